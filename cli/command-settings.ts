@@ -160,6 +160,36 @@ export const tokenSettings = {
   },
 } as const satisfies Settings;
 
+const documentSettings = {
+  ...flagsOnly({
+    token: { parse: text, fallback: "", meaning: "Token with access to the rooms. Default: one signed with the secret.", secret: true },
+    tenant: { parse: text, fallback: "default", meaning: "Tenant of the rooms." },
+  }),
+  url: gateway.url,
+  dataDir: startSettings.dataDir,
+  jwtSecret: tokenSettings.jwtSecret,
+} as const satisfies Settings;
+
+export const importSettings = {
+  ...documentSettings,
+  ...flagsOnly({
+    from: {
+      parse: text,
+      meaning:
+        "Folder of files with Yjs updates, SQLite database of Hocuspocus, or LevelDB folder of y-websocket. Its server must not run.",
+    },
+    prefix: { parse: text, fallback: "", meaning: "Text before the name of each document, for example team/." },
+  }),
+} as const satisfies Settings;
+
+export const exportSettings = {
+  ...documentSettings,
+  ...flagsOnly({
+    room: { parse: list, meaning: "Rooms, comma-separated." },
+    to: { parse: text, fallback: ".", meaning: "Folder of the files." },
+  }),
+} as const satisfies Settings;
+
 const RIGHTS = ["read", "write", "admin", "award"];
 
 function rights(raw: string): readonly string[] {

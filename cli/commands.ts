@@ -21,6 +21,8 @@ import {
   opsWatchSettings,
   natsUsersSettings,
   redisUsersSettings,
+  exportSettings,
+  importSettings,
   restoreSettings,
   tokenSettings,
 } from "./command-settings.ts";
@@ -85,6 +87,22 @@ export const commands: readonly CliCommand[] = [
     settings: {},
     examples: ["coroom secrets"],
     run: async (_, print) => print((await import("./users.ts")).newSecretsText()),
+  }),
+  command({
+    name: "import",
+    summary: "copy documents of y-websocket, Hocuspocus or files into rooms",
+    settings: importSettings,
+    subject: "from",
+    examples: ["coroom import documents.sqlite --prefix team/", "coroom import ./updates --url https://rooms.example"],
+    run: async (config, print) => (await import("./import.ts")).importDocuments(config, print),
+  }),
+  command({
+    name: "export",
+    summary: "write rooms to files that coroom import reads",
+    settings: exportSettings,
+    subject: "room",
+    examples: ["coroom export notes,team/plan --to backup"],
+    run: async (config, print) => (await import("./import.ts")).exportRoom(config, print),
   }),
   command({
     name: "ops watch",

@@ -1,0 +1,69 @@
+/** `coroom import` and `coroom export` against real processes. */
+
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+import * as Y from "yjs";
+
+import { readSettings } from "../shared/settings/settings.ts";
+import { SystemCluster } from "../test/system/cluster.ts";
+import { exportSettings, importSettings } from "./command-settings.ts";
+import { exportRoom, importDocuments } from "./import.ts";
+
+let cluster: SystemCluster;
+beforeAll(async () => {
+  cluster = await SystemCluster.start({ gateways: 1, roomServers: 1 });
+});
+afterAll(() => cluster.stop());
+
+const textIn = (update: Uint8Array): string => {
+  const doc = new Y.Doc();
+  Y.applyUpdate(doc, update);
+  return doc.getText("t").toJSON();
+};
+
+test("[IMP5] documents are imported, also beyond 512 KiB and with deletions, once, and exported as they were", async () => {
+  const [files, out] = [mkdtempSync(join(tmpdir(), "coroom-import-")), mkdtempSync(join(tmpdir(), "coroom-export-"))];
+  const long = new Y.Doc();
+  const text = long.getText("t");
+  for (let paragraph = 0; paragraph < 400; paragraph++) text.insert(0, `paragraph ${paragraph} ${"words ".repeat(300)}\n`);
+  text.delete(100, 5_000);
+  const short = new Y.Doc();
+  short.getText("t").insert(0, "short");
+  expect(Y.encodeStateAsUpdate(long).byteLength).toBeGreaterThan(600 * 1024);
+  writeFileSync(join(files, "team%2Flong.yjs"), Y.encodeStateAsUpdate(long));
+  writeFileSync(join(files, "short.yjs"), Y.encodeStateAsUpdate(short));
+  const token = await cluster.token("old/*", "importer");
+  const url = cluster.gateways[0]!.url.replace("ws", "http");
+  const run = async (): Promise<string[]> => {
+    const printed: string[] = [];
+    const flags = { from: files, prefix: "old/", token, url };
+    await importDocuments(readSettings(importSettings, { flags, env: {} }), (line) => void printed.push(line));
+    return printed;
+  };
+  expect((await run()).at(-1)).toBe("2 imported, 0 unchanged, 0 failed");
+  short.getText("t").insert(5, " and longer");
+  writeFileSync(join(files, "short.yjs"), Y.encodeStateAsUpdate(short));
+  expect((await run()).at(-1)).toBe("1 imported, 1 unchanged, 0 failed");
+  const room = "old/team/long,old/short";
+  await exportRoom(readSettings(exportSettings, { flags: { room, to: out, token, url }, env: {} }), () => {});
+  expect(textIn(readFileSync(join(out, "old%2Fteam%2Flong.yjs")))).toBe(text.toJSON());
+  expect(textIn(readFileSync(join(out, "old%2Fshort.yjs")))).toBe("short and longer");
+});
+
+test("[IMP6] a document that cannot be imported is named, and the others are imported", async () => {
+  const files = mkdtempSync(join(tmpdir(), "coroom-import-"));
+  const doc = new Y.Doc();
+  doc.getText("t").insert(0, "text");
+  writeFileSync(join(files, "good.yjs"), Y.encodeStateAsUpdate(doc));
+  writeFileSync(join(files, "bad.yjs"), "no update");
+  const printed: string[] = [];
+  const flags = { from: files, token: await cluster.token("*", "importer"), url: cluster.gateways[0]!.url.replace("ws", "http") };
+  await expect(importDocuments(readSettings(importSettings, { flags, env: {} }), (line) => void printed.push(line))).rejects.toThrow(
+    "some documents were not imported",
+  );
+  expect(printed.filter((line) => line.includes("bad: failed"))).toHaveLength(1);
+  expect(printed.at(-1)).toBe("1 imported, 0 unchanged, 1 failed");
+});

@@ -1,0 +1,111 @@
+/**
+ * `coroom import` and `coroom export`: documents of other servers into rooms, and rooms into files. An import is an
+ * ordinary client: it writes what the room lacks, waits until the log has it, and verifies it over a new connection. So
+ * it may be interrupted and repeated, beside clients of the room, and for documents of any size.
+ */
+
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import * as Y from "yjs";
+
+import { RoomConnection } from "../client/index.ts";
+import { splitEdit, yjsEdits } from "../client/yjs/yjs-edits.ts";
+import { parseRoomId } from "../shared/ids.ts";
+import { SettingError, type Values } from "../shared/settings/settings.ts";
+import type { PrintLine } from "./command.ts";
+import type { exportSettings, importSettings } from "./command-settings.ts";
+import { openSource } from "./import-sources.ts";
+import { localToken } from "./token.ts";
+
+/** Small enough for the structs that a document accepts in one edit. */
+const PIECE_BYTES_MAX = 64 * 1024;
+
+type Target = Omit<Values<typeof importSettings>, "from" | "prefix">;
+type Outcome = "imported" | "unchanged";
+
+/** Reports each document that cannot be imported and continues. Throws at the end if there were such documents. */
+export async function importDocuments({ from, prefix, ...target }: Values<typeof importSettings>, print: PrintLine): Promise<void> {
+  const source = await openSource(from);
+  const counts = { imported: 0, unchanged: 0, failed: 0 };
+  print(`${source.kind}: ${source.names.length} documents`);
+  try {
+    for (const [index, name] of source.names.entries()) {
+      const outcome = await importOne(target, `${prefix}${name}`, await source.read(name)).catch((error: Error) => error);
+      counts[typeof outcome === "string" ? outcome : "failed"] += 1;
+      print(
+        `${index + 1}/${source.names.length} ${prefix}${name}: ${typeof outcome === "string" ? outcome : `failed: ${outcome.message}`}`,
+      );
+    }
+  } finally {
+    await source.close();
+  }
+  print(`${counts.imported} imported, ${counts.unchanged} unchanged, ${counts.failed} failed`);
+  if (counts.failed > 0) throw new SettingError("some documents were not imported. Fix the causes above and repeat the command");
+}
+
+/** Writes the room's content to a file that `coroom import` reads. */
+export async function exportRoom({ room, to, ...target }: Values<typeof exportSettings>, print: PrintLine): Promise<void> {
+  for (const name of room) {
+    const content = await withRoom(target, name, async ({ content }) => content());
+    await mkdir(to, { recursive: true });
+    const file = join(to, `${encodeURIComponent(name)}.yjs`);
+    await writeFile(file, content);
+    print(`${name}: ${content.byteLength} bytes in ${file}`);
+  }
+}
+
+async function importOne(target: Target, room: string, update: Uint8Array): Promise<Outcome> {
+  if (parseRoomId(room) === undefined) throw new Error("its name is no room id: 1 to 128 characters without control characters");
+  const outcome = await withRoom<Outcome>(target, room, async ({ connection, content, saved }) => {
+    if (contains(content(), update)) return "unchanged";
+    const pieces = splitEdit(update, PIECE_BYTES_MAX);
+    if (pieces === undefined) throw new Error(`one of its values is longer than ${PIECE_BYTES_MAX} bytes`);
+    for (const piece of pieces) connection.send(piece);
+    await saved();
+    return "imported";
+  });
+  if (outcome === "unchanged") return outcome;
+  const isThere = await withRoom(target, room, async ({ content }) => contains(content(), update));
+  if (!isThere) throw new Error("the room does not have all of it afterwards. Repeat the command");
+  return outcome;
+}
+
+/** By state vector and deletions. */
+function contains(content: Uint8Array, update: Uint8Array): boolean {
+  const doc = new Y.Doc();
+  Y.applyUpdate(doc, content);
+  const isContained = Y.snapshotContainsUpdate(Y.snapshot(doc), update);
+  doc.destroy();
+  return isContained;
+}
+
+type OpenRoom = {
+  readonly connection: RoomConnection;
+  /** The room's content at the time of the join, and what came since. */
+  readonly content: () => Uint8Array;
+  readonly saved: () => Promise<void>;
+};
+
+async function withRoom<T>(target: Target, room: string, use: (room: OpenRoom) => Promise<T>): Promise<T> {
+  const token =
+    target.token || (await localToken({ ...target, room: [room], user: "import", name: "", rights: ["read", "write"], ttl: 86_400 }));
+  const connection = new RoomConnection({ url: target.url, token, room, format: yjsEdits });
+  let received: Uint8Array[] = [];
+  connection.on("snapshot", ({ payload }) => (received = [payload]));
+  connection.on("rolled-back", () => (received = []));
+  connection.on("edits", (edits) => received.push(...edits.map(({ payload }) => payload)));
+  const until = (event: "synced" | "saved"): Promise<void> =>
+    new Promise((resolve, reject) => {
+      if (connection[event]) return resolve();
+      connection.on(event, (is) => is && resolve());
+      connection.on("refused", ({ message }) => reject(new Error(message)));
+      connection.on("error", ({ kind, message }) => (kind === "edit-too-large" || kind === "read-only") && reject(new Error(message)));
+    });
+  try {
+    await until("synced");
+    return await use({ connection, content: () => Y.mergeUpdates(received), saved: () => until("saved") });
+  } finally {
+    connection.destroy();
+  }
+}
