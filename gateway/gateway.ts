@@ -19,7 +19,7 @@ import type {
   CountsBus,
   AdminCommands,
   Placement,
-  PresenceOwners,
+  PresenceServers,
   RoomOwners,
   SanctionsBus,
   SanctionStore,
@@ -49,7 +49,7 @@ export type GatewayPorts = {
   readonly activities: Activities;
   readonly tokens: Tokens;
   readonly rooms: RoomOwners;
-  readonly presence: PresenceOwners;
+  readonly presence: PresenceServers;
   readonly placement: Placement;
   readonly counts: CountsBus;
   readonly sanctionsBus: SanctionsBus;
@@ -104,7 +104,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
   const boards = new BoardHost(new GatewayBoards(config), ports, deps);
   const boardSessions = new BoardSessionsHost(sessions, ports, { ...config, gateway }, deps);
   const presence = new PresenceRelayHost(
-    { sockets, topics, rooms: ports.presence, dispatch },
+    { sockets, topics, servers: ports.presence, dispatch },
     { ...presenceOptions(config), gateway },
     deps,
   );

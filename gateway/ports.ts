@@ -5,6 +5,7 @@ import type { DisplayName, BoardWatch } from "../shared/bus/board-messages.ts";
 import type { AdminCommand, AdminReply, RoomMember, Sanction } from "../shared/bus/admin-messages.ts";
 import type { CountsReport } from "../shared/bus/counts-report.ts";
 import type { OwnerReply, SubmittedEdit, ToOwner } from "../shared/bus/envelope.ts";
+import type { PresenceUp } from "../shared/bus/presence-batches.ts";
 import type { GatewayReport, RoomListReply, RoomListRequest, RoomReport } from "../shared/bus/fleet-messages.ts";
 import type {
   ClaimReply,
@@ -81,10 +82,24 @@ export interface RoomOwners {
   sendToOwner(room: RoomKey, message: Uint8Array): void;
 }
 
-/** The same for presence. */
-export interface PresenceOwners extends RoomOwners {
+/** Presence over the bus, on a connection of its own. Messages are lost while it is down; room servers' go to `PresenceBackbone`. */
+export interface PresenceServers {
+  sendBatch(server: ServerId, batch: Pick<PresenceUp, "sentAtMs" | "entries">): void;
+  /** To whichever room server owns the room. */
+  askOwner(room: RoomKey, question: Uint8Array): void;
   /** To every room server: without it they remove this gateway's members. */
   publishHeartbeat(): void;
+}
+
+/** Receives what the bus delivers of presence. */
+export interface PresenceBackbone {
+  receiveBatch(server: ServerId, bytes: Uint8Array): void;
+  /** NATS reports that no server of this name listens. */
+  receiveServerGone(server: ServerId): void;
+  /** NATS reports that nobody owns the room. */
+  receiveNoOwner(room: RoomKey): void;
+  receiveBackboneLost(): void;
+  receiveBackboneFound(): void;
 }
 
 /** Receives what the bus delivers. */

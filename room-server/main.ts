@@ -38,7 +38,7 @@ export async function startRoomServer(
   const server = `rs-${randomBytes(8).toString("hex")}` as ServerId;
   const deps = { clock, log, metrics: roomServerMetrics(registry) };
   const storage = new LogStorage(deps);
-  const bus = await connectBus(server, config, { ...deps, storage, presenceSent: (room, bytes) => loads.count(room, 0, bytes) });
+  const bus = await connectBus(server, config, { ...deps, storage });
   const loads = new LoadMeter(bus.options);
   const traces = await startTraces(config, { role: "room-server", instance: server }, { log, registry });
   const traced = traces === undefined ? bus.ports : tracedPorts(bus.ports, traces.edits);

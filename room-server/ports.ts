@@ -3,7 +3,8 @@
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import type { CountsReport } from "../shared/bus/counts-report.ts";
 import type { OwnerReply, OwnerAnnouncement, ToOwner } from "../shared/bus/envelope.ts";
-import type { PresenceReply, PresenceFromOwner, PresenceToOwner } from "../shared/bus/presence-messages.ts";
+import type { PresenceDown, PresenceUp } from "../shared/bus/presence-batches.ts";
+import type { PresenceToOwner } from "../shared/bus/presence-messages.ts";
 import type {
   ClaimReply,
   ClaimRequest,
@@ -75,11 +76,12 @@ export interface Subscription {
 /** Receives gateways' messages to a room's owner, in order of arrival. */
 export interface Receiver {
   receiveMessage(message: ToOwner, bytes: number): void;
+  /** Who owns the room's presence? Everything else of presence arrives in batches. */
   receivePresence(message: PresenceToOwner): void;
 }
 
 export interface RoomInbox {
-  /** Resolves once gateways' messages of the room reach this server. Throws if NATS does not answer. */
+  /** Resolves once gateways' messages to the room's owner reach this server. Throws if NATS does not answer. */
   subscribe(room: RoomKey, receiver: Receiver): Promise<Subscription>;
 }
 
@@ -90,12 +92,12 @@ export interface Gateways {
 }
 
 /**
- * Sends presence to gateways; theirs arrives in the inbox. Fire and forget: nothing is buffered during a connection
- * loss.
+ * Presence between this server and gateways, on a connection of its own. Fire and forget: nothing is buffered during a
+ * connection loss.
  */
 export interface PresenceBus {
-  broadcast(room: RoomKey, message: PresenceFromOwner): void;
-  answer(gateway: GatewayId, room: RoomKey, answer: PresenceReply): void;
+  sendBatch(gateway: GatewayId, batch: Omit<PresenceDown, "kind">): void;
+  onBatch(receive: (batch: PresenceUp) => void): void;
   onHeartbeat(receive: (gateway: GatewayId) => void): void;
   /**
    * While the connection is down a gateway's silence means nothing. `losses`: how often it went down, losing messages.

@@ -57,6 +57,7 @@ export function assembleRoomServer(
     ...deps,
     operations: ports.operations,
     onDeposed: (room) => rooms.receiveDoubt(room),
+    presenceSent: (room, bytes) => deps.loads.count(room, 0, bytes),
     activity: ports.activity,
   });
   const costs = new RoomCosts(presence);

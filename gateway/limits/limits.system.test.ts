@@ -8,7 +8,6 @@ import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 
 import { encodeCountsReport } from "../../shared/bus/counts-report.ts";
-import { encodePresenceReply } from "../../shared/bus/presence-messages.ts";
 import { type Epoch, type Position, type Seq, START } from "../../shared/ids.ts";
 import { encodeDelta, type ParticipantEntry } from "../../shared/wire/presence.ts";
 import { until } from "../../test/contract/real-nats.ts";
@@ -386,15 +385,13 @@ test("[LIM16] a member of a full room may reconnect with at most three connectio
     if (message.kind === "members") present = message.entered.map((member) => ({ ...member, number: 1 }));
     const status = { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 } as const;
     if (message.kind === "sync")
-      reply(
-        encodePresenceReply({
-          kind: "snapshot",
-          epoch: 1 as Epoch,
-          number: 1,
-          status,
-          delta: encodeDelta({ snapshot: true, present, gone: [], states: [] }),
-        }),
-      );
+      reply({
+        kind: "snapshot",
+        epoch: 1 as Epoch,
+        number: 1,
+        status,
+        delta: encodeDelta({ snapshot: true, present, gone: [], states: [] }),
+      });
   };
   const answer = async (): Promise<string> => {
     const client = await rig.greet(gateway, "ann");

@@ -1,46 +1,49 @@
 /**
- * The fields that members of this gateway show, from their arrival until the room shows them. Only the newest value of
- * a field counts, so values that arrive faster than the rate are never sent. A field that the room does not show after
- * a while is sent again, at growing intervals.
+ * What members of this gateway show, from its arrival until the room shows it. Only the newest value of a field counts,
+ * so values that arrive faster than the rate are never sent. A field that the room does not show after a while is sent
+ * again, at growing intervals.
  */
 
-import type { PresenceMemberState } from "../../shared/bus/presence-messages.ts";
+import {
+  membersInParts,
+  type PresenceMember,
+  type PresenceMemberState,
+  type PresenceToOwner,
+  statesInParts,
+} from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Millis } from "../../shared/ids.ts";
 import { LazyMap, LazySet } from "../../shared/collections/lazy-map.ts";
-import { type PresenceField, VIEWPORT } from "../../shared/wire/presence.ts";
+import { type ParticipantNumber, type PresenceDelta, type PresenceField, VIEWPORT, Y_CLOCK } from "../../shared/wire/presence.ts";
+import type { ConnectionId } from "../ports.ts";
+import {
+  bytesOf,
+  type FieldSender,
+  hasOtherWaiting,
+  isSameValue,
+  LONG_AGO,
+  nextAfter,
+  NOTHING,
+  type PresenceOutboxOptions,
+  takeWaiting,
+  withFields,
+} from "./member-fields.ts";
+import { inStep, PresenceMembers, type PresenceMembersOptions } from "./presence-members.ts";
+import type { PresenceView } from "./presence-view.ts";
 
-export type PresenceOutboxOptions = {
-  /** Of all fields of one member, names and values together. */
-  readonly memberBytesMax: number;
-  readonly memberFieldsMax: number;
-  /** Minimum interval between two sends of one room. */
-  readonly flushMs: number;
-  /** Time after which a field that the room does not show is sent again. */
-  readonly repeatMs: number;
-};
+export type PresenceRelayOptions = PresenceMembersOptions & PresenceOutboxOptions & { readonly ownerSilenceMsMax: number };
 
 /** The value that the room shows of a client's field. Undefined: none. */
 export type ShownValue = (client: ClientId, name: string) => Uint8Array | undefined;
 
-/** `sentAt`: when any value of the field was last sent; LONG_AGO: never. */
-type Field = { value: Uint8Array; fresh: boolean; stage: "waiting" | "sent" | "shown"; sentAt: Millis; repeatMs: number };
-type Fields = Map<string, Field>;
-type Sender = { readonly fields: Fields; readonly bytes: number; readonly count: number; nextAt: Millis; nextViewportAt: Millis };
-
 const NEVER = Number.POSITIVE_INFINITY as Millis;
-const LONG_AGO = Number.NEGATIVE_INFINITY as Millis;
-const VIEWPORTS_PER_SECOND = 5;
-/**
- * Removed fields are remembered too, because their last value may still be on its way: so many times the limit of shown
- * fields.
- */
-const FIELDS_REMEMBERED = 2;
+/** Interval at which a quiet room is checked. */
+const WATCH_MS = 5_000;
 /** The interval doubles with each repetition, up to this limit. */
 const REPEAT_MS_MAX = 8_000;
 
 export class PresenceOutbox {
   readonly #options: PresenceOutboxOptions;
-  readonly #senders = new LazyMap<ClientId, Sender>();
+  readonly #senders = new LazyMap<ClientId, FieldSender>();
   /** Clients with fields to send, and clients with sent fields that the room does not show yet. */
   readonly #waiting = new LazySet<ClientId>();
   readonly #unshown = new LazySet<ClientId>();
@@ -86,7 +89,7 @@ export class PresenceOutbox {
       const field = sender.fields.get(name);
       if (field === undefined || field.stage === "waiting") continue;
       // A different value is an earlier one, or came over another gateway that the client has left or joined.
-      field.stage = isSame(field.value, value) ? "shown" : "sent";
+      field.stage = isSameValue(field.value, value) ? "shown" : "sent";
       if (field.stage === "sent") this.#unshown.add(client);
     }
   }
@@ -166,54 +169,159 @@ export class PresenceOutbox {
   }
 }
 
-const NOTHING = new Uint8Array(0);
+/** `entered`: new or changed members. `shown`: fields that are sent for the first time. */
+export type DuePresence = {
+  readonly messages: readonly PresenceToOwner[];
+  readonly entered: readonly PresenceMember[];
+  readonly shown: readonly PresenceMemberState[];
+};
 
-function takeWaiting(sender: Sender, now: Millis): { fresh: PresenceField[]; again: PresenceField[] } {
-  const taken = { fresh: [] as PresenceField[], again: [] as PresenceField[] };
-  for (const [name, field] of sender.fields) {
-    if (field.stage !== "waiting" || (name === VIEWPORT && now < sender.nextViewportAt)) continue;
-    if (name === VIEWPORT) sender.nextViewportAt = nextAfter(sender.nextViewportAt, 1000 / VIEWPORTS_PER_SECOND, now);
-    field.stage = "sent";
-    field.sentAt = now;
-    (field.fresh ? taken.fresh : taken.again).push({ name, value: field.value });
+/**
+ * What members of this gateway show, on its way to the owner: repeated until the owner shows it. Reports an owner that
+ * is silent.
+ */
+export class PresenceUpward {
+  readonly members: PresenceMembers;
+  readonly #options: PresenceRelayOptions;
+  readonly #outbox: PresenceOutbox;
+  readonly #view: PresenceView;
+  #statesNumber: number;
+  #watchedAt: Millis;
+  /** When the oldest unconfirmed message was sent. */
+  #waitingSince = LONG_AGO;
+  #silenceReportedAt = LONG_AGO;
+
+  /** `lastNumber`: above all numbers and versions that this gateway ever used in the room. */
+  constructor(options: PresenceRelayOptions, view: PresenceView, lastNumber: number, now: Millis) {
+    this.#options = options;
+    this.#view = view;
+    this.members = new PresenceMembers(options, lastNumber);
+    this.#outbox = new PresenceOutbox(options);
+    this.#statesNumber = lastNumber;
+    this.#watchedAt = now;
   }
-  return taken;
-}
 
-/** Undefined: more fields than the gateway remembers of one member. */
-function withFields(
-  before: Fields,
-  latest: ReadonlyMap<string, Uint8Array>,
-  { memberFieldsMax, repeatMs }: PresenceOutboxOptions,
-): Fields | undefined {
-  const rememberedMax = memberFieldsMax * FIELDS_REMEMBERED;
-  const next: Fields = before.size + latest.size > rememberedMax ? new Map(before) : before;
-  for (const [name, value] of latest)
-    next.set(name, { value, fresh: true, stage: "waiting", sentAt: before.get(name)?.sentAt ?? LONG_AGO, repeatMs });
-  if (next.size > rememberedMax) forgetTakenBack(next);
-  return next.size > rememberedMax ? undefined : next;
-}
+  get lastNumber(): number {
+    return Math.max(this.members.version, this.#statesNumber);
+  }
 
-/** Removed fields that the room no longer shows, or that were never sent. */
-function forgetTakenBack(fields: Fields): void {
-  for (const [name, { value, stage, sentAt }] of fields)
-    if (value.byteLength === 0 && (stage === "shown" || sentAt === LONG_AGO)) fields.delete(name);
-}
+  /** When fields are to be sent. */
+  get fieldsDueAt(): Millis {
+    return this.#outbox.dueAt;
+  }
 
-function hasOtherWaiting(fields: ReadonlyMap<string, Field>): boolean {
-  for (const [name, { stage }] of fields) if (name !== VIEWPORT && stage === "waiting") return true;
-  return false;
-}
+  /** When the room is to be checked again. */
+  get watchAt(): Millis {
+    const watchAt = inStep(this.#watchedAt + WATCH_MS);
+    return this.#isWaiting
+      ? (Math.min(watchAt, Math.max(this.#waitingSince, this.#watchedAt) + this.#options.repeatMs) as Millis)
+      : watchAt;
+  }
 
-/** Keeps a steady rate: one late send does not delay the following ones. */
-function nextAfter(due: Millis, intervalMs: number, now: Millis): Millis {
-  return (Math.max(due, now - intervalMs) + intervalMs) as Millis;
-}
+  /** Returns the member that left because its last connection now belongs to another client. */
+  enter(connection: ConnectionId, member: PresenceMember, now: Millis): ClientId | undefined {
+    const gone = this.members.enter(connection, member, now);
+    if (gone !== undefined) this.#outbox.remove(gone);
+    const number = this.#view.numberOf(member.client); // The client comes from another gateway.
+    if (number !== undefined) this.#know(member.client, number);
+    return gone;
+  }
 
-function bytesOf(name: string, value: Uint8Array): number {
-  return value.byteLength === 0 ? 0 : name.length + value.byteLength;
-}
+  /** Returns the member that left, if this was its last connection. */
+  leave(connection: ConnectionId): ClientId | undefined {
+    const gone = this.members.leave(connection);
+    if (gone !== undefined) this.#outbox.remove(gone);
+    return gone;
+  }
 
-function isSame(a: Uint8Array, b: Uint8Array): boolean {
-  return a.byteLength === b.byteLength && a.every((byte, index) => byte === b[index]);
+  /** False: the fields exceed a member's limits. */
+  receiveFields(connection: ConnectionId, fields: readonly PresenceField[], now: Millis): boolean {
+    const member = this.members.of(connection);
+    if (member === undefined) return true;
+    // The fields come from the client's former connection, and are older than those of the current one.
+    if (this.members.connectionsOf(member.client).at(-1) !== connection) return true;
+    if (fields.some(({ name }) => name !== Y_CLOCK)) this.members.receiveActivity(connection, now);
+    return this.#outbox.set(member.client, fields);
+  }
+
+  /** Nobody owns the room, so nobody believes that members who left are still there. */
+  receiveNoResponders(): void {
+    if (this.members.size === 0) this.members.receiveAck(this.members.version);
+  }
+
+  receiveNewOwner(): void {
+    this.members.receiveNewOwner();
+    this.#outbox.resend();
+  }
+
+  resendAll(): void {
+    this.members.resendAll();
+    this.#outbox.resend();
+  }
+
+  /** Call after the view has applied the delta. */
+  receiveDelta(delta: PresenceDelta): void {
+    for (const { number, fields } of delta.states) {
+      const client = this.#view.clientOf(number);
+      if (client !== undefined) this.#outbox.receiveShown(client, fields);
+    }
+    for (const { client, number } of delta.present) this.#receiveNumber(client, number);
+    const mayBeMissing = delta.gone.length > 0 || delta.snapshot; // The owner may have removed a member that is here: this gateway was silent, or its message was lost.
+    if (mayBeMissing && this.members.receiveGone((client) => this.#view.has(client))) this.resendAll();
+  }
+
+  /** Returns the messages to send to the owner now. Viewports go on at the rate at which members send them. */
+  takeDue(presencePerSecond: number, now: Millis): DuePresence {
+    const wasWaiting = this.#isWaiting;
+    const { fresh, again } = this.#outbox.takeDue(presencePerSecond, now);
+    const members = this.members.takeDue(this.#view.epoch, now, fresh);
+    const messages = [
+      ...(members === undefined ? [] : membersInParts(members)),
+      ...this.#statesOf(fresh, true),
+      ...this.#statesOf(again, false),
+    ];
+    if (messages.length > 0 && !wasWaiting) this.#waitingSince = now;
+    return { messages, entered: members?.entered ?? [], shown: fresh };
+  }
+
+  /** Checks what was sent. Returns whether the owner has been silent for too long. */
+  watch(now: Millis, isAttached = true): boolean {
+    this.members.findSpectators(now);
+    // The view may still show what a former owner confirmed, which proves nothing about the new owner.
+    this.#outbox.findUnshown((client, name) => (this.#view.isOfEarlierEpoch ? undefined : this.#view.shown(client, name)), now);
+    this.#view.forgetSnapshot();
+    this.#watchedAt = now;
+    const { unackedSince } = this.members;
+    if (!isAttached || unackedSince === undefined) return false;
+    if (now - Math.max(unackedSince, this.#silenceReportedAt) < this.#options.ownerSilenceMsMax) return false;
+    this.#silenceReportedAt = now;
+    return true;
+  }
+
+  /** The owner has to answer, or to show what it received. */
+  get #isWaiting(): boolean {
+    return this.members.unackedSince !== undefined || this.#outbox.hasUnshown;
+  }
+
+  /** With another number, the client is a new participant for the owner, which shows nothing of it yet. */
+  #receiveNumber(client: ClientId, number: ParticipantNumber): void {
+    const before = this.#know(client, number);
+    if (before !== undefined && before !== number) this.#outbox.resend([client]);
+  }
+
+  /** Undefined: the client had no number, or has no connection here. */
+  #know(client: ClientId, number: ParticipantNumber): ParticipantNumber | undefined {
+    if (!this.members.has(client)) this.members.receiveOtherParticipant();
+    return this.members.receiveNumber(client, number);
+  }
+
+  #statesOf(states: readonly PresenceMemberState[], fresh: boolean): PresenceToOwner[] {
+    return statesInParts(states).map((part) => ({
+      kind: "states",
+      gateway: this.#options.gateway,
+      number: (this.#statesNumber += 1),
+      fresh,
+      states: part,
+    }));
+  }
 }

@@ -1,8 +1,9 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import { encodePresenceReply, encodePresenceFromOwner } from "../../shared/bus/presence-messages.ts";
-import type { ClientId, Epoch, GatewayId, RoomKey, UserId } from "../../shared/ids.ts";
+import { encodePresenceDown } from "../../shared/bus/presence-batches.ts";
+import { encodePresenceFromServer, type PresenceFromServer } from "../../shared/bus/presence-messages.ts";
+import type { ClientId, Epoch, GatewayId, RoomKey, ServerId, UserId } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { encodeDelta } from "../../shared/wire/presence.ts";
 import { gatewayMetrics } from "../metrics.ts";
@@ -24,44 +25,37 @@ const room = "acme.notes" as RoomKey;
 const [connection, epoch] = [1 as ConnectionId, 1 as Epoch];
 const ann = { client: "client0000000001" as ClientId, user: "ann" as UserId, name: "Ann", canWrite: true, spectator: false };
 const present = [{ ...ann, number: 1 }];
+const server = "rs-1" as ServerId;
+const pace = { tickMs: 50, slots: 1, sendAtMs: 0 };
+
+function batchOf(...messages: PresenceFromServer[]): Uint8Array {
+  return encodePresenceDown({ pace, entries: messages.map((message) => ({ room, message: encodePresenceFromServer(message) })) });
+}
 
 test("[PRG47] a stopped presence host sets no timer and sends nothing, whatever it receives", async () => {
   const clock = new FakeClock();
   let sentCount = 0;
   const countSent = (): void => void (sentCount += 1);
-  const silent = (): void => {};
   const sockets = { send: countSent, publish: countSent, listen: countSent, unlisten: countSent, close: countSent };
   const topics = { publishTo: countSent, listenTo: countSent, unlistenTo: countSent };
-  const rooms = { follow: () => Promise.resolve(), unfollow: silent, sendToOwner: countSent, publishHeartbeat: countSent };
-  const log = { debug: silent, info: silent, warn: silent, error: silent };
-  const host = new PresenceRelayHost({ sockets, topics, rooms, dispatch: countSent }, options, {
+  const servers = { sendBatch: countSent, askOwner: countSent, publishHeartbeat: countSent };
+  const host = new PresenceRelayHost({ sockets, topics, servers, dispatch: countSent }, options, {
     clock,
     endOfTurn: (run) => void clock.after(0, run),
-    log,
     metrics: gatewayMetrics(new Registry()),
   });
   const receiveOwner = (number: number): void => {
     const status = { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 } as const;
-    host.receiveAnswer(
-      room,
-      encodePresenceReply({
-        kind: "snapshot",
-        epoch,
-        number,
-        status,
-        delta: encodeDelta({ snapshot: true, present, gone: [], states: [] }),
-      }),
+    const snapshot = encodeDelta({ snapshot: true, present, gone: [], states: [] });
+    const delta = encodeDelta({ snapshot: false, present, gone: [], states: [] });
+    host.receiveBatch(
+      server,
+      batchOf(
+        { kind: "snapshot", epoch, number, status, delta: snapshot },
+        { kind: "delta", epoch, number: number + 1, delta },
+        { kind: "head", epoch, number: number + 9, status },
+      ),
     );
-    host.receiveFromOwner(
-      room,
-      encodePresenceFromOwner({
-        kind: "delta",
-        epoch,
-        number: number + 1,
-        delta: encodeDelta({ snapshot: false, present, gone: [], states: [] }),
-      }),
-    );
-    host.receiveFromOwner(room, encodePresenceFromOwner({ kind: "head", epoch, number: number + 9, status }));
   };
   host.start();
   host.receiveEntry(room, 1, connection, ann);
@@ -91,27 +85,17 @@ test("[PRG48] a member that is behind when it joins receives no presence until i
   const silent = (): void => {};
   const sockets = { send: (to: ConnectionId) => void sent.push(to), publish: silent, listen: silent, unlisten: silent, close: silent };
   const topics = { publishTo: silent, listenTo: (to: ConnectionId) => void sent.push(to), unlistenTo: silent };
-  const rooms = { follow: () => Promise.resolve(), unfollow: silent, sendToOwner: silent, publishHeartbeat: silent };
-  const log = { debug: silent, info: silent, warn: silent, error: silent };
-  const host = new PresenceRelayHost({ sockets, topics, rooms, dispatch: silent }, options, {
+  const servers = { sendBatch: silent, askOwner: silent, publishHeartbeat: silent };
+  const host = new PresenceRelayHost({ sockets, topics, servers, dispatch: silent }, options, {
     clock,
     endOfTurn: (run) => void clock.after(0, run),
-    log,
     metrics: gatewayMetrics(new Registry()),
   });
   const status = { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 } as const;
   host.receiveReadProgress(connection, "behind", [room]);
   host.receiveEntry(room, 1, connection, ann);
-  host.receiveAnswer(
-    room,
-    encodePresenceReply({
-      kind: "snapshot",
-      epoch,
-      number: 1,
-      status,
-      delta: encodeDelta({ snapshot: true, present, gone: [], states: [] }),
-    }),
-  );
+  const delta = encodeDelta({ snapshot: true, present, gone: [], states: [] });
+  host.receiveBatch(server, batchOf({ kind: "snapshot", epoch, number: 1, status, delta }));
   await clock.advance(1_000);
   expect(sent).toEqual([]);
   host.receiveReadProgress(connection, "keeping-up", [room]);

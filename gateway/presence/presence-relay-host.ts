@@ -6,45 +6,50 @@
 import { Alarm, Alarms } from "../../shared/time/alarm.ts";
 import { assertNever } from "../../shared/assert.ts";
 import {
-  decodePresenceReply,
-  decodePresenceFromOwner,
+  decodePresenceFromServer,
   encodePresenceToOwner,
   type PresenceMember,
   type PresenceStatus,
 } from "../../shared/bus/presence-messages.ts";
-import type { ClientId, RoomKey } from "../../shared/ids.ts";
+import { decodePresenceDown, PairBatches } from "../../shared/bus/presence-batches.ts";
+import { hashOfRoom } from "../../shared/bus/subjects.ts";
+import type { ClientId, Epoch, Millis, RoomKey, ServerId } from "../../shared/ids.ts";
+import { nextMoment, type PairPace, phaseOf } from "../../shared/presence/pace.ts";
 import { CLOSE } from "../../shared/wire/close-codes.ts";
 import { encodeFrame, encodePresenceDeltaFrame } from "../../shared/wire/codec.ts";
 import type { Channel } from "../../shared/wire/frames.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
-import type { Backbone, ConnectionId, PresenceOwners, Sockets, Topics } from "../ports.ts";
-import { type PresenceRelayOptions, PresenceRelay } from "./presence-relay.ts";
-import type { PresenceRelayEffect, PresenceRelayInput } from "./relay-messages.ts";
+import type { ConnectionId, PresenceBackbone, PresenceServers, Sockets, Topics } from "../ports.ts";
+import type { PresenceRelayOptions } from "./presence-outbox.ts";
+import { PresenceRelay, type PresenceRelayEffect, type PresenceRelayInput } from "./presence-relay.ts";
 import type { AudienceTopic } from "./audience.ts";
-import type { Log } from "../../shared/process/log.ts";
 import type { HostDeps } from "../host-deps.ts";
 import type { Dispatch } from "../part-effects.ts";
 
 export type PresenceRelayPorts = {
   readonly sockets: Sockets;
   readonly topics: Topics;
-  readonly rooms: PresenceOwners;
+  readonly servers: PresenceServers;
   readonly dispatch: Dispatch;
 };
 export type PresenceRelayHostOptions = PresenceRelayOptions & { readonly heartbeatMs: number };
 
-type Hosted = { readonly key: RoomKey; channel: Channel; readonly presence: PresenceRelay; readonly alarm: Alarm };
+/** `place`: the room's place among the slots of its server's tick. */
+type Hosted = { readonly key: RoomKey; readonly place: number; channel: Channel; readonly presence: PresenceRelay; readonly alarm: Alarm };
 
 const TICK = { kind: "tick" } as const;
+/** Until the first message of a room server names its pace. */
+const UNKNOWN_PACE: PairPace = { tickMs: 50, slots: 1, sendAtMs: 0 };
 
-export type PresenceRelayHostDeps = HostDeps & { readonly log: Log };
-
-export class PresenceRelayHost implements Backbone {
+export class PresenceRelayHost implements PresenceBackbone {
   readonly #ports: PresenceRelayPorts;
   readonly #options: PresenceRelayHostOptions;
-  readonly #deps: PresenceRelayHostDeps;
+  readonly #deps: HostDeps;
   readonly #alarms: Alarms;
   readonly #rooms = new Map<RoomKey, Hosted>();
+  readonly #batches = new PairBatches<ServerId>();
+  readonly #sending: Alarm;
+  readonly #paces = new Map<ServerId, PairPace>();
   /**
    * Connections that receive no presence until they have read what was sent to them, in all rooms that they join
    * meanwhile.
@@ -54,17 +59,19 @@ export class PresenceRelayHost implements Backbone {
   #lastNumber = 0;
   #shedLevel = 0;
   #stopBeating: () => void = () => {};
+  #isUp = true;
   #isStopped = false;
 
-  constructor(ports: PresenceRelayPorts, options: PresenceRelayHostOptions, deps: PresenceRelayHostDeps) {
+  constructor(ports: PresenceRelayPorts, options: PresenceRelayHostOptions, deps: HostDeps) {
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
     this.#alarms = new Alarms(deps);
+    this.#sending = new Alarm(() => this.#sendDue(), this.#alarms);
   }
 
   start(): void {
-    this.#ports.rooms.publishHeartbeat();
+    this.#ports.servers.publishHeartbeat();
     this.#stopBeating = this.#deps.clock.after(this.#options.heartbeatMs, () => this.start());
   }
 
@@ -72,6 +79,7 @@ export class PresenceRelayHost implements Backbone {
   stop(): void {
     this.#isStopped = true;
     this.#stopBeating();
+    this.#sending.callOff();
     for (const { alarm } of this.#rooms.values()) alarm.callOff();
     this.#rooms.clear();
   }
@@ -102,7 +110,7 @@ export class PresenceRelayHost implements Backbone {
   /** Call for an edit or any other input of a user. */
   receiveActivity(room: RoomKey, connection: ConnectionId): void {
     const hosted = this.#rooms.get(room);
-    if (hosted?.presence.receiveActivity(connection, this.#deps.clock.now()) === true) hosted.alarm.setFor(hosted.presence.dueAt);
+    if (hosted?.presence.receiveActivity(connection, this.#deps.clock.now()) === true) this.#setAlarm(hosted);
   }
 
   receiveFields(room: RoomKey, connection: ConnectionId, fields: readonly PresenceField[]): void {
@@ -110,19 +118,47 @@ export class PresenceRelayHost implements Backbone {
     this.receiveInput(room, { kind: "fields", connection, fields });
   }
 
-  receiveFromOwner(room: RoomKey, bytes: Uint8Array): void {
-    const message = decodePresenceFromOwner(bytes);
-    if (message === undefined) return this.#deps.metrics.unreadable.inc();
-    this.receiveInput(room, { kind: "from-owner", message });
+  receiveBatch(server: ServerId, bytes: Uint8Array): void {
+    const batch = decodePresenceDown(bytes);
+    if (batch === undefined) return this.#deps.metrics.unreadable.inc();
+    this.#paces.set(server, batch.pace);
+    for (const { room, message } of batch.entries) {
+      const hosted = this.#rooms.get(room);
+      if (hosted !== undefined) this.#receiveFromServer(hosted, server, message);
+    }
   }
 
-  receiveAnswer(room: RoomKey, bytes: Uint8Array): void {
-    const answer = decodePresenceReply(bytes);
-    if (answer === undefined) return this.#deps.metrics.unreadable.inc();
-    this.receiveInput(room, { kind: "answer", answer });
+  #receiveFromServer(hosted: Hosted, server: ServerId, bytes: Uint8Array): void {
+    const message = decodePresenceFromServer(bytes);
+    switch (message?.kind) {
+      case undefined:
+        return this.#deps.metrics.unreadable.inc();
+      case "not-owner":
+        return this.#feed(hosted, { kind: "not-owner", server });
+      case "delta":
+      case "head":
+        return this.#feed(hosted, { kind: "from-owner", server, message });
+      case "acked":
+      case "missed":
+      case "snapshot":
+        return this.#feed(hosted, { kind: "answer", server, answer: message });
+      default:
+        return assertNever(message);
+    }
   }
 
-  receiveNoResponders(room: RoomKey): void {
+  /** The log has the epoch that the server began. */
+  receiveOwner(room: RoomKey, server: ServerId, epoch: Epoch): void {
+    this.receiveInput(room, { kind: "owner", server, epoch });
+  }
+
+  receiveServerGone(server: ServerId): void {
+    this.#paces.delete(server);
+    this.#batches.forget(server);
+    for (const hosted of this.#rooms.values()) if (hosted.presence.owner === server) this.#feed(hosted, { kind: "not-owner", server });
+  }
+
+  receiveNoOwner(room: RoomKey): void {
     this.receiveInput(room, { kind: "no-responders" });
     this.#ports.dispatch({ kind: "owner-missing", room });
   }
@@ -144,48 +180,64 @@ export class PresenceRelayHost implements Backbone {
   }
 
   receiveBackboneLost(): void {
+    this.#isUp = false;
     for (const hosted of this.#rooms.values()) this.#feed(hosted, { kind: "detached" });
   }
 
   receiveBackboneFound(): void {
+    this.#isUp = true;
     for (const hosted of this.#rooms.values()) this.#feed(hosted, { kind: "attached" });
   }
 
   #open(key: RoomKey, channel: Channel): Hosted {
     const presence = new PresenceRelay(this.#options, this.#lastNumber, this.#deps.clock.now());
     const alarm = new Alarm(() => this.#feed(hosted, TICK), this.#alarms);
-    const hosted: Hosted = { key, channel, presence, alarm };
+    const hosted: Hosted = { key, place: hashOfRoom(key), channel, presence, alarm };
     this.#rooms.set(key, hosted);
-    this.#feed(hosted, { kind: "shed", level: this.#shedLevel });
-    this.#ports.rooms.follow(key).then(
-      () => {
-        if (this.#rooms.get(key) === hosted) this.#feed(hosted, { kind: "attached" });
-      },
-      // The connection to NATS is lost: `receiveBackboneFound` attaches the room with all others.
-      (cause: unknown) => this.#deps.log.debug({ room: key, cause }, "a room's presence is followed once NATS is back"),
-    );
+    presence.receiveInput({ kind: "shed", level: this.#shedLevel }, this.#deps.clock.now());
+    if (this.#isUp) presence.receiveInput({ kind: "attached" }, this.#deps.clock.now());
     return hosted;
   }
 
   #feed(hosted: Hosted, input: PresenceRelayInput): void {
     for (const effect of hosted.presence.receiveInput(input, this.#deps.clock.now())) this.#carryOut(hosted, effect);
     if (hosted.presence.isDone) this.#close(hosted);
-    else hosted.alarm.setFor(hosted.presence.dueAt);
+    else this.#setAlarm(hosted);
+  }
+
+  /** Fields of members are sent in the slot of the room, so that they arrive just before the owner's tick. */
+  #setAlarm({ place, presence, alarm }: Hosted): void {
+    const { owner, dueAt, fieldsDueAt } = presence;
+    const { tickMs, slots, sendAtMs } = (owner === undefined ? undefined : this.#paces.get(owner)) ?? UNKNOWN_PACE;
+    const from = Math.max(fieldsDueAt, this.#deps.clock.now());
+    alarm.setFor(Math.min(dueAt, nextMoment(from, tickMs, sendAtMs + phaseOf(place, tickMs, slots))) as Millis);
+  }
+
+  #send(server: ServerId, room: RoomKey, message: Uint8Array): void {
+    this.#batches.add(server, { room, message });
+    this.#sending.setFor(this.#batches.dueAt);
+  }
+
+  #sendDue(): void {
+    const now = this.#deps.clock.now();
+    for (const { peer, entries } of this.#batches.takeDue(now)) this.#ports.servers.sendBatch(peer, { sentAtMs: Math.floor(now), entries });
+    this.#sending.setFor(this.#batches.dueAt);
   }
 
   #close({ key, presence, alarm }: Hosted): void {
     this.#lastNumber = Math.max(this.#lastNumber, presence.lastNumber);
     alarm.callOff();
     this.#rooms.delete(key);
-    this.#ports.rooms.unfollow(key);
   }
 
   #carryOut({ key, channel }: Hosted, effect: PresenceRelayEffect): void {
-    const { sockets, topics, rooms } = this.#ports;
+    const { sockets, topics, servers } = this.#ports;
     const { metrics } = this.#deps;
     switch (effect.kind) {
-      case "send-to-owner":
-        return rooms.sendToOwner(key, encodePresenceToOwner(effect.message));
+      case "send-to-server":
+        return this.#send(effect.server, key, encodePresenceToOwner(effect.message));
+      case "ask-owner":
+        return servers.askOwner(key, encodePresenceToOwner(effect.message));
       case "publish": {
         const frame = encodePresenceDeltaFrame(channel, effect.delta);
         metrics.presenceDeltas.inc();

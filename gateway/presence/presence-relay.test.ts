@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 
-import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/ids.ts";
+import type { ClientId, Epoch, GatewayId, Millis, ServerId, UserId } from "../../shared/ids.ts";
 import { encodePoint, encodeRectangle } from "../../shared/wire/positions.ts";
 import { CURSOR, encodeDelta, VIEWPORT } from "../../shared/wire/presence.ts";
 import type { ConnectionId } from "../ports.ts";
 import { PresenceRelay } from "./presence-relay.ts";
-import type { PresenceRelayEffect, PresenceRelayInput } from "./relay-messages.ts";
+import type { PresenceRelayEffect, PresenceRelayInput } from "./presence-relay.ts";
 
 const options = {
   gateway: "gw" as GatewayId,
@@ -17,7 +17,7 @@ const options = {
   flushMs: 15,
   ownerSilenceMsMax: 2_000,
 };
-const epoch = 1 as Epoch;
+const [epoch, server] = [1 as Epoch, "rs-1" as ServerId];
 const [first, second] = [1, 2] as ConnectionId[] as [ConnectionId, ConnectionId];
 const member = (name: string) => ({
   client: name.padEnd(16, "1") as ClientId,
@@ -52,6 +52,7 @@ class LargeRoom {
     this.feed({ kind: "attached" });
     this.feed({
       kind: "answer",
+      server,
       answer: {
         kind: "snapshot",
         epoch,
@@ -75,7 +76,7 @@ class LargeRoom {
   pass(ms: number): PresenceRelayEffect[] {
     const effects: PresenceRelayEffect[] = [];
     for (const end = this.now + ms; this.now < end; this.now += 5)
-      if (this.presence.dueAt <= this.now) effects.push(...this.feed({ kind: "tick" }));
+      if (Math.min(this.presence.dueAt, this.presence.fieldsDueAt) <= this.now) effects.push(...this.feed({ kind: "tick" }));
     return effects;
   }
 
@@ -87,7 +88,7 @@ class LargeRoom {
       gone: [],
       states: [{ number: 1, fields: [{ name: CURSOR, value: encodePoint({ x: 10, y: 10 }) }] }],
     });
-    return this.feed({ kind: "from-owner", message: { kind: "delta", epoch, number: 2, delta } }).flatMap((effect) =>
+    return this.feed({ kind: "from-owner", server, message: { kind: "delta", epoch, number: 2, delta } }).flatMap((effect) =>
       effect.kind === "publish" ? [effect.topic] : [],
     );
   }
@@ -113,7 +114,7 @@ test("[PRG39] a connection that joins again as another client is only that one, 
   room.feed(enter(first, "ann"), look(first));
   room.pass(100);
   room.feed(enter(first, "bob"));
-  const messages = room.pass(30_000).flatMap((effect) => (effect.kind === "send-to-owner" ? [effect.message] : []));
+  const messages = room.pass(30_000).flatMap((effect) => (effect.kind === "send-to-server" ? [effect.message] : []));
   expect(messages).toContainEqual(expect.objectContaining({ kind: "members", exited: [member("ann").client] }));
   expect(messages.filter(({ kind }) => kind === "states")).toEqual([]);
   expect([...room.topics.get(first)!].sort()).toEqual(["editors", "editors/*", "everybody"]);
@@ -142,6 +143,7 @@ test("[PRG51] the first member of a room receives a snapshot, and nothing before
     { kind: "attached" },
     {
       kind: "answer",
+      server,
       answer: { kind: "snapshot", epoch, number: 1, status: { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 }, delta },
     },
     { kind: "tick" },
@@ -152,4 +154,52 @@ test("[PRG51] the first member of a room receives a snapshot, and nothing before
   expect(messages).toEqual([
     { kind: "welcome", connections: [first], snapshot: delta, status: { mode: "flat", participants: 1, presencePerSecond: 30, shed: 2 } },
   ]);
+});
+
+const ACKED = { kind: "answer", server, answer: { kind: "acked", epoch, version: 1, number: 0 } } as const;
+const sent = (effects: readonly PresenceRelayEffect[]) =>
+  effects.flatMap((effect) => {
+    if (effect.kind === "send-to-server") return [`${effect.server} ${effect.message.kind}`];
+    return effect.kind === "ask-owner" || effect.kind === "owner-silent" ? [effect.kind] : [];
+  });
+
+/** A room with one member, in which nothing is known of the owner. */
+function unknownOwner(): { feed(now: number, ...inputs: PresenceRelayInput[]): string[] } {
+  const presence = new PresenceRelay(options, 0, 0 as Millis);
+  const feed = (now: number, ...inputs: PresenceRelayInput[]): string[] =>
+    sent([...inputs, { kind: "tick" } as const].flatMap((input) => presence.receiveInput(input, now as Millis)));
+  feed(0, enter(first, "ann"));
+  return { feed };
+}
+
+test("[PRG62] members wait while the owner is unknown, and are sent to the server that answers the question", () => {
+  const { feed } = unknownOwner();
+  expect(feed(0, { kind: "attached" })).toEqual(["ask-owner"]);
+  expect(feed(400)).toEqual([]);
+  expect(feed(500)).toEqual(["ask-owner"]);
+  expect(feed(510, ACKED)).toEqual(["rs-1 members", "rs-1 sync"]);
+});
+
+test("[PRG63] the log's new epoch names the owner, and everything is sent to it without a question", () => {
+  const { feed } = unknownOwner();
+  feed(0, { kind: "attached" }, ACKED);
+  expect(feed(1_000, { kind: "owner", server: "rs-2" as ServerId, epoch: 2 as Epoch })).toEqual(["rs-2 members", "rs-2 sync"]);
+  expect(feed(2_000, ACKED)).not.toContain("rs-1 members"); // The former owner is not believed any more.
+});
+
+test("[PRG64] a server that does not own the room is not sent to again before the question is answered", () => {
+  const { feed } = unknownOwner();
+  feed(0, { kind: "attached" }, ACKED);
+  expect(feed(1_000, { kind: "not-owner", server })).toEqual(["ask-owner"]);
+  expect(feed(1_100, { kind: "not-owner", server: "rs-9" as ServerId })).toEqual([]);
+  expect(feed(1_200, ACKED)).toEqual(["rs-1 members"]); // The same server, in the same epoch: it had not begun yet.
+  expect(feed(1_300, { kind: "not-owner", server: "rs-9" as ServerId })).toEqual([]); // Of a server that is not the owner.
+});
+
+test("[PRG65] an owner that does not answer the question for two seconds is reported as silent", () => {
+  const { feed } = unknownOwner();
+  feed(0, { kind: "attached" });
+  const reports: number[] = [];
+  for (let now = 100; now <= 4_500; now += 100) if (feed(now).includes("owner-silent")) reports.push(now);
+  expect(reports).toEqual([2_000, 4_000]);
 });

@@ -7,30 +7,49 @@
  */
 
 import { assertNever } from "../../shared/assert.ts";
-import {
-  membersInParts,
-  type PresenceFromOwner,
-  type PresenceMember,
-  type PresenceMemberState,
-  type PresenceReply,
-  type PresenceToOwner,
-  statesInParts,
-} from "../../shared/bus/presence-messages.ts";
-import type { ClientId, Epoch, Millis } from "../../shared/ids.ts";
-import { type ParticipantNumber, type PresenceDelta, type PresenceField, Y_CLOCK } from "../../shared/wire/presence.ts";
+import type { PresenceFromOwner, PresenceMember, PresenceReply, PresenceToOwner } from "../../shared/bus/presence-messages.ts";
+import type { ClientId, Epoch, Millis, ServerId } from "../../shared/ids.ts";
+import type { PresenceField } from "../../shared/wire/presence.ts";
 import type { ConnectionId } from "../ports.ts";
-import { Audience } from "./audience.ts";
-import type { PresenceRelayEffect, PresenceRelayInput } from "./relay-messages.ts";
-import { inStep, PresenceMembers, type PresenceMembersOptions } from "./presence-members.ts";
-import { PresenceOutbox, type PresenceOutboxOptions } from "./presence-outbox.ts";
+import { Audience, type AudienceEffect } from "./audience.ts";
+import { type PresenceRelayOptions, PresenceUpward } from "./presence-outbox.ts";
 import { PresenceView, type PresenceUpdate } from "./presence-view.ts";
 
-export type PresenceRelayOptions = PresenceMembersOptions & PresenceOutboxOptions & { readonly ownerSilenceMsMax: number };
+export type PresenceRelayInput =
+  | { kind: "enter"; connection: ConnectionId; member: PresenceMember }
+  | { kind: "leave"; connection: ConnectionId }
+  /** The connection reads more slowly than the gateway sends. */
+  | { kind: "behind"; connection: ConnectionId }
+  | { kind: "keeping-up"; connection: ConnectionId }
+  | { kind: "fields"; connection: ConnectionId; fields: readonly PresenceField[] }
+  /** The log has a new epoch of the room, which this server began. */
+  | { kind: "owner"; server: ServerId; epoch: Epoch }
+  | { kind: "from-owner"; server: ServerId; message: PresenceFromOwner }
+  | { kind: "answer"; server: ServerId; answer: PresenceReply }
+  /** The server does not own the room, or is gone. */
+  | { kind: "not-owner"; server: ServerId }
+  /** Nobody owns the room. */
+  | { kind: "no-responders" }
+  /** From now on no message to this gateway is missed. Earlier ones may have been. */
+  | { kind: "attached" }
+  | { kind: "detached" }
+  /** `level`: the gateway's new shed level. */
+  | { kind: "shed"; level: number }
+  /** All inputs of this turn of the event loop have arrived, or something is due. */
+  | { kind: "tick" };
+
+export type PresenceRelayEffect =
+  | { kind: "send-to-server"; server: ServerId; message: PresenceToOwner }
+  /** The owner is not known: whoever it is answers. */
+  | { kind: "ask-owner"; message: PresenceToOwner }
+  | AudienceEffect
+  | { kind: "refuse"; connection: ConnectionId }
+  /** The owner does not answer, and may be gone. */
+  | { kind: "owner-silent" }
+  | { kind: "synced" };
 
 const AT_ONCE = Number.NEGATIVE_INFINITY as Millis;
 const NEVER = Number.POSITIVE_INFINITY as Millis;
-/** Interval at which a quiet room is checked. */
-const WATCH_MS = 5_000;
 
 export class PresenceRelay {
   readonly #options: PresenceRelayOptions;
@@ -38,7 +57,11 @@ export class PresenceRelay {
   readonly #up: PresenceUpward;
   readonly #audience: Audience;
   #attached = false;
+  /** Undefined: not known, so members' presence waits here. */
+  #owner: ServerId | undefined;
   #askedAt = AT_ONCE;
+  /** When the first question for an owner was sent that nobody has answered. */
+  #searchedSince: Millis | undefined;
 
   /** `lastNumber`: above all numbers and versions that this gateway ever used in the room. */
   constructor(options: PresenceRelayOptions, lastNumber: number, now: Millis) {
@@ -72,12 +95,22 @@ export class PresenceRelay {
     return this.#up.lastNumber;
   }
 
-  /** When the next tick has something to do. */
+  /** The room server that owns the room, as far as this gateway knows. */
+  get owner(): ServerId | undefined {
+    return this.#owner;
+  }
+
+  /** When the next tick has something to do, apart from fields of members. */
   get dueAt(): Millis {
     const always = Math.min(this.#audience.dueAt, this.#up.watchAt);
     if (!this.#attached) return always as Millis;
-    const syncAt = this.#view.isBehind ? this.#askedAt + this.#options.repeatMs : NEVER;
-    return Math.min(always, this.#up.dueAt, syncAt) as Millis;
+    const askAt = this.#view.isBehind || this.#owner === undefined ? this.#askedAt + this.#options.repeatMs : NEVER;
+    return Math.min(always, this.#owner === undefined ? NEVER : this.#up.members.dueAt, askAt) as Millis;
+  }
+
+  /** When fields of members are to be sent. */
+  get fieldsDueAt(): Millis {
+    return this.#attached && this.#owner !== undefined ? this.#up.fieldsDueAt : NEVER;
   }
 
   /** Returns whether there is something to send: a spectator has become an editor. */
@@ -98,10 +131,16 @@ export class PresenceRelay {
         return [];
       case "fields":
         return this.#up.receiveFields(input.connection, input.fields, now) ? [] : [{ kind: "refuse", connection: input.connection }];
+      case "owner":
+        this.#acceptsEpoch(input.epoch, input.server);
+        return [];
       case "from-owner":
-        return this.#receiveFromOwner(input.message, now);
+        return this.#receiveFromOwner(input.message, input.server, now);
       case "answer":
-        return this.#receiveAnswer(input.answer, now);
+        return this.#receiveAnswer(input.answer, input.server, now);
+      case "not-owner":
+        if (this.#owner === input.server) this.#loseOwner();
+        return [];
       case "no-responders":
         this.#up.receiveNoResponders();
         return [];
@@ -123,8 +162,8 @@ export class PresenceRelay {
     }
   }
 
-  #receiveFromOwner(message: PresenceFromOwner, now: Millis): PresenceRelayEffect[] {
-    if (!this.#acceptsEpoch(message.epoch)) return [];
+  #receiveFromOwner(message: PresenceFromOwner, server: ServerId, now: Millis): PresenceRelayEffect[] {
+    if (!this.#acceptsEpoch(message.epoch, server)) return [];
     switch (message.kind) {
       case "delta":
         return this.#applyUpdates(this.#view.receiveDelta(message), now);
@@ -137,8 +176,8 @@ export class PresenceRelay {
     }
   }
 
-  #receiveAnswer(answer: PresenceReply, now: Millis): PresenceRelayEffect[] {
-    if (!this.#acceptsEpoch(answer.epoch)) return [];
+  #receiveAnswer(answer: PresenceReply, server: ServerId, now: Millis): PresenceRelayEffect[] {
+    if (!this.#acceptsEpoch(answer.epoch, server)) return [];
     switch (answer.kind) {
       case "acked":
         this.#up.members.receiveAck(answer.version);
@@ -158,14 +197,24 @@ export class PresenceRelay {
     }
   }
 
-  /** Returns whether messages of that epoch count. */
-  #acceptsEpoch(epoch: Epoch): boolean {
+  /** Returns whether messages of that epoch count. If so, their sender owns the room. */
+  #acceptsEpoch(epoch: Epoch, server: ServerId): boolean {
     const known = this.#view.receiveEpoch(epoch);
+    if (known === "past") return false;
+    this.#owner = server;
+    this.#searchedSince = undefined;
     if (known === "new-epoch") {
       this.#askedAt = AT_ONCE;
       this.#up.receiveNewOwner();
     }
-    return known !== "past";
+    return true;
+  }
+
+  /** The owner may become the same server again, in the same epoch: it received nothing before. */
+  #loseOwner(): void {
+    this.#owner = undefined;
+    this.#askedAt = AT_ONCE;
+    this.#up.resendAll();
   }
 
   #applyUpdates(updates: readonly PresenceUpdate[], now: Millis): PresenceRelayEffect[] {
@@ -180,170 +229,28 @@ export class PresenceRelay {
     if (now >= this.#up.watchAt && this.#up.watch(now, this.#attached)) effects.push({ kind: "owner-silent" });
     effects.push(...this.#audience.receiveTick(now));
     if (!this.#attached) return effects;
-    const { messages, entered, shown } = this.#up.takeDue(this.#audience.presencePerSecond, now);
-    for (const message of messages) effects.push({ kind: "send-to-owner", message });
-    this.#audience.changeLanes(entered);
-    effects.push(...this.#audience.receiveShown(shown));
-    if (!this.#view.isBehind || now < this.#askedAt + this.#options.repeatMs) return effects;
-    this.#askedAt = now;
-    effects.push({ kind: "send-to-owner", message: { kind: "sync", gateway: this.#options.gateway } });
+    if (this.#owner === undefined) this.#askOwner(now, effects);
+    else this.#sendTo(this.#owner, now, effects);
     return effects;
   }
-}
 
-/** `entered`: new or changed members. `shown`: fields that are sent for the first time. */
-export type DuePresence = {
-  readonly messages: readonly PresenceToOwner[];
-  readonly entered: readonly PresenceMember[];
-  readonly shown: readonly PresenceMemberState[];
-};
-
-/**
- * What members of this gateway show, on its way to the owner: repeated until the owner shows it. Reports an owner that
- * is silent.
- */
-export class PresenceUpward {
-  readonly members: PresenceMembers;
-  readonly #options: PresenceRelayOptions;
-  readonly #outbox: PresenceOutbox;
-  readonly #view: PresenceView;
-  #statesNumber: number;
-  #watchedAt: Millis;
-  /** When the oldest unconfirmed message was sent. */
-  #waitingSince = AT_ONCE;
-  #silenceReportedAt = AT_ONCE;
-
-  /** `lastNumber`: above all numbers and versions that this gateway ever used in the room. */
-  constructor(options: PresenceRelayOptions, view: PresenceView, lastNumber: number, now: Millis) {
-    this.#options = options;
-    this.#view = view;
-    this.members = new PresenceMembers(options, lastNumber);
-    this.#outbox = new PresenceOutbox(options);
-    this.#statesNumber = lastNumber;
-    this.#watchedAt = now;
+  #sendTo(server: ServerId, now: Millis, effects: PresenceRelayEffect[]): void {
+    const { messages, entered, shown } = this.#up.takeDue(this.#audience.presencePerSecond, now);
+    for (const message of messages) effects.push({ kind: "send-to-server", server, message });
+    this.#audience.changeLanes(entered);
+    effects.push(...this.#audience.receiveShown(shown));
+    if (!this.#view.isBehind || now < this.#askedAt + this.#options.repeatMs) return;
+    this.#askedAt = now;
+    effects.push({ kind: "send-to-server", server, message: { kind: "sync", gateway: this.#options.gateway } });
   }
 
-  get lastNumber(): number {
-    return Math.max(this.members.version, this.#statesNumber);
-  }
-
-  /** When there is something to send. */
-  get dueAt(): Millis {
-    return Math.min(this.members.dueAt, this.#outbox.dueAt) as Millis;
-  }
-
-  /** When the room is to be checked again. */
-  get watchAt(): Millis {
-    const watchAt = inStep(this.#watchedAt + WATCH_MS);
-    return this.#isWaiting
-      ? (Math.min(watchAt, Math.max(this.#waitingSince, this.#watchedAt) + this.#options.repeatMs) as Millis)
-      : watchAt;
-  }
-
-  /** Returns the member that left because its last connection now belongs to another client. */
-  enter(connection: ConnectionId, member: PresenceMember, now: Millis): ClientId | undefined {
-    const gone = this.members.enter(connection, member, now);
-    if (gone !== undefined) this.#outbox.remove(gone);
-    const number = this.#view.numberOf(member.client); // The client comes from another gateway.
-    if (number !== undefined) this.#know(member.client, number);
-    return gone;
-  }
-
-  /** Returns the member that left, if this was its last connection. */
-  leave(connection: ConnectionId): ClientId | undefined {
-    const gone = this.members.leave(connection);
-    if (gone !== undefined) this.#outbox.remove(gone);
-    return gone;
-  }
-
-  /** False: the fields exceed a member's limits. */
-  receiveFields(connection: ConnectionId, fields: readonly PresenceField[], now: Millis): boolean {
-    const member = this.members.of(connection);
-    if (member === undefined) return true;
-    // The fields come from the client's former connection, and are older than those of the current one.
-    if (this.members.connectionsOf(member.client).at(-1) !== connection) return true;
-    if (fields.some(({ name }) => name !== Y_CLOCK)) this.members.receiveActivity(connection, now);
-    return this.#outbox.set(member.client, fields);
-  }
-
-  /** Nobody owns the room, so nobody believes that members who left are still there. */
-  receiveNoResponders(): void {
-    if (this.members.size === 0) this.members.receiveAck(this.members.version);
-  }
-
-  receiveNewOwner(): void {
-    this.members.receiveNewOwner();
-    this.#outbox.resend();
-  }
-
-  resendAll(): void {
-    this.members.resendAll();
-    this.#outbox.resend();
-  }
-
-  /** Call after the view has applied the delta. */
-  receiveDelta(delta: PresenceDelta): void {
-    for (const { number, fields } of delta.states) {
-      const client = this.#view.clientOf(number);
-      if (client !== undefined) this.#outbox.receiveShown(client, fields);
-    }
-    for (const { client, number } of delta.present) this.#receiveNumber(client, number);
-    const mayBeMissing = delta.gone.length > 0 || delta.snapshot; // The owner may have removed a member that is here: this gateway was silent, or its message was lost.
-    if (mayBeMissing && this.members.receiveGone((client) => this.#view.has(client))) this.resendAll();
-  }
-
-  /** Returns the messages to send to the owner now. Viewports go on at the rate at which members send them. */
-  takeDue(presencePerSecond: number, now: Millis): DuePresence {
-    const wasWaiting = this.#isWaiting;
-    const { fresh, again } = this.#outbox.takeDue(presencePerSecond, now);
-    const members = this.members.takeDue(this.#view.epoch, now, fresh);
-    const messages = [
-      ...(members === undefined ? [] : membersInParts(members)),
-      ...this.#statesOf(fresh, true),
-      ...this.#statesOf(again, false),
-    ];
-    if (messages.length > 0 && !wasWaiting) this.#waitingSince = now;
-    return { messages, entered: members?.entered ?? [], shown: fresh };
-  }
-
-  /** Checks what was sent. Returns whether the owner has been silent for too long. */
-  watch(now: Millis, isAttached = true): boolean {
-    this.members.findSpectators(now);
-    // The view may still show what a former owner confirmed, which proves nothing about the new owner.
-    this.#outbox.findUnshown((client, name) => (this.#view.isOfEarlierEpoch ? undefined : this.#view.shown(client, name)), now);
-    this.#view.forgetSnapshot();
-    this.#watchedAt = now;
-    const { unackedSince } = this.members;
-    if (!isAttached || unackedSince === undefined) return false;
-    if (now - Math.max(unackedSince, this.#silenceReportedAt) < this.#options.ownerSilenceMsMax) return false;
-    this.#silenceReportedAt = now;
-    return true;
-  }
-
-  /** The owner has to answer, or to show what it received. */
-  get #isWaiting(): boolean {
-    return this.members.unackedSince !== undefined || this.#outbox.hasUnshown;
-  }
-
-  /** With another number, the client is a new participant for the owner, which shows nothing of it yet. */
-  #receiveNumber(client: ClientId, number: ParticipantNumber): void {
-    const before = this.#know(client, number);
-    if (before !== undefined && before !== number) this.#outbox.resend([client]);
-  }
-
-  /** Undefined: the client had no number, or has no connection here. */
-  #know(client: ClientId, number: ParticipantNumber): ParticipantNumber | undefined {
-    if (!this.members.has(client)) this.members.receiveOtherParticipant();
-    return this.members.receiveNumber(client, number);
-  }
-
-  #statesOf(states: readonly PresenceMemberState[], fresh: boolean): PresenceToOwner[] {
-    return statesInParts(states).map((part) => ({
-      kind: "states",
-      gateway: this.#options.gateway,
-      number: (this.#statesNumber += 1),
-      fresh,
-      states: part,
-    }));
+  #askOwner(now: Millis, effects: PresenceRelayEffect[]): void {
+    if (now < this.#askedAt + this.#options.repeatMs) return;
+    this.#askedAt = now;
+    effects.push({ kind: "ask-owner", message: { kind: "sync", gateway: this.#options.gateway } });
+    this.#searchedSince ??= now;
+    if (now - this.#searchedSince < this.#options.ownerSilenceMsMax) return;
+    this.#searchedSince = now;
+    effects.push({ kind: "owner-silent" });
   }
 }

@@ -4,7 +4,7 @@ import { encodePresenceToOwner, type PresenceToOwner } from "../../shared/bus/pr
 import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/ids.ts";
 import { encodeDelta, type PresenceDelta } from "../../shared/wire/presence.ts";
 import type { ConnectionId } from "../ports.ts";
-import { PresenceUpward } from "./presence-relay.ts";
+import { PresenceUpward } from "./presence-outbox.ts";
 import { PresenceView } from "./presence-view.ts";
 
 const options = {
@@ -201,9 +201,9 @@ test("[PRG61] participants over other gateways see joins immediately, however ma
   up.members.receiveAck(up.members.version);
   receiveDelta(1, 1);
   up.enter(2 as ConnectionId, person(2), 100 as Millis);
-  expect(up.dueAt).toBe(500);
+  expect(up.members.dueAt).toBe(500);
   receiveDelta(2, 7);
-  expect(up.dueAt).toBeLessThanOrEqual(100);
+  expect(up.members.dueAt).toBeLessThanOrEqual(100);
   expect(members(up.takeDue(30, 100 as Millis).messages)).toMatchObject([{ entered: [{ client: client(2) }] }]);
 });
 

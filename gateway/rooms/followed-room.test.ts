@@ -128,6 +128,8 @@ function summaryOf(effects: readonly FollowedRoomEffect[]): string[] {
         return effect.message.kind === "catch-up-request"
           ? [`ask #${effect.message.request} after ${effect.message.after.seq}`]
           : [effect.message.kind];
+      case "owner-known":
+        return [];
       case "search":
         return [effect.step.kind === "locate" ? "locate" : `claim ${effect.step.server}`];
       case "admit":

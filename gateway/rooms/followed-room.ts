@@ -207,7 +207,9 @@ export class FollowedRoom {
     if (epoch > this.#entrance.epoch) {
       const isNext = message.kind === "epoch" && message.before === this.#entrance.epoch;
       this.#receiveNewEpoch(epoch, isNext ? message.head : undefined, effects);
-      this.#receiveNewOwner(ownerOf(message), now, effects);
+      const owner = ownerOf(message);
+      if (owner !== undefined) effects.push({ kind: "owner-known", owner, epoch });
+      this.#receiveNewOwner(owner, now, effects);
     }
     this.#receiveCurrentMessage(message, epoch, now, effects);
     this.#feed.settleDoubt(now, effects); // The message may have settled the doubt.

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/ids.ts";
+import type { ClientId, Epoch, GatewayId, Millis, ServerId, UserId } from "../../shared/ids.ts";
 import { encodeDelta, type PresenceDelta } from "../../shared/wire/presence.ts";
 import { PresenceRelay } from "../presence/presence-relay.ts";
 
@@ -29,6 +29,7 @@ test("[FULL1] a room over its budget admits nobody new, but clients that were ju
     presence.receiveInput(
       {
         kind: "answer",
+        server: "rs-1" as ServerId,
         answer: {
           kind: "snapshot",
           epoch: 1 as Epoch,
@@ -52,6 +53,7 @@ test("[FULL2] a client counts as present once the owner has announced it", () =>
   presence.receiveInput(
     {
       kind: "answer",
+      server: "rs-1" as ServerId,
       answer: {
         kind: "snapshot",
         epoch: 1 as Epoch,

@@ -50,7 +50,7 @@ function host() {
       rooms: { follow: () => Promise.resolve(), unfollow: () => {}, sendToOwner: () => {} },
       placement: { onServerLost: () => {} } as never,
       sessions: new Map(),
-      presence: {} as PresenceRelayHost,
+      presence: { receiveOwner: () => {} } as unknown as PresenceRelayHost,
       writes: new WritesHost(config, () => {}, deps),
       quotas: new Quotas(quotaOptions(config)),
       dispatch: () => {},

@@ -1,7 +1,4 @@
-/**
- * Holds the rooms that this gateway follows: passes each input to its room, and carries out the effects. An outcome of an
- * effect is another input, which is dropped when the room is no longer followed.
- */
+/** Holds the rooms that this gateway follows. An outcome of an effect is an input, dropped when the room is no longer followed. */
 
 import { assertNever } from "../../shared/assert.ts";
 import { decodeOwnerReply, encodeToOwner, type SubmittedEdit, type ToOwner } from "../../shared/bus/envelope.ts";
@@ -258,7 +255,7 @@ export class FollowedRoomsHost implements Backbone {
 
   #carryOut(followed: DirectoryEntry, effect: FollowedRoomEffect): void {
     const { key, channel } = followed;
-    const { sockets, writes, dispatch } = this.#ports;
+    const { sockets, writes, presence, dispatch } = this.#ports;
     const { hops, metrics } = this.#deps;
     switch (effect.kind) {
       case "send-to-owner":
@@ -266,6 +263,8 @@ export class FollowedRoomsHost implements Backbone {
         return this.#endTurnLater();
       case "search":
         return this.#searches.carryOut(key, effect.step);
+      case "owner-known":
+        return presence.receiveOwner(key, effect.owner, effect.epoch);
       case "admit":
         return this.#joins.admit(followed, effect);
       case "expel":

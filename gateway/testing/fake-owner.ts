@@ -16,7 +16,14 @@ import {
 } from "../../shared/bus/envelope.ts";
 import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import { ClaimRequest } from "../../shared/bus/placement-messages.ts";
-import { decodePresenceToOwner, isPresenceToOwner, type PresenceToOwner } from "../../shared/bus/presence-messages.ts";
+import { decodePresenceUp, encodePresenceDown } from "../../shared/bus/presence-batches.ts";
+import {
+  decodePresenceToOwner,
+  encodePresenceFromServer,
+  isPresenceToOwner,
+  type PresenceFromServer,
+  type PresenceToOwner,
+} from "../../shared/bus/presence-messages.ts";
 import { editsBytesOf, encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { ClientId, Epoch, GatewayId, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
@@ -43,8 +50,8 @@ export class FakeOwner {
   #epoch = 0;
   /** `lose-records`: edits reach the log, but the records do not reach the gateways. */
   mode: "serve" | "ignore-edits" | "lose-records" | "silent" = "serve";
-  /** Called with presence in every mode. The owner answers none by itself. */
-  onPresence: (message: PresenceToOwner, reply: (bytes: Uint8Array) => void) => void = () => {};
+  /** Called with presence in every mode. By itself the owner answers only who it is. */
+  onPresence: (message: PresenceToOwner, reply: (answer: PresenceFromServer) => void) => void = () => {};
 
   constructor(connection: NatsConnection, subjects: Subjects, log: FakeLog, room: RoomKey, server: string) {
     this.#connection = connection;
@@ -65,10 +72,14 @@ export class FakeOwner {
   /** Takes over the room, as after a claim. */
   own(): void {
     if (this.#epoch > 0) return;
-    this.#subscribe(this.#subjects.toOwner(this.#room), (bytes, reply) => {
+    this.#subscribe(this.#subjects.toOwner(this.#room), (bytes) => {
       const message = isPresenceToOwner(bytes) ? decodePresenceToOwner(bytes.slice())! : decodeToOwner(bytes.slice())!;
-      if (message.kind === "members" || message.kind === "states" || message.kind === "sync") this.onPresence(message, reply);
+      if (message.kind === "members" || message.kind === "states" || message.kind === "sync") this.#receivePresence(message);
       else this.#receive(message);
+    });
+    this.#subscribe(this.#subjects.presenceToServer(this.server), (bytes) => {
+      for (const { room, message } of decodePresenceUp(bytes.slice())!.entries)
+        if (room === this.#room) this.#receivePresence(decodePresenceToOwner(message)!);
     });
     this.#epoch = this.#log.epoch += 1;
     this.#publish(encodeEpochRecord({ id: this.#nextId(), time: Date.now() as UnixMillis, epoch: this.#epoch as Epoch, head: this.#head }));
@@ -86,6 +97,17 @@ export class FakeOwner {
 
   announce(message: OwnerAnnouncement): void {
     this.#publish(encodeFromOwner(message));
+  }
+
+  #receivePresence(message: PresenceToOwner): void {
+    const pace = { tickMs: 50, slots: 1, sendAtMs: 0 };
+    const answer = (given: PresenceFromServer): void => {
+      const entries = [{ room: this.#room, message: encodePresenceFromServer(given) }];
+      this.#connection.publish(this.#subjects.presenceToGateway(message.gateway, this.server), encodePresenceDown({ pace, entries }));
+    };
+    const status = { mode: "flat", participants: 0, presencePerSecond: 30, shed: 0 } as const;
+    if (message.kind === "sync") answer({ kind: "head", epoch: this.#epoch as Epoch, number: 0, status }); // Otherwise the gateway would not know the owner.
+    this.onPresence(message, answer);
   }
 
   get #head(): Seq {

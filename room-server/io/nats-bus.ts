@@ -27,24 +27,27 @@ export type AnsweringParts = Pick<RoomServerParts, "rooms" | "handovers" | "pres
 
 /** Refuses settings that this NATS server cannot carry. */
 export async function connectBus(server: ServerId, config: SharedConfig & RoomServerConfig, deps: NatsPortsDeps) {
-  const nats = await connectAs("room-server", server, config);
+  const [nats, presence] = await Promise.all([
+    connectAs("room-server", server, config),
+    connectAs("room-server", `${server} presence`, config),
+  ]);
   const named = { ...config, serverHost: config.serverHost === "" ? hostname() : config.serverHost };
   const options = roomHostOptions(named, nats.info?.max_payload);
   const subjects = subjectsOf(config.environment);
   return {
     options,
-    ports: await natsPorts(nats, subjects, server, config, deps),
+    ports: await natsPorts({ nats, presence }, subjects, server, config, deps),
     peers: natsHeartbeat(nats, subjects),
     counts: natsCounts(nats, subjects),
     /** Answers claims, commands and questions from now on. */
-    answer: async ({ rooms, handovers, presence, listRooms }: AnsweringParts): Promise<void> => {
+    answer: async ({ rooms, handovers, presence: presences, listRooms }: AnsweringParts): Promise<void> => {
       natsClaims(nats, subjects, server, deps.log).onClaim((request) => rooms.claim(request));
       natsOrders(nats, subjects, server, deps.log).onOrder((order) => handovers.answerCommand(order));
-      answerQuestions(nats, subjects, server, (room) => presence.accountOf(room));
+      answerQuestions(nats, subjects, server, (room) => presences.accountOf(room));
       answerRoomLists(nats, subjects, listRooms);
-      await nats.flush();
+      await Promise.all([nats.flush(), presence.flush()]);
     },
-    stop: (): Promise<void> => closeNats(nats),
+    stop: async (): Promise<void> => void (await Promise.all([closeNats(nats), closeNats(presence)])),
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Receives the edits and presence that gateways send to a room's owner, on one subject. The client renews the
- * subscription after a reconnect.
+ * Receives what is sent to a room's owner: edits, and the question of a gateway that does not know who owns the room's
+ * presence. The client renews the subscription after a reconnect.
  */
 
 import { decodeToOwner } from "../../shared/bus/envelope.ts";

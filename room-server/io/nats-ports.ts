@@ -5,7 +5,7 @@ import type { NatsConnection } from "../../shared/io/nats.ts";
 import { ensureOperationsStream, natsOperations } from "../../shared/io/nats-operations.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { Clock } from "../../shared/time/clock.ts";
-import type { RoomKey, ServerId } from "../../shared/ids.ts";
+import type { ServerId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { SharedConfig } from "../../shared/settings/common-settings.ts";
 import type { RoomServerConfig } from "../config.ts";
@@ -36,12 +36,11 @@ export type NatsPortsDeps = {
   readonly log: Log;
   readonly metrics: RoomServerMetrics;
   readonly storage: LogStorage;
-  readonly presenceSent: (room: RoomKey, bytes: number) => void;
 };
 
-/** Creates the missing streams and buckets. */
+/** `presence`: the connection of presence, which carries no edits. Creates the missing streams and buckets. */
 export async function natsPorts(
-  nats: NatsConnection,
+  { nats, presence }: { readonly nats: NatsConnection; readonly presence: NatsConnection },
   subjects: Subjects,
   server: ServerId,
   config: SharedConfig & RoomServerConfig,
@@ -57,7 +56,7 @@ export async function natsPorts(
     log: await jetstreamLog(nats, subjects, { server, partitions, appendAnswerMsMax }, logDeps),
     inbox: natsInbox(nats, subjects, { log, metrics }),
     gateways: natsGateways(nats, subjects),
-    presenceBus: natsPresence(nats, subjects, { metrics, sent: deps.presenceSent }),
+    presenceBus: natsPresence(presence, subjects, server, { metrics }),
     checkpoints,
     entries: await kvRooms(nats, subjects.roomsBucket, replicas, server),
     activity: natsActivity(nats, subjects, config.webhookUrls, clock),

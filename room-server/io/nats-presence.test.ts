@@ -1,26 +1,29 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
+import { decodePresenceDown } from "../../shared/bus/presence-batches.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
-import type { Epoch, GatewayId, RoomKey } from "../../shared/ids.ts";
+import type { GatewayId, RoomKey, ServerId } from "../../shared/ids.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import { roomServerMetrics } from "../metrics.ts";
 import { natsPresence } from "./nats-presence.ts";
 
-const room = "acme.notes" as RoomKey;
-const [epoch, status] = [1 as Epoch, { mode: "flat", participants: 0, presencePerSecond: 30, shed: 0 } as const];
+const [gateway, server] = ["gw" as GatewayId, "rs-1" as ServerId];
+const pace = { tickMs: 50, slots: 1, sendAtMs: 3 };
 
-test("[NAT6] deltas and snapshots of presence too large for NATS are skipped and counted, and end nothing", async () => {
-  const published: string[] = [];
-  const nats = { info: { max_payload: 1_000 }, publish: (subject: string) => void published.push(subject), status: () => [] };
+test("[NAT6] presence too large for NATS is skipped and counted, and the other rooms of the batch are sent", async () => {
+  const published: { subject: string; data: Uint8Array }[] = [];
+  const nats = {
+    info: { max_payload: 1_000 },
+    publish: (subject: string, data: Uint8Array) => void published.push({ subject, data }),
+    status: () => [],
+  };
   const metrics = roomServerMetrics(new Registry());
   const subjects = subjectsOf("test");
-  const bus = natsPresence(nats as unknown as NatsConnection, subjects, { metrics, sent: () => {} });
-  for (const bytes of [900, 1_000]) {
-    const delta = new Uint8Array(bytes);
-    bus.broadcast(room, { kind: "delta", epoch, number: 1, delta });
-    bus.answer("gw" as GatewayId, room, { kind: "snapshot", epoch, number: 1, status, delta });
-  }
-  expect(published).toEqual([subjects.presenceOut(room), subjects.presenceToGateway("gw" as GatewayId, room)]);
-  expect((await metrics.presenceUnsent.get()).values).toMatchObject([{ value: 2 }]);
+  const bus = natsPresence(nats as unknown as NatsConnection, subjects, server, { metrics });
+  const entries = [900, 1_000, 3].map((bytes, index) => ({ room: `acme.room-${index}` as RoomKey, message: new Uint8Array(bytes) }));
+  bus.sendBatch(gateway, { pace, entries });
+  expect(new Set(published.map(({ subject }) => subject))).toEqual(new Set([subjects.presenceToGateway(gateway, server)]));
+  expect(published.flatMap(({ data }) => decodePresenceDown(data)!.entries)).toEqual([entries[0], entries[2]]);
+  expect((await metrics.presenceUnsent.get()).values).toMatchObject([{ value: 1 }]);
 });

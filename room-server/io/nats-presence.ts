@@ -1,13 +1,13 @@
 /**
- * Publishes owners' presence over core NATS, on subjects of its own. Presence from gateways arrives with edits
- * (nats-inbox.ts).
+ * Presence over core NATS, on a connection of its own: one message carries all rooms of a pair of gateway and room
+ * server. No edit waits behind these bytes, neither in this process nor in nats-server.
  */
 
 import { GatewayHeartbeat } from "../../shared/bus/placement-messages.ts";
-import { encodePresenceReply, encodePresenceFromOwner } from "../../shared/bus/presence-messages.ts";
-import type { RoomKey } from "../../shared/ids.ts";
+import { batchesOf, decodePresenceUp, encodePresenceDown } from "../../shared/bus/presence-batches.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import { carries, type NatsConnection, publish } from "../../shared/io/nats.ts";
+import type { ServerId } from "../../shared/ids.ts";
+import { crashing, type NatsConnection, publish } from "../../shared/io/nats.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { PresenceBus } from "../ports.ts";
 import { subscribeJson } from "../../shared/io/nats-json.ts";
@@ -15,7 +15,8 @@ import { subscribeJson } from "../../shared/io/nats-json.ts";
 export function natsPresence(
   nats: NatsConnection,
   subjects: Subjects,
-  { metrics, sent }: { metrics: RoomServerMetrics; sent: (room: RoomKey, bytes: number) => void },
+  server: ServerId,
+  { metrics }: { metrics: RoomServerMetrics },
 ): PresenceBus {
   let connected = true;
   let losses = 0;
@@ -32,19 +33,22 @@ export function natsPresence(
   };
   void watchConnection();
 
-  /** No user's presence may crash a room's owner: gateways that miss a delta request a snapshot. */
-  const publishIfCarried = (subject: string, data: Uint8Array): void =>
-    carries(nats, data) ? publish(nats, subject, data) : metrics.presenceUnsent.inc();
-
   return {
-    broadcast: (room, message) => {
+    sendBatch: (gateway, { pace, entries }) => {
       if (!connected) return; // The client would buffer it and send it when it is no longer true.
-      const bytes = encodePresenceFromOwner(message);
-      publishIfCarried(subjects.presenceOut(room), bytes);
-      sent(room, bytes.byteLength);
+      const { batches, unsent } = batchesOf(entries, nats.info?.max_payload ?? Number.POSITIVE_INFINITY);
+      // No user's presence may crash a room's owner: gateways that miss a delta request a snapshot.
+      if (unsent > 0) metrics.presenceUnsent.inc(unsent);
+      for (const batch of batches) publish(nats, subjects.presenceToGateway(gateway, server), encodePresenceDown({ pace, entries: batch }));
     },
-    answer: (gateway, room, answer) => {
-      if (connected) publishIfCarried(subjects.presenceToGateway(gateway, room), encodePresenceReply(answer));
+    onBatch: (receive) => {
+      nats.subscribe(subjects.presenceToServer(server), {
+        callback: crashing((error, msg) => {
+          const batch = error === null ? decodePresenceUp(msg.data) : undefined;
+          if (batch === undefined) metrics.messagesUnread.inc();
+          else receive(batch);
+        }),
+      });
     },
     onHeartbeat: (receive) => void subscribeJson(nats, subjects.gateways, GatewayHeartbeat, ({ gateway }) => receive(gateway)),
     connectionStatus: () => ({ isUp: connected, losses }),

@@ -1,16 +1,13 @@
-/**
- * Hosts one room: feeds its ownership with inputs and carries out the effects. The only caller of
- * `receiveOwnershipInput`. An ownership that has ended ignores late results.
- */
+/** Hosts one room: feeds its ownership and carries out the effects. An ownership that has ended ignores late results. */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { OwnerReply, ToOwner } from "../../shared/bus/envelope.ts";
 import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import type { PresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import type { Clock } from "../../shared/time/clock.ts";
-import type { Epoch, RoomKey, ServerId } from "../../shared/ids.ts";
+import type { Epoch, GatewayId, RoomKey, ServerId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
-import { NO_ITEMS } from "../../shared/collections/lazy-map.ts";
+import { LazyMap, NO_ITEMS } from "../../shared/collections/lazy-map.ts";
 import type { LoadMeter } from "../load/load-meter.ts";
 import type { LogCatchUps } from "../rooms/log-catch-ups-host.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
@@ -69,6 +66,8 @@ export class HostedRoom implements Receiver {
   /** Resolves the request of the owner that waits until this server is subscribed. */
   #resolveExpecting: (isExpecting: boolean) => void = NOTHING;
   #expected: Promise<boolean> | undefined;
+  /** Gateways that asked for the room's presence before it was owned. */
+  readonly #questions = new LazyMap<GatewayId, PresenceToOwner>();
   /** During a handover: resolves with the log's end once appends have stopped, or with undefined. */
   #resolveReady: (end: LogEnd | undefined) => void = NOTHING;
 
@@ -153,9 +152,10 @@ export class HostedRoom implements Receiver {
     this.receiveOwnershipInput({ kind: "message", message, bytes });
   }
 
-  /** Gateways send again, to the next owner, what arrives before the room is owned. */
+  /** A gateway that asks before the room is owned is answered once it is. */
   receivePresence(message: PresenceToOwner): void {
-    if (this.#ownership.kind !== "ended") this.#ports.presence.receivePresence(this.key, message);
+    if (this.isOwned) this.#ports.presence.receivePresence(this.key, message);
+    else if (this.#ownership.kind !== "ended") this.#questions.set(message.gateway, message);
   }
 
   receiveOwnershipInput(input: OwnershipInput): void {
@@ -198,6 +198,8 @@ export class HostedRoom implements Receiver {
         this.#reportClaim(effect.epoch);
         this.#announce(effect.epoch);
         this.#ports.presence.begin(this.key, effect.epoch);
+        for (const question of this.#questions.values()) this.#ports.presence.receivePresence(this.key, question);
+        this.#questions.clear();
         return this.#resolveClaimers({ kind: "owned", epoch: effect.epoch });
       case "confirmed":
         if (this.#claimers.length > 0) this.#announce(effect.epoch); // The requester did not find the entry: the bucket may not have stored it.

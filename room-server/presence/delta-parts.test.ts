@@ -7,10 +7,10 @@ import { decodeDelta, type PresenceDelta } from "../../shared/wire/presence.ts";
 import { encodeSplitDelta } from "../../shared/presence/split-delta.ts";
 import { OwnerPresence, type OwnerPresenceEffect } from "./presence.ts";
 
+const moments = { next: (now: Millis) => now, after: (now: Millis, ticks: number) => (now + 50 * ticks) as Millis };
 const options = {
   participantsMax: 100,
   presenceBytesMax: 768 * 1024,
-  presenceTickMs: 50,
   presenceGatherMs: 0,
   gatewaySilenceMsMax: 2_000,
   presenceSilenceMsMax: 12_000,
@@ -40,7 +40,7 @@ const shownIn = ({ present, states }: PresenceDelta) => [
 ];
 
 test("[PRS22] fields removed faster than the room announces become several deltas, each within the NATS limit, and complete", () => {
-  const room = new OwnerPresence(epoch, options, 0 as Millis);
+  const room = new OwnerPresence(epoch, options, moments, 0 as Millis);
   const view = new PresenceView();
   view.receiveEpoch(epoch);
   let turn = 0;

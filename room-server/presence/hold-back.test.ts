@@ -5,10 +5,10 @@ import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/id
 import { OwnerPresence, type OwnerPresenceEffect } from "./presence.ts";
 
 const TICK_MS = 50;
+const moments = { next: (now: Millis) => now, after: (now: Millis, ticks: number) => (now + TICK_MS * ticks) as Millis };
 const options = {
   participantsMax: 100,
   presenceBytesMax: 100_000,
-  presenceTickMs: TICK_MS,
   presenceGatherMs: 0,
   gatewaySilenceMsMax: 2_000,
   presenceSilenceMsMax: 12_000,
@@ -24,7 +24,7 @@ const at = (ms: number) => ms as Millis;
 
 /** A room of one participant, who changes state every 10 ms for a second. Returns how often the room sends a delta. */
 function deltasInASecond(level: number): { delta: number; status: PresenceStatus | undefined } {
-  const presence = new OwnerPresence(1 as Epoch, options, at(0));
+  const presence = new OwnerPresence(1 as Epoch, options, moments, at(0));
   presence.receivePresenceInput(
     {
       kind: "members",
@@ -70,7 +70,7 @@ test("[FAIR7] a throttled room sends deltas less often, and permits fewer update
 
 /** A room of one participant, who changes state every 10 ms. Returns its statuses as sent until then. */
 function statusesUntil(endMs: number, holdBacks: ReadonlyMap<number, number>): { ms: number; shed: number }[] {
-  const presence = new OwnerPresence(1 as Epoch, options, at(0));
+  const presence = new OwnerPresence(1 as Epoch, options, moments, at(0));
   presence.receivePresenceInput(
     {
       kind: "members",

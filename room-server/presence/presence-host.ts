@@ -5,12 +5,20 @@
 
 import { Alarm, type AlarmDeps, Alarms } from "../../shared/time/alarm.ts";
 import { assertNever } from "../../shared/assert.ts";
-import type { PresenceToOwner } from "../../shared/bus/presence-messages.ts";
+import { PairBatches, type PresenceUp } from "../../shared/bus/presence-batches.ts";
+import {
+  decodePresenceToOwner,
+  encodePresenceFromServer,
+  type PresenceFromServer,
+  type PresenceToOwner,
+} from "../../shared/bus/presence-messages.ts";
+import { hashOfRoom } from "../../shared/bus/subjects.ts";
 import type { Epoch, Millis, RoomKey, GatewayId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { BudgetLevel } from "../load/fair-share.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { RoomActivityReports, PresenceBus } from "../ports.ts";
+import { PresenceTicks } from "./presence-ticks.ts";
 import {
   OwnerPresence,
   type PresenceAccount,
@@ -20,7 +28,8 @@ import {
 } from "./presence.ts";
 import type { Operations } from "../../shared/bus/operations-events.ts";
 
-export type OwnerPresenceHostOptions = OwnerPresenceOptions & { readonly gatewaySilenceMsMax: number };
+/** `presenceTickMs`: minimum time between two deltas of a room. */
+export type OwnerPresenceHostOptions = OwnerPresenceOptions & { readonly gatewaySilenceMsMax: number; readonly presenceTickMs: number };
 
 export type OwnerPresenceHostDeps = AlarmDeps & {
   readonly log: Log;
@@ -29,6 +38,8 @@ export type OwnerPresenceHostDeps = AlarmDeps & {
   /** A gateway knows of a later owner of a room. */
   readonly onDeposed: (room: RoomKey) => void;
   readonly activity: RoomActivityReports;
+  /** Counts what is sent for a room. */
+  readonly presenceSent: (room: RoomKey, bytes: number) => void;
 };
 
 type Hosted = {
@@ -52,6 +63,9 @@ export class OwnerPresenceHost {
   readonly #alarms: Alarms;
   readonly #rooms = new Map<RoomKey, Hosted>();
   readonly #alive: GatewaysAlive;
+  readonly #ticks: PresenceTicks;
+  readonly #batches = new PairBatches<GatewayId>();
+  readonly #sending: Alarm;
   #watches = 0;
   /** Connection losses after which all rooms have asked for their members again. */
   #lossesRepaired = 0;
@@ -63,24 +77,40 @@ export class OwnerPresenceHost {
     this.#deps = deps;
     this.#alarms = new Alarms(deps);
     this.#alive = new GatewaysAlive(options);
+    this.#ticks = new PresenceTicks(options);
+    this.#sending = new Alarm(() => this.#sendDue(), this.#alarms);
     bus.onHeartbeat((gateway) => this.#alive.receiveHeartbeat(gateway, deps.clock.now()));
+    bus.onBatch((batch) => this.#receiveBatch(batch));
     this.#watch();
   }
 
   begin(key: RoomKey, epoch: Epoch): void {
-    const presence = new OwnerPresence(epoch, this.#options, this.#deps.clock.now());
+    const presence = new OwnerPresence(epoch, this.#options, this.#ticks.momentsOf(hashOfRoom(key)), this.#deps.clock.now());
     const alarm = new Alarm(() => this.#feed(hosted, TICK), this.#alarms);
     const hosted: Hosted = { key, presence, alarm };
     this.#rooms.set(key, hosted);
     this.#setAlarm(hosted);
   }
 
-  /** Dropped if this server does not own the room, or not yet. */
+  /** A gateway asks on the room's subject, because it does not know the owner. Dropped if this server does not own the room. */
   receivePresence(key: RoomKey, message: PresenceToOwner): void {
     const hosted = this.#rooms.get(key);
     if (hosted === undefined) return;
     this.#alive.receiveHeartbeat(message.gateway, this.#deps.clock.now());
     this.#feed(hosted, message);
+  }
+
+  #receiveBatch({ gateway, sentAtMs, entries }: PresenceUp): void {
+    const now = this.#deps.clock.now();
+    this.#alive.receiveHeartbeat(gateway, now);
+    this.#ticks.receiveBatch(gateway, sentAtMs, now);
+    for (const { room, message: bytes } of entries) {
+      const hosted = this.#rooms.get(room);
+      const message = hosted === undefined ? undefined : decodePresenceToOwner(bytes);
+      if (hosted === undefined) this.#send(gateway, room, encodePresenceFromServer({ kind: "not-owner" }));
+      else if (message === undefined) this.#deps.metrics.messagesUnread.inc();
+      else this.#feed(hosted, message);
+    }
   }
 
   end(key: RoomKey): void {
@@ -118,6 +148,7 @@ export class OwnerPresenceHost {
 
   stop(): void {
     this.#stopWatching();
+    this.#sending.callOff();
     for (const key of this.#rooms.keys()) this.end(key);
   }
 
@@ -143,10 +174,10 @@ export class OwnerPresenceHost {
           metrics.presenceDeltas.inc();
           metrics.presenceDeltaBytes.inc(effect.message.delta.byteLength);
         }
-        return this.#bus.broadcast(key, effect.message);
+        return this.#sendTo(effect.to, key, effect.message);
       case "answer":
         if (effect.answer.kind === "snapshot") metrics.presenceSyncs.inc();
-        return this.#bus.answer(effect.gateway, key, effect.answer);
+        return this.#sendTo([effect.gateway], key, effect.answer);
       case "mode-changed":
         metrics.modeChanges.inc({ to: effect.to });
         return operations.report({ ...effect, kind: "mode_transition", room: key });
@@ -157,6 +188,24 @@ export class OwnerPresenceHost {
       default:
         return assertNever(effect);
     }
+  }
+
+  #sendTo(gateways: readonly GatewayId[], key: RoomKey, message: PresenceFromServer): void {
+    if (gateways.length === 0) return;
+    const bytes = encodePresenceFromServer(message);
+    this.#deps.presenceSent(key, bytes.byteLength * gateways.length);
+    for (const gateway of gateways) this.#send(gateway, key, bytes);
+  }
+
+  #send(gateway: GatewayId, room: RoomKey, message: Uint8Array): void {
+    this.#batches.add(gateway, { room, message });
+    this.#sending.setFor(this.#batches.dueAt);
+  }
+
+  #sendDue(): void {
+    for (const { peer, entries } of this.#batches.takeDue(this.#deps.clock.now()))
+      this.#bus.sendBatch(peer, { pace: this.#ticks.paceOf(peer), entries });
+    this.#sending.setFor(this.#batches.dueAt);
   }
 
   #watch(): void {
@@ -181,6 +230,7 @@ export class OwnerPresenceHost {
     for (const gateway of this.#alive.takeLost(now)) {
       log.info({ gateway }, "a gateway is silent; its members are removed");
       metrics.gatewaysLost.inc();
+      this.#ticks.forget(gateway);
       for (const hosted of this.#rooms.values()) this.#feed(hosted, { kind: "gateway-lost", gateway });
     }
     metrics.gatewaysAlive.set(this.#alive.size);
@@ -190,13 +240,15 @@ export class OwnerPresenceHost {
 
   #lookAtRooms(couldReceive: boolean, now: Millis): void {
     const { metrics } = this.#deps;
-    let [participants, bytes] = [0, 0];
+    let [participants, bytes, inhabited] = [0, 0, 0];
     for (const hosted of this.#rooms.values()) {
       const { presence } = hosted;
       if (couldReceive && presence.hasSilent(now)) this.#feed(hosted, { kind: "look" });
       participants += presence.participants;
       bytes += presence.bytes;
+      if (presence.participants > 0) inhabited += 1;
     }
+    this.#ticks.receiveRoomCount(inhabited);
     metrics.participants.set(participants);
     metrics.presenceBytes.set(bytes);
   }

@@ -7,10 +7,10 @@ import { OwnerPresence, type OwnerPresenceEffect, type OwnerPresenceInput } from
 
 const [here, there] = ["gw-here", "gw-there"] as GatewayId[] as [GatewayId, GatewayId];
 const epoch = 3 as Epoch;
+const moments = { next: (now: Millis) => now, after: (now: Millis, ticks: number) => (now + 50 * ticks) as Millis };
 const options = {
   participantsMax: 100,
   presenceBytesMax: 10_000,
-  presenceTickMs: 50,
   presenceGatherMs: 80,
   gatewaySilenceMsMax: 2_000,
   presenceSilenceMsMax: 12_000,
@@ -39,7 +39,7 @@ const members = (
 
 /** A room that has been owned for long, at 1000 ms. */
 class Owned {
-  readonly presence = new OwnerPresence(epoch, options, 0 as Millis);
+  readonly presence = new OwnerPresence(epoch, options, moments, 0 as Millis);
   now = 0;
   constructor(at = 1_000) {
     for (; this.now < at; this.now += 10) this.presence.receivePresenceInput({ kind: "tick" }, this.now as Millis);

@@ -33,7 +33,7 @@ export type OwnerPresenceInput =
   | { kind: "tick" };
 
 export type OwnerPresenceEffect =
-  | { kind: "broadcast"; message: PresenceFromOwner }
+  | { kind: "broadcast"; to: readonly GatewayId[]; message: PresenceFromOwner }
   | { kind: "answer"; gateway: GatewayId; answer: PresenceReply }
   | { kind: "mode-changed"; from: RoomMode; to: RoomMode; participants: number; cause: ModeCause; epoch: Epoch }
   /** A gateway knows of a later owner. */
@@ -46,8 +46,6 @@ export type ModeCause = "grew" | "shrank" | "new-owner";
 
 export type OwnerPresenceOptions = RosterOptions &
   ModeOptions & {
-    /** Minimum time between two deltas of the room. */
-    readonly presenceTickMs: number;
     /** A new owner listens for this long before it announces members, so that no present member seems to have left. */
     readonly presenceGatherMs: number;
     /** A gateway that does not repeat its members within this time has none in the room. */
@@ -58,8 +56,16 @@ export type OwnerPresenceOptions = RosterOptions &
     readonly beaconsWhenQuiet: number;
   };
 
-/** What is known of a gateway, last received at `lastReceivedAt`. */
-type Known = { readonly gateway: GatewayId; version: number; statesNumber: number; lastReceivedAt: Millis };
+/** The moments at which the room sends its deltas. */
+export type DeltaMoments = {
+  /** The first moment at or after `now`. */
+  next(now: Millis): Millis;
+  /** The moment of the tick that begins so many ticks after the one that contains `now`. */
+  after(now: Millis, ticks: number): Millis;
+};
+
+/** What is known of a gateway, last received at `lastReceivedAt`. `isFollowing`: it receives the room's deltas. */
+type Known = { readonly gateway: GatewayId; version: number; statesNumber: number; lastReceivedAt: Millis; isFollowing: boolean };
 
 const gatewayOf = ({ gateway }: Known): GatewayId => gateway;
 
@@ -69,10 +75,13 @@ export class OwnerPresence {
   readonly #epoch: Epoch;
   readonly #options: OwnerPresenceOptions;
   readonly #roster: Roster;
+  readonly #moments: DeltaMoments;
   readonly #gateways = new SmallMap(gatewayOf);
   /** Undefined: no gateway's list is incomplete. */
   #parts: MemberParts | undefined;
   readonly #asking = new LazySet<GatewayId>();
+  /** Gateways that became silent. They receive the delta that removes their members: one that was only paused notices at once. */
+  readonly #departed = new LazySet<GatewayId>();
   /** Gateways that must repeat their members, and their deadlines. */
   readonly #unconfirmed = new LazyMap<GatewayId, Millis>();
   #number = 0;
@@ -86,10 +95,11 @@ export class OwnerPresence {
   readonly #counts = { statesReceived: 0, deltaBytesPublished: 0 };
 
   /** The first tick is due at once, to announce the epoch. */
-  constructor(epoch: Epoch, options: OwnerPresenceOptions, now: Millis) {
+  constructor(epoch: Epoch, options: OwnerPresenceOptions, moments: DeltaMoments, now: Millis) {
     this.#epoch = epoch;
     this.#options = options;
     this.#roster = new Roster(options);
+    this.#moments = moments;
     this.#deltaFrom = (now + options.presenceGatherMs) as Millis;
     this.#headAt = now;
     this.#headsLeft = options.beaconsWhenQuiet + 1;
@@ -139,6 +149,7 @@ export class OwnerPresence {
 
   receivePresenceInput(input: OwnerPresenceInput, now: Millis): OwnerPresenceEffect[] {
     const effects: OwnerPresenceEffect[] = [];
+    const hadDelta = this.#roster.hasDelta;
     switch (input.kind) {
       case "members":
         this.#receiveMembers(input, now, effects);
@@ -147,6 +158,7 @@ export class OwnerPresence {
         this.#receiveStates(input, effects);
         break;
       case "sync":
+        this.#follow(input.gateway, now);
         this.#asking.add(input.gateway);
         break;
       case "gateway-lost":
@@ -168,7 +180,21 @@ export class OwnerPresence {
       default:
         assertNever(input);
     }
+    if (!hadDelta && this.#roster.hasDelta && this.#deltaFrom < now) this.#deltaFrom = this.#moments.next(now);
     return effects;
+  }
+
+  #follow(gateway: GatewayId, now: Millis): void {
+    const known = this.#gateways.get(gateway);
+    if (known === undefined) this.#gateways.set({ gateway, version: 0, statesNumber: 0, lastReceivedAt: now, isFollowing: true });
+    else known.isFollowing = true;
+  }
+
+  /** The gateways that receive the room's deltas. */
+  get #followers(): GatewayId[] {
+    const followers: GatewayId[] = [];
+    for (const { gateway, isFollowing } of this.#gateways.values()) if (isFollowing) followers.push(gateway);
+    return followers;
   }
 
   #receiveMembers(message: PresenceToOwner & { kind: "members" }, now: Millis, effects: OwnerPresenceEffect[]): void {
@@ -177,7 +203,7 @@ export class OwnerPresence {
     const all = this.#snapshot(message);
     if (all === "incomplete") return;
     const existing = this.#gateways.get(message.gateway);
-    const known = existing ?? { gateway: message.gateway, version: 0, statesNumber: 0, lastReceivedAt: now };
+    const known = existing ?? { gateway: message.gateway, version: 0, statesNumber: 0, lastReceivedAt: now, isFollowing: true };
     const { gateway } = known; // Its members share this one string and do not keep their message's.
     const follows = all !== "broken" && (snapshot ? version >= known.version : version === known.version + 1 && existing !== undefined);
     if (all === "broken" || (!follows && version > known.version)) {
@@ -191,6 +217,7 @@ export class OwnerPresence {
       known.version = version;
       for (const client of snapshot ? this.#leftOut(gateway, all.entered) : all.exited) this.#roster.exit(gateway, client);
       for (const member of all.entered) this.#noteLimit(this.#roster.enter(gateway, member), effects);
+      known.isFollowing = this.#roster.isAnyHeldBy(gateway);
     }
     effects.push({ kind: "answer", gateway, answer: { kind: "acked", epoch: this.#epoch, version: known.version, number: this.#number } });
   }
@@ -235,6 +262,7 @@ export class OwnerPresence {
     this.#parts?.forget(gateway);
     this.#asking.delete(gateway);
     if (!this.#gateways.delete(gateway)) return;
+    if (this.#roster.isAnyHeldBy(gateway)) this.#departed.add(gateway);
     for (const client of this.#roster.heldBy(gateway)) this.#roster.exit(gateway, client);
   }
 
@@ -250,11 +278,13 @@ export class OwnerPresence {
 
   #sendDelta(now: Millis, effects: OwnerPresenceEffect[]): void {
     this.#announcements += 1;
+    const to = [...this.#followers, ...this.#departed];
+    this.#departed.clear();
     for (const delta of encodeSplitDelta(this.#roster.takeDelta())) {
       this.#counts.deltaBytesPublished += delta.byteLength;
-      effects.push({ kind: "broadcast", message: { kind: "delta", epoch: this.#epoch, number: (this.#number += 1), delta } });
+      effects.push({ kind: "broadcast", to, message: { kind: "delta", epoch: this.#epoch, number: (this.#number += 1), delta } });
     }
-    this.#deltaFrom = (now + this.#options.presenceTickMs * this.#budget.tickFactor) as Millis;
+    this.#deltaFrom = this.#moments.after(now, this.#budget.tickFactor);
     // A delta does not delay an earlier head announcement: with constant deltas no gateway would ever learn the status.
     const latest = now + this.#options.beaconMs;
     this.#headAt = (this.#headsLeft > 0 ? Math.min(this.#headAt, latest) : latest) as Millis;
@@ -286,7 +316,11 @@ export class OwnerPresence {
   }
 
   #sendHead(now: Millis, effects: OwnerPresenceEffect[]): void {
-    effects.push({ kind: "broadcast", message: { kind: "head", epoch: this.#epoch, number: this.#number, status: this.#status } });
+    effects.push({
+      kind: "broadcast",
+      to: this.#followers,
+      message: { kind: "head", epoch: this.#epoch, number: this.#number, status: this.#status },
+    });
     this.#headsLeft -= 1;
     this.#headAt = (now + this.#options.beaconMs) as Millis;
   }

@@ -5,19 +5,24 @@ import { expect, test } from "vitest";
 
 import { clientId, epoch, gatewayId, number, payload, userId } from "../../test/wire/arbitraries.ts";
 import { almostRight } from "../../test/wire/mutate.ts";
-import type { Epoch, GatewayId } from "../ids.ts";
+import type { Epoch, GatewayId, RoomKey } from "../ids.ts";
 import {
-  decodePresenceReply,
-  decodePresenceFromOwner,
+  decodePresenceFromServer,
   decodePresenceToOwner,
-  encodePresenceReply,
-  encodePresenceFromOwner,
+  encodePresenceFromServer,
   encodePresenceToOwner,
   isPresenceToOwner,
-  type PresenceReply,
-  type PresenceFromOwner,
+  type PresenceFromServer,
   type PresenceToOwner,
 } from "./presence-messages.ts";
+import {
+  decodePresenceDown,
+  decodePresenceUp,
+  encodePresenceDown,
+  encodePresenceUp,
+  type PresenceDown,
+  type PresenceUp,
+} from "./presence-batches.ts";
 import { Tag } from "./record.ts";
 
 const member = fc.record({
@@ -65,15 +70,26 @@ const toOwner: fc.Arbitrary<PresenceToOwner> = fc.oneof(
   }),
   fc.record({ kind: fc.constant("sync" as const), gateway: gatewayId }),
 );
-const fromOwner: fc.Arbitrary<PresenceFromOwner> = fc.oneof(
+const fromServer: fc.Arbitrary<PresenceFromServer> = fc.oneof(
   fc.record({ kind: fc.constant("delta" as const), epoch, number, delta: payload }),
   fc.record({ kind: fc.constant("head" as const), epoch, number, status }),
-);
-const answer: fc.Arbitrary<PresenceReply> = fc.oneof(
   fc.record({ kind: fc.constant("acked" as const), epoch, version: number, number }),
   fc.record({ kind: fc.constant("missed" as const), epoch }),
   fc.record({ kind: fc.constant("snapshot" as const), epoch, number, status, delta: payload }),
+  fc.record({ kind: fc.constant("not-owner" as const) }),
 );
+const entries = fc.array(
+  fc.record({ room: fc.constantFrom("acme.notes", "acme.=2e=2ex").map((key) => key as RoomKey), message: payload }),
+  {
+    maxLength: 4,
+  },
+);
+const up: fc.Arbitrary<PresenceUp> = fc.record({ kind: fc.constant("up" as const), gateway: gatewayId, sentAtMs: number, entries });
+const down: fc.Arbitrary<PresenceDown> = fc.record({
+  kind: fc.constant("down" as const),
+  pace: fc.record({ tickMs: number, slots: number, sendAtMs: number }),
+  entries,
+});
 
 const languages = [
   {
@@ -83,16 +99,22 @@ const languages = [
     decode: decodePresenceToOwner,
   },
   {
-    name: "from the owner",
-    message: fromOwner as fc.Arbitrary<unknown>,
-    encode: (message: unknown) => encodePresenceFromOwner(message as PresenceFromOwner),
-    decode: decodePresenceFromOwner,
+    name: "from a room server",
+    message: fromServer as fc.Arbitrary<unknown>,
+    encode: (message: unknown) => encodePresenceFromServer(message as PresenceFromServer),
+    decode: decodePresenceFromServer,
   },
   {
-    name: "to one gateway",
-    message: answer as fc.Arbitrary<unknown>,
-    encode: (message: unknown) => encodePresenceReply(message as PresenceReply),
-    decode: decodePresenceReply,
+    name: "of a batch to a room server",
+    message: up as fc.Arbitrary<unknown>,
+    encode: (message: unknown) => encodePresenceUp(message as PresenceUp),
+    decode: decodePresenceUp,
+  },
+  {
+    name: "of a batch to a gateway",
+    message: down as fc.Arbitrary<unknown>,
+    encode: (message: unknown) => encodePresenceDown(message as PresenceDown),
+    decode: decodePresenceDown,
   },
 ] as const;
 

@@ -73,7 +73,7 @@ export type PresenceStatus = {
   readonly shed: number;
 };
 
-/** owner -> every gateway of the room, on `presence.out`; wire/presence.ts encodes `delta`. */
+/** owner -> every gateway of the room; wire/presence.ts encodes `delta`. */
 export type PresenceFromOwner =
   /** Numbered 1, 2, 3, ... within the epoch. */
   | { kind: "delta"; epoch: Epoch; number: number; delta: Uint8Array }
@@ -83,7 +83,7 @@ export type PresenceFromOwner =
    */
   | { kind: "head"; epoch: Epoch; number: number; status: PresenceStatus };
 
-/** owner -> one gateway, on `presence.gateway` */
+/** owner -> one gateway */
 export type PresenceReply =
   /** Everything from the gateway up to `version` is known; `number` is the last delta's. */
   | { kind: "acked"; epoch: Epoch; version: number; number: number }
@@ -91,6 +91,12 @@ export type PresenceReply =
   | { kind: "missed"; epoch: Epoch }
   /** The complete state up to that number. */
   | { kind: "snapshot"; epoch: Epoch; number: number; status: PresenceStatus; delta: Uint8Array };
+
+/** A room server does not own the room of a message that it received, or not yet. */
+export type NotPresenceOwner = { readonly kind: "not-owner" };
+
+/** room server -> gateway, about one room. */
+export type PresenceFromServer = PresenceFromOwner | PresenceReply | NotPresenceOwner;
 
 const MEMBER_BYTES_MIN = 20;
 const CLIENT_BYTES_MIN = 17;
@@ -140,15 +146,13 @@ const TO_OWNER = kinds<PresenceToOwner>({
   sync: [Tag.presenceSync, fields({ gateway: gatewayId })],
 });
 
-const FROM_OWNER = kinds<PresenceFromOwner>({
-  delta: [Tag.presenceDelta, fields({ epoch, number, delta: bytes })],
-  head: [Tag.presenceHead, fields({ epoch, number, status })],
-});
-
-const ANSWER = kinds<PresenceReply>({
-  acked: [Tag.membersReceived, fields({ epoch, version: number, number })],
-  missed: [Tag.membersMissed, fields({ epoch })],
-  snapshot: [Tag.presenceSnapshot, fields({ epoch, number, status, delta: bytes })],
+const FROM_SERVER = kinds<PresenceFromServer>({
+  "delta": [Tag.presenceDelta, fields({ epoch, number, delta: bytes })],
+  "head": [Tag.presenceHead, fields({ epoch, number, status })],
+  "acked": [Tag.membersReceived, fields({ epoch, version: number, number })],
+  "missed": [Tag.membersMissed, fields({ epoch })],
+  "snapshot": [Tag.presenceSnapshot, fields({ epoch, number, status, delta: bytes })],
+  "not-owner": [Tag.notOwner, fields({})],
 });
 
 export function encodePresenceToOwner(message: PresenceToOwner): Uint8Array {
@@ -169,24 +173,16 @@ export function decodePresenceToOwner(bytes: Uint8Array): PresenceToOwner | unde
   return decodeAll(bytes, TO_OWNER.read);
 }
 
-export function encodePresenceFromOwner(message: PresenceFromOwner): Uint8Array {
-  return encode((out) => FROM_OWNER.write(out, message));
+export function encodePresenceFromServer(message: PresenceFromServer): Uint8Array {
+  return encode((out) => FROM_SERVER.write(out, message));
 }
 
-export function decodePresenceFromOwner(bytes: Uint8Array): PresenceFromOwner | undefined {
-  return decodeAll(bytes, FROM_OWNER.read);
-}
-
-export function encodePresenceReply(message: PresenceReply): Uint8Array {
-  return encode((out) => ANSWER.write(out, message));
-}
-
-export function decodePresenceReply(bytes: Uint8Array): PresenceReply | undefined {
-  return decodeAll(bytes, ANSWER.read);
+export function decodePresenceFromServer(bytes: Uint8Array): PresenceFromServer | undefined {
+  return decodeAll(bytes, FROM_SERVER.read);
 }
 
 /** Maximum size of a message; the rest follows in the next one. NATS accepts 1 MB. */
-const MESSAGE_BYTES_MAX = 256 * 1024;
+export const PRESENCE_MESSAGE_BYTES_MAX = 256 * 1024;
 /** Overhead of a member, of a client's fields and of one field. Texts take up to three bytes a character. */
 const MEMBER_BYTES = 8;
 const STATE_BYTES = 8;
@@ -195,12 +191,16 @@ const BYTES_PER_CODE_UNIT = 3;
 
 /** Nearly always one message. Several parts count once all of them have arrived. */
 export function membersInParts(message: PresenceToOwner & { kind: "members" }): (PresenceToOwner & { kind: "members" })[] {
-  const exits = splitBySize(message.exited, (client) => client.length + 1, MESSAGE_BYTES_MAX).map((exited) => ({
+  const exits = splitBySize(message.exited, (client) => client.length + 1, PRESENCE_MESSAGE_BYTES_MAX).map((exited) => ({
     ...message,
     entered: [],
     exited,
   }));
-  const entries = splitBySize(message.entered, bytesOfMember, MESSAGE_BYTES_MAX).map((entered) => ({ ...message, entered, exited: [] }));
+  const entries = splitBySize(message.entered, bytesOfMember, PRESENCE_MESSAGE_BYTES_MAX).map((entered) => ({
+    ...message,
+    entered,
+    exited: [],
+  }));
   if (exits.length + entries.length <= 1 || (exits.length === 1 && entries.length === 1)) return [message];
   const parts = [...exits, ...entries];
   return parts.map((part, index) => ({ ...part, partOf: { part: index + 1, parts: parts.length } }));
@@ -208,7 +208,7 @@ export function membersInParts(message: PresenceToOwner & { kind: "members" }): 
 
 /** The states of each message, nearly always of one. */
 export function statesInParts(states: readonly PresenceMemberState[]): PresenceMemberState[][] {
-  return splitBySize(states, bytesOfState, MESSAGE_BYTES_MAX);
+  return splitBySize(states, bytesOfState, PRESENCE_MESSAGE_BYTES_MAX);
 }
 
 function bytesOfMember({ client, user, name }: PresenceMember): number {

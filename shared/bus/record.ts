@@ -71,13 +71,17 @@ export const Tag = {
   members: 0x30,
   presenceStates: 0x31,
   presenceSync: 0x32,
-  // on presence.out, to every gateway of the room
+  // from the owner, of presence, to every gateway of the room
   presenceDelta: 0x40,
   presenceHead: 0x41,
-  // on presence.gateway, to one gateway
+  // from the owner, of presence, to one gateway
   membersReceived: 0x50,
   presenceSnapshot: 0x51,
   membersMissed: 0x52,
+  notOwner: 0x53,
+  // between a gateway and a room server, the presence of all their rooms
+  presenceUp: 0x54,
+  presenceDown: 0x55,
   // to all gateways
   countsReport: 0x60,
 } as const;

@@ -3,11 +3,12 @@
  * contain a wildcard. `{env}` is the environment's name (development, staging, production, or one per test run); `{room}`
  * is two tokens, tenant and room. `{p}` is a partition. Each row: subject, sender -> receiver, content.
  *
- *   {env}.owner.{room}                 gateway, document service -> owner: edits, joins, presence, catch-up requests; check-ownership of a deleted room
+ *   {env}.owner.{room}                 gateway, document service -> owner: edits, catch-up requests, who owns the presence; check-ownership of a deleted room
  *   {env}.edits.out.{room}             log, owner -> gateways: stored records (JetStream republishes them), beacons, tentative edits
  *   {env}.gateway.{id}.{room}          owner -> one gateway: answers; also NATS's "no responders"
- *   {env}.presence.out.{room}          owner -> gateways: presence deltas for all members, several per second
- *   {env}.presence.gateway.{id}.{room} owner -> one gateway: answers to presence requests
+ *   {env}.presence.server.{id}         gateway -> one room server: presence of all rooms of the pair, in one message per tick
+ *   {env}.presence.gateway.{id}.{server} room server -> one gateway: the same in the other direction; also NATS's "no responders" to a room server
+ *   {env}.presence.owner.{id}.{room}   NATS's "no responders" to a gateway that asked on owner.{room} who owns the presence
  *   {env}.gateways                     gateway -> room servers: heartbeats; the members of a silent gateway leave
  *   {env}.log.{p}.{room}               owner, document service -> JetStream: records of the log, stream {env}_log_{p}; the document service appends the deletion
  *   {env}.activity.{p}.{room}          gateway -> JetStream: activities that earn points and are no edits, stream {env}_activity_{p}
@@ -51,14 +52,15 @@ export type Subjects = ReturnType<typeof subjectsOf>;
 /** `env`: letters, digits, `_` and `-`. */
 export function subjectsOf(env: string) {
   return {
-    /** One for edits and presence: a subscription per room costs nats-server and the owner more than its messages. */
     toOwner: (room: RoomKey) => `${env}.owner.${room}`,
     editsOut: (room: RoomKey) => `${env}.edits.out.${room}`,
     toGateway: (gateway: GatewayId, room: RoomKey) => `${env}.gateway.${gateway}.${room}`,
     allToGateway: (gateway: GatewayId) => `${env}.gateway.${gateway}.*.*`,
-    presenceOut: (room: RoomKey) => `${env}.presence.out.${room}`,
-    presenceToGateway: (gateway: GatewayId, room: RoomKey) => `${env}.presence.gateway.${gateway}.${room}`,
-    allPresenceToGateway: (gateway: GatewayId) => `${env}.presence.gateway.${gateway}.*.*`,
+    presenceToServer: (server: ServerId) => `${env}.presence.server.${server}`,
+    presenceToGateway: (gateway: GatewayId, server: ServerId) => `${env}.presence.gateway.${gateway}.${server}`,
+    allPresenceToGateway: (gateway: GatewayId) => `${env}.presence.gateway.${gateway}.*`,
+    noPresenceOwner: (gateway: GatewayId, room: RoomKey) => `${env}.presence.owner.${gateway}.${room}`,
+    allNoPresenceOwner: (gateway: GatewayId) => `${env}.presence.owner.${gateway}.*.*`,
     gateways: `${env}.gateways`,
     log: (partition: number, room: RoomKey) => `${env}.log.${partition}.${room}`,
     logOfPartition: (partition: number | "*") => `${env}.log.${partition}.*.*`,
@@ -113,9 +115,19 @@ export function roomOfSubject(subject: string): RoomKey | undefined {
   return parseRoomKey(subject.split(".").slice(-2).join("."));
 }
 
-/** The room's part of the log, by a hash (FNV-1a), fixed for the life of the deployment. */
+/** The room server at the end of a gateway's presence subject. */
+export function serverOfSubject(subject: string): ServerId {
+  return subject.slice(subject.lastIndexOf(".") + 1) as ServerId;
+}
+
+/** The room's part of the log, fixed for the life of the deployment. */
 export function partitionOf(room: RoomKey, partitions: number): number {
+  return hashOfRoom(room) % partitions;
+}
+
+/** FNV-1a. */
+export function hashOfRoom(room: RoomKey): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < room.length; index++) hash = Math.imul(hash ^ room.charCodeAt(index), 0x01000193);
-  return (hash >>> 0) % partitions;
+  return hash >>> 0;
 }

@@ -26,6 +26,8 @@ const EDIT_PATH_FAULTS = {
   "gateway not heard": processes.stall((cluster, fault) => cluster.gateway(fault), "up"),
   "gateway hears nothing": processes.stall((cluster, fault) => cluster.gateway(fault), "down"),
   "gateway's line stalled": processes.stall((cluster, fault) => cluster.gateway(fault), "both"),
+  "gateway's presence cut off": processes.cutOffPresence((cluster, fault) => cluster.gateway(fault)),
+  "room server's presence cut off": processes.cutOffPresence((cluster, fault) => cluster.roomServer(fault)),
   "room server killed": processes.endRoomServer("killed"),
   "room server's machine lost": processes.endRoomServer("lost"),
   "room server stopped": processes.endRoomServer("stopped"),
@@ -103,11 +105,15 @@ const MAKING_MS_MAX = 50;
 /** Of a run in which the log loses what it had acknowledged: in all others none of that may ever be missing. */
 const LOSS_CHANCE = 0.15;
 const LOSSES_MAX = 2;
+/** Of a run in which presence alone is cut off, several times. */
+const PRESENCE_CHANCE = 0.3;
+const PRESENCE_FAULTS_MAX = 4;
 /** More often where checkpoints, leases and boards refer to what the log lost. */
 const LOSS_WITH_SERVICES_CHANCE = 0.3;
 const LOSSES_WITH_SERVICES = ["log loses its end", "log and stores lose their ends apart"] as const;
 /** Those that not every run may have. */
-const CHOSEN_APART: ReadonlySet<string> = new Set(["room deleted", "document made of content", "log loses its end"]);
+const PRESENCE_FAULTS = ["gateway's presence cut off", "room server's presence cut off"] as const;
+const CHOSEN_APART: ReadonlySet<string> = new Set(["room deleted", "document made of content", "log loses its end", ...PRESENCE_FAULTS]);
 /** In a run with document services these trim the log. Lost ends are drawn apart. */
 const NOT_WITH_SERVICES: ReadonlySet<string> = new Set([...CHOSEN_APART, "log trimmed", "log and stores lose their ends apart"]);
 
@@ -130,6 +136,10 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
     how: prng.unit(),
     aimed: prng.chance(AIMED_CHANCE),
   });
+  const drawPresence = (): Fault[] =>
+    prng.chance(PRESENCE_CHANCE)
+      ? Array.from({ length: 1 + prng.below(PRESENCE_FAULTS_MAX) }, () => drawOne(PRESENCE_FAULTS[prng.below(PRESENCE_FAULTS.length)]!))
+      : [];
   const drawn = Array.from({ length: draw(faults, prng) }, () => drawOne(kinds[prng.below(kinds.length)]!));
   if (tiers !== undefined) {
     // So that about as many faults meet the edit path as without the other tiers.
@@ -139,14 +149,14 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
     const lostHere = prng.chance(LOSS_WITH_SERVICES_CHANCE)
       ? [drawOne(LOSSES_WITH_SERVICES[prng.below(LOSSES_WITH_SERVICES.length)]!)]
       : [];
-    return [...drawn, ...more, ...deletedHere, ...madeHere, ...lostHere].sort((a, b) => a.atMs - b.atMs);
+    return [...drawn, ...more, ...deletedHere, ...madeHere, ...lostHere, ...drawPresence()].sort((a, b) => a.atMs - b.atMs);
   }
   // Trimming is no fault but every day's work; what follows from it shows only where it is frequent.
   const trimmed = prng.chance(0.5) ? Array.from({ length: prng.below(trims) }, () => drawOne("log trimmed")) : [];
   const deleted = prng.chance(DELETION_CHANCE) ? [drawOne("room deleted")] : [];
   const made = prng.chance(MAKING_CHANCE) ? [{ ...drawOne("document made of content"), atMs: prng.below(MAKING_MS_MAX) }] : [];
   const lost = prng.chance(LOSS_CHANCE) ? Array.from({ length: 1 + prng.below(LOSSES_MAX) }, () => drawOne("log loses its end")) : [];
-  return [...drawn, ...trimmed, ...deleted, ...made, ...lost].sort((a, b) => a.atMs - b.atMs);
+  return [...drawn, ...trimmed, ...deleted, ...made, ...lost, ...drawPresence()].sort((a, b) => a.atMs - b.atMs);
 }
 
 export function strike(cluster: Cluster, fault: Fault): Met {

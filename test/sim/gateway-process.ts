@@ -14,7 +14,8 @@ import { SimLine } from "./sim-line.ts";
 import type { SimProcess } from "./sim-process.ts";
 import { SimListener } from "./sim-sockets.ts";
 import type { World } from "./world.ts";
-import { natsRoomOwners, natsPresenceOwners } from "../../gateway/io/nats/nats-rooms.ts";
+import { natsPresenceServers } from "../../gateway/io/nats/nats-presence.ts";
+import { natsRoomOwners } from "../../gateway/io/nats/nats-rooms.ts";
 
 const TOKEN_CHECK_MS = 1;
 
@@ -32,6 +33,8 @@ const ALONE: Pick<GatewayPorts, "counts" | "sanctionsBus" | "store" | "orders"> 
 export class GatewayProcess {
   readonly process: SimProcess;
   readonly line: SimLine;
+  /** Of presence alone. */
+  readonly presenceLine: SimLine;
   readonly listener: SimListener;
   readonly #clients: SessionHost;
   readonly #rooms: FollowedRoomsHost;
@@ -44,6 +47,7 @@ export class GatewayProcess {
   constructor(world: World, name: string, exited: () => void) {
     this.process = world.process(name);
     this.line = new SimLine(this.process, world.nats, world.scheduler, world.latencyMs);
+    this.presenceLine = this.line.addCompanion();
     this.listener = new SimListener(this.process, world.scheduler, world.latencyMs);
     const { clock } = this.process;
     const { gateway: config, placement: placementConfig } = world.settings;
@@ -55,7 +59,7 @@ export class GatewayProcess {
       metrics: world.telemetry.gateway,
     };
     const bus = natsRoomOwners(this.line.connection, world.subjects, gateway, deps);
-    const presenceBus = natsPresenceOwners(this.line.connection, world.subjects, gateway, deps);
+    const presenceBus = natsPresenceServers(this.presenceLine.connection, world.subjects, gateway, deps);
     const placement = natsPlacement(this.line.connection, world.subjects, placementConfig, clock);
     const { sockets, topics } = this.listener;
 
@@ -67,7 +71,7 @@ export class GatewayProcess {
       activities: NO_ACTIVITIES,
       tokens: this.#tokens(),
       rooms,
-      presence: presenceBus.rooms,
+      presence: world.planted?.gatewayPresence?.(presenceBus.servers) ?? presenceBus.servers,
       placement,
       ...ALONE,
       clientIdOf,

@@ -5,23 +5,27 @@
  * everybody must be told the truth; of cursors in a large room, those in view.
  */
 
-import { PresenceRelay } from "../../gateway/presence/presence-relay.ts";
-import type { PresenceRelayEffect as GatewayEffect, PresenceRelayInput as GatewayInput } from "../../gateway/presence/relay-messages.ts";
+import {
+  PresenceRelay,
+  type PresenceRelayEffect as GatewayEffect,
+  type PresenceRelayInput as GatewayInput,
+} from "../../gateway/presence/presence-relay.ts";
 import type { ConnectionId } from "../../gateway/ports.ts";
 import {
+  type DeltaMoments,
   OwnerPresence,
   type OwnerPresenceEffect as OwnerEffect,
   type OwnerPresenceInput as OwnerInput,
 } from "../../room-server/presence/presence.ts";
 import {
-  decodePresenceReply,
-  decodePresenceFromOwner,
+  decodePresenceFromServer,
   decodePresenceToOwner,
-  encodePresenceReply,
-  encodePresenceFromOwner,
+  encodePresenceFromServer,
   encodePresenceToOwner,
+  type PresenceFromServer,
+  type PresenceToOwner,
 } from "../../shared/bus/presence-messages.ts";
-import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/ids.ts";
+import type { ClientId, Epoch, GatewayId, Millis, ServerId, UserId } from "../../shared/ids.ts";
 import { Prng } from "../../shared/collections/prng.ts";
 import { encodePoint, encodeRectangle } from "../../shared/wire/positions.ts";
 import { CURSOR, VIEWPORT } from "../../shared/wire/presence.ts";
@@ -50,6 +54,11 @@ const FIELDS = ["name", "color", "tool", CURSOR, CURSOR, CURSOR, VIEWPORT];
 const SMALL_STEPS = { flatParticipantsMax: 2, flatAgainParticipants: 1, modeMsMin: 500 };
 const USUAL_STEPS = { flatParticipantsMax: 50, flatAgainParticipants: 40, modeMsMin: 5_000 };
 const SHED_LEVEL_MAX = 6;
+const TICK_MS = 50;
+const MOMENTS: DeltaMoments = {
+  next: (now) => (Math.ceil(now / TICK_MS) * TICK_MS) as Millis,
+  after: (now, ticks) => ((Math.floor(now / TICK_MS) + ticks) * TICK_MS) as Millis,
+};
 
 export class LossyPresence {
   readonly #prng: Prng;
@@ -61,6 +70,9 @@ export class LossyPresence {
   #gateways: Gateway[] = [];
   #owner: OwnerPresence;
   #epoch = 1 as Epoch;
+  #server = "server-1" as ServerId;
+  /** Servers that do not run any more. */
+  readonly #gone = new Set<ServerId>();
   readonly #people: Person[];
   #named = 0;
   #connections = 0;
@@ -178,16 +190,20 @@ export class LossyPresence {
     this.#after(4_000, () => this.#feedOwner(this.#owner, { kind: "gateway-lost", gateway: gateway.id })); // What was late of it has come, and it was silent since.
   }
 
+  /** The former server is gone, or it is still there and does not own the room. Gateways may learn of the new one from the log. */
   #changeOwner(): void {
+    if (this.#prng.chance(0.5)) this.#gone.add(this.#server);
     this.#epoch = (this.#epoch + 1) as Epoch;
+    this.#server = `server-${this.#epoch}` as ServerId;
     this.#owner = this.#newOwner();
+    const [server, epoch] = [this.#server, this.#epoch];
+    for (const gateway of this.#gateways) this.#send(() => this.#feedGateway(gateway, { kind: "owner", server, epoch }));
   }
 
   #newOwner(): OwnerPresence {
     const options = {
       participantsMax: 100,
       presenceBytesMax: 100_000,
-      presenceTickMs: 50,
       presenceGatherMs: 80,
       gatewaySilenceMsMax: 2_000,
       presenceSilenceMsMax: 12_000,
@@ -195,7 +211,7 @@ export class LossyPresence {
       beaconsWhenQuiet: 3,
       ...this.#steps,
     };
-    const owner = new OwnerPresence(this.#epoch, options, this.#now);
+    const owner = new OwnerPresence(this.#epoch, options, MOMENTS, this.#now);
     this.#after(0, () => this.#tickOwner(owner));
     return owner;
   }
@@ -232,30 +248,47 @@ export class LossyPresence {
   }
 
   #carryOutOwner(effect: OwnerEffect): void {
-    if (effect.kind === "broadcast") {
-      const sent = encodePresenceFromOwner(effect.message);
-      for (const gateway of this.#gateways)
-        this.#send(() => this.#feedGateway(gateway, { kind: "from-owner", message: decodePresenceFromOwner(sent)! }));
-    } else if (effect.kind === "answer") {
-      const sent = encodePresenceReply(effect.answer);
-      const gateway = this.#gateways.find(({ id }) => id === effect.gateway);
-      if (gateway !== undefined) this.#send(() => this.#feedGateway(gateway, { kind: "answer", answer: decodePresenceReply(sent)! }));
-    }
+    if (effect.kind === "broadcast") for (const gateway of effect.to) this.#sendToGateway(gateway, this.#server, effect.message);
+    else if (effect.kind === "answer") this.#sendToGateway(effect.gateway, this.#server, effect.answer);
+  }
+
+  #sendToGateway(id: GatewayId, server: ServerId, given: PresenceFromServer): void {
+    const sent = encodePresenceFromServer(given);
+    const gateway = this.#gateways.find((each) => each.id === id);
+    if (gateway === undefined) return;
+    this.#send(() => {
+      const message = decodePresenceFromServer(sent)!;
+      if (message.kind === "not-owner") this.#feedGateway(gateway, { kind: "not-owner", server });
+      else if (message.kind === "delta" || message.kind === "head") this.#feedGateway(gateway, { kind: "from-owner", server, message });
+      else this.#feedGateway(gateway, { kind: "answer", server, answer: message });
+    });
+  }
+
+  /** What arrives at a server that is gone is reported by NATS, and what arrives at one without the room by that server. */
+  #receiveAt(server: ServerId, gateway: Gateway, message: PresenceToOwner): void {
+    if (this.#gone.has(server)) this.#send(() => this.#feedGateway(gateway, { kind: "not-owner", server }));
+    else if (server === this.#server) this.#feedOwner(this.#owner, message);
+    else this.#sendToGateway(gateway.id, server, { kind: "not-owner" });
   }
 
   #feedGateway(gateway: Gateway, input: GatewayInput): void {
     if (!gateway.alive) return;
     for (const effect of gateway.presence.receiveInput(input, this.#now)) this.#carryOutGateway(gateway, effect);
-    const at = gateway.presence.dueAt;
+    const at = dueAtOf(gateway);
     if (at === Number.POSITIVE_INFINITY) return;
     this.#after(Math.max(1, at - this.#now), () => {
-      if (gateway.presence.dueAt <= this.#now) this.#feedGateway(gateway, { kind: "tick" });
+      if (dueAtOf(gateway) <= this.#now) this.#feedGateway(gateway, { kind: "tick" });
     });
   }
 
   #carryOutGateway(gateway: Gateway, effect: GatewayEffect): void {
     switch (effect.kind) {
-      case "send-to-owner": {
+      case "send-to-server": {
+        const sent = encodePresenceToOwner(effect.message);
+        this.#send(() => this.#receiveAt(effect.server, gateway, decodePresenceToOwner(sent)!));
+        return;
+      }
+      case "ask-owner": {
         const sent = encodePresenceToOwner(effect.message);
         this.#send(() => this.#feedOwner(this.#owner, decodePresenceToOwner(sent)!));
         return;
@@ -312,4 +345,8 @@ export class LossyPresence {
   #pick<Item>(items: readonly Item[]): Item {
     return items[this.#prng.below(items.length)]!;
   }
+}
+
+function dueAtOf({ presence }: Gateway): number {
+  return Math.min(presence.dueAt, presence.fieldsDueAt);
 }

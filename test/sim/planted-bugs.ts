@@ -4,6 +4,7 @@
  */
 
 import type { RoomServerPorts } from "../../room-server/room-server.ts";
+import { decodePresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import { decodeToOwner, encodeToOwner, type ToOwner } from "../../shared/bus/envelope.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { CommittedEdits } from "../../shared/wire/frames.ts";
@@ -265,6 +266,31 @@ const positionBySeq: PlantedBug = {
   ],
 };
 
+/** A gateway sends each state once: what is lost while its presence is cut off is never shown. */
+const statesSentOnce: PlantedBug = {
+  name: "gateway sends each presence state once",
+  gatewayPresence: (servers) => ({
+    ...servers,
+    sendBatch: (server, { sentAtMs, entries }) =>
+      servers.sendBatch(server, {
+        sentAtMs,
+        entries: entries.filter(({ message: bytes }) => {
+          const message = decodePresenceToOwner(bytes);
+          return message?.kind !== "states" || message.fresh;
+        }),
+      }),
+  }),
+  faults: ({ faultyMs }) =>
+    Array.from({ length: 60 }, (_, index): Fault => ({
+      kind: "gateway's presence cut off",
+      atMs: Math.floor(faultyMs - (index * Math.min(faultyMs, 3_000)) / 60),
+      forMs: 300,
+      whom: (index % 7) / 7,
+      how: 0.2,
+      aimed: true,
+    })).reverse(),
+};
+
 const outboxDropped: PlantedBug = { name: "client drops its outbox on reconnect", tabForgets: (status) => status === "waiting" };
 
 export const PLANTED_BUGS: readonly PlantedBug[] = [
@@ -282,6 +308,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   epochGivenAgain,
   positionBySeq,
   outboxDropped,
+  statesSentOnce,
 ];
 
 /** For spreading: a connection's methods, bound. */

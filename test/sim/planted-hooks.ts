@@ -2,7 +2,7 @@
 
 import type { RoomConnection as ClientRoomHost } from "../../client/room/room-connection-host.ts";
 import type { DocumentHost } from "../../document-service/document-host.ts";
-import type { RoomOwners } from "../../gateway/ports.ts";
+import type { PresenceServers, RoomOwners } from "../../gateway/ports.ts";
 import type { LeaderboardHost } from "../../leaderboard/leaderboard-host.ts";
 import type { PlacementPorts } from "../../placement/placement-host.ts";
 import type { RoomServerPorts } from "../../room-server/room-server.ts";
@@ -20,6 +20,7 @@ export type PlantedHooks = {
   readonly placement?: (ports: PlacementPorts) => PlacementPorts;
   readonly appendsLine?: (connection: NatsConnection) => NatsConnection;
   readonly gatewayRooms?: (rooms: RoomOwners) => RoomOwners;
+  readonly gatewayPresence?: (servers: PresenceServers) => PresenceServers;
   readonly clock?: (clock: Clock) => Clock;
   /** Whether a tab whose connection is lost begins again without the edits that it had not saved. */
   readonly tabForgets?: (status: ClientRoomHost["status"]) => boolean;

@@ -61,12 +61,34 @@ export function cutOff(chosen: Chosen<OnLine>): Strike {
   };
 }
 
+/** Presence alone is cut off or stalled, while edits go on. */
+export function cutOffPresence(chosen: Chosen<OnLine>): Strike {
+  return (cluster, fault) => {
+    const presence = chosen(cluster, fault).line.companion;
+    if (presence === undefined) return never;
+    const pipes = [presence.up, presence.down];
+    const lossesBefore = presence.lostEver;
+    const held = (): number => pipes.reduce((sum, pipe) => sum + pipe.heldEver, 0);
+    const heldBefore = held();
+    if (fault.how < 0.5) presence.break();
+    else for (const pipe of pipes) pipe.hold();
+    let met = false;
+    cluster.later(Math.max(RECONNECT_MS, fault.forMs), () => {
+      met = presence.lostEver > lossesBefore || held() > heldBefore;
+      for (const pipe of pipes) pipe.release();
+      presence.reconnect();
+    });
+    return () => met;
+  };
+}
+
 /** Nothing passes in one direction or both; then it all arrives, or the connection breaks after all. */
 export function stall(chosen: Chosen<OnLine>, direction: "up" | "down" | "both"): Strike {
   return (cluster, fault) => {
     const { how, forMs } = fault;
     const { line } = chosen(cluster, fault);
-    const pipes = { up: [line.up], down: [line.down], both: [line.up, line.down] }[direction];
+    const lines = line.companion === undefined ? [line] : [line, line.companion];
+    const pipes = lines.flatMap(({ up, down }) => ({ up: [up], down: [down], both: [up, down] })[direction]);
     const breaks = (how * 3) % 1 < 0.3;
     const heldEver = (): number => pipes.reduce((sum, pipe) => sum + pipe.heldEver, 0);
     const before = heldEver();

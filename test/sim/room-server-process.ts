@@ -32,6 +32,8 @@ const RECORDS_PER_FETCH = 3;
 export class RoomServerProcess {
   readonly process: SimProcess;
   readonly line: SimLine;
+  /** Of presence alone. */
+  readonly presenceLine: SimLine;
   readonly server: ServerId;
   readonly host: OwnedRooms;
   readonly handovers: RoomHandovers;
@@ -46,6 +48,7 @@ export class RoomServerProcess {
     this.#epochs = world.chance(`${name} epochs`);
     this.process = world.process(name);
     this.line = new SimLine(this.process, world.nats, world.scheduler, world.latencyMs);
+    this.presenceLine = this.line.addCompanion();
     this.server = name as ServerId;
     this.#log = world.logOf(name);
     const { heartbeatMs } = world.settings.roomServer;
@@ -101,7 +104,7 @@ export class RoomServerProcess {
     };
     const { appendAnswerMsMax } = this.#world.settings.roomServer;
     return {
-      presenceBus: natsPresence(connection, subjects, { ...deps, sent: () => {} }),
+      presenceBus: natsPresence(this.presenceLine.connection, subjects, this.server, deps),
       activity: { report: () => {} },
       log: {
         append: jetstreamAppend(

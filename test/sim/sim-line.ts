@@ -26,6 +26,7 @@ type Status = { readonly type: "disconnect" | "reconnect" };
 /** What a client keeps while it connects anew is sent then; what it was given before is gone. */
 const KEPT_MS = 100;
 const ASK_MS_MAX = 5_000;
+const COMPANION_MS = 40;
 /** A watch that hears nothing for so long begins again. */
 const WATCH_SILENCE_MS = 2_000;
 
@@ -33,6 +34,7 @@ export class SimLine {
   readonly #process: SimProcess;
   readonly #nats: SimNats;
   readonly #scheduler: Scheduler;
+  readonly #latencyMs: () => number;
   readonly up: Pipe;
   readonly down: Pipe;
   readonly #subs = new Set<Sub>();
@@ -48,13 +50,26 @@ export class SimLine {
   #missed = 0;
   #side = 0;
   readonly #returns: (() => void)[] = [];
+  /** Another connection of the same process, which breaks with this one and is back a little later. */
+  #companion: SimLine | undefined;
 
   constructor(process: SimProcess, nats: SimNats, scheduler: Scheduler, latencyMs: () => number) {
     this.#process = process;
     this.#nats = nats;
     this.#scheduler = scheduler;
+    this.#latencyMs = latencyMs;
     this.up = new Pipe(scheduler, latencyMs);
     this.down = new Pipe(scheduler, latencyMs);
+  }
+
+  get companion(): SimLine | undefined {
+    return this.#companion;
+  }
+
+  /** A second connection of the process. */
+  addCompanion(): SimLine {
+    this.#companion = new SimLine(this.#process, this.#nats, this.#scheduler, this.#latencyMs);
+    return this.#companion;
   }
 
   /** At which of the nodes, while these are cut from each other: 0 has the log. */
@@ -64,6 +79,7 @@ export class SimLine {
 
   moveTo(side: number): void {
     this.#side = side;
+    this.#companion?.moveTo(side);
     if (side === 0)
       this.#scheduler.after(WATCH_SILENCE_MS, () =>
         this.#process.run(() => {
@@ -208,6 +224,7 @@ export class SimLine {
 
   /** The connection breaks, and both ends know. */
   break(): void {
+    this.#companion?.break();
     if (!this.#connected) return;
     this.#connected = false;
     this.up.break();
@@ -223,6 +240,7 @@ export class SimLine {
   }
 
   reconnect(): void {
+    if (this.#companion !== undefined) this.#scheduler.after(COMPANION_MS, () => this.#companion?.reconnect());
     if (this.#connected || this.#process.state === "dead") return;
     this.#process.run(() => {
       if (this.#connected) return;
@@ -239,6 +257,7 @@ export class SimLine {
 
   /** The process is gone, and the server has noticed. */
   end(): void {
+    this.#companion?.end();
     this.#connected = false;
     this.up.break();
     this.down.break();

@@ -6,7 +6,8 @@
  */
 
 import { decodeOwnerReply, decodeFromOwner, decodeToOwner } from "../../shared/bus/envelope.ts";
-import { decodePresenceReply, decodePresenceFromOwner, decodePresenceToOwner } from "../../shared/bus/presence-messages.ts";
+import { decodePresenceDown, decodePresenceUp } from "../../shared/bus/presence-batches.ts";
+import { decodePresenceFromServer, decodePresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import { roomOfSubject } from "../../shared/bus/subjects.ts";
 import { decodeDelta } from "../../shared/wire/presence.ts";
 import type { Trace } from "./trace.ts";
@@ -127,8 +128,12 @@ function describe({ subject, data }: Published): string {
 }
 
 function presenceIn(subject: string, data: Uint8Array): unknown {
-  const message = subject.includes(".presence.out.") ? decodePresenceFromOwner(data) : decodePresenceReply(data);
-  return message !== undefined && "delta" in message ? { ...message, delta: decodeDelta(message.delta) } : message;
+  if (subject.includes(".presence.server."))
+    return decodePresenceUp(data)?.entries.map(({ room, message }) => ({ room, ...decodePresenceToOwner(message) }));
+  return decodePresenceDown(data)?.entries.map(({ room, message: bytes }) => {
+    const message = decodePresenceFromServer(bytes);
+    return { room, ...message, ...(message !== undefined && "delta" in message ? { delta: decodeDelta(message.delta) } : {}) };
+  });
 }
 
 function matches(wanted: readonly string[], given: readonly string[]): boolean {

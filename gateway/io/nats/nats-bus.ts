@@ -10,33 +10,38 @@ import { natsOperations } from "../../../shared/io/nats-operations.ts";
 import type { SharedConfig } from "../../../shared/settings/common-settings.ts";
 import { type GatewayConfig, refuseUnsendable } from "../../config.ts";
 import type { GatewayDeps } from "../../gateway.ts";
-import type { Backbone } from "../../ports.ts";
+import type { Backbone, PresenceBackbone } from "../../ports.ts";
 import { natsAdminCommands, natsSanctions } from "./nats-admin.ts";
 import { type BoardListener, natsBoards, natsActivities } from "./nats-boards.ts";
 import { natsEvents } from "./nats-events.ts";
 import { answerGatewayQuestions, natsFleet, natsOpenRooms } from "./nats-fleet.ts";
 import { natsPlacement } from "./nats-placement.ts";
 import { natsServices } from "./nats-services.ts";
-import { natsRoomOwners, natsPresenceOwners } from "./nats-rooms.ts";
+import { natsPresenceServers } from "./nats-presence.ts";
+import { natsRoomOwners } from "./nats-rooms.ts";
 import type { Clock } from "../../../shared/time/clock.ts";
 import { SettingError } from "../../../shared/settings/settings.ts";
 import { checkLogPartitions } from "../../../shared/io/log-stream.ts";
 import type { Log } from "../../../shared/process/log.ts";
 import { unlessMistake } from "../../../shared/time/pause.ts";
 
-export type BusListeners = { readonly rooms: Backbone; readonly presence: Backbone; readonly boards: BoardListener };
+export type BusListeners = { readonly rooms: Backbone; readonly presence: PresenceBackbone; readonly boards: BoardListener };
 
 export async function connectBus(
   gateway: GatewayId,
   config: SharedConfig & GatewayConfig & { serverSilenceMsMax: number },
   deps: GatewayDeps,
 ) {
-  const nats = await connectAs("gateway", `gateway ${gateway}`, config);
+  const [nats, presenceNats] = await Promise.all([
+    connectAs("gateway", `gateway ${gateway}`, config),
+    connectAs("gateway", `gateway ${gateway} presence`, config), // No edit waits behind presence.
+  ]);
   refuseUnsendable(config, nats.info?.max_payload);
   const subjects = subjectsOf(config.environment);
   const parts = await checkPartitions(nats, subjects, config.logPartitions, deps);
   const { clock, metrics } = deps;
-  const [rooms, presence] = [natsRoomOwners(nats, subjects, gateway, deps), natsPresenceOwners(nats, subjects, gateway, deps)];
+  const rooms = natsRoomOwners(nats, subjects, gateway, deps);
+  const presence = natsPresenceServers(presenceNats, subjects, gateway, deps);
   const ca = trustedCertificates(config.internalCaFile);
   const [documents, leaderboards] = [
     natsServices(nats, subjects.documents, deps, { ca, streamsMax: config.streamedAnswersMax }),
@@ -51,7 +56,7 @@ export async function connectBus(
     services: { documents, leaderboards },
     ports: {
       rooms: rooms.rooms,
-      presence: presence.rooms,
+      presence: presence.servers,
       boardBus: boards.boardBus,
       activities: natsActivities(nats, subjects, { ...config, mayReport: () => !parts.differ() }),
       placement,
@@ -70,9 +75,9 @@ export async function connectBus(
       await presence.start(listeners.presence);
       boards.start(listeners.boards);
     },
-    stop: (): Promise<void> => {
+    stop: async (): Promise<void> => {
       parts.stop();
-      return closeNats(nats);
+      await Promise.all([closeNats(nats), closeNats(presenceNats)]);
     },
   };
 }

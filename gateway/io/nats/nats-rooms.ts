@@ -11,14 +11,11 @@ import type { Msg, Subscription } from "nats";
 import { roomOfSubject, type Subjects } from "../../../shared/bus/subjects.ts";
 import type { RoomKey, GatewayId } from "../../../shared/ids.ts";
 import { untilTurnEnds } from "../../../shared/io/event-loop.ts";
-import { crashing, flushTogether, lightSubscriber, type NatsConnection, publish, carries } from "../../../shared/io/nats.ts";
+import { crashing, flushTogether, lightSubscriber, type NatsConnection, publish } from "../../../shared/io/nats.ts";
 import type { HostDeps } from "../../host-deps.ts";
-import type { Backbone, RoomOwners, PresenceOwners } from "../../ports.ts";
-import { encodeJson } from "../../../shared/bus/json-messages.ts";
-import type { GatewayHeartbeat } from "../../../shared/bus/placement-messages.ts";
-import type { GatewayMetrics } from "../../metrics.ts";
+import type { Backbone, RoomOwners } from "../../ports.ts";
 
-/** The subjects of one kind of traffic with owners: edits, or presence. */
+/** The subjects of a gateway's traffic with owners. */
 export type RoomSubjects = {
   readonly fromOwner: (room: RoomKey) => string;
   readonly toOwner: (room: RoomKey) => string;
@@ -128,31 +125,4 @@ export function natsRoomOwners(
     },
     deps,
   );
-}
-
-/** The rooms' presence over NATS, on its own subjects, and the gateway's heartbeat. */
-export function natsPresenceOwners(
-  nats: NatsConnection,
-  subjects: Subjects,
-  gateway: GatewayId,
-  { endOfTurn, metrics }: Pick<HostDeps, "endOfTurn"> & { readonly metrics: Pick<GatewayMetrics, "presenceUnsent"> },
-): { rooms: PresenceOwners; start(backbone: Backbone): Promise<void> } {
-  const links = roomSubscriptions(
-    nats,
-    {
-      fromOwner: subjects.presenceOut,
-      toOwner: subjects.toOwner,
-      reply: (room) => subjects.presenceToGateway(gateway, room),
-      replies: subjects.allPresenceToGateway(gateway),
-    },
-    { endOfTurn },
-  );
-  const heartbeat = encodeJson({ gateway } satisfies GatewayHeartbeat);
-  const rooms: PresenceOwners = {
-    ...links.rooms,
-    // No member's presence may end a gateway: a message that NATS does not carry is dropped.
-    sendToOwner: (room, message) => (carries(nats, message) ? links.rooms.sendToOwner(room, message) : metrics.presenceUnsent.inc()),
-    publishHeartbeat: () => publish(nats, subjects.gateways, heartbeat),
-  };
-  return { rooms, start: links.start };
 }

@@ -1,0 +1,85 @@
+/** The fields of one member on their way to the room's owner: which of them are sent next, and which are remembered. */
+
+import type { Millis } from "../../shared/ids.ts";
+import { type PresenceField, VIEWPORT } from "../../shared/wire/presence.ts";
+
+export type PresenceOutboxOptions = {
+  /** Of all fields of one member, names and values together. */
+  readonly memberBytesMax: number;
+  readonly memberFieldsMax: number;
+  /** Minimum interval between two sends of one room. */
+  readonly flushMs: number;
+  /** Time after which a field that the room does not show is sent again. */
+  readonly repeatMs: number;
+};
+
+/** `sentAt`: when any value of the field was last sent; LONG_AGO: never. */
+type SentField = { value: Uint8Array; fresh: boolean; stage: "waiting" | "sent" | "shown"; sentAt: Millis; repeatMs: number };
+type SentFields = Map<string, SentField>;
+export type FieldSender = {
+  readonly fields: SentFields;
+  readonly bytes: number;
+  readonly count: number;
+  nextAt: Millis;
+  nextViewportAt: Millis;
+};
+
+export const LONG_AGO = Number.NEGATIVE_INFINITY as Millis;
+const VIEWPORTS_PER_SECOND = 5;
+/**
+ * Removed fields are remembered too, because their last value may still be on its way: so many times the limit of shown
+ * fields.
+ */
+const FIELDS_REMEMBERED = 2;
+export const NOTHING = new Uint8Array(0);
+
+/** Takes the fields that may be sent now. */
+export function takeWaiting(sender: FieldSender, now: Millis): { fresh: PresenceField[]; again: PresenceField[] } {
+  const taken = { fresh: [] as PresenceField[], again: [] as PresenceField[] };
+  for (const [name, field] of sender.fields) {
+    if (field.stage !== "waiting" || (name === VIEWPORT && now < sender.nextViewportAt)) continue;
+    if (name === VIEWPORT) sender.nextViewportAt = nextAfter(sender.nextViewportAt, 1000 / VIEWPORTS_PER_SECOND, now);
+    field.stage = "sent";
+    field.sentAt = now;
+    (field.fresh ? taken.fresh : taken.again).push({ name, value: field.value });
+  }
+  return taken;
+}
+
+/** Undefined: more fields than the gateway remembers of one member. */
+export function withFields(
+  before: SentFields,
+  latest: ReadonlyMap<string, Uint8Array>,
+  { memberFieldsMax, repeatMs }: PresenceOutboxOptions,
+): SentFields | undefined {
+  const rememberedMax = memberFieldsMax * FIELDS_REMEMBERED;
+  const next: SentFields = before.size + latest.size > rememberedMax ? new Map(before) : before;
+  for (const [name, value] of latest)
+    next.set(name, { value, fresh: true, stage: "waiting", sentAt: before.get(name)?.sentAt ?? LONG_AGO, repeatMs });
+  if (next.size > rememberedMax) forgetTakenBack(next);
+  return next.size > rememberedMax ? undefined : next;
+}
+
+/** Removed fields that the room no longer shows, or that were never sent. */
+function forgetTakenBack(fields: SentFields): void {
+  for (const [name, { value, stage, sentAt }] of fields)
+    if (value.byteLength === 0 && (stage === "shown" || sentAt === LONG_AGO)) fields.delete(name);
+}
+
+export function hasOtherWaiting(fields: ReadonlyMap<string, SentField>): boolean {
+  for (const [name, { stage }] of fields) if (name !== VIEWPORT && stage === "waiting") return true;
+  return false;
+}
+
+/** Keeps a steady rate: one late send does not delay the following ones. */
+export function nextAfter(due: Millis, intervalMs: number, now: Millis): Millis {
+  return (Math.max(due, now - intervalMs) + intervalMs) as Millis;
+}
+
+export function bytesOf(name: string, value: Uint8Array): number {
+  return value.byteLength === 0 ? 0 : name.length + value.byteLength;
+}
+
+export function isSameValue(a: Uint8Array, b: Uint8Array): boolean {
+  return a.byteLength === b.byteLength && a.every((byte, index) => byte === b[index]);
+}

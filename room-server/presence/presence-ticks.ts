@@ -1,0 +1,73 @@
+/**
+ * The tick of a room server's presence: at which moments each room sends its deltas, and when each gateway should send
+ * what its members show. A gateway that follows the pace has its states here just before the tick: they wait for
+ * ARRIVES_BEFORE_MS and not for a whole tick.
+ */
+
+import type { GatewayId, Millis } from "../../shared/ids.ts";
+import { nextMoment, type PairPace, phaseOf, slotsFor } from "../../shared/presence/pace.ts";
+import type { DeltaMoments } from "./presence.ts";
+
+/** Longer than a timer of the gateway is usually late. */
+const ARRIVES_BEFORE_MS = 6;
+
+export class PresenceTicks {
+  readonly #tickMs: number;
+  #slots = 1;
+  /** When each gateway has to send, on its own clock, so that its message arrives at the beginning of a tick. */
+  readonly #sendAtMs = new Map<GatewayId, number>();
+
+  constructor({ presenceTickMs }: { readonly presenceTickMs: number }) {
+    this.#tickMs = presenceTickMs;
+  }
+
+  /** Spreads the rooms over as many slots as this number of rooms needs. */
+  receiveRoomCount(rooms: number): void {
+    this.#slots = slotsFor(rooms);
+  }
+
+  momentsOf(place: number): DeltaMoments {
+    return new RoomMoments(this, place);
+  }
+
+  next(at: number, place: number): Millis {
+    return nextMoment(at, this.#tickMs, phaseOf(place, this.#tickMs, this.#slots));
+  }
+
+  after(now: Millis, ticks: number, place: number): Millis {
+    return this.next(now - this.#tickMs + 1 + ticks * this.#tickMs, place);
+  }
+
+  /** `sentAtMs`: on the gateway's clock. */
+  receiveBatch(gateway: GatewayId, sentAtMs: number, now: Millis): void {
+    const tickInMs = nextMoment(now, this.#tickMs, 0) - now;
+    this.#sendAtMs.set(gateway, Math.floor(sentAtMs + tickInMs + this.#tickMs - ARRIVES_BEFORE_MS) % this.#tickMs);
+  }
+
+  paceOf(gateway: GatewayId): PairPace {
+    return { tickMs: this.#tickMs, slots: this.#slots, sendAtMs: this.#sendAtMs.get(gateway) ?? 0 };
+  }
+
+  forget(gateway: GatewayId): void {
+    this.#sendAtMs.delete(gateway);
+  }
+}
+
+/** There are very many: two fields and no closures. */
+class RoomMoments implements DeltaMoments {
+  readonly #ticks: PresenceTicks;
+  readonly #place: number;
+
+  constructor(ticks: PresenceTicks, place: number) {
+    this.#ticks = ticks;
+    this.#place = place;
+  }
+
+  next(now: Millis): Millis {
+    return this.#ticks.next(now, this.#place);
+  }
+
+  after(now: Millis, ticks: number): Millis {
+    return this.#ticks.after(now, ticks, this.#place);
+  }
+}

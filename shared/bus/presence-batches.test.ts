@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+
+import type { Millis, RoomKey } from "../ids.ts";
+import { batchesOf, PairBatches } from "./presence-batches.ts";
+
+const entry = (room: number, bytes = 10) => ({ room: `acme.room-${room}` as RoomKey, message: new Uint8Array(bytes) });
+const at = (ms: number) => ms as Millis;
+
+test("[PBA1] entries of many rooms to one peer are one batch, in their order", () => {
+  const batches = new PairBatches<string>();
+  for (let room = 0; room < 50; room++) batches.add("rs-1", entry(room));
+  batches.add("rs-2", entry(1));
+  const due = batches.takeDue(at(100));
+  expect(due.map(({ peer, entries }) => [peer, entries.length])).toEqual([
+    ["rs-1", 50],
+    ["rs-2", 1],
+  ]);
+  expect(due[0]!.entries.map(({ room }) => room)).toEqual(Array.from({ length: 50 }, (_, room) => entry(room).room));
+  expect(batches.dueAt).toBe(Number.POSITIVE_INFINITY);
+});
+
+test("[PBA2] a peer receives at most one batch in 10 ms, however often entries come", () => {
+  const batches = new PairBatches<string>();
+  const sentAt: number[] = [];
+  for (let now = 0; now < 1_000; now++) {
+    batches.add("rs-1", entry(now));
+    if (batches.dueAt <= now) sentAt.push(...batches.takeDue(at(now)).map(() => now));
+  }
+  expect(sentAt).toHaveLength(100);
+});
+
+test("[PBA3] a peer that is gone is sent nothing, and others are", () => {
+  const batches = new PairBatches<string>();
+  batches.add("rs-1", entry(1));
+  batches.add("rs-2", entry(2));
+  batches.forget("rs-1");
+  expect(batches.takeDue(at(0)).map(({ peer }) => peer)).toEqual(["rs-2"]);
+});
+
+test("[PBA4] a batch above what NATS carries is split, and an entry above it is left out", () => {
+  const { batches, unsent } = batchesOf([entry(1, 400), entry(2, 2_000), entry(3, 400), entry(4, 400)], 1_000);
+  expect(batches.map((batch) => batch.map(({ room }) => room))).toEqual([[entry(1).room, entry(3).room], [entry(4).room]]);
+  expect(unsent).toBe(1);
+});
