@@ -1,8 +1,6 @@
 /**
  * One room on this gateway: its members, the edits delivered to them, and their edits that the log may not have yet.
- * Deterministic.
- *
- * Two promises. A member receives every edit after its position, in seq order and without a gap (edit-feed.ts and
+ * Deterministic. Two promises. A member receives every edit after its position, in seq order and without a gap (edit-feed.ts and
  * member-catch-ups.ts). An accepted edit is sent on until it is in the log or refused, whatever happens to the owner
  * (edit-relay.ts). Joins and leaves are in entrance.ts. This file knows the owner, and decides when to look for
  * another.
