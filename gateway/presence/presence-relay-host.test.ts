@@ -26,10 +26,10 @@ const [connection, epoch] = [1 as ConnectionId, 1 as Epoch];
 const ann = { client: "client0000000001" as ClientId, user: "ann" as UserId, name: "Ann", canWrite: true, spectator: false };
 const present = [{ ...ann, number: 1 }];
 const server = "rs-1" as ServerId;
-const pace = { tickMs: 50, slots: 1, sendAtMs: 0 };
+const timing = { tickMs: 50, slots: 1, sendAtMs: 0 };
 
 function batchOf(...messages: PresenceFromServer[]): Uint8Array {
-  return encodePresenceDown({ pace, entries: messages.map((message) => ({ room, message: encodePresenceFromServer(message) })) });
+  return encodePresenceDown({ timing, entries: messages.map((message) => ({ room, message: encodePresenceFromServer(message) })) });
 }
 
 test("[PRG47] a stopped presence host sets no timer and sends nothing, whatever it receives", async () => {

@@ -14,7 +14,7 @@ import {
 import { decodePresenceDown, PairBatches } from "../../shared/bus/presence-batches.ts";
 import { hashOfRoom } from "../../shared/bus/subjects.ts";
 import type { ClientId, Epoch, Millis, RoomKey, ServerId } from "../../shared/ids.ts";
-import { nextMoment, type PairPace, phaseOf } from "../../shared/presence/pace.ts";
+import { nextMoment, type SendTiming, phaseOf } from "../../shared/presence/send-timing.ts";
 import { CLOSE } from "../../shared/wire/close-codes.ts";
 import { encodeFrame, encodePresenceDeltaFrame } from "../../shared/wire/codec.ts";
 import type { Channel } from "../../shared/wire/frames.ts";
@@ -38,8 +38,8 @@ export type PresenceRelayHostOptions = PresenceRelayOptions & { readonly heartbe
 type Hosted = { readonly key: RoomKey; readonly place: number; channel: Channel; readonly presence: PresenceRelay; readonly alarm: Alarm };
 
 const TICK = { kind: "tick" } as const;
-/** Until the first message of a room server names its pace. */
-const UNKNOWN_PACE: PairPace = { tickMs: 50, slots: 1, sendAtMs: 0 };
+/** Until the first message of a room server names the moment to send. */
+const UNKNOWN_TIMING: SendTiming = { tickMs: 50, slots: 1, sendAtMs: 0 };
 
 export class PresenceRelayHost implements PresenceBackbone {
   readonly #ports: PresenceRelayPorts;
@@ -49,7 +49,7 @@ export class PresenceRelayHost implements PresenceBackbone {
   readonly #rooms = new Map<RoomKey, Hosted>();
   readonly #batches = new PairBatches<ServerId>();
   readonly #sending: Alarm;
-  readonly #paces = new Map<ServerId, PairPace>();
+  readonly #timings = new Map<ServerId, SendTiming>();
   /**
    * Connections that receive no presence until they have read what was sent to them, in all rooms that they join
    * meanwhile.
@@ -121,7 +121,7 @@ export class PresenceRelayHost implements PresenceBackbone {
   receiveBatch(server: ServerId, bytes: Uint8Array): void {
     const batch = decodePresenceDown(bytes);
     if (batch === undefined) return this.#deps.metrics.unreadable.inc();
-    this.#paces.set(server, batch.pace);
+    this.#timings.set(server, batch.timing);
     for (const { room, message } of batch.entries) {
       const hosted = this.#rooms.get(room);
       if (hosted !== undefined) this.#receiveFromServer(hosted, server, message);
@@ -153,7 +153,7 @@ export class PresenceRelayHost implements PresenceBackbone {
   }
 
   receiveServerGone(server: ServerId): void {
-    this.#paces.delete(server);
+    this.#timings.delete(server);
     this.#batches.forget(server);
     for (const hosted of this.#rooms.values()) if (hosted.presence.owner === server) this.#feed(hosted, { kind: "not-owner", server });
   }
@@ -208,7 +208,7 @@ export class PresenceRelayHost implements PresenceBackbone {
   /** Fields of members are sent in the slot of the room, so that they arrive just before the owner's tick. */
   #setAlarm({ place, presence, alarm }: Hosted): void {
     const { owner, dueAt, fieldsDueAt } = presence;
-    const { tickMs, slots, sendAtMs } = (owner === undefined ? undefined : this.#paces.get(owner)) ?? UNKNOWN_PACE;
+    const { tickMs, slots, sendAtMs } = (owner === undefined ? undefined : this.#timings.get(owner)) ?? UNKNOWN_TIMING;
     const from = Math.max(fieldsDueAt, this.#deps.clock.now());
     alarm.setFor(Math.min(dueAt, nextMoment(from, tickMs, sendAtMs + phaseOf(place, tickMs, slots))) as Millis);
   }

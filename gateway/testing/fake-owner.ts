@@ -100,10 +100,10 @@ export class FakeOwner {
   }
 
   #receivePresence(message: PresenceToOwner): void {
-    const pace = { tickMs: 50, slots: 1, sendAtMs: 0 };
+    const timing = { tickMs: 50, slots: 1, sendAtMs: 0 };
     const answer = (given: PresenceFromServer): void => {
       const entries = [{ room: this.#room, message: encodePresenceFromServer(given) }];
-      this.#connection.publish(this.#subjects.presenceToGateway(message.gateway, this.server), encodePresenceDown({ pace, entries }));
+      this.#connection.publish(this.#subjects.presenceToGateway(message.gateway, this.server), encodePresenceDown({ timing, entries }));
     };
     const status = { mode: "flat", participants: 0, presencePerSecond: 30, shed: 0 } as const;
     if (message.kind === "sync") answer({ kind: "head", epoch: this.#epoch as Epoch, number: 0, status }); // Otherwise the gateway would not know the owner.

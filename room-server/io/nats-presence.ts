@@ -34,12 +34,13 @@ export function natsPresence(
   void watchConnection();
 
   return {
-    sendBatch: (gateway, { pace, entries }) => {
+    sendBatch: (gateway, { timing, entries }) => {
       if (!connected) return; // The client would buffer it and send it when it is no longer true.
       const { batches, unsent } = batchesOf(entries, nats.info?.max_payload ?? Number.POSITIVE_INFINITY);
       // No user's presence may crash a room's owner: gateways that miss a delta request a snapshot.
       if (unsent > 0) metrics.presenceUnsent.inc(unsent);
-      for (const batch of batches) publish(nats, subjects.presenceToGateway(gateway, server), encodePresenceDown({ pace, entries: batch }));
+      for (const batch of batches)
+        publish(nats, subjects.presenceToGateway(gateway, server), encodePresenceDown({ timing, entries: batch }));
     },
     onBatch: (receive) => {
       nats.subscribe(subjects.presenceToServer(server), {

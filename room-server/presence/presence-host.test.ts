@@ -95,7 +95,7 @@ test("[PRS27] a gateway receives the deltas of all its rooms in one message per 
   host.stop();
 });
 
-test("[PRS28] a gateway that believes this server owns a room is told that it does not", async () => {
+test("[PRS28] a gateway that believes this server owns a room receives the answer that it does not", async () => {
   const clock = new FakeClock();
   const { host, messages, receiveBatch } = start(clock);
   receiveBatch(enter([room], 1, "ann"));

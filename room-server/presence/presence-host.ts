@@ -204,7 +204,7 @@ export class OwnerPresenceHost {
 
   #sendDue(): void {
     for (const { peer, entries } of this.#batches.takeDue(this.#deps.clock.now()))
-      this.#bus.sendBatch(peer, { pace: this.#ticks.paceOf(peer), entries });
+      this.#bus.sendBatch(peer, { timing: this.#ticks.timingOf(peer), entries });
     this.#sending.setFor(this.#batches.dueAt);
   }
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { GatewayId, Millis } from "../../shared/ids.ts";
-import { nextMoment, phaseOf, SLOTS_MAX } from "../../shared/presence/pace.ts";
+import { nextMoment, phaseOf, SLOTS_MAX } from "../../shared/presence/send-timing.ts";
 import { PresenceTicks } from "./presence-ticks.ts";
 
 const TICK_MS = 50;
@@ -25,12 +25,12 @@ test("[PTK2] a timer that is late does not skip a tick", () => {
   expect(moments.after(at(1_000.2), 4)).toBe(1_200);
 });
 
-test("[PTK3] a gateway that sends at its pace arrives before the tick, whatever the difference between the clocks and the way is", () => {
+test("[PTK3] a gateway that sends when it should arrives before the tick, whatever the difference between the clocks and the way is", () => {
   for (const clockDifferenceMs of [0, 13, 49.5, 7_777])
     for (const wayMs of [0.2, 3, 30]) {
       const ticks = new PresenceTicks({ presenceTickMs: TICK_MS });
       ticks.receiveBatch(gateway, Math.floor(1_234 + clockDifferenceMs), at(1_234 + wayMs));
-      const { tickMs, sendAtMs } = ticks.paceOf(gateway);
+      const { tickMs, sendAtMs } = ticks.timingOf(gateway);
       const sentAtMs = nextMoment(20_000 + clockDifferenceMs, tickMs, sendAtMs) - clockDifferenceMs;
       const arrivesAtMs = sentAtMs + wayMs;
       const waitsMs = nextMoment(arrivesAtMs, TICK_MS, 0) - arrivesAtMs;
@@ -42,6 +42,6 @@ test("[PTK3] a gateway that sends at its pace arrives before the tick, whatever 
 test("[PTK4] the slot of a room is the same distance from the tick for gateway and room server", () => {
   const ticks = new PresenceTicks({ presenceTickMs: TICK_MS });
   ticks.receiveRoomCount(10_000);
-  const { slots } = ticks.paceOf(gateway);
+  const { slots } = ticks.timingOf(gateway);
   for (const place of [0, 1, 4, 123_456_789]) expect(ticks.momentsOf(place).next(at(2_000)) - 2_000).toBe(phaseOf(place, TICK_MS, slots));
 });

@@ -1,11 +1,11 @@
 /**
  * The tick of a room server's presence: at which moments each room sends its deltas, and when each gateway should send
- * what its members show. A gateway that follows the pace has its states here just before the tick: they wait for
+ * what its members show. A gateway that follows the timing has its states here just before the tick: they wait for
  * ARRIVES_BEFORE_MS and not for a whole tick.
  */
 
 import type { GatewayId, Millis } from "../../shared/ids.ts";
-import { nextMoment, type PairPace, phaseOf, slotsFor } from "../../shared/presence/pace.ts";
+import { nextMoment, type SendTiming, phaseOf, slotsFor } from "../../shared/presence/send-timing.ts";
 import type { DeltaMoments } from "./presence.ts";
 
 /** Longer than a timer of the gateway is usually late. */
@@ -44,7 +44,7 @@ export class PresenceTicks {
     this.#sendAtMs.set(gateway, Math.floor(sentAtMs + tickInMs + this.#tickMs - ARRIVES_BEFORE_MS) % this.#tickMs);
   }
 
-  paceOf(gateway: GatewayId): PairPace {
+  timingOf(gateway: GatewayId): SendTiming {
     return { tickMs: this.#tickMs, slots: this.#slots, sendAtMs: this.#sendAtMs.get(gateway) ?? 0 };
   }
 

@@ -5,7 +5,7 @@
 
 import { splitBySize } from "../collections/split-by-size.ts";
 import { type GatewayId, type Millis, parseRoomKey, type RoomKey } from "../ids.ts";
-import type { PairPace } from "../presence/pace.ts";
+import type { SendTiming } from "../presence/send-timing.ts";
 import { bytes, decodeAll, encode, fields, type Format, gatewayId, kinds, list, number, textOf } from "../wire/fields.ts";
 import { PRESENCE_MESSAGE_BYTES_MAX } from "./presence-messages.ts";
 import { Tag } from "./record.ts";
@@ -20,14 +20,14 @@ export type PresenceUp = {
   readonly sentAtMs: number;
   readonly entries: readonly PresenceEntry[];
 };
-/** room server -> gateway. `pace`: when the gateway sends next. */
-export type PresenceDown = { readonly kind: "down"; readonly pace: PairPace; readonly entries: readonly PresenceEntry[] };
+/** room server -> gateway. `timing`: when the gateway sends next. */
+export type PresenceDown = { readonly kind: "down"; readonly timing: SendTiming; readonly entries: readonly PresenceEntry[] };
 
 const ENTRY_BYTES_MIN = 5;
 const entries: Format<readonly PresenceEntry[]> = list(ENTRY_BYTES_MIN, fields({ room: textOf(parseRoomKey, "room"), message: bytes }));
 const UP = kinds<PresenceUp>({ up: [Tag.presenceUp, fields({ gateway: gatewayId, sentAtMs: number, entries })] });
 const DOWN = kinds<PresenceDown>({
-  down: [Tag.presenceDown, fields({ pace: fields<PairPace>({ tickMs: number, slots: number, sendAtMs: number }), entries })],
+  down: [Tag.presenceDown, fields({ timing: fields<SendTiming>({ tickMs: number, slots: number, sendAtMs: number }), entries })],
 });
 
 export function encodePresenceUp(batch: Omit<PresenceUp, "kind">): Uint8Array {

@@ -87,7 +87,7 @@ const entries = fc.array(
 const up: fc.Arbitrary<PresenceUp> = fc.record({ kind: fc.constant("up" as const), gateway: gatewayId, sentAtMs: number, entries });
 const down: fc.Arbitrary<PresenceDown> = fc.record({
   kind: fc.constant("down" as const),
-  pace: fc.record({ tickMs: number, slots: number, sendAtMs: number }),
+  timing: fc.record({ tickMs: number, slots: number, sendAtMs: number }),
   entries,
 });
 

@@ -304,10 +304,7 @@ export class LossyPresence {
       case "unlisten":
         return void gateway.onlookers.get(effect.connection)?.topics.delete(effect.topic);
       case "welcome":
-        for (const connection of effect.connections) {
-          const onlooker = gateway.onlookers.get(connection);
-          onlooker?.welcome(effect.snapshot);
-        }
+        for (const connection of effect.connections) gateway.onlookers.get(connection)?.welcome(effect.snapshot);
         return;
       default:
     }

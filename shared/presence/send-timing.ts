@@ -11,7 +11,7 @@ import type { Millis } from "../ids.ts";
  * A pair of a gateway and a room server. `sendAtMs`: the moment of the tick, on the gateway's clock, at which it sends the
  * rooms of the first slot.
  */
-export type PairPace = { readonly tickMs: number; readonly slots: number; readonly sendAtMs: number };
+export type SendTiming = { readonly tickMs: number; readonly slots: number; readonly sendAtMs: number };
 
 /** Maximum number of slots: a pair exchanges at most so many messages per tick and direction. */
 export const SLOTS_MAX = 5;
