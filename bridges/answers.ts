@@ -36,11 +36,11 @@ export class Answers {
     return false;
   }
 
-  /** The answer is ready. */
-  charge(request: StateRequest, answer: Uint8Array): void {
+  /** The answer is ready. `workBytes`: what the work on it is worth, if that is more than the answer. */
+  charge(request: StateRequest, answer: Uint8Array, workBytes = 0): void {
     this.#isAnswering = false;
     const asked = request.kind === "sync-request" ? request.stateVector.byteLength : 0;
-    this.#bytes.spend(this.#clock.now(), REQUEST_BYTES + asked + answer.byteLength);
+    this.#bytes.spend(this.#clock.now(), REQUEST_BYTES + asked + Math.max(answer.byteLength, workBytes));
   }
 
   stop(): void {

@@ -17,8 +17,8 @@ const LIMITS: readonly Limit<Setting>[] = [
   { settings: ["yRoomBytesMax"], metric: "coroom_y_closes_total", tests: ["YRC5"] },
   { settings: ["yHeldBytesMax"], metric: "coroom_y_closes_total", tests: ["YCL11", "YCL20", "YWS9", "YWS21"] },
   { settings: ["yWaitingBytesMax"], metric: "coroom_y_closes_total", tests: ["YCL5"] },
-  { settings: ["yAnswerBytesBurst", "yAnswerBytesPerSecond"], metric: "coroom_y_answers_later_total", tests: ["YAN1", "YCL17"] },
-  { settings: ["yUpdateBytesBurst", "yUpdateBytesPerSecond"], metric: "coroom_y_closes_total", tests: ["YCL18", "YCL19"] },
+  { settings: ["yAnswerBytesBurst", "yAnswerBytesPerSecond"], metric: "coroom_y_answers_later_total", tests: ["YAN1", "YCL17", "YCL27"] },
+  { settings: ["yUpdateBytesBurst", "yUpdateBytesPerSecond"], metric: "coroom_y_closes_total", tests: ["YCL18", "YCL27"] },
   { settings: ["yMessageBytesMax"], metric: "coroom_y_closes_total", tests: ["YWS20"] },
   { settings: ["ySaveMsMax"], metric: "coroom_y_clients", tests: ["YCL6"] },
 ];

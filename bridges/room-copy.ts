@@ -66,6 +66,18 @@ export class RoomCopy {
     return this.#isLost;
   }
 
+  /** Bytes of the content. Each request reads all of it. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Number of ranges of deleted content. `contains` reads all of them. */
+  get deletedRanges(): number {
+    let ranges = 0;
+    for (const deletes of this.#deletes.clients.values()) ranges += deletes.length;
+    return ranges;
+  }
+
   /** Exclusive end of the content of this Yjs client. */
   clockOf(client: number): number {
     return this.#clocks.get(client) ?? 0;

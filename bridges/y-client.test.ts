@@ -546,3 +546,22 @@ test("[YCL26] stateless messages reach the other Hocuspocus clients of the room,
   bob.client.receiveMessage(encodeStateless("by a reader"));
   expect(relayed()).toEqual([0, 5, 0]);
 });
+
+test("[YCL27] a request counts by the room's content, and an answer by the deletions with which it is compared", () => {
+  const { client, clock, room, sent, closed } = rig();
+  client.receiveMessage(hello);
+  const doc = new Y.Doc();
+  const text = doc.getText("t");
+  text.insert(0, "ab".repeat(200_000));
+  for (let range = 0; range < 2_000; range++) text.delete(range, 1);
+  const content = Y.encodeStateAsUpdate(doc);
+  room.deliver(content);
+  room.comeInStep();
+  sent.length = 0;
+  for (let asked = 0; asked < 10; asked++) client.receiveMessage(encodeSyncRequest(Y.encodeStateVector(doc)));
+  expect(sent.filter((kind) => kind === "update").length).toBeLessThan(5);
+  clock.turn(60_000);
+  for (let answered = 0; answered < 10; answered++)
+    client.receiveMessage(encodeSyncAnswer(Y.encodeStateAsUpdate(doc, Y.encodeStateVector(doc))));
+  expect([closed, room.written]).toEqual([[4529], []]);
+});

@@ -49,6 +49,10 @@ export type YExchangeDeps = { readonly clock: Clock; readonly warn: YWarn; reado
 const RENEW_MS = 15_000;
 /** Cost of an update beside its bytes. */
 const UPDATE_BYTES = 1_024;
+/** Cost of comparing an answer with one range of deleted content. Measured: 10,000 ranges take 10 ms on a busy core. */
+const DELETED_RANGE_BYTES = 64;
+/** Cost of a request for each byte of the room's content, because a thread reads all of it. */
+const CONTENT_SHARE = 1 / 8;
 /** Size of an update without content. */
 const EMPTY_UPDATE_BYTES = 2;
 
@@ -157,7 +161,7 @@ export class YExchange {
   }
 
   #sendAnswer(request: StateRequest, answer: Uint8Array): void {
-    this.#answers.charge(request, answer);
+    this.#answers.charge(request, answer, request.kind === "sync-request" ? this.#parts.copy.bytes * CONTENT_SHARE : 0);
     this.#parts.connection.send(answer);
   }
 
@@ -189,7 +193,7 @@ export class YExchange {
   }
 
   #receiveFit(update: Uint8Array, facts: FitUpdate, isAnswer: boolean): void {
-    if (isAnswer && this.#parts.copy.contains(facts)) return this.#report(this.#sentCount);
+    if (isAnswer && this.#hasNothingNew(facts)) return this.#report(this.#sentCount);
     if (!this.#mayWrite) return this.#deny();
     this.#deps.metrics.updates.inc();
     const isMissing = !isComplete(facts.needs, (client) => this.#knownOf(client));
@@ -206,6 +210,13 @@ export class YExchange {
     this.#parts.room.send(update);
     this.#sentCount += 1;
     this.#report(this.#sentCount);
+  }
+
+  #hasNothingNew(facts: FitUpdate): boolean {
+    const { copy } = this.#parts;
+    const hasNothingNew = copy.contains(facts);
+    this.#updates.spend(this.#deps.clock.now(), copy.deletedRanges * DELETED_RANGE_BYTES);
+    return hasNothingNew;
   }
 
   #knownOf(client: number): number {
