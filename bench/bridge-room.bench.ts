@@ -35,10 +35,10 @@ export const bridgeRoom = defineExperiment({
   async run({ clients, documentWords, edits, build }, print) {
     const cluster = await SystemCluster.start({ gateways: 1, roomServers: 1 });
     const flags = ["--roles", "y-websocket", "--y-port", "0", "--y-gateway-url", cluster.gateways[0]!.url, "--health-port", "0"];
-    const bridge = spawn(process.execPath, [`${build}/cli/main.js`, "start", ...flags], { stdio: ["ignore", "pipe", "inherit"] });
+    const bridge = spawn(process.execPath, [`${build}/cli/main.js`, "start", ...flags], { stdio: ["ignore", "ignore", "pipe"] });
     const providers: WebsocketProvider[] = [];
     try {
-      const port = await portIn(bridge.stdout);
+      const port = await portIn(bridge.stderr);
       const usage = () => {
         const of = [{ role: "bridge", pid: bridge.pid! }];
         return { cpu: cpuByRole(of)["bridge"]!, memory: memoryByRole(of)["bridge"]! / MEBIBYTE };
