@@ -13,6 +13,7 @@ import type { RoomConnectionOptions } from "../room/room-events.ts";
 import { RoomConnection } from "../room/room-connection-host.ts";
 import { App, bytes, receivedFrames, MINUTE, NOTES, serverOn } from "../testing/test-page.ts";
 import { LIMITS } from "../testing/model-connection.ts";
+import { MemoryStore } from "../testing/memory-store.ts";
 import type { ModelServer } from "../testing/model-server.ts";
 
 /** Options of a room that shares a connection instead of opening its own. */
@@ -149,6 +150,18 @@ test("[COH2] a second member of a room uses an additional connection, which clos
   connection.disconnect();
   await server.clock.advance(MINUTE);
   expect([server.connections.size, server.clock.pending]).toEqual([0, 0]);
+});
+
+test("[COH24] a connection that is disconnected while a room opens its store stays disconnected", async () => {
+  const server = serverOn();
+  const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
+  const room = new RoomConnection({ connection, room: NOTES, store: new MemoryStore() }, server.world(2));
+  connection.disconnect();
+  await server.clock.advance(MINUTE);
+  expect([connection.status, room.status, server.connections.size]).toEqual(["disconnected", "disconnected", 0]);
+  connection.connect();
+  await server.clock.advance(1_000);
+  expect([room.status, room.stored]).toEqual(["connected", true]);
 });
 
 test("[COH23] a connection reports how its socket closed; null if this client closed it", async () => {

@@ -2,7 +2,7 @@
  * One connection to the server: feeds `connection-lifecycle.ts`, carries out its effects, and gives frames of rooms to
  * `rooms-on-connection.ts`. Several rooms may share it if one token opens all of them. When the gateway leaves there
  * are two connections for a moment: the next one opens while the current one still serves. Failures of the next one are
- * ignored until it takes over. Rules COH1 to COH23.
+ * ignored until it takes over. Rules COH1 to COH24.
  */
 
 import { assertNever } from "../../shared/assert.ts";

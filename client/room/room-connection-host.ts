@@ -241,7 +241,7 @@ export class RoomConnection {
 
   #takeInput(input: HostInput): void {
     if (input.kind === "connection-status") return this.#reporter.report();
-    if (input.kind === "take-place") return this.#takePlace();
+    if (input.kind === "take-place") return this.#takePlace()?.connect();
     if (input.kind === "edit") this.#queuedEdits -= 1;
     const now = this.#clock.now();
     if (input.kind === "leave" || input.kind === "connection-lost") this.#download?.abort(); // The next join shows what is needed.
@@ -307,8 +307,8 @@ export class RoomConnection {
   }
 
   /** Runs behind the frames of an earlier stay in the room, which belong to the connection of that stay. */
-  #takePlace(): void {
-    if (!this.#isWanted) return;
+  #takePlace(): ConnectionHost | undefined {
+    if (!this.#isWanted) return undefined;
     const connection = this.#connection.connectionFor(this);
     if (connection !== this.#connection) {
       this.#listen(this.#connection, "off");
@@ -316,7 +316,7 @@ export class RoomConnection {
       this.#connection = connection;
     }
     connection.enter(this);
-    connection.connect();
+    return connection;
   }
 
   #listen(connection: ConnectionHost, change: "on" | "off"): void {
