@@ -3,8 +3,8 @@
  * with its own token. The bridge's copy of the room, which all clients of the room share, answers it. Messages are held
  * until that copy is complete: otherwise the client would see an empty document and fill it again. The client takes part
  * under its own Yjs client id, so that its other tabs, which exchange awareness among themselves, do not show it twice.
- * The room is therefore opened once the client has sent that id, with its first messages. Rules YCL1 to YCL25, YWS1 to
- * YWS24.
+ * The room is therefore opened once the client has sent that id, with its first messages. Rules YCL1 to YCL27, YWS1 to
+ * YWS21, YUC1 to YUC5.
  */
 
 import type { Clock } from "../shared/time/clock.ts";
