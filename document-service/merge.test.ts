@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
-import { conflictBomb, deletionBomb, NESTING_FUSE, nestingBomb } from "../shared/testing/yjs-bombs.ts";
+import { conflictBomb, deletionBomb, HALF_UPDATES, NESTING_FUSE, nestingBomb } from "../shared/testing/yjs-bombs.ts";
 import { EMPTY_STATE, mergeEdits } from "./merge.ts";
 
 /** The edits of a writer who types these texts one after the other. */
@@ -80,4 +80,12 @@ test("[MRG7] of nesting that several edits build, the edit that exceeds the limi
   const merged = mergeEdits(EMPTY_STATE, [first!, ...levels, second!]);
   expect([textOf(merged.state), merged.refused]).toEqual(["one two", 1]);
   expect(textOf(mergeEdits(merged.state, [NESTING_FUSE]).state)).toBe("one two");
+});
+
+test.each(HALF_UPDATES)("[MRG8] an edit that Yjs applies only in part is refused, whatever the document has: %s", (_, half) => {
+  const [first, second] = typed("one", " two");
+  const all = [first!, half, second!];
+  expect([textOf(mergeEdits(EMPTY_STATE, all).state), mergeEdits(EMPTY_STATE, all).refused]).toEqual(["one two", 1]);
+  const inTurn = all.reduce((state, edit) => mergeEdits(state, [edit]).state, EMPTY_STATE);
+  expect(inTurn).toEqual(mergeEdits(EMPTY_STATE, all).state);
 });

@@ -9,7 +9,7 @@ import * as Y from "yjs";
 
 import { assert } from "../shared/assert.ts";
 import { withinBounds } from "../shared/yjs/bounded-integration.ts";
-import { checkUpdate, UNCHECKED_BYTES_MAX } from "../shared/yjs/checked-update.ts";
+import { checkUpdate } from "../shared/yjs/checked-update.ts";
 import { type EditAuthors, findYjsIdUses, type YjsIdUse } from "./yjs-authors.ts";
 
 /**
@@ -39,7 +39,7 @@ function mergeReadable(state: Uint8Array, edits: readonly Uint8Array[]): MergedD
 }
 
 function isFit(edit: Uint8Array): boolean {
-  return edit.byteLength <= UNCHECKED_BYTES_MAX || checkUpdate(edit).kind === "fit";
+  return checkUpdate(edit).kind === "fit";
 }
 
 function isEmpty(state: Uint8Array): boolean {

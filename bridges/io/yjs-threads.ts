@@ -6,7 +6,6 @@
 import { Piscina } from "piscina";
 
 import type { Log } from "../../shared/process/log.ts";
-import { UNCHECKED_BYTES_MAX } from "../../shared/yjs/checked-update.ts";
 import type { YjsWork } from "../ports.ts";
 import { factsOf, type UpdateFacts } from "../update-facts.ts";
 import { mergeContent, type MergeAnswer, openContent } from "../yjs-work.ts";
@@ -18,6 +17,8 @@ const THREADS_MAX = 2;
 const THREAD_IDLE_MS_MAX = 60_000;
 /** A merge of 20 MB takes about one second. */
 const TASK_MS_MAX = 10_000;
+/** Such an update has so few structs that its check takes less than the way to a thread. */
+const SHORT_UPDATE_BYTES = 1_000;
 /** Merging this much takes less than 2 ms, about as long as the way to a thread and back. */
 const SHORT_BYTES = 16_384;
 
@@ -47,7 +48,7 @@ export function yjsThreads(log: Pick<Log, "warn">): YjsWork & { stop(): Promise<
   };
   return {
     check: (update, receive) => {
-      if (update.byteLength <= UNCHECKED_BYTES_MAX) return receive(factsOf(update));
+      if (update.byteLength <= SHORT_UPDATE_BYTES) return receive(factsOf(update));
       run("check", update, (facts) => receive((facts as UpdateFacts | undefined) ?? { kind: "unfit", why: "its check took too long" }));
     },
     merge: (question, receive) => {

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import * as Y from "yjs";
 
 import type { ClientId, Epoch, Seq } from "../../shared/ids.ts";
-import { conflictBomb, NESTING_FUSE, nestingBomb } from "../../shared/testing/yjs-bombs.ts";
+import { conflictBomb, HALF_UPDATES, NESTING_FUSE, nestingBomb } from "../../shared/testing/yjs-bombs.ts";
 import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { ModelServer } from "../testing/model-server.ts";
 import { YjsProvider } from "./yjs-provider.ts";
@@ -84,6 +84,14 @@ test("[YJS19] a document that can take only a part of an edit reports itself as 
   ann.type("lost");
   await server.clock.advance(5_000);
   expect([ann.provider.saved, ann.reported.length]).toEqual([false, 2]);
+});
+
+test.each(HALF_UPDATES)("[YJS30] an edit that Yjs applies only in part is left out completely: %s", async (_, half) => {
+  const server = serverOn();
+  const ann = new Member(server, 1);
+  await server.clock.advance(1_000);
+  await sendRaw(server, half, typed("fine"));
+  expect([ann.text, ann.doc.getText("text").toString(), ann.reported]).toEqual(["fine", "", ["edit-unreadable"]]);
 });
 
 test("[YJS20] a transaction of the application that breaks Yjs is noticed, and nothing is reported as saved", async () => {

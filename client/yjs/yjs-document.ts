@@ -71,7 +71,7 @@ export class YjsContent {
           try {
             withinBounds(() => Y.applyUpdate(this.#doc, payload, this.#origin), isState ? STATE_HOPS_MAX : HOPS_MAX);
           } catch (cause) {
-            if (cause instanceof UpdateRefused) stuck = cause; // The document has a part of the edit.
+            if (!isState || cause instanceof UpdateRefused) stuck = cause; // The document has a part of the edit.
             throw cause;
           }
           read.push(payload);

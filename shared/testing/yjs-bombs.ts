@@ -115,5 +115,47 @@ export function slowUpdates(pieces: number, count: number): Uint8Array[] {
   ];
 }
 
+/** Updates that Yjs decodes, applies in part, and then stops at with an error. The part is the text "aaaa". */
+export const HALF_UPDATES: readonly (readonly [name: string, update: Uint8Array])[] = [
+  [
+    "a deletion of nothing at a place that the document lacks",
+    encoding.encode((out) => {
+      encoding.writeVarUint(out, 1);
+      writeText(out, 4);
+      for (const value of [1, INSERTS_CLIENT, 1, 9, 0]) encoding.writeVarUint(out, value);
+    }),
+  ],
+  [
+    "an item within a later item of its own writer",
+    encoding.encode((out) => {
+      encoding.writeVarUint(out, 2);
+      writeText(out, 4);
+      writeRun(out, INSERTS_CLIENT, 0, 1);
+      encoding.writeUint8(out, STRING);
+      for (const value of [0, INSERTS_CLIENT, 7]) encoding.writeVarUint(out, value);
+      encoding.writeVarString(out, "x");
+      encoding.writeVarUint(out, 0);
+    }),
+  ],
+  [
+    "an insert of nothing",
+    encoding.encode((out) => {
+      encoding.writeVarUint(out, 2);
+      writeText(out, 4);
+      writeRun(out, INSERTS_CLIENT, 0, 3);
+      for (const content of ["x", ""]) {
+        encoding.writeUint8(out, STRING);
+        encoding.writeVarUint(out, 1);
+        encoding.writeVarString(out, "other");
+        encoding.writeVarString(out, content);
+      }
+      encoding.writeUint8(out, STRING | HAS_ORIGIN);
+      for (const value of [INSERTS_CLIENT, 0]) encoding.writeVarUint(out, value);
+      encoding.writeVarString(out, "y");
+      encoding.writeVarUint(out, 0);
+    }),
+  ],
+];
+
 /** Steps that one of the slow updates may take. */
 const PASSED_PIECES = 200_000;

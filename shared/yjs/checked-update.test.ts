@@ -1,7 +1,15 @@
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
-import { conflictBomb, deletionBomb, NESTING_FUSE, nestedConflictBomb, nestingBomb, valueBomb } from "../testing/yjs-bombs.ts";
+import {
+  conflictBomb,
+  deletionBomb,
+  HALF_UPDATES,
+  NESTING_FUSE,
+  nestedConflictBomb,
+  nestingBomb,
+  valueBomb,
+} from "../testing/yjs-bombs.ts";
 import { UpdateRefused, withinBounds } from "./bounded-integration.ts";
 import { checkUpdate } from "./checked-update.ts";
 
@@ -34,7 +42,7 @@ test.each([
   expect(checkUpdate(update)).toMatchObject({ kind: "fit" });
 });
 
-test.each([
+test.each<readonly [name: string, update: Uint8Array, why: string]>([
   ["bytes of another kind", Uint8Array.of(9, 9, 9, 9), "no Yjs update"],
   ["a truncated update", edited(lines(3, "end")).slice(0, -4), "no Yjs update"],
   ["conflicts of one origin", conflictBomb(1_500), "conflict"],
@@ -43,6 +51,7 @@ test.each([
   ["types 100,000 deep", nestingBomb(100_000), "structs"],
   ["values 600 deep", valueBomb(600), "500 deep"],
   ["30,000 deletions from the end", deletionBomb(30_000), "deletions out of order"],
+  ...HALF_UPDATES.map(([name, update]) => [name, update, "half-way"] as const),
 ])("[YCK2] what harms Yjs is unfit: %s", (_, update, why) => {
   expect(checkUpdate(update)).toEqual(expect.objectContaining({ kind: "unfit", why: expect.stringContaining(why) }));
 });
