@@ -32,6 +32,14 @@ const MUTATIONS: readonly Mutation[] = [
     set[prng.below(bytes.length)] = prng.below(256);
     return set;
   },
+  function insertByte(prng, bytes) {
+    const at = prng.below(bytes.length + 1);
+    return joined(bytes.slice(0, at), Uint8Array.of(prng.below(256)), bytes.slice(at));
+  },
+  function erasePart(prng, bytes) {
+    const at = prng.below(bytes.length);
+    return joined(bytes.slice(0, at), bytes.slice(at + 1 + prng.below(8)));
+  },
   function truncate(prng, bytes) {
     return bytes.slice(0, prng.below(bytes.length + 1));
   },
@@ -49,6 +57,11 @@ const MUTATIONS: readonly Mutation[] = [
   },
 ];
 
+/** One mutation of `bytes`, which may take a part of `other`. */
+export function mutate(prng: Prng, bytes: Uint8Array, other: Uint8Array): Uint8Array {
+  return bytes.length === 0 ? other : MUTATIONS[prng.below(MUTATIONS.length)]!(prng, bytes, other);
+}
+
 /** `runs` inputs: mutated once to three times, and sometimes random bytes behind a valid first byte. */
 export function* almostRight(seed: number, right: readonly Uint8Array[], runs: number): Iterable<Uint8Array> {
   const prng = new Prng(seed);
@@ -59,8 +72,7 @@ export function* almostRight(seed: number, right: readonly Uint8Array[], runs: n
       yield Uint8Array.from({ length: 1 + prng.below(40) }, (_, index) => (index === 0 ? bytes[0]! : prng.below(256)));
       continue;
     }
-    for (let left = 1 + prng.below(3); left > 0 && bytes.length > 0; left--)
-      bytes = MUTATIONS[prng.below(MUTATIONS.length)]!(prng, bytes, any());
+    for (let left = 1 + prng.below(3); left > 0 && bytes.length > 0; left--) bytes = mutate(prng, bytes, any());
     yield bytes;
   }
 }
