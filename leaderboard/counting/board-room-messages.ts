@@ -48,7 +48,7 @@ export type BoardRoomNotice =
   /** Answer with "activities-confirmed" once new activities are sure to get numbers above `counted`. */
   | { readonly kind: "confirm-activities"; readonly counted: number }
   | { readonly kind: "set-aside"; readonly cause: unknown }
-  /** The stored boards are not what was expected: the pass cannot go on. */
+  /** The stored boards differ from the expected ones: the pass cannot continue. */
   | { readonly kind: "fail"; readonly message: string }
   | { readonly kind: "counted"; readonly edits: number }
   | { readonly kind: "edits-missing"; readonly streamSeq: number; readonly missing: number }

@@ -297,7 +297,7 @@ export class BoardRoom {
       case "applying":
         if (this.#batch !== undefined) return;
         this.#saving = { kind: "sending-totals", through: saving.through };
-        this.#sendTotals(this.#windows.totals.send()); // What a checkpoint covers is not read again.
+        this.#sendTotals(this.#windows.totals.send()); // Entries that a checkpoint covers are not read again.
         return this.#continueSaving();
       case "sending-totals":
         if (this.#windows.totals.isSending) return;

@@ -1,4 +1,4 @@
-/** Holds the lease on one partition of the log, runs its passes, and answers how current its rooms are. It decides nothing. */
+/** Holds the lease on one partition of the log, runs its passes, and reports how current its rooms are. This file decides nothing. */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Leases } from "../../shared/cluster/lease.ts";
@@ -49,7 +49,7 @@ export class CountingHost {
     return this.#running?.pass.hasCaughtUp === true && behindMs <= this.#options.boardBehindMsMax ? "current" : "behind";
   }
 
-  /** Resolves once everything is counted that the streams have of the room now, or after a while. */
+  /** Resolves once all present entries of the room are counted, or after a timeout. */
   async countNow(room: RoomKey): Promise<void> {
     if (this.isHeld) await this.#running?.countNow(room);
   }

@@ -12,7 +12,7 @@ import type { CountingPass } from "./pass.ts";
 export type PartitionInput =
   | { readonly kind: "lease-taken"; readonly facts: LeaseFacts }
   | { readonly kind: "floor-raised"; readonly floor: LogFloor }
-  /** Its last request was answered, after it was over. */
+  /** The pass is over and its last request is answered. */
   | { readonly kind: "pass-ended"; readonly pass: Pick<CountingPass, "reason" | "hasCaughtUp" | "through"> }
   | { readonly kind: "tick" }
   /** The leaderboard stops: checkpoints are saved before the lease is given back. */
@@ -29,9 +29,9 @@ export type PartitionEffect =
   | { readonly kind: "leave"; readonly facts: LeaseFacts };
 
 type State =
-  /** "waiting": for the next pass. */
+  /** "waiting": the partition waits for the next pass. */
   | { readonly kind: "elsewhere" | "counting" | "waiting" | "draining" }
-  /** The pass ends its last requests; `isStopping`: it saves checkpoints afterwards. */
+  /** The pass completes its last requests. `isStopping`: the pass saves checkpoints afterwards. */
   | { readonly kind: "ending"; readonly isStopping: boolean };
 
 const RETRY_MS = 250;
@@ -42,10 +42,10 @@ export class CountedPartition {
   #floor: LogFloor = { edits: 0, sentinel: undefined };
   #through = 0 as UnixMillis;
   #failures = 0;
-  /** Why the next pass begins. */
+  /** Reason of the next pass. */
   #reason = "lease";
 
-  /** What the next holder of the lease begins from. */
+  /** Progress at which the next holder of the lease begins. */
   get facts(): LeaseFacts {
     return { floor: this.#floor.edits, said: this.#floor.sentinel, last: this.#floor.last };
   }

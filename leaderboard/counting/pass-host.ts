@@ -37,9 +37,9 @@ export class PassHost {
   #underWay = 0;
   #timerAt = Number.POSITIVE_INFINITY;
   #callOff: () => void = () => {};
-  /** Waiting for a room to be counted. */
+  /** Callers that wait for a room to be counted. */
   #waiting: { readonly room: RoomKey; readonly resolve: () => void }[] = [];
-  /** Waiting for the requests under way. */
+  /** Callers that wait for the requests under way. */
   #onQuiet: () => void = () => {};
 
   constructor(
@@ -66,12 +66,12 @@ export class PassHost {
     this.#receivePassInput({ kind: "stop" });
   }
 
-  /** Resolves once the checkpoints of what is left are saved, or the time is over. */
+  /** Resolves once the remaining checkpoints are saved, or the time is over. */
   drain(drainMsMax: number): Promise<void> {
     return this.#untilQuiet({ kind: "drain", until: (this.#deps.clock.now() + drainMsMax) as ReturnType<Clock["now"]> });
   }
 
-  /** Resolves once everything is counted that the streams have of the room now, or after a while. */
+  /** Resolves once all present entries of the room are counted, or after a timeout. */
   async countNow(room: RoomKey): Promise<void> {
     await Promise.all([this.#ports.log.readNow(this.#partition), this.#ports.activities.readNow(this.#partition)]);
     this.#receivePassInput({ kind: "count-room", room });
@@ -226,7 +226,7 @@ export class PassHost {
     }
   }
 
-  /** The next sweep removes what this one could not. */
+  /** The next sweep removes the objects that this sweep could not remove. */
   async #sweep(ageMsMin: number): Promise<void> {
     const { log } = this.#deps;
     try {

@@ -1,6 +1,6 @@
 /**
- * What is done for many rooms of a pass at regular intervals, a bounded number of rooms at a time: apply batches (rooms
- * with watched boards more often), save checkpoints, send totals, restore, and drain. A job is due again only after it ended.
+ * Periodic jobs for many rooms of a pass, a bounded number of rooms at a time: apply batches (rooms with watched boards
+ * more often), save checkpoints, send totals, restore, and drain. A job is due again only after it ended.
  */
 
 import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
@@ -21,21 +21,21 @@ export type PassJobsCallbacks = {
   readonly received: () => StreamEnds;
   readonly through: () => UnixMillis;
   readonly hasCaughtUp: () => boolean;
-  /** Everything that was received up to there is counted. */
+  /** All entries received up to this progress are counted. */
   readonly onCounted: (received: StreamEnds) => void;
   /** Answer with `endSaving`. */
   readonly onSaved: () => void;
-  /** The totals of everything that was counted up to there are sent. */
+  /** The totals of all entries counted up to this progress are sent. */
   readonly onTotalsSent: (through: UnixMillis) => void;
   readonly onRestored: (room: RoomKey) => void;
 };
 
-/** Rooms with watched boards are counted so many times as often. */
+/** Factor by which rooms with watched boards are counted more often. */
 const WATCHED_TURNS = 4;
 const SAVE_MS = 500;
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** `received`: how far the streams were received at the start; undefined while rooms were being looked up. */
+/** `received`: progress of the streams at the start of the job. Undefined: rooms were being looked up then. */
 type Counting = {
   readonly queue: WorkQueue<BoardRoom>;
   readonly begun: Millis;
@@ -54,9 +54,9 @@ export class PassJobs {
   #allDueAt = NEVER;
   #counting: Counting | undefined;
   #saving: WorkQueue<BoardRoom> | undefined;
-  /** `through`: what was counted at the start; undefined while the pass still catches up. */
+  /** `through`: progress of counting at the start of the job. Undefined: the pass was still catching up. */
   #totals: { readonly queue: WorkQueue<BoardRoom>; readonly through: UnixMillis | undefined } | undefined;
-  /** Rooms that are only looked up, and so restored. They are counted in rooms of their own. */
+  /** Rooms that are looked up only to restore their boards. They do not count as rooms of the pass. */
   readonly #restoring = new Map<RoomKey, BoardRoom>();
   #restoringAll: { readonly queue: WorkQueue<RoomKey>; readonly onRestored: () => void } | undefined;
   #draining: { readonly queue: WorkQueue<BoardRoom>; readonly onDrained: () => void; readonly until: Millis } | undefined;
@@ -119,7 +119,7 @@ export class PassJobs {
     this.#dueAt.save = now + SAVE_MS;
   }
 
-  /** The room received an outcome: it may be done with what a job waits for. */
+  /** The room received an outcome, which may complete its part of a job. */
   settle(room: BoardRoom, now: Millis): void {
     if (this.#counting?.queue.has(room) === true && !room.isApplying) {
       this.#counting.queue.finish(room);
@@ -140,7 +140,7 @@ export class PassJobs {
     if (this.#restoring.get(room.key) === room) this.#settleRestored(room);
   }
 
-  /** Where counting takes longer than the interval, the next turn begins immediately. */
+  /** The next turn begins immediately if counting took longer than the interval. */
   #scheduleCount(now: Millis): void {
     const { boardBatchMs } = this.#options;
     const turnMs = this.#watched().length > 0 ? boardBatchMs / WATCHED_TURNS : boardBatchMs;
@@ -195,8 +195,8 @@ export class PassJobs {
   }
 
   /**
-   * A pass that still catches up does not send totals, because checkpoints send their own. With many rooms it does: each
-   * room is to be forgotten, and no room is before it has sent its totals.
+   * A pass that still catches up does not send totals, because checkpoints send their own. A pass with many
+   * rooms sends them: it has to forget each room, and a room is forgotten only after its totals are sent.
    */
   #beginTotals(now: Millis): void {
     this.#dueAt.totals = NEVER;
@@ -255,7 +255,7 @@ export class PassJobs {
 
 const TRY_MS = 10_000;
 const CATCH_UP_MS = 1_000;
-/** The interval of sweeps, and the age at which an unnamed object counts as left behind: its writer names it long before. */
+/** Interval of sweeps, and age at which an object without an entry counts as left behind. A live writer adds the entry long before. */
 const SWEEP_MS = 3_600_000;
 const SWEEPING_PARTITION = 0;
 
@@ -266,7 +266,7 @@ const SWEEPING_PARTITION = 0;
 export class PassUpkeep {
   readonly #sweeps: boolean;
   readonly #aside = new Set<RoomKey>();
-  /** Rooms aside that are still to be tried in this round. */
+  /** Rooms aside that are not tried yet in this round. */
   #untried: RoomKey[] = [];
   /** `NEVER` while the work is under way. */
   #tryAt = NEVER;

@@ -18,11 +18,11 @@ export type PassView = { readonly watchedRooms: () => Iterable<RoomKey>; readonl
 export type PassInput =
   | { readonly kind: "begin" | "tick" }
   | { readonly kind: "record"; readonly source: Source; readonly stored: StoredRecord }
-  /** Somebody waits until everything is counted that the room received. */
+  /** A reader waits until all entries that the room received are counted. */
   | { readonly kind: "count-room"; readonly room: RoomKey }
   /** The lease is lost, or the leaderboard stops. */
   | { readonly kind: "stop" }
-  /** Save checkpoints of what is left until the deadline. Only after "stop", once no request is under way. */
+  /** Save the remaining checkpoints until the deadline. Only after "stop", once no request is under way. */
   | { readonly kind: "drain"; readonly until: Millis }
   | { readonly kind: "failed"; readonly cause: unknown }
   | PassOutcome;
@@ -47,7 +47,7 @@ export type PassRequest =
   /** `last`: the last sentinel that is known to have been in Redis. */
   | { readonly kind: "write-sentinel"; readonly report: ProgressReport; readonly last: Sentinel | undefined }
   | { readonly kind: "begin-progress"; readonly report: ProgressReport }
-  /** `end`: where the stream ended. */
+  /** `end`: last stream sequence of the stream. */
   | { readonly kind: "skip-activities"; readonly end: number; readonly through: number }
   | { readonly kind: "forget-activities"; readonly through: number }
   | { readonly kind: "try-checkpoint"; readonly room: RoomKey }

@@ -197,7 +197,7 @@ async function checkClosing(
   }
 }
 
-/** A board is scanned part by part, and no more than the first members are held. */
+/** Scans a board part by part and keeps only the highest members in memory. */
 async function readWindow(
   { closing, roles, countMax }: ArchivingRequest & { kind: "read-window" },
   reads: BoardReads,

@@ -10,7 +10,7 @@ import type { StreamEnds } from "./progress.ts";
 
 /** `boardPendingEditsMax`, `boardRoomsMax`: for all partitions together that the process counts. */
 export type PassRoomsOptions = { readonly boardPendingEditsMax: number; readonly boardRoomsMax: number; readonly boardOpeningsMax: number };
-/** From this share of the maximum of rooms, quiet rooms are saved early and forgotten. */
+/** Share of the maximum number of rooms from which quiet rooms are saved early and forgotten. */
 const PRESSED = 0.5;
 
 export class PassRooms {
@@ -53,19 +53,19 @@ export class PassRooms {
     this.#opening.add(room);
   }
 
-  /** So many entries were received for one of the rooms. */
+  /** Adds the number of entries that one of the rooms received. */
   receiveEntries(count: number): void {
     this.#pendingAtMost += count;
   }
 
-  /** The room received an outcome: its look-up may have ended with it. */
+  /** The room received an outcome, which may end its look-up. */
   settle(room: BoardRoom): void {
     if (!this.#opening.has(room) || room.isOpening) return;
     this.#opening.delete(room);
     if (room.isAside) this.#aside.add(room);
   }
 
-  /** Every room's boards were looked up: everything received is ready to be applied. */
+  /** Whether the boards of every room are looked up, so that all received entries can be applied. */
   get areOpen(): boolean {
     return this.#opening.size === 0;
   }
@@ -100,7 +100,7 @@ export class PassRooms {
     }
   }
 
-  /** Up to where each stream is in checkpoints, of what was received. */
+  /** Position in each stream up to which the received entries are in checkpoints. */
   coveredThrough(received: StreamEnds): StreamEnds {
     const covered = { ...received };
     for (const room of this.#rooms.values()) {

@@ -21,11 +21,11 @@ export type PassOptions = BoardRoomOptions &
   ArchivingOptions &
   PassRoomsOptions &
   PassJobsOptions & {
-    /** This run of the leaderboard: no other ever has its name. */
+    /** Name of this run of the leaderboard, which no other run has. */
     readonly service: string;
   };
 
-/** Over: rooms still receive outcomes, and nothing new begins. */
+/** A pass that is over still delivers outcomes to its rooms and begins nothing new. */
 type State = "starting" | "running" | "over" | "draining";
 
 const HEARTBEAT_MS = 1_000;
@@ -47,12 +47,12 @@ export class CountingPass {
   #heartbeatAt = NEVER;
   #archiveAt = NEVER;
   #state: State = "starting";
-  /** Why the pass is over. */
+  /** Reason why the pass is over. */
   #reason = "lease";
   #time: PassTime = { now: 0 as PassTime["now"], wallNow: 0 as UnixMillis };
   #effects: PassEffect[] = [];
 
-  /** `through`: how far the previous pass had come, for readers that ask meanwhile. */
+  /** `through`: progress of the previous pass, for readers that ask meanwhile. */
   constructor(partition: number, from: { floor: LogFloor; through: UnixMillis }, options: PassOptions, view: PassView) {
     this.#options = options;
     this.#floor = new CheckpointFloor(from.floor);
@@ -190,7 +190,7 @@ export class CountingPass {
     }
   }
 
-  /** Rooms end what they have under way, and a drain saves the others. */
+  /** Rooms complete their requests under way, and a drain saves the other rooms. */
   #takeWhenOver(input: PassInput): void {
     switch (input.kind) {
       case "drain":
@@ -208,7 +208,7 @@ export class CountingPass {
         this.#effect({ kind: "floor-raised", floor: this.#floor.floor });
         return this.#state === "draining" ? this.#writeSentinel() : undefined;
       default:
-        return; // An answer that nobody waits for any more.
+        return; // No caller waits for the answer any more.
     }
   }
 

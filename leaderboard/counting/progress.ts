@@ -15,16 +15,16 @@ export type StreamEnds = Readonly<Record<Source, number>>;
 export class CountingProgress {
   readonly #received: Record<Source, number>;
   /**
-   * The streams' ends when they were asked: once everything up to there is counted, so is everything before `asked`.
+   * Ends of the streams at the time `asked`. Once the entries up to them are counted, so are all entries before `asked`.
    */
   #target: { readonly ends: StreamEnds; readonly asked: UnixMillis } | undefined;
   #through: UnixMillis;
   #totalsSent = 0 as UnixMillis;
   #hasCaughtUp = false;
-  /** While the streams are being asked for their ends: when they were asked, and how far they were received then. */
+  /** The open question for the ends of the streams: when it was asked, and the progress at that time. */
   #asking: { readonly asked: UnixMillis; readonly received: StreamEnds; readonly ends: StreamEnds | undefined } | undefined;
 
-  /** `through`: how far the previous pass had come, for readers that ask meanwhile. */
+  /** `through`: progress of the previous pass, for readers that ask meanwhile. */
   constructor(received: StreamEnds, through: UnixMillis) {
     this.#received = { ...received };
     this.#through = through;
@@ -35,7 +35,7 @@ export class CountingProgress {
     return { ...this.#received };
   }
 
-  /** Everything that the streams took before this date is counted. 0: not known. */
+  /** All entries that the streams stored before this date are counted. 0: not known. */
   get through(): UnixMillis {
     return this.#through;
   }
@@ -49,7 +49,7 @@ export class CountingProgress {
     return this.#hasCaughtUp;
   }
 
-  /** Goes on from the progress that the previous leaderboard reported. */
+  /** Continues from the progress that the previous leaderboard reported. */
   resume(last: { readonly through: UnixMillis } | undefined): void {
     if (last !== undefined && last.through > this.#through) this.#through = last.through;
   }
@@ -179,7 +179,7 @@ export class CheckpointFloor {
     this.#waiting.push(purpose);
   }
 
-  /** Whether a sentinel has to be written now: one at a time, for all that wait. */
+  /** Whether a sentinel has to be written now. One sentinel at a time serves all waiting callers. */
   beginSentinel(): boolean {
     if (this.#writing !== undefined || this.#waiting.length === 0) return false;
     this.#writing = { covered: this.#covered, purposes: this.#waiting };

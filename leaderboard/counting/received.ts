@@ -31,7 +31,7 @@ export type ReceivedEntry = { readonly streamSeq: number; readonly time: UnixMil
   { readonly source: "edits"; readonly record: OwnersRecord } | { readonly source: "activities"; readonly activity: Activity }
 );
 
-/** `nothing`: it has nothing to count. `unreadable`: it is no record, or a newer version wrote it. */
+/** `nothing`: the entry has nothing to count. `unreadable`: the entry is no record, or a newer version wrote it. */
 export type DecodedEntry = { readonly kind: "received"; readonly received: ReceivedEntry } | { readonly kind: "nothing" | "unreadable" };
 
 export function decodeReceived(source: Source, { streamSeq, time, bytes }: StoredRecord): DecodedEntry {

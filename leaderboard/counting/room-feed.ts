@@ -120,7 +120,7 @@ export class ActivitiesEnd<Waiter> {
   #end = 0;
   #state: State = { kind: "idle" };
   #waiting: { readonly waiter: Waiter; readonly counted: number }[] = [];
-  /** Asked again for: those who began to wait before the first answer. */
+  /** Callers that began to wait before the first answer, for whom the question is repeated. */
   #asked = new Set<Waiter>();
 
   /** When `tick` has to be called. */

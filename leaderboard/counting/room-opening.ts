@@ -10,7 +10,7 @@ import { type CountedPosition, type BoardsDump, isAhead, NO_USES, NOTHING_APPLIE
 import type { CheckpointMark, StoredBoards } from "../ports.ts";
 import type { BoardRoomEffect, OpeningOutcome } from "./board-room-messages.ts";
 
-/** `known`: the room counts on from there. `over`: it is deleted. */
+/** `known`: the room continues to count at this mark. `over`: the room is deleted. */
 export type OpeningStep =
   | { readonly kind: "next"; readonly effect: BoardRoomEffect }
   | { readonly kind: "known"; readonly applied: CountedPosition; readonly uses: Uses }
@@ -26,7 +26,7 @@ export class RoomOpening {
     this.#key = key;
   }
 
-  /** `isDeleted`: the log has said so meanwhile. */
+  /** `isDeleted`: the log's deletion record arrived meanwhile. */
   receiveOutcome(input: OpeningOutcome, isDeleted: boolean): OpeningStep {
     switch (input.kind) {
       case "looked-up":

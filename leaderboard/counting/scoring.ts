@@ -1,5 +1,5 @@
 /**
- * What an activity is worth. Points come from what the servers stored and from settings; no client names a number. A
+ * Points of an activity. They come from stored data and from settings; no client names a number. A
  * user gets a limited number of points in a period of the stream's clock, so holding a key down does not win, and
  * counting the same stream again gives the same scores.
  */

@@ -32,7 +32,7 @@ test.each([
   expect([next === gateway, next.process.state, next.line.connected, next.listener.isReady()]).toEqual([false, "running", true, true]);
 });
 
-test("[SIM9] a gateway that two faults end is replaced once", async () => {
+test("[SIM9] a gateway that is ended by two faults is replaced once", async () => {
   const there = cluster();
   const gateway = there.gateway(WHOM);
   there.endGateway(gateway, "stopped", 500);

@@ -14,7 +14,7 @@ import { readFromOwner } from "../../gateway/rooms/room-messages.ts";
 
 const HELLO = new TextEncoder().encode("hello");
 
-test("one edit goes from its author over the log to everybody, and is acknowledged once the log has it", () => {
+test("one edit is acknowledged and delivered to all members once the log has it", () => {
   const { ann, ben, gateway, owner } = joinedRoom();
 
   // client/room/outbox.ts numbers it, and keeps it until it is acknowledged.
@@ -26,13 +26,13 @@ test("one edit goes from its author over the log to everybody, and is acknowledg
   const { edit } = the("edit", ann.session.receiveFrame(encodeFrame(frame), NOW));
   expect(edit).toEqual({ author: { user: "ann", client: ann.client }, counter: 1, ackedThrough: 0, parentSeq: 0, payload: HELLO });
 
-  // gateway/rooms/edit-relay.ts keeps it until the log has it; when the turn ends it goes to the owner, whoever that is.
+  // gateway/rooms/edit-relay.ts keeps it until the log has it; at the end of the turn it sends the edit to the current owner.
   expect(gateway.receiveInput({ kind: "edit", connection: ann.connection, edit }, NOW)).toEqual([]);
   const { message } = the("send-to-owner", gateway.receiveInput({ kind: "turn-ended" }, NOW));
   const overNats = encodeToOwner(message);
 
   // room-server/rooms/sequencer.ts finds it next in Ann's numbering, room-server/rooms/group-commit.ts none in flight: it gets
-  // the next seq, in a record that the log takes only right behind the owner's last one. Nobody is told anything.
+  // the next seq, in a record that the log accepts only directly after the owner's last one. No message is sent yet.
   const toAppend = owner.receiveOwnershipInput({ kind: "message", message: decodeToOwner(overNats)!, bytes: overNats.byteLength }, NOW);
   expect(toAppend.map(({ kind }) => kind)).toEqual(["append"]);
   const { record } = the("append", toAppend);
@@ -43,7 +43,7 @@ test("one edit goes from its author over the log to everybody, and is acknowledg
   });
   expect(ann.room.unsavedEdits).toBe(1);
 
-  // The log stores the record, and republishes it as stored. The owner learns it too, and need not say it again.
+  // The log stores the record, and republishes it as stored. The owner receives the outcome too, and does not repeat the record.
   expect(owner.receiveOwnershipInput({ kind: "append-settled", outcome: { kind: "appended", streamSeq: 2 } }, NOW)).toEqual([]);
 
   // gateway/rooms/edit-feed.ts finds the record next in the room's order and gives everybody its bytes,

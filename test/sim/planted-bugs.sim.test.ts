@@ -1,4 +1,4 @@
-/** A test of the tester: bugs planted on purpose must be found, each within a bounded number of seeds, and nothing but the bug may be what is found. */
+/** Tests the simulator: each planted bug must be found within a bounded number of seeds, and the same run must pass without the bug. */
 
 import { expect, test } from "vitest";
 
@@ -19,13 +19,13 @@ const EACH_AT_EACH_SIZE = [
   ...PLANTED_SERVICE_BUGS.flatMap((planted) => (["small", "large"] as const).map((size) => ({ planted, name: planted.name, size }))),
 ];
 
-test.each(EACH_AT_EACH_SIZE)("[SIM5] found: $name, in $size runs", async ({ planted, size }) => {
+test.each(EACH_AT_EACH_SIZE)("[SIM5] the simulator finds the planted bug: $name, in $size runs", async ({ planted, size }) => {
   const found = await firstFailing(planted, size);
   expect(found).toBeDefined();
   expect((await simulate(found!.seed, { size, telemetry: counted, faults: found!.faults })).failure).toBeUndefined();
 });
 
-test("[SIM6] a failing run is told with the faults that it takes, and no more", async () => {
+test("[SIM6] a failing run is reported with only the faults that it needs", async () => {
   const planted = PLANTED_BUGS.find(({ name }) => name === "gateway forgets un-acked edits")!;
   const failed = await firstFailing(planted, "small-edit-path");
   const minimal = await minimize(failed!, { telemetry: counted, planted });

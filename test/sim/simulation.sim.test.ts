@@ -320,7 +320,7 @@ const SIZE_NAMES = ["small", "large", "small-edit-path", "large-edit-path"] as c
 
 const counted = telemetry();
 
-test("[SIM1] whatever happens, nothing acknowledged is lost, nothing is ordered twice, and everybody ends with everything", async () => {
+test("[SIM1] under all faults no acknowledged edit is lost, no edit is ordered twice, and all clients end with all edits", async () => {
   const failures = [];
   for (const { seed, size, faults } of [...REGRESSION_SEEDS, ...FRESH_SEEDS.map((fresh) => ({ ...fresh, faults: undefined }))]) {
     const { failure } = await simulate(seed, { size, telemetry: counted, faults });
@@ -329,7 +329,7 @@ test("[SIM1] whatever happens, nothing acknowledged is lost, nothing is ordered 
   expect(failures).toEqual([]);
 });
 
-test.each(SIZE_NAMES)("[SIM2] a seed replays exactly, and being looked at changes nothing: %s", async (size) => {
+test.each(SIZE_NAMES)("[SIM2] a seed replays exactly, with and without a trace: %s", async (size) => {
   const options = { size, telemetry: counted };
   const [first, again, other] = [await simulate(1, options), await simulate(1, options), await simulate(2, options)];
   const watched = await simulate(1, { ...options, verbose: true });
@@ -338,7 +338,7 @@ test.each(SIZE_NAMES)("[SIM2] a seed replays exactly, and being looked at change
   expect(other.hash).not.toBe(first.hash);
 });
 
-test.each(SIZE_NAMES)("[SIM3] nearly every run is of some size: steps, edits, faults that something met: %s", async (size) => {
+test.each(SIZE_NAMES)("[SIM3] nearly every run has a minimum of steps, edits and effective faults: %s", async (size) => {
   const outcomes: Outcome[] = [];
   for (let seed = 1; seed <= 20; seed++) outcomes.push(await simulate(seed, { size, telemetry: counted }));
   const full = outcomes.filter(
@@ -355,7 +355,7 @@ test("[SIM4] the seeds draw every kind of fault", () => {
   expect([...new Set(drawn)].sort()).toEqual(Object.keys(FAULTS).sort());
 });
 
-test("[SIM7] a run in which time stands still fails, and says what runs again and again", async () => {
+test("[SIM7] a run in which time stands still fails and names the event that repeats", async () => {
   const scheduler = new Scheduler(new Trace({ verbose: false }), { explains: false });
   const goRoundInCircles = (): void => void scheduler.after(0, goRoundInCircles);
   scheduler.after(5, goRoundInCircles);
