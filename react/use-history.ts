@@ -26,7 +26,7 @@ export type HistoryView = Loaded & {
   readonly reload: () => void;
   /** The document at this seq, for `Y.applyUpdate` of an empty document. */
   readonly contentAt: (seq: number) => Promise<Uint8Array>;
-  /** Stores the current document as a named version. */
+  /** Stores the document as a named version, with every edit that this page has received. */
   readonly saveVersion: (name: string) => Promise<void>;
   /** Restores the state at this seq by a new edit, which everybody in the room receives. */
   readonly restore: (seq: number) => Promise<void>;
@@ -36,7 +36,7 @@ const LOADING: Loaded = { state: "loading", versions: [], readableFrom: null };
 
 export function useHistory(room: OpenRoom<never> | OpenRoom): HistoryView {
   const rooms = useRooms();
-  const { name } = room;
+  const { name, provider } = room as OpenRoom;
   const [loaded, setLoaded] = useState(LOADING);
   const [reading, setReading] = useState(0);
   const reload = useCallback(() => setReading((count) => count + 1), []);
@@ -55,20 +55,25 @@ export function useHistory(room: OpenRoom<never> | OpenRoom): HistoryView {
     return () => reader.abort();
   }, [rooms, name, reading]);
 
-  const actions = useMemo(
-    () => ({
+  const actions = useMemo(() => {
+    /** Waits until the server's document contains every edit that this page has received. */
+    const readThrough = async (): Promise<void> => {
+      if (provider.seq > 0) await rooms.request(name, `snapshot?minSeq=${provider.seq}`, { method: "HEAD" });
+    };
+    return {
       contentAt: async (seq: number) => new Uint8Array(await (await rooms.request(name, `past?seq=${seq}`)).arrayBuffer()),
       saveVersion: async (title: string) => {
+        await readThrough();
         const body = JSON.stringify({ name: title });
         await rooms.request(name, "versions", { method: "POST", headers: { "content-type": "application/json" }, body });
         reload();
       },
       restore: async (seq: number) => {
+        await readThrough();
         await rooms.request(name, `restore?seq=${seq}`, { method: "POST" });
         reload();
       },
-    }),
-    [rooms, name, reload],
-  );
+    };
+  }, [rooms, name, provider, reload]);
   return { ...loaded, reload, ...actions };
 }
