@@ -155,7 +155,7 @@ export class PresenceRelayHost implements PresenceBackbone {
   receiveServerGone(server: ServerId): void {
     this.#timings.delete(server);
     this.#batches.forget(server);
-    for (const hosted of this.#rooms.values()) if (hosted.presence.owner === server) this.#feed(hosted, { kind: "not-owner", server });
+    for (const hosted of this.#rooms.values()) if (hosted.presence.owner === server) this.#feed(hosted, { kind: "server-gone", server });
   }
 
   receiveNoOwner(room: RoomKey): void {

@@ -196,6 +196,16 @@ test("[PRG64] a server that does not own the room is not sent to again before th
   expect(feed(1_300, { kind: "not-owner", server: "rs-9" as ServerId })).toEqual([]); // Of a server that is not the owner.
 });
 
+test("[PRG66] a room whose server is gone is asked about after half a second, and not at all if the log names the next owner", () => {
+  const { feed } = unknownOwner();
+  feed(0, { kind: "attached" }, ACKED);
+  expect(feed(1_000, { kind: "server-gone", server })).toEqual([]);
+  expect(feed(1_400)).toEqual([]);
+  expect(feed(1_500)).toEqual(["ask-owner"]);
+  expect(feed(1_600, { kind: "owner", server: "rs-2" as ServerId, epoch: 2 as Epoch })).toEqual(["rs-2 members", "rs-2 sync"]);
+  expect(feed(2_000, { kind: "server-gone", server })).not.toContain("ask-owner"); // Of the former owner.
+});
+
 test("[PRG65] an owner that does not answer the question for two seconds is reported as silent", () => {
   const { feed } = unknownOwner();
   feed(0, { kind: "attached" });

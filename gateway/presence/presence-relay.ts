@@ -26,8 +26,9 @@ export type PresenceRelayInput =
   | { kind: "owner"; server: ServerId; epoch: Epoch }
   | { kind: "from-owner"; server: ServerId; message: PresenceFromOwner }
   | { kind: "answer"; server: ServerId; answer: PresenceReply }
-  /** The server does not own the room, or is gone. */
+  /** The server does not own the room. */
   | { kind: "not-owner"; server: ServerId }
+  | { kind: "server-gone"; server: ServerId }
   /** Nobody owns the room. */
   | { kind: "no-responders" }
   /** From now on no message to this gateway is missed. Earlier ones may have been. */
@@ -139,7 +140,11 @@ export class PresenceRelay {
       case "answer":
         return this.#receiveAnswer(input.answer, input.server, now);
       case "not-owner":
-        if (this.#owner === input.server) this.#loseOwner();
+        if (this.#owner === input.server) this.#loseOwner(AT_ONCE);
+        return [];
+      case "server-gone":
+        // The server with the room's replica announces itself within the time. A question per room would delay it.
+        if (this.#owner === input.server) this.#loseOwner(now);
         return [];
       case "no-responders":
         this.#up.receiveNoResponders();
@@ -211,9 +216,9 @@ export class PresenceRelay {
   }
 
   /** The owner may become the same server again, in the same epoch: it received nothing before. */
-  #loseOwner(): void {
+  #loseOwner(askedAt: Millis): void {
     this.#owner = undefined;
-    this.#askedAt = AT_ONCE;
+    this.#askedAt = askedAt;
     this.#up.resendAll();
   }
 

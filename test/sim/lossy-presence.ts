@@ -266,7 +266,7 @@ export class LossyPresence {
 
   /** What arrives at a server that is gone is reported by NATS, and what arrives at one without the room by that server. */
   #receiveAt(server: ServerId, gateway: Gateway, message: PresenceToOwner): void {
-    if (this.#gone.has(server)) this.#send(() => this.#feedGateway(gateway, { kind: "not-owner", server }));
+    if (this.#gone.has(server)) this.#send(() => this.#feedGateway(gateway, { kind: "server-gone", server }));
     else if (server === this.#server) this.#feedOwner(this.#owner, message);
     else this.#sendToGateway(gateway.id, server, { kind: "not-owner" });
   }

@@ -27,7 +27,7 @@ import { SimNats } from "./sim-nats.ts";
 import { SimProcess } from "./sim-process.ts";
 import { Trace } from "./trace.ts";
 
-const [ROOMS, PEOPLE, MOVES_PER_SECOND, SECONDS] = [50, 4, 20, 5];
+const [ROOMS, PEOPLE, MOVES_PER_SECOND, SECONDS] = [50, 4, 20, 2];
 const WARM_UP_MS = 2_000;
 const [gateway, server] = ["gw" as GatewayId, "rs-1" as ServerId];
 const silent = (): void => {};
