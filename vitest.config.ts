@@ -13,6 +13,7 @@ const system = "**/*.system.test.ts";
 const busy = [
   "bench/*.system.test.ts",
   "document-service/**/*.system.test.ts",
+  "examples/editors.system.test.ts",
   "test/chaos/*.system.test.ts",
   "test/contract/object-store.system.test.ts",
   "test/system/{chaos-replay,replay}.system.test.ts",

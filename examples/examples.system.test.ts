@@ -1,7 +1,6 @@
 /** Each example works as its README describes, on a whole system. */
 
 import { randomBytes } from "node:crypto";
-import { spawn, type ChildProcess } from "node:child_process";
 import { connect } from "node:net";
 import { resolve } from "node:path";
 
@@ -13,43 +12,9 @@ import * as Y from "yjs";
 import { claimPort } from "../engines/free-port.ts";
 import { DemoSystem, FIRST_START_MS_MAX, openBrowser } from "../test/system/browser.ts";
 import { eventually } from "../test/system/eventually.ts";
+import { Program, READY_MS_MAX } from "./program.ts";
 
-const READY_MS_MAX = 60_000;
 const secret = randomBytes(32).toString("hex");
-
-/** A running example program and its output. */
-class Program {
-  readonly #child: ChildProcess;
-  printed = "";
-
-  constructor(file: string, args: readonly string[], env: Readonly<Record<string, string>>) {
-    this.#child = spawn(process.execPath, [resolve("examples", file), ...args], { env: { ...process.env, ...env }, stdio: "pipe" });
-    for (const output of [this.#child.stdout, this.#child.stderr]) output?.on("data", (data: Buffer) => (this.printed += data.toString()));
-  }
-
-  prints(text: string): Promise<unknown> {
-    return eventually(`it prints ${text}`, () => this.printed.includes(text), READY_MS_MAX);
-  }
-
-  type(line: string): void {
-    this.#child.stdin?.write(`${line}\n`);
-  }
-
-  async end(): Promise<number | null> {
-    this.#child.stdin?.end();
-    return this.exited();
-  }
-
-  exited(): Promise<number | null> {
-    return this.#child.exitCode === null
-      ? new Promise((ended) => this.#child.once("exit", (code) => ended(code)))
-      : Promise.resolve(this.#child.exitCode);
-  }
-
-  stop(): void {
-    this.#child.kill("SIGTERM");
-  }
-}
 
 let system: DemoSystem;
 let tokens: Program;
@@ -108,7 +73,7 @@ test("[EXA3] the page and the command line show each other's text, with any line
   try {
     const { TOKEN_URL } = env;
     page = await createServer({
-      root: resolve("examples/page"),
+      root: resolve("examples/codemirror"),
       configFile: false,
       logLevel: "error",
       cacheDir: resolve(system.folder, "vite"),

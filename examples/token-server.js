@@ -20,7 +20,7 @@ const server = createServer(async (request, response) => {
   const { pathname, searchParams } = new URL(`http://localhost${request.url}`);
   if (pathname !== "/token") return response.writeHead(404).end();
   const user = searchParams.get("user") ?? "guest"; // In production: from the session of your login.
-  const token = await new SignJWT({ tenant: "default", name: user, rooms: ["notes"], rights: ["read", "write"] })
+  const token = await new SignJWT({ tenant: "default", name: user, rooms: ["notes", "notes-*"], rights: ["read", "write"] })
     .setProtectedHeader({ alg: "HS256" })
     .setSubject(user)
     .setIssuedAt()

@@ -1,0 +1,217 @@
+/**
+ * Each editor example under two people in Chromium: their texts converge, each sees the other's caret with the name, undo
+ * removes only one's own edits, and what was typed without a connection arrives after it is back.
+ */
+
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+
+import type { Browser, Page } from "playwright-core";
+import { createServer, type ViteDevServer } from "vite";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { claimPort } from "../engines/free-port.ts";
+import { Cable } from "../test/system/browser-cable.ts";
+import { DemoSystem, FIRST_START_MS_MAX, openBrowser } from "../test/system/browser.ts";
+import { eventually } from "../test/system/eventually.ts";
+import { Program, READY_MS_MAX } from "./program.ts";
+
+type EditorExample = {
+  readonly name: string;
+  /** Where people type. */
+  readonly input: string;
+  /** What contains the text. */
+  readonly text: string;
+  /** What shows the name at another person's caret. */
+  readonly caret: string;
+};
+
+const EXAMPLES: readonly EditorExample[] = [
+  { name: "codemirror", input: ".cm-content", text: ".cm-line", caret: ".cm-ySelectionInfo" },
+  { name: "tiptap", input: ".tiptap", text: ".tiptap p", caret: ".collaboration-carets__label" },
+  { name: "prosemirror", input: ".ProseMirror", text: ".ProseMirror p", caret: ".ProseMirror-yjs-cursor > div" },
+  { name: "blocknote", input: ".bn-editor", text: ".bn-inline-content", caret: ".bn-collaboration-cursor__label" },
+  { name: "lexical", input: "[contenteditable]", text: "[contenteditable] p", caret: ".editor span" },
+  { name: "quill", input: ".ql-editor", text: ".ql-editor p", caret: ".ql-cursor-name" },
+  {
+    name: "monaco",
+    input: ".monaco-editor .inputarea, .monaco-editor .native-edit-context",
+    text: ".view-line",
+    caret: "[class*=yRemoteSelectionHead-]",
+  },
+  { name: "textarea", input: "textarea", text: "textarea", caret: "#carets" },
+];
+
+type PackageFile = {
+  readonly version: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+};
+
+let system: DemoSystem;
+let tokens: Program;
+let pages: ViteDevServer;
+let browser: Browser;
+
+beforeAll(async () => {
+  const secret = randomBytes(32).toString("hex");
+  const port = await claimPort(0, "127.0.0.1", "port");
+  tokens = new Program("token-server.js", [], { COROOM_JWT_SECRET: secret, PORT: String(port) });
+  [system, browser] = await Promise.all([DemoSystem.start({ JWT_SECRET: secret }), openBrowser(), tokens.prints("tokens at")]);
+  pages = await createServer({
+    root: resolve("examples"),
+    configFile: false,
+    logLevel: "error",
+    cacheDir: resolve(system.folder, "vite"),
+    server: { port: 0, host: "127.0.0.1", proxy: { "/token": `http://127.0.0.1:${port}` } },
+  });
+  await pages.listen();
+}, FIRST_START_MS_MAX);
+afterAll(async () => {
+  await browser?.close();
+  await pages?.close();
+  tokens?.stop();
+  await tokens?.exited();
+  await system?.stop();
+});
+
+class Person {
+  readonly page: Page;
+  readonly #example: EditorExample;
+
+  private constructor(page: Page, example: EditorExample) {
+    this.page = page;
+    this.#example = example;
+  }
+
+  static async open(example: EditorExample, user: string, coroom: string): Promise<Person> {
+    const page = await browser.newPage();
+    page.setDefaultTimeout(READY_MS_MAX);
+    await page.goto(`${pages.resolvedUrls!.local[0]!}${example.name}/?${new URLSearchParams({ user, coroom })}`);
+    const person = new Person(page, example);
+    await eventually(`${user} has joined`, async () => (await page.innerText("#here")).includes(user), READY_MS_MAX);
+    await page.locator(example.input).first().waitFor({ state: "attached" });
+    return person;
+  }
+
+  async typesAtEnd(text: string): Promise<void> {
+    await this.page.locator(this.#example.input).first().focus();
+    await this.page.keyboard.press("Control+End");
+    await this.page.keyboard.type(text, { delay: 20 });
+  }
+
+  async undoes(): Promise<void> {
+    await this.page.locator(this.#example.input).first().focus();
+    await this.page.keyboard.press("Control+z");
+  }
+
+  /** The text of all blocks without carets, with simple spaces. BlockNote begins a new block at the end of the document. */
+  async text(): Promise<string> {
+    const { text, caret } = this.#example;
+    const lines = await this.page.locator(text).evaluateAll(
+      (parts, caretSelector) =>
+        parts.map((part) => {
+          if (part instanceof HTMLTextAreaElement) return part.value;
+          const copy = part.cloneNode(true) as Element;
+          for (const drawn of copy.querySelectorAll(`${caretSelector}, .cm-ySelectionCaret, .ProseMirror-widget`)) drawn.remove();
+          return copy.textContent;
+        }),
+      caret,
+    );
+    return lines
+      .join("")
+      .replace(/[\u2060\uFEFF\u200B]/g, "")
+      .replaceAll("\u00A0", " ")
+      .trim();
+  }
+
+  /** The names at carets of other people, also those that a style adds. */
+  caretNames(): Promise<string> {
+    return this.page
+      .locator(this.#example.caret)
+      .evaluateAll((carets) => carets.map((caret) => `${caret.textContent} ${getComputedStyle(caret, "::after").content}`).join(" "));
+  }
+
+  async hasSaved(): Promise<void> {
+    await eventually("it is saved", async () => (await this.page.innerText("#status")) === "saved", READY_MS_MAX);
+  }
+}
+
+test.each(EXAMPLES.map((example) => [example.name, example] as const))(
+  "[EXA5] %s: two people converge, see each other's caret, undo their own edits, and type offline",
+  async (_name, example) => {
+    const { cable, url } = await Cable.to(system.url);
+    const [ada, ben] = [
+      await Person.open(example, "ada", url.replace("http", "ws")),
+      await Person.open(example, "ben", system.url.replace("http", "ws")),
+    ];
+    try {
+      const show = async (text: string, people: readonly Person[]): Promise<void> => {
+        const shown = async (): Promise<readonly string[]> => Promise.all(people.map((person) => person.text()));
+        await eventually(`all show "${text}"`, async () => (await shown()).every((one) => one === text), READY_MS_MAX).catch(
+          async (cause: unknown) => {
+            throw new Error(`not all show "${text}", but ${JSON.stringify(await shown())}`, { cause });
+          },
+        );
+      };
+      await ben.typesAtEnd("Notes: "); // Undo of a paragraph's first text may remove the paragraph, with the text of others.
+      await show("Notes:", [ada, ben]);
+      await ada.typesAtEnd("from ada, ");
+      await show("Notes: from ada,", [ada, ben]);
+      await eventually("ben sees ada's caret", async () => (await ben.caretNames()).includes("ada"), READY_MS_MAX);
+      await ben.typesAtEnd("from ben");
+      await show("Notes: from ada, from ben", [ada, ben]);
+      await ada.undoes();
+      await show("Notes: from ben", [ada, ben]);
+
+      cable.pull();
+      await eventually("ada is offline", async () => !/saved|saving/.test(await ada.page.innerText("#status")), READY_MS_MAX);
+      await ada.typesAtEnd(", offline");
+      expect(await ben.text()).toBe("Notes: from ben");
+      cable.plug();
+      await show("Notes: from ben, offline", [ada, ben]);
+      await ada.hasSaved();
+    } finally {
+      await Promise.all([ada.page.close(), ben.page.close()]);
+      await cable.stop();
+    }
+  },
+);
+
+test("[EXA6] canvas: two people see each other's notes and pointers, and undo their own notes", async () => {
+  const example: EditorExample = { name: "canvas", input: "#canvas", text: ".note", caret: ".pointer" };
+  const coroom = system.url.replace("http", "ws");
+  const [ada, ben] = [await Person.open(example, "ada", coroom), await Person.open(example, "ben", coroom)];
+  try {
+    await ada.page.locator("#canvas").dblclick({ position: { x: 100, y: 100 } });
+    await eventually("ben sees ada's note", async () => (await ben.text()) === "ada's note", READY_MS_MAX);
+    await eventually("ben sees ada's pointer", async () => (await ben.caretNames()).includes("ada"), READY_MS_MAX);
+    await ben.page.locator("#canvas").dblclick({ position: { x: 300, y: 200 } });
+    await eventually("ada sees both", async () => (await ada.page.locator(".note").count()) === 2, READY_MS_MAX);
+    await ben.page.locator(".note", { hasText: "ada" }).dragTo(ben.page.locator("#canvas"), { targetPosition: { x: 200, y: 300 } });
+    const placeSeenByAda = (): Promise<string> =>
+      ada.page.locator(".note", { hasText: "ada" }).evaluate(({ style }) => `${style.left} ${style.top}`);
+    await eventually("ada sees the note where ben dropped it", async () => (await placeSeenByAda()) === "200px 300px", READY_MS_MAX);
+    await ben.page.locator("#undo").click();
+    await eventually("the note is back in its place", async () => (await placeSeenByAda()) === "100px 100px", READY_MS_MAX);
+    await ada.hasSaved();
+  } finally {
+    await Promise.all([ada.page.close(), ben.page.close()]);
+  }
+});
+
+test("[EXA7] an example declares the versions that the tests use", () => {
+  const read = (folder: string) => JSON.parse(readFileSync(resolve(folder, "package.json"), "utf8")) as PackageFile;
+  const { dependencies, devDependencies } = read(".");
+  const known: Readonly<Record<string, string>> = {
+    ...dependencies,
+    ...devDependencies,
+    "@coroom/client": `^${read("client").version}`,
+    "@coroom/react": `^${read("react").version}`,
+  };
+  for (const name of [...EXAMPLES.map((example) => example.name), "canvas"]) {
+    const declared = read(`examples/${name}`).dependencies;
+    expect(Object.fromEntries(Object.keys(declared).map((dependency) => [dependency, known[dependency]])), name).toEqual(declared);
+  }
+});
