@@ -140,3 +140,35 @@ test("[KPO2] edits typed offline on a document that ended in a snapshot are sent
   await server.clock.advance(MINUTE);
   expect([again.text, again.provider.saved, server.room(NOTES).head, unsavedMost]).toEqual(["a b offline ", true, 3, 1]);
 });
+
+test("[KPO6] a connection that starts from a known edit receives only later ones; if the log has another edit there, it receives all", async () => {
+  const [server, other] = [serverOn(), serverOn()];
+  const write = async (on: ModelServer, seed: number, values: readonly number[]) => {
+    const writer = new RoomConnection({ url: "ws://h", token: "t", room: NOTES, mergeUnsent: false }, on.world(seed));
+    for (const value of values) {
+      await on.clock.advance(1_000);
+      writer.send(new Uint8Array([value]));
+    }
+    await on.clock.advance(1_000);
+    return writer;
+  };
+  const writer = await write(server, 1, [1, 2]);
+  const since = { position: writer.position, last: { client: writer.client!, counter: 2 } };
+  const received: string[] = [];
+  const follow = async (on: ModelServer, seed: number) => {
+    const follower = new RoomConnection({ url: "ws://h", token: "t", room: NOTES, since }, on.world(seed));
+    follower.on("edits", (edits) => received.push(...edits.map(({ payload }) => `${payload}`)));
+    follower.on("rolled-back", () => received.push("rolled back"));
+    follower.on("synced", (synced) => synced && received.push("synced"));
+    await on.clock.advance(MINUTE);
+    return follower;
+  };
+  const follower = await follow(server, 2);
+  expect([received.splice(0), follower.position]).toEqual([["synced"], since.position]);
+  writer.send(new Uint8Array([3]));
+  await server.clock.advance(1_000);
+  expect(received.splice(0)).toEqual(["3"]);
+  await write(other, 3, [7, 8, 9]);
+  await follow(other, 4);
+  expect(received).toEqual(["rolled back", "7", "8", "9", "synced"]);
+});
