@@ -109,7 +109,7 @@ test("[KUB19] configured addresses and the routes between nats-servers are Servi
   ];
   const addresses = values
     .flatMap((value) => value.split(","))
-    .map((value) => /^(?:nats|nats-route|redis|ws|http):\/\/(?<host>[a-z0-9-]+):(?<port>\d+)$/.exec(value)?.groups)
+    .map((value) => /^(?:nats|nats-route|redis|ws|http):\/\/(?:[^@/]+@)?(?<host>[a-z0-9-]+):(?<port>\d+)$/.exec(value)?.groups)
     .filter((groups) => groups !== undefined);
   expect(addresses.map((groups) => groups["host"])).toEqual(expect.arrayContaining(["nats-1", "nats-2", "nats-3", "redis", "gateway"]));
   for (const groups of addresses) {
