@@ -6,9 +6,9 @@
 import { execFileSync, spawnSync } from "node:child_process";
 
 import { jetstreamManager } from "@nats-io/jetstream";
-import { connect, type NatsConnection } from "nats";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
 import { claimPort } from "../../engines/free-port.ts";
 import { SystemCluster } from "./cluster.ts";
@@ -32,7 +32,7 @@ beforeAll(async () => {
     fileBytesMax: 64 * 1024 ** 2,
     roomServerSettings: [{ HEALTH_PORT: String(port) }],
   });
-  nats = await connect({ servers: cluster.natsUrl });
+  nats = await connectNats({ servers: cluster.natsUrl, name: "full-log" });
 });
 afterAll(async () => {
   await nats?.close();
