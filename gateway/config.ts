@@ -1,5 +1,6 @@
 /** The gateway's settings by subject, and the combinations that it refuses to start with. */
 
+import { PART_BYTES_MIN } from "../shared/wire/parts.ts";
 import { StartError } from "../shared/process/lifecycle.ts";
 import { SettingError, type Settings, type Values } from "../shared/settings/settings.ts";
 import { MESSAGE_BYTES_MAX } from "./rooms/edit-relay.ts";
@@ -47,6 +48,12 @@ export function refuseUnsafeGateway(config: GatewayConfig): void {
   }
   if (config.editBytesMax >= config.frameBytesMax)
     problems.push("COROOM_FRAME_BYTES_MAX must be above COROOM_EDIT_BYTES_MAX: a frame carries more than the edit's payload");
+  if (config.messageBytesMax < 2 * PART_BYTES_MIN)
+    problems.push(
+      `COROOM_MESSAGE_BYTES_MAX must be at least ${2 * PART_BYTES_MIN}: a part of a frame has at least ${PART_BYTES_MIN} bytes`,
+    );
+  if (config.partialBytesMax < config.frameBytesMax)
+    problems.push("COROOM_PARTIAL_BYTES_MAX must be at least COROOM_FRAME_BYTES_MAX: otherwise an allowed frame is never finished");
   if (config.bodiesBytesMax < config.editBytesMax)
     problems.push(
       "COROOM_BODIES_BYTES_MAX must be at least COROOM_EDIT_BYTES_MAX: otherwise the body of an allowed edit is always refused",

@@ -23,7 +23,9 @@ const LIMITS: readonly Limit<Setting>[] = [
   { settings: ["participantsPerRoomMax"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM3"] },
   { settings: ["tenantEditsPerSecondMax"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM5"] },
   { settings: ["roomsPerConnectionMax"], metric: "coroom_gateway_joins_total", tests: ["LIM8"] },
-  { settings: ["frameBytesMax"], metric: "coroom_gateway_closes_total", tests: ["LIM8"] },
+  { settings: ["frameBytesMax"], metric: "coroom_gateway_closes_total", tests: ["LIM8", "WHF2"] },
+  { settings: ["messageBytesMax"], metric: "coroom_gateway_closes_total", tests: ["HALF4"] },
+  { settings: ["partialBytesMax"], metric: "coroom_gateway_partial_bytes", tests: ["HALF4", "WHF3"] },
   { settings: ["editBytesMax"], metric: "coroom_gateway_nacks_total", tests: ["LIM8"] },
   {
     settings: ["editBurst", "editsPerSecond", "bytesBurst", "bytesPerSecond", "controlBurst", "controlsPerSecond"],

@@ -35,6 +35,7 @@ import { FollowedRoomsHost } from "./rooms/room-host.ts";
 import { SanctionsHost } from "./limits/sanctions-host.ts";
 import { Sanctions } from "./limits/sanctions.ts";
 import type { ClientSessionOptions } from "./sessions/client-session.ts";
+import { WholeFrames } from "./sessions/whole-frames-host.ts";
 import { SessionHost, type ClientSessions, type SessionHostDeps } from "./sessions/session-host.ts";
 import { UnackedBudget } from "./rooms/unacked-budget.ts";
 import { WritesHost } from "./rooms/writes-host.ts";
@@ -62,7 +63,8 @@ export type GatewayDeps = SessionHostDeps;
 export type GatewayParts = {
   readonly rooms: FollowedRoomsHost;
   readonly presence: PresenceRelayHost;
-  /** Receives the sockets' connections and frames. */
+  /** Receives the sockets' connections and frames, and hands whole frames to `clients`. */
+  readonly frames: WholeFrames;
   readonly clients: SessionHost;
   readonly boards: BoardHost;
   readonly quotas: Quotas;
@@ -146,6 +148,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
     },
     deps,
   );
+  const frames = new WholeFrames(clients, sockets, config, deps.metrics);
   let sharing: Sharing | undefined;
 
   const start = (): void => {
@@ -168,5 +171,5 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
       sharing?.stop();
     });
   };
-  return { rooms, presence, clients, boards, quotas, sanctions, discipline, writes, start, stop };
+  return { rooms, presence, clients, frames, boards, quotas, sanctions, discipline, writes, start, stop };
 }

@@ -6,6 +6,8 @@ import { generateKeyPair, SignJWT } from "jose";
 import { expect, test } from "vitest";
 
 import { until } from "../test/contract/real-nats.ts";
+import { messagesOf } from "../shared/wire/parts.ts";
+import type { WireClient } from "./testing/wire-client.ts";
 import { gatewayRig, metric } from "./testing/gateway-rig.ts";
 
 const rig = gatewayRig("halfopen", { helloMsMax: "1000", abusePointsMax: "1000000" });
@@ -75,4 +77,35 @@ test("[HALF3] a HELLO whose signing keys never arrive is refused with a time to 
   expect((await client.end()).code).toBe(4005);
   for (const socket of held) socket.destroy();
   await new Promise((resolve) => void keys.close(resolve));
+});
+
+test("[HALF4] unfinished messages and frames of clients with valid tokens cost a bounded amount, and the oldest frame makes room", async () => {
+  const partialBytesMax = 2_000_000;
+  const address = await rig.start({ partialBytesMax: String(partialBytesMax), connectionsPerIpMax: "1000" });
+  const before = process.memoryUsage().rss;
+  const clients = await Promise.all(Array.from({ length: 200 }, (_, index) => rig.greet(address, `hostile-${index}`)));
+  for (const client of clients) client.sendUnfinished(new Uint8Array(2 * 16_384 - 1)); // The most that the gateway holds.
+  await until(async () => (await metric(address, "coroom_gateway_connections")) === clients.length, "all to stay");
+  for (const client of clients) client.sendUnfinished(new Uint8Array(65_536));
+  for (const client of clients) expect((await client.end()).code).toBe(1006);
+  expect(process.memoryUsage().rss - before).toBeLessThan(GROWTH_BYTES_MAX);
+
+  const unfinished = messagesOf(new Uint8Array(700_000), { frameBytesMax: 16_384, partedFrameBytesMax: 786_432 }).slice(0, -1);
+  const hostile: WireClient[] = [];
+  for (let index = 0; index < 6; index++) {
+    const client = await rig.greet(address, `slow-${index}`);
+    await client.next("welcome");
+    for (const part of unfinished) client.sendBytes(part);
+    client.send({ type: "ping", nonce: index });
+    await client.next("pong");
+    hostile.push(client);
+  }
+  for (const oldest of hostile.slice(0, 4)) expect((await oldest.end()).code).toBe(4005);
+  expect(hostile.slice(4).map(({ closed }) => closed)).toEqual([undefined, undefined]);
+  expect(await metric(address, "coroom_gateway_partial_bytes")).toBeLessThanOrEqual(partialBytesMax);
+  expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="partial-frames"}')).toBe(4);
+  const honest = await rig.greet(address, "honest");
+  await honest.next("welcome");
+  honest.send({ type: "renew", token: "x".repeat(100_000) });
+  expect((await honest.end()).code, "the frame arrived").toBe(4101);
 });

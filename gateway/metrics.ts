@@ -8,6 +8,11 @@ export const gatewayMetrics = (registry: Registry) => {
   const registers = [registry];
   return {
     connections: new Gauge({ name: "coroom_gateway_connections", help: "Open WebSocket connections", registers }),
+    partialBytes: new Gauge({
+      name: "coroom_gateway_partial_bytes",
+      help: "Bytes of frames whose last part has not arrived",
+      registers,
+    }),
     rooms: new Gauge({ name: "coroom_gateway_rooms", help: "Rooms that this gateway is subscribed to", registers }),
     connects: new Counter({ name: "coroom_gateway_connects_total", help: "WebSocket connections opened", registers }),
     turnedAway: new Counter({
@@ -23,7 +28,7 @@ export const gatewayMetrics = (registry: Registry) => {
     }),
     limitsReached: new Counter({
       name: "coroom_gateway_limits_reached_total",
-      help: "Times that a limit was reached, by limit. Per address: ip. Across gateways: tenant, tenant-rooms, room, tenant-edits. Set by the room's owner: room-budget. Per connection: edits, frames, bytes, catch-ups. Per user: snapshots, streams, document-writes. Per gateway: gateway-snapshots, gateway-streams, writes, bodies. Stalled HTTP answers: answer-stall. Console requests: admin-reads",
+      help: "Times that a limit was reached, by limit. Per address: ip. Across gateways: tenant, tenant-rooms, room, tenant-edits. Set by the room's owner: room-budget. Per connection: edits, frames, bytes, catch-ups. Per user: snapshots, streams, document-writes. Per gateway: gateway-snapshots, gateway-streams, writes, bodies, partial-frames. Stalled HTTP answers: answer-stall. Console requests: admin-reads",
       labelNames: ["limit"],
       registers,
     }),

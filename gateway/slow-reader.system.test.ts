@@ -142,7 +142,7 @@ async function withStalled(
   const [none, noLimit]: [readonly string[], number] = [[], 1e9];
   const upgrade = { allowedOrigins: none, clientAddressHeader: "", connectionsMax: 100, retryAfterMs: 5_000 };
   const outbound = { outboundBytesMax: noLimit, slowBytesMax: noLimit, slowMsMax: noLimit, behindBytesMax: noLimit };
-  const options = { ...upgrade, ...outbound, frameBytesMax: 1_000, silenceMsMax: 75_000, closingMsMax };
+  const options = { ...upgrade, ...outbound, messageBytesMax: 1_000, silenceMsMax: 75_000, closingMsMax };
   const admission = { unready: () => undefined, mayConnect: () => true, onTurnedAway: () => {} };
   let closing = { count: 0, bytes: 0 };
   const web = uwsSockets(app, options, admission, lastOfTurn, (_, { count, bytes }) => (closing = { count, bytes }));

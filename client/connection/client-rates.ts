@@ -14,10 +14,12 @@ export class ClientRates {
   readonly edits: EditSendRate;
   readonly presence: FrameSendRate;
   readonly controls: FrameSendRate;
+  readonly limits: Limits;
   #asking: Asking = { kind: "idle" };
 
   constructor(limits: Limits, now: Millis) {
     const { presenceBurst, presencePerSecond, controlBurst, controlsPerSecond } = limits;
+    this.limits = limits;
     this.edits = new EditSendRate(limits, now);
     this.presence = new FrameSendRate({ burst: presenceBurst, perSecond: presencePerSecond }, now);
     this.controls = new FrameSendRate({ burst: controlBurst, perSecond: controlsPerSecond }, now);

@@ -9,6 +9,7 @@ import { assertNever } from "../../shared/assert.ts";
 import type { ClientKey, Position, RoomId } from "../../shared/ids.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
 import type { ClientFrame, Limits } from "../../shared/wire/frames.ts";
+import { messagesOf } from "../../shared/wire/parts.ts";
 import { WakeTimer, earlier, Turns } from "./turns.ts";
 import { ConnectionLifecycle } from "./connection-lifecycle.ts";
 import { ControlFrames } from "./control-frames.ts";
@@ -190,7 +191,7 @@ export class ConnectionHost {
 
   #sendNow(frame: ClientFrame): void {
     const bytes = encodeFrame(frame);
-    this.#current.socket?.send(bytes);
+    for (const message of this.#rates === undefined ? [bytes] : messagesOf(bytes, this.#rates.limits)) this.#current.socket?.send(message);
     if (frame.type !== "edit") this.#rates?.edits.spend(bytes.byteLength, this.#world.clock.now());
     if (frame.type === "ping") this.#rates?.receivePingSent(frame.nonce); // The PING itself counts too, or the next PING would ask about it.
     this.#askArrivalIfDue(this.#current, "frame");

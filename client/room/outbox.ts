@@ -7,6 +7,7 @@
 
 import type { ClientId, ClientKey, Millis, Seq } from "../../shared/ids.ts";
 import type { Counter, NackReason, Channel, Rights, SavingState } from "../../shared/wire/frames.ts";
+import { wholeFrameBytesMax } from "../../shared/wire/parts.ts";
 import type { Inheritance } from "../persistence/journal.ts";
 import type { Pending } from "../persistence/journal.ts";
 import { SendWindow, type SendWindowOptions } from "./send-window.ts";
@@ -305,7 +306,7 @@ export class EditSender {
   }
 
   bytesMaxOf({ limits }: SharedLimits): number {
-    return Math.min(limits.editBytesMax, limits.frameBytesMax - FRAME_OVERHEAD_BYTES, this.#bytesRefused - 1);
+    return Math.min(limits.editBytesMax, wholeFrameBytesMax(limits) - FRAME_OVERHEAD_BYTES, this.#bytesRefused - 1);
   }
 
   /** What the log has is known once the room is synced. An edit that was sent long ago, or is now too large to repeat, waits for it. */
@@ -328,7 +329,7 @@ export class EditSender {
 }
 
 function resentBytesMaxOf({ limits }: SharedLimits): number {
-  return limits.frameBytesMax - FRAME_OVERHEAD_BYTES;
+  return wholeFrameBytesMax(limits) - FRAME_OVERHEAD_BYTES;
 }
 
 /**

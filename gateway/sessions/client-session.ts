@@ -20,6 +20,7 @@ import {
   type UnknownFrame,
 } from "../../shared/wire/frames.ts";
 import type { ConnectionRates, RatePool } from "../limits/connection-rates.ts";
+import type { FrameSource } from "../ports.ts";
 import type { Identity, TokenVerdict } from "./identity.ts";
 import {
   type JoinFrame,
@@ -94,9 +95,9 @@ export class ClientSession {
   }
 
   /** The socket lends the bytes: the session copies what it keeps. */
-  receiveFrame(bytes: Uint8Array, now: Millis): SessionEffect[] {
+  receiveFrame(bytes: Uint8Array, now: Millis, cameIn: FrameSource = "message"): SessionEffect[] {
     if (this.#state.kind === "closed") return [];
-    if (this.#state.kind !== "queued") return this.#answer(this.#read(bytes, now));
+    if (this.#state.kind !== "queued") return this.#answer(this.#read(bytes, now, cameIn));
     this.#state.frames.push(bytes.slice());
     return [];
   }
@@ -110,11 +111,15 @@ export class ClientSession {
     return frames.flatMap((bytes) => this.receiveFrame(bytes, now));
   }
 
-  #read(bytes: Uint8Array, now: Millis): Reply {
-    const { frameBytesMax } = this.#options.limits;
+  #read(bytes: Uint8Array, now: Millis, cameIn: FrameSource): Reply {
+    const { frameBytesMax, partedFrameBytesMax = frameBytesMax } = this.#options.limits;
     this.#lastFrameAt = now;
-    if (bytes.byteLength > frameBytesMax)
-      return { kind: "refused", close: "frameTooLarge", message: `a frame may have ${frameBytesMax} bytes: split the edit` };
+    if (bytes.byteLength > (cameIn === "parts" ? partedFrameBytesMax : frameBytesMax))
+      return {
+        kind: "refused",
+        close: "frameTooLarge",
+        message: `a message may have ${frameBytesMax} bytes, and a frame in parts ${partedFrameBytesMax}: split the edit`,
+      };
     const rates = this.#takenRates;
     if (!rates.takeBytes(bytes.byteLength, now)) return tooFast("bytes");
     const frame = decodeFrame(bytes);

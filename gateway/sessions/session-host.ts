@@ -16,7 +16,7 @@ import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import type { Connections } from "../connections.ts";
 import type { RejectionNotice, DisciplineHost } from "../limits/discipline-host.ts";
 import type { Dispatch } from "../part-effects.ts";
-import type { Clients, ConnectionId, ReadProgress, Sockets, Tokens } from "../ports.ts";
+import type { Clients, ConnectionId, FrameSource, ReadProgress, Sockets, Tokens } from "../ports.ts";
 import type { PresenceRelayHost } from "../presence/presence-relay-host.ts";
 import type { Quotas, CreditKind } from "../limits/quotas.ts";
 import type { FollowedRoomsHost } from "../rooms/room-host.ts";
@@ -129,9 +129,9 @@ export class SessionHost implements Clients {
     this.#admitLater();
   }
 
-  receiveFrame(connection: ConnectionId, bytes: Uint8Array): void {
+  receiveFrame(connection: ConnectionId, bytes: Uint8Array, cameIn: FrameSource = "message"): void {
     const session = this.#sessions.get(connection);
-    if (session !== undefined) return this.carryOut(connection, session, session.receiveFrame(bytes, this.#now()));
+    if (session !== undefined) return this.carryOut(connection, session, session.receiveFrame(bytes, this.#now(), cameIn));
     const queued = this.#queued.get(connection);
     if (queued === undefined) return;
     if (this.#queue.takeFrame(connection, bytes.byteLength)) return void queued.receiveFrame(bytes, this.#now());

@@ -9,7 +9,19 @@ import type { PresenceConfig } from "./presence.ts";
 
 export const sessionSettings = {
   roomsPerConnectionMax: { parse: positiveInteger, fallback: 100, meaning: "Maximum number of joined rooms per connection." },
-  frameBytesMax: { parse: positiveInteger, fallback: 786_432, meaning: "Maximum bytes of one frame from a client." },
+  messageBytesMax: {
+    parse: positiveInteger,
+    fallback: 16_384,
+    meaning:
+      "Maximum bytes of one WebSocket message from a client. Larger frames come in parts. An unfinished message costs twice as much memory at most, outside of other limits.",
+  },
+  frameBytesMax: { parse: positiveInteger, fallback: 786_432, meaning: "Maximum bytes of one frame from a client, in parts." },
+  partialBytesMax: {
+    parse: positiveInteger,
+    fallback: 67_108_864,
+    meaning:
+      "Maximum bytes of all unfinished frames of a gateway. Above it, the connection with the oldest one is closed. At least COROOM_FRAME_BYTES_MAX.",
+  },
   editBytesMax: { parse: positiveInteger, fallback: 524_288, meaning: "Maximum payload bytes of one edit." },
   editBurst: { parse: positiveInteger, fallback: 30, meaning: "Number of edits that a connection may send at once." },
   editsPerSecond: { parse: positiveInteger, fallback: 10, meaning: "Maximum sustained edits per second and connection." },
@@ -73,12 +85,23 @@ type ConnectionConfig = SessionConfig &
 
 /** The limits that WELCOME announces. */
 function announcedLimits(config: ConnectionConfig): Limits {
-  const { pingIntervalMs, silenceMsMax, frameBytesMax, editBytesMax, editBurst, editsPerSecond, bytesBurst, bytesPerSecond } = config;
+  const {
+    pingIntervalMs,
+    silenceMsMax,
+    messageBytesMax,
+    frameBytesMax,
+    editBytesMax,
+    editBurst,
+    editsPerSecond,
+    bytesBurst,
+    bytesPerSecond,
+  } = config;
   const { presenceBurst, presencePerSecondMax, presenceMemberBytesMax, presenceFieldsMax, controlBurst, controlsPerSecond } = config;
   return {
     pingIntervalMs,
     silenceMsMax,
-    frameBytesMax,
+    frameBytesMax: Math.min(messageBytesMax, frameBytesMax),
+    ...(frameBytesMax > messageBytesMax ? { partedFrameBytesMax: frameBytesMax } : {}),
     editBytesMax,
     editBurst,
     editsPerSecond,

@@ -5,6 +5,7 @@ import { WebSocket } from "ws";
 import { type ClientKey, type Position, type RoomId, type Seq, START } from "../../shared/ids.ts";
 import { decodeFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import { type ClientFrame, type Counter, type Frame, PROTOCOL_VERSION, type ServerFrame } from "../../shared/wire/frames.ts";
+import { messagesOf } from "../../shared/wire/parts.ts";
 
 const WAIT_MS_MAX = 30_000;
 const FLOOD_AT_ONCE = 10;
@@ -56,11 +57,18 @@ export class WireClient {
   }
 
   send(frame: ClientFrame): void {
-    this.sendBytes(encodeFrame(frame));
+    const limits = this.received.find((received) => received.type === "welcome")?.limits;
+    const bytes = encodeFrame(frame);
+    for (const message of limits === undefined ? [bytes] : messagesOf(bytes, limits)) this.sendBytes(message);
   }
 
   sendBytes(bytes: Uint8Array): void {
     this.#socket.send(bytes);
+  }
+
+  /** The first or the next bytes of a message that does not end. */
+  sendUnfinished(bytes: Uint8Array): void {
+    this.#socket.send(bytes, { fin: false });
   }
 
   sendText(text: string): void {

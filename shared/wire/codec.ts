@@ -105,6 +105,7 @@ const FRAMES: { readonly [Type in Frame["type"]]: Format<Body<Type>> } = {
   "renew": fields({ token: text }),
   "presence": fields({ channel, fields: presenceFields }),
   "watch-board": fields({ channel, role: oneOf(BOARD_ROLES), window: oneOf(BOARD_WINDOWS), shown: number }),
+  "part": checked(fields({ flags: bits("last"), payload: bytes }), ({ payload }) => refuseUnless(payload.byteLength > 0, "an empty part")),
 
   "welcome": { write: writeWelcome, read: readWelcome },
   "joined": fields({ request: number, channel, client: clientId, epoch, head: seqOrStart, rights: bits("read", "write") }),
@@ -176,13 +177,17 @@ const LATER_LIMITS = fields({
 });
 const WELCOME = fields({ version: number, connection: text, limits: FIRST_LIMITS, tokenExpiresInMs: number });
 
-/** The later limits are part of the frame's limits, and come last on the wire. */
+/** The later limits are part of the frame's limits, and come last on the wire. Earlier gateways omit the very last. */
 function writeWelcome(out: Encoder, welcome: Body<"welcome">): void {
   WELCOME.write(out, welcome);
   LATER_LIMITS.write(out, welcome.limits);
+  const { partedFrameBytesMax } = welcome.limits;
+  if (partedFrameBytesMax !== undefined) number.write(out, partedFrameBytesMax);
 }
 
 function readWelcome(input: Decoder): Body<"welcome"> {
   const welcome = WELCOME.read(input);
-  return { ...welcome, limits: { ...welcome.limits, ...LATER_LIMITS.read(input) } };
+  const limits = { ...welcome.limits, ...LATER_LIMITS.read(input) };
+  const partedFrameBytesMax = hasContent(input) ? number.read(input) : 0;
+  return { ...welcome, limits: partedFrameBytesMax === 0 ? limits : { ...limits, partedFrameBytesMax } };
 }

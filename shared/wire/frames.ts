@@ -24,6 +24,7 @@ export const FrameType = {
   "resubmit": 0x08,
   "renew": 0x09,
   "watch-board": 0x0b,
+  "part": 0x0c,
   "presence-delta": 0x81,
   "committed": 0x82,
   "welcome": 0x83,
@@ -58,6 +59,8 @@ export type ClientFrame =
   | { type: "hello"; version: number; token: string; agent: string }
   | { type: "join"; request: number; room: RoomId; clientKey: ClientKey; position: Position }
   | { type: "leave"; channel: Channel }
+  /** The next bytes of a frame that is too large for one message. */
+  | { type: "part"; flags: { readonly last: boolean }; payload: Uint8Array }
   | EditFrame
   | { type: "resubmit"; channel: Channel; edit: TentativeEdit }
   | { type: "replay-request"; channel: Channel; after: Seq; through: Seq }
@@ -137,6 +140,8 @@ export type Limits = {
   /** Frames that are neither edits nor presence. */
   readonly controlBurst: number;
   readonly controlsPerSecond: number;
+  /** Of a frame that comes in parts; `frameBytesMax` is then the size of one message. Absent: no frame may come in parts. */
+  readonly partedFrameBytesMax?: number | undefined;
 };
 
 export type Rights = { readonly read: boolean; readonly write: boolean };

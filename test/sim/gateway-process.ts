@@ -83,7 +83,7 @@ export class GatewayProcess {
       () => {
         this.#presence.start();
         this.#clients.start();
-        this.listener.start(this.#clients);
+        this.listener.start(parts.frames);
         this.#isStarted = true;
       },
       () => this.#exit(exited),

@@ -20,7 +20,7 @@ import { type AcceptedSocket, type UpgradePolicy, type UpgradeOptions, upgrades 
 
 export type SocketOptions = UpgradeOptions &
   ClosingOptions & {
-    readonly frameBytesMax: number;
+    readonly messageBytesMax: number;
     readonly outboundBytesMax: number;
     readonly slowBytesMax: number;
     readonly slowMsMax: number;
@@ -38,9 +38,10 @@ const IDLE_SECONDS_MAX = 960;
 /** Stands for a text message: frames are binary. */
 const NO_FRAME = new Uint8Array(0);
 /**
- * A frame up to this many times the limit is read and refused with a close code. A larger one breaks the connection.
+ * A message up to this many times the limit is read and refused with a close code. A larger one breaks the connection.
+ * uWebSockets.js holds an incomplete message itself and reports nothing of it, so a connection may cost this much.
  */
-const OVERSIZE_FACTOR = 4;
+const OVERSIZE_FACTOR = 2;
 
 /**
  * `outboundBytes`: bytes that clients have not read, closing clients included. `outboundP99Ms`: age of the oldest
@@ -79,7 +80,7 @@ export function uwsSockets(
     for (const path of PATHS) {
       app.ws<AcceptedSocket>(path, {
         upgrade,
-        maxPayloadLength: options.frameBytesMax * OVERSIZE_FACTOR,
+        maxPayloadLength: options.messageBytesMax * OVERSIZE_FACTOR,
         maxBackpressure: options.outboundBytesMax,
         closeOnBackpressureLimit: true,
         idleTimeout: Math.min(IDLE_SECONDS_MAX, Math.ceil(options.silenceMsMax / 1000) + IDLE_GRACE_SECONDS), // A silent client is closed with a code earlier; this timeout is for dead connections.
