@@ -81,7 +81,7 @@ test("[HALF3] a HELLO whose signing keys never arrive is refused with a time to 
 
 test("[HALF4] unfinished messages and frames of clients with valid tokens cost a bounded amount, and the oldest frame makes room", async () => {
   const partialBytesMax = 2_000_000;
-  const address = await rig.start({ partialBytesMax: String(partialBytesMax), connectionsPerIpMax: "1000" });
+  const address = await rig.start({ partialBytesMax: String(partialBytesMax), helloMsMax: "60000" });
   const before = process.memoryUsage().rss;
   const clients = await Promise.all(Array.from({ length: 200 }, (_, index) => rig.greet(address, `hostile-${index}`)));
   for (const client of clients) client.sendUnfinished(new Uint8Array(2 * 16_384 - 1)); // The most that the gateway holds.
