@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Engine } from "../../engines/engine.ts";
+import { runProgram } from "../../engines/run-program.ts";
 import type { Prng } from "../../shared/collections/prng.ts";
 import type { Process, ProcessRole, SystemCluster } from "../system/cluster.ts";
 import type { Way } from "../system/cuttable-connection.ts";
@@ -18,6 +19,10 @@ type DisturbedSystem = {
   revive(process: Process): Promise<void>;
 };
 
+const PULSE_MS = 50;
+/** Of as many pulses the slow server runs in one. */
+const PULSES_STOPPED = 4;
+const PRLIMIT_MS_MAX = 10_000;
 const ROLES: readonly ProcessRole[] = ["room-server", "gateway", "placement", "document-service", "leaderboard"];
 
 export function processFaults(system: DisturbedSystem): ChaosFault[] {
@@ -47,6 +52,10 @@ export function processFaults(system: DisturbedSystem): ChaosFault[] {
     onLeader("emptied and restarted", 0, emptyAndRestart),
     onAny("killed", LONG_MS, killServer),
     onAny("paused", LONG_MS, pauseServer),
+    onAny("slow, as on a slow disk", LONG_MS, slowServer),
+    ...(process.platform === "linux"
+      ? [onLeader("without disk space", LONG_MS, fillDisk), onAny("without disk space", LONG_MS, fillDisk)]
+      : []),
     {
       kind: "all nats-servers killed at once",
       lastsMsMax: SHORT_MS,
@@ -146,6 +155,31 @@ async function killServers(servers: readonly Engine[]): Promise<Struck> {
 async function pauseServer(_: DisturbedSystem, server: Engine): Promise<Struck> {
   server.kill("SIGSTOP");
   return { undo: async () => server.kill("SIGCONT") };
+}
+
+/** Stops the server most of the time, so that every write and every answer is late. */
+async function slowServer(_: DisturbedSystem, server: Engine): Promise<Struck> {
+  server.kill("SIGSTOP");
+  let pulses = 0;
+  const pulse = setInterval(() => {
+    pulses += 1;
+    server.kill(pulses % PULSES_STOPPED === 0 ? "SIGCONT" : "SIGSTOP");
+  }, PULSE_MS);
+  return {
+    undo: async () => {
+      clearInterval(pulse);
+      server.kill("SIGCONT");
+    },
+  };
+}
+
+/**
+ * Lets no file of the server grow, so that JetStream's writes fail as on a full disk. An operator makes room and starts the
+ * server again, because a nats-server does not use JetStream any more after a failed write.
+ */
+async function fillDisk(_: DisturbedSystem, server: Engine): Promise<Struck> {
+  await runProgram("prlimit", ["--pid", String(server.pid), "--fsize=0:"], { msMax: PRLIMIT_MS_MAX }); // The soft limit needs no privilege.
+  return { undo: () => server.restart() };
 }
 
 /** Restarts a server like an operator: with `coroom ops step-down` first. */
