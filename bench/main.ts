@@ -6,6 +6,7 @@ import { bridgeRoom } from "./bridge-room.bench.ts";
 import { coolDown } from "./cool-down.bench.ts";
 import { decisions } from "./decide.bench.ts";
 import { durability } from "./durability.bench.ts";
+import { editCost } from "./edit-cost.bench.ts";
 import type { Experiment } from "./experiment.ts";
 import { failover } from "./failover.bench.ts";
 import { fanOut } from "./fan-out.bench.ts";
@@ -22,6 +23,7 @@ import { trimReads } from "./trim-reads.bench.ts";
 
 const EXPERIMENTS: readonly Experiment[] = [
   peers,
+  editCost,
   failover,
   moves,
   fanOut,

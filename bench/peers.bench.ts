@@ -13,7 +13,7 @@ import { Worker } from "./load/worker.ts";
 import { cpuByRole } from "./server-usage.ts";
 import { bindToCore, startWhole, WHOLE_SYSTEM_NAMES, type WholeSystem, type WholeSystemName } from "./systems/whole.ts";
 
-type PeersScenario = {
+export type PeersScenario = {
   readonly name: string;
   readonly title: string;
   readonly rooms: number;
@@ -248,7 +248,7 @@ function cpuSeconds({ processes }: WholeSystem): number {
 }
 
 /** Rooms of their own for each round. */
-async function seatsOf(
+export async function seatsOf(
   { gateways: [gateway], token }: WholeSystem,
   { name, rooms, members }: PeersScenario,
   round: number,

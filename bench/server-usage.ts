@@ -3,7 +3,7 @@
  * only.
  */
 
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
 export type ServerProcess = { readonly role: string; readonly pid: number };
 /** Seconds by role, summed over its processes. */
@@ -42,6 +42,19 @@ function cpuSecondsOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[USER_TIME]) + Number(fields[SYSTEM_TIME])) / TICKS_PER_SECOND;
+}
+
+/** What a process asked of the kernel: reads and writes of files and sockets, and how often one of its threads slept. */
+export type KernelCalls = { readonly reads: number; readonly writes: number; readonly wakeUps: number };
+
+/** uWebSockets.js sends and receives with calls that the kernel does not count here. */
+export function kernelCallsOf(pid: number): KernelCalls {
+  const io = readFileSync(`/proc/${pid}/io`, "latin1");
+  const count = (name: string): number => Number(new RegExp(`^${name}: (\\d+)$`, "m").exec(io)![1]);
+  const wakeUps = readdirSync(`/proc/${pid}/task`).map((thread) =>
+    Number(/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/task/${thread}/status`, "latin1"))![1]),
+  );
+  return { reads: count("syscr"), writes: count("syscw"), wakeUps: wakeUps.reduce((sum, one) => sum + one, 0) };
 }
 
 /** Resident memory, including garbage that is not collected yet. */

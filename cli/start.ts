@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 
 import { Registry } from "prom-client";
 
+import { LocalOwners } from "../shared/bus/local-owners.ts";
 import { pinoLog } from "../shared/io/pino-log.ts";
 import type { HttpRoute } from "../gateway/http/route-table.ts";
 import type { NatsRole } from "../shared/bus/permissions.ts";
@@ -83,11 +84,12 @@ async function startRoles(given: StartConfig, config: StartConfig, registry: Reg
   });
 
   if (runs("placement")) add(await (await load.placement()).startPlacement(as("placement"), deps("placement")));
-  if (runs("room-server")) add(await (await load.roomServer()).startRoomServer(as("room-server"), deps("room-server")));
+  const localOwners = runs("room-server") && runs("gateway") ? new LocalOwners() : undefined;
+  if (runs("room-server")) add(await (await load.roomServer()).startRoomServer(as("room-server"), { ...deps("room-server"), localOwners }));
   if (runs("document-service"))
     add(await (await load.documentService()).startDocumentService(as("document-service"), deps("document-service")));
   if (runs("leaderboard")) add(await (await load.leaderboard()).startLeaderboard(as("leaderboard"), deps("leaderboard")));
-  const url = runs("gateway") ? await startEdge(given, as("gateway"), deps("gateway"), add) : undefined;
+  const url = runs("gateway") ? await startEdge(given, as("gateway"), { ...deps("gateway"), localOwners }, add) : undefined;
   const ownGateway = url?.replace("http", "ws") ?? "";
   const protocols = (["y-websocket", "hocuspocus"] as const).filter(runs);
   if (protocols.length > 0) {
@@ -110,7 +112,7 @@ async function startRoles(given: StartConfig, config: StartConfig, registry: Reg
 async function startEdge(
   given: StartConfig,
   config: StartConfig,
-  deps: { readonly log: Log; readonly registry: Registry },
+  deps: { readonly log: Log; readonly registry: Registry; readonly localOwners: LocalOwners | undefined },
   add: (part: Running) => void,
 ): Promise<string> {
   const hasEngines = given.roles.includes("engines");

@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 
 import type { Registry } from "prom-client";
 
+import type { LocalOwners } from "../shared/bus/local-owners.ts";
 import type { GatewayId } from "../shared/ids.ts";
 import { turnEnd } from "../shared/io/event-loop.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
@@ -35,12 +36,13 @@ const SETTLE_MS_MAX = 4_000;
  * Settings of other tiers: `serverSilenceMsMax` replaces placement while it does not answer, and `redisUrl` is where
  * bans are stored.
  */
+type StartDeps = { log: Log; registry: Registry; localOwners?: LocalOwners | undefined; routes?: readonly HttpRoute[] };
 type OfOthers = { readonly serverSilenceMsMax: number; readonly redisUrl?: string };
 
-/** `routes` are more HTTP routes, such as those of the demo. */
+/** `localOwners`: shared with a room server of this process. `routes`: more HTTP routes, such as those of the demo. */
 export async function startGateway(
   config: SharedConfig & GatewayConfig & OfOthers,
-  { log, registry, routes = [] }: { log: Log; registry: Registry; routes?: readonly HttpRoute[] },
+  { log, registry, localOwners, routes = [] }: StartDeps,
 ): Promise<Running & { readonly port: number }> {
   refuseUnsafeGateway(config);
   const gateway = randomBytes(9).toString("base64url") as GatewayId;
@@ -54,7 +56,7 @@ export async function startGateway(
     { unready: () => status.unready(), mayConnect: (address) => parts.quotas.mayConnect(address) },
     { ...deps, registry, lastOfTurn },
   );
-  const bus = await connectBus(gateway, config, deps);
+  const bus = await connectBus(gateway, config, { ...deps, localOwners });
   const kept = redisSanctions(config.redisUrl ?? "", config.environment, deps);
   const checked = jwtTokens(config, clock, (waiting) => metrics.tokensWaiting.set(waiting));
   const tokens = rememberedTokens(checked, config, deps);

@@ -18,7 +18,7 @@ import type {
   ServerHeartbeat,
   MoveOutcome,
 } from "../shared/bus/placement-messages.ts";
-import type { RoomKey, ServerId } from "../shared/ids.ts";
+import type { Epoch, RoomKey, ServerId } from "../shared/ids.ts";
 import type { CloseName } from "../shared/wire/close-codes.ts";
 import type { Channel } from "../shared/wire/frames.ts";
 import type { ClientAddress } from "../shared/limits/client-address.ts";
@@ -78,8 +78,11 @@ export interface RoomOwners {
    */
   follow(room: RoomKey): Promise<void>;
   unfollow(room: RoomKey): void;
-  /** To the room's owner; lost while the connection is down. */
-  sendToOwner(room: RoomKey, message: Uint8Array): void;
+  /**
+   * To the room's owner; lost while the connection is down. `epoch`: the newest that the sender knows. An owner in this
+   * process gets the message directly if it owns the room in that epoch.
+   */
+  sendToOwner(room: RoomKey, message: Uint8Array, epoch?: Epoch): void;
 }
 
 /** Presence over the bus, on a connection of its own. Messages are lost while it is down; room servers' go to `PresenceBackbone`. */

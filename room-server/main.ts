@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 
 import type { Registry } from "prom-client";
 
+import type { LocalOwners } from "../shared/bus/local-owners.ts";
 import type { ServerId } from "../shared/ids.ts";
 import { endOfTurn, eventLoopDelay } from "../shared/io/event-loop.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
@@ -28,17 +29,18 @@ import type { Epochs } from "./ports.ts";
 import { assembleRoomServer } from "./room-server.ts";
 
 export type RoomServer = Running & { readonly server: ServerId };
+type RoomServerDeps = { log: Log; registry: Registry; localOwners?: LocalOwners | undefined; epochs?: Epochs };
 
-/** `epochs`: for tests, which count them. */
+/** `localOwners`: shared with a gateway of this process. `epochs`: for tests, which count them. */
 export async function startRoomServer(
   config: SharedConfig & RoomServerConfig,
-  { log, registry, epochs = datedEpochs(clock, Math.random) }: { log: Log; registry: Registry; epochs?: Epochs },
+  { log, registry, localOwners, epochs = datedEpochs(clock, Math.random) }: RoomServerDeps,
 ): Promise<RoomServer> {
   refuseUnfit(config);
   const server = `rs-${randomBytes(8).toString("hex")}` as ServerId;
   const deps = { clock, log, metrics: roomServerMetrics(registry) };
   const storage = new LogStorage(deps);
-  const bus = await connectBus(server, config, { ...deps, storage });
+  const bus = await connectBus(server, config, { ...deps, storage, localOwners });
   const loads = new LoadMeter(bus.options);
   const traces = await startTraces(config, { role: "room-server", instance: server }, { log, registry });
   const traced = traces === undefined ? bus.ports : tracedPorts(bus.ports, traces.edits);

@@ -75,6 +75,8 @@ export interface Subscription {
 
 /** Receives gateways' messages to a room's owner, in order of arrival. */
 export interface Receiver {
+  /** The epoch in which this owner alone takes the room's edits. Undefined: it does not own the room, or hands it over. */
+  readonly openEpoch: Epoch | undefined;
   receiveMessage(message: ToOwner, bytes: number): void;
   /** Who owns the room's presence? Everything else of presence arrives in batches. */
   receivePresence(message: PresenceToOwner): void;

@@ -27,7 +27,7 @@ const JWT_SECRET = "a secret of the bench, 32 characters";
 const READY_MS_MAX = 120_000;
 
 const START: Readonly<Record<WholeSystemName, () => Promise<WholeSystem>>> = {
-  "coroom": startCoroom,
+  "coroom": () => startCoroom(),
   "y-websocket": startYWebsocket,
   "hocuspocus": () => withFolder("hocuspocus", "hocuspocus", () => startBare("hocuspocus")),
   "hocuspocus-sqlite": () =>
@@ -51,7 +51,8 @@ export function bindToCore(pid: number, core: number): boolean {
   return spawnSync("taskset", ["-a", "-c", "-p", String(core), String(pid)]).status === 0;
 }
 
-async function startCoroom(): Promise<WholeSystem> {
+/** `more`: further environment variables. */
+export async function startCoroom(more: Readonly<Record<string, string>> = {}): Promise<WholeSystem> {
   const limits = Object.fromEntries(LIFTED_LIMITS.map(([name, value]) => [`COROOM_${name}`, value]));
   return startProgram("coroom", "coroom", [...NODE_FLAGS, resolve("dist/cli/main.js"), "start"], (port, folder) => ({
     ...limits,
@@ -59,6 +60,7 @@ async function startCoroom(): Promise<WholeSystem> {
     COROOM_DATA_DIR: folder,
     COROOM_JWT_SECRET: JWT_SECRET,
     COROOM_LOG_LEVEL: "warn",
+    ...more,
   }));
 }
 

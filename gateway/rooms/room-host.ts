@@ -236,7 +236,7 @@ export class FollowedRoomsHost implements Backbone {
     this.#unsent = [];
     for (const { room, message } of unsent) {
       this.#deps.hops?.forwarded(room, message);
-      this.#ports.rooms.sendToOwner(room, encodeToOwner(message));
+      this.#ports.rooms.sendToOwner(room, encodeToOwner(message), this.#directory.get(room)?.room.epoch);
     }
     this.#isTurnEnding = false;
   }

@@ -3,8 +3,9 @@ import { expect, test } from "vitest";
 
 import { encodeToOwner, type ToOwner } from "../../shared/bus/envelope.ts";
 import { encodePresenceToOwner, type PresenceToOwner } from "../../shared/bus/presence-messages.ts";
+import { LocalOwners } from "../../shared/bus/local-owners.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
-import type { GatewayId, RoomKey } from "../../shared/ids.ts";
+import type { Epoch, GatewayId, RoomKey } from "../../shared/ids.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { roomServerMetrics } from "../metrics.ts";
@@ -27,6 +28,7 @@ test("[NAT21] an owner receives edits and presence on one subscription, separate
   const metrics = roomServerMetrics(new Registry());
   const received: (ToOwner | PresenceToOwner)[] = [];
   await natsInbox(nats as unknown as NatsConnection, subjects, { log: SILENT_LOG, metrics }).subscribe(room, {
+    openEpoch: undefined,
     receiveMessage: (message) => void received.push(message),
     receivePresence: (message) => void received.push(message),
   });
@@ -41,4 +43,27 @@ test("[NAT21] an owner receives edits and presence on one subscription, separate
   expect(subscribed).toEqual([subjects.toOwner(room)]);
   expect(received).toEqual(sent);
   expect((await metrics.messagesUnread.get()).values).toMatchObject([{ value: 4 }]);
+});
+
+test("[NAT24] a gateway of the same process reaches the owner of the room until the subscription ends", async () => {
+  const nats = {
+    subscribe: () => ({ getID: () => 7, isClosed: () => false, isDraining: () => false, drain: () => Promise.resolve() }),
+    flush: () => Promise.resolve(),
+  };
+  const metrics = roomServerMetrics(new Registry());
+  const localOwners = new LocalOwners();
+  const epoch = 6 as Epoch;
+  const received: ToOwner[] = [];
+  const inbox = natsInbox(nats as unknown as NatsConnection, subjects, { log: SILENT_LOG, metrics, localOwners });
+  const subscription = await inbox.subscribe(room, {
+    openEpoch: epoch,
+    receiveMessage: (message) => void received.push(message),
+    receivePresence: () => {},
+  });
+  const sent = { kind: "edits", gateway: "gw" as GatewayId, edits: [] } as const;
+
+  expect(localOwners.deliver(room, encodeToOwner(sent), epoch)).toBe(true);
+  expect(received).toEqual([sent]);
+  await subscription.close();
+  expect(localOwners.deliver(room, encodeToOwner(sent), epoch)).toBe(false);
 });

@@ -1,11 +1,14 @@
 /**
  * Receives what is sent to a room's owner: edits, and the question of a gateway that does not know who owns the room's
- * presence. The client renews the subscription after a reconnect.
+ * presence. The client renews the subscription after a reconnect. A gateway of this process hands edits over without
+ * NATS.
  */
 
 import { decodeToOwner } from "../../shared/bus/envelope.ts";
 import { decodePresenceToOwner, isPresenceToOwner } from "../../shared/bus/presence-messages.ts";
+import type { LocalOwner, LocalOwners } from "../../shared/bus/local-owners.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
+import type { Epoch, RoomKey } from "../../shared/ids.ts";
 import { flushTogether, type NatsConnection, lightSubscriber, onceSubscribed } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
@@ -15,7 +18,8 @@ import type { RoomInbox, Receiver, Subscription } from "../ports.ts";
 type Receivers = Map<number, Receiver>;
 type NatsSubscription = ReturnType<ReturnType<typeof lightSubscriber>>;
 
-type InboxDeps = { readonly log: Log; readonly metrics: RoomServerMetrics };
+type InboxDeps = { readonly log: Log; readonly metrics: RoomServerMetrics; readonly localOwners?: RoomsOfProcess | undefined };
+type RoomsOfProcess = Pick<LocalOwners, "add" | "remove">;
 
 export function natsInbox(nats: NatsConnection, subjects: Subjects, deps: InboxDeps): RoomInbox {
   const flush = flushTogether(nats);
@@ -28,12 +32,12 @@ export function natsInbox(nats: NatsConnection, subjects: Subjects, deps: InboxD
   });
   return {
     subscribe: async (room, receiver) => {
-      const roomSubscription = new RoomSubscription(subscribe(subjects.toOwner(room)), receivers);
+      const roomSubscription = new RoomSubscription(subscribe(subjects.toOwner(room)), receivers, localOwner(room, receiver, deps));
       receivers.set(roomSubscription.id, receiver);
       try {
         await onceSubscribed(roomSubscription, flush);
       } catch (error) {
-        receivers.delete(roomSubscription.id);
+        roomSubscription.forget();
         throw error;
       }
       return roomSubscription;
@@ -53,14 +57,48 @@ function receive(bytes: Uint8Array, receiver: Receiver, { metrics }: InboxDeps):
   }
 }
 
+/** Undefined: no gateway runs in this process. */
+function localOwner(room: RoomKey, receiver: Receiver, deps: InboxDeps): RoomOfProcess | undefined {
+  return deps.localOwners === undefined ? undefined : new RoomOfProcess(room, receiver, deps.localOwners, deps);
+}
+
+class RoomOfProcess implements LocalOwner {
+  readonly #room: RoomKey;
+  readonly #receiver: Receiver;
+  readonly #owners: RoomsOfProcess;
+  readonly #deps: InboxDeps;
+
+  constructor(room: RoomKey, receiver: Receiver, owners: RoomsOfProcess, deps: InboxDeps) {
+    this.#room = room;
+    this.#receiver = receiver;
+    this.#owners = owners;
+    this.#deps = deps;
+    owners.add(room, this);
+  }
+
+  get openEpoch(): Epoch | undefined {
+    return this.#receiver.openEpoch;
+  }
+
+  receiveBytes(message: Uint8Array): void {
+    receive(message, this.#receiver, this.#deps);
+  }
+
+  forget(): void {
+    this.#owners.remove(this.#room, this);
+  }
+}
+
 /** There are very many: an object with its own closures would double this file's memory per room. */
 class RoomSubscription implements Subscription {
   readonly #subscription: NatsSubscription;
   readonly #receivers: Receivers;
+  readonly #local: RoomOfProcess | undefined;
 
-  constructor(subscription: NatsSubscription, receivers: Receivers) {
+  constructor(subscription: NatsSubscription, receivers: Receivers, local: RoomOfProcess | undefined) {
     this.#subscription = subscription;
     this.#receivers = receivers;
+    this.#local = local;
   }
 
   get id(): number {
@@ -75,8 +113,14 @@ class RoomSubscription implements Subscription {
     this.#subscription.unsubscribe();
   }
 
-  async close(): Promise<void> {
-    if (!this.#subscription.isClosed() && !this.#subscription.isDraining()) await this.#subscription.drain();
+  forget(): void {
     this.#receivers.delete(this.id);
+    this.#local?.forget();
+  }
+
+  async close(): Promise<void> {
+    this.#local?.forget();
+    if (!this.#subscription.isClosed() && !this.#subscription.isDraining()) await this.#subscription.drain();
+    this.forget();
   }
 }

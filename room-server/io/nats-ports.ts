@@ -3,6 +3,7 @@
 import { ensureLogStreams } from "../../shared/io/log-stream.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import { ensureOperationsStream, natsOperations } from "../../shared/io/nats-operations.ts";
+import type { LocalOwners } from "../../shared/bus/local-owners.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { ServerId } from "../../shared/ids.ts";
@@ -32,6 +33,7 @@ import { CheckpointEntry } from "../../shared/bus/checkpoint.ts";
 import { kvBucket } from "../../shared/io/jetstream-stores.ts";
 
 export type NatsPortsDeps = {
+  readonly localOwners?: LocalOwners | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: RoomServerMetrics;
@@ -54,7 +56,7 @@ export async function natsPorts(
   const logDeps = { checkpoints, clock, log, metrics, storage: deps.storage };
   return {
     log: await jetstreamLog(nats, subjects, { server, partitions, appendAnswerMsMax }, logDeps),
-    inbox: natsInbox(nats, subjects, { log, metrics }),
+    inbox: natsInbox(nats, subjects, deps),
     gateways: natsGateways(nats, subjects),
     presenceBus: natsPresence(presence, subjects, server, { metrics }),
     checkpoints,

@@ -13,7 +13,7 @@ import { natsInbox } from "./nats-inbox.ts";
 
 const room = "acme.notes" as RoomKey;
 const subjects = subjectsOf("test");
-const deaf = { receiveMessage: () => {}, receivePresence: () => {} };
+const deaf = { openEpoch: undefined, receiveMessage: () => {}, receivePresence: () => {} };
 
 /**
  * The connection is lost between a subscription and NATS's answer; the client keeps the subscription for the next

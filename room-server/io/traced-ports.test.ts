@@ -47,7 +47,7 @@ async function roomServer() {
   const gateways = { answer: (...sent: unknown[]) => void reached.push(sent), broadcast: () => {} };
   const ports = tracedPorts({ inbox, log: log as RoomLog, gateways }, traces.edits);
   const reach = (message: unknown): void => void reached.push(message);
-  await ports.inbox.subscribe(ROOM, { receiveMessage: reach, receivePresence: reach });
+  await ports.inbox.subscribe(ROOM, { openEpoch: undefined, receiveMessage: reach, receivePresence: reach });
   const give = (message: ToOwner): void => receiver!.receiveMessage(message, 1);
   const edits = (...counters: number[]): ToOwner => ({ kind: "edits", gateway: GATEWAY, edits: counters.map(edit) });
   const append = (record: OutgoingRecord): ((why: ReleaseReason) => void) =>

@@ -95,6 +95,9 @@ export function tracedPorts<P extends Ports>(ports: P, traces: EditTraces): P {
     inbox: {
       subscribe: (room, receiver) =>
         ports.inbox.subscribe(room, {
+          get openEpoch() {
+            return receiver.openEpoch;
+          },
           receiveMessage: (message, bytes) => {
             receive(room, message);
             receiver.receiveMessage(message, bytes);

@@ -82,8 +82,8 @@ export class HostedRoom implements Receiver {
     return this.#ownership.isExpecting;
   }
 
-  get isOwned(): boolean {
-    return this.#ownership.kind === "owning";
+  get openEpoch(): Epoch | undefined {
+    return this.#ownership.kind === "owning" ? this.#ownership.epoch : undefined;
   }
 
   get tickUrgency(): TickUrgency {
@@ -154,7 +154,7 @@ export class HostedRoom implements Receiver {
 
   /** A gateway that asks before the room is owned is answered once it is. */
   receivePresence(message: PresenceToOwner): void {
-    if (this.isOwned) this.#ports.presence.receivePresence(this.key, message);
+    if (this.openEpoch !== undefined) this.#ports.presence.receivePresence(this.key, message);
     else if (this.#ownership.kind !== "ended") this.#questions.set(message.gateway, message);
   }
 

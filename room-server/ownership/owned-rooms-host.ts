@@ -188,7 +188,7 @@ export class OwnedRooms {
 
   /** The rooms that can be handed over. */
   owned(): RoomKey[] {
-    return [...this.#rooms.values()].filter(({ isOwned }) => isOwned).map(({ key }) => key);
+    return [...this.#rooms.values()].filter(({ openEpoch }) => openEpoch !== undefined).map(({ key }) => key);
   }
 
   /**
@@ -197,7 +197,7 @@ export class OwnedRooms {
    */
   beginHandOver(key: RoomKey): Promise<LogEnd | undefined> {
     const hosted = this.#rooms.get(key);
-    return hosted?.isOwned === true ? hosted.beginHandOver() : Promise.resolve(undefined);
+    return hosted?.openEpoch !== undefined ? hosted.beginHandOver() : Promise.resolve(undefined);
   }
 
   /** `keep`: the other server may not have claimed the room. */

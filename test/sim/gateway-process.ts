@@ -58,7 +58,7 @@ export class GatewayProcess {
       log: world.logOf(name),
       metrics: world.telemetry.gateway,
     };
-    const bus = natsRoomOwners(this.line.connection, world.subjects, gateway, deps);
+    const bus = natsRoomOwners(this.line.connection, world.subjects, gateway, { ...deps, localOwners: world.localOwners });
     const presenceBus = natsPresenceServers(this.presenceLine.connection, world.subjects, gateway, deps);
     const placement = natsPlacement(this.line.connection, world.subjects, placementConfig, clock);
     const { sockets, topics } = this.listener;

@@ -28,6 +28,9 @@ function afterEach(ports: RoomServerPorts, also: (message: ToOwner, room: RoomKe
     inbox: {
       subscribe: (room, receiver) =>
         ports.inbox.subscribe(room, {
+          get openEpoch() {
+            return receiver.openEpoch;
+          },
           receiveMessage: (message, bytes) => {
             receiver.receiveMessage(message, bytes);
             const epoch = epochs.get(room);
@@ -125,12 +128,12 @@ const unackedForgotten: PlantedBug = {
     const sent = new Set<string>();
     return {
       ...rooms,
-      sendToOwner: (room, bytes) => {
+      sendToOwner: (room, bytes, epoch) => {
         const message = decodeToOwner(bytes);
-        if (message?.kind !== "edits") return rooms.sendToOwner(room, bytes);
+        if (message?.kind !== "edits") return rooms.sendToOwner(room, bytes, epoch);
         const fresh = message.edits.filter(({ author, counter }) => !sent.has(`${author.client} ${counter}`));
         for (const { author, counter } of fresh) sent.add(`${author.client} ${counter}`);
-        if (fresh.length > 0) rooms.sendToOwner(room, encodeToOwner({ ...message, edits: fresh }));
+        if (fresh.length > 0) rooms.sendToOwner(room, encodeToOwner({ ...message, edits: fresh }), epoch);
       },
     };
   },
@@ -249,6 +252,9 @@ const positionBySeq: PlantedBug = {
       inbox: {
         subscribe: (room, receiver) =>
           ports.inbox.subscribe(room, {
+            get openEpoch() {
+              return receiver.openEpoch;
+            },
             receiveMessage: (message, bytes) => {
               const epoch = epochs.get(room);
               const isAsking = message.kind === "catch-up-request" && message.after.seq > 0 && epoch !== undefined;

@@ -13,6 +13,7 @@ import { natsPresence } from "../../room-server/io/nats-presence.ts";
 import type { CheckpointReader, LastRecord, RoomEntries, RoomLog, DecodedRecord } from "../../room-server/ports.ts";
 import type { OwnedRooms } from "../../room-server/ownership/owned-rooms-host.ts";
 import { assembleRoomServer, type RoomServerParts, type RoomServerPorts } from "../../room-server/room-server.ts";
+import type { LocalOwner, LocalOwners } from "../../shared/bus/local-owners.ts";
 import type { RoomEntry } from "../../shared/bus/placement-messages.ts";
 import type { RoomKey, ServerId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
@@ -122,7 +123,7 @@ export class RoomServerProcess {
             () => jetstream.isReadable,
           ),
       },
-      inbox: natsInbox(connection, subjects, deps),
+      inbox: natsInbox(connection, subjects, { ...deps, localOwners: this.#localOwners() }),
       gateways: natsGateways(connection, subjects),
       checkpoints,
       entries: this.#entries(),
@@ -131,6 +132,27 @@ export class RoomServerProcess {
       operations: { report: () => {} },
       seal: hmacSeal("the secret that all room servers share", this.#world.settings.roomServer, this.process.clock),
       epochs: datedEpochs(this.process.clock, () => this.#epochs.unit()),
+    };
+  }
+
+  /** Only a running process takes a message. In reality a paused or dead one has no gateway that sends. */
+  #localOwners(): Pick<LocalOwners, "add" | "remove"> | undefined {
+    const { localOwners } = this.#world;
+    if (localOwners === undefined) return undefined;
+    const { process } = this;
+    const guarded = new Map<LocalOwner, LocalOwner>();
+    return {
+      add: (room, owner) => {
+        const whileRunning: LocalOwner = {
+          get openEpoch() {
+            return process.state === "running" ? owner.openEpoch : undefined;
+          },
+          receiveBytes: (message) => owner.receiveBytes(message),
+        };
+        guarded.set(owner, whileRunning);
+        localOwners.add(room, whileRunning);
+      },
+      remove: (room, owner) => localOwners.remove(room, guarded.get(owner) ?? owner),
     };
   }
 

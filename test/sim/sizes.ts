@@ -21,6 +21,8 @@ export type Size = {
   readonly tabsMore: number;
   readonly faults: Count;
   readonly trims: number;
+  /** Gateways give edits to the owners that they could share a process with directly, instead of over NATS. */
+  readonly hasLocalOwners: boolean;
   /** Undefined: no document services and no leaderboards run. */
   readonly services: { readonly documentServices: Count; readonly leaderboards: Count } | undefined;
   /** Most faults are short, a few are long enough for deadlines to pass. */
@@ -32,7 +34,7 @@ export type Size = {
 };
 
 /** `…-edit-path`: without document services and leaderboards; most regression seeds are of these. */
-export type SizeName = "small" | "large" | "small-edit-path" | "large-edit-path";
+export type SizeName = "small" | "large" | "small-edit-path" | "large-edit-path" | "local-owners";
 
 const SERVICES = { documentServices: { min: 1, more: 1 }, leaderboards: { min: 1, more: 1 } };
 
@@ -49,6 +51,7 @@ const EDIT_PATH = {
     tabsMore: 0,
     faults: { min: 8, more: 6 },
     trims: 5,
+    hasLocalOwners: false,
     services: undefined,
     faultMsMax: [300, 1_200, 3_000],
     patience: 4,
@@ -66,6 +69,7 @@ const EDIT_PATH = {
     tabsMore: 1,
     faults: { min: 6, more: 19 },
     trims: 12,
+    hasLocalOwners: false,
     services: undefined,
     faultMsMax: [600, 3_000, 9_000],
     patience: 1,
@@ -76,6 +80,7 @@ const EDIT_PATH = {
 export const SIZES: Readonly<Record<SizeName, Size>> = {
   "small-edit-path": EDIT_PATH.small,
   "large-edit-path": EDIT_PATH.large,
+  "local-owners": { ...EDIT_PATH.small, name: "local-owners", hasLocalOwners: true },
   "small": { ...EDIT_PATH.small, name: "small", services: SERVICES },
   "large": { ...EDIT_PATH.large, name: "large", services: SERVICES },
 };

@@ -1,6 +1,7 @@
 /** Connects the gateway to NATS, and builds each adapter that uses the connection. */
 
 import type { GatewayReport } from "../../../shared/bus/fleet-messages.ts";
+import type { LocalOwners } from "../../../shared/bus/local-owners.ts";
 import { subjectsOf, type Subjects } from "../../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../../shared/ids.ts";
 import { closeNats, connectAs, type NatsConnection } from "../../../shared/io/nats.ts";
@@ -30,7 +31,7 @@ export type BusListeners = { readonly rooms: Backbone; readonly presence: Presen
 export async function connectBus(
   gateway: GatewayId,
   config: SharedConfig & GatewayConfig & { serverSilenceMsMax: number },
-  deps: GatewayDeps,
+  deps: GatewayDeps & { readonly localOwners?: LocalOwners | undefined },
 ) {
   const [nats, presenceNats] = await Promise.all([
     connectAs("gateway", `gateway ${gateway}`, config),

@@ -1,7 +1,8 @@
 import type { Msg, MsgCallback } from "nats";
 import { expect, test } from "vitest";
 
-import type { RoomKey } from "../../../shared/ids.ts";
+import { LocalOwners } from "../../../shared/bus/local-owners.ts";
+import type { Epoch, RoomKey } from "../../../shared/ids.ts";
 import { endOfTurn } from "../../../shared/io/event-loop.ts";
 import type { NatsConnection } from "../../../shared/io/nats.ts";
 import type { Backbone } from "../../ports.ts";
@@ -73,4 +74,25 @@ test("[NAT20] a message arrives with its room until the room is no longer follow
     [room("one"), 2],
     [room("two"), 3],
   ]);
+});
+
+test("[NAT23] an edit goes to the owner of the same process or over NATS, never both", async () => {
+  const published: string[] = [];
+  const connection = {
+    subscribe: () => ({ getID: () => 1, unsubscribe: () => {} }),
+    publish: (subject: string) => void published.push(subject),
+    flush: async () => {},
+    status: async function* () {},
+  };
+  const localOwners = new LocalOwners();
+  let handedOver = 0;
+  localOwners.add(room("one"), { openEpoch: 6 as Epoch, receiveBytes: () => void (handedOver += 1) });
+  const subscriptions = roomSubscriptions(connection as unknown as NatsConnection, SUBJECTS, { endOfTurn: endOfTurn(), localOwners });
+  await subscriptions.rooms.follow(room("one"));
+
+  subscriptions.rooms.sendToOwner(room("one"), Uint8Array.of(1), 6 as Epoch);
+  expect([handedOver, published]).toEqual([1, []]);
+  subscriptions.rooms.sendToOwner(room("one"), Uint8Array.of(2), 7 as Epoch); // Its successor is elsewhere.
+  subscriptions.rooms.sendToOwner(room("one"), Uint8Array.of(3)); // Presence names no epoch.
+  expect([handedOver, published]).toEqual([1, ["in.acme.one", "in.acme.one"]]);
 });

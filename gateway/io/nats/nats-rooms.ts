@@ -8,6 +8,7 @@
 
 import type { Msg, Subscription } from "nats";
 
+import type { LocalOwners } from "../../../shared/bus/local-owners.ts";
 import { roomOfSubject, type Subjects } from "../../../shared/bus/subjects.ts";
 import type { RoomKey, GatewayId } from "../../../shared/ids.ts";
 import { untilTurnEnds } from "../../../shared/io/event-loop.ts";
@@ -22,6 +23,7 @@ export type RoomSubjects = {
   readonly reply: (room: RoomKey) => string;
   readonly replies: string;
 };
+export type RoomSubscriptionDeps = Pick<HostDeps, "endOfTurn"> & { readonly localOwners?: LocalOwners | undefined };
 export type RoomSubscriptions = { readonly rooms: RoomOwners; start(backbone: Backbone): Promise<void> };
 
 const NO_RESPONDERS = 503;
@@ -32,7 +34,7 @@ type Coming = { readonly isComing: true };
 export function roomSubscriptions(
   nats: NatsConnection,
   subjects: RoomSubjects,
-  { endOfTurn }: Pick<HostDeps, "endOfTurn">,
+  { endOfTurn, localOwners }: RoomSubscriptionDeps,
 ): RoomSubscriptions {
   const turnEnds = untilTurnEnds(endOfTurn);
   const flush = flushTogether(nats);
@@ -63,10 +65,12 @@ export function roomSubscriptions(
       roomsById.delete(subscription.getID());
       subscription.unsubscribe();
     },
-    sendToOwner: (room, message) => {
+    sendToOwner: (room, message, epoch) => {
       // While disconnected the NATS client would buffer the message without bound. The room sends it again after the
       // reconnect.
-      if (followed.has(room) && connected) publish(nats, subjects.toOwner(room), message, { reply: subjects.reply(room) });
+      if (!followed.has(room) || !connected) return;
+      if (epoch !== undefined && localOwners?.deliver(room, message, epoch) === true) return;
+      publish(nats, subjects.toOwner(room), message, { reply: subjects.reply(room) });
     },
   };
 
@@ -113,7 +117,7 @@ export function natsRoomOwners(
   nats: NatsConnection,
   subjects: Subjects,
   gateway: GatewayId,
-  deps: Pick<HostDeps, "endOfTurn">,
+  deps: RoomSubscriptionDeps,
 ): RoomSubscriptions {
   return roomSubscriptions(
     nats,

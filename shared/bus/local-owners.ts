@@ -1,0 +1,35 @@
+/**
+ * Room owners of this process, for a gateway of the same process: its edits need not cross NATS (ADR 0048). An owner gets
+ * a message here only while it alone orders the room's edits, in the epoch that the gateway knows. After epoch 7 was
+ * claimed elsewhere, the owner of epoch 6 gets nothing here: the target of a handover and a later owner are reached over
+ * NATS alone.
+ */
+
+import type { Epoch, RoomKey } from "../ids.ts";
+
+export interface LocalOwner {
+  /** The epoch in which this owner takes all edits. Undefined: it does not own the room, or hands it over. */
+  readonly openEpoch: Epoch | undefined;
+  receiveBytes(message: Uint8Array): void;
+}
+
+export class LocalOwners {
+  readonly #owners = new Map<RoomKey, LocalOwner>();
+
+  add(room: RoomKey, owner: LocalOwner): void {
+    this.#owners.set(room, owner);
+  }
+
+  /** A later owner of the room stays. */
+  remove(room: RoomKey, owner: LocalOwner): void {
+    if (this.#owners.get(room) === owner) this.#owners.delete(room);
+  }
+
+  /** `epoch`: the newest that the sender knows. False: the message has to go over NATS. */
+  deliver(room: RoomKey, message: Uint8Array, epoch: Epoch): boolean {
+    const owner = this.#owners.get(room);
+    if (owner === undefined || owner.openEpoch !== epoch) return false;
+    owner.receiveBytes(message);
+    return true;
+  }
+}
