@@ -57,6 +57,15 @@ export function processFaults(system: DisturbedSystem): ChaosFault[] {
       ? [onLeader("without disk space", LONG_MS, fillDisk), onAny("without disk space", LONG_MS, fillDisk)]
       : []),
     {
+      kind: "nats-server cut off from the others, reachable for processes",
+      lastsMsMax: LONG_MS,
+      disturbsNats: true,
+      aim: async (prng) => {
+        const server = prng.below(servers.length);
+        return { victim: `nats-${server + 1}`, strike: async () => repairLater(zones.cutRoutes(server)) };
+      },
+    },
+    {
       kind: "all nats-servers killed at once",
       lastsMsMax: SHORT_MS,
       disturbsNats: true,

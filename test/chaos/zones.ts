@@ -48,6 +48,11 @@ export class Zones {
     return this.#cut(({ fromZone, toZone }) => (fromZone === one && toZone === other) || (fromZone === other && toZone === one));
   }
 
+  /** Cuts one nats-server off from the other nats-servers. All processes still reach it. */
+  cutRoutes(server: number): () => void {
+    return this.#cut(({ from, fromZone, toZone }) => from.startsWith("nats-") && (fromZone === server || toZone === server));
+  }
+
   /** Cuts one process off from all nats-servers. A cut in one direction leaves the other direction open. */
   cutOff(process: ProcessName, way: Way): () => void {
     return this.#cut(({ from }) => from === nameOf(process), way);
