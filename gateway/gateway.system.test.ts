@@ -132,9 +132,18 @@ test("[GW2] every protocol violation has its close code, and other members are n
     );
 
   const faults: [string, number, (client: WireClient) => void | Promise<void>][] = [
-    ["bytes that are no frame", 4103, (client) => client.sendBytes(Uint8Array.of(0x03, 0xff))],
-    ["an empty frame", 4103, (client) => client.sendBytes(new Uint8Array(0))],
-    ["a text", 4103, (client) => client.sendText("hello")],
+    ["a message of another protocol", 4400, (client) => client.sendBytes(Uint8Array.of(0x03, 0xff))],
+    [
+      "bytes that are no frame",
+      4103,
+      async (client) => (
+        client.send(hello(await token("mallory"))),
+        await client.next("welcome"),
+        client.sendBytes(Uint8Array.of(0x03, 0xff))
+      ),
+    ],
+    ["an empty frame", 4400, (client) => client.sendBytes(new Uint8Array(0))],
+    ["a text", 4400, (client) => client.sendText("hello")],
     [
       "a frame that only gateways send",
       4103,
