@@ -107,6 +107,13 @@ test("[DIS3] faults of one user on many connections at once are one offence", ()
   expect(lengths()).toEqual([60_000]);
 });
 
+test("[DIS6] bytes of another protocol instead of HELLO count as much as silence", () => {
+  for (let attempt = 0; attempt < 49; attempt++) discipline.receiveClose(attempt as ConnectionId, eve, "otherProtocol");
+  expect(imposed).toEqual([]);
+  for (let attempt = 0; attempt < 2; attempt++) discipline.receiveClose(attempt as ConnectionId, eve, "otherProtocol");
+  expect(lengths()).toEqual([60_000]);
+});
+
 test("[DIS4] a burst for which two gateways impose a ban at the same time is one offence for both", () => {
   forge(20);
   const elsewhere: Sanction = {

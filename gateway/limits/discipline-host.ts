@@ -43,6 +43,7 @@ const FAULTS: Partial<Record<CloseName, AbuseFault>> = {
   rateLimited: "too-fast",
   unauthorized: "bad-token",
   helloTimeout: "no-hello",
+  otherProtocol: "no-hello",
 };
 
 const REASONS: Readonly<Record<AbuseFault, string>> = {
