@@ -53,7 +53,12 @@ test("[PAGE36] a user who types rises on the other user's board, and a change of
 });
 
 async function keepSideBySide(people: readonly Visitor[], path: string): Promise<void> {
-  const pictures = await Promise.all(people.map(async ({ page }) => (await page.screenshot()).toString("base64")));
+  const pictures = await Promise.all(
+    people.map(async ({ page }) => {
+      await page.locator("#board li").last().scrollIntoViewIfNeeded();
+      return (await page.screenshot()).toString("base64");
+    }),
+  );
   const page = await people[0]!.page.context().newPage();
   await page.setViewportSize({ width: 40 + people.length * (WINDOW.width + 20), height: WINDOW.height + 60 });
   await page.setContent(
