@@ -11,7 +11,7 @@ export class SimMsg {
   readonly subject: string;
   readonly data: Uint8Array;
   readonly headers: { readonly code: number; readonly description: string; get(name: string): string } | undefined;
-  readonly #reply: string | undefined;
+  readonly reply: string | undefined;
   readonly #line: Answers;
 
   constructor(sid: number, { subject, data, reply, code, headers }: Delivered, line: Answers) {
@@ -20,7 +20,7 @@ export class SimMsg {
     this.data = data;
     if (code !== undefined || headers !== undefined)
       this.headers = { code: code ?? 0, description: code === undefined ? "" : "no responders", get: (name) => headers?.get(name) ?? "" };
-    this.#reply = reply;
+    this.reply = reply;
     this.#line = line;
   }
 
@@ -29,7 +29,7 @@ export class SimMsg {
   }
 
   respond(data: Uint8Array): boolean {
-    if (this.#reply !== undefined) this.#line.publish(this.#reply, data);
-    return this.#reply !== undefined;
+    if (this.reply !== undefined) this.#line.publish(this.reply, data);
+    return this.reply !== undefined;
   }
 }
