@@ -10,7 +10,10 @@ export function seeds(): Uint8Array[] {
   return vectors.map(({ hex }) => bytesOf(hex));
 }
 
-/** A client's frame has one encoding. A gateway's may have flags and fields of later versions, which are ignored. */
+/**
+ * A client's frame has one encoding, except for the flags of PART. A gateway's may have flags and fields of later versions,
+ * which are ignored.
+ */
 const TO_CLIENT = 0x80;
 
 export function fuzz(input: Uint8Array): boolean {
@@ -20,6 +23,7 @@ export function fuzz(input: Uint8Array): boolean {
   assert(heldSize(frame, bytes) <= bytes.byteLength, "a frame holds no more than its bytes");
   const again = encodeFrame(frame);
   assertEqual(decodeFrame(again), frame, "a frame decodes to what was encoded");
-  if (bytes[0]! < TO_CLIENT) assertEqual(again, bytes.slice(0, again.byteLength), "a client's frame has one encoding");
+  if (bytes[0]! < TO_CLIENT && frame.type !== "part")
+    assertEqual(again, bytes.slice(0, again.byteLength), "a client's frame has one encoding");
   return true;
 }
