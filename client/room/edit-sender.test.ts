@@ -204,3 +204,31 @@ test.each([
   ).toEqual(repeats === 0 ? ["2"] : ["1", "2"]);
   expect(server.room(NOTES).log.map(({ payload }) => `${payload}`)).toEqual(["1", "2"]);
 });
+
+test.each([
+  ["at the same time", 0],
+  ["after it has received the other's edits", 1_000],
+  ["while it is away", -1],
+])("[SEN9] of two copies of a page with one client key none loses an edit: the second types %s", async (_, afterMs) => {
+  const server = serverOn();
+  const [ann, copy] = [new App(server, 1), new App(server, 1)];
+  await server.clock.advance(1_000);
+  if (afterMs < 0) copy.host.disconnect();
+  for (const value of [1, 2]) ann.host.send(bytes(value));
+  await server.clock.advance(Math.max(0, afterMs));
+  for (const value of [101, 102, 103]) copy.host.send(bytes(value));
+  await server.clock.advance(1_000);
+  if (afterMs < 0) copy.host.connect();
+  await server.clock.advance(MINUTE);
+  ann.host.send(bytes(3));
+  await server.clock.advance(MINUTE);
+  const logged = server.room(NOTES).log.map(({ payload }) => payload[0]!);
+  expect([...new Set(logged)].sort((a, b) => a - b)).toEqual([1, 2, 3, 101, 102, 103]);
+  for (const app of [ann, copy]) {
+    expect([app.host.saved, app.host.seq, app.problems]).toEqual([true, logged.length, []]);
+    expect(app.edits.map((edit) => Number.parseInt(edit.split(":")[1]!, 10))).toEqual(logged);
+  }
+  const others = (app: App): number[] => app.edits.filter((edit) => !edit.endsWith("own")).map((edit) => Number(edit.split(":")[1]));
+  expect(others(copy), "shown as another's").toEqual(expect.arrayContaining([1, 2, 3]));
+  expect(others(ann), "shown as another's").toEqual(expect.arrayContaining([101, 102, 103]));
+});

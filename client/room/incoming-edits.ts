@@ -106,9 +106,11 @@ export class IncomingEdits {
   ): void {
     const batch: RoomEdit[] = [];
     for (const [index, { client, counter, payload }] of edits.entries()) {
+      const isSelf = client === this.#client;
+      if (isSelf && this.#own.has(client, counter) && this.#outbox.receiveLogged(counter, payload)) this.#own.endBefore(client, counter);
       const own = this.#own.has(client, counter);
       batch.push({ seq: (firstSeq + index) as Seq, client, counter, payload, own });
-      if (client === this.#client) this.#outbox.receiveAck(counter, now);
+      if (isSelf && own) this.#outbox.receiveAck(counter, now);
       else if (!own) show(this.#tentative.receiveCommitted(client, counter), effects);
       if (!own) this.#tentative.receiveSame(payload);
     }
@@ -185,6 +187,11 @@ export class OwnEdits {
     const before = runs.find((run) => run.after <= after && after <= run.through);
     if (before === undefined) runs.push({ after, through });
     else before.through = Math.max(before.through, through);
+  }
+
+  /** Edits of the client from that counter on are a copy's. */
+  endBefore(client: ClientId, counter: Counter): void {
+    for (const run of this.#runs.get(client) ?? []) run.through = Math.min(run.through, counter - 1);
   }
 
   has(client: ClientId, counter: Counter): boolean {

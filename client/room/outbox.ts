@@ -1,15 +1,13 @@
 /**
- * Keeps this client's edits of one room until they are acknowledged, and sends them as the rate, the window, the
- * room's state and the rights allow. Edits that were never sent may still be merged (`unsent.ts`). An edit that was sent
- * keeps its counter and its bytes (`send-window.ts`). Edits that remain from earlier page loads are sent first, under their own keys
- * (`writer-numbering.ts`). Rules OBX1 to OBX17, SEN1 to SEN8.
+ * Keeps this client's edits of one room until they are acknowledged, and sends them as the rate, the window, the room's state and
+ * the rights allow. An edit that was sent keeps its counter and its bytes (`send-window.ts`); others may still be merged
+ * (`unsent.ts`). Edits of earlier page loads go first, under their own keys (`writer-numbering.ts`). Rules OBX1 to OBX17, SEN1 to SEN9.
  */
 
 import type { ClientId, ClientKey, Millis, Seq } from "../../shared/ids.ts";
 import type { Counter, NackReason, Channel, Rights, SavingState } from "../../shared/wire/frames.ts";
 import { wholeFrameBytesMax } from "../../shared/wire/parts.ts";
-import type { Inheritance } from "../persistence/journal.ts";
-import type { Pending } from "../persistence/journal.ts";
+import type { Inheritance, Pending } from "../persistence/journal.ts";
 import { SendWindow, type SendWindowOptions } from "./send-window.ts";
 import { type SentEdit, Unsent, type UnsentOptions } from "./unsent.ts";
 import { WriterNumbering } from "./writer-numbering.ts";
@@ -19,12 +17,12 @@ import type { SharedLimits, RoomSessionEffect, RoomFrame } from "./room-messages
 
 export type OutboxOptions = UnsentOptions & SendWindowOptions;
 
-/** Maximum payload sizes: of an edit that is sent for the first time, and of one that is sent again. */
+/** Of an edit that is sent for the first time, and of one that is sent again. */
 export type TakenBytes = { readonly bytesMax: number; readonly resentBytesMax: number };
 
 export type NextEdit =
   | { readonly kind: "edit"; readonly edit: SentEdit; readonly ackedThrough: Counter }
-  /** The edit has its counter and is sent once it is stored on this device. */
+  /** Sent once it is stored on this device. */
   | { readonly kind: "numbered" }
   /** The edit cannot be cut small enough and is dropped. */
   | { readonly kind: "too-large"; readonly payload: Uint8Array }
@@ -36,8 +34,7 @@ export class Outbox {
   readonly #unsent: Unsent;
   readonly #window: SendWindow;
   readonly #numbering = new WriterNumbering();
-  /** Edits are sent only once they are stored on this device. */
-  #keepsFirst = false;
+  #keepsFirst = false; // Edits are sent only once they are stored on this device.
   #keptThrough: Counter = 0;
   readonly #changes = { made: 0, settled: 0 };
 
@@ -78,10 +75,7 @@ export class Outbox {
     return this.#window.lastSent;
   }
 
-  /**
-   * The highest counter under this key that is known to be this page's own. Under an inherited key the earlier page may
-   * have sent more than was stored, so only the stored edits count. Under a key of its own it is Infinity.
-   */
+  /** The highest counter under this key that is this page's own. An earlier page may have sent more than what it stored. */
   get ownThrough(): Counter {
     return this.#numbering.isInherited ? this.lastSent : Infinity;
   }
@@ -178,6 +172,13 @@ export class Outbox {
     return settled;
   }
 
+  /** True: a copy of this page has the same key and sent what the log has. This page's edits go out under a new key. */
+  receiveLogged(counter: Counter, payload: Uint8Array): boolean {
+    if (!this.#numbering.isJoined || this.#numbering.isStale || !this.#window.isOther(counter, payload)) return false;
+    this.#sendUnderNewKey(counter);
+    return true;
+  }
+
   /** Returns the edit's bytes if it is too large. It then waits to be cut or left out. */
   receiveNack(counter: Counter, reason: NackReason, expected: Counter, retryAfterMs: number, now: Millis): number | undefined {
     // The edit was settled since, or is somebody else's.
@@ -214,32 +215,34 @@ export class Outbox {
   }
 
   /**
-   * Another server may hold copies of the edits behind the one that is too large, under the same counters, so these
-   * counters are not given to other bytes. All of it goes out under a new key, with that edit in pieces. If a copy is
+   * Another server may hold the edits behind the one that is too large, so their counters are not given to other bytes. If they are
    * ordered as well, the format bears it. What cannot be cut is reported as too large when its turn comes.
    */
   #receiveUnsendable(counter: Counter): void {
-    if (!this.#canCut) return this.#window.planLeavingOut(counter);
-    this.#unsent.putBack(this.#window.takeBackFrom(counter));
+    if (this.#canCut) this.#sendUnderNewKey(counter);
+    else this.#window.planLeavingOut(counter);
+  }
+
+  #sendUnderNewKey(from: Counter): void {
+    if (this.#window.has(from)) this.#unsent.putBack(this.#window.takeBackFrom(from));
     this.#changes.made += 1;
     this.#numbering.markStale();
   }
 }
 
-/** Maximum bytes that a frame adds to an edit's payload. */
 const FRAME_OVERHEAD_BYTES = 64;
 
-/** State of the room. `synced`: everything up to the head in JOINED has arrived. */
+/** `synced`: everything up to the head in JOINED has arrived. */
 type Where = { readonly channel: Channel; readonly parentSeq: Seq; readonly synced: boolean; readonly saving: SavingState };
 
-/** Decides when edits leave the outbox: by send rate, window, state of the log and rights. Handles refusals. Rules SEN1 to SEN8. */
+/** Decides when edits leave the outbox: by send rate, window, state of the log and rights. Handles refusals. Rules SEN1 to SEN9. */
 export class EditSender {
   readonly #outbox: Outbox;
   #rights: Rights = { read: false, write: false };
   #hasReportedReadOnly = true;
   /** Servers may have forgotten this client's edits, and would order a repeated one again. */
   isLongAway = false;
-  /** Bytes of the smallest edit that the server refused as too large. */
+  /** The smallest edit that the server refused as too large. */
   #bytesRefused = Infinity;
 
   constructor(outbox: Outbox) {
@@ -332,10 +335,7 @@ function resentBytesMaxOf({ limits }: SharedLimits): number {
   return wholeFrameBytesMax(limits) - FRAME_OVERHEAD_BYTES;
 }
 
-/**
- * Maximum number of edits on their way: one burst, so that they stay within the server's limits even if the network
- * delivers them at once. While the log is slow, acknowledgements are late for another reason, so there is no maximum.
- */
+/** Maximum number of edits on their way: one burst, which is within the server's limits. While the log is slow there is no maximum. */
 function windowOf({ editRate }: SharedLimits, saving: SavingState): number {
   switch (saving) {
     case "saved":

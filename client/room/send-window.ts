@@ -5,6 +5,7 @@
 
 import type { Millis } from "../../shared/ids.ts";
 import type { Counter } from "../../shared/wire/frames.ts";
+import { sameBytes } from "../presence/presence-fields.ts";
 import type { SentEdit } from "./unsent.ts";
 
 export type SendWindowOptions = {
@@ -133,6 +134,11 @@ export class SendWindow {
 
   has(counter: Counter): boolean {
     return counter > this.#ackedThrough && counter <= this.lastSent;
+  }
+
+  /** Whether these bytes under that counter are not this page's: it sent others, or none so far. */
+  isOther(counter: Counter, payload: Uint8Array): boolean {
+    return counter > this.lastSent || (this.has(counter) && !sameBytes(this.#sent[counter - this.#ackedThrough - 1]!.payload, payload));
   }
 
   bytesOf(counter: Counter): number {

@@ -3,6 +3,7 @@
  * gaps, sends tentative edits, and trims its log behind a snapshot.
  */
 
+import { isSameBytes } from "../../shared/collections/hash.ts";
 import type { ClientId, Epoch, Position, Seq, UserId } from "../../shared/ids.ts";
 import type { CommittedEdit, NackReason, ResyncReason, SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
 
@@ -36,7 +37,11 @@ export class ModelRoom {
   receiveEdit(edit: ModelEdit): ModelVerdict {
     const { client, counter, ackedThrough } = edit;
     const accepted = Math.max(this.#accepted.get(client) ?? 0, ackedThrough);
-    if (counter <= (this.#committed.get(client) ?? 0)) return { kind: "committed", seq: this.#seqOf(client, counter) };
+    if (counter <= (this.#committed.get(client) ?? 0)) {
+      const seq = this.#seqOf(client, counter);
+      const isOther = seq > 0 && !isSameBytes(this.log[seq - 1]!.payload, edit.payload);
+      return isOther ? { kind: "waiting" } : { kind: "committed", seq }; // Other bytes are never acknowledged.
+    }
     if (counter <= accepted) return { kind: "waiting" };
     if (counter > accepted + 1) return { kind: "refused", reason: "gap", expected: accepted + 1 };
     if (this.refusing !== undefined) return { kind: "refused", reason: this.refusing, expected: counter };

@@ -287,16 +287,18 @@ export class ModelServer {
     }
   }
 
-  /** Like a gateway: an author whose edits fill the frame receives an ack instead. */
+  /** Like a gateway: an author with one connection, whose edits fill the frame, receives an ack instead. */
   #deliver(id: RoomId, first: Seq, edits: CommittedEdit[]): void {
     const { epoch } = this.room(id);
     const channel = this.channelOf(id);
     const { client, counter } = edits[0]!;
     const soleAuthor = edits.every((edit, index) => edit.client === client && edit.counter === counter + index);
+    const isAlone = [...this.connections].filter((peer) => peer.members.get(channel)?.client === client).length === 1;
     for (const peer of this.connections) {
       const member = peer.members.get(channel);
       if (member?.live !== true) continue;
-      if (soleAuthor && member.client === client) peer.toClient({ type: "ack", channel, epoch, counter, seq: first, count: edits.length });
+      if (soleAuthor && isAlone && member.client === client)
+        peer.toClient({ type: "ack", channel, epoch, counter, seq: first, count: edits.length });
       else {
         const frame: ServerFrame = { type: "committed", channel, edits: { epoch, firstSeq: first, edits } };
         if (!this.happens(this.faults.committedFrameLost)) peer.toClient(frame);

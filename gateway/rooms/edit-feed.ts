@@ -8,7 +8,7 @@ import { assertNever } from "../../shared/assert.ts";
 import type { ToOwner } from "../../shared/bus/envelope.ts";
 import { LazyMap } from "../../shared/collections/lazy-map.ts";
 import type { Epoch, Millis, Position, Seq } from "../../shared/ids.ts";
-import type { CommittedBatch, CounterRun } from "../../shared/wire/committed-edits.ts";
+import { type CommittedBatch, type CounterRun, payloadsIn } from "../../shared/wire/committed-edits.ts";
 import type { Channel, ResyncReason, TentativeEdit } from "../../shared/wire/frames.ts";
 import type { ConnectionId } from "../ports.ts";
 import type { CatchUpQuestions } from "./catch-up-questions.ts";
@@ -24,13 +24,14 @@ import type { FollowedRoomEffect } from "./room-messages.ts";
  */
 type Delivery = { readonly kind: "everyone" } | { readonly kind: "others"; readonly author: ConnectionId; readonly acked: CounterRun };
 
-function planDelivery(batch: CommittedBatch, members: MemberConnections): Delivery {
+function planDelivery(batch: CommittedBatch, members: MemberConnections, unacked: Unacked): Delivery {
   const [run] = batch.runs;
   if (run === undefined || batch.runs.length > 1) return { kind: "everyone" };
   // The batch is omitted only for an author with a single live connection: another connection of the client would miss
-  // the edits.
+  // the edits. And only if they came from here: a copy of the client, elsewhere, may have given these counters to other bytes.
   const author = members.soleLive(run.client);
-  return author === undefined ? { kind: "everyone" } : { kind: "others", author, acked: run };
+  if (author === undefined || !unacked.holds(run.client, run.counter, payloadsIn(batch))) return { kind: "everyone" };
+  return { kind: "others", author, acked: run };
 }
 
 export type MemberEditFeedOptions = RecentOptions & { readonly gapBytesMax: number };
@@ -178,10 +179,10 @@ export class MemberEditFeed {
 
   #deliver(batches: readonly CommittedBatch[], now: Millis, effects: FollowedRoomEffect[]): void {
     for (const batch of batches) {
+      const delivery = this.#members.count("live") === 0 ? undefined : planDelivery(batch, this.#members, this.#unacked);
       this.#settle(batch, now, effects);
       this.recent.append(batch, now);
-      if (this.#members.count("live") === 0) continue;
-      const delivery = planDelivery(batch, this.#members);
+      if (delivery === undefined) continue;
       switch (delivery.kind) {
         case "everyone":
           effects.push({ kind: "publish-edits", batch, except: undefined });

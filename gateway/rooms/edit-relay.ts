@@ -9,13 +9,13 @@ import type { Channel, NackReason, Counter } from "../../shared/wire/frames.ts";
 import type { MemberConnections } from "./members.ts";
 import type { ConnectionId } from "../ports.ts";
 import type { FollowedRoomEffect } from "./room-messages.ts";
+import { isSameBytes } from "../../shared/collections/hash.ts";
 import { LazyMap } from "../../shared/collections/lazy-map.ts";
 import { splitBySize } from "../../shared/collections/split-by-size.ts";
 import type { UnackedBudget } from "./unacked-budget.ts";
 
 /** Maximum size of a message to the owner, unless a single edit is larger. */
 export const MESSAGE_BYTES_MAX = 262_144;
-/** Client id, numbers and lengths. */
 const EDIT_OVERHEAD_BYTES = 64;
 const FULL_RETRY_MS = 1_000;
 
@@ -175,7 +175,6 @@ type Writer = {
   goneSince: Millis | undefined;
 };
 
-/** Memory of an edit beside its payload. */
 const HELD_EDIT_OVERHEAD_BYTES = 100;
 const RESEND_DOUBLINGS_MAX = 3;
 
@@ -224,6 +223,13 @@ export class Unacked {
   has(client: ClientId, counter: Counter): boolean {
     const edits = this.#writers.get(client)?.edits ?? [];
     return edits[placeOf(counter, edits)]?.counter === counter;
+  }
+
+  /** Whether the client's edits from that counter on are here with these payloads. */
+  holds(client: ClientId, counter: Counter, payloads: readonly Uint8Array[]): boolean {
+    const edits = this.#writers.get(client)?.edits ?? [];
+    const here = edits.slice(placeOf(counter, edits));
+    return payloads.every((payload, index) => here[index]?.counter === counter + index && isSameBytes(here[index].payload, payload));
   }
 
   /** Whether the edit is known to be in the log, while later ones of its client are not. */

@@ -53,7 +53,7 @@ export class Intake {
 
   receiveEdit(edit: SubmittedEdit, state: IntakeState, now: Millis): IntakeResult {
     const { client } = edit.author;
-    const place = this.#sequencer.placeOf(client, edit.counter, edit.ackedThrough, now);
+    const place = this.#sequencer.placeOf(client, edit.counter, edit.ackedThrough, edit.payload, now);
     switch (place.kind) {
       case "next":
         return this.#receiveNext(edit, state, now);
@@ -81,8 +81,9 @@ export class Intake {
    * because any holder could submit it after another edit became first.
    */
   receiveFirstEdit(edit: SubmittedEdit, state: IntakeState, now: Millis): IntakeResult {
-    const { author, counter, ackedThrough } = edit;
-    if (this.#sequencer.placeOf(author.client, counter, ackedThrough, now).kind !== "next") return this.receiveEdit(edit, state, now);
+    const { author, counter, ackedThrough, payload } = edit;
+    if (this.#sequencer.placeOf(author.client, counter, ackedThrough, payload, now).kind !== "next")
+      return this.receiveEdit(edit, state, now);
     if (this.#sequencer.head > 0)
       return { kind: "answered", answer: { kind: "not-first", epoch: state.epoch, client: author.client, counter } };
     if (this.#unacked.size > 0) return PASSED_OVER;

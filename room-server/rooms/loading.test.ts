@@ -73,9 +73,9 @@ test("[LOD1] every writer's progress is restored, from the checkpoint and from t
   );
   expect(hole).toBeUndefined();
   expect(sequencer.head).toBe(4);
-  expect(sequencer.placeOf(ann, 3, 0, now)).toEqual({ kind: "committed", seq: 4, exact: true });
-  expect(sequencer.placeOf(bob, 1, 0, now)).toEqual({ kind: "committed", seq: 2, exact: true });
-  expect(sequencer.placeOf(bob, 2, 0, now)).toEqual({ kind: "next" });
+  expect(sequencer.placeOf(ann, 3, 0, new Uint8Array(3), now)).toEqual({ kind: "committed", seq: 4, exact: true });
+  expect(sequencer.placeOf(bob, 1, 0, new Uint8Array(3), now)).toEqual({ kind: "committed", seq: 2, exact: true });
+  expect(sequencer.placeOf(bob, 2, 0, new Uint8Array(3), now)).toEqual({ kind: "next" });
 });
 
 test("[LOD2] records that the checkpoint covers are skipped", () => {

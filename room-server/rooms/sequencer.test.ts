@@ -6,6 +6,7 @@ import { Sequencer } from "./sequencer.ts";
 
 const ann = "annannannannann1" as ClientId;
 const bob = "bobbobbobbobbob1" as ClientId;
+const PAYLOAD = new Uint8Array();
 const at = (ms: number) => ms as Millis;
 const options = { dedupeMsMin: 1_000, writersMax: 100, runsPerWriterMax: 4 };
 
@@ -14,7 +15,7 @@ function sequencer(more: Partial<typeof options> = {}): Sequencer {
 }
 
 function take(sequencer: Sequencer, client: ClientId, counter: number, now = at(0)): void {
-  expect(sequencer.placeOf(client, counter, 0, now)).toEqual({ kind: "next" });
+  expect(sequencer.placeOf(client, counter, 0, PAYLOAD, now)).toEqual({ kind: "next" });
   sequencer.accept(client, counter);
 }
 
@@ -32,39 +33,43 @@ function commit(sequencer: Sequencer, edits: readonly (readonly [ClientId, numbe
 
 test("[SEQ1] only the next edit of a writer is accepted; a later one is refused with the missing counter", () => {
   const seq = sequencer();
-  expect(seq.placeOf(ann, 2, 0, at(0))).toEqual({ kind: "gap", expected: 1 });
+  expect(seq.placeOf(ann, 2, 0, PAYLOAD, at(0))).toEqual({ kind: "gap", expected: 1 });
   take(seq, ann, 1);
   take(seq, ann, 2);
-  expect(seq.placeOf(ann, 4, 0, at(0))).toEqual({ kind: "gap", expected: 3 });
+  expect(seq.placeOf(ann, 4, 0, PAYLOAD, at(0))).toEqual({ kind: "gap", expected: 3 });
 });
 
 test("[SEQ11] a client id of a write over HTTP stands for one edit: another counter is another body under the same key", () => {
   const seq = sequencer();
   const [body, otherBody] = [ONLY_EDIT_COUNTER_MIN + 7, ONLY_EDIT_COUNTER_MIN + 3];
-  expect(seq.placeOf(ann, body, 0, at(0))).toEqual({ kind: "next" });
-  expect(seq.placeOf(ann, otherBody, 0, at(0)), "the first was refused").toEqual({ kind: "next" });
+  expect(seq.placeOf(ann, body, 0, PAYLOAD, at(0))).toEqual({ kind: "next" });
+  expect(seq.placeOf(ann, otherBody, 0, PAYLOAD, at(0)), "the first was refused").toEqual({ kind: "next" });
   take(seq, ann, body);
-  expect(seq.placeOf(ann, body, 0, at(0))).toEqual({ kind: "waiting" });
-  for (const other of [otherBody, body + 1]) expect(seq.placeOf(ann, other, other - 1, at(0))).toEqual({ kind: "key-reused" });
+  expect(seq.placeOf(ann, body, 0, PAYLOAD, at(0))).toEqual({ kind: "waiting" });
+  for (const other of [otherBody, body + 1]) expect(seq.placeOf(ann, other, other - 1, PAYLOAD, at(0))).toEqual({ kind: "key-reused" });
   commit(seq, [[ann, body]]);
-  expect(seq.placeOf(ann, body, 0, at(0))).toEqual({ kind: "committed", seq: 1, exact: true });
-  for (const other of [otherBody, body + 1]) expect(seq.placeOf(ann, other, other - 1, at(0))).toEqual({ kind: "key-reused" });
+  expect(seq.placeOf(ann, body, 0, PAYLOAD, at(0))).toEqual({ kind: "committed", seq: 1, exact: true });
+  for (const other of [otherBody, body + 1]) expect(seq.placeOf(ann, other, other - 1, PAYLOAD, at(0))).toEqual({ kind: "key-reused" });
 
   const next = new Sequencer(options, 1 as Seq);
   next.restore([{ client: ann, user: "ann" as UserId, counter: body, seq: 1 as Seq, lastSeen: 0 as UnixMillis }], at(0));
-  expect(next.placeOf(ann, body, 0, at(0)), "an owner that knows a checkpoint").toEqual({ kind: "committed", seq: 1, exact: true });
-  expect(next.placeOf(ann, otherBody, 0, at(0))).toEqual({ kind: "key-reused" });
+  expect(next.placeOf(ann, body, 0, PAYLOAD, at(0)), "an owner that knows a checkpoint").toEqual({
+    kind: "committed",
+    seq: 1,
+    exact: true,
+  });
+  expect(next.placeOf(ann, otherBody, 0, PAYLOAD, at(0))).toEqual({ kind: "key-reused" });
 });
 
 test("[SEQ2] a repeat is not ordered twice: it waits with its first copy, and afterwards is committed with that seq", () => {
   const seq = sequencer();
   take(seq, ann, 1);
-  expect(seq.placeOf(ann, 1, 0, at(0))).toEqual({ kind: "waiting" });
+  expect(seq.placeOf(ann, 1, 0, PAYLOAD, at(0))).toEqual({ kind: "waiting" });
   commit(seq, [
     [bob, 1],
     [ann, 1],
   ]);
-  expect(seq.placeOf(ann, 1, 0, at(0))).toEqual({ kind: "committed", seq: 2, exact: true });
+  expect(seq.placeOf(ann, 1, 0, PAYLOAD, at(0))).toEqual({ kind: "committed", seq: 2, exact: true });
 });
 
 test("[SEQ3] all writers' edits share one order without a gap", () => {
@@ -75,28 +80,28 @@ test("[SEQ3] all writers' edits share one order without a gap", () => {
     [ann, 2],
   ]);
   expect(seq.head).toBe(3);
-  expect(seq.placeOf(ann, 2, 0, at(0))).toMatchObject({ seq: 3 });
-  expect(seq.placeOf(bob, 1, 0, at(0))).toMatchObject({ seq: 2 });
+  expect(seq.placeOf(ann, 2, 0, PAYLOAD, at(0))).toMatchObject({ seq: 3 });
+  expect(seq.placeOf(bob, 1, 0, PAYLOAD, at(0))).toMatchObject({ seq: 2 });
 });
 
 test("[SEQ4] an edit that was withdrawn leaves no trace: its retry is the next again", () => {
   const seq = sequencer();
-  expect(seq.placeOf(ann, 1, 0, at(0))).toEqual({ kind: "next" });
-  expect(seq.placeOf(ann, 2, 0, at(0))).toEqual({ kind: "gap", expected: 1 });
+  expect(seq.placeOf(ann, 1, 0, PAYLOAD, at(0))).toEqual({ kind: "next" });
+  expect(seq.placeOf(ann, 2, 0, PAYLOAD, at(0))).toEqual({ kind: "gap", expected: 1 });
   take(seq, ann, 1);
 });
 
 test("[SEQ5] an unknown writer continues after the counter that it knows committed", () => {
   const seq = sequencer();
-  expect(seq.placeOf(ann, 9, 7, at(0))).toEqual({ kind: "gap", expected: 8 });
-  expect(seq.placeOf(ann, 8, 7, at(0))).toEqual({ kind: "next" });
+  expect(seq.placeOf(ann, 9, 7, PAYLOAD, at(0))).toEqual({ kind: "gap", expected: 8 });
+  expect(seq.placeOf(ann, 8, 7, PAYLOAD, at(0))).toEqual({ kind: "next" });
 });
 
 test("[SEQ6] a writer that knows of commits which the log has lost is not refused forever", () => {
   const seq = sequencer();
   take(seq, ann, 1);
   commit(seq, [[ann, 1]]);
-  expect(seq.placeOf(ann, 6, 5, at(0))).toEqual({ kind: "next" });
+  expect(seq.placeOf(ann, 6, 5, PAYLOAD, at(0))).toEqual({ kind: "next" });
 });
 
 test("[SEQ6] a counter that only the writer knows committed is not confirmed: an owner fenced unnoticed has not seen it", () => {
@@ -105,9 +110,9 @@ test("[SEQ6] a counter that only the writer knows committed is not confirmed: an
     [ann, 1],
     [ann, 2],
   ]);
-  expect(seq.placeOf(ann, 6, 5, at(0))).toEqual({ kind: "next" });
-  expect(seq.placeOf(ann, 4, 0, at(0))).toEqual({ kind: "waiting" });
-  expect(seq.placeOf(ann, 2, 0, at(0))).toEqual({ kind: "committed", seq: 2, exact: true });
+  expect(seq.placeOf(ann, 6, 5, PAYLOAD, at(0))).toEqual({ kind: "next" });
+  expect(seq.placeOf(ann, 4, 0, PAYLOAD, at(0))).toEqual({ kind: "waiting" });
+  expect(seq.placeOf(ann, 2, 0, PAYLOAD, at(0))).toEqual({ kind: "committed", seq: 2, exact: true });
 });
 
 test("[SEQ7] a limited number of stretches is known exactly; an edit before them is committed at or before the head", () => {
@@ -117,15 +122,15 @@ test("[SEQ7] a limited number of stretches is known exactly; an edit before them
       [ann, counter],
       [bob, counter],
     ]);
-  expect(seq.placeOf(ann, 6, 0, at(0))).toEqual({ kind: "committed", seq: 11, exact: true });
-  expect(seq.placeOf(ann, 3, 0, at(0))).toEqual({ kind: "committed", seq: 5, exact: true });
-  expect(seq.placeOf(ann, 2, 0, at(0))).toEqual({ kind: "committed", seq: 12, exact: false });
+  expect(seq.placeOf(ann, 6, 0, PAYLOAD, at(0))).toEqual({ kind: "committed", seq: 11, exact: true });
+  expect(seq.placeOf(ann, 3, 0, PAYLOAD, at(0))).toEqual({ kind: "committed", seq: 5, exact: true });
+  expect(seq.placeOf(ann, 2, 0, PAYLOAD, at(0))).toEqual({ kind: "committed", seq: 12, exact: false });
 });
 
 test("[SEQ7] consecutive edits are one stretch, however many", () => {
   const seq = sequencer({ runsPerWriterMax: 1 });
   for (let counter = 1; counter <= 500; counter++) commit(seq, [[ann, counter]]);
-  expect(seq.placeOf(ann, 1, 0, at(0))).toEqual({ kind: "committed", seq: 1, exact: true });
+  expect(seq.placeOf(ann, 1, 0, PAYLOAD, at(0))).toEqual({ kind: "committed", seq: 1, exact: true });
 });
 
 test("[SEQ8] a writer is known for the dedupe window after its last edit, and while an edit of it waits", () => {
@@ -136,21 +141,44 @@ test("[SEQ8] a writer is known for the dedupe window after its last edit, and wh
   expect(seq.writers).toBe(2);
   seq.forgetSilent(at(1_001));
   expect(seq.writers).toBe(1);
-  expect(seq.placeOf(bob, 1, 0, at(1_001))).toEqual({ kind: "waiting" });
+  expect(seq.placeOf(bob, 1, 0, PAYLOAD, at(1_001))).toEqual({ kind: "waiting" });
 });
 
 test("[SEQ9] with too many writers the most silent are removed first, and their number is reported", () => {
   const seq = sequencer({ writersMax: 10 });
   for (let number = 0; number < 12; number++) commit(seq, [[`client${String(number).padStart(10, "0")}` as ClientId, 1]], at(number));
   expect(seq.forgetSilent(at(12))).toBe(3);
-  expect(seq.placeOf("client0000000003" as ClientId, 1, 0, at(12))).toMatchObject({ kind: "committed", exact: true });
-  expect(seq.placeOf("client0000000002" as ClientId, 2, 1, at(12))).toEqual({ kind: "next" });
+  expect(seq.placeOf("client0000000003" as ClientId, 1, 0, PAYLOAD, at(12))).toMatchObject({ kind: "committed", exact: true });
+  expect(seq.placeOf("client0000000002" as ClientId, 2, 1, PAYLOAD, at(12))).toEqual({ kind: "next" });
 });
 
 test("[SEQ10] the dedupe window of a checkpoint's writers begins at the claim", () => {
   const seq = new Sequencer(options, 40 as Seq);
   seq.restore([{ client: ann, user: "ann" as never, counter: 12, seq: 31 as Seq, lastSeen: 0 as UnixMillis }], at(1_000_000));
-  expect(seq.placeOf(ann, 12, 0, at(1_000_000))).toEqual({ kind: "committed", seq: 31, exact: true });
-  expect(seq.placeOf(ann, 11, 0, at(1_000_000))).toEqual({ kind: "committed", seq: 40, exact: false });
-  expect(seq.placeOf(ann, 13, 11, at(1_000_000))).toEqual({ kind: "next" });
+  expect(seq.placeOf(ann, 12, 0, PAYLOAD, at(1_000_000))).toEqual({ kind: "committed", seq: 31, exact: true });
+  expect(seq.placeOf(ann, 11, 0, PAYLOAD, at(1_000_000))).toEqual({ kind: "committed", seq: 40, exact: false });
+  expect(seq.placeOf(ann, 13, 11, PAYLOAD, at(1_000_000))).toEqual({ kind: "next" });
+});
+
+test("[SEQ13] other bytes under a committed counter are refused: a copy of the client's process numbers its edits as well", () => {
+  const seq = sequencer();
+  for (const counter of [1, 2]) take(seq, ann, counter);
+  commit(seq, [
+    [ann, 1],
+    [ann, 2],
+  ]);
+  for (const counter of [1, 2]) {
+    expect(seq.placeOf(ann, counter, 0, PAYLOAD, at(0))).toEqual({ kind: "committed", seq: counter, exact: true });
+    expect(seq.placeOf(ann, counter, 0, new Uint8Array([counter]), at(0))).toEqual({ kind: "key-reused" });
+  }
+});
+
+test("[SEQ13] edits so old that their digests are gone are acknowledged like any repeat", () => {
+  const seq = sequencer();
+  for (let counter = 1; counter <= 33; counter++) {
+    take(seq, ann, counter);
+    commit(seq, [[ann, counter]]);
+  }
+  const kinds = [1, 2, 33].map((counter) => seq.placeOf(ann, counter, 0, new Uint8Array([9]), at(0)).kind);
+  expect(kinds).toEqual(["committed", "key-reused", "key-reused"]);
 });

@@ -9,6 +9,7 @@
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import { ONLY_EDIT_COUNTER_MIN } from "../../shared/bus/envelope.ts";
 import type { ClientId, Millis, Seq } from "../../shared/ids.ts";
+import { digestOf } from "../../shared/collections/hash.ts";
 import { LazyMap } from "../../shared/collections/lazy-map.ts";
 import type { CommittedEdits, Counter } from "../../shared/wire/frames.ts";
 
@@ -22,7 +23,10 @@ export type EditPosition =
   /** `exact`: `seq` is the edit's own; otherwise it was committed at or before `seq`. */
   | { kind: "committed"; seq: Seq; exact: boolean }
   | { kind: "gap"; expected: Counter }
-  /** The client id stands for one edit over HTTP, and that was another one. */
+  /**
+   * The log has another edit under this client id and counter: another request over HTTP with the same key, or a copy of the
+   * client's process, such as a restored virtual machine.
+   */
   | { kind: "key-reused" };
 
 /** `count` consecutive edits, in the writer's numbering and in the room's order. */
@@ -31,9 +35,20 @@ type Run = { counter: Counter; seq: Seq; count: number };
  * `accepted`: the last accepted edit. `committed`: the last edit that this log is known to hold. `announced`: the last
  * edit that the writer states as committed, which a deposed owner may not know of.
  */
-type Writer = { accepted: Counter; committed: Counter; announced: Counter; lastSeen: Millis; readonly runs: Run[] };
+type Writer = {
+  accepted: Counter;
+  committed: Counter;
+  announced: Counter;
+  lastSeen: Millis;
+  readonly runs: Run[];
+  /** Of the payloads of the newest committed edits, up to `committed`, without a gap. */
+  digests: number[] | undefined;
+};
 
 export type SequencerOptions = { readonly dedupeMsMin: number; readonly writersMax: number; readonly runsPerWriterMax: number };
+
+/** Newest edits per writer whose payloads a repeat is compared with: 8 bytes each. */
+const DIGESTS_PER_WRITER_MAX = 32;
 
 /** Share of the writers removed at once when there are too many, so that the search for silent ones is rare. */
 const FORGOTTEN_AT_ONCE = 0.1;
@@ -68,7 +83,8 @@ export class Sequencer {
    */
   restore(clients: Checkpoint["clients"], now: Millis): void {
     for (const { client, counter, seq } of clients) {
-      this.#writers.set(client, { accepted: counter, committed: counter, announced: 0, lastSeen: now, runs: [{ counter, seq, count: 1 }] });
+      const runs = [{ counter, seq, count: 1 }];
+      this.#writers.set(client, { accepted: counter, committed: counter, announced: 0, lastSeen: now, runs, digests: undefined });
     }
   }
 
@@ -77,7 +93,7 @@ export class Sequencer {
     this.#head = (next - 1) as Seq;
   }
 
-  placeOf(client: ClientId, counter: Counter, ackedThrough: Counter, now: Millis): EditPosition {
+  placeOf(client: ClientId, counter: Counter, ackedThrough: Counter, payload: Uint8Array, now: Millis): EditPosition {
     const writer = this.#writers.get(client) ?? this.#meet(client, now);
     writer.lastSeen = now;
     if (counter >= ONLY_EDIT_COUNTER_MIN) return this.#placeOfOnly(writer, counter);
@@ -88,7 +104,7 @@ export class Sequencer {
     if (counter === writer.accepted + 1) return NEXT;
     if (counter > writer.accepted) return { kind: "gap", expected: writer.accepted + 1 };
     if (counter > writer.committed) return WAITING;
-    return this.#committedPlace(writer, counter);
+    return isOther(writer, counter, payload) ? KEY_REUSED : this.#committedPlace(writer, counter);
   }
 
   #placeOfOnly(writer: Writer, counter: Counter): EditPosition {
@@ -106,9 +122,10 @@ export class Sequencer {
   /** Edits that the log holds, of this owner or of earlier ones during loading. */
   commit({ firstSeq, edits }: CommittedEdits, time: Millis): void {
     for (let index = 0; index < edits.length; index++) {
-      const { client, counter } = edits[index]!;
+      const { client, counter, payload } = edits[index]!;
       const seq = (firstSeq + index) as Seq;
       const writer = this.#writers.get(client) ?? this.#meet(client, time);
+      this.#rememberDigest(writer, counter, digestOf(payload));
       writer.committed = Math.max(writer.committed, counter);
       writer.accepted = Math.max(writer.accepted, counter);
       writer.lastSeen = Math.max(writer.lastSeen, time) as Millis;
@@ -134,7 +151,7 @@ export class Sequencer {
   }
 
   #meet(client: ClientId, now: Millis): Writer {
-    const writer: Writer = { accepted: 0, committed: 0, announced: 0, lastSeen: now, runs: [] };
+    const writer: Writer = { accepted: 0, committed: 0, announced: 0, lastSeen: now, runs: [], digests: undefined };
     this.#writers.set(client, writer);
     return writer;
   }
@@ -149,11 +166,24 @@ export class Sequencer {
     if (writer.runs.length > this.#options.runsPerWriterMax) writer.runs.shift();
   }
 
+  /** Call before `committed` is that counter. */
+  #rememberDigest(writer: Writer, counter: Counter, digest: number): void {
+    const { digests } = writer;
+    if (digests === undefined || counter !== writer.committed + 1) writer.digests = [digest];
+    else if (digests.push(digest) > DIGESTS_PER_WRITER_MAX) digests.shift();
+  }
+
   #committedPlace(writer: Writer, counter: Counter): EditPosition {
     const run = writer.runs.findLast((candidate) => counter >= candidate.counter && counter < candidate.counter + candidate.count);
     if (run === undefined) return { kind: "committed", seq: this.#head, exact: false };
     return { kind: "committed", seq: (run.seq + counter - run.counter) as Seq, exact: true };
   }
+}
+
+/** Whether the log is known to have other bytes under that counter. */
+function isOther({ committed, digests }: Writer, counter: Counter, payload: Uint8Array): boolean {
+  const digest = digests?.[digests.length - 1 - (committed - counter)];
+  return digest !== undefined && digest !== digestOf(payload);
 }
 
 function hasWaiting({ accepted, committed, announced }: Writer): boolean {

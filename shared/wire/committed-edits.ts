@@ -3,7 +3,7 @@
  * the log's bytes to its clients without decoding them (see shared/bus/record.ts).
  */
 
-import type { Decoder } from "lib0/decoding";
+import { createDecoder, type Decoder } from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 
 import type { ClientId, Epoch, Seq } from "../ids.ts";
@@ -75,6 +75,11 @@ export function readCommittedEdits(input: Decoder): CommittedEdits {
     edits.push({ client, counter, parentSeq: parentSeq as Seq, payload: readBytes(input) });
   }
   return { epoch, firstSeq, edits };
+}
+
+/** The payloads of the edits, in order, as views into the bytes of a batch. */
+export function payloadsIn({ bytes: batch }: CommittedBatch): Uint8Array[] {
+  return readCommittedEdits(createDecoder(batch)).edits.map(({ payload }) => payload);
 }
 
 /** Reads only the position of the edits. */
