@@ -96,7 +96,7 @@ export class DocumentServiceProcess {
               this.#world.judge.receiveDeleted(room);
               return jetstream.appendDeletion(room);
             },
-            () => jetstream.isReadable,
+            () => jetstream.isReadable && jetstream.takesWrites,
           ),
       },
       digest: (bytes) => createHash("sha256").update(bytes).digest("hex"),

@@ -10,6 +10,7 @@ import { makeDocument } from "./makers.ts";
 import * as processes from "./process-faults.ts";
 import * as services from "./service-faults.ts";
 import { draw, type Size } from "./sizes.ts";
+import { sendAnything } from "./stranger.ts";
 import type { Met, Misfortune, Strike } from "./strike.ts";
 import * as tabs from "./tab-faults.ts";
 
@@ -52,6 +53,7 @@ const EDIT_PATH_FAULTS = {
   "log's answers lost": engine.setMood("mute"),
   "log's leader changing": engine.setMood("changing-leader"),
   "log slow": engine.slowLog,
+  "storage of the log full": engine.setMood("full"),
   "room deleted": engine.deleteRoom,
   "document made of content": makeDocument,
   "log trimmed": engine.checkpointAndTrim,
@@ -68,6 +70,7 @@ const EDIT_PATH_FAULTS = {
   "tab left for a while": tabs.leave,
   "tab closed, another opened": tabs.replace,
   "tab loaded again": tabs.loadAgain,
+  "hostile client in the room": sendAnything,
 } as const satisfies Record<string, Strike>;
 
 const SERVICE_FAULTS = {
@@ -113,7 +116,16 @@ const LOSS_WITH_SERVICES_CHANCE = 0.3;
 const LOSSES_WITH_SERVICES = ["log loses its end", "log and stores lose their ends apart"] as const;
 /** Those that not every run may have. */
 const PRESENCE_FAULTS = ["gateway's presence cut off", "room server's presence cut off"] as const;
-const CHOSEN_APART: ReadonlySet<string> = new Set(["room deleted", "document made of content", "log loses its end", ...PRESENCE_FAULTS]);
+/** Of a run with one of these, drawn last. */
+const RARE_FAULTS = ["hostile client in the room", "storage of the log full"] as const;
+const RARE_CHANCE = 0.1;
+const CHOSEN_APART: ReadonlySet<string> = new Set([
+  "room deleted",
+  "document made of content",
+  "log loses its end",
+  ...PRESENCE_FAULTS,
+  ...RARE_FAULTS,
+]);
 /** In a run with document services these trim the log. Lost ends are drawn apart. */
 const NOT_WITH_SERVICES: ReadonlySet<string> = new Set([...CHOSEN_APART, "log trimmed", "log and stores lose their ends apart"]);
 
@@ -140,6 +152,7 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
     prng.chance(PRESENCE_CHANCE)
       ? Array.from({ length: 1 + prng.below(PRESENCE_FAULTS_MAX) }, () => drawOne(PRESENCE_FAULTS[prng.below(PRESENCE_FAULTS.length)]!))
       : [];
+  const drawRare = (): Fault[] => RARE_FAULTS.flatMap((kind) => (prng.chance(RARE_CHANCE) ? [drawOne(kind)] : []));
   const drawn = Array.from({ length: draw(faults, prng) }, () => drawOne(kinds[prng.below(kinds.length)]!));
   if (tiers !== undefined) {
     // So that about as many faults meet the edit path as without the other tiers.
@@ -149,14 +162,14 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
     const lostHere = prng.chance(LOSS_WITH_SERVICES_CHANCE)
       ? [drawOne(LOSSES_WITH_SERVICES[prng.below(LOSSES_WITH_SERVICES.length)]!)]
       : [];
-    return [...drawn, ...more, ...deletedHere, ...madeHere, ...lostHere, ...drawPresence()].sort((a, b) => a.atMs - b.atMs);
+    return [...drawn, ...more, ...deletedHere, ...madeHere, ...lostHere, ...drawPresence(), ...drawRare()].sort((a, b) => a.atMs - b.atMs);
   }
   // Trimming is no fault but every day's work; what follows from it shows only where it is frequent.
   const trimmed = prng.chance(0.5) ? Array.from({ length: prng.below(trims) }, () => drawOne("log trimmed")) : [];
   const deleted = prng.chance(DELETION_CHANCE) ? [drawOne("room deleted")] : [];
   const made = prng.chance(MAKING_CHANCE) ? [{ ...drawOne("document made of content"), atMs: prng.below(MAKING_MS_MAX) }] : [];
   const lost = prng.chance(LOSS_CHANCE) ? Array.from({ length: 1 + prng.below(LOSSES_MAX) }, () => drawOne("log loses its end")) : [];
-  return [...drawn, ...trimmed, ...deleted, ...made, ...lost, ...drawPresence()].sort((a, b) => a.atMs - b.atMs);
+  return [...drawn, ...trimmed, ...deleted, ...made, ...lost, ...drawPresence(), ...drawRare()].sort((a, b) => a.atMs - b.atMs);
 }
 
 export function strike(cluster: Cluster, fault: Fault): Met {

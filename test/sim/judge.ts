@@ -90,6 +90,8 @@ export type Judged = {
 export class Judge {
   readonly #rooms = new Map<RoomKey, RoomTruth>();
   #failure: Failure | undefined;
+  /** Hostile clients. Their edits are empty, and nobody else's are. */
+  readonly strangers = new Set<ClientId>();
   /** What the snapshot of the room's checkpoint has, if that is at this seq. */
   snapshotContent: (room: RoomKey, seq: number) => Uint8Array | undefined = () => undefined;
 
@@ -137,7 +139,9 @@ export class Judge {
     if (record.edits.firstSeq !== room.head + 1) this.fail(`seq ${record.edits.firstSeq} follows seq ${room.head}`, key);
     for (const { client, counter, payload } of record.edits.edits) {
       const before = room.counters.get(client) ?? 0;
-      if (counter <= before || counter > room.lost.counted(client, before) + 1)
+      const isStrange = this.strangers.has(client); // It may skip counters.
+      if (payload.byteLength === 0 && !isStrange) this.fail(`the log has a stranger's edit as edit ${counter} of ${client}`, key);
+      if (counter <= before || (!isStrange && counter > room.lost.counted(client, before) + 1))
         this.fail(`edit ${counter} of ${client} follows its edit ${before} in the log (head ${headOf(record)})`, key);
       const first = room.firstEdits.get(client);
       const wasTold = first === "not-first" && !room.lost.hasAny; // It was so, and what was first is lost.

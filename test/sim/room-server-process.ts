@@ -120,7 +120,7 @@ export class RoomServerProcess {
         advance: (_, past) =>
           this.line.ask(
             () => jetstream.advance(past),
-            () => jetstream.isReadable,
+            () => jetstream.isReadable && jetstream.takesWrites,
           ),
       },
       inbox: natsInbox(connection, subjects, { ...deps, localOwners: this.#localOwners() }),

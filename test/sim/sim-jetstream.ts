@@ -21,12 +21,14 @@ import type { Inside, Published, SimNats } from "./sim-nats.ts";
 
 /**
  * silent: nothing is taken, nothing answered. refusing: an error is answered. mute: taken, the answer is lost.
- * changing-leader: taken, and neither republished nor answered.
+ * changing-leader: taken, and neither republished nor answered. full: no storage for anything, so appends are refused, and what
+ * is there can be read.
  */
-export type LogMood = "well" | "silent" | "refusing" | "mute" | "changing-leader";
+export type LogMood = "well" | "silent" | "refusing" | "mute" | "changing-leader" | "full";
 
 const WRONG_LAST_SEQUENCE = 10_071;
 const NO_LEADER = 10_008;
+const STORAGE_FULL = 10_077;
 
 /** Of the streams of the log and of the checkpoints each has a leader of its own. */
 export type Led = "log" | "checkpoints";
@@ -69,6 +71,7 @@ export class SimJetStream implements Inside {
     "refusing": 0,
     "mute": 0,
     "changing-leader": 0,
+    "full": 0,
     "slow": 0,
   };
   mood: LogMood = "well";
@@ -100,9 +103,9 @@ export class SimJetStream implements Inside {
     return this.mood !== "silent" && this.mood !== "refusing" && this.#oldLeader?.stage !== "alone";
   }
 
-  /** Whether the leader has a majority, and so takes what is written to buckets. */
+  /** Whether the leader has a majority and storage, and so takes what is written to buckets. */
   get takesWrites(): boolean {
-    return this.#oldLeader?.stage !== "alone";
+    return this.#oldLeader?.stage !== "alone" && this.mood !== "full";
   }
 
   receive(message: Published): void {
@@ -111,6 +114,7 @@ export class SimJetStream implements Inside {
     if (this.mood === "silent" || this.#oldLeader?.stage === "alone") return;
     if (this.mood === "refusing")
       return this.#answer(message, { error: { err_code: NO_LEADER, description: "JetStream system temporarily unavailable" } });
+    if (this.mood === "full") return this.#answer(message, { error: { err_code: STORAGE_FULL, description: "maximum bytes exceeded" } });
     this.#appends.send(() => this.#append(message));
   }
 
@@ -198,7 +202,7 @@ export class SimJetStream implements Inside {
 
   /** As the document service does: a record behind whatever stands there. False: the log does not take it. */
   delete(room: RoomKey): boolean {
-    if (!this.isReadable) return false;
+    if (!this.isReadable || !this.takesWrites) return false;
     this.appendDeletion(room);
     return true;
   }
