@@ -47,33 +47,30 @@ test("[PKG9] the package holds what the roles and pages need, and neither tests 
   );
 });
 
-test(
-  "[PKG10] npx coroom dev starts everything in an empty folder, and a client writes to it",
-  { timeout: FIRST_START_MS_MAX },
-  async () => {
-    const logFile = join(project.folder, "log");
-    const env = { COROOM_PORT: "0", COROOM_CACHE_DIR: resolve(".coroom/cache") }; // Shared with other tests, which saves the download.
-    const child = await spawnChild({ path: "npx", args: ["--no-install", "coroom", "dev"], env, cwd: project.folder, logFile });
-    onTestFinished(() => child.stop(STOP_PATIENCE_MS));
-    const printed = (): string => (existsSync(logFile) ? readFileSync(logFile, "utf8") : "");
-    let hasEnded = false;
-    void child.exited.then(() => (hasEnded = true));
-    await eventually("it is ready, or has ended", () => hasEnded || /^coroom ready /m.test(printed()), FIRST_START_MS_MAX);
-    expect(hasEnded ? printed() : "running").toBe("running");
-    const url = /^coroom ready (\S+)/m.exec(printed())![1]!;
-    expect(await (await fetch(url)).text()).toContain("<title>");
-    expect((await fetch(`${url}/operations/`)).status).toBe(200);
+test("[PKG10] coroom dev starts everything in an empty folder, and a client writes to it", { timeout: FIRST_START_MS_MAX }, async () => {
+  const logFile = join(project.folder, "log");
+  const env = { COROOM_PORT: "0", COROOM_CACHE_DIR: resolve(".coroom/cache") }; // Shared with other tests, which saves the download.
+  const path = join(project.folder, "node_modules/.bin/coroom"); // What npx runs; npx itself would not pass on the signal that ends it.
+  const child = await spawnChild({ path, args: ["dev"], env, cwd: project.folder, logFile });
+  onTestFinished(() => child.stop(STOP_PATIENCE_MS));
+  const printed = (): string => (existsSync(logFile) ? readFileSync(logFile, "utf8") : "");
+  let hasEnded = false;
+  void child.exited.then(() => (hasEnded = true));
+  await eventually("it is ready, or has ended", () => hasEnded || /^coroom ready /m.test(printed()), FIRST_START_MS_MAX);
+  expect(hasEnded ? printed() : "running").toBe("running");
+  const url = /^coroom ready (\S+)/m.exec(printed())![1]!;
+  expect(await (await fetch(url)).text()).toContain("<title>");
+  expect((await fetch(`${url}/operations/`)).status).toBe(200);
 
-    const command = ["--no-install", "coroom", "token", "--room", "notes", "--user", "ada"];
-    const { stdout } = await promisify(execFile)("npx", command, { cwd: project.folder });
-    const doc = new Y.Doc();
-    const provider = new CoroomProvider({ url: url.replace("http", "ws"), token: stdout.trim(), room: "notes", doc });
-    onTestFinished(() => provider.destroy());
-    doc.getText("t").insert(0, "hello");
-    await eventually("the edit is saved", () => provider.saved);
-    expect(readdirSync(join(project.folder, ".coroom"))).toContain("data");
-  },
-);
+  const command = ["--no-install", "coroom", "token", "--room", "notes", "--user", "ada"];
+  const { stdout } = await promisify(execFile)("npx", command, { cwd: project.folder });
+  const doc = new Y.Doc();
+  const provider = new CoroomProvider({ url: url.replace("http", "ws"), token: stdout.trim(), room: "notes", doc });
+  onTestFinished(() => provider.destroy());
+  doc.getText("t").insert(0, "hello");
+  await eventually("the edit is saved", () => provider.saved);
+  expect(readdirSync(join(project.folder, ".coroom"))).toContain("data");
+});
 
 test("[PKG11] without engines, and without apt, the error names each program and what to do", async () => {
   const only = join(project.folder, "only-node");
