@@ -90,8 +90,9 @@ export type Judged = {
 export class Judge {
   readonly #rooms = new Map<RoomKey, RoomTruth>();
   #failure: Failure | undefined;
-  /** Hostile clients. Their edits are empty, and nobody else's are. */
-  readonly strangers = new Set<ClientId>();
+  /** Ids of clients whose edits are empty, which only a hostile client's are. A damaged JOIN gives it another id. */
+  readonly #strangers = new Set<ClientId>();
+  readonly #typists = new Set<ClientId>();
   /** What the snapshot of the room's checkpoint has, if that is at this seq. */
   snapshotContent: (room: RoomKey, seq: number) => Uint8Array | undefined = () => undefined;
 
@@ -139,8 +140,10 @@ export class Judge {
     if (record.edits.firstSeq !== room.head + 1) this.fail(`seq ${record.edits.firstSeq} follows seq ${room.head}`, key);
     for (const { client, counter, payload } of record.edits.edits) {
       const before = room.counters.get(client) ?? 0;
-      const isStrange = this.strangers.has(client); // It may skip counters.
-      if (payload.byteLength === 0 && !isStrange) this.fail(`the log has a stranger's edit as edit ${counter} of ${client}`, key);
+      const isStrange = payload.byteLength === 0; // It may skip counters.
+      (isStrange ? this.#strangers : this.#typists).add(client);
+      if (this.#strangers.has(client) && this.#typists.has(client))
+        this.fail(`the log has edits of a stranger and of a tab under ${client}, up to edit ${counter}`, key);
       if (counter <= before || (!isStrange && counter > room.lost.counted(client, before) + 1))
         this.fail(`edit ${counter} of ${client} follows its edit ${before} in the log (head ${headOf(record)})`, key);
       const first = room.firstEdits.get(client);

@@ -53,7 +53,6 @@ class Stranger {
     this.#prng = prng;
     this.#user = `stranger-${prng.below(1_000_000)}` as UserId;
     this.#process = cluster.world.process(this.#user);
-    cluster.world.judge.strangers.add(clientIdOf(tenantOf(room), this.#user, this.#key));
     this.#go();
   }
 
