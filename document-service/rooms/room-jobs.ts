@@ -14,7 +14,7 @@ import type { HeldCheckpoint } from "./known-checkpoint.ts";
 import type { MergeEnd } from "./merges.ts";
 import { RETRY_MS, UNDECODABLE_RETRY_MS } from "./record-intake.ts";
 import type { DocumentRoomEffect, RoomJobOutcome, RoomJobRequest, SaveOutcome, StoreFailure } from "./room-messages.ts";
-import { DocumentSaves } from "./saves.ts";
+import { DocumentSaves, type NamedBy } from "./saves.ts";
 import type { SnapshotPlan } from "./snapshot-plan.ts";
 import { planSnapshotRemoval } from "./sweep.ts";
 
@@ -148,7 +148,7 @@ export class RoomJobs {
     const checkpoint = this.#saves.receiveQueued(wall);
     const known = document.checkpoint;
     if (known !== undefined && isBehind(checkpoint, known))
-      this.#receiveSaveStep(this.#saves.receiveNamed(false, [], document, effects), now, effects);
+      this.#receiveSaveStep(this.#saves.receiveNamed("theirs", [], document, effects), now, effects);
     else effects.push({ kind: "read-record", streamSeq: checkpoint.streamSeq });
   }
 
@@ -185,14 +185,18 @@ export class RoomJobs {
       return;
     }
     const { replaced } = known.adopt(document, { checkpoint, revision: write.revision }, now, wall);
-    this.#receiveNamed(true, replaced, now, effects);
+    this.#receiveNamed("ours", replaced, now, effects);
   }
 
-  /** Another service had written the checkpoint. */
+  /**
+   * Another service had written the checkpoint. A revision that is not above the refused one is a former leader's answer, or the
+   * bucket lost its end: then the bucket may name any snapshot, and none is removed.
+   */
   receiveCheckpointRead(found: StoredCheckpoint, now: Millis, wall: UnixMillis, effects: DocumentRoomEffect[]): void {
     if (this.#running.kind === "trimming") return this.#receiveCheckpointBeforeTrim(found, now, effects);
+    const isNewer = found.revision > this.#parts.checkpoint.revision;
     const { replaced } = this.#parts.checkpoint.receiveRead(this.#running.document, found, now, wall);
-    this.#receiveNamed(false, replaced, now, effects);
+    this.#receiveNamed(isNewer ? "theirs" : "unknown", isNewer ? replaced : [], now, effects);
   }
 
   /** Where the bucket has another checkpoint, another service wrote it, or the bucket lost its end: the room is read again from there. */
@@ -253,13 +257,12 @@ export class RoomJobs {
     return this.#job;
   }
 
-  /** The checkpoint is known. `isOurs`: this service has written it just now. */
-  #receiveNamed(isOurs: boolean, replaced: readonly string[], now: Millis, effects: DocumentRoomEffect[]): void {
+  /** `by`: who wrote the bucket's checkpoint. */
+  #receiveNamed(by: NamedBy, replaced: readonly string[], now: Millis, effects: DocumentRoomEffect[]): void {
     const job = this.#running;
-    if (job.kind === "saving")
-      return this.#receiveSaveStep(this.#saves.receiveNamed(isOurs, replaced, job.document, effects), now, effects);
+    if (job.kind === "saving") return this.#receiveSaveStep(this.#saves.receiveNamed(by, replaced, job.document, effects), now, effects);
     assert(job.kind === "removing-orphans", "a checkpoint is written for a save, or before orphans are removed");
-    const names = isOurs ? job.names : replaced;
+    const names = by === "ours" ? job.names : replaced;
     if (names.length === 0) this.#end(effects);
     else effects.push({ kind: "remove-snapshots", names, isAwaited: true });
   }

@@ -167,6 +167,18 @@ test("[DRM4] a save that another service was faster than goes on from that servi
   expect([rig.room.uncoveredFrom, rig.room.isSaveDue(99_999 as Millis, true)]).toEqual([undefined, false]);
 });
 
+test("[DRM17] a checkpoint that a former leader answers removes no snapshot: the write that was refused shows that it is old", () => {
+  const rig = Rig.opened();
+  rig.read(...recordsOf("ab").slice(0, 1));
+  rig.fail(rig.saveUntilNamed()); // The bucket may have it: its answer was lost.
+  rig.read(...recordsOf("ab").slice(1));
+  rig.now = 500 as Millis;
+  const { checkpoint } = rig.saveUntilNamed();
+  rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "superseded" } });
+  const stale = rig.receive({ kind: "checkpoint-read", reader: "job", found: { checkpoint: undefined, revision: 0 } });
+  expect(kindsOf(stale)).toEqual(["report save-ended", "job-ended"]);
+});
+
 test("[DRM5] a save whose store fails is due again after a pause, and names the snapshot that it has written", () => {
   const rig = Rig.opened();
   rig.read(...recordsOf("ab"));
@@ -320,17 +332,17 @@ test("[DRM15] a checkpoint is written only while the log has its last record, an
   const refused = rig.receive({ kind: "record-read", stored: { ...other, streamSeq: 20 } });
   expect(kindsOf(refused)).toEqual(["report storage-failed", "read-checkpoint"]);
   const found = { checkpoint: undefined, revision: 0 };
-  expect(rig.receive({ kind: "checkpoint-read", reader: "job", found })).toEqual([
-    { kind: "remove-snapshots", names: [writing.object], isAwaited: true },
-  ]);
-  expect(kindsOf(rig.receive({ kind: "snapshots-removed", isAwaited: true }))).toEqual(["report save-ended", "job-ended"]);
+  expect(kindsOf(rig.receive({ kind: "checkpoint-read", reader: "job", found }))).toEqual(["report save-ended", "job-ended"]);
 
   rig.now = 500 as Millis;
-  rig.begin({ kind: "save" });
-  rig.receive({ kind: "snapshot-written", written: { object: writing.object, bytes: writing.state.byteLength, sha256: "" } });
+  const again = effectOf(rig.begin({ kind: "save" }), "write-snapshot");
+  rig.receive({ kind: "snapshot-written", written: { object: again.object, bytes: again.state.byteLength, sha256: "" } });
   const { checkpoint } = effectOf(rig.answerRecord(rig.receive({ kind: "notifications-queued" })), "write-checkpoint");
   expect(checkpoint).toMatchObject({ streamSeq: 20, recordId: "server.2" });
-  rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "written", revision: 1 } });
+  expect(rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "written", revision: 1 } })).toEqual([
+    { kind: "remove-snapshots", names: [writing.object], isAwaited: true },
+  ]);
+  rig.receive({ kind: "snapshots-removed", isAwaited: true });
   rig.receive({ kind: "snapshot-announced" });
   rig.receive({ kind: "version-checked", isDue: false });
   rig.now = 2_000 as Millis;

@@ -21,8 +21,11 @@ type SaveStep =
   | { readonly kind: "writing"; readonly object: string; readonly merged: MergedState }
   | { readonly kind: "queueing"; readonly snapshot: Written; readonly merged: MergedState }
   | { readonly kind: "naming"; readonly merged: MergedState; readonly checkpoint: Checkpoint }
-  | { readonly kind: "removing"; readonly merged: MergedState; readonly isNamed: boolean }
+  | { readonly kind: "removing"; readonly merged: MergedState; readonly by: NamedBy }
   | { readonly kind: "announcing" };
+
+/** Who wrote the checkpoint that the bucket has. `unknown`: the bucket refused a write, and did not show what it has instead. */
+export type NamedBy = "ours" | "theirs" | "unknown";
 
 export class DocumentSaves {
   readonly #room: RoomKey;
@@ -91,13 +94,13 @@ export class DocumentSaves {
     return this.#step.checkpoint;
   }
 
-  /** The room's checkpoint is known. `replaced`: the snapshot of the checkpoint before. */
-  receiveNamed(isNamed: boolean, replaced: readonly string[], document: Document, effects: DocumentRoomEffect[]): SaveOutcome | undefined {
+  /** `replaced`: the snapshot of the checkpoint before. Own snapshots stay while the bucket may name one of them. */
+  receiveNamed(by: NamedBy, replaced: readonly string[], document: Document, effects: DocumentRoomEffect[]): SaveOutcome | undefined {
     assert(this.#step.kind === "naming", "a checkpoint is written for a save");
     const { merged } = this.#step;
     this.#written = undefined;
-    const names = [...replaced, ...this.takeUnnamed(document)];
-    this.#step = { kind: "removing", merged, isNamed };
+    const names = by === "unknown" ? replaced : [...replaced, ...this.takeUnnamed(document)];
+    this.#step = { kind: "removing", merged, by };
     if (names.length === 0) return this.receiveRemoved(effects);
     effects.push({ kind: "remove-snapshots", names, isAwaited: true });
     return undefined;
@@ -105,8 +108,8 @@ export class DocumentSaves {
 
   receiveRemoved(effects: DocumentRoomEffect[]): SaveOutcome | undefined {
     assert(this.#step.kind === "removing", "old snapshots are removed for a save");
-    const { merged, isNamed } = this.#step;
-    if (!isNamed) return this.#end("superseded");
+    const { merged, by } = this.#step;
+    if (by !== "ours") return this.#end("superseded");
     this.#step = { kind: "announcing" };
     effects.push({ kind: "announce-snapshot", position: merged.applied, bytes: merged.state.byteLength });
     return undefined;

@@ -308,6 +308,28 @@ const REGRESSION_SEEDS: readonly {
       fault("log and stores lose their ends apart", 2_499, 642, 0.1229485310614109, 0.912757143843919),
     ],
   },
+  {
+    seed: 920_640,
+    size: "large",
+    reason: "a document service removed the snapshot that its own checkpoint names, because a former leader answered with the one before",
+    faults: [
+      fault("document made of content", 48, 300, 0.5312628282699734, 0.9640377489849925),
+      aimed("log silent", 3077, 5539, 0.502441736869514, 0.33707425091415644),
+      aimed("tab left for a while", 3693, 7607, 0.7584613838698715, 0.8569121325854212),
+      fault("log silent", 3794, 1824, 0.5492175777908415, 0.9233152116648853),
+      aimed("lease buckets lose their ends", 3843, 323, 0.10846520494669676, 0.4561701889615506),
+      aimed("document service's machine lost", 3862, 1132, 0.16493062349036336, 0.6332659358158708),
+      aimed("Redis loses data", 3974, 3641, 0.5830233474262059, 0.6254475857131183),
+      aimed("gateway's presence cut off", 3981, 5002, 0.40221563167870045, 0.07390346028842032),
+      aimed("tab closed, another opened", 3996, 2405, 0.9333665266167372, 0.39564518723636866),
+      aimed("date set back or ahead", 4135, 2338, 0.46597978193312883, 0.3765713833272457),
+      aimed("log's old leader answers", 4251, 6109, 0.9383745235390961, 0.0832771179266274),
+      aimed("gateway stopped", 4262, 8802, 0.4011164759285748, 0.24356580874882638),
+      fault("room server paused", 4424, 1218, 0.40698101511225104, 0.7217789422720671),
+      fault("room server stopped", 4427, 615, 0.5828657678794116, 0.2915035479236394),
+      aimed("gateway's machine lost", 4528, 1796, 0.3901529994327575, 0.5364947335328907),
+    ],
+  },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
   ...Array.from({ length: 40 }, (_, index) => ({ seed: 1_000_000 + index, size: "small-edit-path" as const })),
