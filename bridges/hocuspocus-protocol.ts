@@ -77,7 +77,7 @@ const [SAVED, NOT_SAVED] = [Uint8Array.of(SYNC_STATUS, 1), Uint8Array.of(SYNC_ST
 export const hocuspocusDialect: YDialect = {
   joined: (mayWrite) => auth(AUTHENTICATED, mayWrite ? "read-write" : "readonly"),
   refused: (reason) => auth(PERMISSION_DENIED, reason),
-  readOnly: () => undefined, // The scope in `joined` tells.
+  readOnly: () => undefined, // The scope in `joined` contains it.
   written: (isSaved) => (isSaved ? SAVED : NOT_SAVED),
   relayed: (message) => message,
 };

@@ -3,7 +3,7 @@
  * one: a hostile writer who uses another's id makes the other's own edits disappear. Nothing can refuse that, because a
  * client may send what it received over another provider. So it is reported. Rules YAU1 to YAU4.
  *
- * A repeat of known structs is no finding, whoever sends it: after a synchronisation everybody may send everything.
+ * A repeat of known structs is never reported: after a synchronisation every client may send all structs.
  */
 
 import * as decoding from "lib0/decoding";

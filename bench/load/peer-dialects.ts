@@ -1,5 +1,5 @@
 /**
- * What a client of each compared server says and hears, reduced to the same five messages. All servers carry the same
+ * What a client of each compared server sends and receives, reduced to the same five messages. All servers carry the same
  * edits (one keystroke as a Yjs update) and the same cursors, each in the form that its own clients send.
  *
  * A writer is known by its Yjs client id, which is its index in the room plus one. A cursor names its sender in `y` and

@@ -41,7 +41,7 @@ export type PresenceRelayInput =
 
 export type PresenceRelayEffect =
   | { kind: "send-to-server"; server: ServerId; message: PresenceToOwner }
-  /** The owner is not known: whoever it is answers. */
+  /** The owner is not known. The question goes to the room, and its owner answers. */
   | { kind: "ask-owner"; message: PresenceToOwner }
   | AudienceEffect
   | { kind: "refuse"; connection: ConnectionId }
