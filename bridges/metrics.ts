@@ -9,7 +9,7 @@ export const yWebsocketMetrics = (registry: Registry) => {
   return {
     clients: new Gauge({
       name: "coroom_y_clients",
-      help: "Clients of the bridge (y-websocket clients, Hocuspocus sockets and their documents), and disconnected ones whose edits are still being saved",
+      help: "Clients of the bridge: y-websocket clients, Hocuspocus sockets and their documents. Disconnected clients count until their edits are saved",
       registers,
     }),
     turnedAway: new Counter({
@@ -37,7 +37,7 @@ export const yWebsocketMetrics = (registry: Registry) => {
     }),
     leftOut: new Counter({
       name: "coroom_y_edits_left_out_total",
-      help: "Edits of rooms that were not sent to clients, because they are no Yjs updates or exceed a limit",
+      help: "Edits not sent to clients of the bridge, because they are not Yjs updates or exceed a limit",
       registers,
     }),
     rooms: new Gauge({ name: "coroom_y_rooms", help: "Rooms that clients use now", registers }),

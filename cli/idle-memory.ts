@@ -18,7 +18,7 @@ export const idleMemorySettings = {
   idleMemoryMs: {
     parse: wholeNumber,
     fallback: 15_000,
-    meaning: "Milliseconds without work after which a process returns unused memory; 0 disables this.",
+    meaning: "Milliseconds without work after which a process returns unused memory to the operating system; 0 disables this.",
   },
 } as const satisfies Settings;
 
@@ -65,7 +65,7 @@ export function giveBackIdleMemory(
   if (idleMemoryMs === 0) return { stop: async () => {} };
   const seconds = new Histogram({
     name: "coroom_idle_collection_seconds",
-    help: "Seconds that garbage collection of an idle process took",
+    help: "Seconds of a garbage collection that returns the unused memory of an idle process",
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5],
     registers: [registry],
   });

@@ -123,18 +123,18 @@ export const documentServiceSettings = {
     parse: wholeNumber,
     fallback: 65_536,
     meaning:
-      "Maximum bytes of recent edits that a served snapshot of 1 MB or more may lack. The joining client receives them as edits. Less than COROOM_LOG_READ_BYTES_MAX.",
+      "Maximum bytes of recent edits that are missing in a served snapshot of 1 MB or more. The joining client receives them as edits. Must be less than COROOM_LOG_READ_BYTES_MAX.",
   },
   replayWindowMs: {
     parse: positiveInteger,
     fallback: 300_000,
-    meaning: "Minimum milliseconds that edits stay in the log for reconnecting clients.",
+    meaning: "Minimum milliseconds that an edit stays in the log, so that a reconnecting client needs no snapshot.",
   },
   boardsHoldMsMax: {
     parse: positiveInteger,
     fallback: 3 * 24 * 3_600_000,
     meaning:
-      "Maximum milliseconds that uncounted edits stay in the log for the leaderboard. Nothing is held where no leaderboard ever ran.",
+      "Maximum milliseconds that edits stay in the log until the leaderboard has counted them. A deployment without a leaderboard holds no edits.",
   },
   checkpointClientsMax: {
     parse: positiveInteger,
@@ -190,17 +190,17 @@ export const documentServiceSettings = {
   historySegmentMsMin: {
     parse: positiveInteger,
     fallback: 60_000,
-    meaning: "Milliseconds between two trims of a room's log. History objects are rewritten no more often.",
+    meaning: "Minimum milliseconds between two trims of a room's log. It also limits how often history objects are rewritten.",
   },
   trimReadOverlapMin: {
     parse: positiveInteger,
     fallback: 64,
-    meaning: "Number of repeated reads of the same log range above which rooms are archived in one shared pass over the log.",
+    meaning: "Number of repeated reads of the same log range above which one shared pass archives all rooms instead.",
   },
   trimReadBytesMax: {
     parse: positiveInteger,
     fallback: 32 * 1024 ** 2,
-    meaning: "Maximum bytes that one shared archiving pass holds. The next pass reads the rest.",
+    meaning: "Maximum bytes of edits in memory during one shared archiving pass. The next pass reads the rest.",
   },
   /** Milliseconds of silence after which a writer's next edit starts a new session in the room's history. */
   historySessionMsMax: constant(300_000),
@@ -215,7 +215,7 @@ export const documentServiceSettings = {
     secret: true,
     fallback: new Map<string, string>(),
     shownAs: "none",
-    meaning: "Signing secrets of the webhook endpoints in COROOM_WEBHOOK_URLS (whsec_… as in Standard Webhooks), comma-separated.",
+    meaning: "Secrets that sign the requests to the webhook endpoints in COROOM_WEBHOOK_URLS, comma-separated.",
     basic: true,
   },
   webhookQuietMs: { parse: positiveInteger, fallback: 2_000, meaning: "Milliseconds of quiet in a room before a change event is sent." },

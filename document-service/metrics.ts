@@ -12,7 +12,7 @@ export const documentServiceMetrics = (registry: Registry) => {
     records: new Counter({ name: "coroom_documents_records_total", help: "Records read from the log", registers }),
     gaps: new Counter({
       name: "coroom_documents_log_gaps_total",
-      help: "Gaps found in a room's log that no checkpoint explains",
+      help: "Gaps in the log of a room whose edits no checkpoint covers",
       registers,
     }),
     unreadable: new Counter({
@@ -27,7 +27,7 @@ export const documentServiceMetrics = (registry: Registry) => {
     }),
     disputedYjsIds: new Counter({
       name: "coroom_documents_disputed_yjs_ids_total",
-      help: "Yjs client ids under which another user wrote than the one who introduced them. Edits of the first may be ignored",
+      help: "Yjs client ids that two users wrote with. Yjs may ignore edits of the first user",
       registers,
     }),
     merges: new Histogram({
@@ -72,7 +72,7 @@ export const documentServiceMetrics = (registry: Registry) => {
     }),
     trimPasses: new Counter({
       name: "coroom_documents_trim_passes_total",
-      help: "Passes that read a partition of the log once for all rooms to be trimmed, by outcome: whole, cut (stopped at COROOM_TRIM_READ_BYTES_MAX), failed (each room is read separately)",
+      help: "Passes over a partition of the log that archive all rooms before their trim, by outcome: whole (all rooms), cut (stopped at COROOM_TRIM_READ_BYTES_MAX), failed (each room is read separately instead)",
       labelNames: ["outcome"],
       registers,
     }),
@@ -133,13 +133,13 @@ export const documentServiceMetrics = (registry: Registry) => {
     }),
     uncoveredRecords: new Gauge({
       name: "coroom_documents_uncovered_records",
-      help: "Records that a restart would read again, by partition",
+      help: "Records that no durable snapshot covers, so that a restart reads them again, by partition",
       labelNames: ["partition"],
       registers,
     }),
     heldForBoards: new Gauge({
       name: "coroom_documents_held_for_boards_records",
-      help: "Records that are not trimmed until the leaderboard has a checkpoint of them, by partition",
+      help: "Records that are not trimmed yet because no checkpoint of the leaderboard covers them, by partition",
       labelNames: ["partition"],
       registers,
     }),

@@ -23,7 +23,7 @@ export const gatewayMetrics = (registry: Registry) => {
     }),
     onCredit: new Gauge({
       name: "coroom_gateway_connections_on_credit",
-      help: "Connections admitted beyond the limit of their address or tenant because lost connections are still counted",
+      help: "Reconnected clients above the limit of their address or tenant, admitted because their lost connections are still counted",
       registers,
     }),
     limitsReached: new Counter({
@@ -86,10 +86,14 @@ export const gatewayMetrics = (registry: Registry) => {
     behindBytes: new Gauge({ name: "coroom_gateway_behind_bytes", help: "Unread outbound bytes of all open connections", registers }),
     closing: new Gauge({
       name: "coroom_gateway_closing_connections",
-      help: "Closed connections that still have time to read their remaining data",
+      help: "Closing connections: their clients may still read the remaining data for a limited time",
       registers,
     }),
-    closingBytes: new Gauge({ name: "coroom_gateway_closing_bytes", help: "Unread outbound bytes of closed connections", registers }),
+    closingBytes: new Gauge({
+      name: "coroom_gateway_closing_bytes",
+      help: "Outbound bytes that the clients of closing connections have not read yet",
+      registers,
+    }),
     closes: new Counter({
       name: "coroom_gateway_closes_total",
       help: "Connections closed by the gateway, by the name of the close code",
@@ -117,7 +121,7 @@ export const gatewayMetrics = (registry: Registry) => {
     nacks: new Counter({ name: "coroom_gateway_nacks_total", help: "Refused edits, by reason", labelNames: ["reason"], registers }),
     committedFrames: new Counter({
       name: "coroom_gateway_committed_frames_total",
-      help: "Frames of committed edits published to the members of a room",
+      help: "Frames with committed edits that were published to the members of a room",
       registers,
     }),
     committedEdits: new Counter({
@@ -143,7 +147,7 @@ export const gatewayMetrics = (registry: Registry) => {
     }),
     presenceDeltaBytes: new Counter({
       name: "coroom_gateway_presence_delta_bytes_total",
-      help: "Bytes of published presence delta frames. Each frame counts once, whatever its number of recipients",
+      help: "Bytes of published presence delta frames. A frame counts once, also if many clients receive it",
       registers,
     }),
     presenceUnsent: new Counter({
@@ -175,7 +179,7 @@ export const gatewayMetrics = (registry: Registry) => {
     }),
     catchUpBytes: new Counter({
       name: "coroom_gateway_catch_up_bytes_total",
-      help: "Bytes of past edits sent because clients requested them",
+      help: "Bytes of earlier edits sent to clients that requested them",
       registers,
     }),
     claims: new Counter({
@@ -185,8 +189,16 @@ export const gatewayMetrics = (registry: Registry) => {
       registers,
     }),
     unreadable: new Counter({ name: "coroom_gateway_unreadable_total", help: "NATS messages that do not decode", registers }),
-    unackedEdits: new Gauge({ name: "coroom_gateway_unacked_edits", help: "Edits held until the log contains them", registers }),
-    unackedBytes: new Gauge({ name: "coroom_gateway_unacked_bytes", help: "Bytes of edits held until the log contains them", registers }),
+    unackedEdits: new Gauge({
+      name: "coroom_gateway_unacked_edits",
+      help: "Edits of clients that the gateway holds until the log contains them",
+      registers,
+    }),
+    unackedBytes: new Gauge({
+      name: "coroom_gateway_unacked_bytes",
+      help: "Bytes of the edits that the gateway holds until the log contains them",
+      registers,
+    }),
     writes: new Gauge({ name: "coroom_gateway_writes", help: "HTTP edits that wait for the log", registers }),
     writeSeconds: new Histogram({
       name: "coroom_gateway_write_seconds",
@@ -226,7 +238,7 @@ export const gatewayMetrics = (registry: Registry) => {
     }),
     outboundP99Seconds: new Gauge({
       name: "coroom_gateway_outbound_p99_seconds",
-      help: "Outbound delay: p99 over all connections of the event loop delay plus the age of the oldest unread data. Up to nine slow connections are ignored",
+      help: "Outbound delay, p99 of all connections. The delay of a connection is the event loop delay plus the age of its oldest unread data. Up to nine slow connections are ignored",
       registers,
     }),
     loopDelaySeconds: new Gauge({

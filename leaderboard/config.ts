@@ -22,8 +22,7 @@ export const leaderboardSettings = {
     parse: redisUrls,
     secret: true,
     fallback: "redis://127.0.0.1:6379",
-    meaning:
-      "Redis for leaderboards, for example redis://user:password@host:port/0, rediss:// for TLS, or several nodes of a Redis Cluster, comma-separated.",
+    meaning: "Redis server for the leaderboard, or the comma-separated nodes of a Redis Cluster.",
     basic: true,
   },
   ...internalTlsSettings,
@@ -64,13 +63,14 @@ export const leaderboardSettings = {
   boardShownMax: {
     parse: positiveInteger,
     fallback: 100,
-    meaning: "Number of top members that a board shows. Ranks are exact for twice this number; COROOM_BOARD_TAIL decides about the others.",
+    meaning:
+      "Number of top members that a board shows. Ranks are exact for twice this number; COROOM_BOARD_TAIL sets how lower ranks are found.",
   },
   boardTail: {
     parse: oneOf("counted", "ordered"),
     fallback: "counted",
     meaning:
-      "Members behind the exact part of a large board: counted (rank as a range) or ordered (exact rank, about 120 bytes per member and board).",
+      "How a large board ranks members below its exact part: counted (rank as a range) or ordered (exact rank, about 120 bytes per member and board).",
   },
   boardEditPointsSmall: { parse: points, fallback: 1, meaning: "Points for a small edit." },
   boardEditPointsMedium: {
@@ -92,7 +92,7 @@ export const leaderboardSettings = {
   boardPointsPerMinuteMax: {
     parse: points,
     fallback: 60,
-    meaning: "Maximum points per participant and minute for edits. A held key does not win a board.",
+    meaning: "Maximum points per participant and minute for edits, so that a key held down does not win a board.",
   },
   boardKindPointsPerMinuteMax: {
     parse: points,
@@ -169,7 +169,7 @@ export const leaderboardSettings = {
   boardReadMembersMax: {
     parse: positiveInteger,
     fallback: 2_000,
-    meaning: "Maximum number of members up to which a board is read completely to find a rank. Larger boards answer with a rank range.",
+    meaning: "Maximum number of members of a board that is read completely to find a rank. Larger boards answer with a rank range.",
   },
   boardBehindMsMax: {
     parse: positiveInteger,

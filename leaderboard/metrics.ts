@@ -25,20 +25,20 @@ export const leaderboardMetrics = (registry: Registry) => {
     }),
     rolledBack: new Counter({
       name: "coroom_boards_rolled_back_activities_total",
-      help: "Times that an activity stream ended before what had been counted of it",
+      help: "Times that a stream of activities had lost activities that were already counted",
       registers,
     }),
     batches: new Histogram({ name: "coroom_boards_batch_seconds", help: "Seconds to count one room's batch", buckets: SECONDS, registers }),
     passes: new Counter({
       name: "coroom_boards_passes_total",
-      help: "Times that a partition was read again from its checkpoint floor, by reason: lease, stale, doubtful, failed",
+      help: "Times that a partition was read again from its checkpoint floor, by reason: lease (this process took the lease), stale (its counts are out of date), doubtful (Redis may have lost data), failed (an error)",
       labelNames: ["reason"],
       registers,
     }),
     restores: new Counter({ name: "coroom_boards_restores_total", help: "Rooms whose boards were restored from a checkpoint", registers }),
     aside: new Gauge({
       name: "coroom_boards_rooms_aside",
-      help: "Rooms that are not counted because their checkpoint is unreadable, by partition",
+      help: "Rooms that are not counted because their checkpoint does not decode, by partition",
       labelNames: ["partition"],
       registers,
     }),
@@ -56,7 +56,7 @@ export const leaderboardMetrics = (registry: Registry) => {
     }),
     archived: new Counter({
       name: "coroom_boards_archived_windows_total",
-      help: "Archived closed windows, by outcome: written, there (already archived), behind (the room is restored from its checkpoint first)",
+      help: "Attempts to archive the boards of an ended window, by outcome: written, there (an earlier attempt archived them), behind (Redis lost boards; they are restored from the checkpoint first)",
       labelNames: ["outcome"],
       registers,
     }),
@@ -94,13 +94,13 @@ export const leaderboardMetrics = (registry: Registry) => {
     }),
     isCounting: new Gauge({
       name: "coroom_boards_counting",
-      help: "1 while this process counts the points of the partition's rooms, 0 while it is on standby",
+      help: "1 while this process counts the partition, 0 while another process does",
       labelNames: ["partition"],
       registers,
     }),
     behind: new Gauge({
       name: "coroom_boards_behind_seconds",
-      help: "Age of the newest moment up to which a partition is completely counted, by partition",
+      help: "Seconds by which the boards of a partition lag behind its log, by partition",
       labelNames: ["partition"],
       registers,
       collect,

@@ -33,7 +33,7 @@ export const placementSettings = {
   imbalancePercent: {
     parse: positiveInteger,
     fallback: 10,
-    meaning: "Maximum deviation of a server's room count from the mean, in percent, before rooms are moved.",
+    meaning: "Deviation of a server's room count from the mean, in percent, above which rooms are moved.",
   },
   /** Maximum number of rooms that one placement plan moves. Rooms of lost servers are not counted. */
   movesPerPlanMax: constant(64),
@@ -42,7 +42,7 @@ export const placementSettings = {
   fullServerPercent: {
     parse: positiveInteger,
     fallback: 90,
-    meaning: "Budget use, in percent, above which a room server receives no more rooms and gives some away.",
+    meaning: "Budget use, in percent, above which a room server receives no more rooms and hands over some of its rooms.",
   },
   /** Maximum number of rooms that one placement plan takes from an overloaded server. */
   reliefsPerPlanMax: constant(8),

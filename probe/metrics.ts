@@ -91,13 +91,13 @@ export const probeMetrics = (registry: Registry) => {
     }),
     unjudged: new Counter({
       name: "coroom_probe_edits_unjudged_total",
-      help: "Edits that could not be checked because a participant started from a snapshot or too many edits were waiting",
+      help: "Edits that the probe could not check because a participant started from a snapshot or too many edits were waiting",
       labelNames,
       registers,
     }),
     withheld: new Counter({
       name: "coroom_probe_edits_withheld_total",
-      help: "Edits not made because too many of the writer's edits were unacknowledged",
+      help: "Edits that the probe omitted because too many earlier edits of the writer were unacknowledged",
       labelNames,
       registers,
     }),
@@ -121,7 +121,7 @@ export const probeMetrics = (registry: Registry) => {
     }),
     loopDelaySeconds: new Gauge({
       name: "coroom_probe_loop_delay_seconds",
-      help: "Event loop delay of the probe itself, p90 of the last second. All its measurements may be late by this time",
+      help: "Event loop delay of the probe process, p90 of the last second. Each measurement of the probe may be too long by this time",
       registers,
     }),
   };

@@ -81,7 +81,7 @@ export const roomServerSettings = {
   claimMsMax: {
     parse: positiveInteger,
     fallback: 10_000,
-    meaning: "Milliseconds after which a claim that has not fenced the room is abandoned.",
+    meaning: "Milliseconds after which a claim is abandoned if the log has not accepted its epoch record.",
   },
   /** Maximum number of gateway messages per room that are buffered during a claim. */
   heldMessagesMax: constant(1_000),
@@ -97,7 +97,8 @@ export const roomServerSettings = {
   dedupeMsMin: {
     parse: positiveInteger,
     fallback: 300_000,
-    meaning: "Milliseconds that a silent writer stays in the dedupe window. At most COROOM_CHECKPOINT_CLIENT_MS_MAX.",
+    meaning:
+      "Minimum milliseconds that the owner recognises repeated edits of a silent writer. Must be at most COROOM_CHECKPOINT_CLIENT_MS_MAX.",
   },
   dedupeWritersMax: {
     parse: positiveInteger,
@@ -108,13 +109,17 @@ export const roomServerSettings = {
   dedupeRunsPerWriterMax: constant(32),
   /** Maximum number of catch-ups per room that wait for an append or a log read. */
   deferredCatchUpsMax: constant(1_000),
-  logReadsMax: { parse: positiveInteger, fallback: 8, meaning: "Maximum number of concurrent catch-ups that read the log. Others wait." },
+  logReadsMax: {
+    parse: positiveInteger,
+    fallback: 8,
+    meaning: "Maximum number of concurrent catch-ups that read the log. Further catch-ups wait.",
+  },
   /** Maximum number of catch-ups that wait to read the log. Further ones get no answer, and the gateway asks again. */
   logReadsWaitingMax: constant(1_000),
   logReadBytesMax: {
     parse: positiveInteger,
     fallback: 16 * 1024 ** 2,
-    meaning: "Maximum bytes that one catch-up reads from the log. Beyond it the client is sent to the snapshot.",
+    meaning: "Maximum bytes that one catch-up reads from the log. Beyond it the client must fetch the snapshot (resync).",
   },
   /** Milliseconds between two announcements of a room's head (epoch and last seq) after an edit. */
   beaconMs: constant(1_000),
@@ -130,7 +135,7 @@ export const roomServerSettings = {
   presenceGatherMs: {
     parse: positiveInteger,
     fallback: 80,
-    meaning: "Milliseconds that a new owner collects members from gateways before it announces the participants.",
+    meaning: "Milliseconds that a new owner collects members from the gateways before it publishes the list of participants.",
   },
   gatewaySilenceMsMax: {
     parse: positiveInteger,
@@ -141,7 +146,7 @@ export const roomServerSettings = {
     parse: positiveInteger,
     fallback: 12_000,
     meaning:
-      "Milliseconds without a members message after which the owner asks a gateway for its members. More than twice COROOM_PRESENCE_KEEPALIVE_MS.",
+      "Milliseconds without a message about a gateway's members after which the owner requests them. Must be more than twice COROOM_PRESENCE_KEEPALIVE_MS.",
   },
   flatParticipantsMax: {
     parse: positiveInteger,

@@ -63,7 +63,7 @@ export const roomServerMetrics = (registry: Registry) => {
     }),
     holes: new Counter({
       name: "coroom_room_server_log_holes_total",
-      help: "Claimed rooms whose log lacks edits that no checkpoint covers",
+      help: "Rooms whose new owner found that edits are missing: neither the log nor a checkpoint contains them",
       registers,
     }),
     editsCommitted: new Counter({
@@ -86,13 +86,13 @@ export const roomServerMetrics = (registry: Registry) => {
     }),
     appendSeconds: new Histogram({
       name: "coroom_log_append_seconds",
-      help: "Seconds from sending a record until the log confirmed it",
+      help: "Seconds from the append of a record to the log's confirmation",
       buckets: APPEND_BUCKETS,
       registers,
     }),
     appendRetries: new Counter({
       name: "coroom_log_append_retries_total",
-      help: "Appends sent again, by cause: silence, unavailable, disconnect",
+      help: "Repeated appends, by cause: silence (no answer), unavailable (NATS could not store it), disconnect (from NATS)",
       labelNames: ["cause"],
       registers,
     }),
@@ -104,7 +104,7 @@ export const roomServerMetrics = (registry: Registry) => {
     }),
     limitsReached: new Counter({
       name: "coroom_room_server_limits_reached_total",
-      help: "Times that a limit was reached, by limit. The limit rooms is the maximum number of rooms of a server",
+      help: "Times that a limit of the room server was reached, by name of the limit; rooms is the limit COROOM_ROOMS_MAX",
       labelNames: ["limit"],
       registers,
     }),
@@ -115,7 +115,7 @@ export const roomServerMetrics = (registry: Registry) => {
     }),
     roomsHeldBack: new Gauge({
       name: "coroom_room_server_rooms_held_back",
-      help: "Rooms over their budget while the server is late, by level: 1 to 3 send less presence, 4 delays commits, 5 refuses joins",
+      help: "Rooms that are throttled because they exceed their budget on an overloaded server, by level: 1 to 3 send less presence, 4 delays commits, 5 refuses joins",
       labelNames: ["level"],
       registers,
     }),
@@ -152,7 +152,7 @@ export const roomServerMetrics = (registry: Registry) => {
     gatewaysAlive: new Gauge({ name: "coroom_room_server_gateways", help: "Gateways whose heartbeats this server receives", registers }),
     gatewaysLost: new Counter({
       name: "coroom_room_server_gateways_lost_total",
-      help: "Gateways that stopped sending heartbeats, so that their members left",
+      help: "Gateways that stopped sending heartbeats. Their members leave the rooms",
       registers,
     }),
     messagesUnread: new Counter({ name: "coroom_room_server_messages_unread_total", help: "NATS messages that do not decode", registers }),

@@ -27,7 +27,7 @@ export const admissionSettings = {
   helloMsMax: {
     parse: positiveInteger,
     fallback: 10_000,
-    meaning: "Milliseconds for a new connection to send HELLO, and then for the gateway to verify its token.",
+    meaning: "Maximum milliseconds until a new connection sends HELLO, and again until the gateway has verified its token.",
   },
   retryAfterMs: {
     parse: positiveInteger,

@@ -16,12 +16,13 @@ export const deliverySettings = {
   slowBytesMax: {
     parse: positiveInteger,
     fallback: 1_048_576,
-    meaning: "Bytes of unread data above which a client is closed if it does not catch up within a second. It resumes from its last seq.",
+    meaning:
+      "Bytes of unread data above which a client has one second to catch up. It is then closed, and resumes from its last seq after a reconnect.",
   },
   slowMsMax: {
     parse: positiveInteger,
     fallback: 1_000,
-    meaning: "Close a client whose oldest unread data is older than this number of milliseconds.",
+    meaning: "Maximum age, in milliseconds, of a client's oldest unread data. Beyond it the client is closed.",
   },
   closingMsMax: {
     parse: positiveInteger,
@@ -32,7 +33,7 @@ export const deliverySettings = {
     parse: wholeNumber,
     fallback: 500,
     meaning:
-      "Outbound delay (p99 in milliseconds over 5 s) at which /readyz reports unready, until it is below half for 10 s; 0 disables it.",
+      "Outbound delay (p99 over 5 s, in milliseconds) above which /readyz reports unready. It reports ready after 10 s below half of it; 0 disables it.",
   },
   shedDelayMsMin: {
     parse: positiveInteger,

@@ -10,7 +10,7 @@ export const httpSettings = {
     parse: text,
     secret: true,
     fallback: "",
-    meaning: "Secret with which operators use the HTTP API, and from which operator passes for the console are made.",
+    meaning: "Secret of operators for the HTTP API. Operator passes for the console are signed with it.",
     basic: true,
   },
   internalCaFile: {

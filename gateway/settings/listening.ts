@@ -21,7 +21,7 @@ export const listeningSettings = {
   production: {
     parse: flag,
     fallback: false,
-    meaning: "Refuse to start without a token key, allowed origins and an internal secret.",
+    meaning: "Production mode: Coroom does not start without a token key, allowed origins and an internal secret.",
     basic: true,
   },
   allowedOrigins: {

@@ -12,7 +12,7 @@ export const presenceSettings = {
   presenceKeepaliveMs: {
     parse: positiveInteger,
     fallback: 5_000,
-    meaning: "Milliseconds between two checks that the owner of a quiet room still knows this gateway's members.",
+    meaning: "Milliseconds between two messages to the owner of a quiet room that confirm this gateway's members.",
   },
   /** Milliseconds without confirmation of members after which a gateway searches for the owner. */
   presenceOwnerSilenceMsMax: constant(2_000),

@@ -40,7 +40,7 @@ export const quotaSettings = {
   abusePointsMax: {
     parse: positiveInteger,
     fallback: 100,
-    meaning: "Abuse score of a user or address, within about a minute, that leads to a ban. Half of it delays new connections.",
+    meaning: "Abuse score that bans a user or address. A score decays within about a minute. Half of this score delays new connections.",
   },
   tenantAbusePointsMax: {
     parse: positiveInteger,
@@ -61,7 +61,7 @@ export const quotaSettings = {
   sanctionsMax: {
     parse: positiveInteger,
     fallback: 10_000,
-    meaning: "Maximum number of active bans and downgrades. Beyond it, the tenant with most loses the one that ends first.",
+    meaning: "Maximum number of active bans and downgrades. Beyond it, the tenant with the most sanctions loses the one that ends first.",
   },
 } as const satisfies Settings;
 

@@ -12,7 +12,7 @@ export const roomSettings = {
   ownerSearchesMax: {
     parse: positiveInteger,
     fallback: 256,
-    meaning: "Maximum number of concurrent owner searches. Others wait.",
+    meaning: "Maximum number of concurrent searches for room owners. Further searches wait.",
   },
   forwardedEditsPerRoomMax: {
     parse: positiveInteger,
@@ -33,7 +33,7 @@ export const roomSettings = {
     parse: positiveInteger,
     fallback: 240_000,
     meaning:
-      "Milliseconds that a gateway holds unacknowledged edits of a client that left. With COROOM_BACKBONE_LOSS_MS_MAX and ten seconds less than COROOM_DEDUPE_MS_MIN.",
+      "Milliseconds that a gateway holds unacknowledged edits of a client that left. This value, COROOM_BACKBONE_LOSS_MS_MAX and 10 s must add up to less than COROOM_DEDUPE_MS_MIN.",
   },
   /** Maximum bytes per room that a gateway buffers behind a gap while the gap is repaired. */
   gapBytesMax: constant(4_194_304),

@@ -13,14 +13,18 @@ export const sessionSettings = {
     parse: positiveInteger,
     fallback: 16_384,
     meaning:
-      "Maximum bytes of one WebSocket message from a client. Larger frames come in parts. An unfinished message costs twice as much memory at most, outside of other limits.",
+      "Maximum bytes of one WebSocket message from a client. Larger frames are sent in parts. An unfinished message uses up to twice this memory, which no other limit counts.",
   },
-  frameBytesMax: { parse: positiveInteger, fallback: 786_432, meaning: "Maximum bytes of one frame from a client, in parts." },
+  frameBytesMax: {
+    parse: positiveInteger,
+    fallback: 786_432,
+    meaning: "Maximum bytes of one frame from a client, all its parts together.",
+  },
   partialBytesMax: {
     parse: positiveInteger,
     fallback: 67_108_864,
     meaning:
-      "Maximum bytes of all unfinished frames of a gateway. Above it, the connection with the oldest one is closed. At least COROOM_FRAME_BYTES_MAX.",
+      "Maximum bytes of all unfinished frames of a gateway. Above it, the connection with the oldest unfinished frame is closed. Must be at least COROOM_FRAME_BYTES_MAX.",
   },
   editBytesMax: { parse: positiveInteger, fallback: 524_288, meaning: "Maximum payload bytes of one edit." },
   editBurst: { parse: positiveInteger, fallback: 30, meaning: "Number of edits that a connection may send at once." },

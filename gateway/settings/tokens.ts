@@ -27,8 +27,7 @@ export const tokenSettings = {
   knownTokenMsMax: {
     parse: wholeNumber,
     fallback: 15_000,
-    meaning:
-      "Milliseconds that a verified token stays in the cache, so a withdrawn key is accepted this much longer; 0 disables the cache.",
+    meaning: "Milliseconds that a verified token stays in the cache; 0 disables the cache. A withdrawn key is accepted for this time.",
   },
   waitingTokensMax: {
     parse: positiveInteger,

@@ -64,7 +64,7 @@ function parsed(url: string): URL {
     if (address.hostname !== "" && [address.username, address.password].every(isDecodable)) return address;
   }
   throw new SettingError(
-    "COROOM_NATS_URL is no address: it is nats://host:port or tls://host:port, with a user nats://user:password@host:port, several comma-separated; what is special in a password is written as in any URL, @ as %40",
+    "COROOM_NATS_URL is no address: it is nats://host:port or tls://host:port, with a user nats://user:password@host:port. Separate several servers by commas. Percent-encode special characters in a password, for example @ as %40",
   );
 }
 

@@ -35,7 +35,7 @@ export const boardSettings = {
   boardWatchMs: {
     parse: positiveInteger,
     fallback: 30_000,
-    meaning: "Milliseconds within which a gateway renews its subscription to a board.",
+    meaning: "Milliseconds after which a subscription to a board expires unless the gateway renews it.",
   },
 } as const satisfies Settings;
 
@@ -52,7 +52,7 @@ function kinds(raw: string): readonly BoardKind[] {
   const named = list(raw).map((entry) => {
     const [name = "", worth = "", role = "everyone", ...rest] = entry.split(":");
     if (!ACTIVITY_KIND.test(name) || rest.length > 0) {
-      throw new SettingError("must be like comment:5:commenters, with names of small letters, digits and -");
+      throw new SettingError("must be entries such as comment:5:commenters, with names of lower-case letters, digits and -");
     }
     if (!isRole(role)) throw new SettingError(`must name a role out of ${Object.keys(BOARD_ROLES).join(", ")}`);
     return { name, points: points(worth), role };

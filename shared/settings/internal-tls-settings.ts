@@ -7,7 +7,7 @@ export const internalTlsSettings = {
     parse: text,
     fallback: "",
     meaning:
-      "File with the PEM certificate chain with which document services and leaderboards serve gateways over TLS. Empty: plain HTTP, or a proxy that terminates TLS.",
+      "File with the PEM certificate chain of document services and leaderboards, which gateways reach over TLS. Empty: plain HTTP, or a proxy terminates TLS.",
   },
   internalKeyFile: {
     parse: text,
@@ -32,6 +32,6 @@ export const internalSecretSettings = {
     secret: true,
     fallback: "",
     meaning:
-      "Secret with which Prometheus reads /metrics of a gateway in production, and of document services and leaderboards, as a bearer token. Empty: only the health port shows metrics.",
+      "Bearer token with which Prometheus reads /metrics of document services, leaderboards and, in production, gateways. Empty: only the health port serves metrics.",
   },
 } as const satisfies Settings;

@@ -17,7 +17,7 @@ export function origins(raw: string): readonly string[] {
   return list(raw).map((entry) => {
     const url = URL.canParse(entry) ? new URL(entry) : undefined;
     if (url === undefined || entry.includes("*"))
-      throw new SettingError("must be origins such as https://app.example, one each: no patterns, no host without its scheme");
+      throw new SettingError("must be origins such as https://app.example, each with its scheme and without patterns such as *");
     if (!/^https?:$/.test(url.protocol)) return entry; // The scheme belongs to an application, and is not known here.
     if (url.href !== `${url.origin}/`) throw new SettingError(`must be origins, with no path or user: write ${url.origin}`);
     return url.origin;

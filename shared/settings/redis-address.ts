@@ -18,7 +18,7 @@ export function redisAddress(urls: string): RedisAddress {
   const [first] = all;
   const isSame = (part: "protocol" | "username" | "password"): boolean => all.every((url) => url[part] === first![part]);
   if (!(["protocol", "username", "password"] as const).every(isSame)) {
-    throw new SettingError("must name one user, and redis:// or rediss://, for all nodes of a Redis Cluster");
+    throw new SettingError("must have the same user and the same scheme (redis:// or rediss://) for all nodes of a Redis Cluster");
   }
   const db = databaseOf(first!);
   if (all.length > 1 && all.some((url) => databaseOf(url) > 0)) {
@@ -50,7 +50,7 @@ function parsed(url: string): URL {
     if (isWhole && [address.username, address.password].every(isDecodable)) return address;
   }
   throw new SettingError(
-    "must be redis://host:port, or rediss:// for TLS, with a user redis://user:password@host:port, a database redis://host:port/1; the nodes of a Redis Cluster comma-separated; what is special in a password is written as in any URL, @ as %40",
+    "must be redis://user:password@host:port/database, or rediss:// for TLS; user, password and database are optional. Separate the nodes of a Redis Cluster by commas. Percent-encode special characters in a password, for example @ as %40",
   );
 }
 

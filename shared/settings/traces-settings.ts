@@ -29,7 +29,7 @@ function tracesUrl(raw: string): string {
   const isBase = url !== undefined && /^https?:$/.test(url.protocol) && url.search === "" && url.hash === "";
   if (!isBase || url.pathname.includes(TRACES_PATH) || ![url.username, url.password].every(isDecodable)) {
     throw new SettingError(
-      "must be an address such as http://collector:4318, without /v1/traces, query or fragment; what is special in a password is written as in any URL, @ as %40",
+      "must be an address such as http://collector:4318, without /v1/traces, query or fragment. Percent-encode special characters in a password, for example @ as %40",
     );
   }
   return raw;

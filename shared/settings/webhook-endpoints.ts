@@ -14,13 +14,13 @@ export function webhookEndpoints(raw: string): readonly WebhookEndpoint[] {
   const endpoints = entriesOf(raw).map(({ tenant, value }): WebhookEndpoint => {
     if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) {
       throw new SettingError(
-        "must be http:// or https:// addresses: address receives the events of all tenants, tenant=address those of one tenant",
+        "must be http:// or https:// URLs. A plain URL receives the events of all tenants, and tenant=URL receives the events of one tenant",
       );
     }
     return { name: tenant ?? "all-tenants", tenant, url: value };
   });
   if (new Set(endpoints.map(({ name }) => name)).size < endpoints.length) {
-    throw new SettingError("must name one address for a tenant, and one for all");
+    throw new SettingError("must have at most one URL for each tenant, and at most one URL for all tenants");
   }
   return endpoints;
 }
@@ -30,7 +30,7 @@ export function webhookSecrets(raw: string): ReadonlyMap<string, string> {
   return new Map(
     entriesOf(raw).map(({ tenant, value }) => {
       if (!/^whsec_[A-Za-z0-9+/]{32,}={0,2}$/.test(value)) {
-        throw new SettingError("must be secrets as Standard Webhooks has them: whsec_ and 24 random bytes or more in base64");
+        throw new SettingError("must be secrets in the format of Standard Webhooks: whsec_ followed by at least 24 random bytes in base64");
       }
       return [tenant ?? "all-tenants", value];
     }),

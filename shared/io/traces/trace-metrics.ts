@@ -6,7 +6,12 @@ export type TraceMetrics = ReturnType<typeof traceMetrics>;
 
 export const traceMetrics = (registry: Registry) => ({
   spans: counter(registry, "coroom_trace_spans_total", "Trace spans, by outcome: sent, refused, dropped", ["outcome"]),
-  unfinished: counter(registry, "coroom_trace_unfinished_total", "Hops of traced edits without an end", []),
+  unfinished: counter(
+    registry,
+    "coroom_trace_unfinished_total",
+    "Hops of traced edits that began and never ended, so that their span is incomplete",
+    [],
+  ),
 });
 
 function counter(registry: Registry, name: string, help: string, labelNames: readonly "outcome"[]): Counter<"outcome"> {
