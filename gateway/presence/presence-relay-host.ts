@@ -168,6 +168,11 @@ export class PresenceRelayHost implements PresenceBackbone {
     return this.#rooms.get(room)?.presence.knows(client) === true;
   }
 
+  /** The highest epoch that an owner has sent. Undefined: nobody is in the room here. */
+  epochOf(room: RoomKey): Epoch | undefined {
+    return this.#rooms.get(room)?.presence.epoch;
+  }
+
   /** Undefined: the owner has sent this gateway nothing about the room yet. */
   isFullFor(room: RoomKey, client: ClientId): boolean | undefined {
     return this.#rooms.get(room)?.presence.isFullFor(client);

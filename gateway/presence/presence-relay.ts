@@ -96,6 +96,11 @@ export class PresenceRelay {
     return this.#up.lastNumber;
   }
 
+  /** Messages of owners with lower epochs are ignored. */
+  get epoch(): Epoch {
+    return this.#view.epoch;
+  }
+
   /** The room server that owns the room, as far as this gateway knows. */
   get owner(): ServerId | undefined {
     return this.#owner;

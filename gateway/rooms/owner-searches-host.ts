@@ -12,10 +12,12 @@ import type { Placement } from "../ports.ts";
 
 /**
  * A room has one step at a time. A step of a room that is no longer followed is skipped. `epochOf`: of the last known
- * owner, 0 for none; undefined: the room is not followed.
+ * owner, 0 for none; undefined: the room is not followed. `presenceEpochOf`: the same by the room's presence, which has
+ * its own connection and may know an owner whose epoch record the log lost before the room's edits received it.
  */
 export type SearchingRooms = {
   readonly epochOf: (room: RoomKey) => Epoch | undefined;
+  readonly presenceEpochOf: (room: RoomKey) => Epoch | undefined;
   readonly receiveOutcome: (room: RoomKey, outcome: SearchOutcome) => void;
 };
 
@@ -68,7 +70,7 @@ export class OwnerSearches {
       }
       case "claim": {
         const { server, suspect } = step;
-        const above = this.#rooms.epochOf(room) ?? (0 as Epoch);
+        const above = Math.max(this.#rooms.epochOf(room) ?? 0, this.#rooms.presenceEpochOf(room) ?? 0) as Epoch;
         const reply = await this.#placement.claim(server, {
           room,
           ...(suspect === undefined ? {} : { suspect }),

@@ -23,7 +23,11 @@ test("[OWS1] a limited number of searches is active, however many rooms search, 
   const silent = () => {};
   const searches = new OwnerSearches(
     placement,
-    { epochOf: (key) => (key === room(7) ? undefined : (0 as Epoch)), receiveOutcome: (key) => void answered.push(key) },
+    {
+      epochOf: (key) => (key === room(7) ? undefined : (0 as Epoch)),
+      presenceEpochOf: () => undefined,
+      receiveOutcome: (key) => void answered.push(key),
+    },
     { searchesMax: 3 },
     { log: { debug: silent, info: silent, warn: silent, error: silent }, metrics: gatewayMetrics(registry) },
   );
@@ -42,7 +46,7 @@ test("[OWS1] a limited number of searches is active, however many rooms search, 
   expect(answers).toHaveLength(8); // Room 9 has a newer step.
 });
 
-test("[OWS2] a server that is asked to take a room learns the highest epoch known there", async () => {
+test("[OWS2] a server that is asked to take a room learns the highest epoch that its edits or its presence know", async () => {
   const requests: ClaimRequest[] = [];
   const placement = {
     locate: () => Promise.resolve(undefined),
@@ -54,11 +58,15 @@ test("[OWS2] a server that is asked to take a room learns the highest epoch know
   const silent = () => {};
   const searches = new OwnerSearches(
     placement,
-    { epochOf: (key) => (key === room(1) ? 7 : 0) as Epoch, receiveOutcome: silent },
+    {
+      epochOf: (key) => (key === room(1) ? 7 : 0) as Epoch,
+      presenceEpochOf: (key) => (key === room(1) ? 6 : key === room(3) ? 8 : undefined) as Epoch | undefined,
+      receiveOutcome: silent,
+    },
     { searchesMax: 3 },
     { log: { debug: silent, info: silent, warn: silent, error: silent }, metrics: gatewayMetrics(new Registry()) },
   );
-  for (const index of [1, 2]) searches.carryOut(room(index), { kind: "claim", server, suspect: undefined });
+  for (const index of [1, 2, 3]) searches.carryOut(room(index), { kind: "claim", server, suspect: undefined });
   await settled();
-  expect(requests).toEqual([{ room: room(1), above: 7 }, { room: room(2) }]);
+  expect(requests).toEqual([{ room: room(1), above: 7 }, { room: room(2) }, { room: room(3), above: 8 }]);
 });

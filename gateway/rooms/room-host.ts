@@ -72,7 +72,7 @@ export class FollowedRoomsHost implements Backbone {
     const receiveOutcome = (room: RoomKey, outcome: SearchOutcome): void => this.receiveInput(room, { kind: "search", outcome });
     this.#searches = new OwnerSearches(
       placement,
-      { epochOf: (room) => directory.get(room)?.room.epoch, receiveOutcome },
+      { epochOf: (room) => directory.get(room)?.room.epoch, presenceEpochOf: (room) => presence.epochOf(room), receiveOutcome },
       { searchesMax },
       deps,
     );

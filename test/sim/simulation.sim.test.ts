@@ -330,6 +330,32 @@ const REGRESSION_SEEDS: readonly {
       aimed("gateway's machine lost", 4528, 1796, 0.3901529994327575, 0.5364947335328907),
     ],
   },
+  {
+    seed: 920_418,
+    size: "small",
+    reason: "the log lost an epoch that only presence had received, and no search for an owner named it: participant lists stayed wrong",
+    faults: [
+      aimed("leaderboard killed", 561, 2886, 0.39119667652994394, 0.7185294374357909),
+      aimed("tab not heard", 723, 633, 0.618442922597751, 0.24593600747175515),
+      aimed("room server not heard", 792, 303, 0.27461688220500946, 0.9967707104515284),
+      aimed("tab closed, another opened", 830, 96, 0.6744217735249549, 0.6066694143228233),
+      fault("object store damages writes", 923, 345, 0.10185688268393278, 0.5177870958577842),
+      fault("hostile client in the room", 1118, 375, 0.26506061130203307, 0.8674799052532762),
+      aimed("room server cut off", 1187, 670, 0.44999498198740184, 0.06327771977521479),
+      fault("NATS nodes cut from each other", 1713, 996, 0.7097259394358844, 0.6340722516179085),
+      fault("rooms bucket lagging", 2124, 68, 0.5606015387456864, 0.9522049752995372),
+      aimed("log loses its end", 2317, 107, 0.852345822378993, 0.5326404399238527),
+    ],
+  },
+  {
+    seed: 795_651_803,
+    size: "small",
+    reason: "replies without an inbox were dropped: no claim of a deleted room was answered, and its members waited forever",
+    faults: [
+      aimed("NATS restarted", 731, 1028, 0.40838963026180863, 0.8806724993046373),
+      aimed("room deleted", 1517, 1319, 0.47457628790289164, 0.670761649729684),
+    ],
+  },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
   ...Array.from({ length: 40 }, (_, index) => ({ seed: 1_000_000 + index, size: "small-edit-path" as const })),
