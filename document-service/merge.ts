@@ -20,22 +20,28 @@ import { type EditAuthors, findYjsIdUses, type YjsIdUse } from "./yjs-authors.ts
  */
 export type MergedDocument = { readonly state: Uint8Array; readonly refused: number; readonly uses?: readonly YjsIdUse[] };
 
+/** `applied`: the edits that the state has, in their order. */
+type Merge = MergedDocument & { readonly applied: readonly Uint8Array[] };
+
 /** The state of a document without edits. */
 export const EMPTY_STATE: Uint8Array = Y.encodeStateAsUpdate(new Y.Doc());
 
 export function mergeEdits(state: Uint8Array, given: readonly Uint8Array[], authors?: EditAuthors): MergedDocument {
   const edits = given.map(inOwnBuffer);
   const fit = edits.filter(isFit);
-  const { state: merged, refused } = tryMerge(state, fit) ?? mergeReadable(state, fit);
+  const { state: merged, refused, applied } = tryMerge(state, fit) ?? mergeReadable(state, fit);
   const outcome = { state: merged, refused: isEmpty(merged) ? edits.length : edits.length - fit.length + refused };
-  return authors === undefined ? outcome : { ...outcome, uses: findYjsIdUses(state, edits, authors) };
+  if (authors === undefined) return outcome;
+  const isApplied = new Set(applied);
+  const looked = edits.map((edit) => (isApplied.has(edit) ? edit : EMPTY_STATE)); // A refused edit introduces no Yjs client id.
+  return { ...outcome, uses: findYjsIdUses(state, looked, authors) };
 }
 
-function mergeReadable(state: Uint8Array, edits: readonly Uint8Array[]): MergedDocument {
+function mergeReadable(state: Uint8Array, edits: readonly Uint8Array[]): Merge {
   assert(tryMerge(state, []) !== undefined, "a document's own state can be read");
   const readable = edits.filter(isReadable);
   const halved = mergeHalves(state, readable);
-  return { state: halved.state, refused: edits.length - readable.length + halved.refused };
+  return { ...halved, refused: edits.length - readable.length + halved.refused };
 }
 
 function isFit(edit: Uint8Array): boolean {
@@ -50,15 +56,15 @@ function isEmpty(state: Uint8Array): boolean {
  * Finds edits that are readable but cannot be merged. They are rare, so halving the list until such an edit is alone is
  * fast enough.
  */
-function mergeHalves(state: Uint8Array, edits: readonly Uint8Array[]): MergedDocument {
+function mergeHalves(state: Uint8Array, edits: readonly Uint8Array[]): Merge {
   const whole = tryMerge(state, edits);
   if (whole !== undefined) return whole;
   assert(edits.length > 0, "a state without edits can be merged");
-  if (edits.length === 1) return { state, refused: 1 };
+  if (edits.length === 1) return { state, refused: 1, applied: [] };
   const middle = edits.length >> 1;
   const first = mergeHalves(state, edits.slice(0, middle));
   const second = mergeHalves(first.state, edits.slice(middle));
-  return { state: second.state, refused: first.refused + second.refused };
+  return { state: second.state, refused: first.refused + second.refused, applied: [...first.applied, ...second.applied] };
 }
 
 /**
@@ -67,7 +73,7 @@ function mergeHalves(state: Uint8Array, edits: readonly Uint8Array[]): MergedDoc
  */
 const EDITS_PER_TRANSACTION = 1_000;
 
-function tryMerge(state: Uint8Array, edits: readonly Uint8Array[]): MergedDocument | undefined {
+function tryMerge(state: Uint8Array, edits: readonly Uint8Array[]): Merge | undefined {
   const doc = new Y.Doc();
   let refused = 0;
   try {
@@ -83,7 +89,7 @@ function tryMerge(state: Uint8Array, edits: readonly Uint8Array[]): MergedDocume
       };
       doc.transact(() => withinBounds(applyAll));
     }
-    return { state: Y.encodeStateAsUpdate(doc), refused };
+    return { state: Y.encodeStateAsUpdate(doc), refused, applied: edits };
   } catch {
     return undefined; // Yjs throws many kinds of errors on bytes that are no update.
   } finally {

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import * as Y from "yjs";
 
 import type { UserId } from "../shared/ids.ts";
+import { NESTING_MAX } from "../shared/yjs/bounded-integration.ts";
 import { EMPTY_STATE, mergeEdits } from "./merge.ts";
 import { KNOWN_IDS_MAX, YjsAuthors } from "./yjs-authors.ts";
 
@@ -83,4 +84,18 @@ test("[YAU4] a room remembers a bounded number of ids, and bytes that are no Yjs
   const forged = editor(7).type("longer than mine");
   expect(merge([MALLORY, forged]), "forgotten").toEqual([]);
   expect(merge([ANN, editor(7).type("longer than everything else")])).toEqual([{ yjsClient: 7, user: ANN, introducedBy: MALLORY }]);
+});
+
+test("[YAU5] an edit that the document refuses introduces no id, and proves no repeat", () => {
+  const { merge } = room();
+  const doc = new Y.Doc();
+  doc.clientID = 7;
+  doc.getText("body").insert(0, "of the refused edit");
+  doc.getMap("values").set("deep", JSON.parse("[".repeat(2 * NESTING_MAX) + "]".repeat(2 * NESTING_MAX)));
+  const refused = Y.encodeStateAsUpdate(doc);
+  expect(merge([MALLORY, refused])).toEqual([]);
+  const ann = editor(7);
+  expect(merge([ANN, ann.type("mine")], [MALLORY, refused])).toEqual([]);
+  const [own, forged] = [ann.type(" and more"), editor(7).type("longer than what ann wrote")];
+  expect(merge([ANN, own], [MALLORY, refused], [MALLORY, forged])).toEqual([{ yjsClient: 7, user: MALLORY, introducedBy: ANN }]);
 });

@@ -1,7 +1,7 @@
 /**
  * Which user introduced a Yjs client id in a room. Yjs takes the first struct of an id and clock, and ignores a later
  * one: a hostile writer who uses another's id makes the other's own edits disappear. Nothing can refuse that, because a
- * client may send what it received over another provider. So it is reported. Rules YAU1 to YAU4.
+ * client may send what it received over another provider. So it is reported. Rules YAU1 to YAU5.
  *
  * A repeat of known structs is never reported: after a synchronisation every client may send all structs.
  */
@@ -64,8 +64,9 @@ export class YjsAuthors {
 }
 
 /**
- * Uses of ids that are new or another user's, in the order of the edits. `state`: the document before them. An edit by
- * the known author costs the reading of four numbers; the others cost a decoding of what precedes them.
+ * Uses of ids that are new or another user's, in the order of the edits. `state`: the document before them. `edits`: a
+ * merge has applied all of them, because a refused edit may contain any ids. An edit by the known author costs the reading
+ * of four numbers; the others cost a decoding of what precedes them.
  */
 export function findYjsIdUses(
   state: Uint8Array,
@@ -111,22 +112,14 @@ class ClockEnds {
 
 /** An edit of one client, as of a person who types, begins with 1, the number of structs, and the client. */
 function idsOf(edit: Uint8Array): Iterable<number> {
-  try {
-    const input = decoding.createDecoder(edit);
-    const clients = decoding.readVarUint(input);
-    if (clients === 0) return [];
-    if (clients > 1) return endsOf(edit).keys();
-    decoding.readVarUint(input);
-    return [decoding.readVarUint(input)];
-  } catch {
-    return []; // No Yjs update: the merge refuses it too.
-  }
+  const input = decoding.createDecoder(edit);
+  const clients = decoding.readVarUint(input);
+  if (clients === 0) return [];
+  if (clients > 1) return endsOf(edit).keys();
+  decoding.readVarUint(input);
+  return [decoding.readVarUint(input)];
 }
 
 function endsOf(edit: Uint8Array): ReadonlyMap<number, number> {
-  try {
-    return Y.parseUpdateMeta(edit).to;
-  } catch {
-    return new Map(); // As above. Yjs throws errors of any kind on other bytes.
-  }
+  return Y.parseUpdateMeta(edit).to;
 }
