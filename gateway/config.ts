@@ -1,4 +1,4 @@
-/** The gateway's settings by subject, and the combinations that it refuses to start with. */
+/** The gateway's settings by subject. It refuses to start with unsafe combinations of them. */
 
 import { PART_BYTES_MIN } from "../shared/wire/parts.ts";
 import { StartError } from "../shared/process/lifecycle.ts";
@@ -91,10 +91,10 @@ export function refuseUnsafeGateway(config: GatewayConfig): void {
   if (problems.length > 0) throw new SettingError(`bad configuration:\n  ${problems.join("\n  ")}`);
 }
 
-/** Bytes of a message to a room's owner besides the payload of its one edit. */
+/** Bytes of a message to a room's owner without the payload of its one edit. */
 const BESIDE_PAYLOAD_BYTES = 1_024;
 
-/** Bytes of a presence field besides its value: its name and lengths. Doubled, because removed fields are sent too. */
+/** Bytes of a presence field without its value: its name and lengths. Doubled, because removed fields are sent too. */
 const BESIDE_FIELD_BYTES = 2 * 200;
 
 /**

@@ -1,7 +1,7 @@
 /**
- * A map from connection id to a value. A Map of V8 takes 46 bytes for each of ten thousand entries and copies all of
- * them when it grows. Ids are consecutive, and connections of one period mostly end together, so values are stored in
- * pages, and a page is freed with its last value.
+ * A map from connection id to a value. A Map of V8 takes 46 bytes for each of ten thousand entries, and copies all
+ * entries when it grows. Ids are consecutive, and connections that began together mostly end together. So values are
+ * stored in pages, and a page is freed with its last value.
  */
 
 import type { ConnectionId } from "./ports.ts";

@@ -9,9 +9,9 @@ import type { GatewayId } from "../shared/ids.ts";
 import type { GatewayParts } from "./gateway.ts";
 import type { LoadShedder, OutboundHealth } from "./limits/pressure.ts";
 export type GatewayStatus = {
-  /** Why the gateway accepts no connection; undefined if it accepts them. */
+  /** The reason why the gateway accepts no connection. Undefined: it accepts connections. */
   readonly unready: () => UnreadyReason | undefined;
-  /** Why new clients should go to another gateway, although this one may still accept them. */
+  /** The reason why new clients should use another gateway, although this one may still accept them. */
   readonly notReady: () => NotReadyReason | undefined;
   readonly account: () => GatewayReport;
 };
@@ -44,17 +44,18 @@ export function gatewayStatus(gateway: GatewayId, parts: GatewayStatusParts): Ga
   return { unready, notReady, account };
 }
 
-/** Whether no room server can store an edit. While one can, its rooms are served normally. */
+/** Whether no room server can store an edit. If at least one can, its rooms are served normally. */
 export function isLogFull(servers: readonly Pick<ServerHeartbeat, "logObstacle">[]): boolean {
   return servers.length > 0 && servers.every(({ logObstacle }) => logObstacle !== undefined);
 }
 
 /**
- * Why a gateway accepts no connections. Slow delivery and a full log are not such reasons: they may affect all gateways
- * at once, and readers can still be served. Such a gateway only reports that it is not ready.
+ * The reasons why a gateway accepts no connections. Slow delivery and a full log are not among them: they may affect
+ * all gateways at once, and a gateway can still serve readers. In these two states it only reports that it is not
+ * ready.
  */
 export type UnreadyReason = "degraded" | "draining" | "misconfigured";
-/** Why a balancer should send new clients to another gateway. */
+/** The reason why a balancer should send new clients to another gateway. */
 export type NotReadyReason = UnreadyReason | "slow" | "log-full";
 export type UpgradeRefusal = "full" | "origin" | "ip" | UnreadyReason;
 
@@ -62,7 +63,7 @@ export type UpgradeFacts = {
   readonly isOriginAllowed: boolean;
   readonly unready: UnreadyReason | undefined;
   readonly hasRoom: boolean;
-  /** Called last: it may count the attempt. */
+  /** Called after all other checks, because it may count the attempt. */
   readonly isAddressWithinLimit: () => boolean;
 };
 type UpgradeDecision = { readonly kind: "accept" } | { readonly kind: "refuse"; readonly reason: UpgradeRefusal };

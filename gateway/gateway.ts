@@ -1,6 +1,6 @@
 /**
- * Assembles a gateway from its parts, on real ports (`main.ts`) or simulated ones (tests). Parts call only parts that are
- * created before them; the other way goes through `dispatch`.
+ * Assembles a gateway from its parts, on real ports (`main.ts`) or simulated ones (tests). A part calls only parts that
+ * are created before it. A part that needs a later part returns an effect, and `dispatch` carries it out.
  */
 
 import type { GatewayId } from "../shared/ids.ts";
@@ -72,7 +72,7 @@ export type GatewayParts = {
   readonly discipline: DisciplineHost;
   readonly writes: WritesHost;
   start(): void;
-  /** Waits at most this time for edits that are not in the log yet. */
+  /** Waits at most this many milliseconds for edits that are not in the log yet. */
   stop(settleMsMax: number): Promise<void>;
 };
 

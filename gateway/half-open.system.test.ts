@@ -1,4 +1,4 @@
-/** Sockets that never become clients. Each stage of a connection has a deadline and costs little memory until then. */
+/** Sockets that never become clients. Each stage of a connection has a deadline and costs little memory until the deadline. */
 
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 

@@ -110,7 +110,7 @@ async function typist(name: string, isOver: () => boolean): Promise<{ client: Wi
 
 type Stranger = (prng: Prng, seed: number, from: string) => Promise<void>;
 
-/** Sorted by increasing hostility. Each ends by itself. */
+/** Sorted by increasing hostility. Each hostile client ends by itself. */
 const STRANGERS_WAYS: Readonly<Record<string, Stranger>> = {
   "almost right before hello": async (_, seed, from) => throwAt(await opened(from), [...almostRight(seed, frames, 40)]),
   "almost right after hello": async (_, seed, from) => throwAt(await greeted(from, `stranger-${seed}`), [...almostRight(seed, frames, 40)]),

@@ -1,4 +1,4 @@
-/** Starts one gateway. Only this file gives ports their adapters. */
+/** Starts one gateway. Only this file connects ports to their adapters. */
 
 import { randomBytes } from "node:crypto";
 
@@ -27,14 +27,11 @@ import { watchPressure } from "./limits/pressure-host.ts";
 import { LoadShedder, OutboundHealth } from "./limits/pressure.ts";
 import { gatewayMetrics } from "./metrics.ts";
 
-/**
- * Wait for unconfirmed edits whose page has closed, so that nobody would send them again. A lost owner is replaced
- * within this time.
- */
+/** Maximum wait for unconfirmed edits of closed pages, which no client would send again. A lost owner is replaced within this time. */
 const SETTLE_MS_MAX = 4_000;
 /**
- * Settings of other tiers: `serverSilenceMsMax` replaces placement while it does not answer, and `redisUrl` is where
- * bans are stored.
+ * Settings of other tiers. `serverSilenceMsMax` decides which servers are alive while placement does not answer.
+ * `redisUrl` is the store of bans.
  */
 type StartDeps = { log: Log; registry: Registry; localOwners?: LocalOwners | undefined; routes?: readonly HttpRoute[] };
 type OfOthers = { readonly serverSilenceMsMax: number; readonly redisUrl?: string };
@@ -76,7 +73,8 @@ export async function startGateway(
   edge.serveHttp({ ...bus.ports, ...bus.services, ...bus.operators, ...parts, ...status, tokens, clientIdOf, drain }, routes);
 
   const end = async (): Promise<void> => {
-    await parts.stop(config.drainMsMax === 0 ? 0 : SETTLE_MS_MAX); // Waits for nobody when nothing is drained: NATS may end at the same time.
+    // Without draining it does not wait, because NATS may end at the same time.
+    await parts.stop(config.drainMsMax === 0 ? 0 : SETTLE_MS_MAX);
     stopWatching();
     pressures.stop();
     kept.stop();

@@ -1,4 +1,4 @@
-/** What a gateway counts. */
+/** Metrics of the gateway. */
 
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
@@ -261,7 +261,7 @@ export const gatewayMetrics = (registry: Registry) => {
   };
 };
 
-/** Connections that something waits for, and how much. */
+/** Gauges of queues: the number of waiting connections, and of what they wait for. */
 type Waiting = { readonly count: number; readonly bytes: number };
 
 export function countBehind(

@@ -1,6 +1,6 @@
 /**
- * Requests of one part of a gateway to another part that it cannot call, because that part calls it. `gateway.ts` carries out
- * each effect, so that no part needs a reference to a part that is created after it.
+ * Requests of one part of a gateway to a part that is created after it, and that it therefore cannot call. `gateway.ts`
+ * carries out each effect, so that no part needs a reference to a later part.
  */
 
 import type { SubmittedEdit } from "../shared/bus/envelope.ts";
@@ -13,11 +13,11 @@ import type { ClientSession } from "./sessions/client-session.ts";
 export type PartEffect =
   /** From presence: nobody owns the room, or its owner does not answer. */
   | { readonly kind: "owner-missing"; readonly room: RoomKey }
-  /** From writes over HTTP: the edit is to be sent to the room's owner. */
+  /** From writes over HTTP: an edit to send to the room's owner. */
   | { readonly kind: "submit-write"; readonly room: RoomKey; readonly edit: SubmittedEdit }
   /** From rooms: the connection is not in the room, or not any more. */
   | { readonly kind: "left-room"; readonly room: RoomKey; readonly connection: ConnectionId }
-  /** From rooms: the room is deleted, so the connection's session leaves it. */
+  /** From rooms: the room is deleted, so the session of the connection leaves it. */
   | { readonly kind: "expel"; readonly room: RoomKey; readonly connection: ConnectionId }
   /** From rooms: the user joined with the right to write, and may get a place on the room's boards. */
   | { readonly kind: "writer-joined"; readonly room: RoomKey; readonly user: UserId; readonly name: string }
@@ -28,7 +28,7 @@ export type PartEffect =
       readonly session: ClientSession;
       readonly effects: readonly SessionEffect[];
     }
-  /** From sessions: other gateways are to accept these connections, each from its time on, even where a quota is used up. */
+  /** From sessions: other gateways should accept these connections, each from its time on, even above a quota. */
   | { readonly kind: "hand-over"; readonly moves: ConnectionMoves };
 
 export type Dispatch = (effect: PartEffect) => void;

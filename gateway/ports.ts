@@ -28,13 +28,13 @@ import type { RecentEventLog } from "./operations/events-kept.ts";
 import type { LostRoomServer } from "./operations/servers-lost.ts";
 
 declare const connection: unique symbol;
-/** One socket, for as long as it is open. */
+/** One socket, while it is open. */
 export type ConnectionId = number & { readonly [connection]: true };
 
 /** The clients' sockets. Frames to one connection keep their order, whether sent or published. */
 export interface Sockets {
   send(to: ConnectionId, frame: Uint8Array): void;
-  /** To every listener of the channel except one. */
+  /** To every listener of the channel except one connection. */
   publish(channel: Channel, frame: Uint8Array, except: ConnectionId | undefined): void;
   listen(connection: ConnectionId, channel: Channel): void;
   unlisten(connection: ConnectionId, channel: Channel): void;
@@ -61,21 +61,21 @@ export interface BoardBus {
   leaderboards(): number;
 }
 
-/** `known`: stored before under the same id. `full`: activities arrive faster than they are counted. */
+/** `known`: already stored under the same id. `full`: activities arrive faster than they are counted. */
 export type ActivityOutcome = "stored" | "known" | "full" | "unavailable";
 
 /** Stores activities that are worth points until they are counted. */
 export interface Activities {
-  /** An id counts once, however often it is sent. After `unavailable` it may be stored or not: send it again. */
+  /**
+   * An id counts once, even if it is sent several times. After `unavailable` it is unknown whether the activity is
+   * stored: send it again.
+   */
   storeActivity(room: RoomKey, activity: Activity, id: string): Promise<ActivityOutcome>;
 }
 
-/** The rooms' owners over the bus. Their messages go to `Backbone`. */
+/** The rooms' owners, reached over the bus. Messages from owners arrive at `Backbone`. */
 export interface RoomOwners {
-  /**
-   * Resolves when no later message in the room is missed. Rejects when the connection is lost; `receiveBackboneFound`
-   * follows.
-   */
+  /** Resolves when no later message in the room is missed. Rejects when the connection is lost; `receiveBackboneFound` follows. */
   follow(room: RoomKey): Promise<void>;
   unfollow(room: RoomKey): void;
   /**
@@ -85,19 +85,22 @@ export interface RoomOwners {
   sendToOwner(room: RoomKey, message: Uint8Array, epoch?: Epoch): void;
 }
 
-/** Presence over the bus, on a connection of its own. Messages are lost while it is down; room servers' go to `PresenceBackbone`. */
+/**
+ * Presence over the bus, on a separate connection. Messages are lost while the connection is down. Messages from room
+ * servers arrive at `PresenceBackbone`.
+ */
 export interface PresenceServers {
   sendBatch(server: ServerId, batch: Pick<PresenceUp, "sentAtMs" | "entries">): void;
-  /** To whichever room server owns the room. */
+  /** To the room server that owns the room, when its name is not known. */
   askOwner(room: RoomKey, question: Uint8Array): void;
-  /** To every room server: without it they remove this gateway's members. */
+  /** To every room server. A room server that does not receive it removes this gateway's members. */
   publishHeartbeat(): void;
 }
 
-/** Receives what the bus delivers of presence. */
+/** Receives the presence messages of the bus. */
 export interface PresenceBackbone {
   receiveBatch(server: ServerId, bytes: Uint8Array): void;
-  /** NATS reports that no server of this name listens. */
+  /** NATS reports that no server with this name is subscribed. */
   receiveServerGone(server: ServerId): void;
   /** NATS reports that nobody owns the room. */
   receiveNoOwner(room: RoomKey): void;
@@ -105,7 +108,7 @@ export interface PresenceBackbone {
   receiveBackboneFound(): void;
 }
 
-/** Receives what the bus delivers. */
+/** Receives the messages of the bus. */
 export interface Backbone {
   receiveFromOwner(room: RoomKey, bytes: Uint8Array): void;
   receiveAnswer(room: RoomKey, bytes: Uint8Array): void;
@@ -119,7 +122,7 @@ export interface Backbone {
 export interface Placement {
   locate(request: LocateRequest): Promise<LocateReply | undefined>;
   claim(server: ServerId, request: ClaimRequest): Promise<ClaimReply | undefined>;
-  /** Room servers with a recent heartbeat, the best for the room first, for when placement does not answer. */
+  /** Room servers with a recent heartbeat, the best one for the room first. Used while placement does not answer. */
   candidates(room: RoomKey): readonly ServerId[];
   /**
    * Whether NATS reports that this server has no subscription. If so, room servers are informed, and those with
@@ -155,11 +158,11 @@ export interface SanctionsBus {
 /** A store in which sanctions outlive the gateways. Rejects while it is unreachable. */
 export interface SanctionStore {
   load(): Promise<readonly Sanction[]>;
-  /** Changes nothing when a stored one supersedes it. */
+  /** Has no effect when a stored sanction supersedes this one. */
   save(sanction: Sanction): Promise<void>;
 }
 
-/** `gateways` is how many have answered completely. */
+/** `gateways`: the number of gateways that answered completely. */
 export type AdminCommandOutcome = { readonly kicked: number; readonly members: readonly RoomMember[]; readonly gateways: number };
 
 /** Commands to all gateways, this one included. */
@@ -178,7 +181,7 @@ export interface FleetControl {
   gateways(): Promise<readonly GatewayReport[]>;
   /** The placement process that leads. Undefined: none, or unknown. */
   leader(): Promise<string | undefined>;
-  /** Undefined: no gateway of that name answers. */
+  /** Undefined: no gateway with that name answers. */
   drainGateway(gateway: string): Promise<GatewayReport | undefined>;
   /** Commands the server to hand over all its rooms and to accept none. It answers at once. Undefined: no answer. */
   drainServer(server: ServerId): Promise<ServerCommandReply | undefined>;
@@ -192,7 +195,7 @@ export interface OpenRooms {
   move(room: RoomKey, to: ServerId): Promise<MoveOutcome>;
 }
 
-/** `account` is undefined when nobody owns the room. */
+/** `account` is undefined when the room has no owner. */
 export type RoomDescription = {
   readonly account: RoomReport | undefined;
   readonly planned: PlannedRoom | undefined;
@@ -206,20 +209,20 @@ export interface RecentEvents {
 }
 
 /**
- * How a client reads its data. `behind`: so much is unread that only data that must not be lost may be added. `stuck`:
- * it reads nothing.
+ * How a client reads its data. `behind`: much data is unread, so only data that must not be lost may be added. `stuck`:
+ * the client reads nothing.
  */
 export type ReadProgress = "keeping-up" | "behind" | "stuck";
 
 export type FrameSource = "message" | "parts";
 
-/** Receives what happens on the sockets. */
+/** Receives the events of the sockets. */
 export interface Clients {
   /** `address` is undefined when it is not counted. */
   receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void;
   /** `bytes` are valid during the call only. `cameIn`: parts (WIRE54) may make a larger frame than a message. */
   receiveFrame(connection: ConnectionId, bytes: Uint8Array, cameIn?: FrameSource): void;
-  /** Called when it changes. */
+  /** Called when the state changes. */
   receiveReadProgress(connection: ConnectionId, progress: ReadProgress): void;
   receiveDisconnection(connection: ConnectionId): void;
 }
@@ -236,9 +239,9 @@ export interface EditHops {
   delivering(room: RoomKey, batch: CommittedBatch, deliver: () => void): void;
 }
 
-/** How loaded this process is, over the last moments. */
+/** The load of this process over the last moments. */
 export type Pressure = {
-  /** How late the event loop runs its timers. */
+  /** Delay of the event loop's timers. */
   readonly delayMs: number;
   /** Bytes that clients have not read yet, of all clients together. */
   readonly outboundBytes: number;

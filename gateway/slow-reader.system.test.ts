@@ -1,6 +1,4 @@
-/**
- * Readers that read slowly over HTTP and WebSockets, on real sockets. The tests mostly wait, so they run concurrently.
- */
+/** Clients that read slowly over HTTP and WebSockets, on real sockets. The tests mostly wait, so they run concurrently. */
 
 import { get } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -128,8 +126,8 @@ test.concurrent("[SLOW3] an answer is released when its client disconnects befor
 type Stalled = { readonly reader: WebSocket; readonly closed: Promise<number> };
 
 /**
- * Serves this many readers that read nothing. Each is sent a long frame and then closed as too slow. `closing` returns
- * what waits for them.
+ * Serves this number of readers that read nothing. Each is sent a long frame and then closed as too slow. `closing`
+ * returns the bytes that wait for them.
  */
 async function withStalled(
   readers: number,

@@ -1,6 +1,6 @@
 /**
- * Reports once per interval who is in the rooms, a limited number per tick. A report that is lost costs the users one
- * interval's points.
+ * Reports once per interval which users are in the rooms, a limited number of users per tick. A lost report costs the
+ * users one interval's points.
  */
 
 import type { Clock } from "../../shared/time/clock.ts";

@@ -1,7 +1,7 @@
 /**
- * Users who spend time in a room earn points. Each gateway checks its rooms once per interval, near the middle, so that
- * gateways with different clocks mean the same interval. A leaderboard gives each user points once per interval,
- * however many gateways report the user.
+ * Users who spend time in a room earn points. Each gateway checks its rooms once per interval, near the middle of it.
+ * Gateways whose clocks differ a little therefore report the same interval. A leaderboard gives each user points once
+ * per interval, even if several gateways report the user.
  */
 
 import { type Activity, ACTIVITY_USERS_MAX } from "../../shared/bus/activity.ts";

@@ -1,7 +1,7 @@
 /**
- * The boards that this gateway's connections watch. Watchers of the same board at a similar length share one frame,
- * which is sent when the list changes. Only a user's own rank is sent to a single connection. Actions are returned as
- * effects.
+ * The boards that this gateway's connections watch. Watchers that show a similar number of entries of the same board
+ * share one frame, which is sent when the list changes. Only a user's own rank is sent to a single connection. The
+ * caller carries out the returned effects.
  */
 
 import type { DisplayName, BoardUpdate, BoardSnapshot, BoardWatch } from "../../shared/bus/board-messages.ts";
@@ -22,7 +22,7 @@ export type BoardRequest = {
   readonly shown: number;
 };
 
-/** Connections that watch one board at one length listen to the same topic. */
+/** Connections that watch the same number of entries of one board. They listen to the same topic. */
 export type BoardEffect =
   | { readonly kind: "follow" | "unfollow"; readonly room: RoomKey }
   | { readonly kind: "watch"; readonly watch: BoardWatch }
@@ -51,7 +51,7 @@ type Board = {
   readonly window: BoardWindow;
   readonly channel: Channel;
   readonly watchers: Map<ConnectionId, Watcher>;
-  /** The list that was published last, by length. */
+  /** The list that was published last, by its number of entries. */
   readonly publishedLists: Map<number, string>;
   /** Undefined until the first answer arrives. */
   state: BoardState | undefined;
@@ -59,7 +59,7 @@ type Board = {
   askedAt: Millis;
 };
 
-/** Few lengths, hence few frames: a request for another length gets the next longer list. */
+/** Few numbers of entries, so that few frames are sent: a request for another number gets the next longer list. */
 const LENGTHS = [10, 30, 100];
 const LENGTH_MAX = 1_000;
 const ANSWER_MS_MAX = 2_000;
@@ -142,7 +142,7 @@ export class GatewayBoards {
     }
   }
 
-  /** Call about every second. `leaderboards` is how many leaderboards send heartbeats. */
+  /** Call about every second. `leaderboards` is the number of leaderboards that send heartbeats. */
   receiveTick(leaderboards: number, now: Millis): BoardEffect[] {
     const effects: BoardEffect[] = [];
     for (const ofRoom of this.#byRoom.values()) {
@@ -156,7 +156,7 @@ export class GatewayBoards {
     return effects;
   }
 
-  /** Asks again: updates that were published while the connection was down are lost. */
+  /** Requests the boards again: updates that were published while the connection was down are lost. */
   receiveBackboneFound(now: Millis): BoardEffect[] {
     return [...this.#byRoom.values()].flatMap((ofRoom) => [...ofRoom.values()].map((board) => this.#ask(board, now, true)));
   }
@@ -204,7 +204,7 @@ export class GatewayBoards {
     return [{ kind: "unfollow", room: board.room }];
   }
 
-  /** Publishes to each length whose list differs from the one published last. */
+  /** Publishes each list that has changed since it was last published. */
   #publish(board: Board, state: BoardState): BoardEffect[] {
     board.state = state;
     const lengths = new Set([...board.watchers.values()].map(({ length }) => length));
@@ -282,7 +282,7 @@ function missingNames(board: Board, { ranking }: BoardSnapshot): BoardEffect[] {
   return effects;
 }
 
-/** A frame holds numbers below 2^53, so a score above is cut to the largest of them. */
+/** A frame holds numbers below 2^53, so a larger score is sent as 2^53 - 1. */
 function scoreOf(score: number): number {
   return Math.min(score, Number.MAX_SAFE_INTEGER);
 }

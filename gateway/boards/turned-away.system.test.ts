@@ -1,4 +1,4 @@
-/** A client that was in a room and is refused when it joins again leaves no presence and no board watch behind. */
+/** A client that was in a room, joins it again and is refused leaves neither presence nor a board watch behind. */
 
 import { expect, test } from "vitest";
 

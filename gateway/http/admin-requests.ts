@@ -1,4 +1,7 @@
-/** What admin requests ask for: kicks, sanctions, lifts and lists, read from their bodies and checked against the authority. */
+/**
+ * Reads administration requests (kicks, sanctions, lifts, lists) from their bodies, and checks them against the
+ * authority of the sender.
+ */
 
 import { z } from "zod";
 
@@ -133,7 +136,10 @@ function targetOf(
   return named === undefined ? NO_CULPRIT : { kind: "user", tenant, user: named };
 }
 
-/** A lift lasts as long as the sanctions that it lifts, whether people or gateways imposed them. Undefined: there is none to lift. */
+/**
+ * A lift lasts as long as the sanctions that it lifts, whether people or gateways imposed them. Undefined: there is no
+ * sanction to lift.
+ */
 function liftedUntil(
   all: readonly Sanction[],
   target: SanctionTarget,

@@ -1,6 +1,6 @@
 /**
- * Who may ask for what over HTTP. Operators may do everything everywhere. A token with the right `admin` holds in its
- * tenant and in the rooms it opens, and not where its bearer is restricted.
+ * Decides which HTTP requests a sender may make. An operator may do everything. A token with the right `admin` is valid
+ * in its tenant and in the rooms that it opens, except where a sanction restricts its bearer.
  */
 
 import type { Sanction } from "../../shared/bus/admin-messages.ts";
@@ -12,7 +12,7 @@ import { because } from "../limits/sanctions.ts";
 
 /** Undefined: an operator. */
 export type Authority = Identity | undefined;
-/** Where an admin request holds. Without a room: in the whole tenant. */
+/** The scope of an admin request. Without a room: the whole tenant. */
 export type AdminScope = { readonly tenant: TenantId; readonly room: RoomKey | undefined };
 export type NamedScope = { readonly tenant?: string | undefined; readonly room?: string | undefined };
 
@@ -33,7 +33,7 @@ const WHOLE_TENANT = errorAnswer(
 );
 const RESTRICTED = "the bearer is banned or read-only here: ask another bearer of the right `admin`, or an operator";
 
-/** The answer when the token does not hold, or its identity. */
+/** The token's identity, or the refusal of an invalid token. */
 export function identityFrom(verdict: TokenVerdict): Identity | HttpAnswer {
   switch (verdict.kind) {
     case "valid":
@@ -47,7 +47,7 @@ export function identityFrom(verdict: TokenVerdict): Identity | HttpAnswer {
   }
 }
 
-/** A banned bearer is refused like a token that does not hold. `restrictionIn` keeps the bearer out of single rooms. */
+/** A banned bearer is refused like an invalid token. `restrictionIn` refuses the bearer in single rooms. */
 export function verdictUnderSanctions(
   verdict: TokenVerdict,
   sanctions: {
@@ -67,7 +67,7 @@ export function adminFrom(identity: Identity | HttpAnswer): { readonly of: Autho
   return identity.rights.admin ? { of: identity } : ADMIN_RIGHT_MISSING;
 }
 
-/** The scope of a request, if the authority covers it. A read-only bearer may look and not act; a banned bearer may do neither. */
+/** The scope of a request, if the authority covers it. A read-only bearer may only read. A banned bearer may do nothing. */
 export function scopeOf(named: NamedScope, authority: Authority, purpose: "look" | "act"): AdminScope | HttpAnswer {
   const scope = parseScope(named, authority);
   if ("status" in scope) return scope;
@@ -105,7 +105,7 @@ export function refuseRestricted(identity: Identity, room: RoomId, refusal: stri
   return restriction === undefined ? undefined : errorAnswer(403, "not-allowed", because(refusal, restriction));
 }
 
-/** The key that rates and limits of one user are counted under. */
+/** The key under which rates and limits of one user are counted. */
 export function userKey({ tenant, user }: { readonly tenant: TenantId; readonly user: string }): string {
   return `${tenant} ${user}`;
 }

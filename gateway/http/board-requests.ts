@@ -1,4 +1,4 @@
-/** Requests about boards, as the path that a leaderboard is asked for. `me` is the user of the token. */
+/** Turns requests about boards into paths of the leaderboard's HTTP server. `me` in a path is the user of the token. */
 
 import { parseRoomId, type RoomId, type UserId } from "../../shared/ids.ts";
 import { admit, type Identity, opens } from "../sessions/identity.ts";
@@ -28,10 +28,10 @@ const NOT_ADMIN = errorAnswer(
   "only administrators may list the busiest rooms: request a token whose claim `rights` contains `admin`",
 );
 
-/** What follows the room in a board's path. `parameters`: those behind the room. */
+/** The part of a board's path after the room. `parameters`: the path parameters after the room. */
 type BoardPart = (parameters: readonly string[], user: UserId) => string;
 
-/** By what follows `/v1/rooms/:room/leaderboard` in the route's path. */
+/** By the part of the route's path after `/v1/rooms/:room/leaderboard`. */
 export const BOARD_PARTS: Readonly<Record<string, BoardPart>> = {
   "": () => "",
   "/me": (_, user) => `/members/${encodeURIComponent(user)}`,
@@ -48,7 +48,7 @@ export function boardPath(request: RouteRequest, identity: Identity, part: Board
   return { path: pathOf(room, part(request.parameters.slice(1), identity.user), request.query) };
 }
 
-/** The path of the tenant's busiest rooms, or of one of them, for administrators. */
+/** The path of the tenant's busiest rooms, or of one of these rooms. For administrators only. */
 export function tenantBoardPath({ parameters: [room], query }: RouteRequest, identity: Identity): { readonly path: string } | HttpAnswer {
   if (!identity.rights.admin) return NOT_ADMIN;
   return { path: `/v1/leaderboard/rooms${room === undefined ? "" : `/${reencodeParameter(room)}`}${queryWithoutToken(query)}` };
@@ -58,7 +58,7 @@ function pathOf(room: RoomId, part: string, query: URLSearchParams): string {
   return `/v1/rooms/${encodeURIComponent(room)}/leaderboard${part}${queryWithoutToken(query)}`;
 }
 
-/** Activities that a backend reports for points: what a request reports, and the answer to each outcome. */
+/** Reads the activities that a backend reports, and turns each outcome into an answer. */
 const Body = z.object({ id: z.string().regex(/^[A-Za-z0-9_.:-]{1,64}$/), activities: z.array(UserAction).min(1).max(ACTIVITY_USERS_MAX) });
 type ReportedActivities = z.output<typeof Body>;
 
@@ -90,7 +90,7 @@ const OUTCOMES: Readonly<Record<ActivityOutcome, HttpAnswer>> = {
   unavailable: errorAnswer(503, "unavailable", "these activities may not be stored: report them again, under the same id", retryAfter(1)),
 };
 
-/** The room whose activities the bearer may report. */
+/** The room in which the bearer may report activities. */
 export function awardedRoom(request: RouteRequest, identity: Identity): RoomId | HttpAnswer {
   const room = parseRoomId(roomParameter(request));
   if (room === undefined) return errorAnswer(400, "bad-room", "a room is 1 to 128 characters without control characters");
@@ -98,7 +98,7 @@ export function awardedRoom(request: RouteRequest, identity: Identity): RoomId |
   return refuseRestricted(identity, room, "the user may not report activities of this room for a time") ?? room;
 }
 
-/** `kinds` are those that points are set for. */
+/** `kinds` are the kinds of activity that have points in the settings. */
 export function reportedActivities({ body }: RouteRequest, kinds: readonly string[]): ReportedActivities | HttpAnswer {
   const reported = decodeJson(Body, body);
   if (reported === undefined) return BAD_BODY;

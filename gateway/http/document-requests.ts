@@ -1,4 +1,4 @@
-/** Requests to read documents and their history, and to delete rooms: who may, and what the document service is asked for. */
+/** Requests to read documents and their history, and to delete rooms: authorizes them, and builds the request to the document service. */
 
 import { parseRoomId, parseTenantId, type RoomId, roomKey, type TenantId } from "../../shared/ids.ts";
 import { type Identity, opens } from "../sessions/identity.ts";
@@ -6,7 +6,7 @@ import { errorAnswer, type HttpAnswer, retryAfter } from "./answers.ts";
 import { admittedRoom, refuseRestricted } from "./authorize.ts";
 import { queryWith, roomParameter, type RouteRequest } from "./requests.ts";
 
-/** `path`, with its names encoded, is what the authorization covers: no other path may be asked for. */
+/** The authorization covers only `path`, whose names are encoded. No other path may be requested. */
 export type ServiceRequest = {
   readonly path: string;
   readonly tenant: TenantId;
@@ -34,7 +34,7 @@ const NO_SUCH_ROOM = errorAnswer(
 
 const READ_PARAMETERS = ["type", "minSeq"];
 const HISTORY_PARAMETERS = ["seq", "time", "from"];
-/** Stands for the user when an operator asks: an operator has no user id. */
+/** Replaces the user id in a request of an operator, who has none. */
 const OPERATOR = "";
 
 /** `place` is the part of the document: snapshot, document, text or diff. */
@@ -53,7 +53,7 @@ export function documentRead(
   };
 }
 
-/** `needs`: whether the bearer must be allowed to write. */
+/** `needs`: whether the bearer needs the right to write. */
 export function historyRequest(
   request: RouteRequest,
   identity: Identity,
@@ -71,10 +71,10 @@ export function historyRequest(
   };
 }
 
-/** `user` is what the rate of deletions is counted under. */
+/** `user`: the key under which the rate of deletions is counted. */
 type Deletion = ServiceRequest & { readonly user: string };
 
-/** `identity` undefined: an operator, who names the tenant in the query. */
+/** `identity` undefined: an operator, whose query contains the tenant. */
 export function deletionRequest(request: RouteRequest, identity: Identity | undefined): Deletion | HttpAnswer {
   const room = parseRoomId(roomParameter(request));
   const tenant = identity === undefined ? parseTenantId(request.query.get("tenant") ?? "default") : identity.tenant;
@@ -95,7 +95,7 @@ export function roomPath(room: RoomId): string {
 
 type RoomPosition = { readonly epoch: number; readonly seq: number } | undefined;
 
-/** Whether an answer still holds everything in the room. `before`: where the room was when the answer was requested. */
+/** Whether an answer still contains all edits of the room. `before`: the room's position when the answer was requested. */
 export function isAnswerCurrent({ headers }: HttpAnswer, before: RoomPosition, now: RoomPosition): boolean {
   return before !== undefined && now?.seq === before.seq && now.epoch === before.epoch && headers?.["x-coroom-seq"] === String(now.seq);
 }
@@ -128,15 +128,15 @@ const FORWARDED_HEADERS = [
 ];
 const STATUSES_WITHOUT_BODY: ReadonlySet<number> = new Set([204, 304]);
 
-/** `.` and `..` are steps in a URL, encoded or not. */
+/** A URL resolves `.` and `..` as steps, even if they are encoded. */
 export const NO_SUCH_PATH = errorAnswer(404, "not-found", "`.` and `..` cannot be asked for over HTTP");
 
-/** Whether the URL still asks for the authorized path. A URL resolves `.`, `..` and `\`, and would then name another room. */
+/** Whether the URL still has the authorized path. A URL resolves `.`, `..` and `\`, so it could lead to another room. */
 export function isAuthorizedUrl(url: { readonly pathname: string }, path: string): boolean {
   return url.pathname === path.split("?")[0];
 }
 
-/** What the client receives of a service's answer, its body apart. */
+/** The answer to the client, made from a service's answer, without the body. */
 export function forwardedAnswer(
   status: number,
   given: Readonly<Record<string, string | readonly string[] | undefined>>,

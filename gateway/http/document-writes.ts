@@ -1,4 +1,7 @@
-/** Edits over HTTP: who may write, which edit the document service makes of the body, and the answer to each outcome. */
+/**
+ * Edits over HTTP: authorizes them, requests the edit that the document service makes of the body, and turns each
+ * outcome into an answer.
+ */
 
 import type { Counter } from "../../shared/wire/frames.ts";
 import { type ClientId, roomKey, type RoomId, type RoomKey, type Seq } from "../../shared/ids.ts";
@@ -10,7 +13,7 @@ import { roomPath, type ServiceRequest } from "./document-requests.ts";
 import { refuseKey, type WriteScope } from "./idempotency.ts";
 import { queryWith, type RouteRequest } from "./requests.ts";
 
-/** How each kind of write is made: where the document service makes the edit, from which parameters, and the status of success. */
+/** For each kind of write: the route of the document service that makes the edit, its parameters, and the status of success. */
 export type WritePlan = {
   readonly scope: WriteScope;
   readonly place: string;
@@ -101,7 +104,7 @@ export function makingRequest(
   };
 }
 
-/** What the document service made: an edit to write, or the answer to the client. */
+/** The result of the document service: an edit to write, or the answer to the client. */
 export function madeEdit(made: Uint8Array, editBytesMax: number): Uint8Array | HttpAnswer {
   return made.byteLength <= editBytesMax
     ? made
@@ -112,7 +115,7 @@ export function madeEdit(made: Uint8Array, editBytesMax: number): Uint8Array | H
       );
 }
 
-/** The only edit of its client, which exists for this one write. */
+/** A client id that exists for this one write. The edit is its first and only one. */
 export function editOf(
   { identity }: DocumentWriter,
   { client, counter }: { readonly client: ClientId; readonly counter: Counter },

@@ -1,7 +1,7 @@
 /**
- * Which edit a write over HTTP is. A request may be sent again: its `Idempotency-Key`, or for a new document the content
- * itself, names the edit, so that a repeat is recognised and never ordered twice. Another request under the same key is refused:
- * an answer with the first one's seq would drop it silently.
+ * Names the edit of a write over HTTP, so that a repeated request is recognised and never ordered twice. The name is
+ * the `Idempotency-Key`, or for a new document its content. A different request with the same key is refused: an answer
+ * with the first request's seq would hide that its edit was dropped.
  */
 
 import { ONLY_EDIT_COUNTER_MIN } from "../../shared/bus/envelope.ts";
@@ -10,7 +10,7 @@ import type { Counter } from "../../shared/wire/frames.ts";
 import { errorAnswer, type HttpAnswer } from "./answers.ts";
 import { queryWith, type RouteRequest } from "./requests.ts";
 
-/** `edit`: each request without a key is another edit. `create`: the same content is the same edit. `restore`: as edit. */
+/** `edit`: each request without a key is a new edit. `create`: the same content is the same edit. `restore`: like `edit`. */
 export type WriteScope = "edit" | "create" | "restore";
 
 const KEY_CHARACTERS_MAX = 255;
@@ -21,7 +21,7 @@ export function refuseKey({ header }: Pick<RouteRequest, "header">): HttpAnswer 
   return header("idempotency-key").length > KEY_CHARACTERS_MAX ? BAD_KEY : undefined;
 }
 
-/** Hashes, and a source of random keys: passed in, so that this file stays deterministic. */
+/** Hash functions and a source of random keys. They are passed in, so that this file stays deterministic. */
 export type EditNaming = {
   readonly digest: (of: string | Uint8Array) => string;
   /** Below 2^32. */
@@ -29,10 +29,7 @@ export type EditNaming = {
   readonly randomKey: () => string;
 };
 
-/**
- * The client key that the edit is written under, and its counter. The same key with another counter is another request,
- * which the owner refuses.
- */
+/** The client key and the counter of the edit. The same key with another counter is a different request, which the owner refuses. */
 export function editNameOf(
   { header, body, query }: Pick<RouteRequest, "header" | "body" | "query">,
   { scope, parameters }: { readonly scope: WriteScope; readonly parameters: readonly string[] },

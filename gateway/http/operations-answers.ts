@@ -1,4 +1,4 @@
-/** Servers, rooms and events as the operations console receives them, with names and dates that people read. */
+/** Servers, rooms and events in the form that the operations console shows: with readable names and dates. */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { GatewayReport, ListedRoom, RoomListReply } from "../../shared/bus/fleet-messages.ts";
@@ -26,8 +26,8 @@ export function noServer(server: string): HttpAnswer {
 export type SeenGateways = { readonly gateways: readonly GatewayReport[]; readonly reachesNats: boolean };
 
 /**
- * A gateway is among those that answer its own question. One that does not hear its own answer is cut off, whether its
- * connection has reported that yet or not. `own` is this gateway's report.
+ * A gateway also answers its own request. If it does not receive its own answer, it has lost NATS, even if its
+ * connection has not reported that yet. `own` is this gateway's report.
  */
 export function seenGateways(own: GatewayReport, answered: readonly GatewayReport[]): SeenGateways {
   if (own.state !== "degraded" && answered.some(({ gateway }) => gateway === own.gateway)) return { gateways: answered, reachesNats: true };
@@ -57,7 +57,7 @@ export function fleetAnswer({ environment, at, reachesNats, servers, serversLost
   });
 }
 
-/** `serversKnown`: room servers that send heartbeats, whether they have answered or not. */
+/** `serversKnown`: room servers that send heartbeats, also those that have not answered. */
 export function roomListAnswer(replies: readonly RoomListReply[], limit: number, serversKnown: number): HttpAnswer {
   const { rooms, next, ...page } = pageOf(replies, limit);
   return jsonAnswer(200, {
@@ -168,7 +168,7 @@ function namesOf(room: RoomKey): { readonly tenant: string; readonly room: strin
 }
 
 /** One page of all open rooms, from the reports of the room servers. */
-/** `next`: where the next page begins; absent on the last. `servers`: how many have answered. */
+/** `next`: the start of the next page; absent on the last page. `servers`: the number of room servers that answered. */
 type RoomPage = {
   readonly rooms: readonly ListedRoom[];
   readonly matching: number;
@@ -176,11 +176,11 @@ type RoomPage = {
   readonly next?: RoomCursor;
 };
 
-/** `answers`: of one room more than `limit` each, where they have as many. */
+/** `answers`: up to `limit` + 1 rooms from each room server. */
 export function pageOf(answers: readonly RoomListReply[], limit: number): RoomPage {
   const byRoom = new Map<RoomKey, ListedRoom>();
   for (const listed of answers.flatMap(({ rooms }) => rooms)) {
-    const other = byRoom.get(listed.room); // While a room is handed over both may have it: the later term is its owner's.
+    const other = byRoom.get(listed.room); // During a handover two servers may report the room. The later epoch belongs to its owner.
     if (other === undefined || other.epoch < listed.epoch) byRoom.set(listed.room, listed);
   }
   const all = [...byRoom.values()].sort(compareListed);

@@ -1,4 +1,4 @@
-/** What the operations console asks for: pages of rooms, events, moves and drains. Read from queries and bodies. */
+/** Requests of the operations console (pages of rooms, events, moves, drains), read from queries and bodies. */
 
 import { z } from "zod";
 
@@ -26,12 +26,12 @@ const MoveBody = z.strictObject({
 });
 const DrainBody = z.strictObject({ server: z.string().regex(SERVER_NAME, "a room server or gateway that GET /v1/admin/fleet lists") });
 
-/** The key that the rate of queries is counted under: all operators together, or one user. */
+/** The key under which the rate of requests is counted: all operators together, or one user. */
 export function rateKey(authority: Authority): string {
   return authority === undefined ? "" : userKey(authority);
 }
 
-/** `limit` is the page's; the room servers are asked for one room more, which says whether there is a next page. */
+/** `limit` is the page size. Room servers are asked for one room more, which shows whether there is a next page. */
 export function roomListRequest(
   { query }: Pick<RouteRequest, "query">,
   authority: Authority,
@@ -73,7 +73,7 @@ export function drainRequest(request: Pick<RouteRequest, "body">): { readonly se
   return "status" in body ? body : { server: body.server as ServerId };
 }
 
-/** As a query carries it: participants, a colon, the room's key. */
+/** The format in a query: participants, a colon, the room's key. */
 export function cursorText({ participants, room }: RoomCursor): string {
   return `${participants}:${room}`;
 }

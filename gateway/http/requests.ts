@@ -1,4 +1,4 @@
-/** HTTP requests as plain values, and how routes read parameters, queries, tokens and JSON bodies from them. */
+/** HTTP requests as plain values, from which routes read parameters, queries, tokens and JSON bodies. */
 
 import { z } from "zod";
 
@@ -19,7 +19,7 @@ export type RouteRequest = {
   readonly signal: AbortSignal;
 };
 
-/** A broken escape gives the empty text, which is no valid room and no valid user. */
+/** An invalid escape gives the empty text, which is no valid room or user. */
 export function decodeParameter(raw: string): string {
   try {
     return decodeURIComponent(raw);
@@ -34,7 +34,7 @@ export function roomParameter({ parameters }: Pick<RouteRequest, "parameters">):
   return decodeParameter(parameters[0] ?? "");
 }
 
-/** Decodes and encodes again: the text as it came may contain more than a name, since a URL reads `\` as `/`. */
+/** Decodes and encodes again. The original text may contain more than a name, because a URL reads `\` as `/`. */
 export function reencodeParameter(raw: string): string {
   return encodeURIComponent(decodeParameter(raw));
 }
@@ -63,7 +63,7 @@ export function requestToken(request: Pick<RouteRequest, "header" | "query">): s
   return token === "" ? undefined : token;
 }
 
-/** The body as a strict schema reads it: an unknown field could narrow whom the request means, so it is an error. */
+/** Reads the body by a strict schema. An unknown field is an error, because it could be meant to narrow the request. */
 export function readBody<Body extends z.ZodObject>({ body }: Pick<RouteRequest, "body">, schema: Body): z.output<Body> | HttpAnswer {
   try {
     const { data, error } = schema.safeParse(JSON.parse(new TextDecoder().decode(body)), { reportInput: true });

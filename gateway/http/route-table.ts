@@ -37,14 +37,17 @@ export function bodyRefusal(kind: "too-large" | "full", bytesMax: number): HttpA
     : errorAnswer(503, "busy", "the gateway is reading too many bodies: send the request again", retryAfter(1));
 }
 
-/** How many `:name`s a path has. */
+/** Number of `:name`s in a path. */
 export function parameterCount(path: string): number {
   return path.split("/").filter((part) => part.startsWith(":")).length;
 }
 
 const METHODS: Readonly<Record<HttpRoute["method"], string>> = { get: "GET, HEAD", post: "POST", put: "PUT", del: "DELETE" };
 
-/** The methods of each path, as the Allow header names them. A path with `*` is left out: it matches what no other path does. */
+/**
+ * The methods of each path, for the Allow header. A path with `*` is left out, because it matches the paths that no
+ * other route matches.
+ */
 export function methodsByPath(routes: readonly Pick<HttpRoute, "method" | "path">[]): ReadonlyMap<string, string> {
   const methods = new Map<string, string>();
   for (const { method, path } of routes) {

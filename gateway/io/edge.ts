@@ -40,17 +40,17 @@ export function openEdge(
 }
 
 /**
- * Logs pages whose origin may not connect, because a browser does not show the text of the refusal. Logs at most once a
- * minute, since anybody can send any origin.
+ * Logs the origins of pages that may not connect, because a browser does not show the text of the refusal. Logs at most
+ * once a minute, because any client can send any origin.
  */
 const LOG_MS_MIN = 60_000;
-/** A browser sends shorter origins: a host name has at most 253 characters. */
+/** Browsers send no longer origins: a host name has at most 253 characters. */
 const ORIGIN_LENGTH_MAX = 300;
 
 export class ForeignOrigins {
   readonly #log: Log;
   #loggedAt: Millis | undefined;
-  /** Refusals since the last log line. */
+  /** Refusals since the last log message. */
   #unlogged = 0;
 
   constructor(log: Log) {

@@ -217,8 +217,8 @@ test("[JWT8] a token above the maximum that may wait for keys is not judged", ()
 
 test.each([
   ["is not there", undefined, /^COROOM_JWKS_FILE=.* cannot be read \(ENOENT\)/],
-  ["is no JSON", "HUSH", /^COROOM_JWKS_FILE=.* holds no key set/],
-  ["holds something else", '{"HUSH":1}', /^COROOM_JWKS_FILE=.* holds no key set/],
+  ["is no JSON", "HUSH", /^COROOM_JWKS_FILE=.* contains no key set/],
+  ["holds something else", '{"HUSH":1}', /^COROOM_JWKS_FILE=.* contains no key set/],
 ])("[JWT11] a key file that %s is reported by its setting, without its content", (_, text, message) => {
   const file = join(folder, "broken.json");
   rmSync(file, { force: true });

@@ -2,8 +2,8 @@
  * Checks tokens: JWTs signed with a shared secret (HS256), or with a key of a JWKS (RS, PS, ES, EdDSA). Each kind of
  * key allows its own algorithms only, so a public key never passes as a secret, and `none` never passes.
  *
- * A token of an unknown key may be signed with a key that was added a moment ago. It waits until the keys are fetched
- * again, together with all such tokens, and is judged by those keys. So a forged key is always found out.
+ * A token of an unknown key may be signed with a key that was added a moment ago. Such tokens wait together until the
+ * keys are fetched again, and are checked with the new keys. So a token with a forged key is always rejected.
  */
 
 import {
@@ -35,15 +35,12 @@ export type TokenOptions = {
   readonly jwtIssuer: string;
   readonly jwtAudience: string;
   readonly jwtClockToleranceSeconds: number;
-  /** Maximum number of tokens that wait for keys. A token above it is not judged. */
+  /** Maximum number of tokens that wait for keys. Further tokens are not checked. */
   readonly waitingTokensMax: number;
 };
 
 const SECRET_ALGORITHMS = ["HS256"];
-/**
- * Interval between two fetches of the keys: much shorter than the HELLO timeout, and long enough not to load the key
- * server.
- */
+/** Interval between two fetches of the keys. Much shorter than the HELLO timeout, and long enough to protect the key server from load. */
 const REFETCH_MS = 3_000;
 const KEY_PAIR_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
 
@@ -117,7 +114,7 @@ function verifier(options: TokenOptions, clock: Clock): Verifier {
   if (options.jwtSecret !== "") {
     const secret = crypto.subtle.importKey("raw", new TextEncoder().encode(options.jwtSecret), { name: "HMAC", hash: "SHA-256" }, false, [
       "verify",
-    ]); // From bytes, a key would be created for every token.
+    ]); // Passing bytes would create a key for every token.
     return { verify: async (token, checks) => jwtVerify(token, await secret, { ...checks, algorithms: SECRET_ALGORITHMS }), ...fixed };
   }
   const by =
@@ -149,7 +146,8 @@ function keysIn(file: string): JWTVerifyGetKey {
     return createLocalJWKSet(JSON.parse(text) as JSONWebKeySet); // Checks the shape of the key set.
   } catch (error) {
     if (!(error instanceof SyntaxError || error instanceof errors.JWKSInvalid)) throw error;
-    throw new SettingError(`COROOM_JWKS_FILE=${file} holds no key set: it is to be a JWKS, {"keys":[…]}, of public keys`); // Without the cause, which may quote a key.
+    // Without the cause, which may quote a key.
+    throw new SettingError(`COROOM_JWKS_FILE=${file} contains no key set. It must be a JWKS of public keys: {"keys":[…]}`);
   }
 }
 
@@ -188,8 +186,8 @@ function rightsOf(claimed: readonly string[]): Identity["rights"] {
 }
 
 /**
- * Tells errors of jose about the token from all others. Any other error concerns the keys, so no token is refused and
- * nobody is blamed for it.
+ * Separates jose's errors about the token from all others. Any other error concerns the keys, so no token is refused
+ * and no abuse score rises.
  */
 /** By jose's error code. */
 const REASONS: Readonly<Record<string, string>> = {
@@ -213,7 +211,7 @@ export function verdictOfError(error: unknown): (TokenVerdict & { kind: "refused
 
 /** Shares equal lists. Most tokens open one room or all rooms, so this saves 56 bytes per connection. */
 
-/** Above this number all lists are forgotten and shared anew; holders keep theirs. */
+/** Above this number, the shared lists are forgotten and sharing starts again. Existing holders keep their lists. */
 export const LISTS_MAX = 1_024;
 
 export class SharedLists {
@@ -235,8 +233,8 @@ export class SharedLists {
 
 /** Checks a token once and remembers it by its digest, so that no token stays in memory. */
 /**
- * Tokens are removed by a timer when they expire: memory that is released after a quiet gateway's garbage collection
- * would stay.
+ * A timer removes tokens when they expire. Tokens that are removed only at the next request would keep the memory of a
+ * quiet gateway, because no garbage collection follows.
  */
 const SWEEP_MS_MIN = 1_000;
 

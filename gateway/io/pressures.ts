@@ -8,7 +8,7 @@ import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Pressures } from "../ports.ts";
 import type { BackboneStatus } from "../rooms/backbone-status.ts";
 
-/** `backbone`: while NATS is disconnected no round trip is measured. */
+/** `backbone`: no round trip is measured while NATS is disconnected. */
 export function measuredPressures(
   nats: NatsConnection,
   { outboundBytes, outboundP99Ms }: { outboundBytes(): number; outboundP99Ms(): number },

@@ -1,7 +1,7 @@
 /**
- * Sanctions in Redis, so that they outlive the gateways: one hash, `{env}:sanctions`, keyed by target. Every gateway
- * writes the sanctions that it knows and that are missing, and never replaces a newer one. A reader deletes sanctions
- * that have ended.
+ * Sanctions in Redis, so that they outlive the gateways: one hash, `{env}:sanctions`, keyed by target. A gateway writes
+ * the sanctions that it knows and that Redis lacks. It never replaces a newer sanction. A reader deletes sanctions that
+ * have ended.
  */
 
 import { Sanction } from "../../shared/bus/admin-messages.ts";

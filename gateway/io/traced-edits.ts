@@ -14,7 +14,7 @@ import type { EditHops } from "../ports.ts";
 export function tracedEdits(gateway: GatewayId, traces: EditTraces): EditHops {
   const open = new OpenHops(traces);
   const tracedOf = (room: RoomKey, { author, counter }: SubmittedEdit): TracedEdit | undefined => traces.of(room, author.client, counter);
-  /** A repeat of an edit that is already in the log: its trace began where the edit was first received. */
+  /** A repetition of an edit that is already in the log. The trace began at the gateway that first received the edit. */
   const asRepeat = (edit: TracedEdit) => ({ name: "edit repeated", spanId: drawnSpanId(), parentSpanId: editSpanId(edit, gateway) });
 
   return {

@@ -1,4 +1,4 @@
-/** Clients with faults are delayed, then banned: real sockets on two gateways, with a real Redis and without. */
+/** Clients with faults are delayed, then banned: real sockets on two gateways, with and without a real Redis. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,25 +1,26 @@
 /**
- * Abuse scores. Each fault has a weight and fades. A high score delays new connections, a higher one leads to a ban,
- * and each further ban lasts twice as long. After HELLO a user is responsible; before it, when the user is unknown, the
- * address is. So nobody can cause a ban of others at the same address.
+ * Abuse scores of users, addresses and tenants. Each fault adds points, which decay. A high score delays new
+ * connections, a higher score leads to a ban, and each further ban lasts twice as long. After HELLO, faults count
+ * against the user; before HELLO, while the user is unknown, against the address. So no user can cause a ban of other
+ * users at the same address.
  *
- * A fault is counted where it happens, and the scores of other gateways are added, so changing gateways gives no
- * advantage. Rules ABU1 to ABU11.
+ * A gateway counts the faults that happen at it, and adds the scores that other gateways report. So changing gateways
+ * gives no advantage. Rules ABU1 to ABU11.
  */
 
 import type { Millis, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { ClientAddress } from "../../shared/limits/client-address.ts";
 
-/** A tenant stands for all its users: the holder of its secret can create any number of them. */
+/** A tenant has a score for all its users together, because the holder of its secret can create any number of users. */
 export type Suspect =
   | { readonly kind: "user"; readonly tenant: TenantId; readonly user: UserId }
   | { readonly kind: "address"; readonly address: ClientAddress }
   | { readonly kind: "tenant"; readonly tenant: TenantId };
 
-/** `connect` matters in large numbers, `join` in very large ones. Every other fault ends a connection. */
+/** `connect` counts only in large numbers, `join` only in very large ones. Every other fault ends a connection. */
 export type AbuseFault = "connect" | "join" | "bad-token" | "no-hello" | "too-fast" | "too-large" | "bad-frame";
 
-/** Points per fault. An SDK never commits the last four. A user with many tabs and a bad connection connects often. */
+/** Points per fault. A correct SDK never causes the last four faults. A user with many tabs and a bad connection connects often. */
 const WEIGHTS: Readonly<Record<AbuseFault, number>> = {
   "connect": 0.25,
   "join": 0.05,
@@ -34,7 +35,7 @@ const ADDRESS_FILLS_MAX = 4;
 const ADDRESS_CONNECTS_MIN = 100;
 
 export type AbuseOptions = {
-  /** Points that lead to a ban; half of them delay new connections. As many points fade within a minute. */
+  /** Points that lead to a ban; half of them delay new connections. The same number of points decays within a minute. */
   readonly abusePointsMax: number;
   /** The same for a tenant, which is delayed and never banned. */
   readonly tenantAbusePointsMax: number;
@@ -50,7 +51,7 @@ export type AbuseMeasure =
   | { readonly kind: "hold-off"; readonly retryAfterMs: number }
   | { readonly kind: "ban"; readonly banMs: number };
 
-/** A score for the other gateways, in whole points. 0: the score has faded. */
+/** A score for the other gateways, in whole points. 0: the score has decayed. */
 export type AbuseScore = { readonly kind: Suspect["kind"]; readonly key: string; readonly points: number };
 
 /** Start and end of a ban, as dates. */
@@ -66,7 +67,7 @@ type Watched = {
   bannedUntil: UnixMillis;
 };
 
-/** A cap on the score: a higher one would delay a tenant long after it behaves. */
+/** Maximum score. A higher score would delay a tenant long after its last fault. */
 const FILLS_MAX = 2;
 const FADE_MS = 60_000;
 /** After this time without a fault the count of bans starts again. */
@@ -79,7 +80,7 @@ export class AbuseScores {
   readonly #elsewhere: (kind: Suspect["kind"], key: string) => number;
   /** In order of activity: the most recent suspect is last. */
   readonly #watched = new Map<string, Watched>();
-  /** Suspects with at least one point, which other gateways are informed about. */
+  /** Suspects with at least one point. The other gateways receive their scores. */
   readonly #notable = new Map<string, Suspect["kind"]>();
 
   /** `elsewhere`: the points that the other gateways last reported. */
@@ -108,8 +109,8 @@ export class AbuseScores {
   }
 
   /**
-   * A ban by this or another gateway. It clears the score, and the next ban lasts longer. A ban that begins while
-   * another runs is for the same offence: its gateway did not know of the other.
+   * A ban by this or another gateway. It clears the score, and the next ban lasts longer. A ban that begins during
+   * another ban is for the same faults: its gateway had not received the other ban.
    */
   receiveBan(suspect: Suspect, { madeAt, until }: BanTime, now: Millis): void {
     const { kind } = suspect;
@@ -127,7 +128,7 @@ export class AbuseScores {
     });
   }
 
-  /** The ban is lifted: a later ban is for another offence, even before the lifted one would have ended. */
+  /** The ban is lifted. A later ban is for other faults, even if it begins before the lifted ban would have ended. */
   receiveLift(suspect: Suspect): void {
     const watched = this.#watched.get(keyOf(suspect));
     if (watched !== undefined) watched.bannedUntil = NEVER;
@@ -153,9 +154,7 @@ export class AbuseScores {
     });
   }
 
-  /**
-   * Forgets suspects whose score has faded, in order of activity. A suspect with points left keeps the later ones too.
-   */
+  /** Forgets suspects whose score has decayed, in order of activity. It stops at a suspect that has points left. */
   #forgetFaded(now: Millis): void {
     for (const [key, watched] of this.#watched) {
       if (watched.bans > 0 && now - watched.erredAt <= FORGET_BANS_MS) continue;
@@ -185,10 +184,7 @@ export class AbuseScores {
     return excess <= 0 ? NONE : { kind: "hold-off", retryAfterMs: Math.ceil((excess / pointsMax) * FADE_MS) };
   }
 
-  /**
-   * Gateways that share a suspect share the fading: otherwise a score would fade faster the more gateways the suspect
-   * uses.
-   */
+  /** Gateways that share a suspect share the decay. Otherwise a score would decay faster the more gateways the suspect uses. */
   #faded(key: string, { kind, points, at }: Watched, now: Millis): number {
     if (points === 0) return 0;
     const share = points / (points + this.#elsewhere(kind, key));

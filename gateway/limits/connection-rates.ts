@@ -1,6 +1,6 @@
 /**
- * The rates of one connection, one token bucket per kind of frame. Most connections only read, and they are many: a
- * bucket exists from its first use until it is full again.
+ * The rates of one connection, one token bucket per kind of frame. Most connections only read, so a bucket exists only
+ * from its first use until it is full again.
  */
 
 import type { Millis } from "../../shared/ids.ts";
@@ -14,10 +14,10 @@ export type ConnectionRateOptions = {
   readonly editRates: { readonly fresh: Rate; readonly repeats: Rate };
   /** Frames that are neither edits nor presence. */
   readonly controlRate: Rate;
-  /** Presence above this rate is skipped. A client far above it is closed. */
+  /** Presence above this rate is skipped. A client far above the rate is closed. */
   readonly presenceRate: Rate;
   readonly byteRate: Rate;
-  /** Bytes of history that the client may request. */
+  /** Bytes of catch-up that the client may request. */
   readonly catchUpRate: Rate;
 };
 
@@ -25,8 +25,8 @@ export type ConnectionRateOptions = {
 const SPARE_MAX = 1_024;
 
 /**
- * A pool of unused rates. Thousands of quiet connections use theirs for a second at every ping. New objects each time
- * would survive young collections and become garbage in the old space. A full bucket is as good as a new one.
+ * A pool of unused rates. Thousands of quiet connections use theirs for a second at every ping. New objects for each
+ * use would survive young collections and become garbage in the old space. A full bucket equals a new one.
  */
 export class RatePool {
   readonly #options: ConnectionRateOptions;
@@ -79,15 +79,15 @@ export class ConnectionRates {
     return this.#catchUps?.take(now, 0) !== false;
   }
 
-  /** If this was too much, the next catch-up is refused. */
+  /** If the connection is above the rate now, the next catch-up is refused. */
   receiveCaughtUp(bytes: number, now: Millis): void {
     this.#catchUps ??= new TokenBucket(this.#options.catchUpRate, now);
     this.#catchUps.spend(now, bytes);
   }
 
   /**
-   * Drops full buckets: a new one would give the same. `untouched`: every bucket is full, those included that stay
-   * because any frame uses them.
+   * Drops full buckets, because a new bucket would be equal. `untouched`: every bucket is full, including the buckets
+   * that are kept because any frame uses them.
    */
   receiveTick(now: Millis): "taken" | "untouched" {
     if (this.#edits?.isFull(now) === true) this.#edits = undefined;
@@ -104,13 +104,13 @@ export class ConnectionRates {
 }
 
 /**
- * The rate of edits of one connection. After a reconnect or a refusal the SDK sends unacknowledged edits again. Repeats
- * are counted apart, so that an honest client is never closed for them.
+ * The rate of edits of one connection. After a reconnect or a refusal the SDK sends unacknowledged edits again.
+ * Repeated edits have a separate limit, so that an honest client is never closed for them.
  */
-/** A client that sends presence at this multiple of its rate does so on purpose. */
+/** At this multiple of the presence rate the client is closed: an honest client never reaches it. */
 const PRESENCE_EXCESS = 4;
 
-/** Only the newest presence counts, so a little too much can be skipped. */
+/** Only the newest presence counts, so presence a little above the rate is skipped. */
 class PresenceRate {
   readonly #frames: TokenBucket;
   readonly #excess: TokenBucket;
@@ -136,13 +136,13 @@ class PresenceRate {
  */
 export type EditsSeen = { readonly joinedAt: Millis; first: Counter; through: Counter };
 
-/** For this time after a join, an unseen counter may repeat an edit of another connection. */
+/** For this time after a join, an edit with an unknown counter may repeat an edit of another connection. */
 const REPEATS_AFTER_JOIN_MS = 10_000;
 
 export class EditRate {
   readonly #fresh: TokenBucket;
   readonly #repeats: TokenBucket;
-  /** Refills like the bucket of new edits: a client that joins again and again sends at most twice as fast. */
+  /** Refills like the bucket of new edits. So a client that joins again and again sends at most twice as fast. */
   readonly #afterJoins: TokenBucket;
 
   constructor({ fresh, repeats }: { fresh: Rate; repeats: Rate }, now: Millis) {
@@ -154,7 +154,8 @@ export class EditRate {
   /** False: the connection is above its rate. */
   takeEdit(counter: Counter, seen: EditsSeen, now: Millis): boolean {
     if (counter >= seen.first && counter <= seen.through) return this.#repeats.take(now);
-    if (counter !== seen.through + 1) seen.first = counter; // The counters between were never sent on this connection: they are new when they come.
+    // The skipped counters were never sent on this connection, so they are new when they arrive.
+    if (counter !== seen.through + 1) seen.first = counter;
     seen.through = counter;
     if (this.#fresh.take(now)) return true;
     return now - seen.joinedAt <= REPEATS_AFTER_JOIN_MS && this.#afterJoins.take(now);

@@ -30,13 +30,13 @@ export type DisciplinePorts = {
   readonly carryOut: (connection: ConnectionId, session: ClientSession, effects: readonly SessionEffect[]) => void;
 };
 
-/** Why a connection is rejected, as its client is informed. */
+/** The reason of a rejection, which the client receives. */
 export type RejectionNotice = { readonly close: "banned" | "rateLimited"; readonly message: string; readonly retryAfterMs: number };
 
 /** A suspect that can be banned. */
 type Culprit = Exclude<Suspect, { kind: "tenant" }>;
 
-/** The fault that each close by the client's own conduct counts as. */
+/** The fault that each close because of the client's behaviour counts as. */
 const FAULTS: Partial<Record<CloseName, AbuseFault>> = {
   badFrame: "bad-frame",
   frameTooLarge: "too-large",
@@ -86,7 +86,7 @@ export class DisciplineHost {
     );
   }
 
-  /** An open connection shows a new token. That is no new connection, so only a ban ends it. */
+  /** An open connection sends a new token. The connection is not new, so only a ban ends it. */
   receiveRenewal({ tenant, user }: Identity): RejectionNotice | undefined {
     return this.#banOf(tenant, user);
   }
@@ -95,14 +95,15 @@ export class DisciplineHost {
     if (session.identity !== undefined) this.#receiveFault(userOf(session.identity), "join");
   }
 
-  /** A close by the client's own conduct; a delay is none. `identity` is whose connection it was. */
+  /** A close because of the client's behaviour; a delay is no such close. `identity`: the user of the connection. */
   receiveClose(connection: ConnectionId, identity: Identity | undefined, close: CloseName): void {
     const fault = FAULTS[close];
     const address = this.#ports.quotas.addressOf(connection);
     if (fault === undefined) return;
     if (identity !== undefined) {
       this.#receiveFault(userOf(identity), fault);
-      this.#ports.abuse.receiveFault({ kind: "tenant", tenant: identity.tenant }, fault, this.#clock.now()); // The holder of one secret can create any number of users.
+      // The holder of a tenant's secret can create any number of users.
+      this.#ports.abuse.receiveFault({ kind: "tenant", tenant: identity.tenant }, fault, this.#clock.now());
     } else if (address !== undefined) this.#receiveFault({ kind: "address", address }, fault);
   }
 
@@ -211,7 +212,8 @@ export class DisciplineHost {
   #receiveFault(suspect: Culprit, fault: AbuseFault): AbuseMeasure {
     const { abuse, metrics, impose } = this.#ports;
     metrics.faults.inc({ fault });
-    if (this.#sanctionOn(suspect) !== undefined) return { kind: "none" }; // Some faults that led to the ban are found only after it, such as tokens that waited for keys.
+    // Some of the faults behind the ban are found only after it, for example tokens that waited for keys.
+    if (this.#sanctionOn(suspect) !== undefined) return { kind: "none" };
     const measure = abuse.receiveFault(suspect, fault, this.#clock.now());
     if (measure.kind !== "ban") return measure;
     metrics.abuse.inc({ measure: "ban", suspect: suspect.kind });

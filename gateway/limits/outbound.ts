@@ -1,9 +1,8 @@
 /**
- * How far one client is behind: the bytes that it has not read, and the age of the oldest. The socket reports how much
- * is unread, not since when. So the bytes sent between two checks form a batch, and batches leave from the front as the
- * client reads. Rules OUT1 to OUT6.
- *
- * Age is counted in checks, not by a clock: a gateway that was paused must not take its clients for slow.
+ * How far one client is behind: the number of bytes that it has not read, and the age of the oldest. The socket reports
+ * how much is unread, but not since when. So the bytes sent between two checks form a batch, and batches leave at the
+ * front as the client reads. Rules OUT1 to OUT6. Age is counted in checks, not by a clock: after a pause of the
+ * gateway, clients must not count as slow.
  */
 
 export type OutboundOptions = {
@@ -15,7 +14,7 @@ export type OutboundOptions = {
 
 type Lot = { bytes: number; readonly look: number };
 
-/** A client that reads more than it is sent is catching up, however much is unread. Judged over this time. */
+/** A client that reads more than it is sent is catching up, even if much is unread. Measured over this time. */
 const CATCHING_UP_MS = 1_000;
 
 export class OutboundLag {

@@ -1,6 +1,6 @@
 /**
- * Checks the load twice a second. Reports changes of the shed level to operations and rooms, and detects whether
- * clients receive messages in time.
+ * Checks the load twice a second. Reports changes of the shed level to operations and rooms, and checks whether clients
+ * receive messages in time.
  */
 
 import type { Clock } from "../../shared/time/clock.ts";

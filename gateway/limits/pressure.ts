@@ -1,19 +1,23 @@
 /**
- * Load shedding: under lasting pressure the gateway stops sending one kind of data after another, in a fixed order.
- * Spectators lose first, edits are never shed. When the load has been calm, the level falls step by step. A short peak,
- * such as many joins at once, changes nothing: informing every client of a step costs more than it saves.
+ * Load shedding. Under lasting pressure the gateway stops sending one kind of data after another, in a fixed order.
+ * Spectators lose data first, and edits are never shed. When the load has been calm, the level falls step by step. A
+ * short peak, such as many joins at once, changes nothing, because informing every client of a step costs more than it
+ * saves.
  */
 
 import type { Millis } from "../../shared/ids.ts";
 import type { Pressure } from "../ports.ts";
 import { SHED_LEVEL_MAX } from "../presence/shed-ladder.ts";
 
-/** Each value counts as pressure from this limit on. The load is calm below half of every limit. */
+/**
+ * The limits of the load. A value at its limit or above counts as pressure. The load is calm while every value is below
+ * half of its limit.
+ */
 export type ShedOptions = {
   readonly shedDelayMsMin: number;
   readonly shedOutboundBytesMin: number;
   readonly shedNatsLagMsMin: number;
-  /** The first step follows after this time without calm, the others at each measurement after it. */
+  /** Time without calm before the first step. Each further step follows at the next measurement. */
   readonly shedPressureMs: number;
   readonly shedCalmMs: number;
 };
@@ -69,22 +73,22 @@ export class LoadShedder {
 }
 
 /**
- * Whether messages reach clients so late that the gateway should receive no new clients. Existing clients stay.
- * Changing the state takes time, and becoming well takes more: a balancer that moved every client back and forth would
- * make the load worse. Rules OUH1 to OUH3.
+ * Whether messages reach clients so late that the gateway should receive no new clients. Existing clients stay. A
+ * change of the state takes time, and the return to ready takes longer: a balancer that moved every client back and
+ * forth would increase the load. Rules OUH1 to OUH3.
  */
 /** 0 disables the check. */
 type OutboundHealthOptions = { readonly outboundP99MsMax: number };
 
 const DEGRADED_AFTER_MS = 5_000;
 const WELL_AFTER_MS = 10_000;
-/** Below this share of the limit delivery is well again. */
+/** Below this share of the limit the delay is acceptable again. */
 const WELL_SHARE = 1 / 2;
 
 export class OutboundHealth {
   readonly #options: OutboundHealthOptions;
   #isDegraded = false;
-  /** Since when the measurements contradict the current state. */
+  /** Time since which the measurements contradict the current state. */
   #otherwiseSince: Millis | undefined;
 
   constructor(options: OutboundHealthOptions) {

@@ -1,6 +1,6 @@
 /**
- * Shares counts with the other gateways: publishes its own every second and receives theirs. Once a minute it logs the
- * tenants that are at a limit.
+ * Shares counts with the other gateways: publishes its own counts every second, and receives the counts of others. Once
+ * a minute it logs the tenants that are at a limit.
  */
 
 import type { Count } from "../../shared/bus/counts-report.ts";
@@ -22,14 +22,14 @@ const SETTINGS: Readonly<Record<TenantLimit, string>> = {
 };
 
 export type Sharing = {
-  /** The gateway is draining: the other gateways learn of each connection before it arrives. */
+  /** The gateway is draining. The other gateways receive each connection's time of arrival before it arrives. */
   handOver(moves: ConnectionMoves): void;
   stop(): void;
 };
 
 /**
- * `backbone`: while disconnected nothing is published, because the NATS client would buffer it and send outdated counts
- * later.
+ * `backbone`: nothing is published while NATS is disconnected, because the NATS client would buffer the counts and send
+ * them when they are outdated.
  */
 export function shareCounts(
   { quotas, abuse }: { quotas: Quotas; abuse: AbuseScores },

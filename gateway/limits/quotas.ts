@@ -16,20 +16,17 @@ export type TenantLimit = Extract<CountKind, "tenant" | "tenant-rooms" | "tenant
 export type TenantAtLimit = { readonly tenant: TenantId; readonly limit: TenantLimit; readonly times: number };
 
 export type QuotasOptions = SharedCountsOptions & {
-  /** How long a connection is accepted above a limit: until a lost connection is no longer counted. */
+  /** Time for which a connection is accepted above a limit. After this time, a lost connection is no longer counted. */
   readonly creditMs: number;
 };
 
-/** When each connection should be at another gateway. */
+/** The time at which each connection should be at another gateway. */
 export type ConnectionMoves = ReadonlyMap<ConnectionId, Millis>;
 
-/** What a connection is counted under. The tenant is known after its token is checked. */
+/** The address and the tenant that a connection is counted for. The tenant is known after its token is checked. */
 type Holding = { readonly address: ClientAddress | undefined; readonly tenant: TenantId | undefined };
 
-/**
- * A moving connection stops counting this long before its move: the other gateways learn it from the next report at the
- * latest.
- */
+/** A moving connection stops counting this long before its move, so that the other gateways receive the new count before it arrives. */
 const FREE_BEFORE_MS = 1_500;
 /** The share of a limit that may be used on credit. A limit below ten allows none. */
 const CREDIT_SHARE = 0.1;
@@ -66,7 +63,8 @@ export class Quotas {
   /** False: the tenant is at its limit of connections. */
   admitTo(tenant: TenantId, connection: ConnectionId, now: Millis): boolean {
     const holding = this.#holdings.get(connection);
-    if (holding === undefined || holding.tenant !== undefined) return true; // The connection has closed, or it is counted already and renewed its token.
+    // The connection has closed, or it is already counted and has renewed its token.
+    if (holding === undefined || holding.tenant !== undefined) return true;
     if (this.#counts.isFullWith("tenant", tenant, CREDIT_SHARE)) return this.#refuse(tenant, "tenant");
     this.#holdings.set(connection, { ...holding, tenant });
     this.#add("tenant", tenant, connection, now);
@@ -85,7 +83,9 @@ export class Quotas {
 
   /** Returns a connection whose credit ended without a free place. Close it, then call again until there is none. */
   takeUnplaced(now: Millis): { readonly connection: ConnectionId; readonly limit: CreditKind } | undefined {
-    if (this.#moves !== undefined) return undefined; // Connections of a draining gateway are moving, and new connections elsewhere are not their fault.
+    // The connections of a draining gateway are moving, and must not be closed because of new connections at other
+    // gateways.
+    if (this.#moves !== undefined) return undefined;
     for (const limit of ["ip", "tenant"] as const) {
       for (let ended = this.#credits.takeEnded(limit, now); ended !== undefined; ended = this.#credits.takeEnded(limit, now)) {
         const { address, tenant } = this.#holdings.get(ended)!;
@@ -95,7 +95,7 @@ export class Quotas {
     return undefined;
   }
 
-  /** The gateway is draining. From its time on, a connection's place here does not block it at another gateway. */
+  /** The gateway is draining. From its time on, a connection that is still here does not block its place at another gateway. */
   handOver(moves: ConnectionMoves): void {
     this.#moves = moves;
   }
@@ -125,7 +125,7 @@ export class Quotas {
     return this.#counts.isFullHere("room", room);
   }
 
-  /** The room server accepts no new members for a moment. */
+  /** The room server temporarily accepts no new members. */
   isOverBudget(room: RoomKey): boolean {
     return this.#counts.isFull("full-room", room);
   }
@@ -177,7 +177,7 @@ export class Quotas {
     return this.currentReport(now);
   }
 
-  /** As it stands now. */
+  /** The current count. */
   currentReport(now: Millis): Count[] {
     const counts = this.#counts.report();
     if (this.#moves === undefined) return counts;
@@ -201,14 +201,14 @@ export class Quotas {
 }
 
 /**
- * Connections on credit, above the limit of their address or tenant. Each may replace a lost connection that is still
- * counted until it has been silent for long. By then either that connection is gone and the new one has its place, or
- * the new one is one too many and ends.
+ * Connections on credit, above the limit of their address or tenant. Such a connection may replace a lost one, which is
+ * counted until it has been silent for some time. After that time, either the lost connection is gone and the new one
+ * takes its place, or the new one is closed.
  */
 export type CreditKind = "ip" | "tenant";
 
 type Credit = { readonly key: string; readonly until: Millis };
-/** `byKey` holds the oldest first. `given` does too, so credits end in that order. */
+/** `byKey` holds the oldest connection first, and so does `given`. So credits end in this order. */
 type Given = { readonly given: Map<ConnectionId, Credit>; readonly byKey: Map<string, Set<ConnectionId>> };
 
 class Credits {
@@ -236,8 +236,8 @@ class Credits {
   }
 
   /**
-   * A connection has closed. `over` is how far the count is above the limit: as many connections still wait for a
-   * place, and the oldest others now have one.
+   * A connection has closed. `over` is the number by which the count exceeds the limit. So many of the newest
+   * connections on credit still wait for a place; the older ones have one now.
    */
   receiveGone(kind: CreditKind, key: string, connection: ConnectionId, over: number): void {
     this.#drop(kind, connection);
@@ -269,8 +269,8 @@ class Credits {
 }
 
 /**
- * Edits per second of a tenant over this gateway: what the other gateways leave of the limit. If all gateways together
- * ask for more, each gets its proportional share.
+ * Edits per second of a tenant at this gateway: the part of the limit that the other gateways do not use. If all
+ * gateways together request more than the limit, each gets its proportional share.
  */
 type Second = { asked: number; left: number };
 
@@ -293,10 +293,7 @@ export class TenantEdits {
     return true;
   }
 
-  /**
-   * Ends a second and returns the edits that each tenant requested in it. A quiet tenant is reported once as 0, then
-   * forgotten.
-   */
+  /** Ends a second and returns the edits that each tenant requested in it. A quiet tenant is reported once as 0, then forgotten. */
   endSecond(): [TenantId, number][] {
     return [...this.#seconds].map(([tenant, { asked }]) => {
       if (asked === 0) this.#seconds.delete(tenant);

@@ -1,6 +1,6 @@
 /**
- * Rates of HTTP requests, one token bucket per user. The user who asked longest ago is forgotten first, and then has a
- * full bucket.
+ * Rates of HTTP requests, one token bucket per user. The user whose last request is the oldest is forgotten first, and
+ * gets a full bucket at the next request.
  */
 
 import type { Millis } from "../../shared/ids.ts";

@@ -1,7 +1,7 @@
 /**
- * Keeps the sanctions of all gateways equal: publishes and receives each one, and requests and repeats them when
- * messages may have been lost. Saves them in a store if there is one. It waits for neither: a sanction that is known
- * here takes effect at once.
+ * Keeps the sanctions of all gateways equal: publishes and receives each sanction, and exchanges all of them when
+ * messages may have been lost. Saves them in a store if there is one. A sanction takes effect at this gateway at once,
+ * before it is published or saved.
  */
 
 import type { Sanction } from "../../shared/bus/admin-messages.ts";
@@ -30,9 +30,9 @@ export class SanctionsHost {
   readonly #deps: SanctionsHostDeps;
   #onChanged: (sanction: Sanction) => void = () => {};
   #cancelTick: () => void = () => {};
-  /** The number of connection losses after which the other gateways were last asked. */
+  /** The number of connection losses when the other gateways were last asked. */
   #askedAfter: number | undefined;
-  /** Sanctions made here: if a publication is lost, no other gateway repeats them. */
+  /** Sanctions that this gateway imposed. If their publication is lost, no other gateway repeats them. */
   readonly #madeHere = new WeakSet<Sanction>();
   /** True until the store has been read once. */
   #isStoreBehind = true;
@@ -72,7 +72,7 @@ export class SanctionsHost {
     return this.#sanctions.restriction(tenant, user, room);
   }
 
-  /** Imposes a sanction made here. It takes effect here at once. */
+  /** Imposes a sanction. It takes effect at this gateway at once. */
   impose(made: Sanction): void {
     const lifted = this.#sanctions.liftedBy(made);
     if (lifted !== undefined) this.#spread(lifted);
@@ -116,7 +116,7 @@ export class SanctionsHost {
     });
   }
 
-  /** Tried every second until it succeeds: loads what the store has, and saves what it misses. */
+  /** Repeated every second until it succeeds: loads the sanctions that the store has, and saves those that it lacks. */
   #catchUpWithStore(store: SanctionStore): void {
     const later = (cause: unknown): void => {
       this.#isStoreBehind = true;
@@ -126,7 +126,7 @@ export class SanctionsHost {
       .load()
       .then((kept) => {
         this.#takeAll(kept);
-        this.#isStoreBehind = false; // From now on the store misses what cannot be saved.
+        this.#isStoreBehind = false; // From now on the store lacks each sanction that cannot be saved.
         return Promise.all(this.#sanctions.beyond(kept).map((sanction) => store.save(sanction)));
       })
       .catch(later);

@@ -1,12 +1,9 @@
 /**
- * All bans and read-only sanctions, on every gateway. The result does not depend on the order or the number of times in
- * which a gateway receives them: of two sanctions with the same subject the later one holds, and a lifted one is kept
- * as lifted.
- *
- * A gateway's own sanction for abuse is kept beside one that people impose, and never replaces it. A lift by people
- * lifts both.
- *
- * Tenants share the space. A tenant that imposes too many sanctions pushes out its own.
+ * All bans and read-only sanctions, on every gateway. The result does not depend on the order in which a gateway
+ * receives them, or on repetitions: of two sanctions with the same subject the later one is valid, and a lifted
+ * sanction is kept as lifted. A gateway's own sanction for abuse is kept beside one that people impose, and never
+ * replaces it. A lift by people lifts both. Tenants share the space. A tenant that imposes too many sanctions displaces
+ * only its own.
  */
 
 import type { Sanction, SanctionTarget } from "../../shared/bus/admin-messages.ts";
@@ -29,8 +26,8 @@ export class Sanctions {
   }
 
   /**
-   * All known sanctions, lifted ones included, for gateways that missed them. Tenants take turns, so that an answer
-   * that is cut short leaves out sanctions of the tenants with the most.
+   * All known sanctions, including lifted ones, for gateways that missed them. Tenants take turns, so a truncated
+   * answer omits sanctions of the tenants with the most.
    */
   get known(): Sanction[] {
     const counts = new Map<string, number>();
@@ -46,8 +43,8 @@ export class Sanctions {
   }
 
   /**
-   * Dates the sanction after all known ones with the same subject: an earlier one may come from a machine whose clock
-   * is ahead.
+   * Dates the sanction after all known sanctions with the same subject, because an earlier one may come from a machine
+   * whose clock is ahead.
    */
   madeLast(sanction: Sanction): Sanction {
     const before = this.#sanctions.get(keyOf(sanction));
@@ -55,8 +52,8 @@ export class Sanctions {
   }
 
   /**
-   * The gateways' sanction that this lift by people also lifts. It is dated a moment earlier, for gateways that keep
-   * both as one: there the people's holds.
+   * The sanction by gateways that this lift by people also lifts. It is dated a moment before the lift. Some gateways
+   * keep both as one subject: the lift by people is valid there.
    */
   liftedBy(sanction: Sanction): Sanction | undefined {
     const imposed = sanction.by === "gateway" ? undefined : this.#inForce({ ...sanction, by: "gateway" });
@@ -101,7 +98,7 @@ export class Sanctions {
     );
   }
 
-  /** The ban from everywhere, by people or gateways: of two the one that ends later. */
+  /** The ban from everywhere, by people or gateways. If there are two, the one that ends later. */
   #banOn(target: SanctionTarget): Sanction | undefined {
     if (this.#sanctions.size === 0) return undefined;
     const byPeople = this.#inForce({ target, level: "banned" });
@@ -132,7 +129,7 @@ export class Sanctions {
   }
 }
 
-/** Addresses belong to no tenant: operators and gateways ban them. The empty text is no tenant's name. */
+/** Addresses belong to no tenant, because only operators and gateways ban them. The empty text is no tenant's name. */
 function ownerOf({ target }: Sanction): string {
   return target.kind === "user" ? target.tenant : "";
 }
@@ -149,7 +146,7 @@ export function keyOf({ target, room, level, by }: About): string {
   return target.kind === "user" ? `${what} user ${target.tenant} ${room ?? "*"} ${target.user}` : `${what} address ${target.address}`;
 }
 
-/** `known` has the same subject. Of two the later one holds. */
+/** `known` has the same subject. The later of the two is valid. */
 function isNewer(sanction: Sanction, known: Sanction | undefined): boolean {
   return known === undefined || supersedes(sanction, known);
 }

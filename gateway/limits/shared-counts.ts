@@ -1,8 +1,8 @@
 /**
  * This gateway's count of everything that is limited, and the last report of each other process. Local counts are
- * exact. Remote counts are as old as one report, and counts below `reportShare` of the limit are not reported. So a limit
- * may be exceeded by the changes within one report, and by that share for each other gateway. Errors heal: each report
- * is complete, and an old one expires.
+ * exact. Remote counts are as old as one report, and counts below `reportShare` of the limit are not reported. So a
+ * limit may be exceeded by the changes within one report, and by that share for each other gateway. Errors do not last:
+ * each report is complete, and an old report expires.
  */
 
 import type { Count, CountKind, CountsReport } from "../../shared/bus/counts-report.ts";
@@ -12,9 +12,9 @@ export type CountLimits = Readonly<Record<CountKind, number>>;
 
 export type SharedCountsOptions = {
   readonly limits: CountLimits;
-  /** A count is reported from this share of its limit on. */
+  /** Share of its limit from which a count is reported. */
   readonly reportShare: number;
-  /** A report of this age expires: its sender is gone. */
+  /** Age at which a report expires, because its sender is gone. */
   readonly reportSilenceMsMax: number;
 };
 

@@ -49,8 +49,8 @@ export class RecentEventLog {
 }
 
 /**
- * Counts the rooms that servers took over from lost servers: a lost server had hundreds of rooms, and each is an event.
- * Counted per tenant, so that a user who may see one room of a tally may see all of them.
+ * Counts the rooms that servers took over from lost servers, because a lost server had hundreds of rooms and each is an
+ * event. The counts are kept per tenant. So a user who may see one room of a count may see all of them.
  */
 /** `seq` and `first` are those of the first room's event, `newest` the seq of the last. `rooms` are the first few. */
 export type TakeoverTally = {
@@ -62,7 +62,7 @@ export type TakeoverTally = {
 };
 type TakenRoom = OperationsEvent & { readonly kind: "room_claimed"; readonly from: string };
 
-/** Rooms that move between the same two servers within this time of the first are one takeover. */
+/** Moves between the same two servers within this time of the first one are one takeover. */
 const TAKEOVER_MS_MAX = 60_000;
 const NAMES_MAX = 3;
 

@@ -1,12 +1,12 @@
 /**
- * Room servers that stopped sending heartbeats without handing over their rooms: they are in no heartbeat any more. The
- * last heartbeat of an orderly stop reports no rooms.
+ * Room servers that stopped sending heartbeats without handing over their rooms. The last heartbeat of an orderly stop
+ * reports no rooms.
  */
 
 import type { ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { Millis, ServerId, UnixMillis } from "../../shared/ids.ts";
 
-/** `rooms` is the number in the last heartbeat, `at` when the server was missed. */
+/** `rooms`: number of rooms in the last heartbeat. `at`: time at which the heartbeats were missed. */
 export type LostRoomServer = { readonly server: ServerId; readonly rooms: number; readonly at: UnixMillis };
 
 export class LostRoomServers {

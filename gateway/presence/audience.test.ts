@@ -28,8 +28,8 @@ function nameOf(bytes: Uint8Array): string {
 }
 
 /**
- * A room with one participant who moves, and what the connections that listen receive: "move", "snapshot" or "members".
- * `sender`: the connection of the participant who moves.
+ * A room with one participant who moves, and the frames that the listening connections receive: "move", "snapshot" or
+ * "members". `sender`: the connection of the participant who moves.
  */
 function room({ sender }: { sender?: ConnectionId } = {}) {
   let x = 0;

@@ -1,9 +1,10 @@
 /**
  * The members of a room on this gateway who receive its presence. A new member, or one that was behind, receives a
- * snapshot first. In a small room all members receive the owner's own bytes. In a hierarchical room, or while the gateway
- * sheds load, members receive presence in lanes (lanes.ts).
+ * snapshot first. In a small room all members receive the owner's own bytes. In a hierarchical room, or while the
+ * gateway sheds load, members receive presence in lanes (lanes.ts).
  *
- * The change between the two happens here alone and between two deltas, so nothing is lost by it, whatever other gateways do.
+ * A room changes between the two modes only between two deltas, so no presence is lost. Other gateways do not affect
+ * this.
  */
 
 import type { PresenceMember, PresenceMemberState, PresenceStatus } from "../../shared/bus/presence-messages.ts";
@@ -47,11 +48,11 @@ export class Audience {
   readonly #arrived = new LazySet<ConnectionId>();
   /** Connections that receive no presence until they have read what was sent to them. */
   readonly #behind = new LazySet<ConnectionId>();
-  /** Where each member on this gateway looks. */
+  /** The place at which each member on this gateway looks. */
   readonly #viewports = new LazyMap<ClientId, Rectangle>();
   /** Undefined: all members receive the owner's bytes. */
   #lanes: Lanes | undefined;
-  /** As the owner sent it. */
+  /** The mode that the owner sent. */
   #ownerStatus = INITIAL_STATUS;
   /** The shed level of this gateway. */
   #shedLevel = 0;
@@ -65,17 +66,20 @@ export class Audience {
     return this.#ownerStatus.presencePerSecond;
   }
 
-  /** The room is over its budget and admits nobody new for a moment. */
+  /** The room is over its budget and temporarily admits no new member. */
   get isFull(): boolean {
     return this.#ownerStatus.shed >= FULL_FROM_SHED;
   }
 
-  /** When the next tick has something to send. */
+  /** Time at which the next tick has something to send. */
   get dueAt(): Millis {
     return this.#hasToWelcome ? IMMEDIATELY : (this.#lanes?.dueAt ?? NEVER);
   }
 
-  /** A connection that joins again has lost what it had, and receives the snapshot. `gone`: the other member whose last connection it was. */
+  /**
+   * A connection that joins again has lost its state, and receives the snapshot. `gone`: the other member whose last
+   * connection it was.
+   */
   receiveEntry(connection: ConnectionId, gone: ClientId | undefined): AudienceEffect[] {
     if (gone !== undefined) this.#viewports.delete(gone);
     if (!this.#behind.has(connection)) this.#arrived.add(connection);
@@ -90,7 +94,7 @@ export class Audience {
     return this.#remove(connection);
   }
 
-  /** Presence is the first thing to leave out, so that edits do not wait behind it. */
+  /** Presence is dropped first, so that edits do not wait behind it. */
   receiveBehind(connection: ConnectionId): AudienceEffect[] {
     if (this.#members.of(connection) === undefined) return [];
     this.#behind.add(connection);
@@ -130,7 +134,7 @@ export class Audience {
     }
   }
 
-  /** The fields that members of this gateway have just shown, among them where they look. */
+  /** Fields that members of this gateway have just changed, including the place at which they look. */
   receiveShown(states: readonly PresenceMemberState[]): AudienceEffect[] {
     const effects: AudienceEffect[] = [];
     for (const { client, fields } of states) {
@@ -159,7 +163,7 @@ export class Audience {
     return this.#arrived.size > 0 && !this.#view.isEmpty;
   }
 
-  /** As the members receive it. */
+  /** The mode that the members receive. */
   get #status(): PresenceStatus {
     return { ...this.#ownerStatus, shed: Math.max(this.#ownerStatus.shed, this.#shedLevel) };
   }
@@ -235,7 +239,7 @@ export class Audience {
     return { kind: "publish", topic: "everybody", delta: encodeDelta(snapshot), except: undefined };
   }
 
-  /** The only connection that caused all of the delta, and has it already. */
+  /** The only connection that caused the complete delta, and that therefore has it already. */
   #soleSenderOf({ snapshot, present, gone, states }: PresenceDelta): ConnectionId | undefined {
     const [state] = states;
     if (snapshot || present.length > 0 || gone.length > 0 || states.length > 1 || state === undefined) return undefined;

@@ -1,7 +1,7 @@
 /**
  * Divides the canvas into cells of several sizes. A client listens to the few cells that hold its view. A moving cursor
  * is sent to the cells that it leaves and enters. The size of a cell follows the size of the view, so a view touches at
- * most nine cells, however far it is zoomed out.
+ * most nine cells at any zoom.
  */
 
 import { LazyMap } from "../../shared/collections/lazy-map.ts";
@@ -19,8 +19,8 @@ const SIDE_MIN = 64;
 const LEVEL_MAX = 42;
 
 /**
- * The level with the smallest cells of which two span the view, so that a view touches at most three cells in each
- * direction.
+ * The level with the smallest cells that are at least half as large as the view. A view then touches at most three
+ * cells in each direction.
  */
 export function levelOf({ width, height }: Rectangle): Level {
   const halves = Math.max(width, height) / 2 / SIDE_MIN;
@@ -85,8 +85,8 @@ function count<Key>(counts: LazyMap<Key, number>, key: Key, by: number): void {
 type Cursor = { readonly value: Uint8Array; readonly point: Point | undefined; readonly moved: number };
 
 /**
- * Where each participant of a room points, and when each cursor last moved. A client whose view has moved receives the
- * cursors that moved out of its view meanwhile.
+ * The position of each participant's cursor in a room, and the time of its last move. A client that moves its view
+ * receives the cursors that left the view in the meantime.
  */
 export class Cursors {
   /** In the order of the last move: the newest last. */

@@ -1,13 +1,14 @@
 /**
  * Sends a large room's presence to its members on this gateway: editors receive it at the owner's rate, spectators a
- * few times a second, and each client only the moves near its view. A small room has no lanes: every member receives
- * all of it.
+ * few times a second, and each client receives only the moves near its view. A small room has no lanes: every member
+ * receives all presence.
  *
  * LANE1: a member knows each state shown in its view, at the rate of its lane.
  *
- * LANE2: no view shows a participant that is not there. A cell that a cursor leaves receives the cursor once more.
+ * LANE2: no view shows a participant that is not there. The viewers of a cell that a cursor leaves receive the cursor
+ * once more.
  *
- * LANE3: everybody receives joins, leaves, and all fields that are not a position.
+ * LANE3: all members receive joins, leaves, and all fields that are not a position.
  */
 
 import type { Millis } from "../../shared/ids.ts";
@@ -26,13 +27,13 @@ import { type Cell, cellAt, cellsOf, Cursors, type Level, levelOf, Viewers } fro
 import type { LaneDepth, LaneName, LaneRates } from "./shed-ladder.ts";
 import type { ConnectionId } from "../ports.ts";
 
-/** A connection listens to the topic of its lane, and there to all moves or to the cells of its view. */
+/** A connection listens to the topic of its lane. In that lane it listens to all moves, or to the cells of its view. */
 export type LaneTopic = LaneName | `${LaneName}/${string}`;
 
 export type LanesEffect =
   | { kind: "publish"; topic: LaneTopic; delta: PresenceDelta }
   | { kind: "send"; to: ConnectionId; delta: PresenceDelta }
-  /** `to`: undefined for everybody. The recipients lack a part of presence. */
+  /** `to`: undefined for all recipients. The recipients lack a part of presence. */
   | { kind: "send-snapshot"; to: ConnectionId | undefined }
   | { kind: "listen" | "unlisten"; connection: ConnectionId; topic: LaneTopic };
 
@@ -55,8 +56,8 @@ export class Lanes {
   #rates: LaneRates;
 
   /**
-   * `snapshot`: all new recipients have it already. `byView`: a cursor is sent to the viewers of its cells, otherwise
-   * to all.
+   * `snapshot`: all new recipients already have this presence. `byView`: a cursor is sent to the viewers of its cells,
+   * otherwise to all.
    */
   constructor(snapshot: PresenceDelta, options: { byView: boolean; rates: LaneRates }, now: Millis) {
     this.#byView = options.byView;
@@ -65,7 +66,7 @@ export class Lanes {
     this.#cursors.receiveDelta(snapshot);
   }
 
-  /** When there is something to send. Undefined: not before the next delta. */
+  /** Time at which there is something to send. Undefined: not before the next delta. */
   get dueAt(): Millis | undefined {
     const dues = NAMES.filter((name) => !this.#lanes[name].isEmpty || (name === "spectators" && this.#changing.size > 0)).map((name) =>
       this.#dueAt(name),
@@ -110,7 +111,7 @@ export class Lanes {
     else if (this.#recipients.has(connection)) this.#changing.set(connection, lane);
   }
 
-  /** A lane whose depth increases receives a snapshot, because it lacks what was left out. */
+  /** A lane whose depth increases receives a snapshot, because it lacks the presence that was left out. */
   changeRates(rates: LaneRates): LanesEffect[] {
     const deeper = NAMES.some((name) => DEPTHS.indexOf(rates[name].depth) > DEPTHS.indexOf(this.#rates[name].depth));
     this.#rates = rates;
@@ -217,9 +218,7 @@ function isSame(a: View | undefined, b: View | undefined): boolean {
   );
 }
 
-/**
- * `everybody`: for the whole lane. `everywhere`: moves for viewers without a view. `near`: moves for viewers of a cell.
- */
+/** `everybody`: to all of the lane. `everywhere`: moves, to viewers without a view. `near`: moves, to viewers of a cell. */
 type LaneFlush = {
   readonly everybody: PresenceDelta | undefined;
   readonly everywhere: readonly PresenceState[];
@@ -230,8 +229,8 @@ type LaneFlush = {
 type Move = { value: Uint8Array | undefined; readonly points: Point[] };
 
 /**
- * Collects the presence that a lane has not received yet: several deltas become one. A cursor is sent to each cell that
- * it was in since the last flush, so that no client shows it where it no longer is.
+ * Collects the presence that a lane has not received yet, so that several deltas become one. A cursor is sent to each
+ * cell that it was in since the last flush. So no client shows the cursor at a former place.
  */
 class Lane {
   readonly viewers = new Viewers();
@@ -285,7 +284,7 @@ class Lane {
     this.#fields.set(number, fields.set(name, value.slice()));
   }
 
-  /** False: the cursor was removed. The whole lane receives that like any other field. */
+  /** False: the cursor was removed. The removal goes to all of the lane, like any other field. */
   #receiveCursor(number: ParticipantNumber, value: Uint8Array, from: Point | undefined): boolean {
     const to = decodePoint(value);
     const move = this.#moves.get(number) ?? { value: undefined, points: from === undefined ? [] : [from] };

@@ -1,10 +1,10 @@
-/** The fields of one member on their way to the room's owner: which of them are sent next, and which are remembered. */
+/** The fields of one member on their way to the room's owner. Decides which fields are sent next, and which are remembered. */
 
 import type { Millis } from "../../shared/ids.ts";
 import { type PresenceField, VIEWPORT } from "../../shared/wire/presence.ts";
 
 export type PresenceOutboxOptions = {
-  /** Of all fields of one member, names and values together. */
+  /** Maximum for all fields of one member, names and values together. */
   readonly memberBytesMax: number;
   readonly memberFieldsMax: number;
   /** Minimum interval between two sends of one room. */
@@ -27,8 +27,8 @@ export type FieldSender = {
 export const LONG_AGO = Number.NEGATIVE_INFINITY as Millis;
 const VIEWPORTS_PER_SECOND = 5;
 /**
- * Removed fields are remembered too, because their last value may still be on its way: so many times the limit of shown
- * fields.
+ * Maximum number of remembered fields, as a multiple of the limit of shown fields. Removed fields are remembered too,
+ * because their last value may still be on its way.
  */
 const FIELDS_REMEMBERED = 2;
 export const NOTHING = new Uint8Array(0);
@@ -46,7 +46,7 @@ export function takeWaiting(sender: FieldSender, now: Millis): { fresh: Presence
   return taken;
 }
 
-/** Undefined: more fields than the gateway remembers of one member. */
+/** Undefined: the member has more fields than the gateway remembers. */
 export function withFields(
   before: SentFields,
   latest: ReadonlyMap<string, Uint8Array>,

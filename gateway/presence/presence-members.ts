@@ -1,7 +1,7 @@
 /**
- * The members of a room on this gateway, and their announcement to the room's owner: each change, changes in quick
- * succession together, and a snapshot again until the owner acknowledges the last version. A client is one member, even
- * when it has several connections for a moment.
+ * The members of a room on this gateway, and their announcement to the room's owner. Changes in quick succession are
+ * announced together, and a snapshot is repeated until the owner acknowledges the last version. A client is one member,
+ * even if it briefly has several connections.
  */
 
 import type { PresenceMember, PresenceMemberState, PresenceToOwner } from "../../shared/bus/presence-messages.ts";
@@ -12,8 +12,8 @@ import type { ParticipantNumber } from "../../shared/wire/presence.ts";
 import type { ConnectionId } from "../ports.ts";
 
 /**
- * Quiet rooms act in steps of 250 ms, all at the same moment. If each room acted at its own moment, a few dozen quiet
- * rooms would keep an idle gateway awake.
+ * Quiet rooms act in steps of 250 ms, all at the same moment. If each room acted at a different moment, a few dozen
+ * quiet rooms would keep an idle gateway awake.
  */
 const STEP_MS = 250;
 
@@ -24,29 +24,26 @@ export function inStep(at: number): Millis {
 
 export type PresenceMembersOptions = {
   readonly gateway: GatewayId;
-  /** Interval after which a version that is not acknowledged is sent again. */
+  /** Interval after which an unacknowledged version is sent again. */
   readonly repeatMs: number;
-  /** Interval at which the gateway asks an owner that has everything whether it still has it. */
+  /** Interval at which the gateway asks an owner that has acknowledged the last version whether it still has it. */
   readonly keepaliveMs: number;
   /** Time without input after which a member becomes a spectator. */
   readonly spectatorAfterMs: number;
 };
 
-/** `connections`: the newest last. `number`: the participant number that the owner gave the member. */
+/** `connections`: the newest is last. `number`: the participant number that the owner assigned to the member. */
 type Here = { -readonly [Field in keyof PresenceMember]: PresenceMember[Field] } & {
   connections: readonly ConnectionId[];
   inputAt: Millis;
   number: ParticipantNumber | undefined;
 };
 
-/**
- * Interval between two announcements: when many clients join one after the other, each announcement costs the owner,
- * all gateways and all members a message.
- */
+/** Interval between two announcements. Each announcement of a joining client costs the owner, all gateways and all members a message. */
 const CHANGES_MS_MIN = 100;
-/** Joins into an empty room are batched for this time: nobody is there yet who could see them late. */
+/** Joins into an empty room are batched for this time, because no other member waits to see them. */
 const JOIN_BATCH_MS = 500;
-/** Minimum interval between two snapshots to an owner that reports a missed version. */
+/** Minimum interval between two snapshots to an owner that reports a missing version. */
 const SNAPSHOT_MS_MIN = 100;
 const LONG_AGO = Number.NEGATIVE_INFINITY as Millis;
 
@@ -100,8 +97,8 @@ export class PresenceMembers {
   }
 
   /**
-   * The owner gave the client this number. Returns the number before; undefined: the client had none, or the owner had
-   * removed it.
+   * The owner assigned this number to the client. Returns the former number; undefined: the client had none, or the
+   * owner had removed it.
    */
   receiveNumber(client: ClientId, number: ParticipantNumber): ParticipantNumber | undefined {
     const here = this.#here.get(client);
@@ -110,7 +107,7 @@ export class PresenceMembers {
     return before;
   }
 
-  /** Whether the room, which `has` these clients, has removed a member that it had shown. */
+  /** Whether the room has removed a member that it showed before. `has`: the clients in the room now. */
   receiveGone(has: (client: ClientId) => boolean): boolean {
     let isMissing = false;
     for (const here of this.#here.values()) {
@@ -127,7 +124,7 @@ export class PresenceMembers {
     return others.length === 0 ? connection : undefined;
   }
 
-  /** The newest last. A client has several connections only for a moment after a reconnect. */
+  /** The newest is last. A client has several connections only briefly, after a reconnect. */
   connectionsOf(client: ClientId): readonly ConnectionId[] {
     return this.#here.get(client)?.connections ?? [];
   }
@@ -173,7 +170,7 @@ export class PresenceMembers {
     return this.#receiveSpectator(here, false);
   }
 
-  /** A participant is in the room over another gateway, and should see joins immediately. */
+  /** A participant has joined at another gateway, and should see joins immediately. */
   receiveOtherParticipant(): void {
     this.#wasEmpty = false;
   }
@@ -191,7 +188,7 @@ export class PresenceMembers {
     if (version === this.#version) this.#isAcked = true;
   }
 
-  /** The owner has lost what it received. */
+  /** The owner has lost the members that it had received. */
   resendAll(): void {
     this.#isAcked = false;
     this.#isSnapshotDue = true;
@@ -203,14 +200,14 @@ export class PresenceMembers {
     this.resendAll();
   }
 
-  /** When something is to be announced. */
+  /** Time at which something is to be announced. */
   get dueAt(): Millis {
     if (this.#isSnapshotDue) return (this.#snapshotSentAt + SNAPSHOT_MS_MIN) as Millis;
     if (this.#entered.size > 0 || this.#exited.size > 0) return Math.max(this.#sentAt + CHANGES_MS_MIN, this.#joinBatchEndsAt) as Millis;
     return this.#isAcked ? inStep(this.#sentAt + this.#options.keepaliveMs) : ((this.#sentAt + this.#options.repeatMs) as Millis);
   }
 
-  /** `shown`: fields that are sent in the same moment. The owner ignores fields of clients that it does not know. */
+  /** `shown`: fields that are sent in the same message. The owner ignores fields of unknown clients. */
   takeDue(epoch: Epoch, now: Millis, shown: readonly PresenceMemberState[] = []): (PresenceToOwner & { kind: "members" }) | undefined {
     const isShownOfNew = !this.#isSnapshotDue && shown.some(({ client }) => this.#entered.has(client));
     if (now < this.dueAt && !isShownOfNew) return undefined;

@@ -1,7 +1,7 @@
 /**
- * What members of this gateway show, from its arrival until the room shows it. Only the newest value of a field counts,
- * so values that arrive faster than the rate are never sent. A field that the room does not show after a while is sent
- * again, at growing intervals.
+ * The presence that members of this gateway send, from its arrival until the room shows it. Only the newest value of a
+ * field counts, so values above the rate are never sent. A field that the room does not show is sent again, at growing
+ * intervals.
  */
 
 import {
@@ -44,7 +44,7 @@ const REPEAT_MS_MAX = 8_000;
 export class PresenceOutbox {
   readonly #options: PresenceOutboxOptions;
   readonly #senders = new LazyMap<ClientId, FieldSender>();
-  /** Clients with fields to send, and clients with sent fields that the room does not show yet. */
+  /** Clients with fields to send, and clients whose sent fields the room does not show yet. */
   readonly #waiting = new LazySet<ClientId>();
   readonly #unshown = new LazySet<ClientId>();
   #flushAt = LONG_AGO;
@@ -54,8 +54,8 @@ export class PresenceOutbox {
   }
 
   /**
-   * False: the fields exceed a member's limits, and those shown before stay. The values are kept, so they must not be
-   * lent.
+   * False: the fields exceed a member's limits, and the earlier fields stay. The values are kept, so their buffers must
+   * not be reused.
    */
   set(client: ClientId, fields: readonly PresenceField[]): boolean {
     const sender = this.#senders.get(client) ?? { fields: new Map(), bytes: 0, count: 0, nextAt: LONG_AGO, nextViewportAt: LONG_AGO };
@@ -88,13 +88,13 @@ export class PresenceOutbox {
     for (const { name, value } of fields) {
       const field = sender.fields.get(name);
       if (field === undefined || field.stage === "waiting") continue;
-      // A different value is an earlier one, or came over another gateway that the client has left or joined.
+      // A different value is an earlier one, or it came over another gateway that the client has left or joined.
       field.stage = isSameValue(field.value, value) ? "shown" : "sent";
       if (field.stage === "sent") this.#unshown.add(client);
     }
   }
 
-  /** The room lost what the clients showed: the owner is new, or the clients are new to it. */
+  /** The room lost the presence of the clients, because the owner is new or the clients are new to it. */
   resend(clients: Iterable<ClientId> = this.#senders.keys()): void {
     for (const client of clients) {
       const sender = this.#senders.get(client);
@@ -107,7 +107,7 @@ export class PresenceOutbox {
     }
   }
 
-  /** When there is something to send. */
+  /** Time at which there is something to send. */
   get dueAt(): Millis {
     if (this.#waiting.size === 0) return NEVER;
     let first = NEVER;
@@ -140,7 +140,7 @@ export class PresenceOutbox {
     return due;
   }
 
-  /** The caller calls this at intervals: sent fields that the room does not show are scheduled again. */
+  /** The caller calls this at intervals. Sent fields that the room does not show are scheduled again. */
   findUnshown(shown: ShownValue, now: Millis): void {
     for (const client of this.#unshown) {
       const { fields } = this.#senders.get(client)!;
@@ -177,8 +177,8 @@ export type DuePresence = {
 };
 
 /**
- * What members of this gateway show, on its way to the owner: repeated until the owner shows it. Reports an owner that
- * is silent.
+ * The presence of this gateway's members, on its way to the owner. Sends it again until the owner shows it, and reports
+ * a silent owner.
  */
 export class PresenceUpward {
   readonly members: PresenceMembers;
@@ -205,12 +205,12 @@ export class PresenceUpward {
     return Math.max(this.members.version, this.#statesNumber);
   }
 
-  /** When fields are to be sent. */
+  /** Time at which fields are to be sent. */
   get fieldsDueAt(): Millis {
     return this.#outbox.dueAt;
   }
 
-  /** When the room is to be checked again. */
+  /** Time of the next check of the room. */
   get watchAt(): Millis {
     const watchAt = inStep(this.#watchedAt + WATCH_MS);
     return this.#isWaiting
@@ -238,13 +238,13 @@ export class PresenceUpward {
   receiveFields(connection: ConnectionId, fields: readonly PresenceField[], now: Millis): boolean {
     const member = this.members.of(connection);
     if (member === undefined) return true;
-    // The fields come from the client's former connection, and are older than those of the current one.
+    // The fields come from a former connection of the client, and are older than the current ones.
     if (this.members.connectionsOf(member.client).at(-1) !== connection) return true;
     if (fields.some(({ name }) => name !== Y_CLOCK)) this.members.receiveActivity(connection, now);
     return this.#outbox.set(member.client, fields);
   }
 
-  /** Nobody owns the room, so nobody believes that members who left are still there. */
+  /** The room has no owner, so no owner still lists members who have left. */
   receiveNoResponders(): void {
     if (this.members.size === 0) this.members.receiveAck(this.members.version);
   }
@@ -270,7 +270,7 @@ export class PresenceUpward {
     if (mayBeMissing && this.members.receiveGone((client) => this.#view.has(client))) this.resendAll();
   }
 
-  /** Returns the messages to send to the owner now. Viewports go on at the rate at which members send them. */
+  /** Returns the messages to send to the owner now. Viewports are sent at the rate at which members send them. */
   takeDue(presencePerSecond: number, now: Millis): DuePresence {
     const wasWaiting = this.#isWaiting;
     const { fresh, again } = this.#outbox.takeDue(presencePerSecond, now);
@@ -284,10 +284,10 @@ export class PresenceUpward {
     return { messages, entered: members?.entered ?? [], shown: fresh };
   }
 
-  /** Checks what was sent. Returns whether the owner has been silent for too long. */
+  /** Checks the sent messages. Returns whether the owner has been silent for too long. */
   watch(now: Millis, isAttached = true): boolean {
     this.members.findSpectators(now);
-    // The view may still show what a former owner confirmed, which proves nothing about the new owner.
+    // The view may still show fields that a former owner confirmed. This proves nothing about the new owner.
     this.#outbox.findUnshown((client, name) => (this.#view.isOfEarlierEpoch ? undefined : this.#view.shown(client, name)), now);
     this.#view.forgetSnapshot();
     this.#watchedAt = now;
@@ -298,7 +298,7 @@ export class PresenceUpward {
     return true;
   }
 
-  /** The owner has to answer, or to show what it received. */
+  /** The owner has to answer, or to show the presence that it received. */
   get #isWaiting(): boolean {
     return this.members.unackedSince !== undefined || this.#outbox.hasUnshown;
   }

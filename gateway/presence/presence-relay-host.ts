@@ -1,6 +1,6 @@
 /**
  * Holds the presence of the rooms that have members on this gateway: passes each input to its room, and carries out the
- * effects. Presence has its own messages and timers, so edits never wait for it.
+ * effects. Presence has separate messages and timers, so edits never wait for it.
  */
 
 import { Alarm, Alarms } from "../../shared/time/alarm.ts";
@@ -38,7 +38,7 @@ export type PresenceRelayHostOptions = PresenceRelayOptions & { readonly heartbe
 type Hosted = { readonly key: RoomKey; readonly place: number; channel: Channel; readonly presence: PresenceRelay; readonly alarm: Alarm };
 
 const TICK = { kind: "tick" } as const;
-/** Until the first message of a room server names the moment to send. */
+/** Used until the first message of a room server gives the time to send. */
 const UNKNOWN_TIMING: SendTiming = { tickMs: 50, slots: 1, sendAtMs: 0 };
 
 export class PresenceRelayHost implements PresenceBackbone {
@@ -51,11 +51,11 @@ export class PresenceRelayHost implements PresenceBackbone {
   readonly #sending: Alarm;
   readonly #timings = new Map<ServerId, SendTiming>();
   /**
-   * Connections that receive no presence until they have read what was sent to them, in all rooms that they join
-   * meanwhile.
+   * Connections that receive no presence until they have read their unread data. This applies to all rooms that they
+   * join in the meantime.
    */
   readonly #behind = new Set<ConnectionId>();
-  /** Above all numbers used in rooms that are no longer held: an owner may still know those numbers. */
+  /** Higher than all numbers in rooms that are no longer held, because an owner may still know those numbers. */
   #lastNumber = 0;
   #shedLevel = 0;
   #stopBeating: () => void = () => {};
@@ -75,7 +75,7 @@ export class PresenceRelayHost implements PresenceBackbone {
     this.#stopBeating = this.#deps.clock.after(this.#options.heartbeatMs, () => this.start());
   }
 
-  /** Permanently. Messages of owners and clients find no room afterwards, and set no timer. */
+  /** Stops permanently. Later messages of owners and clients find no room, and set no timer. */
   stop(): void {
     this.#isStopped = true;
     this.#stopBeating();
@@ -92,10 +92,7 @@ export class PresenceRelayHost implements PresenceBackbone {
     if (this.#behind.has(connection)) this.#feed(hosted, { kind: "behind", connection });
   }
 
-  /**
-   * `rooms`: the rooms of the connection. A closed connection is either keeping up, or this is called for it once more
-   * with "keeping-up".
-   */
+  /** `rooms`: the rooms of the connection. When a connection that is behind closes, call this once more with "keeping-up". */
   receiveReadProgress(connection: ConnectionId, progress: "behind" | "keeping-up", rooms: readonly RoomKey[]): void {
     if (progress === "behind") this.#behind.add(connection);
     else this.#behind.delete(connection);
@@ -163,7 +160,7 @@ export class PresenceRelayHost implements PresenceBackbone {
     this.#ports.dispatch({ kind: "owner-missing", room });
   }
 
-  /** The client is in the room over any gateway, as far as this gateway knows from the owner. */
+  /** Whether the client is in the room over any gateway, according to the owner's last messages. */
   knows(room: RoomKey, client: ClientId): boolean {
     return this.#rooms.get(room)?.presence.knows(client) === true;
   }

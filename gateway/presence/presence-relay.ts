@@ -1,9 +1,7 @@
 /**
- * Relays a room's presence on this gateway: what members show on its way to the room's owner, and what the owner sends
- * on its way to the members. Deterministic and independent of edits.
- *
- * Two promises, whatever NATS loses: a field that a member shows is shown or sent again, and members see all
- * participants and nobody else. Rules PRG1 to PRG9.
+ * Relays a room's presence on this gateway: from the members to the room's owner, and from the owner to the members.
+ * Deterministic and independent of edits. Two promises hold even if NATS loses messages. A field that a member changes
+ * is shown or sent again. Members see all participants, and nobody who has left. Rules PRG1 to PRG9.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -18,20 +16,20 @@ import { PresenceView, type PresenceUpdate } from "./presence-view.ts";
 export type PresenceRelayInput =
   | { kind: "enter"; connection: ConnectionId; member: PresenceMember }
   | { kind: "leave"; connection: ConnectionId }
-  /** The connection reads more slowly than the gateway sends. */
+  /** The connection reads slower than the gateway sends. */
   | { kind: "behind"; connection: ConnectionId }
   | { kind: "keeping-up"; connection: ConnectionId }
   | { kind: "fields"; connection: ConnectionId; fields: readonly PresenceField[] }
-  /** The log has a new epoch of the room, which this server began. */
+  /** The log has a new epoch of the room, begun by this server. */
   | { kind: "owner"; server: ServerId; epoch: Epoch }
   | { kind: "from-owner"; server: ServerId; message: PresenceFromOwner }
   | { kind: "answer"; server: ServerId; answer: PresenceReply }
   /** The server does not own the room. */
   | { kind: "not-owner"; server: ServerId }
   | { kind: "server-gone"; server: ServerId }
-  /** Nobody owns the room. */
+  /** The room has no owner. */
   | { kind: "no-responders" }
-  /** From now on no message to this gateway is missed. Earlier ones may have been. */
+  /** No later message to this gateway is missed. Earlier messages may have been missed. */
   | { kind: "attached" }
   | { kind: "detached" }
   /** `level`: the gateway's new shed level. */
@@ -41,7 +39,7 @@ export type PresenceRelayInput =
 
 export type PresenceRelayEffect =
   | { kind: "send-to-server"; server: ServerId; message: PresenceToOwner }
-  /** The owner is not known. The question goes to the room, and its owner answers. */
+  /** The owner is not known. The question goes to the room's subject, and its owner answers. */
   | { kind: "ask-owner"; message: PresenceToOwner }
   | AudienceEffect
   | { kind: "refuse"; connection: ConnectionId }
@@ -58,10 +56,10 @@ export class PresenceRelay {
   readonly #up: PresenceUpward;
   readonly #audience: Audience;
   #attached = false;
-  /** Undefined: not known, so members' presence waits here. */
+  /** Undefined: the owner is not known, so presence of members waits. */
   #owner: ServerId | undefined;
   #askedAt = AT_ONCE;
-  /** When the first question for an owner was sent that nobody has answered. */
+  /** Time of the first unanswered question for an owner. */
   #searchedSince: Millis | undefined;
 
   /** `lastNumber`: above all numbers and versions that this gateway ever used in the room. */
@@ -84,10 +82,7 @@ export class PresenceRelay {
     return this.#view.has(client);
   }
 
-  /**
-   * A room over its budget admits nobody new for a moment, but clients that were just there. Undefined: the owner has
-   * not answered yet.
-   */
+  /** A room over its budget temporarily admits only clients that were in it a moment ago. Undefined: the owner has not answered yet. */
   isFullFor(client: ClientId): boolean | undefined {
     return this.#view.isEmpty ? undefined : this.#audience.isFull && !this.#view.has(client);
   }
@@ -106,7 +101,7 @@ export class PresenceRelay {
     return this.#owner;
   }
 
-  /** When the next tick has something to do, apart from fields of members. */
+  /** Time at which the next tick has something to do, apart from fields of members. */
   get dueAt(): Millis {
     const always = Math.min(this.#audience.dueAt, this.#up.watchAt);
     if (!this.#attached) return always as Millis;
@@ -114,7 +109,7 @@ export class PresenceRelay {
     return Math.min(always, this.#owner === undefined ? NEVER : this.#up.members.dueAt, askAt) as Millis;
   }
 
-  /** When fields of members are to be sent. */
+  /** Time at which fields of members are to be sent. */
   get fieldsDueAt(): Millis {
     return this.#attached && this.#owner !== undefined ? this.#up.fieldsDueAt : NEVER;
   }
@@ -148,7 +143,7 @@ export class PresenceRelay {
         if (this.#owner === input.server) this.#loseOwner(AT_ONCE);
         return [];
       case "server-gone":
-        // The server with the room's replica announces itself within the time. A question per room would delay it.
+        // A server with a replica of the room announces itself within this time. A question per room would delay it.
         if (this.#owner === input.server) this.#loseOwner(now);
         return [];
       case "no-responders":
@@ -207,7 +202,7 @@ export class PresenceRelay {
     }
   }
 
-  /** Returns whether messages of that epoch count. If so, their sender owns the room. */
+  /** Returns whether messages of that epoch count. If they do, their sender owns the room. */
   #acceptsEpoch(epoch: Epoch, server: ServerId): boolean {
     const known = this.#view.receiveEpoch(epoch);
     if (known === "past") return false;
@@ -220,7 +215,7 @@ export class PresenceRelay {
     return true;
   }
 
-  /** The owner may become the same server again, in the same epoch: it received nothing before. */
+  /** The same server may own the room again in the same epoch. It received nothing before. */
   #loseOwner(askedAt: Millis): void {
     this.#owner = undefined;
     this.#askedAt = askedAt;

@@ -1,6 +1,6 @@
 /**
- * A room's presence as its owner sends it, built from numbered deltas. Deltas that follow a missing one wait for a
- * snapshot. What a former owner sent stays until the new owner has sent a snapshot.
+ * A room's presence as its owner sends it, built from numbered deltas. Deltas after a missing one wait for a snapshot.
+ * The presence from a former owner stays until the new owner has sent a snapshot.
  */
 
 import type { PresenceStatus } from "../../shared/bus/presence-messages.ts";
@@ -24,7 +24,7 @@ export type PresenceUpdate = { readonly bytes: Uint8Array; readonly delta: Prese
 type Seen = { -readonly [Field in keyof ParticipantEntry]: ParticipantEntry[Field] } & { fields: PresenceFieldList };
 type Numbered = { readonly epoch: Epoch; readonly number: number; readonly delta: Uint8Array };
 
-/** Maximum number of deltas held until the snapshot arrives. The snapshot contains the dropped ones. */
+/** Maximum number of deltas that are held until the snapshot arrives. The snapshot contains the dropped deltas. */
 const EARLY_MAX = 64;
 
 export class PresenceView {
@@ -33,8 +33,8 @@ export class PresenceView {
   #number: number | undefined;
   #seen = new SmallMap<ParticipantNumber, Seen>(numberOf);
   /**
-   * The newest entry of each client, which may have had other numbers before. Undefined: there are few, and each search
-   * looks at all of them.
+   * The newest entry of each client, which may have had other numbers before. Undefined: there are few clients, and
+   * each search goes through all of them.
    */
   #byClient: Map<ClientId, Seen> | undefined;
   readonly #early = new LazyMap<number, Uint8Array>();
@@ -52,7 +52,7 @@ export class PresenceView {
     return this.#isBehind;
   }
 
-  /** No owner has sent anything yet. */
+  /** No owner has sent a message yet. */
   get isEmpty(): boolean {
     return this.#isEmpty;
   }
@@ -83,12 +83,12 @@ export class PresenceView {
     return this.#number === undefined;
   }
 
-  /** The whole presence as a delta. */
+  /** All presence as a delta. */
   get everything(): PresenceDelta {
     return snapshotOf(this.#seen);
   }
 
-  /** The whole presence, encoded once for all members who join before the next change. */
+  /** All presence, encoded once for all members who join before the next change. */
   get snapshot(): Uint8Array {
     return (this.#snapshot ??= encodeDelta(this.everything));
   }
@@ -113,7 +113,7 @@ export class PresenceView {
     return "new-epoch";
   }
 
-  /** `number`: of the last delta that the owner of this epoch has sent. */
+  /** `number`: the number of the last delta that the owner of this epoch has sent. */
   receiveHead(number: number): void {
     if (this.#number === undefined || number > this.#number) this.#isBehind = true;
   }
@@ -213,7 +213,7 @@ function seenOf({ number, client, user, name, canWrite, spectator }: Participant
   return { number, client, user, name, canWrite, spectator, fields };
 }
 
-/** Equal in the fields of a MODE frame. */
+/** Whether the fields of a MODE frame are equal. */
 export function isSameStatus(a: PresenceStatus | undefined, b: PresenceStatus): boolean {
   return a !== undefined && a.mode === b.mode && a.presencePerSecond === b.presencePerSecond && a.shed === b.shed;
 }
@@ -226,7 +226,7 @@ function snapshotOf(seen: SmallMap<ParticipantNumber, Seen>): PresenceDelta {
 
 const NOTHING = new Uint8Array(0);
 
-/** Numbers belong to one epoch, so members receive only the changes that the gateway has missed. */
+/** Numbers are valid in one epoch only. So members receive only the changes that this gateway missed. */
 function changeBetween(before: SmallMap<ParticipantNumber, Seen>, after: SmallMap<ParticipantNumber, Seen>): PresenceDelta {
   const gone = [...before.values()].map(numberOf).filter((number) => !after.has(number));
   const present: ParticipantEntry[] = [];

@@ -1,11 +1,11 @@
 /**
- * The rate and depth of each lane at each shed level. A higher level leaves out one thing more: first what
- * spectators receive, then what editors receive. Joins and leaves are never left out.
+ * The rate and depth of each lane at each shed level. Each higher level leaves out one more kind of data: first of
+ * spectators, then of editors. Joins and leaves are never left out.
  */
 
 export type LaneName = "editors" | "spectators";
 
-/** Which part of presence a lane receives. */
+/** The part of presence that a lane receives. */
 export type LaneDepth = "all" | "without-viewports" | "members-only";
 
 /** `everyMs`: the interval between two frames; 0: as often as the owner sends. */

@@ -1,6 +1,4 @@
-/**
- * Whether this gateway reaches NATS. Most losses last milliseconds, so that nobody would notice them: they are counted.
- */
+/** Whether this gateway reaches NATS. Most losses last only milliseconds and would remain unnoticed, so they are counted. */
 
 import type { Millis } from "../../shared/ids.ts";
 
@@ -17,7 +15,7 @@ export class BackboneStatus {
     return this.#lostAt === undefined;
   }
 
-  /** Number of losses. If it has changed, messages were missed in both directions. */
+  /** Number of losses. After a change of it, messages may have been missed in both directions. */
   get losses(): number {
     return this.#losses;
   }

@@ -1,8 +1,7 @@
 /**
  * The questions of a room to its owner: which edits follow a position? An answer may have megabytes, so a member has
- * one open question at a time, even when it no longer wants the answer. Members that ask from the same position share a
- * question. When an answer does not contain everything, or a part of it cannot be read, the rest is asked for. Rules
- * CUP1 to CUP16.
+ * one open question at a time, even when it no longer needs the answer. Members that ask from the same position share a
+ * question. If an answer is incomplete or a part of it does not decode, the rest is asked for. Rules CUP1 to CUP16.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -13,8 +12,8 @@ import { batchFrom, type CommittedBatch } from "../../shared/wire/committed-edit
 import type { ConnectionId } from "../ports.ts";
 
 /**
- * The recipients of the edits: all members (to close a gap), members that are joining, one member that has missed some, or
- * nobody, because the member has left or asks for something else.
+ * The recipients of the edits: all members (to close a gap), joining members, one member that has missed some, or none,
+ * because the member has left or has another question.
  */
 export type Asker =
   | { readonly kind: "order" }
@@ -22,7 +21,7 @@ export type Asker =
   | { readonly kind: "replay"; readonly member: ConnectionId }
   | { readonly kind: "nobody"; readonly member: ConnectionId };
 
-/** The meaning of an answer for those who asked. */
+/** The content of an answer for the members that asked. */
 export type CaughtUp = {
   readonly asker: Asker;
   readonly batches: readonly CommittedBatch[];
@@ -30,11 +29,11 @@ export type CaughtUp = {
   readonly position: Position;
   /** The answer is complete. */
   readonly isComplete: boolean;
-  /** Earlier answers contained a part of what the asker misses. */
+  /** Earlier answers contained a part of the missing edits. */
   readonly isBegun: boolean;
   /** Number of questions in a row that made no progress. */
   readonly fruitless: number;
-  /** Questions to send now: for the rest, or those that had to wait. */
+  /** Questions to send now: for the rest, or questions that had to wait. */
   readonly ask: readonly ToOwner[];
 };
 
@@ -43,10 +42,7 @@ type Inquiry = {
   readonly asker: Asker;
   readonly after: Position;
   readonly through: Seq;
-  /**
-   * A follow-up question. The owner takes earlier answers to this asker into account, so the answer is valid for nobody
-   * else.
-   */
+  /** A follow-up question. The owner takes its earlier answers to this member into account, so no other member can use the answer. */
   readonly isBegun: boolean;
 };
 type Question = Inquiry & {
@@ -59,7 +55,7 @@ type Question = Inquiry & {
 /** This seq means "up to the head". */
 const TO_HEAD = 0 as Seq;
 const DOUBLINGS_MAX = 3;
-/** After so many repetitions a question counts as fruitless: after 7 s, while an answer takes less than one. */
+/** Number of repetitions after which a question counts as fruitless: after 7 s, while an answer takes less than one second. */
 const ASKED_AGAIN_MAX = 2;
 const PAUSE_MS_MIN = 100;
 const PAUSE_DOUBLINGS_MAX = 6;
@@ -90,7 +86,7 @@ export class CatchUpQuestions {
     return this.asksForOrder ? [] : this.#ask({ asker: { kind: "order" }, after, through, isBegun: false }, now);
   }
 
-  /** `fruitless`: number of questions without progress. The next one waits accordingly. */
+  /** `fruitless`: number of questions without progress. It sets the pause before the next question. */
   askForMember(member: ConnectionId, after: Position, now: Millis, fruitless = 0): ToOwner[] {
     const asker: Asker = { kind: "members", members: new Set([member]) };
     return this.#askNext(member, { asker, after, through: TO_HEAD, isBegun: false }, now, fruitless);
@@ -105,7 +101,7 @@ export class CatchUpQuestions {
     for (const [request, { asker }] of this.#questions) if (asker.kind === "order") this.#questions.delete(request);
   }
 
-  /** Undefined: nobody has asked for it. */
+  /** Undefined: no member has asked for the answer. */
   receiveCatchUp({ request, head, answer }: CatchUpReply, now: Millis): CaughtUp | undefined {
     const question = this.#questions.get(request);
     if (question === undefined) return undefined;
@@ -122,7 +118,7 @@ export class CatchUpQuestions {
     return { ...caughtUp, ask: this.#ask({ asker, after: position, through, isBegun: isBegun || isFurther }, now, fruitless) };
   }
 
-  /** Returns what to ask now: after a pause, or again where an unwanted answer does not arrive. */
+  /** Returns the questions to send now: after a pause, or again if an unwanted answer does not arrive. */
   receiveTick(unwantedMsMax: number, now: Millis): ToOwner[] {
     const ask: ToOwner[] = [];
     for (const [request, question] of this.#questions) {
@@ -144,7 +140,7 @@ export class CatchUpQuestions {
     return overdue.some(([, { attempt }]) => attempt >= ASKED_AGAIN_MAX) ? "fruitless" : "some";
   }
 
-  /** For an owner that is alive. A question keeps its number, so that a late answer is accepted. */
+  /** Repeats questions to an owner that is alive. A question keeps its number, so that a late answer is accepted. */
   askOverdueAgain(msMax: number, now: Millis): ToOwner[] {
     return this.#overdue(msMax, now).map(([request, question]) => {
       question.askedAt = now;
@@ -162,7 +158,7 @@ export class CatchUpQuestions {
     );
   }
 
-  /** The member wants nothing any more. Its own question stays open until it is answered. */
+  /** The member needs no answer any more. Its own question stays open until it is answered. */
   forget(member: ConnectionId): void {
     this.#nextOf.delete(member);
     const request = this.#openOf.get(member);
@@ -177,7 +173,8 @@ export class CatchUpQuestions {
 
   #askNext(member: ConnectionId, next: Inquiry, now: Millis, fruitless = 0): ToOwner[] {
     if (this.#openOf.has(member)) {
-      // A joining member's question is not replaced by the client's question for a gap: the client repeats that one.
+      // The client's question for a gap does not replace the question of a joining member: the client repeats the
+      // former.
       const isOnWayIn = this.#nextOf.get(member)?.asker.kind === "members";
       if (next.asker.kind === "members" || !isOnWayIn) this.#nextOf.set(member, next);
       return [];
@@ -228,7 +225,7 @@ export class CatchUpQuestions {
   }
 }
 
-/** The parts before the first gap, and the position after them. */
+/** The parts before the first gap, and the position after these parts. */
 function inSequence(after: Position, parts: readonly Uint8Array[]): Pick<CaughtUp, "batches" | "position"> {
   const batches: CommittedBatch[] = [];
   let position = after;

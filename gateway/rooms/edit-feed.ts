@@ -1,7 +1,7 @@
 /**
- * Delivers committed edits to the members in seq order. Repeated edits are dropped, early ones are held until the gap
- * before them is repaired. No batch passes that would leave a gap, or that follows edits that the log has lost: after
- * [1,2] and [4], members receive 4 only behind 3. `member-catch-ups.ts` brings joining members to this position.
+ * Delivers committed edits to the members in seq order. Repeated edits are dropped. Early edits are held until the gap
+ * before them is repaired: after [1,2] and [4], members receive 4 only after 3. No batch is delivered after edits that
+ * the log has lost. `member-catch-ups.ts` brings joining members to this position.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -27,8 +27,9 @@ type Delivery = { readonly kind: "everyone" } | { readonly kind: "others"; reado
 function planDelivery(batch: CommittedBatch, members: MemberConnections, unacked: Unacked): Delivery {
   const [run] = batch.runs;
   if (run === undefined || batch.runs.length > 1) return { kind: "everyone" };
-  // The batch is omitted only for an author with a single live connection: another connection of the client would miss
-  // the edits. And only if they came from here: a copy of the client, elsewhere, may have given these counters to other bytes.
+  // The batch is omitted only for an author with a single live connection, because another connection of the client
+  // would miss the edits. The edits must also have come from this gateway: a copy of the client at another gateway may
+  // have sent other bytes with these counters.
   const author = members.soleLive(run.client);
   if (author === undefined || !unacked.holds(run.client, run.counter, payloadsIn(batch))) return { kind: "everyone" };
   return { kind: "others", author, acked: run };
@@ -36,7 +37,7 @@ function planDelivery(batch: CommittedBatch, members: MemberConnections, unacked
 
 export type MemberEditFeedOptions = RecentOptions & { readonly gapBytesMax: number };
 
-/** Edits up to an announced head may arrive a moment later, by another way. */
+/** Edits up to an announced head may arrive a moment later, on another connection. */
 const HEAD_PATIENCE_MS = 50;
 const TO_HEAD = 0 as Seq;
 
@@ -48,9 +49,9 @@ export class MemberEditFeed {
   readonly #unacked: Unacked;
   readonly #catchUps: CatchUpQuestions;
   readonly #order: InOrder;
-  /** The highest head that the owner has announced, and since when it is beyond the delivered edits. */
+  /** The highest head that the owner has announced, and the time since which it is higher than the delivered edits. */
   #announcedHead: { readonly head: Seq; readonly since: Millis } | undefined;
-  /** The last seq that arrived while nobody had asked for the room. */
+  /** The last seq that arrived before any member asked for the room. */
   #lastIgnored = 0 as Seq;
 
   constructor(
@@ -70,17 +71,17 @@ export class MemberEditFeed {
     this.recent = new Recent(options);
   }
 
-  /** Position that the live members have. Undefined: not known yet. */
+  /** Position of the live members. Undefined: not known yet. */
   get position(): Position | undefined {
     return this.#order.position;
   }
 
-  /** The owner has yet to confirm that its log contains the delivered edits. */
+  /** The owner has not confirmed yet that its log contains the delivered edits. */
   get isUnconfirmed(): boolean {
     return this.#order.isUnconfirmed;
   }
 
-  /** The room may lack edits that the owner's log had when the owner was asked. */
+  /** The room may lack edits that the owner's log had at the time of the question. */
   get isCatchingUp(): boolean {
     return this.#order.isUnconfirmed || this.#catchUps.asksForOrder;
   }
@@ -91,8 +92,8 @@ export class MemberEditFeed {
 
   receiveBatch(batch: CommittedBatch, now: Millis, effects: FollowedRoomEffect[]): void {
     this.resyncIfBeyond({ epoch: batch.epoch, seq: (batch.firstSeq - 1) as Seq }, now, effects);
-    // The batch is held until the position is known. It is dropped if members have it, or if nobody has asked for the
-    // room: the first answer will contain it.
+    // The batch is held until the position is known. It is dropped if members have it, or if no member has asked for
+    // the room, because the first answer will contain it.
     if (this.position === undefined || batch.lastSeq <= this.position.seq) this.#settle(batch, now, effects);
     if (this.position === undefined && this.#catchUps.open === 0) {
       this.#lastIgnored = batch.lastSeq;
@@ -103,7 +104,7 @@ export class MemberEditFeed {
     if (gap !== undefined) this.#repair(gap.after, gap.through, now, effects);
   }
 
-  /** The room's head according to the owner. A head beyond the received edits means that some are lost or late. */
+  /** The room's head according to the owner. If it is higher than the received edits, some edits are lost or late. */
   receiveHead(head: Position, now: Millis, effects: FollowedRoomEffect[]): void {
     this.resyncIfBeyond(head, now, effects);
     if (this.position !== undefined && head.seq > this.position.seq && head.seq > (this.#announcedHead?.head ?? 0))
@@ -124,7 +125,7 @@ export class MemberEditFeed {
     this.#order.forgetHeld();
     if (begin !== undefined) this.#order.receiveNext({ epoch, seq: begin });
     else this.#order.doubt();
-    if (this.#order.isUnconfirmed) this.#catchUps.forgetOrder(); // The question names a position of the former epoch.
+    if (this.#order.isUnconfirmed) this.#catchUps.forgetOrder(); // The open question names a position of the former epoch.
     this.#announcedHead = undefined; // The new owner's log may end earlier, and the owner announces its head itself.
     this.#lastIgnored = 0 as Seq;
     this.#entrance.receiveNewEpoch(epoch, effects);
@@ -136,16 +137,14 @@ export class MemberEditFeed {
     for (const batch of batches) this.#deliver(this.#order.receiveBatch(batch), now, effects);
   }
 
-  /**
-   * Members have edits that the log has lost. They resync without a question, because the new owner's log is the truth.
-   */
+  /** Members have edits that the log has lost. They resync without a question, because only the new owner's log is valid. */
   resyncIfBeyond(begin: Position, now: Millis, effects: FollowedRoomEffect[]): void {
     if (!this.#order.isBeyond(begin) && !this.#entrance.hasAnnouncedBeyond(begin)) return this.#entrance.receiveHead(begin);
     this.#catchUps.forgetOrder();
     this.restart("other-epoch", begin, now, effects);
   }
 
-  /** The members' edits are not in this log, or the edits that they miss are gone: all of them resync. */
+  /** The members' edits are not in this log, or the missing edits are no longer stored: all members resync. */
   restart(reason: ResyncReason, head: Position, now: Millis, effects: FollowedRoomEffect[]): void {
     this.#announcedHead = undefined;
     this.#entrance.beginAnew(reason, head, now, effects);
@@ -159,7 +158,7 @@ export class MemberEditFeed {
     this.receiveHead({ epoch: head.epoch, seq: this.#lastIgnored }, now, effects); // The owner may have answered before it knew of these edits.
   }
 
-  /** Asks the owner for what its log has behind the room's position. */
+  /** Asks the owner for the edits in its log after the room's position. */
   catchUp(now: Millis, effects: FollowedRoomEffect[]): void {
     if (this.position !== undefined) this.#ask(this.#catchUps.askForOrder(this.position, TO_HEAD, now), effects);
   }
@@ -221,7 +220,7 @@ export class MemberEditFeed {
 
 type Gap = { readonly after: Position; readonly through: Seq };
 
-/** Memory of a held batch beside its bytes. */
+/** Memory of a held batch in addition to its bytes. */
 const HELD_OVERHEAD_BYTES = 200;
 
 /** Puts a room's committed edits into seq order. Rules ORD1 to ORD13. */
@@ -236,17 +235,17 @@ export class InOrder {
     this.#heldBytesMax = options.heldBytesMax;
   }
 
-  /** Position that the members have. Undefined: not known yet, so that everything is held. */
+  /** Position of the members. Undefined: not known yet, so all batches are held. */
   get position(): Position | undefined {
     return this.#position;
   }
 
-  /** The owner has yet to confirm that its log contains the delivered edits. */
+  /** The owner has not confirmed yet that its log contains the delivered edits. */
   get isUnconfirmed(): boolean {
     return this.#isUnconfirmed;
   }
 
-  /** A new owner's log may have other edits up to here. Everything is held until that is known. */
+  /** A new owner's log may have other edits up to this seq. All batches are held until that is known. */
   doubt(): void {
     this.#isUnconfirmed = this.#position !== undefined && this.#position.seq > 0;
   }
@@ -288,7 +287,7 @@ export class InOrder {
     return this.#release();
   }
 
-  /** Held batches of the former owner may be lost from the log. If not, they are requested again. */
+  /** Held batches of the former owner may be lost from the log. If the log has them, they are requested again. */
   forgetHeld(): void {
     this.#held.clear();
     this.#heldBytes = 0;

@@ -1,6 +1,6 @@
 /**
- * Takes edits from the members to the owner: keeps them, sends those of one turn together, and sends them again until
- * the log has them or the owner refuses them. Refusals and late acks go back to the author.
+ * Takes edits from the members to the owner. It keeps each edit and sends it again until the log has it or the owner
+ * refuses it. The edits of one turn are sent together. Refusals and late acks go back to the author.
  */
 
 import type { OwnerReply, SubmittedEdit } from "../../shared/bus/envelope.ts";
@@ -42,13 +42,13 @@ export class EditRelay {
         if (!this.#members.has(edit.author.client)) this.#unacked.clientGone(edit.author.client, now);
         return;
       case "held":
-        return; // The edit is on its way: the client has reconnected and repeats it.
+        return; // The edit is already on its way: the client has reconnected and repeats it.
       case "full":
         effects.push(this.#nack([from], edit.counter, "write-backpressure", edit.counter, FULL_RETRY_MS));
     }
   }
 
-  /** The author is not in the room: the edit is kept as long as one of a client that has left. */
+  /** The author is not in the room. The edit is kept as long as an edit of a client that has left. */
   receiveWrite(edit: SubmittedEdit, now: Millis, effects: FollowedRoomEffect[]): void {
     switch (this.#unacked.add(edit, now)) {
       case "added":
@@ -67,7 +67,7 @@ export class EditRelay {
     this.#send(fresh, effects);
   }
 
-  /** Drops what is held. The authors receive an answer, and may send their edits again. */
+  /** Drops all held edits. The authors receive an answer, and may send their edits again. */
   abandon(): void {
     this.#fresh = [];
     this.#unacked.clear();
@@ -89,7 +89,7 @@ export class EditRelay {
     now: Millis,
     effects: FollowedRoomEffect[],
   ): void {
-    // The edit is not from here, or is settled. A forged resubmission names a client that has never sent it.
+    // The edit is not from this gateway, or is settled. A forged request names a client that never sent it.
     if (reason === "forged" || !this.#unacked.has(client, counter)) return;
     if (reason === "gap") {
       if (this.#unacked.isSettled(client, expected)) return; // The owner refused it before the missing edit arrived.
@@ -151,7 +151,7 @@ export class EditRelay {
   }
 }
 
-/** An upper bound: a letter of a user id takes up to three bytes. */
+/** An upper bound: a character of a user id takes up to three bytes. */
 function bytesOf({ author, payload }: SubmittedEdit): number {
   return payload.byteLength + 3 * author.user.length + EDIT_OVERHEAD_BYTES;
 }
@@ -166,11 +166,11 @@ export type UnackedOptions = {
 type Writer = {
   /** By counter, ascending. */
   edits: SubmittedEdit[];
-  /** Time of the last progress: the first edit was sent, one was acknowledged, or all were sent again. */
+  /** Time of the last progress: the first edit was sent, an edit was acknowledged, or all edits were sent again. */
   since: Millis;
   /** Number of repetitions without progress. */
   resends: number;
-  /** The log has the edits up to this counter: older answers about them are ignored. */
+  /** The log has the edits up to this counter, so older answers about them are ignored. */
   settledThrough: Counter;
   goneSince: Millis | undefined;
 };
@@ -179,9 +179,9 @@ const HELD_EDIT_OVERHEAD_BYTES = 100;
 const RESEND_DOUBLINGS_MAX = 3;
 
 /**
- * The edits of a room that the owner has received and the log may not have, each client's in order. They are sent again
- * when the owner changes or is silent. They outlive their client's connection for some minutes, so that no accepted
- * edit is lost with a room server. Rules UNA1 to UNA10.
+ * The edits of a room that the owner has received and the log may not have, in order for each client. They are sent
+ * again when the owner changes or is silent. They outlive their client's connection for some minutes, so that no
+ * accepted edit is lost with a room server. Rules UNA1 to UNA10.
  */
 export class Unacked {
   readonly #options: UnackedOptions;
@@ -199,7 +199,7 @@ export class Unacked {
     return this.#edits;
   }
 
-  /** `held`: the edit is here already, and on its way. */
+  /** `held`: this gateway already has the edit and has sent it. */
   add(edit: SubmittedEdit, now: Millis): "added" | "held" | "full" {
     const { client } = edit.author;
     const writer = this.#writers.get(client);
@@ -225,14 +225,14 @@ export class Unacked {
     return edits[placeOf(counter, edits)]?.counter === counter;
   }
 
-  /** Whether the client's edits from that counter on are here with these payloads. */
+  /** Whether this gateway holds the client's edits from that counter on, with these payloads. */
   holds(client: ClientId, counter: Counter, payloads: readonly Uint8Array[]): boolean {
     const edits = this.#writers.get(client)?.edits ?? [];
     const here = edits.slice(placeOf(counter, edits));
     return payloads.every((payload, index) => here[index]?.counter === counter + index && isSameBytes(here[index].payload, payload));
   }
 
-  /** Whether the edit is known to be in the log, while later ones of its client are not. */
+  /** Whether the log is known to have the edit, while later edits of its client are not in it. */
   isSettled(client: ClientId, counter: Counter): boolean {
     return counter <= (this.#writers.get(client)?.settledThrough ?? 0);
   }
@@ -255,7 +255,7 @@ export class Unacked {
     if (writer !== undefined) this.#remove(client, writer, placeOf(from, writer.edits), writer.edits.length);
   }
 
-  /** The client's edits starting with `from`. Empty if `from` itself is not here. */
+  /** The client's edits from `from` on. Empty if `from` itself is not held. */
   sendAgainFrom(client: ClientId, from: Counter, now: Millis): SubmittedEdit[] {
     const writer = this.#writers.get(client);
     if (writer === undefined || !this.has(client, from)) return [];
@@ -274,8 +274,8 @@ export class Unacked {
   }
 
   /**
-   * Edits of writers without progress for `silenceMsMax`, which doubles with each repetition. `fruitless`: some were
-   * repeated before.
+   * Edits of writers without progress for `silenceMsMax`, which doubles with each repetition. `fruitless`: some edits
+   * were repeated before.
    */
   takeOverdue(silenceMsMax: number, now: Millis): { edits: SubmittedEdit[]; fruitless: boolean } {
     const edits: SubmittedEdit[] = [];
@@ -308,7 +308,7 @@ export class Unacked {
     }
   }
 
-  /** Gives its share of the gateway's budget back. */
+  /** Returns the room's share of the gateway's budget. */
   clear(): void {
     this.#count(-this.#edits, -this.#bytes);
     this.#writers.clear();
@@ -328,8 +328,8 @@ export class Unacked {
 }
 
 /**
- * A repeated edit names all edits that are settled since it was written. Otherwise an owner whose log has lost them
- * would wait for them forever.
+ * A repeated edit names all edits that have been settled since it was written. Otherwise an owner whose log has lost
+ * them would wait for them forever.
  */
 function again({ edits, settledThrough }: Writer): readonly SubmittedEdit[] {
   return edits.map((edit) => {
@@ -338,7 +338,7 @@ function again({ edits, settledThrough }: Writer): readonly SubmittedEdit[] {
   });
 }
 
-/** The index of the counter's edit, or where it would be. The search starts at the end, where new edits arrive. */
+/** The index of the counter's edit, or the index at which it would be inserted. The search starts at the end, where new edits arrive. */
 function placeOf(counter: Counter, edits: readonly SubmittedEdit[]): number {
   let at = edits.length;
   while (at > 0 && edits[at - 1]!.counter >= counter) at -= 1;

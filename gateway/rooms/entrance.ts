@@ -1,6 +1,6 @@
 /**
- * Lets members into a room and out of it. A member waits, receives JOINED, catches up, and goes live or fetches a
- * snapshot. On its way it learns the epoch and whether the log is slow. edit-feed.ts decides which edits it receives.
+ * Joins and leaves of members. A member waits, receives JOINED, catches up, and goes live or fetches a snapshot.
+ * Meanwhile it also receives the epoch, and whether the log is slow. edit-feed.ts decides which edits it receives.
  */
 
 import { type Epoch, type Millis, type Position, type Seq, START } from "../../shared/ids.ts";
@@ -36,7 +36,7 @@ export class Entrance {
     return this.#epoch;
   }
 
-  /** The owner says that its log is slow, but not so slow yet that another owner would be better. */
+  /** The owner reports that its log is slow, but not yet so slow that a search for another owner would help. */
   get isSlow(): boolean {
     return this.#saving === "saving";
   }
@@ -45,10 +45,7 @@ export class Entrance {
     return this.#members.count("waiting") > 0;
   }
 
-  /**
-   * Members know a head that a later owner's log does not have. They would wait for edits until the log reaches it
-   * again.
-   */
+  /** Members know a head that the log of a later owner does not have. They would wait for edits until the log reaches that head again. */
   hasAnnouncedBeyond(head: Position): boolean {
     return head.epoch > this.#announced.epoch && head.seq < this.#announced.seq;
   }
@@ -58,7 +55,7 @@ export class Entrance {
     if (head.epoch > this.#announced.epoch && head.seq >= this.#announced.seq) this.#announced = START;
   }
 
-  /** The member has received JOINED and is not on its way to a snapshot: otherwise it receives no edits. */
+  /** The member has received JOINED and need not fetch a snapshot. Other members receive no edits. */
   isServed(connection: ConnectionId): boolean {
     const kind = this.#members.get(connection)?.state.kind;
     return kind !== undefined && kind !== "waiting" && kind !== "resyncing";
@@ -110,10 +107,7 @@ export class Entrance {
     }
   }
 
-  /**
-   * Members cannot continue from their edits. A member that is catching up resyncs too if it knows a head that the log
-   * has lost.
-   */
+  /** Members cannot continue from their edits. A member that is catching up also resyncs if it knows a head that the log has lost. */
   beginAnew(reason: ResyncReason, head: Position, now: Millis, effects: FollowedRoomEffect[]): void {
     const isAnnouncedBeyond = this.hasAnnouncedBeyond(head);
     if (isAnnouncedBeyond) this.#announced = START;
@@ -130,7 +124,7 @@ export class Entrance {
     }
   }
 
-  /** A new owner announces itself if its log is slow. */
+  /** A new owner announces its state if its log is slow. */
   receiveNewEpoch(epoch: Epoch, effects: FollowedRoomEffect[]): void {
     this.#epoch = epoch;
     this.receiveSaving("saved", effects);
@@ -142,7 +136,7 @@ export class Entrance {
     const frame = { type: "saving", channel: this.#channel, state } as const;
     if (this.#members.count("live") > 0) effects.push({ kind: "publish", frame, except: undefined });
     if (this.#members.count("catching-up") === 0) return;
-    // Members that are catching up received the status when they joined, and do not listen to the room yet.
+    // Members that are catching up received the status in their JOINED, and are not subscribed to the room yet.
     effects.push({
       kind: "send",
       to: this.#members.all().flatMap((member) => (member.state.kind === "catching-up" ? [member.connection] : [])),

@@ -1,9 +1,9 @@
 /**
  * One room on this gateway: its members, the edits delivered to them, and their edits that the log may not have yet.
- * Deterministic. Two promises. A member receives every edit after its position, in seq order and without a gap (edit-feed.ts and
- * member-catch-ups.ts). An accepted edit is sent on until it is in the log or refused, whatever happens to the owner
- * (edit-relay.ts). Joins and leaves are in entrance.ts. This file knows the owner, and decides when to look for
- * another.
+ * Deterministic. Two promises hold. A member receives every edit after its position, in seq order and without a gap
+ * (edit-feed.ts and member-catch-ups.ts). An accepted edit is sent again until the log has it or the owner refuses it,
+ * even if the owner is lost (edit-relay.ts). entrance.ts handles joins and leaves. This file knows the owner, and
+ * decides when to search for another.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -30,11 +30,9 @@ export type FollowedRoomOptions = EntranceOptions &
     readonly ownerSilenceMsMax: number;
   };
 
-/**
- * An owner with a slow log announces that every second. After this many silent intervals it no longer counts as slow.
- */
+/** An owner with a slow log announces this every second. After this number of silent intervals its log no longer counts as slow. */
 const SLOW_OWNER_SILENCES = 2.5;
-/** An owner without a known name may be the lost server if it was silent for this part of the interval. */
+/** An owner without a known name may be the lost server if it has been silent for this part of the interval. */
 const UNKNOWN_OWNER_SILENCES = 0.25;
 
 export class FollowedRoom {
@@ -47,10 +45,10 @@ export class FollowedRoom {
   readonly #catchUps: MemberCatchUps;
   readonly #relay: EditRelay;
   readonly #search = new OwnerSearch();
-  /** Edits are sent again once the room has caught up. An owner that forgot their writers would order again what its log has. */
+  /** Edits are sent again once the room has caught up. Else an owner that forgot their writers would order some a second time. */
   #isResendDue = false;
   #attached = false;
-  /** Permanently: later inputs are rejected. */
+  /** Closed permanently: later inputs are rejected. */
   #isDeleted = false;
   #ownerAliveAt = 0;
   #usedAt: Millis;
@@ -71,12 +69,12 @@ export class FollowedRoom {
     return this.#isDeleted ? undefined : this.#feed.position;
   }
 
-  /** Of the last known owner; 0: none. */
+  /** Epoch of the last known owner; 0: no owner is known. */
   get epoch(): Epoch {
     return this.#entrance.epoch;
   }
 
-  /** The room has had no members and no unacknowledged edits since then. Undefined: in use. */
+  /** Time since which the room has had no members and no unacknowledged edits. Undefined: in use. */
   get idleSince(): Millis | undefined {
     return this.#members.size === 0 && this.#unacked.size === 0 ? this.#usedAt : undefined;
   }
@@ -89,7 +87,7 @@ export class FollowedRoom {
     return this.#members.get(connection) !== undefined;
   }
 
-  /** A client has one connection, beside former ones that have not timed out yet. */
+  /** A client has one connection, and perhaps former ones that have not timed out yet. */
   connectionCountOf(client: ClientId): number {
     return this.#members.of(client).length;
   }
@@ -120,7 +118,7 @@ export class FollowedRoom {
         this.#relay.receiveWrite(input.edit, now, effects);
         break;
       case "turn-ended":
-        if (!this.#isResendDue) this.#relay.endTurn(effects); // Otherwise the edits follow those that wait.
+        if (!this.#isResendDue) this.#relay.endTurn(effects); // Otherwise the edits follow the waiting edits.
         break;
       case "resubmit":
         effects.push({ kind: "send-to-owner", message: { kind: "resubmit", gateway: this.#options.gateway, edit: input.edit } });
@@ -169,16 +167,16 @@ export class FollowedRoom {
         assertNever(input);
     }
     this.#sendAgainIfCaughtUp(now, effects);
-    // Nobody would receive the messages. When the owner is there, all open ones are sent again.
+    // The messages would have no recipient. All open messages are sent again when there is an owner.
     return this.#ownerIsThere ? effects : effects.filter(({ kind }) => kind !== "send-to-owner");
   }
 
-  /** Gives its share of the gateway's budget back. */
+  /** Returns the room's share of the gateway's budget. */
   close(): void {
     this.#unacked.clear();
   }
 
-  /** All members leave, and nothing is kept for them. */
+  /** All members leave, and the gateway keeps nothing for them. */
   #receiveDeleted(now: Millis): FollowedRoomEffect[] {
     const effects: FollowedRoomEffect[] = [];
     const connections = this.#members.all().map(({ connection }) => connection);
@@ -262,16 +260,17 @@ export class FollowedRoom {
   }
 
   /**
-   * A message of a former owner is ignored: what is true of it comes again. If the current owner is silent, it may be
-   * gone and its epoch lost from the log. Then a search tells the next server which epochs no longer count here.
+   * A message of a former owner is ignored: if it is still valid, the current owner sends it again. If the current
+   * owner is silent, it may be lost, and its epoch may be missing in the log. In that case a search informs the next
+   * server which epochs no longer count at this gateway.
    */
   #receiveFormerOwner(now: Millis, effects: FollowedRoomEffect[]): void {
     if (now - this.#ownerAliveAt >= this.#options.ownerSilenceMsMax) this.#beginSearch({ kind: "silent" }, now, effects);
   }
 
   /**
-   * A new owner does not know the uncommitted edits that the former one received. If its epoch begins at the room's position, the
-   * room has all edits of its log.
+   * A new owner does not know the uncommitted edits that the former owner received. If its epoch begins at the room's
+   * position, the room has all edits of the owner's log.
    */
   #receiveNewOwner(owner: ServerId | undefined, now: Millis, effects: FollowedRoomEffect[]): void {
     this.#search.receiveNewOwner(owner);
@@ -297,7 +296,7 @@ export class FollowedRoom {
     this.#search.receiveSignOfLife();
   }
 
-  /** Begins a search only if an answer is open. Otherwise the next question finds out, or placement. */
+  /** Begins a search only if an answer is open. Otherwise the next question, or placement, shows that the owner is lost. */
   #receiveServerLost(server: ServerId, now: Millis, effects: FollowedRoomEffect[]): void {
     if (this.#unacked.size === 0 && this.#questions.open === 0) return;
     const { owner } = this.#search;
@@ -324,9 +323,9 @@ export class FollowedRoom {
     const overdue = this.#isResendDue ? undefined : this.#unacked.takeOverdue(silenceMsMax, now);
     const unanswered = this.#questions.overdue(silenceMsMax, now);
     if ((overdue?.edits.length ?? 0) === 0 && unanswered === "nothing") return;
-    // An owner that was alive a moment ago may have missed a message, or reads its log for an answer. The gateway looks
-    // for another owner if it stays silent or keeps missing messages. It does not while the owner announces that its
-    // log is slow, because nothing is sent to an owner during a search.
+    // An owner that was alive a moment ago may have missed a message, or reads its log for an answer. The gateway
+    // searches for another owner if this one stays silent or keeps missing messages. It does not search while the owner
+    // announces that its log is slow, because messages to an owner stop during a search.
     const silentMs = now - this.#ownerAliveAt;
     const isWaiting = this.#entrance.isSlow && silentMs < SLOW_OWNER_SILENCES * silenceMsMax;
     const isLost = !isWaiting && (silentMs >= silenceMsMax || overdue?.fruitless === true);

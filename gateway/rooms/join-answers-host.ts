@@ -21,7 +21,7 @@ export type JoinAnswersPorts = {
 };
 
 const NO_OWNER = { retryAfterMs: 1_000, message: "no room server takes the room right now: try again" };
-/** A full room or tenant has a longer delay: somebody has to leave first. */
+/** The delay for a full room or tenant is longer, because a member has to leave first. */
 const ADVICE = {
   "room-full": { retryAfterMs: 10_000, message: "the room has as many participants as it may: try again later" },
   "tenant-rooms": { retryAfterMs: 10_000, message: "the tenant has as many open rooms as it may: close others, or try again later" },

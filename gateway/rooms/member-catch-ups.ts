@@ -1,7 +1,7 @@
 /**
- * Brings members that join to the room's position: from the recent edits, or by a question to the owner. A member goes
+ * Brings joining members to the room's position: from the recent edits, or by a question to the owner. A member goes
  * live at exactly the room's position, so that it misses nothing: after [1,2,3], a client at 1 receives [2,3], never
- * [3]. Joining and leaving is in entrance.ts.
+ * [3]. entrance.ts handles joins and leaves.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -60,7 +60,7 @@ export class MemberCatchUps {
     this.#feed.receiveHead(head, now, effects);
   }
 
-  /** Another owner may judge positions differently. */
+  /** Another owner may assess positions differently. */
   receiveNewEpoch(): void {
     this.#tooOld.forget();
   }
@@ -78,8 +78,8 @@ export class MemberCatchUps {
   }
 
   /**
-   * A member that has all edits up to `position` receives the later ones and goes live. If they are no longer here, it
-   * asks again. `fruitless`: number of its questions in a row without progress.
+   * A member that has all edits up to `position` receives the later ones and goes live. If they are no longer in
+   * memory, it asks again. `fruitless`: number of its questions in a row without progress.
    */
   #goLiveOrAsk(member: MemberConnection, position: Position, now: Millis, effects: FollowedRoomEffect[], fruitless = 0): void {
     const { connection } = member;

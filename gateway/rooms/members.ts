@@ -26,7 +26,7 @@ export const RESYNCING: MemberState = { kind: "resyncing" };
 
 export class MemberConnections {
   readonly #byConnection = new SmallMap<ConnectionId, MemberConnection>(connectionOf);
-  /** Undefined: the room has few members, and each search looks at all of them. */
+  /** Undefined: the room has few members, and each search goes through all of them. */
   #byClient: Map<ClientId, readonly ConnectionId[]> | undefined;
   readonly #counts: Record<MemberState["kind"], number> = { "waiting": 0, "catching-up": 0, "live": 0, "resyncing": 0 };
 
@@ -50,13 +50,13 @@ export class MemberConnections {
     return this.#byClient === undefined ? this.#findLast(client) !== undefined : this.#byClient.has(client);
   }
 
-  /** A client has several connections only for a moment after it has reconnected. */
+  /** A client has several connections only briefly, after a reconnect. */
   of(client: ClientId): MemberConnection[] {
     if (this.#byClient === undefined) return this.all().filter((member) => member.client === client);
     return (this.#byClient.get(client) ?? []).map((connection) => this.#byConnection.get(connection)!);
   }
 
-  /** The client's connection, if it has only one and that is live. */
+  /** The client's connection, if it has only one and that one is live. */
   soleLive(client: ClientId): ConnectionId | undefined {
     const [member, ...others] = this.of(client);
     return member?.state.kind === "live" && others.length === 0 ? member.connection : undefined;

@@ -1,24 +1,22 @@
 /**
- * Finds the owner of one room: asks placement which server it should be, asks that server to take the room, and skips
- * servers that do not answer. One search at a time, with pauses that double while none succeeds.
- *
- * A server with replicas takes over the rooms of a lost server without being asked. A search gives it a moment first,
- * because thousands of questions would slow it down. Only the log decides who owns a room, so a wrong guess costs only
- * time.
+ * Finds the owner of one room: asks placement which server it should be, asks that server to claim the room, and skips
+ * servers that do not answer. There is one search at a time, with pauses that double while searches fail. A server with
+ * replicas takes over the rooms of a lost server without being asked. A search waits for that first, because thousands
+ * of questions would slow it down. Only the log decides who owns a room, so a wrong guess costs only time.
  */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { ClaimReply, LocateReply } from "../../shared/bus/placement-messages.ts";
 import type { Millis, ServerId } from "../../shared/ids.ts";
 
-/** `no-responders`: nobody listens to the room. `silent`: a server listens but does not answer. */
+/** `no-responders`: no server is subscribed to the room. `silent`: a server is subscribed but does not answer. */
 export type SearchCause = { kind: "no-responders" } | { kind: "silent" } | { kind: "lost"; server: ServerId };
 
 export type SearchStep =
   /** Asks NATS whether the owner is still there. */
   | { kind: "check"; server: ServerId }
   | { kind: "locate"; suspects: readonly ServerId[] }
-  /** `suspect`: the owner that does not answer, which the server is to replace. */
+  /** `suspect`: the owner that does not answer. The server should replace it. */
   | { kind: "claim"; server: ServerId; suspect: ServerId | undefined };
 
 /** The outcome of a step. Undefined: no answer in time. */
@@ -31,7 +29,7 @@ type State =
   | { readonly kind: "idle" }
   | { readonly kind: "checking"; readonly server: ServerId }
   | { readonly kind: "locating"; readonly suspects: readonly ServerId[] }
-  /** `suspect`: as the server received it. `sentBy`: the server that named this one as the owner. */
+  /** `suspect`: the value that was sent to the server. `sentBy`: the server that named this one as the owner. */
   | {
       readonly kind: "claiming";
       readonly server: ServerId;
@@ -62,7 +60,7 @@ export class OwnerSearch {
     return this.#owner;
   }
 
-  /** Call when nobody answers a message to the owner. Does nothing while a search is active. */
+  /** Call when a message to the owner is not answered. Has no effect while a search is active. */
   begin(cause: SearchCause, now: Millis): SearchStep[] {
     if (this.active) return [];
     if (this.#fruitless > 0) return this.#pause(now);
@@ -83,7 +81,7 @@ export class OwnerSearch {
     this.#fruitless = 0;
   }
 
-  /** A new owner has begun: the search is over. */
+  /** A new owner has begun, so the search ends. */
   receiveNewOwner(owner: ServerId | undefined): void {
     this.#owner = owner;
     this.#fruitless = 0;
@@ -133,10 +131,10 @@ export class OwnerSearch {
     { suspects, suspect, sentBy }: State & { kind: "claiming" },
   ): SearchStep[] {
     const passedOver = [...suspects, server];
-    // The server that named this one as the owner may take the room, because this one does not have it.
+    // The server that named this one as the owner may claim the room, because this one does not have it.
     if (sentBy !== undefined) return this.#claim(sentBy, passedOver, server);
     if (reply?.kind !== "elsewhere" || reply.server === suspect) return this.#locate(passedOver);
-    // A skipped server is named as the suspect. Any other server has the room, or had it a moment ago: it is asked.
+    // A skipped server is named as the suspect. Any other server has the room, or had it a moment ago, so it is asked.
     return suspects.includes(reply.server)
       ? this.#claim(server, suspects, reply.server)
       : this.#claim(reply.server, suspects, undefined, server);

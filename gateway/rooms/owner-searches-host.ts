@@ -1,6 +1,6 @@
 /**
- * Carries out the owner searches of all rooms: a limited number at a time, the others wait. When a room server fails,
- * thousands of rooms look for an owner at once, which would overload placement.
+ * Carries out the owner searches of all rooms, a limited number at a time. Further searches wait. When a room server
+ * fails, thousands of rooms search for an owner at once, which would overload placement.
  */
 
 import { assertNever } from "../../shared/assert.ts";

@@ -1,27 +1,24 @@
 /**
- * The newest edits delivered to a room's members. A member that joins after a catch-up, or returns after a short
- * absence, receives the edits between its position and the room's from here. Limited by bytes and age.
+ * The newest edits delivered to a room's members. Serves members that join after a catch-up or return after a short
+ * absence: they receive the edits between their position and the room's from memory. Limited by bytes and age.
  */
 
 import type { Epoch, Millis, Position, Seq } from "../../shared/ids.ts";
 import type { CommittedBatch } from "../../shared/wire/committed-edits.ts";
 
-/** The answer expires, so that a restored log or snapshot counts again. */
+/** The answer expires, so that a restored log or snapshot can be used. */
 const KNOWN_MS = 2_000;
 
-/**
- * The last position that the owner called too old. Many clients that reconnect have the same position, and need not ask
- * one by one.
- */
+/** The last position that the owner reported as too old. Many reconnecting clients have the same position, so only the first one asks. */
 export class TooOldPosition {
   #known: { readonly position: Position; readonly until: Millis } | undefined;
 
-  /** `position`: the one that was asked for. */
+  /** `position`: the position in the question. */
   remember(position: Position, now: Millis): void {
     this.#known = { position, until: (now + KNOWN_MS) as Millis };
   }
 
-  /** Another owner may judge differently. */
+  /** Another owner may answer differently. */
   forget(): void {
     this.#known = undefined;
   }
@@ -37,7 +34,7 @@ type Entry = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly lastSeq: 
 
 export type RecentOptions = { readonly recentBytesMax: number; readonly recentMsMax: number };
 
-/** Memory of an entry beside its bytes. */
+/** Memory of an entry in addition to its bytes. */
 const ENTRY_OVERHEAD_BYTES = 100;
 const FORGOTTEN_MAX = 1024;
 const FORGOTTEN: Entry = { epoch: 0 as Epoch, firstSeq: 0 as Seq, lastSeq: 0 as Seq, bytes: new Uint8Array(0), at: 0 as Millis };
@@ -45,7 +42,7 @@ const FORGOTTEN: Entry = { epoch: 0 as Epoch, firstSeq: 0 as Seq, lastSeq: 0 as 
 export class Recent {
   readonly #options: RecentOptions;
   #entries: Entry[] = [];
-  /** Entries before this index are forgotten. They are removed together, because each removal moves all others. */
+  /** Entries before this index are forgotten. They are removed in groups, because each removal moves all later entries. */
   #first = 0;
   #bytes = 0;
   /** The position before the first entry. Undefined: not known. */
@@ -71,15 +68,15 @@ export class Recent {
     this.expire(now);
   }
 
-  /** The edits after `seq`. Undefined: some of them are no longer here. */
+  /** The edits after `seq`. Undefined: some of them are no longer in memory. */
   after(seq: Seq): Uint8Array[] | undefined {
     const first = this.#indexOf((seq + 1) as Seq);
     return first === undefined ? undefined : this.#entries.slice(first).map((entry) => entry.bytes);
   }
 
   /**
-   * Whether a client at the position has the edits that were delivered here: its epoch is the one that ordered the
-   * edit, or the `current` one. Only the owner can judge epochs between them.
+   * Whether a client at the position has the edits that were delivered here. Its epoch must be the one that ordered the
+   * edit, or the `current` one. Only the owner knows about epochs between them.
    */
   vouchesFor({ epoch, seq }: Position, current: Epoch): boolean {
     const index = this.#indexOf(seq);
@@ -110,9 +107,7 @@ export class Recent {
     this.#before = undefined;
   }
 
-  /**
-   * Index of the entry with the edit. The search starts at the end, because most clients were away only for a moment.
-   */
+  /** Index of the entry with the edit. The search starts at the end, because most clients were absent only briefly. */
   #indexOf(seq: Seq): number | undefined {
     for (let index = this.#entries.length - 1; index >= this.#first; index--) {
       const { firstSeq, lastSeq } = this.#entries[index]!;

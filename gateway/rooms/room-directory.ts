@@ -38,7 +38,7 @@ export class RoomDirectory {
     return followed;
   }
 
-  /** Forgets the rooms without members. They stay for a while, because members may come back. */
+  /** Forgets rooms without members. They are kept for some time, because members may return. */
   closeIdle(now: Millis): RoomKey[] {
     const closed: RoomKey[] = [];
     for (const { key, room } of this.#rooms.values()) {

@@ -1,4 +1,4 @@
-/** Holds the rooms that this gateway follows. An outcome of an effect is an input, dropped when the room is no longer followed. */
+/** Holds the rooms that this gateway follows. The outcome of an effect is an input, dropped when the room is no longer followed. */
 
 import { assertNever } from "../../shared/assert.ts";
 import { decodeOwnerReply, encodeToOwner, type SubmittedEdit, type ToOwner } from "../../shared/bus/envelope.ts";
@@ -124,7 +124,7 @@ export class FollowedRoomsHost implements Backbone {
 
   receiveEdit(room: RoomKey, input: FollowedRoomInput & { kind: "edit" }): void {
     const followed = this.#directory.get(room);
-    if (followed === undefined) return; // Nobody was in the room for a while: the client joins again and repeats the edit.
+    if (followed === undefined) return; // The room had no members for some time. The client joins again and repeats the edit.
     if (!this.#ports.quotas.takeEdit(room)) return this.#refuseEdit(followed, input);
     this.#ports.presence.receiveActivity(room, input.connection);
     this.#takeEdit(followed, input);
@@ -172,7 +172,7 @@ export class FollowedRoomsHost implements Backbone {
   }
 
   receiveNoResponders(room: RoomKey): void {
-    const isUnknown = this.#directory.get(room)?.room.position === undefined; // A known room is open, and between two owners.
+    const isUnknown = this.#directory.get(room)?.room.position === undefined; // A room with a known position is open, without an owner.
     if (!isUnknown || this.#ports.quotas.mayOpenRoomOf(tenantOf(room))) return this.receiveInput(room, { kind: "no-responders" });
     this.#deps.metrics.limitsReached.inc({ limit: "tenant-rooms" });
     this.receiveInput(room, { kind: "not-opened" });
@@ -227,7 +227,7 @@ export class FollowedRoomsHost implements Backbone {
     this.#deps.endOfTurn(() => this.#endTurn());
   }
 
-  /** Sends the edits of one room in one message, and all messages to owners together: a write to NATS for each costs more than the rest of a join. */
+  /** Sends a room's edits in one message, and all messages to owners together: writes to NATS cost more than the rest of a join. */
   #endTurn(): void {
     const busy = this.#busy;
     this.#busy = new Set();

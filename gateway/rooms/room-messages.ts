@@ -1,4 +1,4 @@
-/** Inputs and effects of a room that a gateway follows, and the reading of its owner's messages. */
+/** Inputs and effects of a room that a gateway follows, and the decoder of its owner's messages. */
 
 import type { OwnerReply, SubmittedEdit, ToOwner } from "../../shared/bus/envelope.ts";
 import type { ClientId, Epoch, Position, Seq, ServerId } from "../../shared/ids.ts";
@@ -13,14 +13,14 @@ import { editsBytesOf, serverOf } from "../../shared/bus/record.ts";
 import { Tag } from "../../shared/bus/record.ts";
 
 /**
- * A message of the owner to all gateways. Of committed edits only the authors are decoded: decoding everything took a
+ * A message of the owner to all gateways. Only the authors of committed edits are decoded: decoding everything took a
  * third of a gateway's time for a record.
  */
 type OwnerMessage = Exclude<FromOwner, EditsRecord> | { readonly kind: "committed"; readonly batch: CommittedBatch };
 
 export type LiveOwnerMessage = Exclude<OwnerMessage, { kind: "deleted" }>;
 
-/** Undefined: the bytes are no such message. */
+/** Undefined: the bytes are not such a message. */
 export function readFromOwner(bytes: Uint8Array): OwnerMessage | undefined {
   if (bytes[0] !== Tag.editsRecord) {
     const message = decodeFromOwner(bytes);
@@ -60,12 +60,12 @@ export type FollowedRoomInput =
   | { kind: "from-owner"; message: OwnerMessage }
   | { kind: "answer"; answer: OwnerReply }
   | { kind: "no-responders" }
-  /** Nobody owns the room, and its tenant has as many open rooms as it may. */
+  /** The room has no owner, and its tenant has reached its limit of open rooms. */
   | { kind: "not-opened" }
   | { kind: "search"; outcome: SearchOutcome }
-  /** The room server sends no heartbeats any more. */
+  /** The room server no longer sends heartbeats. */
   | { kind: "server-lost"; server: ServerId }
-  /** From now on no message of the room is missed. Earlier ones may have been. */
+  /** No later message of the room is missed. Earlier messages may have been missed. */
   | { kind: "attached" }
   | { kind: "detached" }
   | { kind: "tick" };
@@ -75,7 +75,7 @@ export type JoinInput = { kind: "join"; connection: ConnectionId; request: numbe
 export type FollowedRoomEffect =
   /** The room is deleted: the connection leaves it and is informed. */
   | { kind: "expel"; connection: ConnectionId }
-  /** No write that waits for the room will be answered otherwise. */
+  /** The waiting writes of the room get no other answer. */
   | { kind: "refuse-writes"; reason: WriteRefusal }
   | { kind: "send-to-owner"; message: ToOwner }
   | { kind: "search"; step: SearchStep }
@@ -102,9 +102,9 @@ export type FollowedRoomEffect =
   | { kind: "publish-edits"; batch: CommittedBatch; except: ConnectionId | undefined }
   | { kind: "listen"; connection: ConnectionId }
   | { kind: "unlisten"; connection: ConnectionId }
-  /** The edits are in the log, so nobody sends them again. */
+  /** The edits are in the log, so they are not sent again. */
   | { kind: "settled"; batch: CommittedBatch }
-  /** The owner's answer to an edit, which a write over HTTP may wait for. */
+  /** The owner's answer to an edit. A write over HTTP may wait for it. */
   | { kind: "write-answered"; client: ClientId; counter: Counter; outcome: WriteOutcome }
   | { kind: "write-refused"; client: ClientId; reason: WriteRefusal }
   /** This effect and the two after it are only counted. */

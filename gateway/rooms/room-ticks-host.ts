@@ -1,4 +1,4 @@
-/** Ticks the rooms that wait for something every 100 ms, and the rooms that only have something to expire every second. */
+/** Ticks a room every 100 ms while it waits for something, and every second while it only has something to expire. */
 
 import type { Clock } from "../../shared/time/clock.ts";
 import type { DirectoryEntry } from "./room-directory.ts";
@@ -28,7 +28,7 @@ export class FollowedRoomTicks {
     this.#tickLater();
   }
 
-  /** Permanently. */
+  /** Stops permanently. */
   stop(): void {
     this.#cancel?.();
     this.#cancel = () => {}; // Prevents `#tickLater` from setting another timer.

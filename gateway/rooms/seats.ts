@@ -1,6 +1,6 @@
 /**
- * Decides who may join a room that is full or over its budget: only clients that have a seat there. A seat may still be
- * counted for a lost connection of the client, or on the gateway that it has left. Rules SEAT1 to SEAT5.
+ * Decides who may join a room that is full or over its budget: only a client that has a seat in it. A seat may still be
+ * counted for a lost connection of the client, or at the gateway that the client has left. Rules SEAT1 to SEAT5.
  */
 
 import { type ClientId, type Position, type RoomKey, START } from "../../shared/ids.ts";
@@ -14,7 +14,7 @@ export type SeatsPorts = {
   readonly connectionCountOf: (room: RoomKey, client: ClientId) => number;
 };
 
-/** `position`: up to which the client has the room's edits; START: the client is new, or has lost them. */
+/** `position`: the client has the room's edits up to this position. START: the client is new, or has lost them. */
 export type JoiningClient = { readonly client: ClientId; readonly position: Position };
 
 /** Maximum number of connections of a client in a full room: the current one, and lost ones that have not timed out. */
@@ -27,7 +27,7 @@ export class Seats {
     this.#ports = ports;
   }
 
-  /** The limit that keeps the client out. Undefined: it may join. */
+  /** The limit that excludes the client. Undefined: it may join. */
   limitOf(room: RoomKey, joining: JoiningClient): "room" | "room-budget" | undefined {
     const { quotas, presence } = this.#ports;
     if (quotas.isRoomFull(room) && !this.#hasSeat(room, joining)) return "room";
@@ -36,8 +36,9 @@ export class Seats {
   }
 
   /**
-   * A client has a seat if the room's presence knows it, or, without presence here, if it names a position. Anybody can
-   * name a position, so positions admit no more clients than the room's limit.
+   * A client has a seat if the room's presence knows it. If this gateway has no presence of the room, a client that
+   * names a position has a seat. Any client can name a position, so positions admit no more clients than the room's
+   * limit.
    */
   #hasSeat(room: RoomKey, joining: JoiningClient): boolean {
     const { quotas, presence, connectionCountOf } = this.#ports;

@@ -1,7 +1,7 @@
 /**
- * Edits over HTTP, whose authors are not in the room. They take the way of every edit, each under a client id of its
- * own as its only one. The caller waits here for the seq. An edit that is not answered in time may still be ordered: the
- * same request under the same key is the same edit.
+ * Edits over HTTP, whose authors are not in the room. They take the path of every edit. Each has a client id of its
+ * own, with this one edit. The caller waits for the seq. An edit that is not answered in time may still be ordered
+ * later: a repeated request with the same key is the same edit.
  */
 
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
@@ -59,7 +59,7 @@ export class WritesHost {
     if (!this.#waiting.has(room)) return;
     for (const { client, counter, seq } of runs) {
       this.settle(room, client, counter, { kind: "committed", epoch, seq });
-      this.#settleAll(room, client, KEY_REUSED); // Another gateway's request was first.
+      this.#settleAll(room, client, KEY_REUSED); // A request at another gateway was first.
     }
   }
 
@@ -75,7 +75,7 @@ export class WritesHost {
     for (const answer of this.#waiting.get(room)?.get(client)?.callers ?? []) answer(outcome);
   }
 
-  /** No write that waits for the room will be answered otherwise. */
+  /** The waiting writes of the room get no other answer. */
   refuseRoom(room: RoomKey, reason: WriteRefusal): void {
     for (const client of this.#waiting.get(room)?.keys() ?? []) this.receiveRefused(room, client, reason);
   }

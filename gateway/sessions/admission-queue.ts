@@ -1,21 +1,22 @@
 /**
- * Limits how fast connections are admitted: some each second, the next ones wait in a short queue, and the rest are
- * rejected. Connections are admitted in the order of their arrival: a new one never passes one that waits.
+ * Limits the rate at which connections are admitted. Some are admitted each second, the next ones wait in a short
+ * queue, and the rest are rejected. Connections are admitted in the order of arrival: a new connection never overtakes
+ * a waiting one.
  */
 
 import type { Millis } from "../../shared/ids.ts";
 import { TokenBucket } from "../../shared/limits/token-bucket.ts";
 
-/** `connectQueueBytesMax`: of the frames that all queued connections have sent, overhead included. */
+/** `connectQueueBytesMax`: maximum bytes of the frames that all queued connections have sent, overhead included. */
 export type AdmissionQueueOptions = {
   readonly connectsPerSecondMax: number;
   readonly connectQueueMax: number;
   readonly connectQueueBytesMax: number;
 };
 
-/** This part of a second's connections is admitted at once. */
+/** This fraction of a second's connections is admitted at once. */
 const BURST_SECONDS = 0.05;
-/** Memory that an array of bytes takes beside its bytes. Without it, a client could send empty frames without end. */
+/** Memory of an array of bytes in addition to its bytes. If it did not count, a client could send empty frames without end. */
 const FRAME_OVERHEAD_BYTES = 200;
 
 type Queued = { readonly since: Millis; bytes: number };
@@ -44,7 +45,7 @@ export class AdmissionQueue<Connection> {
     return "queued";
   }
 
-  /** False: the frame of a queued connection does not fit, so the connection is to be rejected. */
+  /** False: the frame of a queued connection exceeds the limit, so the connection must be rejected. */
   takeFrame(connection: Connection, byteLength: number): boolean {
     const queued = this.#queue.get(connection);
     const bytes = byteLength + FRAME_OVERHEAD_BYTES;
@@ -60,7 +61,7 @@ export class AdmissionQueue<Connection> {
     this.#queue.delete(connection);
   }
 
-  /** Connections whose turn it is, and how long each has waited. */
+  /** Connections that are admitted now, and the time that each has waited. */
   admitDue(now: Millis): { connection: Connection; waitedMs: number }[] {
     const admitted: { connection: Connection; waitedMs: number }[] = [];
     for (const [connection, { since }] of this.#queue) {

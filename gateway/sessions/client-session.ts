@@ -1,9 +1,7 @@
 /**
  * One connection, from HELLO to its end: admission, token, rates, and reasons to close. open-session.ts handles frames
- * behind a valid token. Deterministic.
- *
- * A refused frame closes the connection with a code that tells the client what to do. Other connections are not
- * affected.
+ * after the token is valid. Deterministic. A refused frame closes the connection with a code that defines what the
+ * client does next. Other connections are not affected.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -32,7 +30,7 @@ import {
 } from "./open-session.ts";
 import { badFrame, outOfTurn, type SessionRefusal, type SessionEffect, tooFast, farewell } from "./session-effects.ts";
 
-/** Shared by all connections, because a copy for each takes more memory than the rest of an idle one. */
+/** Shared by all connections, because a copy for each would take more memory than the rest of an idle connection. */
 export type ClientSessionOptions = OpenSessionOptions & {
   readonly rates: RatePool;
   readonly helloMsMax: number;
@@ -42,7 +40,7 @@ export type ClientSessionOptions = OpenSessionOptions & {
 
 /** `name`: the connection's name in WELCOME, for logs on both sides. `since`: when the state began. */
 type State =
-  /** The admission queue has not admitted the connection yet: its frames wait. */
+  /** The connection is still in the admission queue, so its frames wait. */
   | { readonly kind: "queued"; readonly name: string; readonly frames: Uint8Array[] }
   | { readonly kind: "awaiting-hello"; readonly name: string; readonly since: Millis }
   /** A client may join rooms without waiting for WELCOME. */
@@ -74,12 +72,12 @@ export class ClientSession {
     return this.#open?.rooms ?? [];
   }
 
-  /** Undefined: the token is not checked yet, or the session has ended. */
+  /** Undefined: the token is not verified yet, or the session has ended. */
   get identity(): Identity | undefined {
     return this.#open?.identity;
   }
 
-  /** Like `identity`, but available after the end too. */
+  /** Like `identity`, but also available after the end. */
   get bearer(): Identity | undefined {
     return this.#state.kind === "closed" ? this.#state.identity : this.identity;
   }
@@ -94,7 +92,7 @@ export class ClientSession {
     return this.#open?.rightsIn(room);
   }
 
-  /** The socket lends the bytes: the session copies what it keeps. */
+  /** The bytes are valid only during the call, so the session copies the bytes that it keeps. */
   receiveFrame(bytes: Uint8Array, now: Millis, cameIn: FrameSource = "message"): SessionEffect[] {
     if (this.#state.kind === "closed") return [];
     if (this.#state.kind !== "queued") return this.#answer(this.#read(bytes, now, cameIn));
@@ -102,7 +100,7 @@ export class ClientSession {
     return [];
   }
 
-  /** The admission queue has admitted the connection: the frames that waited are answered in their order. */
+  /** The admission queue has admitted the connection. The waiting frames are handled in their order. */
   receiveAdmission(now: Millis): SessionEffect[] {
     if (this.#state.kind !== "queued") return [];
     const { name, frames } = this.#state;
@@ -205,7 +203,7 @@ export class ClientSession {
     this.#open?.receiveJoinRefused(room);
   }
 
-  /** `bytes`: of a catch-up that the client has asked for. */
+  /** `bytes`: the size of a catch-up that the client requested. */
   receiveCaughtUp(bytes: number, now: Millis): void {
     this.#takenRates.receiveCaughtUp(bytes, now);
   }
@@ -216,7 +214,8 @@ export class ClientSession {
       case "awaiting-hello":
         return now - this.#state.since < helloMsMax ? NOTHING : this.#refuse("helloTimeout", "no HELLO came in time");
       case "checking-token":
-        return now - this.#state.since < helloMsMax ? NOTHING : this.#answer(TOKEN_UNCHECKED); // The gateway is late, not the client.
+        // The delay is caused by the gateway, not by the client.
+        return now - this.#state.since < helloMsMax ? NOTHING : this.#answer(TOKEN_UNCHECKED);
       case "open":
         this.#giveBackRates(now);
         if (now >= this.#state.identity.expiresAt) return this.#answer(TOKEN_EXPIRED);
@@ -231,7 +230,7 @@ export class ClientSession {
     }
   }
 
-  /** The gateway stops soon. A session without a valid token has nothing to move, and is closed. */
+  /** The gateway will stop. A session without a valid token has no rooms to move, and is closed. */
   receiveGoingAway(reconnectAfterMs: number): SessionEffect[] {
     switch (this.#state.kind) {
       case "open":
@@ -251,7 +250,7 @@ export class ClientSession {
     return this.#open === undefined ? [] : [{ kind: "send", frame: { type: "degraded", backbone, reconnectAfterMs } }];
   }
 
-  /** The gateway closes the connection, whatever the client sends. */
+  /** The gateway closes the connection, regardless of the client's frames. */
   receiveRefusal(close: CloseName, message: string, retryAfterMs?: number): SessionEffect[] {
     if (this.#state.kind === "closed") return [];
     return this.#refuse(close, message, retryAfterMs).map((effect) =>
@@ -312,7 +311,10 @@ export class ClientSession {
   }
 }
 
-/** No frame has a type below HELLO. Messages of y-websocket begin with one, and those of Hocuspocus are no frames. */
+/**
+ * No frame has a type below HELLO. Messages of y-websocket begin with such a byte, and messages of Hocuspocus do not
+ * decode as frames.
+ */
 function isOtherProtocol(bytes: Uint8Array, frame: Frame | UnknownFrame | undefined): boolean {
   return frame === undefined || (bytes[0] ?? 0) < FrameType.hello;
 }

@@ -1,6 +1,6 @@
 /**
- * Asks all clients to move to another gateway, one after the other: when this gateway stops, and while it cannot reach
- * NATS. Connections that remain at the end are closed.
+ * Asks all clients to move to another gateway, one after the other. This happens when the gateway stops, and while it
+ * cannot reach NATS. Connections that remain at the end are closed.
  */
 
 import type { Clock } from "../../shared/time/clock.ts";
@@ -20,7 +20,7 @@ export type DeparturesPorts = {
 /** `backboneLossMsMax`: time for which clients stay while NATS is out of reach. */
 export type DeparturesOptions = { readonly backboneLossMsMax: number };
 
-/** Part of the time in which all clients are asked. The rest is for the last ones and for retries. */
+/** Fraction of the time in which all clients are asked. The rest is for the last clients and for retries. */
 const SPREAD_SHARE = 0.75;
 /** Shorter losses of NATS are not announced. */
 const DEGRADED_AFTER_MS = 1_000;
@@ -59,7 +59,7 @@ export class Departures {
 
   /**
    * The caller calls this every second. `lostAt`: undefined while NATS is reachable. Connections that find no other
-   * gateway are closed in the end.
+   * gateway are closed at the end.
    */
   lookAtBackbone(lostAt: Millis | undefined, now: Millis): void {
     if (lostAt !== undefined && now - lostAt >= this.#options.backboneLossMsMax) return this.#ports.closeAll("degraded");
@@ -96,7 +96,7 @@ export class Departures {
     });
   }
 
-  /** `place`: in the order in which the connections move. */
+  /** `place`: the index in the order in which the connections move. */
   #announceLoss(connection: ConnectionId, session: ClientSession, place: number): void {
     const turn = turnOf(place, this.#sessions.size, this.#options.backboneLossMsMax);
     this.#ports.carryOut(connection, session, session.receiveBackbone("lost", turn));

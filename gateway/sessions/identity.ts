@@ -8,7 +8,7 @@ export type Identity = {
   readonly tenant: TenantId;
   readonly user: UserId;
   readonly name: string;
-  /** Room ids. A trailing `*` matches any rest of a name. */
+  /** Room ids. A trailing `*` matches any rest of an id. */
   readonly rooms: readonly string[];
   /** `award`: may report activities that are worth points. For backends only. */
   readonly rights: Rights & { readonly admin: boolean; readonly award: boolean };
@@ -38,7 +38,7 @@ export type RoomAdmission =
 export const READ_ONLY: Rights = { read: true, write: false };
 const READ_AND_WRITE: Rights = { read: true, write: true };
 
-/** A user without the right to read may not join: a writer has to see what others write. */
+/** A user without the right to read may not join, because a writer has to see the edits of others. */
 export function admit(identity: Identity, room: RoomId, restrictionIn = identity.restrictionIn): RoomAdmission {
   if (!opens(identity, room)) {
     return { kind: "refused", why: "the token does not open this room: ask for one whose claim `rooms` names it" };

@@ -1,8 +1,7 @@
 /**
- * Tokens that were valid a moment ago. A client shows its token on the WebSocket and for each snapshot, and many
- * clients that reconnect show all of theirs at once. Only valid tokens are kept, so forged ones are checked each time.
- *
- * Only the signature is remembered. The caller checks expiry, bans and rights each time.
+ * Tokens that were valid a moment ago. A client sends its token on the WebSocket and for each snapshot, and many
+ * reconnecting clients send theirs at once. Only valid tokens are kept, so forged tokens are verified each time. Only
+ * the result for the signature is kept. The caller checks expiry, bans and rights each time.
  */
 
 import type { Millis } from "../../shared/ids.ts";
@@ -29,7 +28,7 @@ export class KnownTokens {
     return this.#known.size;
   }
 
-  /** Undefined: the token has to be checked. */
+  /** Undefined: the token has to be verified. */
   find(digest: string, now: Millis): Identity | undefined {
     const known = this.#known.get(digest);
     if (known === undefined) return undefined;
@@ -39,8 +38,8 @@ export class KnownTokens {
   }
 
   /**
-   * Forgets expired tokens and returns when the next one expires. They expire in order of age, even if a younger one
-   * ends earlier.
+   * Forgets expired tokens and returns when the next one expires. They are removed in order of age, even if a newer one
+   * expires earlier.
    */
   receiveTick(now: Millis): Millis | undefined {
     for (const [digest, { until }] of this.#known) {

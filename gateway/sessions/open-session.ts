@@ -43,9 +43,9 @@ import {
 export type OpenSessionOptions = {
   readonly limits: Limits;
   readonly roomsMax: number;
-  /** Derives the client id from the user and the client's key, so that no client can pretend to be another. */
+  /** Derives the client id from the user and the client's key, so that no client can use the id of another. */
   readonly clientIdOf: (tenant: TenantId, user: UserId, key: ClientKey) => ClientId;
-  /** The restriction of a user in a room, whatever the token says. */
+  /** The restriction of a user in a room, regardless of the token. */
   readonly restrictionOn: (tenant: TenantId, user: UserId, room: RoomKey | undefined) => Restriction | undefined;
 };
 
@@ -53,10 +53,10 @@ export type JoinFrame = Frame & { type: "join" };
 export type JoinConfirmation = { readonly room: RoomKey; readonly channel: Channel; readonly client: ClientId };
 export type Reply = SessionEffect[] | SessionRefusal;
 
-/** A room in which the connection may write, and since when it is there. */
+/** A room in which the connection may write, and the time since which it is in the room. */
 export type WritableRoom = { readonly room: RoomKey; readonly since: Millis };
 
-/** No room server makes longer ones. */
+/** Room servers make no longer ones. */
 const MAC_BYTES_MAX = 64;
 
 export class OpenSession {
@@ -70,7 +70,7 @@ export class OpenSession {
     this.#identity = identity;
   }
 
-  /** For the session's state union. */
+  /** Used by the session's state union. */
   get kind(): "open" {
     return "open";
   }

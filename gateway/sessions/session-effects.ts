@@ -1,4 +1,4 @@
-/** The effects of a session, and answers that several parts of it give. */
+/** The effects of a session, and the answers that several parts of a session give. */
 
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { ClientId, Position, RoomKey, Seq } from "../../shared/ids.ts";
@@ -9,7 +9,7 @@ import type { BoardRequest } from "../boards/boards.ts";
 import type { ConnectionLimit } from "../limits/connection-rates.ts";
 import { CLOSE } from "../../shared/wire/close-codes.ts";
 
-/** The last frames of a connection: when to come back, a text for logs, and the close code. */
+/** The last frames of a connection: the time until a reconnect, a text for logs, and the close code. */
 type Farewell = { readonly kind: "send"; readonly frame: ServerFrame } | { readonly kind: "close"; readonly close: CloseName };
 
 /** An immediate retry would increase the load. */
@@ -24,7 +24,7 @@ export function farewell(close: CloseName, message: string, retryAfterMs: number
 export type SessionEffect =
   | { kind: "verify"; token: string }
   | { kind: "send"; frame: ServerFrame }
-  /** `isGatewaysWill`: the client did nothing wrong on this connection, so the close does not count against it. */
+  /** `isGatewaysWill`: the client caused no fault on this connection, so the close does not raise an abuse score. */
   | { kind: "close"; close: CloseName; isGatewaysWill?: true }
   | { kind: "limit-reached"; limit: ConnectionLimit }
   | { kind: "join"; room: RoomKey; request: number; client: ClientId; position: Position; rights: Rights }
@@ -34,7 +34,7 @@ export type SessionEffect =
   | { kind: "watch-board"; request: Omit<BoardRequest, "connection"> }
   | { kind: "replay"; room: RoomKey; after: Seq; through: Seq }
   | { kind: "presence"; room: RoomKey; fields: readonly PresenceField[] }
-  /** The presence came too fast and is dropped. The client sends it again later. */
+  /** The presence exceeds the rate and is dropped. The client sends it again later. */
   | { kind: "presence-passed-over" };
 
 /** Ends the connection. `limit`: the limit that was reached. */
@@ -53,7 +53,7 @@ export function outOfTurn({ type }: { type: string }, advice: string): SessionRe
   return badFrame(`a frame of type ${type} came out of turn: ${advice}`);
 }
 
-/** For people who run both ends: the settings behind each limit. */
+/** The settings of each limit, for people who run both ends. */
 const SETTINGS_OF: Readonly<Record<ConnectionLimit, string>> = {
   "edits": "COROOM_EDIT_BURST and COROOM_EDITS_PER_SECOND, of those sent again COROOM_RESEND_BURST and COROOM_RESENDS_PER_SECOND",
   "presence": "COROOM_PRESENCE_BURST and COROOM_PRESENCE_PER_SECOND_MAX",

@@ -1,8 +1,8 @@
 /**
  * Holds this gateway's connections, passes each frame to the session of its connection, and carries out the effects.
  *
- * A queued connection is a WebSocket already: uWebSockets.js before 20.70 may close a socket that is upgraded later than
- * in its handler (uNetworking/uWebSockets#1929), so a connection waits after the upgrade and not before it.
+ * A connection is upgraded to a WebSocket before it waits in the admission queue: uWebSockets.js before 20.70 may close
+ * a socket that is upgraded later than in its handler (uNetworking/uWebSockets#1929), so the upgrade cannot wait.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -99,10 +99,7 @@ export class SessionHost implements Clients {
     return this.#departures.isDraining;
   }
 
-  /**
-   * Asks all clients to move to another gateway. Resolves when all have gone or the time is over. Only the first call
-   * counts.
-   */
+  /** Asks all clients to move to another gateway. Resolves when all have gone or the time is over. Only the first call counts. */
   drain(drainMsMax: number): Promise<void> {
     return this.#departures.drain(drainMsMax);
   }
@@ -113,7 +110,7 @@ export class SessionHost implements Clients {
     this.#closeAll("goingAway");
   }
 
-  /** A connection counts for its address while it is queued too: otherwise one address could take all places in the queue. */
+  /** A queued connection also counts for its address. Otherwise one address could fill the queue. */
   receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void {
     const { discipline, quotas } = this.#ports;
     const ban = discipline.receiveConnection(address);
@@ -254,7 +251,8 @@ export class SessionHost implements Clients {
           rooms.receiveInput(effect.room, { kind: "leave", connection });
           break;
         case "watch-board":
-          if (rooms.isIn(effect.request.room, connection)) boards.receiveRequest({ ...effect.request, connection }); // A rejected client asks again when it has joined.
+          // A rejected client asks again after its next join.
+          if (rooms.isIn(effect.request.room, connection)) boards.receiveRequest({ ...effect.request, connection });
           break;
         case "resubmit":
           rooms.receiveInput(effect.room, { kind: "resubmit", edit: effect.edit });
@@ -287,7 +285,7 @@ export class SessionHost implements Clients {
     if (isNew) this.#departures.receiveNewSession(connection, session);
   }
 
-  /** The connection has closed. A forged token counts all the same, so that a client gains nothing by hanging up. */
+  /** The connection has closed. A forged token still counts as a fault, so that an early disconnect gives no advantage. */
   #receiveVerdictTooLate(shownFrom: ClientAddress | undefined, verdict: TokenVerdict): void {
     if (verdict.kind === "refused") this.#ports.discipline.receiveForgery(shownFrom);
   }

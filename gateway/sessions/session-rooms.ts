@@ -1,6 +1,6 @@
 /**
- * The rooms of one connection: which it has asked to join, which it has joined and on what channel, and which channels
- * were taken from it while frames that name them may still be on their way.
+ * The rooms of one connection: the rooms that it has asked to join, the joined rooms with their channels, and the
+ * channels that were taken from it. Frames that name a channel that was taken may still be on their way.
  */
 
 import type { ClientId, Millis, RoomKey } from "../../shared/ids.ts";
@@ -19,7 +19,10 @@ export type JoinedRoom = {
 } & EditsSeen;
 export type SessionRoom = AskedRoom | JoinedRoom;
 
-/** The lists never change. A room's `request` changes in place. `takenAway`: the newest channels, because older frames have arrived. */
+/**
+ * The lists never change, but a room's `request` changes in place. `takenAway`: only the newest channels, because
+ * frames for older ones have arrived.
+ */
 export type SessionRooms = { readonly rooms: readonly SessionRoom[]; readonly takenAway: readonly Channel[] };
 
 export const NO_ROOMS: SessionRooms = { rooms: [], takenAway: [] };
@@ -67,8 +70,8 @@ export function without(rooms: SessionRooms, room: RoomKey): SessionRooms {
 }
 
 /**
- * The session loses the room without asking. Frames that the client sends before it knows are ignored, on at most
- * `channelsMax` channels.
+ * The session loses the room without a request of the client. Frames that the client sends before it knows are ignored,
+ * on at most `channelsMax` channels.
  */
 export function withTakenAway(rooms: SessionRooms, room: RoomKey, channelsMax: number): SessionRooms {
   const channel = findRoom(rooms, room)?.channel;

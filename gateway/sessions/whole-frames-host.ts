@@ -1,7 +1,7 @@
 /**
- * Puts frames together that clients send in parts (WIRE54), and hands all others on. All unfinished frames of a gateway
- * share one limit. Above it the connection with the oldest unfinished frame is closed: an honest client sends the parts
- * of a frame one after another, so its frame is young. Invalid parts go to the session, which refuses them.
+ * Joins the parts of frames (WIRE54), and passes all other frames on. All unfinished frames of a gateway share one
+ * limit. Above it the connection with the oldest unfinished frame is closed: an honest client sends the parts of a
+ * frame without a pause, so its unfinished frame is never old. Invalid parts go to the session, which refuses them.
  */
 
 import { encodeFrame, decodeFrame } from "../../shared/wire/codec.ts";
@@ -76,7 +76,7 @@ export class WholeFrames implements Clients {
   }
 }
 
-/** Undefined: no valid part. The bytes are valid during the call only. */
+/** Undefined: not a valid part. The bytes are valid during the call only. */
 function partOf(message: Uint8Array, messageBytesMax: number): { readonly bytes: Uint8Array; readonly isLast: boolean } | undefined {
   if (message[0] !== FrameType.part || message.byteLength > messageBytesMax) return undefined;
   const part = decodeFrame(message);
@@ -85,7 +85,7 @@ function partOf(message: Uint8Array, messageBytesMax: number): { readonly bytes:
   return isLast || part.payload.byteLength >= PART_BYTES_MIN ? { bytes: part.payload, isLast } : undefined;
 }
 
-/** The unfinished frames of all connections, the oldest first. At most one of each. */
+/** The unfinished frames of all connections, the oldest first. At most one per connection. */
 export class PartialFrames {
   readonly #options: PartialFramesOptions;
   readonly #parts = new Map<ConnectionId, { readonly chunks: Uint8Array[]; bytes: number }>();
@@ -99,7 +99,7 @@ export class PartialFrames {
     return this.#bytes;
   }
 
-  /** Returns the frame with its last part, and also once it is too large: its receiver refuses it. */
+  /** Returns the frame with its last part. Also returns a frame that is too large, which its receiver refuses. */
   receivePart(connection: ConnectionId, part: Uint8Array, isLast: boolean): Uint8Array | undefined {
     const partial = this.#parts.get(connection) ?? { chunks: [], bytes: 0 };
     this.#parts.set(connection, partial);
@@ -111,7 +111,7 @@ export class PartialFrames {
     return joined(partial.chunks, partial.bytes);
   }
 
-  /** The connections whose unfinished frames are above the limit, the oldest first. They are forgotten. */
+  /** Returns and forgets the connections whose unfinished frames exceed the limit, the oldest first. */
   takeExcess(): readonly ConnectionId[] {
     const excess: ConnectionId[] = [];
     for (const connection of this.#parts.keys()) {

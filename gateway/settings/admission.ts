@@ -1,4 +1,4 @@
-/** How many connections one gateway takes, and how fast. */
+/** Settings for the number of connections of one gateway, and the rate at which it accepts them. */
 
 import { lowerCase, positiveInteger, type Settings, type Values, wholeNumber } from "../../shared/settings/settings.ts";
 

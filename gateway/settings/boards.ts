@@ -26,7 +26,7 @@ export const gatewayBoardSettings = {
 
 type BoardConfig = Values<typeof gatewayBoardSettings>;
 
-/** What the boards' HTTP keeps to. */
+/** Limits of board requests over HTTP. */
 export function boardRouteOptions(config: BoardConfig & HttpConfig) {
   return {
     internalSecret: config.internalSecret,

@@ -1,4 +1,4 @@
-/** How far a client may fall behind what it is sent, and what a gateway leaves out under pressure. */
+/** Settings for slow clients: how far a client may fall behind, and what a gateway leaves out under pressure. */
 
 import { positiveInteger, type Settings, wholeNumber } from "../../shared/settings/settings.ts";
 

@@ -1,4 +1,4 @@
-/** Documents over HTTP: who may read and write how much of them. */
+/** Settings of documents over HTTP: the limits of reads and writes. */
 
 import { positiveInteger, type Settings, type Values, wholeNumber } from "../../shared/settings/settings.ts";
 import type { HttpConfig } from "./http.ts";
@@ -63,7 +63,7 @@ export const documentSettings = {
 
 type DocumentConfig = Values<typeof documentSettings>;
 
-/** What reading documents keeps to. */
+/** Limits of document reads. */
 export function documentReadOptions(config: DocumentConfig & HttpConfig) {
   return {
     internalSecret: config.internalSecret,
@@ -74,12 +74,12 @@ export function documentReadOptions(config: DocumentConfig & HttpConfig) {
   };
 }
 
-/** What answers that are passed on as they come keep to. */
+/** Limits of streamed answers. */
 export function streamedAnswersOptions({ streamedAnswersMax, streamedAnswersPerUserMax }: DocumentConfig) {
   return { eachMax: streamedAnswersPerUserMax, allMax: streamedAnswersMax };
 }
 
-/** What writing documents keeps to. */
+/** Limits of document writes. */
 export function documentWriteOptions(config: DocumentConfig & HttpConfig & Pick<SessionConfig, "editBytesMax">) {
   return {
     internalSecret: config.internalSecret,

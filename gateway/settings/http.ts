@@ -1,4 +1,4 @@
-/** What all that is asked over HTTP keeps to. */
+/** Limits of all HTTP requests. */
 
 import { positiveInteger, type Settings, text, type Values } from "../../shared/settings/settings.ts";
 import { internalSecretSettings } from "../../shared/settings/internal-tls-settings.ts";

@@ -1,4 +1,4 @@
-/** Where a gateway is reached, by whose pages, and how it goes. */
+/** Settings of the gateway's listener: its address, the allowed origins, and how it stops. */
 
 import { flag, port, positiveInteger, type Settings, text, wholeNumber } from "../../shared/settings/settings.ts";
 import { origins } from "../../shared/settings/origins.ts";

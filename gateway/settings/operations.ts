@@ -1,4 +1,4 @@
-/** What operations consoles may ask. */
+/** Limits of requests from operations consoles. */
 
 import { positiveInteger, type Settings, type Values } from "../../shared/settings/settings.ts";
 import type { HttpConfig } from "./http.ts";
@@ -19,7 +19,7 @@ export const operationsSettings = {
 
 type OperationsConfig = Values<typeof operationsSettings>;
 
-/** What the operations console's questions keep to. */
+/** Limits of the operations console's requests. */
 export function operationsRouteOptions(config: OperationsConfig & HttpConfig & { readonly environment: string }) {
   return {
     operatorSecret: config.operatorSecret,

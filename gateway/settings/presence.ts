@@ -1,4 +1,4 @@
-/** What participants may show, and how it travels between a gateway and a room's owner. */
+/** Settings of presence: limits of participants, and messages between a gateway and a room's owner. */
 
 import { constant, positiveInteger, type Settings, type Values } from "../../shared/settings/settings.ts";
 
@@ -26,7 +26,7 @@ export const presenceSettings = {
 
 export type PresenceConfig = Values<typeof presenceSettings>;
 
-/** What each room's presence keeps to. */
+/** Limits of each room's presence. */
 export function presenceOptions(config: PresenceConfig) {
   return {
     memberBytesMax: config.presenceMemberBytesMax,

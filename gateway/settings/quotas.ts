@@ -1,6 +1,6 @@
 /**
  * Settings for the limits of each IP address, tenant and room over all gateways (connections, rooms, edits per second),
- * and for the bans that follow abuse.
+ * and for bans because of abuse.
  */
 
 import { positiveInteger, type Settings, type Values } from "../../shared/settings/settings.ts";
@@ -67,11 +67,17 @@ export const quotaSettings = {
 
 type QuotaConfig = Values<typeof quotaSettings>;
 
-/** Part of its limit from which a count is reported to other gateways. Each of them may add this much without a report. */
+/**
+ * Fraction of its limit from which a count is reported to other gateways. A gateway below this fraction reports
+ * nothing, so each may add this number unnoticed.
+ */
 const COUNT_REPORT_SHARE = 0.02;
 /** Three reports may be lost before the reported counts expire. */
 const COUNT_SILENCE_MS_MAX = 3_500;
-/** Time for which a lost connection is still counted after its silence. Counts are reported, and ends of connections checked, every second. */
+/**
+ * Time for which a lost connection is still counted after it became silent. Counts are reported, and ends of
+ * connections are detected, every second.
+ */
 const LOST_COUNTED_MS_MAX = 2_500;
 
 /** Limits of connections, rooms and tenants across all gateways. */

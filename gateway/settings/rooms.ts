@@ -1,4 +1,4 @@
-/** What a gateway holds of each room, and how it finds the owner. */
+/** Settings of a room on a gateway: the limits of its edits, and the search for its owner. */
 
 import { constant, positiveInteger, type Settings } from "../../shared/settings/settings.ts";
 

@@ -1,4 +1,4 @@
-/** What one connection may send and have sent, and when it counts as gone. */
+/** Settings of one connection: its limits in both directions, and when it counts as lost. */
 
 import { positiveInteger, type Settings, type Values } from "../../shared/settings/settings.ts";
 import type { Limits } from "../../shared/wire/frames.ts";
@@ -120,7 +120,7 @@ function announcedLimits(config: ConnectionConfig): Limits {
   };
 }
 
-/** What each connection keeps to. */
+/** Limits of each connection. */
 export function sessionOptions(
   config: ConnectionConfig,
   { clientIdOf, restrictionOn }: Pick<ClientSessionOptions, "clientIdOf" | "restrictionOn">,

@@ -1,4 +1,4 @@
-/** Whose tokens a gateway takes, and how long it remembers that it has. */
+/** Settings of tokens: the keys that gateways accept, and how long a verified token stays in the cache. */
 
 import { positiveInteger, SettingError, type Settings, text, wholeNumber } from "../../shared/settings/settings.ts";
 
@@ -36,7 +36,7 @@ export const tokenSettings = {
   },
 } as const satisfies Settings;
 
-/** What can be fetched: no address with a user in it. */
+/** An address that can be fetched: it must not contain a user. */
 function keysAddress(raw: string): string {
   const url = URL.canParse(raw) ? new URL(raw) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "")

@@ -28,7 +28,7 @@ import { editsBytesOf, encodeEditsRecord, encodeEpochRecord } from "../../shared
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { ClientId, Epoch, GatewayId, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
 
-/** The part that outlives an owner. */
+/** The state that outlives an owner. */
 export class FakeLog {
   epoch = 0;
   readonly parts: { readonly firstSeq: number; readonly lastSeq: number; readonly bytes: Uint8Array }[] = [];
@@ -50,7 +50,7 @@ export class FakeOwner {
   #epoch = 0;
   /** `lose-records`: edits reach the log, but the records do not reach the gateways. */
   mode: "serve" | "ignore-edits" | "lose-records" | "silent" = "serve";
-  /** Called with presence in every mode. By itself the owner answers only who it is. */
+  /** Called with presence in every mode. Without it, the owner answers only with its name. */
   onPresence: (message: PresenceToOwner, reply: (answer: PresenceFromServer) => void) => void = () => {};
 
   constructor(connection: NatsConnection, subjects: Subjects, log: FakeLog, room: RoomKey, server: string) {

@@ -19,7 +19,7 @@ import { FakeLog, FakeOwner } from "./fake-owner.ts";
 import { WireClient } from "./wire-client.ts";
 
 const SECRET = "a secret of at least 32 bytes, for tests only";
-/** Longer than a process that plays all roles may pause on a busy machine. */
+/** Longer than a pause of a process that plays all roles on a busy machine. */
 const SERVER_SILENCE_MS_MAX = 3_000;
 /** The operators' secret. */
 export const OPERATOR = "what operators show";

@@ -66,7 +66,7 @@ export class WireClient {
     this.#socket.send(bytes);
   }
 
-  /** The first or the next bytes of a message that does not end. */
+  /** The first or the next bytes of an endless message. */
   sendUnfinished(bytes: Uint8Array): void {
     this.#socket.send(bytes, { fin: false });
   }
@@ -94,7 +94,7 @@ export class WireClient {
     return this.received[index] as Of<Type>;
   }
 
-  /** Sends this many edits, the first ones of the client, a few at a time. Resolves when all are acknowledged. */
+  /** Sends this number of edits, the first ones of the client, a few at a time. Resolves when all are acknowledged. */
   async flood(channel: number, edits: number, payload: string): Promise<void> {
     for (let sent = 0; sent < edits;) {
       const before = sent;

@@ -1,6 +1,6 @@
 /**
- * Who sends an HTTP request: a bearer whose token and sanctions were checked, or an operator. A banned bearer is refused
- * like a token that does not hold. A refused token counts against the address, as on the socket.
+ * Authenticates an HTTP request: an operator, or a bearer whose token and sanctions are checked. A banned bearer is
+ * refused like an invalid token. As on the WebSocket, a refused token raises the abuse score of the address.
  */
 
 import { createHash, timingSafeEqual } from "node:crypto";
@@ -78,7 +78,10 @@ export async function authorityOf(
   return isOperator(request, options) ? { of: undefined } : adminFrom(await identify(request, tokens));
 }
 
-/** An operator sends the operator secret, or a pass made from it. No token makes an operator: tenants issue tokens. False while no secret is set. */
+/**
+ * An operator sends the operator secret, or a pass that was made from it. No token makes its bearer an operator,
+ * because tenants issue tokens. False while no secret is set.
+ */
 export function isOperator(request: Pick<RouteRequest, "header">, { operatorSecret }: OperatorOptions): boolean {
   return hasSecret(request, operatorSecret) || isOperatorPass(bearerOf(request) ?? "", operatorSecret, systemClock.wallNow());
 }
@@ -91,7 +94,7 @@ export function forPrometheus(answer: HttpRoute["answer"], { metricsSecret }: { 
   return (request) => (hasSecret(request, metricsSecret) ? answer(request) : NOT_PROMETHEUS);
 }
 
-/** False while no secret is set. Digests have the same length, whatever the request contains. */
+/** False while no secret is set. Compares digests, which have the same length for any request. */
 function hasSecret(request: Pick<RouteRequest, "header">, secret: string): boolean {
   return secret !== "" && timingSafeEqual(digest(bearerOf(request) ?? ""), digest(secret));
 }

@@ -91,7 +91,7 @@ export function activityRoutes(
     }
     const reported = reportedActivities(request, kinds);
     if ("status" in reported) return reported;
-    // The user is part of the id: two backends may use the same id.
+    // The id contains the user, because two backends may use the same id.
     const outcome = await activities.storeActivity(
       roomKey(identity.tenant, room),
       { kind: "deeds", deeds: reported.activities },

@@ -1,4 +1,4 @@
-/** Calls a service of another tier for a client, with the tiers' shared secret and the tenant, and forwards its answer. */
+/** Calls a service of another tier for a client, and forwards its answer. The request carries the secret of the tiers and the tenant. */
 
 import type { IncomingMessage } from "node:http";
 
@@ -7,12 +7,12 @@ import { forwardedAnswer, isAuthorizedUrl, NO_SUCH_PATH, type ServiceRequest } f
 import type { RouteRequest } from "../../http/requests.ts";
 import type { ServiceDirectory } from "../nats/nats-services.ts";
 
-/** node:http types the status of an answer as optional; it is always there. */
+/** The types of node:http declare the status of an answer as optional, but every answer has one. */
 const BROKEN_GATEWAY = 502;
 
 /**
- * The answer of the first service that is ready: one that died a moment ago is still among them. Undefined: no service
- * answers. Without a signal nothing ends the call.
+ * The answer of the first ready service. The list may still contain a service that has just died. Undefined: no service
+ * answers. A call without a signal is never aborted.
  */
 export async function callServices(
   services: ServiceDirectory,
@@ -41,7 +41,7 @@ function forward(answer: IncomingMessage): HttpAnswer {
   return head;
 }
 
-/** Empty when the answer breaks off: the status says enough. */
+/** Empty when the answer breaks off, because the status is enough. */
 function textOf(answer: IncomingMessage): Promise<string> {
   const chunks: Uint8Array[] = [];
   answer.on("data", (chunk: Uint8Array) => chunks.push(chunk));

@@ -1,6 +1,6 @@
 /**
  * Documents over HTTP, forwarded from the document service: reading, history and versions, and the deletion of rooms. A
- * token is checked as a join would check it. One answer serves all clients that ask for the same document at once.
+ * token is checked as for a join. One answer serves all clients that request the same document at the same time.
  * `document-service/openapi.json` and `document-service/history-openapi.json` describe each route.
  */
 
@@ -32,7 +32,7 @@ import { callServices } from "./call-services.ts";
 import { SharedAnswers, type SharedAnswersOptions } from "./shared-answers.ts";
 import type { StreamedAnswers } from "./streamed-answers.ts";
 
-/** `rooms` gives each room's position, as far as this gateway follows the room. */
+/** `rooms` gives each room's position if this gateway follows the room. */
 export type DocumentReadPorts = DocumentHistoryPorts & { readonly rooms: Pick<FollowedRoomsHost, "positionOf"> };
 export type DocumentHistoryPorts = DocumentDeletePorts & { readonly streamed: StreamedAnswers };
 export type DocumentDeletePorts = { readonly tokens: HttpTokens; readonly documents: ServiceDirectory };
@@ -46,10 +46,10 @@ export type DocumentDeleteOptions = OperatorOptions & {
 };
 type RouteTools = { readonly clock: Clock; readonly metrics: GatewayMetrics };
 
-/** The largest state vector: of a document that a thousand people wrote. */
+/** The largest state vector: that of a document with a thousand writers. */
 const VECTOR_BYTES_MAX = 65_536;
 const VERSION_NAME_BYTES_MAX = 1_024;
-/** The client that asked first may disconnect before the others have their answer, so no signal ends a shared call. */
+/** A shared call has no signal: the first client may disconnect before the others have their answer. */
 const FOR_ALL = {};
 
 export function documentReadRoutes(
@@ -101,7 +101,7 @@ export function documentReadRoutes(
   ];
 }
 
-/** Versions, states at a seq or a time, and who wrote when. Restoring a state is a write: see document-write-routes.ts. */
+/** Versions, states at a seq or a time, and the writers of each part. Restoring a state is a write: see document-write-routes.ts. */
 export function documentHistoryRoutes(
   { tokens, documents, streamed }: DocumentHistoryPorts,
   options: DocumentHistoryOptions,
@@ -134,7 +134,7 @@ export function documentHistoryRoutes(
   ];
 }
 
-/** Deletes a room: for operators, and for tokens with the right `admin` that open the room. */
+/** Deletes a room. For operators, and for tokens with the right `admin` that open the room. */
 export function documentDeleteRoutes(
   { tokens, documents }: DocumentDeletePorts,
   options: DocumentDeleteOptions,

@@ -1,7 +1,7 @@
 /**
- * Documents written over HTTP: an edit, a new document made from content, or an old state restored. The document service
- * makes one edit of the body. That edit takes the path of every edit, and the answer comes once the log has it.
- * `document-service/openapi.json` describes each route.
+ * Documents written over HTTP: an edit, a new document made from content, or the restore of an old state. The document
+ * service makes one edit of the body. The edit takes the path of every edit, and the answer is sent once the log
+ * contains it. `document-service/openapi.json` describes each route.
  */
 
 import { createHash, randomUUID } from "node:crypto";

@@ -1,7 +1,7 @@
 /**
  * Request bodies that the gateway holds in memory. A body is read before its sender is authenticated, so the total is
- * bounded. When the bound is reached, the request that has been sending the longest is refused: an honest request ends
- * soon, and strangers who never end theirs would lock out operators. Rules HBO1 to HBO4.
+ * bounded. At the bound, the gateway refuses the request that has been sending the longest. Honest requests end
+ * quickly. Without this rule, attackers whose requests never end would lock out operators. Rules HBO1 to HBO4.
  */
 
 import type { HttpResponse } from "uWebSockets.js-glibc-2.36";

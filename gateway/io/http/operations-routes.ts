@@ -52,7 +52,7 @@ export type OperationsRouteOptions = {
 
 type AuthorizedAnswer = (request: RouteRequest, authority: Authority) => Promise<HttpAnswer>;
 
-/** As many events as are kept. */
+/** All events that the gateway keeps. */
 const EVENTS_MAX = 500;
 
 export function operationsRoutes(
@@ -74,7 +74,7 @@ export function operationsRoutes(
       const authority = await authorityOf(request, tokens, options);
       return "status" in authority ? authority : limited(request, authority.of, answer);
     };
-  /** A bearer whose token is valid learns that operators only may ask; any other bearer, what is wrong with the token. */
+  /** The refusal of a bearer: "operators only" if the token is valid, otherwise the error of the token. */
   const forOperators =
     (answer: AuthorizedAnswer) =>
     async (request: RouteRequest): Promise<HttpAnswer> => {
@@ -100,7 +100,7 @@ type Queries = Readonly<Record<"showFleet" | "listRooms" | "describeRoom" | "lis
 
 function operationsQueries(ports: OperationsPorts, environment: string, clock: Clock): Queries {
   const { fleet, openRooms, events, account, documents, leaderboards } = ports;
-  /** A gateway that knows that it is cut off asks nobody. */
+  /** A gateway that has lost NATS asks no other process. */
   const findGateways = async (): Promise<SeenGateways> =>
     account().state === "degraded" ? seenGateways(account(), []) : answeredGateways(await fleet.gateways());
   const answeredGateways = (answered: readonly GatewayReport[]): SeenGateways => seenGateways(account(), answered);

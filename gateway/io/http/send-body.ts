@@ -1,7 +1,7 @@
 /**
  * Sends a long body to a client that may read slowly, without copying the unsent part. uWebSockets.js closes a socket
  * that reads nothing for ten seconds, which a full send buffer on a slow connection can cause. So the rest is offered
- * again every few seconds, and the client is closed only after it has read nothing for much longer.
+ * again every few seconds. The client is closed only after it has read nothing for much longer.
  */
 
 import type { HttpResponse } from "uWebSockets.js-glibc-2.36";
@@ -10,7 +10,7 @@ export type SendOptions = { readonly answerStallMsMax: number; readonly onStalle
 
 const NUDGE_MS = 4_000;
 
-// uWebSockets.js settles an `onWritable` call after the handler returns. A handler that is set within that call is
+// uWebSockets.js applies an `onWritable` call after the handler returns. A handler that is set within that call is
 // lost.
 
 /**
@@ -49,7 +49,7 @@ export function sendPart(
       res.close(); // Aborts the signal.
     };
     if (signal.aborted) return gone();
-    if (offer()) return end(true); // Nearly always true: then no timer and no handler is needed.
+    if (offer()) return end(true); // Nearly always true, so that no timer and no handler is needed.
     nudging = setInterval(nudge, NUDGE_MS);
     signal.addEventListener("abort", gone);
     let isTaken = false;

@@ -78,17 +78,17 @@ async function respond(
   try {
     await send(res, given, request.signal, cors, options);
   } catch (cause) {
-    if (request.signal.aborted) return; // The client has disconnected, which also ends what was read for it.
+    if (request.signal.aborted) return; // The client has disconnected, which also ends the reads for it.
     options.log.error({ path: request.path, cause }, "an HTTP answer broke off");
-    res.close(); // The head may be sent already: a closed connection shows that the rest is missing.
+    res.close(); // The head may have been sent. The closed connection shows the client that the rest is missing.
   } finally {
     given.onEnded?.();
   }
 }
 
 /**
- * A route that fails is answered with 500, which is possible while nothing of its answer is sent. NATS or a service may
- * be unavailable.
+ * Answers 500 when a route fails, for example because NATS or a service is unavailable. This is possible only before a
+ * part of the answer is sent.
  */
 async function answered(request: RouteRequest, answer: HttpRoute["answer"], log: Log): Promise<HttpAnswer> {
   try {
@@ -123,13 +123,13 @@ async function send(
   return sendParts(res, body, bodyBytes, signal, options);
 }
 
-/** Discards a body that nobody reads: a body in parts holds a connection until it is read or ended. */
+/** Discards an unread body: a body in parts holds a connection until it is read or ended. */
 export async function discardBody(body: HttpAnswer["body"]): Promise<void> {
   if (body === undefined || typeof body === "string" || body instanceof Uint8Array) return;
   for await (const part of body) return void part; // An iterator that has not started cannot release anything.
 }
 
-/** uWebSockets.js keeps the request for this call only, so everything is copied out of it. */
+/** uWebSockets.js keeps the request only during this call, so all values are copied out of it. */
 function readRequest(res: HttpResponse, req: HttpRequest, path: string, clientAddressHeader: string): RouteRequest {
   const gone = new AbortController();
   res.onAborted(() => gone.abort());

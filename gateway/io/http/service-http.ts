@@ -1,7 +1,7 @@
 /**
- * Calls services of other tiers over a few connections that stay open. Under load `fetch` would open a connection per
- * call, which costs several times as much. An answer may be long and be read slowly, so a call is aborted only when the
- * service sends nothing while this side waits for it.
+ * Calls services of other tiers over a few connections that stay open. Under load, `fetch` would open a connection per
+ * call, which costs several times as much. A client may read a long answer slowly. So a call is aborted only when this
+ * side waits for bytes and the service sends none.
  */
 
 import { Agent, type IncomingMessage, request } from "node:http";
@@ -10,30 +10,27 @@ import { Agent as TlsAgent, request as requestOverTls } from "node:https";
 import { isErrno } from "../../../shared/io/system-error.ts";
 
 export type ServiceCall = { readonly method: string; readonly headers: Readonly<Record<string, string>>; readonly body?: Uint8Array };
-/**
- * Resolves when the answer begins. Undefined: no answer in time, or the client disconnected. An unread answer keeps its
- * connection.
- */
+/** Resolves when the answer begins. Undefined: no answer in time, or the client disconnected. An unread answer keeps its connection. */
 export type CallService = (url: URL, question: ServiceCall, signal: AbortSignal | undefined) => Promise<IncomingMessage | undefined>;
 
 /**
- * Connections to each service for answers that are read at once. More calls wait, and time out like calls that nobody
- * answers.
+ * Number of connections to each service for answers that are read immediately. Further calls wait, and time out like
+ * unanswered calls.
  */
 const SOCKETS_MAX = 64;
 /** Services close a connection that is idle for 5 s, so this side closes it earlier. */
 const IDLE_MS_MAX = 2_000;
-/** The longest wait for an answer to begin, or for its next bytes. */
+/** The longest wait for the start of an answer, or for its next bytes. */
 const SILENCE_MS_MAX = 15_000;
-/** Checks within that time: a reader that has just read everything must not count as one that waits for long. */
+/** Interval between two checks of that wait. Short, so that a reader that has just read everything does not count as waiting for long. */
 const LOOKS = 5;
 
-/** Errors of a service that is gone or ended. Another error of a service over TLS is its certificate's. */
+/** Errors of a service that has ended or is unreachable. Any other error of a service over TLS is caused by its certificate. */
 const GONE = ["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EAI_AGAIN", "ABORT_ERR"];
 
 export type ServiceHttpOptions = {
   readonly silenceMsMax?: number;
-  /** Answers that may be on their way to slow readers, besides those that are read at once. */
+  /** Maximum number of answers to slow readers at once, in addition to answers that are read immediately. */
   readonly streamsMax?: number;
   /** PEM certificates that sign the services' certificates. Undefined: the authorities that Node trusts. */
   readonly ca?: string | undefined;

@@ -1,8 +1,8 @@
 /**
- * One call serves all clients that ask for the same thing. Clients that ask while the answer is on its way, or within
- * `sharedMs` of the first, get the same answer. It is kept longer while it is still current and clients ask for it. The
- * bytes of all shared answers are bounded, and an answer counts until its slowest reader has it. An answer that is too
- * large is streamed to each client alone.
+ * One call serves all clients that request the same thing at the same time: while the call runs, or within `sharedMs`
+ * of the first request. The answer is kept longer while it is current and clients request it. The total bytes of shared
+ * answers are bounded, and an answer counts until its slowest reader has it. An answer that is too large is streamed to
+ * each client separately.
  */
 
 import type { Clock } from "../../../shared/time/clock.ts";
@@ -10,8 +10,8 @@ import type { HttpAnswer } from "../../http/answers.ts";
 
 export type SharedAnswersOptions = {
   /**
-   * How long an answer is shared after the first request, and so how far it may lag behind. 0: only while it is on its
-   * way.
+   * Milliseconds after the first request during which an answer is shared. The answer may lag behind by this time. 0:
+   * it is shared only while the call runs.
    */
   readonly sharedMs: number;
   readonly bytesMax: number;
@@ -20,7 +20,7 @@ export type SharedAnswersOptions = {
 type Fetch = () => Promise<HttpAnswer | undefined>;
 /** Whether a new call would bring the same answer. */
 type IsCurrent = (answer: HttpAnswer) => boolean;
-/** `give` hands the answer to one more reader, `forget` stops sharing it. `tooLarge`: each client calls for itself. */
+/** `give` passes the answer to one more reader, `forget` stops sharing it. `tooLarge`: each client makes its own call. */
 type Shared =
   | { readonly kind: "answer"; readonly isKept: boolean; readonly give: () => HttpAnswer | undefined; readonly forget: () => void }
   | { readonly kind: "tooLarge" };

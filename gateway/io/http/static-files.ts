@@ -28,9 +28,7 @@ export function staticRoutes(folder: string): HttpRoute[] {
   return folder === "" ? [] : [{ method: "get", path: "/*", answer: ({ path }) => serveFile(folder, path) }];
 }
 
-/**
- * Forbids framing of a page with commands: a page laid over it could make people press buttons that they do not see.
- */
+/** Forbids other pages to frame a page with commands. A page laid over it could make people press invisible buttons. */
 const UNFRAMED = { "content-security-policy": "frame-ancestors 'none'", "referrer-policy": "no-referrer" };
 
 /** Serves one page at a path such as /operations. */

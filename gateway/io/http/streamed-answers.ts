@@ -1,7 +1,7 @@
 /**
- * Limits answers that are streamed from a service. Each holds a connection to the service until the client has read all
- * of it, which may take minutes. The limits, per user and for all, keep connections free for answers that are read at
- * once.
+ * Limits answers that are streamed from a service. A streamed answer holds a connection to the service until the client
+ * has read it, which may take minutes. The limits, per user and in total, keep connections free for answers that are
+ * read immediately.
  */
 
 import type { GatewayMetrics } from "../../metrics.ts";

@@ -27,7 +27,7 @@ export function natsSanctions(nats: NatsConnection, subjects: Subjects, gateway:
     publishSanction: (sanction) => publish(nats, subjects.sanctions, encodeJson(sanction)),
     onSanction: (receive) => void subscribeJson(nats, subjects.sanctions, Sanction, receive),
     requestSanctions: async () => {
-      const known: Sanction[] = []; // Gathers all answers: the first gateway to answer may have just started, and know no sanction.
+      const known: Sanction[] = []; // Gathers all answers, because the first gateway to answer may have just started and know no sanction.
       try {
         for await (const msg of await nats.requestMany(subjects.allSanctions, gateway, REQUEST_MANY))
           known.push(...(decodeJson(Sanctions, msg.data) ?? []));

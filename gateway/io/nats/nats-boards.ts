@@ -1,6 +1,6 @@
 /**
- * Boards over core NATS: a gateway subscribes to a room's boards while one of its connections watches one. Also stores
- * activities for points.
+ * Boards over core NATS: a gateway subscribes to a room's boards while one of its connections watches them. Also stores
+ * activities that are worth points.
  */
 
 import type { Subscription } from "nats";

@@ -85,13 +85,14 @@ export async function connectBus(
 
 /**
  * Checks that this gateway divides rooms into as many partitions as the log. With another number it would use
- * partitions where nobody counts the room. A gateway that starts before any log exists asks again until there is one.
+ * partitions in which no leaderboard counts the room. A gateway that starts before any log exists repeats the check
+ * until there is one.
  */
 type PartitionCheck = { readonly differ: () => boolean; readonly stop: () => void };
 
 const ASK_AGAIN_MS = 1_000;
 
-/** Throws a SettingError when the log exists with another number. */
+/** Throws a SettingError when the log has another number of partitions. */
 async function checkPartitions(
   nats: NatsConnection,
   subjects: Subjects,

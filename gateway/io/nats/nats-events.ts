@@ -1,6 +1,6 @@
 /**
- * Follows operations events while a console asks for them, and keeps the newest. One reader of the stream serves every
- * console of this gateway, and without a console there is none.
+ * Reads new operations events while a console requests them, and keeps the newest. One reader of the stream serves
+ * every console of this gateway. Without a console there is no reader.
  */
 
 import type { Subjects } from "../../../shared/bus/subjects.ts";
@@ -13,7 +13,7 @@ import type { RecentEvents } from "../../ports.ts";
 
 /** Limits for takeovers, and for all other events. */
 const KEPT = { eventsMax: 500, takeoversMax: 500 } as const;
-/** After this time without a request the console is taken to be closed. */
+/** Time without a request after which the console counts as closed. */
 const UNASKED_MS_MAX = 60_000;
 /** Maximum wait for the stored events. */
 const FIRST_MS_MAX = 2_000;

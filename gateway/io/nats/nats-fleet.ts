@@ -20,13 +20,13 @@ import { PlannedRoom, RoomPin } from "../../../shared/bus/placement-messages.ts"
 import { RoomReport, type RoomReportRequest } from "../../../shared/bus/fleet-messages.ts";
 import { requestReply } from "../../../shared/io/nats-json.ts";
 
-/** Gateways are asked once a second, however many consoles are open. */
+/** Gateways are asked at most once a second, even if many consoles are open. */
 const KEPT_MS = 1_000;
 /** The index of placement's only lease. */
 const LEASE = 0;
 /** A leader renews its lease several times within this. */
 const LEADER_SILENCE_MS_MAX = 10_000;
-/** A person waits for the answer, which contains more than the leader. */
+/** Short, because a person waits for the answer, which has more parts than the leader. */
 const LEADER_ANSWER_MS_MAX = 2_000;
 
 export function natsFleet(
@@ -40,10 +40,7 @@ export function natsFleet(
   let leases: Leases | undefined;
   let seen: { readonly revision: number; readonly at: Millis } | undefined;
 
-  /**
-   * The holder of a lease that is no longer renewed is not the leader: a leader that was killed does not release its
-   * lease.
-   */
+  /** A holder that does not renew its lease is not the leader, because a killed leader does not release its lease. */
   const readLeader = async (): Promise<string | undefined> => {
     leases ??= await existingLeases(jetstream(nats, { timeout: LEADER_ANSWER_MS_MAX }), subjects.placementBucket).catch(undefinedIfSilent);
     const read = await leases?.read(LEASE).catch(undefinedIfSilent);

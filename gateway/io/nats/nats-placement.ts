@@ -1,6 +1,6 @@
 /**
- * Asks placement and room servers by request and reply. Follows the heartbeats of room servers, for when placement does
- * not answer.
+ * Asks placement and room servers by request and reply. Also receives the heartbeats of room servers, which replace
+ * placement while it does not answer.
  */
 
 import { encodeJson } from "../../../shared/bus/json-messages.ts";
@@ -18,9 +18,9 @@ import type { Placement } from "../../ports.ts";
 
 const LOCATE_MS_MAX = 500;
 const CLAIM_MS_MAX = 2_000;
-/** Hundreds of rooms ask about the same server at once, so the answer is kept for a moment. */
+/** The answer is kept for a moment, because hundreds of rooms ask about the same server at once. */
 const GONE_KNOWN_MS = 100;
-/** How long a lost server is listed: an operator who was woken by the loss has looked by then. */
+/** Time for which a lost server stays in the list, so that an operator who receives the alert still sees it. */
 const LOST = { keptMs: 10 * 60_000, serversMax: 100 } as const;
 
 export function natsPlacement(

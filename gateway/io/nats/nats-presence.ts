@@ -1,6 +1,6 @@
 /**
- * Presence over core NATS, on a connection of its own: one message carries all rooms of a pair of gateway and room
- * server. No edit waits behind these bytes, neither in this process nor in nats-server.
+ * Presence over core NATS, on a separate connection, so that no edit waits behind its bytes in this process or in
+ * nats-server. One message carries all rooms of a pair of gateway and room server.
  *
  * Only the question for an unknown owner goes to the room's subject, to which the owner listens for edits. It has 20
  * bytes and is sent at most once in 500 ms per room.
@@ -31,7 +31,7 @@ export function natsPresenceServers(
     sendBatch: (server, { sentAtMs, entries }) => {
       if (!connected) return; // The client would buffer it without bound. It is sent again after the reconnect.
       const { batches, unsent } = batchesOf(entries, nats.info?.max_payload ?? Number.POSITIVE_INFINITY);
-      if (unsent > 0) metrics.presenceUnsent.inc(unsent); // No member's presence may end a gateway.
+      if (unsent > 0) metrics.presenceUnsent.inc(unsent); // An oversized message must not end the gateway.
       for (const batch of batches)
         publish(nats, subjects.presenceToServer(server), encodePresenceUp({ gateway, sentAtMs, entries: batch }), {
           reply: subjects.presenceToGateway(gateway, server),

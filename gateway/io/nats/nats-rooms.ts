@@ -2,8 +2,8 @@
  * Messages about rooms over core NATS, fire and forget in both directions. Answers of owners, and NATS's "no
  * responders", arrive on one subscription for all rooms, with the room in the subject.
  *
- * A gateway follows thousands of quiet rooms. Each holds its subscription and its name, and nothing that can be created
- * when a message comes.
+ * A gateway follows thousands of quiet rooms. A quiet room holds only its subscription and its name. Everything else is
+ * created when a message arrives.
  */
 
 import type { Msg, Subscription } from "nats";
@@ -51,7 +51,9 @@ export function roomSubscriptions(
     follow: async (room) => {
       const coming: Coming = { isComing: true };
       followed.set(room, coming);
-      await turnEnds(); // Reconnecting clients open hundreds of rooms in one turn: subscribed one by one, each would cost two writes.
+      // Reconnecting clients open hundreds of rooms in one turn. Subscribing to them one by one would cost two writes
+      // each.
+      await turnEnds();
       if (followed.get(room) !== coming) return;
       const subscription = subscribe(subjects.fromOwner(room));
       followed.set(room, subscription);

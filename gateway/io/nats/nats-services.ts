@@ -11,12 +11,12 @@ import { type CallService, serviceHttp, type ServiceHttpOptions } from "../http/
 const SILENCE_MS_MAX = 5_000;
 /** A service's TLS failure is logged once in this time. */
 const REPORT_MS_MIN = 60_000;
-/** Every live service has sent a heartbeat by then: heartbeats come each second. */
+/** Heartbeats are sent every second, so every live service has sent one by then. */
 const FIRST_MS_MAX = 1_500;
 
 /**
- * `urls` are those of services with a recent heartbeat, in an order that spreads the load. `firstHeartbeat`
- * resolves at the first heartbeat, or after 1.5 s: a gateway that has just started knows no service.
+ * `urls` are those of services with a recent heartbeat, in an order that spreads the load. `firstHeartbeat` resolves at
+ * the first heartbeat, or after 1.5 s, because a gateway that has just started knows no service.
  */
 export type ServiceDirectory = {
   readonly urls: () => string[];

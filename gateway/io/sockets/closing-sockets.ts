@@ -1,8 +1,8 @@
 /**
- * Sockets that are closing and still have unread data. uWebSockets.js queues the close frame behind that data. From
- * then on the amount of unread data is unknown, and the socket cannot be cut: it stays for 16 s if the client reads
- * nothing, and far longer if it reads slowly. So such a client first gets a short time to read. The close frame follows
- * the last unread byte, or the connection is cut and the unread data dropped.
+ * Sockets that are closing and still have unread data. uWebSockets.js queues the close frame behind that data. After
+ * that, the amount of unread data is unknown and the socket cannot be cut: it stays for 16 s if the client reads
+ * nothing, and far longer if it reads slowly. So the client first gets a short time to read. If it reads everything,
+ * the close frame is sent. Otherwise the connection is cut and the unread data is dropped.
  *
  * Time is counted in checks, not by a clock: a gateway that was paused must not cut clients that read.
  */
@@ -37,7 +37,7 @@ export class ClosingSockets {
     return bytes;
   }
 
-  /** From now on nothing may be sent to the connection. */
+  /** After this call nothing may be sent to the connection. */
   add(connection: ConnectionId, socket: ClosingSocket, close: CloseName): void {
     for (const topic of socket.getTopics()) socket.unsubscribe(topic);
     this.#sockets.set(connection, { socket, close, looksLeft: this.#looksMax });

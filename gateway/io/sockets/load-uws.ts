@@ -1,6 +1,6 @@
 /**
  * Loads the uWebSockets.js build that runs here. The newer build supports Node 22, 24 and 26 and needs glibc 2.38. The
- * older build supports Node 20, 22 and 23 and runs on glibc 2.36. Where both run, the newer is taken.
+ * older build supports Node 20, 22 and 23 and runs on glibc 2.36. If both run, the newer one is loaded.
  */
 
 import { createRequire } from "node:module";
@@ -15,7 +15,8 @@ const NODE_OF_NEWER = 22;
 /** Throws, with the reason of each build, when neither runs. */
 export function loadUws(load: (name: string) => unknown = require, version = process.versions.node): Uws {
   const node = Number(version.split(".")[0]);
-  // Under Node 20 the newer build would load the older one's binary, which lies beside it, with its own JavaScript.
+  // Under Node 20 the newer build would load the binary of the older build, which is in the same folder, with its own
+  // JavaScript.
   const names = node >= NODE_OF_NEWER ? ["uWebSockets.js", "uWebSockets.js-glibc-2.36"] : ["uWebSockets.js-glibc-2.36"];
   const reasons: unknown[] = [];
   for (const name of names) {

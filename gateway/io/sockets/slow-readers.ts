@@ -1,6 +1,7 @@
 /**
- * Clients with unread data, which are checked often; all others are checked rarely. Sent bytes are counted only while a
- * client is behind, and those of a publication once per topic.
+ * Finds clients with unread data, and measures the age of that data. Clients with unread data are checked often, all
+ * others rarely. Sent bytes are counted only while a client has unread data. The bytes of a publication are counted
+ * once per topic instead of once per listener.
  */
 
 import type { WebSocket } from "uWebSockets.js-glibc-2.36";
@@ -8,10 +9,10 @@ import type { WebSocket } from "uWebSockets.js-glibc-2.36";
 import { OutboundLag, type OutboundOptions } from "../../limits/outbound.ts";
 import type { ConnectionId, ReadProgress } from "../../ports.ts";
 
-/** Interval between two checks of the clients that are behind. After several checks all clients are checked. */
+/** Interval between two checks of the clients with unread data. Every few checks, all clients are checked. */
 export const CHECK_MS = 250;
 const LOOKS_PER_SWEEP = 4;
-/** Up to this many slow connections may be the clients' own fault, even in a small gateway. */
+/** Up to this number, slow connections may be slow because of the clients, even in a small gateway. */
 const SLOW_LINES = 9;
 
 export type SlowReaderOptions = Omit<OutboundOptions, "lookMs"> & { readonly behindBytesMax: number };

@@ -25,7 +25,7 @@ export type AcceptedSocket = { readonly id: ConnectionId; readonly address: Clie
 export type UpgradePolicy = {
   readonly unready: () => UnreadyReason | undefined;
   readonly mayConnect: (address: ClientAddress | undefined) => boolean;
-  /** `origin` is the text of the request, which anybody can choose. */
+  /** `origin` is the text of the request, and any client can choose it. */
   readonly onTurnedAway: (reason: UpgradeRefusal, origin: string) => void;
 };
 

@@ -1,7 +1,6 @@
 /**
- * The clients' WebSockets on uWebSockets.js. A frame for many clients is handed over once and copied in C++
- *. A connection that cannot take its data is cut. No frame is ever skipped, so an edit is never
- * lost unnoticed.
+ * The clients' WebSockets on uWebSockets.js. A frame for many clients is passed to uWebSockets.js once, which copies it
+ * in C++. A connection that cannot take its data is cut. No frame is ever skipped, so an edit is never lost unnoticed.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -35,7 +34,7 @@ const PATHS = [SOCKET_PATH, "/"];
 const FAREWELL_MS = 250;
 const IDLE_GRACE_SECONDS = 15;
 const IDLE_SECONDS_MAX = 960;
-/** Stands for a text message: frames are binary. */
+/** Replaces a text message, which is invalid because frames are binary. */
 const NO_FRAME = new Uint8Array(0);
 /**
  * A message up to this many times the limit is read and refused with a close code. A larger one breaks the connection.
@@ -149,7 +148,7 @@ export function uwsSockets(
   return { sockets, topics, outboundBytes: () => behind.bytes + closing.bytes, outboundP99Ms: () => behind.p99AgeMs, start, stop };
 }
 
-/** Missing from index.d.ts: the constant, and a host together with options. */
+/** Missing in index.d.ts: the constant, and `listen` with both a host and options. */
 type ExclusiveListen = { readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number };
 type ListenOnHost = { listen(host: string, port: number, options: number, done: (socket: us_listen_socket | false) => void): void };
 
@@ -159,7 +158,7 @@ export function listen(
   app: TemplatedApp,
   { host, port }: { host: string; port: number },
 ): Promise<{ port: number; close(): void }> {
-  // Without it two gateways would share a port unnoticed.
+  // Without this option two gateways would share a port unnoticed.
   const { LIBUS_LISTEN_EXCLUSIVE_PORT: exclusive } = uws as unknown as ExclusiveListen;
   return new Promise((resolve, reject) => {
     (app as unknown as ListenOnHost).listen(host, port, exclusive, (socket) => {
@@ -170,15 +169,15 @@ export function listen(
 }
 
 /**
- * Gathers the frames to each client within a turn of the event loop and writes them once at its end: a joining client
- * is sent three or more frames, and a write costs more than they do.
+ * Gathers the frames to each client within a turn of the event loop, and writes them together at its end. A joining
+ * client is sent three or more frames, and one write costs more than all of them.
  */
 export class GatheredSends {
   readonly #open: ReadonlyMap<ConnectionId, Pick<WebSocket<unknown>, "send" | "cork">>;
   readonly #lastOfTurn: (run: () => void) => void;
   /**
-   * Nearly always a single frame: an array per client would outlive a garbage collection when thousands are answered in
-   * a turn.
+   * Nearly always a single frame. An array per client would outlive a garbage collection when thousands of clients are
+   * answered in one turn.
    */
   readonly #waiting = new Map<ConnectionId, Uint8Array | Uint8Array[]>();
 
@@ -233,7 +232,8 @@ export const LISTENERS_SENT_MAX = 16;
 /**
  * Connections by the topics that they listen to. In uWebSockets.js a topic costs over a hundred bytes per listener
  * outside V8's heap, and as much again for a connection's first topic. Most rooms are quiet for minutes. So a topic is
- * created there only while frames are frequent or listeners are many; otherwise each listener is sent its own frame.
+ * created in uWebSockets.js only while frames are frequent or listeners are many. Otherwise each listener is sent its
+ * own frame.
  */
 export class TopicListeners {
   readonly #ports: TopicListenersPorts;
@@ -261,7 +261,7 @@ export class TopicListeners {
     }
     const few = this.#few.get(name) ?? NOBODY;
     if (few.includes(connection)) return;
-    this.#few.set(name, few.concat([connection])); // push() would allocate space for sixteen more.
+    this.#few.set(name, few.concat([connection])); // push() would allocate space for sixteen more entries.
     if (few.length === LISTENERS_SENT_MAX) this.#makeTopic(name);
   }
 
@@ -304,7 +304,7 @@ export class TopicListeners {
     }
   }
 
-  /** Returns the topic when frames came so often that the name became one: the frame is then published. */
+  /** Returns the topic if frames have become so frequent that the name is now a topic. The frame is then published. */
   #sendToFew(name: string, frame: Uint8Array, except: ConnectionId | undefined): Topic | undefined {
     const few = this.#few.get(name);
     if (few === undefined) return undefined;
