@@ -1,6 +1,7 @@
 /**
- * Finds rooms that no longer need a server of the pool `dedicated`: rooms far below the hot threshold for long. A room
- * moves there at one share and counts as cool at half of it, so that it does not move back and forth.
+ * Finds rooms that no longer need a server of the pool `dedicated`, because they have been far below the hot threshold
+ * for a long time. A room moves to the pool at the threshold and counts as cool at half of it, so that it does not move
+ * back and forth.
  */
 
 import type { Millis, RoomKey } from "../shared/ids.ts";
@@ -19,7 +20,7 @@ export class CooledRooms {
     this.#options = options;
   }
 
-  /** Call repeatedly with the current world: changes in between are not known. */
+  /** Call at short intervals with the current world: changes between two calls are not noticed. */
   receiveLook({ servers, rooms, shares }: ObservedWorld, now: Millis): ReadonlySet<RoomKey> {
     const { hotShare, hotRoomCalmMs } = this.#options;
     const dedicated = new Set(servers.filter(({ pool }) => pool === DEDICATED).map(({ server }) => server));
@@ -33,7 +34,7 @@ export class CooledRooms {
     return new Set([...calmSince].filter(([, since]) => now - since >= hotRoomCalmMs).map(([room]) => room));
   }
 
-  /** Other leaders decided since the last look, so the times start again. */
+  /** Other leaders decided since the last call, so the times start again. */
   forget(): void {
     this.#calmSince = new Map();
   }

@@ -1,7 +1,8 @@
 /**
- * Decides a plan from the current world and earlier plans. Deterministic, and empty when nothing is wrong: a room stays
- * unless its server is lost, it may not be there, it is too hot for its neighbours or no longer hot, or its server has
- * far more load or rooms than others. Rules DEC1 to DEC18.
+ * Decides a plan from the current world and earlier plans. Deterministic. A room stays where it is, except in four
+ * cases. Its server is lost or not allowed to have it. The room is too hot for its neighbours, or no longer hot. Its
+ * server has far more load than others. Its server has far more rooms than others. If no room needs to move, the plan
+ * is empty. Rules DEC1 to DEC18.
  */
 
 import type { RoomKey, ServerId } from "../shared/ids.ts";
@@ -22,20 +23,20 @@ import { DEDICATED, type PlacementWorld } from "./plan.ts";
 
 export type DecideOptions = {
   readonly hotShare: number;
-  /** Allowed difference of a server's rooms from its pool's mean, as a share of the mean. */
+  /** Allowed difference between a server's number of rooms and its pool's mean, as a share of the mean. */
   readonly imbalance: number;
   readonly movesMax: number;
   readonly followsMax: number;
   /** Share of its budget above which a server is full. */
   readonly fullShare: number;
-  /** Rooms that one plan takes from a full server; the effect is measured before the next plan. */
+  /** Maximum number of rooms that one plan moves from a full server. The effect is measured before the next plan. */
   readonly reliefMax: number;
   readonly keepsReplicas: boolean;
 };
 
-/** Hashing spreads rooms at random: differences up to this many standard deviations are no imbalance. */
+/** Hashing spreads rooms at random, so differences up to this many standard deviations do not count as imbalance. */
 const CHANCE = 3;
-/** Minimum improvement of a move, or rooms would move back and forth. */
+/** Minimum improvement of a move. Without it, rooms would move back and forth. */
 const MARGIN = 0.1;
 
 export function decide(world: PlacementWorld, previous: Placements, options: DecideOptions): PlacementPlan {
@@ -57,7 +58,8 @@ class Decision {
   readonly #replicas: ReplicaPlan;
   readonly #moves = new Map<RoomKey, PlanStep>();
   /**
-   * Rooms that the survey found: without an owner, in a forbidden place, and without a replica or with one too near.
+   * Three groups of rooms from the survey: rooms without an owner, rooms in a forbidden place, and rooms whose replica
+   * is missing or too near.
    */
   readonly #orphans: RoomKey[] = [];
   readonly #misplaced: RoomKey[] = [];
@@ -82,7 +84,7 @@ class Decision {
     for (const room of this.#misplaced) this.#moveToLeast(room, this.#ownerOf(room), `it is pinned to ${this.#preferences.describe(room)}`);
   }
 
-  /** Moves rooms that leave their neighbours too little. */
+  /** Moves hot rooms away from servers on which the other rooms have too little capacity left. */
   coolDown(): void {
     for (const [room, share] of largestFirst(this.#world.shares)) {
       if (share <= this.#options.hotShare) return;
@@ -96,7 +98,7 @@ class Decision {
     }
   }
 
-  /** Moves rooms back that have cooled on a dedicated server. */
+  /** Moves rooms on a dedicated server back once they have cooled. */
   bringBack(): void {
     for (const room of [...this.#world.cooled].sort()) {
       if (this.#moves.size >= this.#options.movesMax) return;
@@ -113,7 +115,7 @@ class Decision {
     }
   }
 
-  /** Moves rooms from servers near their budget, though none of their rooms is too hot. */
+  /** Moves rooms from servers near their budget if no single room is too hot. */
   relieve(): void {
     const known = largestFirst(this.#world.shares);
     for (const from of this.#usages.takers) {
@@ -129,7 +131,7 @@ class Decision {
     }
   }
 
-  /** Moves rooms from servers that have many more than others of their pool. */
+  /** Moves rooms from servers that have many more rooms than the others of their pool. */
   balance(): void {
     const usages = this.#usages.takers.filter((usage) => !isFull(usage));
     for (const pool of new Set(usages.map(({ state }) => state.pool))) {
@@ -190,7 +192,7 @@ class Decision {
     this.#moves.set(room, { room, action: { kind: "move", from: from.state.server, to: to.state.server }, reason });
   }
 
-  /** A dedicated server; otherwise one of its pool that would be better off with the room than its server is. */
+  /** A dedicated server. Otherwise a server of the same pool that would have less load with the room than the current server has. */
   #coolerFor(share: number, from: ServerUsage): ServerUsage | undefined {
     const dedicated = leastBy(
       this.#usages.takers.filter(({ state }) => state.pool === DEDICATED),
@@ -243,7 +245,7 @@ class Decision {
     }
   }
 
-  /** Each server's rooms without a reason to stay, except large ones. */
+  /** The rooms of each server that have no reason to stay, except large rooms. */
   #ordinaryRooms(): Map<ServerId, RoomKey[]> {
     const rooms = new Map<ServerId, RoomKey[]>(this.#usages.takers.map(({ state }) => [state.server, []]));
     for (const [room, { owner }] of this.#world.rooms) {
@@ -252,7 +254,7 @@ class Decision {
     return rooms;
   }
 
-  /** The server that the room can be moved from, if it can be moved at all. */
+  /** The server that the room moves from. Undefined: the room cannot be moved. */
   #movable(room: RoomKey): ServerUsage | undefined {
     const owner = this.#world.rooms.get(room)?.owner;
     const from = owner === undefined || this.#moves.has(room) || this.#preferences.isPinned(room) ? undefined : this.#usages.of(owner);

@@ -1,4 +1,4 @@
-/** Runs `leader.ts`: ticks it, carries out its effects through the ports, and logs and counts what it decided. */
+/** Runs `leader.ts`: ticks it, carries out its effects through the ports, and logs and counts its decisions. */
 
 import { assertNever } from "../shared/assert.ts";
 import type { Operations } from "../shared/bus/operations-events.ts";
@@ -122,7 +122,7 @@ export class LeaderHost {
       .then((refused) => this.#feed({ kind: "step-settled", step, generation, refused, wallNow: this.#deps.clock.wallNow() }));
   }
 
-  /** Resolves to the reason when the step was refused. */
+  /** Resolves to the reason if the step was refused. */
   async #order({ room, action }: PlanStep, generation: number): Promise<string | undefined> {
     const { servers } = this.#ports;
     switch (action.kind) {

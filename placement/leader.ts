@@ -1,7 +1,7 @@
 /**
- * Leads placement while this process holds the lease: decides when to plan, which steps may begin, and what to plan anew.
- * Each input returns the effects to carry out; `leader-host.ts` feeds and carries out. The invariant: no step of a plan
- * begins before the plan's generation is in the lease, so a leader that lost the lease unknowingly begins nothing.
+ * Leads placement while this process holds the lease: decides when to plan, which steps may begin, and what to plan
+ * again. Each input returns the effects to carry out, and `leader-host.ts` carries them out. The invariant: no step of
+ * a plan begins before the plan's generation is in the lease, so a process that lost the lease unnoticed begins none.
  */
 
 import type { OperationsReport } from "../shared/bus/operations-events.ts";
@@ -22,7 +22,7 @@ export type LeaderInput =
   | { kind: "lease-written"; written: LeaseWrite }
   /** The bucket did not answer a read or a write of the lease. */
   | { kind: "lease-unavailable" }
-  /** `refused`: why the step was not carried out; undefined: it was. */
+  /** `refused`: the reason why the step was not carried out; undefined: it was carried out. */
   | { kind: "step-settled"; step: PlanStep; generation: number; refused: string | undefined; wallNow: UnixMillis }
   /** The bucket did not store a room's planned entry. */
   | { kind: "plan-entry-failed"; room: RoomKey };
@@ -50,7 +50,7 @@ export type LeaderCoreDeps = {
   readonly decide: (world: PlacementWorld, previous: Placements) => PlacementPlan;
 };
 
-/** What waits for a write of the lease. `roundAt`: when the round began that wrote. */
+/** The action that waits for a write of the lease. `roundAt`: the time at which the round began that wrote the lease. */
 type LeaseWait =
   | { readonly kind: "none" }
   | { readonly kind: "renewing"; readonly lease: Lease; readonly roundAt: Millis }
@@ -58,29 +58,26 @@ type LeaseWait =
 
 type State =
   | { readonly kind: "not-started" }
-  /** Another process leads, or none yet. */
+  /** Another process leads, or no process leads yet. */
   | { readonly kind: "following"; readonly startedAt: Millis; readonly askAt: number }
   | { readonly kind: "reading-lease"; readonly startedAt: Millis; readonly askAt: number }
   | { readonly kind: "claiming-lease"; readonly startedAt: Millis; readonly askAt: number; readonly lease: Lease }
   | { readonly kind: "leading"; readonly startedAt: Millis; decideAt: number; wait: LeaseWait };
 type Leading = Extract<State, { kind: "leading" }>;
 
-/** Steps that wait for their turn, all of one plan. */
+/** Steps of one plan that wait to begin. */
 type Queue = { readonly underWayMax: number; waiting: PlanStep[]; generation: number; underWay: number };
 
 const ROUND_MS = 50;
-/**
- * A new process listens for this many maximum silences before it decides anything. Otherwise a live server without a
- * received heartbeat would look lost.
- */
+/** A new process waits for this many maximum silences before it decides. Else a live server would look lost until its first heartbeat. */
 const SILENCES_LISTENED = 2;
-/** Holders of replicas take a lost server's rooms without an order. Rooms left after this time are ordered. */
+/** Servers with replicas take over a lost server's rooms without a command. Placement assigns the remaining rooms after this time. */
 const UNASKED_MS_MAX = 1_000;
-/** Takeovers from lost servers under way at once: nothing else is as urgent. */
+/** Maximum number of concurrent takeovers from lost servers. High, because nothing else is as urgent. */
 const PROMOTIONS_MAX = 32;
-/** Moves under way at once: users must not notice them. */
+/** Maximum number of concurrent moves. Low, because users must not notice them. */
 const MOVES_MAX = 4;
-/** Replicas being made at once: until one is complete its room has none, and the owner does not notice. */
+/** Maximum number of replicas that are made concurrently. A room has no replica until its new one is complete. */
 const REPLICAS_MAX = 16;
 const NO_STEPS: PlacementPlan = { generation: 0, steps: [] };
 const NO_WAIT: LeaseWait = { kind: "none" };
@@ -90,7 +87,7 @@ export class Leader {
   readonly #deps: LeaderCoreDeps;
   readonly #leadership: Leadership;
   readonly #cooled: CooledRooms;
-  /** Rooms with a step under way: what is known of them is about to change. */
+  /** Rooms with a step in progress. The facts about these rooms are about to change. */
   readonly #busy = new Set<RoomKey>();
   readonly #promotions: Queue = { underWayMax: PROMOTIONS_MAX, waiting: [], generation: 0, underWay: 0 };
   readonly #moves: Queue = { underWayMax: MOVES_MAX, waiting: [], generation: 0, underWay: 0 };
@@ -265,7 +262,7 @@ export class Leader {
     return kind === "move" ? this.#moves : this.#replicas;
   }
 
-  /** Drops the steps of the previous plan that have not begun: the new plan is made from newer facts. */
+  /** Drops the steps of the previous plan that have not begun, because the new plan is made from newer facts. */
   #queueSteps({ generation, steps }: PlacementPlan): void {
     for (const queue of this.#queues()) {
       queue.generation = generation;
@@ -280,7 +277,7 @@ export class Leader {
       if (step === undefined) return;
       const { room, action } = step;
       if (this.#busy.has(room)) continue;
-      // A claim takes the room from the suspect without asking whether it is alive.
+      // The claim names the suspect, so the room server claims the room without checking whether the suspect is alive.
       if (action.kind === "promote" && this.#deps.membership.isLive(action.from, now)) {
         effects.push({ kind: "step-counted", step, refused: `its owner ${action.from} sends heartbeats again` });
         continue;
@@ -332,13 +329,13 @@ export class Leader {
   }
 }
 
-/** Why a server did not take a room; undefined: it did. A deleted room needs no owner. */
+/** The reason why a server did not claim a room; undefined: it did. A deleted room needs no owner. */
 export function refusalOfClaim(reply: ClaimReply | undefined): string | undefined {
   if (reply === undefined) return "no answer";
   return reply.kind === "refused" ? reply.reason : undefined;
 }
 
-/** Why a server did not carry out a command; undefined: it did. */
+/** The reason why a server did not carry out a command; undefined: it did. */
 export function refusalOfCommand(reply: ServerCommandReply | undefined): string | undefined {
   if (reply?.kind === "done") return undefined;
   return reply?.reason ?? "no answer";

@@ -1,7 +1,7 @@
 /**
- * Whether this process leads placement, by a lease that it renews. The lease's floor is the generation of its newest
- * plan. A plan is carried out only once its generation is in the lease, so a deposed leader carries out nothing. Rules
- * LEA1 to LEA4.
+ * Whether this process leads placement, by a lease that it renews. The lease contains the generation of the leader's
+ * newest plan. A plan is carried out only once its generation is in the lease, so a deposed leader carries out nothing.
+ * Rules LEA1 to LEA4.
  */
 
 import type { Millis } from "../shared/ids.ts";
@@ -23,12 +23,12 @@ export class Leadership {
     return this.#held !== undefined;
   }
 
-  /** The newest plan's generation, of this leader or earlier ones. */
+  /** The generation of the newest plan, made by this leader or an earlier one. */
   get generation(): number {
     return this.#held?.generation ?? 0;
   }
 
-  /** The lease to write over the one that was read, if it may be taken. */
+  /** The lease to write in place of the one that was read. Undefined: it may not be replaced. */
   receiveRead(lease: Lease | undefined, revision: number, now: Millis): Lease | undefined {
     return this.#watch.mayTake(lease, revision, now) ? { holder: this.#options.holder, floor: lease?.floor ?? 0 } : undefined;
   }
@@ -42,7 +42,7 @@ export class Leadership {
     return this.#held !== undefined && now - this.#held.renewedAt >= this.#options.leaseMs / 4;
   }
 
-  /** The lease to write to stay the leader, and the revision to replace. */
+  /** The lease to write in order to stay the leader, and the revision that it replaces. */
   renewal(generation: number): { lease: Lease; revision: number } | undefined {
     return this.#held === undefined
       ? undefined

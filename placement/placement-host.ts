@@ -1,6 +1,6 @@
 /**
  * One placement process: collects heartbeats and plans, answers locate requests, and leads if no other process does.
- * Any number of processes give the same answer; without any, gateways choose by hash.
+ * All placement processes give the same answers. If none runs, gateways choose by hash.
  */
 
 import type { LocateReply, LocateRequest } from "../shared/bus/placement-messages.ts";
@@ -51,6 +51,6 @@ export function hostPlacement(ports: PlacementPorts, options: PlacementOptions, 
   ]);
   ports.questions.onHeartbeat((heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));
   ports.questions.onLocate(locate);
-  void placed.then(() => leader.start()); // Started late: a room whose entry is still to come would look released.
+  void placed.then(() => leader.start()); // Starts after all entries have arrived: a room without its entry would look released.
   return { stop: () => leader.stop() };
 }

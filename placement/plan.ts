@@ -1,6 +1,7 @@
 /**
- * Plans: who owns each room and who keeps its replica. A plan is a list of steps from the previous state, each with a
- * reason for operators. Plans are numbered, and an older plan is refused. Also the world that a decision is made from.
+ * Plans: which server owns each room, and which keeps its replica. A plan is a list of steps from the previous state,
+ * each with a reason for operators. Plans are numbered, and an older plan is refused. This file also defines the world,
+ * which is the input of a decision.
  */
 
 import type { RoomKey, ServerId } from "../shared/ids.ts";
@@ -12,18 +13,18 @@ export type PlanStep = {
 };
 
 export type PlanAction =
-  /** The owner is lost: another server claims the room. */
+  /** The owner is lost, so another server claims the room. */
   | { kind: "promote"; from: ServerId; to: ServerId }
   /** The room is handed over. */
   | { kind: "move"; from: ServerId; to: ServerId }
   /** Another server keeps the replica from now on. */
   | { kind: "follow"; by: ServerId; instead: ServerId | undefined }
-  /** No replica is possible, or needed any more. */
+  /** No replica is possible, or the replica is no longer needed. */
   | { kind: "unfollow"; by: ServerId };
 
 export type PlacementPlan = { readonly generation: number; readonly steps: readonly PlanStep[] };
 
-/** `replica`: the server that was ordered to keep the replica. `reason`: of the last step. */
+/** `replica`: the server that was commanded to keep the replica. `reason`: the reason of the last step. */
 export type Assignment = { readonly replica: ServerId | undefined; readonly reason: string; readonly generation: number };
 
 /** The result of all plans so far. */
@@ -54,10 +55,7 @@ export function replicaAfter(action: PlanAction, before: ServerId | undefined): 
 }
 
 /** A decision's input: live servers, owners of rooms, and operators' pins. */
-/**
- * A live room server. `pool`: empty for the general one. `used`: the used share of its budget, by the scarcest
- * resource.
- */
+/** A live room server. `pool`: empty for the general pool. `used`: the used share of its scarcest resource. */
 export type ServerState = {
   readonly server: ServerId;
   readonly host: string;
@@ -67,10 +65,10 @@ export type ServerState = {
   readonly used: number;
 };
 
-/** From the rooms bucket. */
+/** The owner in the rooms bucket. */
 export type RoomState = { readonly owner: ServerId };
 
-/** Where an operator wants a room: on servers of a pool, or on a host. */
+/** A pin: an operator assigns a room to the servers of a pool, or to a host. */
 export type Pin = { readonly pool?: string | undefined; readonly host?: string | undefined };
 
 /** The world as observed. */
@@ -82,8 +80,8 @@ export type ObservedWorld = {
   readonly shares: ReadonlyMap<RoomKey, number>;
 };
 
-/** `cooled`: rooms in the pool `dedicated` that have not been too hot for other servers for a while. */
+/** `cooled`: rooms in the pool `dedicated` whose load has been low enough for other servers for some time. */
 export type PlacementWorld = ObservedWorld & { readonly cooled: ReadonlySet<RoomKey> };
 
-/** Servers of this pool take rooms that are too hot for others. */
+/** The pool whose servers receive rooms that are too hot for other servers. */
 export const DEDICATED = "dedicated";

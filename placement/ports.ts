@@ -18,8 +18,8 @@ export interface RoomEntryFeed {
   /** The entry that the room's last owner wrote. Throws when the bucket does not answer. */
   entry(room: RoomKey): Promise<RoomEntry | undefined>;
   /**
-   * Delivers every existing entry, then each change; undefined: removed. Resolves once all existing entries were
-   * delivered, however long the bucket does not answer.
+   * Delivers every existing entry, then each change; undefined: the entry was removed. Resolves once all existing
+   * entries have been delivered, also after a long outage of the bucket.
    */
   onEntry(receive: (room: RoomKey, entry: RoomEntry | undefined) => void): Promise<void>;
 }

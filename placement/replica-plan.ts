@@ -1,6 +1,6 @@
 /**
- * Chooses the server for each replica: as far from the owner as possible, and then the one with the fewest replicas of
- * that owner's rooms, so that they spread when it is lost.
+ * Chooses the server for each replica: as far from the owner as possible, and among equal servers the one with the
+ * fewest replicas of this owner's rooms. So the rooms of a lost server are spread over many others.
  */
 
 import type { RoomKey, ServerId } from "../shared/ids.ts";
@@ -18,7 +18,7 @@ export class ReplicaPlan {
     this.#preferences = preferences;
   }
 
-  /** No server is further from the owner, ignoring pins. */
+  /** Whether no other server is further from the owner, without regard to pins. */
   isWellKept(owner: ServerUsage, by: ServerUsage): boolean {
     const apart = by.state.draining ? 0 : this.#usages.apart(owner, by);
     return apart > 0 && apart >= this.#usages.apartMax(owner);

@@ -13,7 +13,7 @@ export type ServerUsage = {
   rooms: number;
   used: number;
   replicas: number;
-  /** Above this budget share it accepts no room while another server can, and gives some away. */
+  /** Budget share above which a server accepts no room while another server can, and hands over some of its rooms. */
   readonly fullAt: number;
 };
 
@@ -22,7 +22,7 @@ export class ServerUsages {
   readonly takers: readonly ServerUsage[];
   readonly #byServer: ReadonlyMap<ServerId, ServerUsage>;
   readonly #count: number;
-  /** Distance between two servers, and how many of the one's rooms the other replicates. */
+  /** The distance between two servers, and the number of rooms of the first that the second replicates. */
   readonly #apart: Uint8Array;
   readonly #replicas: Int32Array;
   readonly #apartMax: readonly number[];
@@ -68,7 +68,7 @@ export function isFull({ used, fullAt }: ServerUsage): boolean {
   return used > fullAt;
 }
 
-/** Whether a room of that share still fits. */
+/** Whether a room with this share still fits. */
 export function hasRoomFor({ used, fullAt }: ServerUsage, share: number): boolean {
   return used + share <= fullAt;
 }
@@ -92,14 +92,14 @@ export function byUse({ used }: ServerUsage): number {
   return used;
 }
 
-/** Without labels servers differ only by name. */
+/** Servers without labels differ only by name. */
 function apartness(a: ServerState, b: ServerState): 0 | 1 | 2 | 3 {
   if (a.server === b.server) return 0;
   if (a.zone !== b.zone) return 3;
   return a.host === b.host ? 1 : 2;
 }
 
-/** Which servers may have a room: those of its pool (the general one unless it is pinned) and of its host. */
+/** The servers that may have a room: those of its pool (the general pool unless the room is pinned) and of its host. */
 export class ServerPreferences {
   readonly #pins: ReadonlyMap<RoomKey, Pin>;
   readonly #takers: readonly ServerUsage[];
@@ -132,7 +132,7 @@ export class ServerPreferences {
   mayStay(room: RoomKey, server: ServerState): boolean {
     if (this.mayTake(room, server)) return true;
     const pin = this.#pins.get(room);
-    // The room was too hot elsewhere, or there is no other server.
+    // The room was too hot on another server, or there is no other server.
     if (pin === undefined) return server.pool === DEDICATED || this.#general.length === 0;
     return !this.#takers.some(({ state }) => this.mayTake(room, state));
   }

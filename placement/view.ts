@@ -1,6 +1,4 @@
-/**
- * The world as this placement process observes it: servers from heartbeats; rooms, plans and pins from their buckets.
- */
+/** The world as this placement process observes it: servers from heartbeats, and rooms, plans and pins from their buckets. */
 
 import {
   ownerReasonIn,
@@ -15,12 +13,12 @@ import type { RoomKey, ServerId } from "../shared/ids.ts";
 import type { Assignment, Placements, ObservedWorld, RoomState, ServerState } from "./plan.ts";
 import { rankServers } from "../shared/cluster/rendezvous.ts";
 
-/** `ownerReason`: of the step that gave the room to `owner`, if a plan or an operator did. */
+/** `ownerReason`: the reason of the step that gave the room to `owner`. Undefined: neither a plan nor an operator did. */
 type Planned = Assignment & { readonly owner: ServerId; readonly ownerReason: string | undefined };
 
 export class PlacementView {
   readonly #rooms = new Map<RoomKey, RoomState>();
-  /** One shared object for all rooms of a server: separate ones took a third of a room's memory. */
+  /** One object is shared by all rooms of a server. Separate objects took a third of a room's memory. */
   readonly #owned = new Map<ServerId, RoomState>();
   readonly #pins = new Map<RoomKey, RoomPin>();
   readonly #planned = new Map<RoomKey, Planned>();
@@ -58,7 +56,7 @@ export class PlacementView {
     return this.#planned.get(room)?.replica;
   }
 
-  /** Why the owner has the room, if a plan, an operator or its replica gave it. */
+  /** The reason why the owner has the room, if a plan, an operator or its replica caused it. */
   ownerReasonOf(room: RoomKey): string | undefined {
     const [owner, planned] = [this.ownerOf(room), this.#planned.get(room)];
     return owner === undefined || planned === undefined ? undefined : ownerReasonIn(planned, owner);
@@ -94,7 +92,7 @@ export class PlacementView {
     for (const server of this.#owned.keys()) if (!live.has(server)) this.#owned.delete(server);
   }
 
-  /** The replica's server took the room: no replica exists now, even if another server takes the room next. */
+  /** The replica's server now owns the room. So no replica exists, even if another server claims the room next. */
   #forgetReplicaOfOwner(room: RoomKey): void {
     const [owner, planned] = [this.ownerOf(room), this.#planned.get(room)];
     if (owner === undefined || planned?.replica !== owner) return;
@@ -102,14 +100,14 @@ export class PlacementView {
   }
 }
 
-/** Servers of earlier versions send only that they are alive. */
+/** Servers of earlier versions announce only that they are alive. */
 function stateOf({ server, draining, labels, load }: ServerHeartbeat): ServerState {
   return { server, host: labels?.host ?? "", zone: labels?.zone ?? "", pool: labels?.pool ?? "", draining, used: load?.used ?? 0 };
 }
 
 /**
  * Answers which server should own a room: the live owner by the rooms bucket, otherwise the replica's server, otherwise
- * rendezvous hashing over the live servers. Only a hint: the claim's epoch record in the log decides.
+ * rendezvous hashing over the live servers. The answer is only a hint: the epoch record of a claim in the log decides.
  */
 export type LocateServers = {
   /** Servers that accept new rooms. */
@@ -118,8 +116,8 @@ export type LocateServers = {
 };
 
 /**
- * `replica`: the server with the replica, if any. `suspects`: servers that did not answer the requester; skipped even
- * if their heartbeats arrive.
+ * `replica`: the server with the replica, if any. `suspects`: servers that did not answer the requester. They are
+ * skipped even if their heartbeats arrive.
  */
 export function decideOwner(
   request: LocateRequest,

@@ -4,7 +4,7 @@ import { constant, positiveInteger, type Settings, SettingError, text, type Valu
 import { HEARTBEAT_MS_MAX } from "../shared/cluster/membership.ts";
 import type { RoomServerOptions } from "./room-server.ts";
 
-/** A writer that left a gap is answered once in this time. */
+/** Minimum interval between two answers to a writer whose counters have a gap. */
 const GAP_QUIET_MS = 200;
 
 export const roomServerSettings = {
@@ -204,10 +204,10 @@ function secret(raw: string): string {
   return raw;
 }
 
-/** Maximum bytes of a record beside payloads: numbers, client ids and user names of as many edits as may wait. */
+/** Maximum bytes of a record in addition to payloads: numbers, client ids and user names of the maximum number of waiting edits. */
 const BESIDE_PAYLOAD_BYTES_PER_EDIT = 480;
 
-/** A catch-up's message with the lengths of its parts: the smallest part, one small edit, has about 30 bytes. */
+/** Maximum bytes of a catch-up's message, including the lengths of its parts. The smallest part, one small edit, has about 30 bytes. */
 const ANSWER_WITH_LENGTHS = 1.05;
 
 /** Throws if the room server cannot be started with these settings. */

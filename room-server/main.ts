@@ -57,7 +57,7 @@ export async function startRoomServer(
 
   const receiveLost = (lost: ServerId): void => void takeovers.receiveLost(lost);
   const stopListening = listenToPeers(server, membership, bus.peers, { clock, log, receiveLost });
-  await pause(clock, LISTEN_HEARTBEATS * config.heartbeatMs); // By then every live server's heartbeat was received.
+  await pause(clock, LISTEN_HEARTBEATS * config.heartbeatMs); // After this wait, the heartbeat of every live server has arrived.
   await bus.answer({ ...parts, listRooms: (question) => listRooms(server, presence, (room) => loads.editsPerSecondOf(room), question) });
   const describe = () => ({ ...parts.describe(), ...(storage.obstacle === undefined ? {} : { logObstacle: storage.obstacle }) });
   const heart = sendServerHeartbeats(describe, bus.peers, clock, config.heartbeatMs);

@@ -23,8 +23,8 @@ export type DecodedRecord<Record extends LogRecord = OwnersRecord> = { readonly 
 export type LastRecord = DecodedRecord<LogRecord>;
 
 /**
- * A record to append behind the room's last record, given by id and stream sequence; 0 for none. The sequence alone is
- * no proof: a log that lost its end gives it to another record.
+ * A record to append after the room's last record. The last record is given by id and stream sequence, 0 for none. The
+ * sequence alone is no proof, because a log that lost its end gives it to another record.
  */
 export type OutgoingRecord = {
   readonly id: string;
@@ -33,17 +33,17 @@ export type OutgoingRecord = {
   readonly expectedStreamSeq: number;
 };
 
-/** `fenced`: another owner's record is at the expected place, or was. */
+/** `fenced`: another owner's record is, or was, at the expected place. */
 export type AppendOutcome = { kind: "appended"; streamSeq: number } | { kind: "fenced" };
 
-/** Why an ownership ended before its append settled; short, because a trace shows it as its error. */
+/** The reason why an ownership ended before its append settled. Short, because a trace shows it as its error. */
 export type ReleaseReason = "released" | "handed-over" | "fenced" | "failed" | "deleted" | "stopped";
 
 export interface RoomLog {
   /**
-   * Retries until the outcome is certain, however long it takes; one append at a time per room. Calls `settled` once,
+   * Retries until the outcome is certain, without a time limit; one append at a time per room. Calls `settled` once,
    * never before this returns. Calls `refused` each time that the log refuses the record because its storage is full.
-   * The returned function abandons the append with a reason; then `settled` is not called.
+   * The returned function abandons the append with a reason, and `settled` is then not called.
    */
   append(
     room: RoomKey,
@@ -53,32 +53,32 @@ export interface RoomLog {
   ): (why: ReleaseReason) => void;
   /** The room's last record, from the stream's leader. Throws without an answer. */
   readLast(room: RoomKey): Promise<LastRecord | undefined>;
-  /** Whether the stream's leader has no record of the room behind that one. Throws without an answer. */
+  /** Whether the stream's leader has no record of the room after that one. Throws without an answer. */
   endsAt(room: RoomKey, streamSeq: number): Promise<boolean>;
   /**
    * The owners' records of the room in `after < streamSeq <= through` that still exist, in order. `through`: the log
-   * has that record, or a later one. Throws without an answer, or if the log shows less.
+   * has that record, or a later one. Throws without an answer, or if the log returns fewer records.
    */
   read(room: RoomKey, after: number, through: number): AsyncIterable<DecodedRecord>;
   /**
-   * The next records of the room's partition get stream sequences above `past`. Resolves with 0, or with how many numbers the
-   * log lacks if these are too many. Throws without an answer.
+   * The next records of the room's partition get stream sequences above `past`. Resolves with 0, or with the number of
+   * missing sequences if these are too many. Throws without an answer.
    */
   advance(room: RoomKey, past: number): Promise<number>;
 }
 
 export interface Subscription {
   isOpen(): boolean;
-  /** Accepts no more; resolves once all arrived messages were received. */
+  /** Accepts no more messages. Resolves once all arrived messages were received. */
   close(): Promise<void>;
 }
 
 /** Receives gateways' messages to a room's owner, in order of arrival. */
 export interface Receiver {
-  /** The epoch in which this owner alone takes the room's edits. Undefined: it does not own the room, or hands it over. */
+  /** The epoch in which this owner alone takes the room's edits. Undefined: it does not own the room, or is handing it over. */
   readonly openEpoch: Epoch | undefined;
   receiveMessage(message: ToOwner, bytes: number): void;
-  /** Who owns the room's presence? Everything else of presence arrives in batches. */
+  /** The question of a gateway: which server owns the room's presence? All other presence messages arrive in batches. */
   receivePresence(message: PresenceToOwner): void;
 }
 
@@ -87,22 +87,23 @@ export interface RoomInbox {
   subscribe(room: RoomKey, receiver: Receiver): Promise<Subscription>;
 }
 
-/** Fire and forget: gateways ask again for what is lost. */
+/** Sends without confirmation: gateways request lost messages again. */
 export interface Gateways {
   answer(gateway: GatewayId, room: RoomKey, answer: OwnerReply): void;
   broadcast(room: RoomKey, message: OwnerAnnouncement): void;
 }
 
 /**
- * Presence between this server and gateways, on a connection of its own. Fire and forget: nothing is buffered during a
- * connection loss.
+ * Presence between this server and gateways, on a separate connection. Sends without confirmation. Nothing is buffered
+ * during a connection loss.
  */
 export interface PresenceBus {
   sendBatch(gateway: GatewayId, batch: Omit<PresenceDown, "kind">): void;
   onBatch(receive: (batch: PresenceUp) => void): void;
   onHeartbeat(receive: (gateway: GatewayId) => void): void;
   /**
-   * While the connection is down a gateway's silence means nothing. `losses`: how often it went down, losing messages.
+   * While the connection is down, silence of a gateway proves nothing. `losses`: number of connection losses, each of
+   * which may have lost messages.
    */
   connectionStatus(): { readonly isUp: boolean; readonly losses: number };
 }
@@ -113,12 +114,12 @@ export interface CheckpointReader {
   newest(room: RoomKey): Promise<KnownCheckpoint>;
 }
 
-/** Hints for finding an owner; never the authority. */
+/** Hints for the search for an owner. The log decides. */
 export interface RoomEntries {
   find(room: RoomKey): Promise<RoomEntry | undefined>;
   /** Writes this server as the owner, unless a later epoch is stored. */
   announce(room: RoomKey, epoch: Epoch): Promise<void>;
-  /** Removes the entry if it is still this server's. */
+  /** Removes the entry if it still names this server. */
   withdraw(room: RoomKey): Promise<void>;
   /** Removes the entry of any owner: the room is deleted. */
   forget(room: RoomKey): Promise<void>;
@@ -127,9 +128,9 @@ export interface RoomEntries {
 export interface Peers {
   publishHeartbeat(heartbeat: ServerHeartbeat): void;
   onHeartbeat(receive: (heartbeat: ServerHeartbeat) => void): void;
-  /** Somebody found that nothing listens at that server's address. */
+  /** Another process found that no server is subscribed to that server's subject. */
   onUnreached(receive: (server: ServerId) => void): void;
-  /** Whether NATS reports that nothing listens there. No answer proves nothing. */
+  /** Whether NATS reports that no server is subscribed there. A missing answer proves nothing. */
   isGone(server: ServerId): Promise<boolean>;
 }
 
@@ -139,23 +140,21 @@ export interface Counts {
 }
 
 export interface Epochs {
-  /**
-   * A new epoch: above `known`, and above any earlier one that the log may have lost, as far as dates and chance allow.
-   */
+  /** A new epoch: above `known`, and with high probability above any earlier one that the log may have lost. */
   after(known: Epoch): Epoch;
 }
 
 /** Republished records and owners' announcements, as every gateway of the room receives them. */
 export interface FanOut {
-  /** Resolves once no later announcement of the room is missed. Throws when NATS does not answer. */
+  /** Resolves once no later announcement of the room is missed. Throws if NATS does not answer. */
   subscribe(room: RoomKey, receive: (announcement: DecodedRecord | Beacon | DeletedRecord) => void): Promise<Subscription>;
-  /** The connection was lost and is back: announcements in between are lost. Calls every subscriber. */
+  /** The connection was lost and is back. Announcements in between are lost. Calls every subscriber. */
   onGap(receive: () => void): void;
 }
 
 export type Beacon = { readonly kind: "beacon"; readonly head: Seq };
 
-/** The room servers that a room can be handed to. Undefined or false: no answer in time, or a refusal. */
+/** The room servers that can receive a room. Undefined or false: no answer in time, or a refusal. */
 export interface OtherServers {
   /** Resolves once that server has a replica of the room. */
   follow(server: ServerId, room: RoomKey): Promise<boolean>;
@@ -174,14 +173,14 @@ export interface Claims {
   onClaim(answer: (request: ClaimRequest) => Promise<ClaimReply>): void;
 }
 
-/** Proves, to any later owner of the room, that a room server received an edit from its author, not long ago. */
+/** Proves to any later owner of the room that a room server recently received an edit from its author. */
 export interface Seal {
   sealOf(room: RoomKey, edit: Omit<TentativeEdit, "mac" | "epoch">): Uint8Array;
   isGenuine(room: RoomKey, edit: TentativeEdit): boolean;
 }
 
-/** Announces outside that a room is in use, or no longer. */
+/** Reports to webhooks that a room is in use, or no longer in use. */
 export interface RoomActivityReports {
-  /** The first participant has joined, or the last has left. After a change of owner the first is found again. */
+  /** The first participant has joined, or the last has left. A new owner reports the first participant again. */
   report(room: RoomKey, activity: "room.occupied" | "room.vacated"): void;
 }

@@ -37,7 +37,7 @@ const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
 const bob = { user: "bob" as UserId, client: "bobbobbobbobbob1" as ClientId };
 const START: Position = { epoch: 0 as Epoch, seq: 0 as Seq };
 
-/** So long that a late server does not count as dead. */
+/** Long enough that a late server does not count as dead. */
 const UNHURRIED = { heartbeatMs: "700" };
 
 let nats: RealNats;

@@ -1,4 +1,4 @@
-/** Assembles a room server from its parts, on any ports: real ones in `main.ts`, simulated ones in tests. */
+/** Assembles a room server from its parts, on real ports (`main.ts`) or simulated ones (tests). */
 
 import type { AlarmDeps } from "../shared/time/alarm.ts";
 import type { ServerHeartbeat, ServerLabels } from "../shared/bus/placement-messages.ts";
@@ -99,8 +99,8 @@ export function assembleRoomServer(
 }
 
 /**
- * The cost of each room since it came here, in one unit: a presence state, a record and an edit count the same.
- * Presence begins and ends with ownership, so it lists the rooms that are here.
+ * The cost of each room since this server owns it, in one unit: a presence state, a record and an edit count the same.
+ * Presence begins and ends with ownership, so its rooms are the owned rooms.
  */
 type PresenceCosts = { isHere(room: RoomKey): boolean; eachCost(receive: (room: RoomKey, cost: number) => void): void };
 

@@ -12,7 +12,7 @@ import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { PlanEntries, RoomEntryFeed } from "../ports.ts";
 
-/** `onEntry`: resolves once every existing entry was delivered. */
+/** `onEntry` resolves once every existing entry has been delivered. */
 export type WatchedBucket<Entry> = { readonly kv: KV; onEntry(receive: (room: RoomKey, entry: Entry | undefined) => void): Promise<void> };
 
 const WATCH_AGAIN_MS = 1_000;
@@ -49,7 +49,7 @@ export async function watchedBucket<Entry>(
             log.warn({ bucket, cause }, "the watch of a bucket ended; trying again");
             setTimeout(begin, WATCH_AGAIN_MS).unref();
           };
-          watch(receive, receiveAllDelivered).then(again, again); // For every outcome.
+          watch(receive, receiveAllDelivered).then(again, again); // After success and after failure.
         };
         begin();
       }),
@@ -57,8 +57,8 @@ export async function watchedBucket<Entry>(
 }
 
 /**
- * Copied: the client cuts the key out of a subject, and the cut would keep the whole subject in memory. Room keys are
- * ASCII.
+ * Copies the key: the client takes it as a substring of a subject, which would keep the complete subject in memory.
+ * Room keys are ASCII.
  */
 function copyOf(room: RoomKey): RoomKey {
   return Buffer.from(room, "latin1").toString("latin1") as RoomKey;

@@ -1,6 +1,6 @@
 /**
- * Heartbeats and locate requests from NATS. A request that cannot be answered gets no reply: the requester has a
- * deadline and a hash of its own.
+ * Receives heartbeats and locate requests from NATS. A request that cannot be answered gets no reply: the requester has
+ * a deadline, and then chooses a server by hash.
  */
 
 import { encodeJson } from "../../shared/bus/json-messages.ts";
@@ -28,7 +28,7 @@ export function natsQuestions(nats: NatsConnection, subjects: Subjects, log: Log
 
 /** Sends commands to room servers, by request and reply. */
 const CLAIM_MS_MAX = 2_000;
-/** Making a replica of a busy room takes a while, and a move waits for one. */
+/** Long, because a server needs time for a replica of a busy room, and a move waits for the replica. */
 const ORDER_MS_MAX = 12_000;
 
 export function natsRoomServers(nats: NatsConnection, subjects: Subjects): RoomServers {

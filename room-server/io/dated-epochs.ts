@@ -1,4 +1,4 @@
-/** Numbers epochs by the date and a random part: `docs/adr/0021-epochs-start-from-the-date.md`. */
+/** Makes epoch numbers from the date and a random part: `docs/adr/0021-epochs-start-from-the-date.md`. */
 
 import type { Clock } from "../../shared/time/clock.ts";
 import type { Epoch } from "../../shared/ids.ts";
@@ -7,7 +7,8 @@ import type { Epochs } from "../ports.ts";
 const SINCE = Date.UTC(2020, 0);
 const TENTH_MS = 100;
 /**
- * Numbers for each tenth of a second. One is drawn at random, so that servers with wrong dates do not draw the same.
+ * Number of epochs for each tenth of a second. One of them is chosen at random, so that two servers with wrong dates do
+ * not choose the same.
  */
 const PER_TENTH = 1_000;
 

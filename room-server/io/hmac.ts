@@ -1,7 +1,7 @@
 /**
- * HMAC-SHA-256, cut to 128 bits, over an edit without its epoch, so that a later owner accepts it too, and over the date
- * of the seal, which stands in front. An old seal is refused: the owner may have forgotten the writer, and would order
- * the edit a second time.
+ * Seals an edit: HMAC-SHA-256, truncated to 128 bits. The seal covers the edit without its epoch, so that a later owner
+ * accepts it too. It also covers the date of the seal, which precedes the HMAC. An old seal is refused: the owner may
+ * have forgotten the writer, and would order the edit a second time.
  */
 
 import { createHmac, timingSafeEqual } from "node:crypto";
@@ -16,7 +16,7 @@ import type { Seal } from "../ports.ts";
 const PURPOSE = "coroom tentative edit 2";
 const DATE_BYTES = 8;
 const MAC_BYTES = 16;
-/** How far the dates of two room servers may differ. At most half of the dedupe window. */
+/** Maximum difference between the dates of two room servers. At most half of the dedupe window. */
 const CLOCK_DIFFERENCE_MS_MAX = 60_000;
 
 export type SealOptions = { readonly dedupeMsMin: number };
@@ -44,7 +44,7 @@ export function hmacSeal(secret: string, { dedupeMsMin }: SealOptions, clock: Pi
 
 type Content = Omit<TentativeEdit, "mac" | "epoch">;
 
-/** Every text and the payload follow their length, so no two contents give the same bytes. */
+/** Each text, and the payload, follows its length, so different contents never give the same bytes. */
 function contentOf(room: RoomKey, edit: Content): Uint8Array {
   return encoding.encode((out) => {
     encoding.writeVarString(out, PURPOSE);

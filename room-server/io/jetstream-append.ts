@@ -1,18 +1,18 @@
 /**
- * Appends records to the log and settles each outcome with certainty. An append is a core publish with the expected
+ * Appends records to the log and finds out each outcome with certainty. An append is a core publish with the expected
  * sequence; all replies arrive on one subscription, at a tenth of the cost of the client's publish().
  *
  * Without a reply in time the identical bytes are sent again. If the first copy was stored, the server reports a wrong
  * expected sequence (it checks that before repeats: test/contract/jetstream-facts). Then the id of the room's last
- * record, read from the stream's leader, shows whether it is this one.
+ * record, read from the stream's leader, shows whether this record was stored.
  *
- * On a full disk a stream does not answer at all. A stream without replicas handles its messages in order. So beside a
- * copy that is sent again goes a question that the stream refuses without storing it: if the refusal comes and no answer
- * to the copy, the stream does not store records.
+ * On a full disk a stream does not answer at all. A stream without replicas handles its messages in order. So each
+ * repeated copy is followed by a test message that the stream refuses without storing it. If the refusal arrives and no
+ * answer to the copy, the stream stores no records.
  *
- * After a connection loss the log may have lost its end and hold another record at the expected sequence, or none of a later
- * owner's. So a record in flight is sent again only once the last record, read over the new connection, has the expected id,
- * and no checkpoint covers a record behind it.
+ * After a connection loss the log may have lost its end. It may then have another record at the expected sequence, or
+ * may have lost the records of a later owner. So a record in flight is sent again only if the last record, read over
+ * the new connection, has the expected id, and no checkpoint covers a later record.
  */
 
 import { headers, type Msg, type MsgHdrs } from "nats";
@@ -36,7 +36,7 @@ export type AppendDeps = {
   readonly log: Log;
   readonly metrics: RoomServerMetrics;
   readonly storage?: LogStorage;
-  /** Replicas of the partition's stream. Absent: silence is never taken for a failure of the storage. */
+  /** Replicas of the partition's stream. Absent: silence never counts as a failure of the storage. */
   readonly replicasOf?: (partition: number) => Promise<number>;
 };
 
@@ -54,13 +54,13 @@ type Append = {
 
 /** `nextAt`: the check at which the next action is due. */
 type Step =
-  /** Sent again at that check, unless a reply comes first. */
+  /** The record is sent again at that check, unless a reply comes first. */
   | { readonly kind: "sent"; nextAt: number }
-  /** The log reported another last record than expected, and is asked which. */
+  /** The log reported another last record than expected, so the last record is requested. */
   | { readonly kind: "looking" }
   /**
-   * The connection was lost since the expected record was known to be last: the log is asked, repeatedly, before the
-   * record is sent.
+   * The connection was lost after the expected record was known to be last. The last record is requested, repeatedly,
+   * before the record is sent.
    */
   | { readonly kind: "unproven"; nextAt: number };
 
@@ -68,15 +68,12 @@ type PubAck = { readonly seq?: number; readonly error?: { readonly err_code?: nu
 
 /** The error of a single server, and the error of a cluster while another append is in flight. */
 const WRONG_LAST_SEQUENCE = new Set([10_071, 10_164]);
-/**
- * Deadlines are counted in checks: with a clock that jumps everything would be sent again, or nothing until the jump
- * has passed.
- */
+/** Deadlines are counted in checks. With a clock that jumps, all records would be sent again, or none until the jump has passed. */
 const CHECK_MS = 50;
 const UNAVAILABLE_RETRY_MS = 100;
-/** No stream has this name, so a stream refuses what is meant for it. Stream names contain no dots. */
+/** An expected stream name that no stream has, so that every stream refuses the message. Stream names contain no dots. */
 const OTHER_STREAM = "none.of.these";
-/** Reads that begin at one check after a reconnect: JetStream drops what does not fit its queue. */
+/** Maximum number of reads that begin at one check after a reconnect, because JetStream drops requests that do not fit its queue. */
 const LOOKS_AT_ONCE = 200;
 
 export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, options: AppendOptions, deps: AppendDeps): RoomLog["append"] {
@@ -108,7 +105,8 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     append.step = step;
     if (step.kind === "unproven") step.nextAt = checkIn(options.appendAnswerMsMax);
     const readOutcome = async (): Promise<AppendOutcome | "as-expected"> => {
-      const checkpoint = step.kind === "unproven" ? await deps.checkpoints.newest(append.room) : undefined; // Before the record: see `isAheadOfLog`.
+      // Reads the checkpoint before the record: see `isAheadOfLog`.
+      const checkpoint = step.kind === "unproven" ? await deps.checkpoints.newest(append.room) : undefined;
       return outcomeByLast(append.record, await deps.readLast(append.room), checkpoint) ?? "as-expected";
     };
     const outcome = await readOutcome().catch(
@@ -158,7 +156,7 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     if (step.kind !== "looking") step.nextAt = Math.min(step.nextAt, checkIn(UNAVAILABLE_RETRY_MS));
   };
 
-  /** Partitions whose stream is being asked. */
+  /** Partitions whose stream is being tested. */
   const asked = new Set<number>();
 
   /** Called after copies were sent again without an answer to the first ones. */
@@ -181,7 +179,8 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
       if (unstored.length > 0) storage.receiveFailure("broken", undefined);
       for (const [, append] of unstored) append.refused();
     } catch (cause) {
-      log.debug({ partition, cause }, "the stream does not answer a question about its storage"); // NATS is away, or the server has no time.
+      // NATS is unreachable, or the server is overloaded.
+      log.debug({ partition, cause }, "the stream does not answer a question about its storage");
     } finally {
       asked.delete(partition);
     }
@@ -238,15 +237,16 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
   };
 }
 
-/** Empty for replies that are not JetStream's, like NATS's "no responders". */
+/** Empty for replies that are not from JetStream, such as NATS's "no responders". */
 function readPubAck(msg: Msg): PubAck {
   return msg.data.length === 0 ? {} : msg.json<PubAck>();
 }
 
 /**
- * The outcome by the room's last record, read after a wrong expected sequence or a connection loss. The last record is
- * this one, sent before, or another owner's. Undefined: it is still the expected one, so this record was lost or is
- * still on its way through the cluster. Fenced also if the log lost a later owner's records and a checkpoint covers them.
+ * The outcome according to the room's last record, read after a wrong expected sequence or a connection loss. The last
+ * record may be this one, sent before, or one of another owner. Undefined: it is still the expected one, so this record
+ * was lost or is still on its way through the cluster. The outcome is also "fenced" if the log lost a later owner's
+ * records and a checkpoint covers them.
  */
 export function outcomeByLast(
   record: OutgoingRecord,
@@ -259,8 +259,8 @@ export function outcomeByLast(
 }
 
 /**
- * A sequence not above the expected one belongs to a log that was lost or rolled back: then nothing known of the room
- * holds.
+ * A sequence that is not above the expected one belongs to a log that was lost or rolled back. Then all known facts
+ * about the room are invalid.
  */
 export function outcomeOfAck(record: OutgoingRecord, streamSeq: number): AppendOutcome {
   return streamSeq > record.expectedStreamSeq ? { kind: "appended", streamSeq } : { kind: "fenced" };

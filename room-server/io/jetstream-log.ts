@@ -1,6 +1,6 @@
 /**
  * The rooms' log in JetStream. The log's end is read from the stream's leader, because a replica may be behind. A
- * deposed leader may be behind too, so no answer proves that nothing newer exists. Older records may come from any
+ * deposed leader may be behind too, so no answer proves that no newer record exists. Older records may come from any
  * replica.
  */
 
@@ -20,8 +20,8 @@ import { pause } from "../../shared/time/pause.ts";
 
 const NO_MESSAGE_FOUND = 10_037;
 /**
- * Reads of a room's end at once: after a mass reconnect every room wants one, and JetStream drops what does not fit its
- * queue.
+ * Maximum number of concurrent reads of a room's end. After a mass reconnect every room needs one, and JetStream drops
+ * requests that do not fit its queue.
  */
 const LOOKS_AT_ONCE = 64;
 
@@ -76,7 +76,7 @@ export async function jetstreamLog(
   };
 }
 
-/** Copied: the network's buffer must not be kept. */
+/** Copies the bytes, because the network's buffer must not be kept. */
 function decode(room: RoomKey, streamSeq: number, data: Uint8Array): LogRecord {
   const record = decodeRecord(new Uint8Array(data));
   if (record === undefined)
@@ -87,17 +87,17 @@ function decode(room: RoomKey, streamSeq: number, data: Uint8Array): LogRecord {
 }
 
 /**
- * Reads a range of a room's log completely. Any stream replica may answer; one that is behind shows fewer records,
- * never different ones. The rest is read again shortly, or the read fails. An incomplete range would lose its writers'
- * last edits.
+ * Reads a range of a room's log completely. Any replica of the stream may answer. A replica that is behind returns
+ * fewer records, never different ones. The rest is then read again, or the read fails. An incomplete range would lose
+ * the last edits of writers.
  */
 const PAUSE_MS_MIN = 5;
-/** Each twice as long as the previous: 1.3 s in total. */
+/** Pauses between repeated reads, each twice as long as the previous: 1.3 s in total. */
 const PAUSES_MAX = 8;
 
 /**
- * The records in `after < streamSeq <= through`. `readOn`: all that a replica shows behind a record. `through`: the log
- * has that record, or a later one. Throws when neither appears.
+ * The records in `after < streamSeq <= through`. `readOn`: reads all records that a replica returns after a record.
+ * `through`: the log has that record, or a later one. Throws if no replica returns either.
  */
 export async function* wholeRange<Stored extends { readonly streamSeq: number }>(
   readOn: (after: number) => AsyncIterable<Stored>,

@@ -1,7 +1,7 @@
 /**
- * The rooms bucket: each room's owner, as a hint. Each write is conditional on what was read, so that a slow owner
- * never overwrites a later one. Few writes run at once: a server that takes over hundreds of rooms serves their edits
- * first, and gateways learn the owner from the log.
+ * The rooms bucket: each room's owner, as a hint. Each write is conditional on the value that was read, so that a slow
+ * owner never overwrites a later one. Few writes run at once: a server that takes over hundreds of rooms handles their
+ * edits first, because gateways learn the owner from the log.
  */
 
 import { jetstream } from "@nats-io/jetstream";

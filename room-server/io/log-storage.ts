@@ -1,12 +1,13 @@
 /**
- * Whether the log has storage for records: reports once that it has none, and once that it stores records again. Each
- * append is refused ten times a second meanwhile, so a log line for each would fill the disk of the logs too.
+ * Whether the log has storage for records. Reports once when the storage is lost, and once when it is back. While the
+ * storage is full, each append is refused ten times a second, and a log message for each refusal would fill the disk
+ * too.
  */
 
 import type { Log } from "../../shared/process/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 
-/** `full`: JetStream refuses records. `broken`: a stream stores none and does not refuse them, as on a full disk. */
+/** `full`: JetStream refuses records. `broken`: a stream neither stores nor refuses records, as on a full disk. */
 export type StorageFailure = "full" | "broken";
 
 const OBSTACLES: Readonly<Record<StorageFailure, string>> = {

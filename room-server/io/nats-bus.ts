@@ -1,6 +1,6 @@
 /**
- * Connects a room server to NATS: exchanges heartbeats, and answers claims, commands, presence questions and room
- * lists.
+ * Connects a room server to NATS: exchanges heartbeats, and answers claims, commands, requests for presence and
+ * requests for lists of rooms.
  */
 
 import { hostname } from "node:os";
@@ -25,7 +25,7 @@ export type AnsweringParts = Pick<RoomServerParts, "rooms" | "handovers" | "pres
   readonly listRooms: (question: RoomListRequest) => RoomListReply;
 };
 
-/** Refuses settings that this NATS server cannot carry. */
+/** Refuses settings that exceed the limits of this NATS server. */
 export async function connectBus(server: ServerId, config: SharedConfig & RoomServerConfig, deps: NatsPortsDeps) {
   const [nats, presence] = await Promise.all([
     connectAs("room-server", server, config),
@@ -39,7 +39,7 @@ export async function connectBus(server: ServerId, config: SharedConfig & RoomSe
     ports: await natsPorts({ nats, presence }, subjects, server, config, deps),
     peers: natsHeartbeat(nats, subjects),
     counts: natsCounts(nats, subjects),
-    /** Answers claims, commands and questions from now on. */
+    /** Starts to answer claims, commands and questions. */
     answer: async ({ rooms, handovers, presence: presences, listRooms }: AnsweringParts): Promise<void> => {
       natsClaims(nats, subjects, server, deps.log).onClaim((request) => rooms.claim(request));
       natsOrders(nats, subjects, server, deps.log).onOrder((order) => handovers.answerCommand(order));
@@ -51,7 +51,7 @@ export async function connectBus(server: ServerId, config: SharedConfig & RoomSe
   };
 }
 
-/** Heartbeats between room servers, on the subject of all room servers. */
+/** Heartbeats between room servers, on one subject for all. */
 export function natsHeartbeat(nats: NatsConnection, subjects: Subjects): Peers {
   return {
     publishHeartbeat: (heartbeat) => publish(nats, subjects.servers, encodeJson(heartbeat)),
@@ -73,7 +73,7 @@ export function natsOrders(nats: NatsConnection, subjects: Subjects, server: Ser
   };
 }
 
-/** Claims addressed to this server. A requester without a reply tries the next server. */
+/** Claims that are sent to this server. A requester without a reply tries the next server. */
 export function natsClaims(nats: NatsConnection, subjects: Subjects, server: ServerId, log: Log): Claims {
   return {
     onClaim: (answer) => {
@@ -85,7 +85,10 @@ export function natsClaims(nats: NatsConnection, subjects: Subjects, server: Ser
   };
 }
 
-/** Questions to all room servers. About one room only its owner replies; about all rooms each server lists its own. */
+/**
+ * Questions to all room servers. To a question about one room only its owner replies. To a question about all rooms
+ * each server replies with its own.
+ */
 function answerQuestions(
   nats: NatsConnection,
   subjects: Subjects,

@@ -1,6 +1,6 @@
 /**
- * Announcements of other servers' rooms. JetStream adds each record's stream sequence as a header when it republishes
- * the record.
+ * Announcements about rooms of other servers. JetStream adds each record's stream sequence as a header when it
+ * republishes the record.
  */
 
 import { decodeFromOwner } from "../../shared/bus/envelope.ts";
@@ -20,7 +20,7 @@ export function natsFanOut(nats: NatsConnection, subjects: Subjects): FanOut {
     subscribe: async (room, receive) => {
       const subscription = subscribeLightly(nats, subjects.editsOut(room), (error, msg) => {
         if (error !== null) return;
-        // Copied where it is kept: the network's buffer must not be.
+        // The receiver copies the bytes that it keeps, because the network's buffer must not be kept.
         const streamSeq = Number(msg.headers?.get(STREAM_SEQUENCE) ?? 0);
         const announcement = decodeFromOwner(streamSeq > 0 ? new Uint8Array(msg.data) : msg.data);
         if (announcement?.kind === "beacon") receive({ kind: "beacon", head: announcement.head });

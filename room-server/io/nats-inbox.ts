@@ -1,6 +1,6 @@
 /**
- * Receives what is sent to a room's owner: edits, and the question of a gateway that does not know who owns the room's
- * presence. The client renews the subscription after a reconnect. A gateway of this process hands edits over without
+ * Receives the messages to a room's owner: edits, and the question of a gateway that does not know the owner for
+ * presence. The NATS client renews the subscription after a reconnect. A gateway of this process passes edits without
  * NATS.
  */
 
@@ -89,7 +89,7 @@ class RoomOfProcess implements LocalOwner {
   }
 }
 
-/** There are very many: an object with its own closures would double this file's memory per room. */
+/** A server has very many of these. An object with its own closures would double this file's memory per room. */
 class RoomSubscription implements Subscription {
   readonly #subscription: NatsSubscription;
   readonly #receivers: Receivers;

@@ -40,7 +40,7 @@ export type NatsPortsDeps = {
   readonly storage: LogStorage;
 };
 
-/** `presence`: the connection of presence, which carries no edits. Creates the missing streams and buckets. */
+/** `presence`: the separate connection for presence, which carries no edits. Creates missing streams and buckets. */
 export async function natsPorts(
   { nats, presence }: { readonly nats: NatsConnection; readonly presence: NatsConnection },
   subjects: Subjects,
@@ -69,10 +69,10 @@ export async function natsPorts(
 }
 
 /** Asks other room servers, and placement, by request and reply. */
-/** Making a replica of a busy room takes a while. */
+/** Long, because a server needs time for a replica of a busy room. */
 const FOLLOW_MS_MAX = 10_000;
 const EXPECT_MS_MAX = 2_000;
-/** The room's edits wait for the reply. */
+/** Short, because the room's edits wait for the reply. */
 const CLAIM_MS_MAX = 1_000;
 const LOCATE_MS_MAX = 500;
 
@@ -92,7 +92,7 @@ export function natsOtherServers(nats: NatsConnection, subjects: Subjects): Othe
   };
 }
 
-/** Announcements and replies of an owner to gateways, beside the records that JetStream republishes. */
+/** Announcements and replies of an owner to gateways. JetStream republishes the records in addition to them. */
 export function natsGateways(nats: NatsConnection, subjects: Subjects): Gateways {
   return {
     answer: (gateway, room, answer) => publish(nats, subjects.toGateway(gateway, room), encodeOwnerReply(answer)),
@@ -100,7 +100,10 @@ export function natsGateways(nats: NatsConnection, subjects: Subjects): Gateways
   };
 }
 
-/** Queues webhook events when a room becomes occupied or vacant, if an endpoint wants them. Lost while NATS is away. */
+/**
+ * Queues a webhook event when a room becomes occupied or vacant, if an endpoint subscribes to it. Events are lost while
+ * NATS is unreachable.
+ */
 function natsActivity(nats: NatsConnection, subjects: Subjects, endpoints: readonly WebhookEndpoint[], clock: Clock): RoomActivityReports {
   return {
     report: (room, type) => {
@@ -118,7 +121,8 @@ function natsActivity(nats: NatsConnection, subjects: Subjects, endpoints: reado
  * Reads the checkpoints that the document service writes. Creates `bucket`, with `replicas` replicas, if it is missing.
  */
 export async function kvCheckpoints(nats: NatsConnection, bucket: string, replicas: number): Promise<CheckpointReader> {
-  // Read from the leader: an old checkpoint would not fit the log, which is trimmed behind the newest.
+  // Read from the leader, because an old checkpoint would not match the log, which is trimmed up to the newest
+  // checkpoint.
   const kv = await kvBucket(jetstream(nats), bucket, { replicas });
   return {
     newest: async (room) => {

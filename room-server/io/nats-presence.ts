@@ -1,6 +1,6 @@
 /**
- * Presence over core NATS, on a connection of its own: one message carries all rooms of a pair of gateway and room
- * server. No edit waits behind these bytes, neither in this process nor in nats-server.
+ * Presence over core NATS, on a separate connection, so that no edit waits behind its bytes in this process or in
+ * nats-server. One message carries all rooms of a pair of gateway and room server.
  */
 
 import { GatewayHeartbeat } from "../../shared/bus/placement-messages.ts";
@@ -35,9 +35,9 @@ export function natsPresence(
 
   return {
     sendBatch: (gateway, { timing, entries }) => {
-      if (!connected) return; // The client would buffer it and send it when it is no longer true.
+      if (!connected) return; // The NATS client would buffer the message and send it when it is outdated.
       const { batches, unsent } = batchesOf(entries, nats.info?.max_payload ?? Number.POSITIVE_INFINITY);
-      // No user's presence may crash a room's owner: gateways that miss a delta request a snapshot.
+      // An oversized message must not crash a room's owner. Gateways that miss a delta request a snapshot.
       if (unsent > 0) metrics.presenceUnsent.inc(unsent);
       for (const batch of batches)
         publish(nats, subjects.presenceToGateway(gateway, server), encodePresenceDown({ timing, entries: batch }));

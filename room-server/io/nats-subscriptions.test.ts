@@ -1,4 +1,4 @@
-/** What NATS keeps of a subscription whose connection was lost before NATS confirmed it. */
+/** The state that NATS keeps of a subscription whose connection was lost before NATS confirmed it. */
 
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * Wraps a room server's ports to record spans of traced edits: `process owner`, from receipt until the record is in the
- * log, and within it `send log`, the append. Used only when tracing is on.
+ * Wraps a room server's ports to record spans of traced edits. `process owner` lasts from receipt until the record is
+ * in the log, and contains `send log`, the append. Used only when tracing is on.
  */
 
 import { SpanKind, SpanStatusCode } from "@opentelemetry/api";

@@ -5,7 +5,7 @@ import { wholeRange } from "./jetstream-log.ts";
 
 const at = (streamSeq: number) => ({ streamSeq });
 
-/** `shows`: how far a replica is at each read; the last value repeats. */
+/** `shows`: the last record that a replica has at each read; the last value repeats. */
 function rangeOf(log: readonly number[], shows: readonly number[], after: number, through: number) {
   const clock = new FakeClock();
   const asked: number[] = [];

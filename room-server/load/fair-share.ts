@@ -1,12 +1,12 @@
 /**
- * Decides which rooms are held back while the server is late: the costliest, one level at a time, so that a hot room
- * does not slow the others. Once the server has been on time for a while, each room gets a level back.
+ * Decides which rooms are throttled while the server is late: the costliest rooms, one level at a time, so that a hot
+ * room does not slow the others. Once the server has been on time for some time, each room regains one level.
  */
 
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 
 export type FairShareOptions = {
-  /** An event loop this late is overloaded; at half of it the server is on time again. */
+  /** Event loop delay above which the server is overloaded. At half of it the server is on time again. */
   readonly shareDelayMsMin: number;
   readonly shareCalmMs: number;
 };
@@ -16,9 +16,9 @@ export type BudgetLevel = number;
 export type BudgetChange = { readonly room: RoomKey; readonly from: BudgetLevel; readonly to: BudgetLevel };
 
 /**
- * What a held-back room loses, by level; `shed` is the number that gateways and clients see. First presence is sent
- * less often and reduced. Then edits gather for longer before they share a record and are acknowledged later. At the
- * last level new joins are refused for a moment. No edit is ever refused for it.
+ * The restrictions of a throttled room, by level. `shed` is the number that gateways and clients see. First, presence
+ * is sent less often and reduced. Then edits are collected for longer before they share a record, and are acknowledged
+ * later. At the last level new joins are refused temporarily. No edit is ever refused because of the level.
  */
 const BUDGETS = [
   { tickFactor: 1, perSecondMax: 30, gathersEdits: false, shed: 0 },
@@ -32,7 +32,7 @@ const BUDGETS = [
 export type Budget = (typeof BUDGETS)[number];
 export const BUDGET_LEVEL_MAX = BUDGETS.length - 1;
 
-/** The costliest rooms are those that together cause this share of the cost. */
+/** The costliest rooms are the fewest rooms that together cause this share of the cost. */
 const SHARE_OF_THE_HOT = 0.5;
 
 export function budgetOf(level: BudgetLevel): Budget {
@@ -67,10 +67,7 @@ export class FairShare {
     this.#levels.delete(room);
   }
 
-  /**
-   * Call at a steady interval. `costs`: each room's cost since the last call, in any one unit; a missing room cost
-   * nothing.
-   */
+  /** Call at a steady interval. `costs`: each room's cost since the last call, in any one unit. A room that is not in it had no cost. */
   receiveCosts(costs: ReadonlyMap<RoomKey, number>, delayMs: number, now: Millis): BudgetChange[] {
     const { shareDelayMsMin, shareCalmMs } = this.#options;
     if (delayMs >= shareDelayMsMin) {

@@ -1,7 +1,6 @@
 /**
- * Measures how much of its budget this server uses, and which rooms use most of it: edits and bytes a second over the
- * last few seconds, and memory, each as a share of the server's budget. The scarcest resource counts. Rules LOAD1 to
- * LOAD4.
+ * Measures the used share of this server's budget, and which rooms use most of it: edits per second and bytes per
+ * second over the last few seconds, and memory. The resource with the largest used share counts. Rules LOAD1 to LOAD4.
  */
 
 import type { ServerLoad } from "../../shared/bus/placement-messages.ts";
@@ -15,13 +14,13 @@ export type LoadMeterOptions = {
 
 type Rates = { edits: number; bytes: number; editsPerSecond: number; bytesPerSecond: number };
 
-/** Counts this old weigh a third of new ones. */
+/** Age at which a count has a third of the weight of a new one. */
 const MEMORY_MS = 5_000;
 const SAMPLE_MS = 1_000;
 /** Rooms below this share are not listed. */
 const HOT_SHARE_MIN = 0.05;
 const HOT_ROOMS_MAX = 16;
-/** Rates that have faded this far are removed. */
+/** Rates below this value are removed. */
 const FORGOTTEN = 0.01;
 
 export class LoadMeter {
@@ -44,7 +43,7 @@ export class LoadMeter {
     }
   }
 
-  /** May be called at any time; measures once a second. */
+  /** May be called at any time. Measures once a second. */
   read(memoryBytes: number, now: Millis): ServerLoad {
     this.#sampledAt ??= now;
     const ms = now - this.#sampledAt;
@@ -68,7 +67,7 @@ export class LoadMeter {
     return this.#load;
   }
 
-  /** Over the last few seconds, at the last measurement. */
+  /** The value at the last measurement, over the last few seconds. */
   editsPerSecondOf(room: RoomKey): number {
     return this.#rooms.get(room)?.editsPerSecond ?? 0;
   }

@@ -1,6 +1,6 @@
 /**
- * One page of this server's rooms, most participants first, for an operations console. Only the rooms on the page are
- * described: a server may have thousands, and a console may ask every other second.
+ * One page of this server's rooms for an operations console, the rooms with most participants first. Only the rooms on
+ * the page are described: a server may have thousands of rooms, and a console may request a page every two seconds.
  */
 
 import {
@@ -40,7 +40,7 @@ export function listRooms(
   };
 }
 
-/** Empty for a room that has left. `participants`: the number it was ordered by. */
+/** Empty for a room that is no longer here. `participants`: the number that it was sorted by. */
 function describe(
   server: ServerId,
   room: RoomKey,

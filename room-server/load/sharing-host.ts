@@ -1,4 +1,4 @@
-/** Holds back costly rooms while this server is late, and reports its counts to the gateways. */
+/** Throttles costly rooms while this server is late, and reports its counts to the gateways. */
 
 import type { Clock } from "../../shared/time/clock.ts";
 import type { ServerId, RoomKey } from "../../shared/ids.ts";
@@ -50,9 +50,9 @@ export function reportCounts(server: ServerId, state: CountedState, counts: Coun
   return () => cancel();
 }
 
-/** Measures each room's cost once a second, and holds back those that make the server late. */
+/** Measures each room's cost once a second, and throttles the rooms that make the server late. */
 export type CostlyRooms = {
-  /** Calls `receive` with each room's total cost so far, which only grows. */
+  /** Calls `receive` with each room's total cost so far, which never decreases. */
   eachCost(receive: (room: RoomKey, cost: number) => void): void;
   /** Called once a second while the level is above 0. */
   holdBack(room: RoomKey, level: BudgetLevel): void;
@@ -67,7 +67,7 @@ export function watchBudgets(
   measureDelayMs: () => number,
   { clock, metrics, operations }: { clock: Clock; metrics: RoomServerMetrics; operations: Operations },
 ): () => void {
-  /** Costs at the last look. Kept and reused: a new map each second would be most of a quiet server's garbage. */
+  /** Costs at the last measurement. The map is reused: a new map each second would be most of a quiet server's garbage. */
   const before = new Map<RoomKey, number>();
   const forgetGone = (): void => {
     const gone = new Set(before.keys());
@@ -95,7 +95,8 @@ export function watchBudgets(
       if (to === 0) rooms.holdBack(room, to);
       operations.report({ kind: "room_budget", room, from, to, cost: costs.get(room) ?? 0, delayMs });
     }
-    for (const [room, level] of share.held) rooms.holdBack(room, level); // Repeated each time: the room may have begun again since, or may not be ready yet.
+    // Repeated each time, because the room may have begun again, or may not be ready yet.
+    for (const [room, level] of share.held) rooms.holdBack(room, level);
     for (let level = 1; level <= BUDGET_LEVEL_MAX; level++) metrics.roomsHeldBack.set({ level }, share.heldAt(level));
     cancel = clock.after(LOOK_MS, look);
   };

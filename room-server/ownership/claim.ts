@@ -4,12 +4,12 @@
  *   subscribing -> (expecting ->) reading -> (advancing ->) fencing -> loading -> won
  *   subscribing -> fencing -> won, or reading                             a takeover
  *
- * The claim subscribes before it fences, so gateways that learn of the new epoch can send their edits at once. The
- * epoch record in the log is the claim: no earlier owner can append behind it. With a replica nothing is left to load.
- * Before it fences, it advances the log's numbering past the checkpoint: a log that lost its end below the checkpoint would
- * otherwise give the checkpoint's numbers to new records, and every reader would take these for covered.
- * In a handover the earlier owner sends the log's end; in a takeover the replica knows it. Then the log is read only if
- * it refuses the epoch record.
+ * The claim subscribes before it fences, so that gateways can send edits as soon as they receive the new epoch. The
+ * epoch record in the log is the claim: no earlier owner can append after it. With a replica nothing has to be loaded.
+ * Before it fences, the claim advances the stream's sequence beyond the checkpoint. Otherwise a log that lost its end
+ * would give sequences that the checkpoint covers to new records, and every reader would skip them. In a handover the
+ * earlier owner sends the log's end, and in a takeover the replica knows it. The log is then read only if it refuses
+ * the epoch record.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -23,13 +23,14 @@ import type { Epochs, KnownCheckpoint, OutgoingRecord, DecodedRecord } from "../
 import type { ClaimBeginning, ClaimEffect, ClaimInput, ClaimStep } from "./ownership-messages.ts";
 
 /**
- * What a server that followed the room already knows: every record up to `last`. Its id is empty if only a checkpoint
- * names it. `isProven`: complete when the log was last asked, with no connection loss since.
+ * The state of a server that followed the room: every record up to `last`. The id of `last` is empty if only a
+ * checkpoint names it. `isProven`: the log confirmed that the state was complete, and the connection has not been lost
+ * since.
  */
 export type ReplicaContent = { readonly loading: Loading; readonly last: LogEnd; readonly isProven: boolean };
 
 export type ClaimOptions = LoadingOptions & { readonly claimMsMax: number };
-/** `nextStamp`: the mark of the next record. `takeReplica`: removes the replica from its place and returns it. */
+/** `nextStamp`: the mark of the next record. `takeReplica`: removes the replica from the replica set and returns it. */
 export type ClaimDeps = {
   readonly budget: BacklogBudget;
   readonly epochs: Epochs;
@@ -37,19 +38,22 @@ export type ClaimDeps = {
   readonly takeReplica: (room: RoomKey) => ReplicaContent | undefined;
 };
 
-/** Immediate retries of reading checkpoint and log when they do not match, because the log was trimmed in between. */
+/**
+ * Number of immediate retries of reading checkpoint and log when they do not match, because the log was trimmed between
+ * the two reads.
+ */
 const RELOADS_AT_ONCE = 3;
 /**
- * After that, retries with each tick for this long, and then the claim is lost: a stale stream leader may return an old
- * checkpoint. One was seen to answer for 14.7 s (docs/adr/0036-reads-may-be-stale.md).
+ * After the immediate retries, the claim retries at each tick for this time, and is then lost. A stale stream leader
+ * may return an old checkpoint: one answered for 14.7 s (docs/adr/0036-reads-may-be-stale.md).
  */
 const RELOAD_MS_MAX = 20_000;
-/** A server waits this long for a room that is to be handed over. */
+/** Time for which a server waits for the handover of a room. */
 const EXPECT_MS_MAX = 3_000;
 
 type EndBy = "log" | "copy";
 
-/** What to do once subscribed. */
+/** The next step after the subscription. */
 type Next = { kind: "wait" } | { kind: "read" } | { kind: "fence"; end: LogEnd } | { kind: "fence-behind-copy"; of: ServerId };
 
 type State =
@@ -58,7 +62,7 @@ type State =
   | { kind: "reading" }
   /** The log ends below the checkpoint. */
   | { kind: "advancing"; end: LogEnd | undefined; checkpoint: Checkpoint }
-  /** `endBy`: who sent the log's end; the replica may be behind it. */
+  /** `endBy`: the server that sent the log's end. The replica may be behind it. */
   | {
       kind: "fencing";
       epoch: Epoch;
@@ -78,9 +82,9 @@ type State =
       loading: Loading;
       reloads: number;
       claimedAt: UnixMillis;
-      /** Since when checkpoint and log do not match. */
+      /** Time since which checkpoint and log do not match. */
       unfitSince?: Millis;
-      /** Both are read again with the next tick. */
+      /** Both are read again at the next tick. */
       waits?: boolean;
     };
 
@@ -90,7 +94,7 @@ export class RoomClaim {
   readonly #deps: ClaimDeps;
   #begun: Millis;
   #replica: ReplicaContent | undefined;
-  /** The last record of the replica or of the checkpoint, which the log must still show. */
+  /** The last record of the replica or of the checkpoint. The log must still have it. */
   #unfound: LoadedFrom | undefined;
   #above = 0 as Epoch;
   #state: State;
@@ -103,7 +107,7 @@ export class RoomClaim {
     this.#state = { kind: "subscribing", next: firstOf(beginning) };
   }
 
-  /** A gateway knows of an owner in that epoch, even if the log no longer does. */
+  /** A gateway knows an owner in that epoch, even if the log no longer contains it. */
   raiseAbove(epoch: Epoch): void {
     if (epoch > this.#above) this.#above = epoch;
   }
@@ -118,7 +122,7 @@ export class RoomClaim {
     return this.#state.kind === "loading" ? this.#state.epoch : undefined;
   }
 
-  /** Releases the memory of what was gathered. */
+  /** Releases the memory of the loaded data. */
   clear(): void {
     this.#replica?.loading.clear();
     if (this.#state.kind === "loading") this.#state.loading.clear();
@@ -170,7 +174,7 @@ export class RoomClaim {
   }
 
   #receiveLogEnd({ last, checkpoint }: ClaimInput & { kind: "log-end-read" }): ClaimStep {
-    // Both are permanent: even if the log is lost, the room does not come back as a new one.
+    // Both states are permanent: even if the log is lost, the room does not start again as a new one.
     if (checkpoint === "deleted" || last?.record.kind === "deleted") return DELETED;
     const end = last && endAt({ record: last.record, streamSeq: last.streamSeq });
     if (this.#replica !== undefined && (end?.epoch ?? 0) > this.#replica.last.epoch) return FASTER;
@@ -197,7 +201,8 @@ export class RoomClaim {
 
   #receiveTick(now: Millis): ClaimStep {
     if (this.isExpecting) return now - this.#begun > EXPECT_MS_MAX ? lost("failed", "the room was not handed over after all") : NOTHING;
-    if (this.#state.kind === "loading") return this.#readAgainIfWaiting(this.#state); // Reading takes as long as there are records; each read has its own deadline.
+    // Reading takes longer the more records there are, but each single read has a deadline.
+    if (this.#state.kind === "loading") return this.#readAgainIfWaiting(this.#state);
     return now - this.#begun > this.#options.claimMsMax ? lost("failed", "the claim took too long: look at the log's health") : NOTHING;
   }
 
@@ -216,10 +221,10 @@ export class RoomClaim {
   }
 
   #fence(end: LogEnd | undefined, checkpoint: Checkpoint | undefined, endBy: EndBy): ClaimStep {
-    // Also above the checkpoint: if the log is lost, the snapshot's seqs and epochs are not used again.
+    // Also above the checkpoint: if the log is lost, seqs and epochs of the snapshot are not used again.
     const head = Math.max(end?.head ?? 0, checkpoint?.seq ?? 0) as Seq;
     const stamp = this.#deps.nextStamp();
-    this.#replica ??= this.#deps.takeReplica(this.#key); // Cleared now, or the claim would count itself as another owner.
+    this.#replica ??= this.#deps.takeReplica(this.#key); // Removed now. Otherwise the claim would later count itself as another owner.
     const known = Math.max(end?.epoch ?? 0, checkpoint?.epoch ?? 0, this.#replica?.last.epoch ?? 0, this.#above);
     const epoch = this.#deps.epochs.after(known as Epoch);
     this.#state = { kind: "fencing", epoch, head, recordId: stamp.id, checkpoint, end, endBy, claimedAt: stamp.time };
@@ -249,8 +254,8 @@ export class RoomClaim {
   }
 
   /**
-   * If the log does not show the last record of the replica or of the checkpoint first, it lost or trimmed that record, and
-   * what was loaded is useless.
+   * If the log does not return the last record of the replica or of the checkpoint first, it lost or trimmed that
+   * record. The loaded data is then invalid.
    */
   #receiveRecord(record: OwnersRecord, now: Millis): void {
     if (this.#state.kind !== "loading") return;
@@ -259,7 +264,7 @@ export class RoomClaim {
     this.#state.loading.receiveRecord(record, { now, wallNow: this.#state.claimedAt });
   }
 
-  /** Undefined if the log lost what the replica holds, or has another record in its place. */
+  /** Undefined: the log lost the replica's last record, or has another record in its place. */
   #takeReplica(end: LogEnd | undefined): ReplicaContent | undefined {
     const warm = this.#replica;
     this.#replica = undefined;
@@ -329,7 +334,7 @@ function firstOf(beginning: ClaimBeginning): Next {
   }
 }
 
-/** The log's end if this is its last record. */
+/** The log's end, if this record is its last one. */
 export function endAt({ record, streamSeq }: DecodedRecord): LogEnd {
   return { id: record.id, streamSeq, epoch: epochOf(record), head: headOf(record) };
 }

@@ -1,6 +1,6 @@
 /**
- * Hands rooms over to other servers, and takes over the rooms of lost servers: asks the other servers and the rooms of
- * this process, and returns their answers to `handovers.ts`, which decides.
+ * Hands rooms over to other servers, and takes over the rooms of lost servers. Asks the other servers and the rooms of
+ * this process, and passes their answers to `handovers.ts`, which decides.
  */
 
 import type { ServerCommandReply, ServerCommand } from "../../shared/bus/placement-messages.ts";
@@ -25,7 +25,7 @@ import {
 import type { Replicas } from "./replicas-host.ts";
 import type { OwnedRooms } from "./owned-rooms-host.ts";
 
-/** The part of each that handovers use. */
+/** The parts of the ports that handovers use. */
 export type HandoverParts = {
   readonly rooms: Pick<OwnedRooms, "stopping" | "has" | "owned" | "drain" | "unfollow" | "expect" | "beginHandOver" | "endHandOver">;
   readonly replicas: Pick<Replicas, "follow">;
@@ -38,7 +38,7 @@ export type HandoverDeps = {
   readonly available: () => readonly ServerId[];
 };
 
-/** One handover: how its outcomes return, and its timer. */
+/** One handover: the callback for its outcomes, and its timer. */
 type HandoverRun = {
   readonly room: RoomKey;
   readonly to: ServerId;
@@ -101,8 +101,8 @@ export class RoomHandovers {
   }
 
   /**
-   * Hands over all rooms and accepts no new ones. Resolves when none is left that can be handed over, or the time is
-   * up; then it can be called again.
+   * Hands over all rooms and accepts no new ones. Resolves when no room is left that can be handed over, or when the
+   * time is over. It can then be called again.
    */
   drain(): Promise<void> {
     return (this.#draining ??= this.#handAllOver().finally(() => (this.#draining = undefined)));

@@ -1,7 +1,7 @@
 /**
- * Decides the steps of a handover, of a drain and of the takeover of a lost server's rooms. In a handover the owner
+ * Decides the steps of a handover, of a drain, and of the takeover of a lost server's rooms. In a handover the owner
  * stops appending only after the target has a replica and receives the room's edits. If any step fails, the room stays
- * with its owner; the log's fencing decides which of the two may append.
+ * with its owner. The log's fencing decides which of the two servers may append.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -9,18 +9,18 @@ import type { ClaimReply, ClaimRequest, LogEnd, ServerCommand, ServerCommandRepl
 import { rankServers } from "../../shared/cluster/rendezvous.ts";
 import type { Epoch, Millis, RoomKey, ServerId } from "../../shared/ids.ts";
 
-/** Time for the append in flight to settle; after it the room continues here. */
+/** Maximum time for the append in flight to settle. After this time the room continues at this server. */
 const READY_MS_MAX = 1_000;
-/** Rooms handed over at once during a drain. */
+/** Maximum number of rooms that are handed over concurrently during a drain. */
 const HANDOVERS_AT_ONCE = 4;
-/** Servers tried for one room before gateways look for an owner. */
+/** Number of servers that are tried for one room. After that, gateways search for an owner. */
 const TARGETS_MAX = 3;
-/** Claims under way at once during a takeover. */
+/** Maximum number of concurrent claims during a takeover. */
 const TAKEOVERS_AT_ONCE = 128;
 
 const DONE: ServerCommandReply = { kind: "done" };
 
-/** Refuses commands of a plan that is older than another plan whose command was received. */
+/** Refuses commands of a plan if a command of a newer plan was received before. */
 export class CommandCheck {
   #generation = 0;
 
@@ -59,7 +59,7 @@ export type HandoverInput =
 export type HandoverEffect =
   | { kind: "follow" }
   | { kind: "expect" }
-  /** Stops appends; `timed-out` is an input after `msMax`, unless they stopped before. */
+  /** Stops appends. `timed-out` is an input after `msMax`, unless the appends stopped before. */
   | { kind: "stop-appends"; msMax: number }
   | { kind: "claim"; request: ClaimRequest }
   | { kind: "end-handover"; outcome: "handed-over" | "keep" }
@@ -141,7 +141,7 @@ export type DrainEffect =
   | { kind: "hand-over"; room: RoomKey; to: ServerId }
   | { kind: "ended" };
 
-/** `ownedRooms`: the rooms that can be handed over now. Some rooms are still being claimed when a drain begins. */
+/** `ownedRooms`: the rooms that can be handed over now. When a drain begins, some rooms are still being claimed. */
 export type DrainDeps = { readonly until: Millis; readonly ownedRooms: () => readonly RoomKey[] };
 
 /** Hands over all rooms, each at most once. */
@@ -149,9 +149,9 @@ export class Drain {
   readonly #own: ServerId;
   readonly #deps: DrainDeps;
   readonly #tried = new Set<RoomKey>();
-  /** Rooms of this round that wait for their turn. */
+  /** Rooms of this round that wait. */
   #waiting: RoomKey[] = [];
-  /** Rooms under way, with the target of each and the servers that did not accept the room. */
+  /** Rooms whose handover is in progress, with the target of each and the servers that refused the room. */
   readonly #underWay = new Map<RoomKey, { to: ServerId | undefined; suspects: readonly ServerId[] }>();
 
   constructor(own: ServerId, deps: DrainDeps) {
@@ -172,7 +172,7 @@ export class Drain {
     }
   }
 
-  /** Fills the free places. A round begins once the round before has ended. */
+  /** Starts handovers until the maximum is in progress. A round begins once the previous round has ended. */
   #continue(now: Millis): readonly DrainEffect[] {
     const effects: DrainEffect[] = [];
     if (this.#underWay.size === 0 && this.#waiting.length === 0 && now < this.#deps.until) {
@@ -210,7 +210,7 @@ export class Drain {
   }
 }
 
-/** Limits the claims of a lost server's rooms. No command is needed. If two servers claim at once, the log decides. */
+/** Limits the claims of a lost server's rooms. A claim needs no command. If two servers claim a room at once, the log decides. */
 export class Takeover {
   readonly #waiting: Iterator<RoomKey>;
   readonly roomCount: number;

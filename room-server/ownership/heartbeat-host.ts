@@ -1,7 +1,7 @@
 /**
  * Tracks which room servers are alive, and publishes this server's own heartbeat at a steady interval. A server is lost
- * after missed heartbeats. A server that another process cannot reach is also lost if NATS confirms that nothing listens
- * there: a process that ends closes its connection long before its heartbeats are missed.
+ * after missed heartbeats. It is also lost if another process cannot reach it and NATS confirms that it has no
+ * subscription: a process that ends closes its connection long before its heartbeats are missed.
  */
 
 import type { ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
@@ -12,14 +12,14 @@ import { FIRST_HEARTBEATS_MS, type Membership } from "../../shared/cluster/membe
 import type { Peers } from "../ports.ts";
 
 /**
- * Heartbeat intervals that a server listens before it takes rooms, so that it knows every live server with the same
- * interval.
+ * Number of heartbeat intervals for which a server receives heartbeats before it claims rooms. After them it knows
+ * every live server with the same interval.
  */
 export const LISTEN_HEARTBEATS = 1.5;
 
 /**
- * Whether a room's owner counts as alive. A server with a longer heartbeat interval may not have been received yet, and
- * its rooms must not be taken while it lives.
+ * Whether a room's owner counts as alive. The heartbeat of a server with a longer interval may not have arrived yet,
+ * and its rooms must not be claimed while it is alive.
  */
 export function isBelievedAlive(membership: Membership, listeningSince: Millis, server: ServerId, now: Millis): boolean {
   return now < listeningSince + FIRST_HEARTBEATS_MS || membership.isLive(server, now);
@@ -27,7 +27,7 @@ export function isBelievedAlive(membership: Membership, listeningSince: Millis, 
 
 export type PeersDeps = { readonly clock: Clock; readonly log: Log; readonly receiveLost: (server: ServerId) => void };
 
-/** `own`: this server's own heartbeats come back as well; without them its own connection is broken. */
+/** `own`: this server also receives its own heartbeats. If they are missing, its connection is broken. */
 export function listenToPeers(own: ServerId, membership: Membership, peers: Peers, { clock, log, receiveLost }: PeersDeps): () => void {
   const lose = (server: ServerId, how: string): void => {
     const receivesItself = membership.isFresh(own, clock.now());
@@ -35,7 +35,7 @@ export function listenToPeers(own: ServerId, membership: Membership, peers: Peer
     if (receivesItself) receiveLost(server);
   };
   const receiveGone = (server: ServerId): void => {
-    if (!membership.isLive(server, clock.now())) return; // Noticed in the meantime, or asked twice.
+    if (!membership.isLive(server, clock.now())) return; // The loss was already noticed, or the question was sent twice.
     membership.forget(server);
     lose(server, "nothing listens there");
   };
@@ -52,8 +52,8 @@ export function listenToPeers(own: ServerId, membership: Membership, peers: Peer
 }
 
 /**
- * `beatNow`: for a change that others should know at once. `stop` sends a last heartbeat: a server that released its
- * rooms is not lost.
+ * `beatNow`: sends a change that others should receive at once. `stop` sends a last heartbeat, because a server that
+ * released its rooms is not lost.
  */
 export function sendServerHeartbeats(
   describe: () => Omit<ServerHeartbeat, "time" | "everyMs">,

@@ -1,4 +1,4 @@
-/** Hosts one room: feeds its ownership and carries out the effects. An ownership that has ended ignores late results. */
+/** Hosts one room: passes inputs to its ownership and carries out the effects. Late results for an ended ownership are ignored. */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { OwnerReply, ToOwner } from "../../shared/bus/envelope.ts";
@@ -18,7 +18,7 @@ import type { OwnerPresenceHost } from "../presence/presence-host.ts";
 import type { TickUrgency } from "../rooms/owned-room.ts";
 import type { Operations } from "../../shared/bus/operations-events.ts";
 
-/** Presence that begins and ends with a room's ownership and runs on its own in between. */
+/** Presence begins and ends with a room's ownership, and works independently between the two. */
 export type OwnedPresence = Pick<OwnerPresenceHost, "begin" | "receivePresence" | "end" | "isInhabited">;
 
 export type HostedRoomPorts = {
@@ -32,8 +32,9 @@ export type HostedRoomPorts = {
 };
 
 /**
- * `receiveUrgency`: when the room wants its next tick. `receiveEnd`: forget the room. `isClaimLost`: another server has or
- * may have the room, and this one never had it. `receiveRemoval`: the room's entry is removed.
+ * `receiveUrgency`: the time at which the room needs its next tick. `receiveEnd`: the room can be forgotten.
+ * `isClaimLost`: another server has or may have the room, and this one never owned it. `receiveRemoval`: the room's
+ * entry is removed.
  */
 export type HostedRoomDeps = {
   readonly clock: Clock;
@@ -46,9 +47,7 @@ export type HostedRoomDeps = {
   readonly receiveRemoval: (removed: Promise<void>) => void;
 };
 
-/**
- * Shared by all rooms: a closure of each would keep alive what was in scope where it was made, such as the last record.
- */
+/** Shared by all rooms. A closure per room would keep its scope alive, for example the last record. */
 const NOTHING = (): void => {};
 
 export class HostedRoom implements Receiver {
@@ -63,7 +62,7 @@ export class HostedRoom implements Receiver {
   #abandonAppend: (why: ReleaseReason) => void = NOTHING;
   /** Requests for the room that wait for the outcome. */
   #claimers: readonly ((outcome: ClaimOutcome) => void)[] = NO_ITEMS;
-  /** Resolves the request of the owner that waits until this server is subscribed. */
+  /** Resolves the request of the owner, which waits until this server is subscribed. */
   #resolveExpecting: (isExpecting: boolean) => void = NOTHING;
   #expected: Promise<boolean> | undefined;
   /** Gateways that asked for the room's presence before it was owned. */
@@ -90,7 +89,7 @@ export class HostedRoom implements Receiver {
     return this.#ownership.tickUrgency;
   }
 
-  /** Begins a claim of an epoch above `above`. `from`: the earlier owner, which has not released the room. */
+  /** Begins a claim of an epoch above `above`. `from`: the earlier owner, if it has not released the room. */
   claim(above: Epoch | undefined, from: ServerId | undefined): Promise<ClaimOutcome> {
     this.#from = from;
     const outcome = this.#untilClaimed();
@@ -100,8 +99,8 @@ export class HostedRoom implements Receiver {
   }
 
   /**
-   * Resolves to true once this server is subscribed to the room's edits, so that the room can be handed over; false if
-   * it cannot.
+   * Resolves to true once this server is subscribed to the room's edits, so that the room can be handed over. False:
+   * this is not possible.
    */
   expect(): Promise<boolean> {
     return (this.#expected ??= new Promise((resolve) => {
@@ -111,7 +110,7 @@ export class HostedRoom implements Receiver {
   }
 
   /**
-   * Claims the expected room. `end`: the log's end as its owner sent it. `from`: the owner sent none and has not
+   * Claims the expected room. `end`: the log's end, sent by its owner. `from`: the owner, if it sent no end and has not
    * released the room.
    */
   claimExpected(end: LogEnd | undefined, from: ServerId | undefined): Promise<ClaimOutcome> {
@@ -122,8 +121,8 @@ export class HostedRoom implements Receiver {
   }
 
   /**
-   * Answers a claim for a room that is already here: with the outcome of a claim under way, or after asking the log
-   * whether this server still owns it.
+   * Answers a claim of a room that this server already has: with the outcome of a claim in progress, or after asking
+   * the log whether this server is still the owner.
    */
   confirm(above: Epoch | undefined): Promise<ClaimOutcome> {
     const outcome = this.#untilClaimed();
@@ -152,7 +151,7 @@ export class HostedRoom implements Receiver {
     this.receiveOwnershipInput({ kind: "message", message, bytes });
   }
 
-  /** A gateway that asks before the room is owned is answered once it is. */
+  /** A gateway that asks before the room is owned receives the answer once it is. */
   receivePresence(message: PresenceToOwner): void {
     if (this.openEpoch !== undefined) this.#ports.presence.receivePresence(this.key, message);
     else if (this.#ownership.kind !== "ended") this.#questions.set(message.gateway, message);
@@ -164,7 +163,7 @@ export class HostedRoom implements Receiver {
     if (tickUrgency !== "never") this.#deps.receiveUrgency(this, tickUrgency);
   }
 
-  /** The outcome of the claim or of the ownership check under way. */
+  /** The outcome of the claim or of the ownership check in progress. */
   #untilClaimed(): Promise<ClaimOutcome> {
     return new Promise((resolve) => void (this.#claimers = [...this.#claimers, resolve]));
   }
@@ -246,7 +245,7 @@ export class HostedRoom implements Receiver {
     );
   }
 
-  /** The result becomes the room's next input; so does a failure. */
+  /** The result, or the failure, becomes the room's next input. */
   #await(outcome: Promise<OwnershipInput>): void {
     outcome.then(
       (input) => this.receiveOwnershipInput(input),
@@ -332,7 +331,8 @@ async function askStores(
 ): Promise<OwnershipInput> {
   switch (question.kind) {
     case "read-log-end": {
-      const checkpoint = await checkpoints.newest(room); // Before the log's end: what it covers was in the log.
+      // Read before the log's end, because the log contained everything that the checkpoint covers.
+      const checkpoint = await checkpoints.newest(room);
       return { kind: "log-end-read", last: await log.readLast(room), checkpoint };
     }
     case "check-log-end":

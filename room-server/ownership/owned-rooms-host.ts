@@ -1,6 +1,6 @@
 /**
- * Holds the rooms of this process: answers claims, hands rooms over and releases them. `room-claims.ts` decides, and
- * `hosted-room-host.ts` runs each room.
+ * Holds the rooms of this process: answers claims, hands rooms over and releases them. `room-claims.ts` decides about
+ * claims, and `hosted-room-host.ts` runs each room.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -32,7 +32,7 @@ import { ROOM_TICK_MS, RoomTicks } from "./room-ticks.ts";
 import type { ClaimBeginning, ClaimOutcome } from "./ownership-messages.ts";
 
 export type OwnedRoomsPorts = HostedRoomPorts & { readonly seal: Seal; readonly epochs: Epochs };
-/** The replicas kept here of other servers' rooms. */
+/** This server's replicas of other servers' rooms. */
 export type ReplicaSource = Pick<Replicas, "has" | "ownerOf" | "take" | "follow" | "unfollow">;
 export type OwnedRoomsDeps = {
   readonly clock: Clock;
@@ -46,9 +46,9 @@ export type OwnedRoomsDeps = {
 export type OwnedRoomsOptions = OwnershipOptions &
   LogCatchUpsOptions & { readonly roomsMax: number; readonly releaseMsMax: number; readonly heldBackCommitMs: number };
 
-/** Interval of checks whether all rooms are released. */
+/** Interval at which a stopping server checks whether all rooms are released. */
 const LOOK_MS = 50;
-/** One object for thousands of rooms. */
+/** One object shared by thousands of rooms. */
 const [RECONNECTED, TICK, INHABITED] = [{ kind: "reconnected" }, { kind: "tick" }, { kind: "inhabited" }] as const;
 
 export class OwnedRooms {
@@ -61,7 +61,7 @@ export class OwnedRooms {
   readonly #takenReplicas = new TakenReplicas();
   readonly #hosted: HostedRoomDeps;
   readonly #ownership: OwnershipDeps;
-  /** Entry removals that the bucket has not confirmed. */
+  /** Removals of entries that the bucket has not confirmed. */
   #removals = 0;
   #recordsMade = 0;
   #stopping = false;
@@ -125,7 +125,7 @@ export class OwnedRooms {
     return effect.reply;
   }
 
-  /** A gateway knows of a later owner of the room. */
+  /** A gateway knows a later owner of the room. */
   receiveDoubt(room: RoomKey): void {
     this.#rooms.get(room)?.receiveOwnershipInput({ kind: "ownership-questioned" });
   }
@@ -135,7 +135,7 @@ export class OwnedRooms {
     for (const hosted of this.#rooms.values()) hosted.receiveOwnershipInput(RECONNECTED);
   }
 
-  /** Sets how long the room's edits gather before they share a record. */
+  /** Sets the time for which the room's edits are collected before they share a record. */
   holdBack(room: RoomKey, level: BudgetLevel): void {
     this.#rooms
       .get(room)
@@ -152,7 +152,7 @@ export class OwnedRooms {
     return this.#placeOf(key) === "claimed";
   }
 
-  /** Stops keeping a replica of the room, also after a claim under way. */
+  /** Stops keeping a replica of the room, also after a claim in progress. */
   unfollow(room: RoomKey): void {
     this.#takenReplicas.receiveUnfollow(room);
     this.#deps.replicas.unfollow(room);
@@ -192,7 +192,7 @@ export class OwnedRooms {
   }
 
   /**
-   * Resolves with the log's end once appends have stopped for a handover; undefined if this server cannot hand the room
+   * Resolves with the log's end once appends have stopped for a handover. Undefined: this server cannot hand the room
    * over. Call `endHandOver` afterwards.
    */
   beginHandOver(key: RoomKey): Promise<LogEnd | undefined> {
@@ -200,7 +200,7 @@ export class OwnedRooms {
     return hosted?.openEpoch !== undefined ? hosted.beginHandOver() : Promise.resolve(undefined);
   }
 
-  /** `keep`: the other server may not have claimed the room. */
+  /** `keep`: keep the room, because the other server may not have claimed it. */
   endHandOver(key: RoomKey, outcome: "handed-over" | "keep"): void {
     this.#rooms.get(key)?.endHandOver(outcome);
   }

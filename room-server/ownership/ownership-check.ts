@@ -5,9 +5,8 @@
  * After a catch-up answer the owner checks a moment later. A fenced owner without information would otherwise answer
  * from an old log until the next edit.
  *
- * A stale stream leader may answer a check with old data. A gateway therefore receives that its position is not of this
- * log only if this owner's last record is so young that no other leader can exist yet
- * (docs/adr/0036-reads-may-be-stale.md).
+ * A stale stream leader may answer a check with old data. So the owner answers that a position is not in this log only
+ * if its own last record is so recent that no other leader can exist yet (docs/adr/0036-reads-may-be-stale.md).
  */
 
 import { isAheadOfLog } from "../../shared/bus/checkpoint.ts";
@@ -19,13 +18,14 @@ import type { CatchUpRequest } from "../rooms/catch-ups.ts";
 
 /** One check covers all catch-ups answered within this time. */
 const LOOK_AFTER_MS = 1_000;
-/** An owner that must check before it appends asks again after this time without an answer. */
+/** An owner that must check before it appends repeats the check after this time without an answer. */
 const LOOK_AGAIN_MS = 1_000;
-/** nats-server elects another leader at the earliest 4 s after the last sign of the old one. */
+/** nats-server elects a new leader at the earliest 4 s after the last message of the old one. */
 const SAME_LEADER_MS = 3_000;
 
 /**
- * A check and its requests. `end`: the log's end as this owner knew it when it asked, with a record sent at `sentAt`.
+ * A check and its requests. `end`: the log's end as this owner knew it when the check began, with the time at which the
+ * last record was sent (`sentAt`).
  */
 type Look =
   | { readonly kind: "behind"; readonly requests: readonly CatchUpRequest[]; readonly begunAt: Millis }
@@ -39,41 +39,36 @@ type Look =
 
 export class OwnershipCheck {
   readonly #waitingMax: number;
-  /** The check under way. */
+  /** The check in progress. */
   #look: Look | undefined;
-  /**
-   * Whether the log is known to hold this owner's last record. After a connection loss it is unknown until the log was
-   * asked.
-   */
+  /** Whether the log is known to have this owner's last record. After a connection loss this is unknown until the next check. */
   #end: "known" | "unknown" | "asked" = "known";
   #waiting: readonly CatchUpRequest[] = NO_ITEMS;
-  /** Since when an answer is out that no check has confirmed. */
+  /** Time since which an answer has been sent that no check has confirmed. */
   #answeredAt: Millis | undefined;
-  /** When the last stored record was sent, and the record in flight. */
+  /** Times at which the last stored record and the record in flight were sent. */
   #sentAt: Millis;
   #sendingAt: Millis;
   #isUnanswered = false;
 
-  /** `sentAt`: when the epoch record was sent that made this server the owner. */
+  /** `sentAt`: the time at which the epoch record of this server's claim was sent. */
   constructor(options: { deferredCatchUpsMax: number }, sentAt: Millis) {
     this.#waitingMax = options.deferredCatchUpsMax;
     this.#sentAt = sentAt;
     this.#sendingAt = sentAt;
   }
 
-  /** A request that may know of a later owner got no answer: only another record of this owner would be proof. */
+  /** A request that may know a later owner got no answer. Only a further record of this owner would prove that there is none. */
   get isUnanswered(): boolean {
     return this.#isUnanswered;
   }
 
-  /** Whether the check that begins must read the last record itself. */
+  /** Whether the next check must read the last record itself. */
   get isForEnd(): boolean {
     return this.#end === "unknown" || (this.#look !== undefined && this.#look.requests.length > 0);
   }
 
-  /**
-   * Whether the log is known to hold the last record since the last connection loss. False while the question is open.
-   */
+  /** Whether the log is known to have the last record since the last connection loss. False while a check is open. */
   get isEndProven(): boolean {
     return this.#end === "known";
   }
@@ -82,7 +77,7 @@ export class OwnershipCheck {
     return this.#waiting.length > 0;
   }
 
-  /** Adds a request of a gateway that knows of a later owner. False when too many wait. */
+  /** Adds a request of a gateway that knows a later owner. False: too many requests wait. */
   add(request: CatchUpRequest): boolean {
     if (this.#waiting.length >= this.#waitingMax) return false;
     this.#waiting = [...this.#waiting, request];
@@ -99,7 +94,7 @@ export class OwnershipCheck {
     this.#sendingAt = now;
   }
 
-  /** The log stored the record behind this owner's last one. */
+  /** The log stored the record after this owner's last one. */
   appended(): void {
     this.#sentAt = this.#sendingAt;
     this.#isUnanswered = false;
@@ -120,7 +115,7 @@ export class OwnershipCheck {
     return this.#answeredAt !== undefined && now - this.#answeredAt >= LOOK_AFTER_MS && this.begin(now);
   }
 
-  /** Whether to begin a check now: not while one is under way. */
+  /** Whether to begin a check now: not while a check is in progress. */
   begin(now: Millis): boolean {
     const look = this.#look;
     const isOverdue = look !== undefined && this.#end === "asked" && now - look.begunAt >= LOOK_AGAIN_MS;
@@ -132,7 +127,7 @@ export class OwnershipCheck {
     return true;
   }
 
-  /** The check under way reads the last record. `end`: that record as this owner knows it. */
+  /** The check in progress reads the last record. `end`: that record as this owner knows it. */
   askForEnd(end: LogEnd): void {
     if (this.#look === undefined) return; // Dropped in the meantime.
     const { requests, begunAt } = this.#look;
@@ -140,14 +135,14 @@ export class OwnershipCheck {
     if (this.#end === "unknown") this.#end = "asked";
   }
 
-  /** The answer is not older than what the owner knew when it asked; later appends may be missing. */
+  /** The answer is at least as new as the owner's knowledge when the check began. Later appends may be missing in it. */
   receiveEnd(): LogEnd | undefined {
     if (this.#look?.kind !== "end") return undefined;
     if (this.#end === "asked") this.#end = "known";
     return this.#look.end;
   }
 
-  /** No later owner was found: returns the requests for which that is proven. Gateways repeat the others. */
+  /** No later owner was found. Returns the requests for which this is proven. Gateways repeat the others. */
   settle(now: Millis): readonly CatchUpRequest[] {
     const look = this.#look;
     this.#look = undefined;
@@ -157,7 +152,7 @@ export class OwnershipCheck {
     return NO_ITEMS;
   }
 
-  /** The log could not be asked. Gateways repeat their requests. */
+  /** The log did not answer. Gateways repeat their requests. */
   drop(): void {
     if (this.#end === "asked") this.#end = "unknown";
     this.#look = undefined;
@@ -166,8 +161,9 @@ export class OwnershipCheck {
 }
 
 /**
- * Whether the log ends before the record that the owner knows, has another record in its place, or lacks records behind it that
- * a checkpoint covers. In the last case a later owner wrote them, and this one was fenced by what is lost.
+ * Whether the log ends before the record that the owner knows, has another record in its place, or lacks later records
+ * that a checkpoint covers. In the last case a later owner wrote those records and thereby fenced this one, before the
+ * log lost them.
  */
 export function hasLostEnd(last: LastRecord, known: LogEnd, checkpoint: KnownCheckpoint): boolean {
   const isAnother = last.streamSeq === known.streamSeq && last.record.id !== known.id;

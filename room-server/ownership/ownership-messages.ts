@@ -12,13 +12,13 @@ import type { OwnedRoomStart } from "../rooms/owned-room.ts";
 export type OwnershipInput =
   | ClaimInput
   | { kind: "message"; message: ToOwner; bytes: number }
-  /** A request asks whether this server is still the owner. `above`: the requester knows of an owner in that epoch. */
+  /** A request to check whether this server is still the owner. `above`: the requester knows an owner in that epoch. */
   | { kind: "ownership-questioned"; above?: Epoch | undefined }
   /** The connection to NATS is back: the log may have lost its end. */
   | { kind: "reconnected" }
   /** A member is in the room, with or without edits. */
   | { kind: "inhabited" }
-  /** Edits gather for this long before they share a record. */
+  /** Sets the time for which edits are collected before they share a record. */
   | { kind: "gather"; everyMs: number }
   | { kind: "log-full" }
   /** The awaited result failed. */
@@ -37,33 +37,33 @@ export type OwnershipEffect =
   | Exclude<OwnedRoomEffect, { kind: "check-ownership" }>
   | ClaimEffect
   | { kind: "subscribe" }
-  /** Whether the log has a record of the room behind that one. */
+  /** Whether the log has a record of the room after that one. */
   | { kind: "check-log-end"; streamSeq: number }
   /** The log confirmed that this server is still the owner. */
   | { kind: "confirmed"; epoch: Epoch }
-  /** The log could not be asked. */
+  /** The log did not answer. */
   | { kind: "unconfirmed"; reason: string }
   | { kind: "unsubscribe" }
-  /** Appends have stopped: the other server may claim. */
+  /** Appends have stopped, so the other server may claim the room. */
   | { kind: "ready-to-hand-over"; end: LogEnd }
-  /** `wasOwner`: it had fenced all earlier owners. `wasClaim`: it ended before the room was loaded. */
+  /** `wasOwner`: the ownership had fenced all earlier owners. `wasClaim`: it ended before the room was loaded. */
   | { kind: "ended"; why: OwnershipEnd; reason: string; wasOwner: boolean; wasClaim: boolean };
 
 /** `fenced`: by a later owner that this one did not expect. */
 export type OwnershipEnd = Exclude<ReleaseReason, "stopped">;
 
-/** How a claim begins, its inputs, its effects and its outcome. */
+/** The start of a claim, its inputs, its effects and its outcome. */
 export type ClaimBeginning =
   | { kind: "claim" }
   /** Waits for a handover. */
   | { kind: "expectation" }
-  /** The owner is lost, and the replica names it. */
+  /** The owner is lost, and the replica contains its last record. */
   | { kind: "takeover"; from: ServerId };
 
 export type ClaimInput =
   | { kind: "subscribed" }
   | { kind: "log-end-read"; last: LastRecord | undefined; checkpoint: KnownCheckpoint }
-  /** `missing`: the log would have to skip so many numbers, which are too many. 0: done. */
+  /** `missing`: the number of sequences that the log would have to skip, if these are too many. 0: done. */
   | { kind: "log-advanced"; missing: number }
   | { kind: "append-settled"; outcome: AppendOutcome }
   | { kind: "log-read"; record: OwnersRecord }
@@ -71,18 +71,18 @@ export type ClaimInput =
   | { kind: "checkpoint-read"; checkpoint: KnownCheckpoint }
   /** The expected room is handed over. */
   | { kind: "end-received"; end: LogEnd }
-  /** Claim the room, handed over or not. */
+  /** Claim the room, whether it is handed over or not. */
   | { kind: "claimed" }
   | { kind: "tick" };
 
 export type ClaimEffect =
-  /** This server is subscribed to the room's edits: the owner may stop. */
+  /** This server is subscribed to the room's edits, so the owner may stop. */
   | { kind: "expecting" }
   | { kind: "read-log-end" }
   /** The log's next records get stream sequences above `past`. */
   | { kind: "advance-log"; past: number }
   | { kind: "append"; record: OutgoingRecord; edits: 0 }
-  /** The claim is won: no earlier owner can append any more. */
+  /** The claim is won: no earlier owner can append. */
   | { kind: "fenced-others"; epoch: Epoch }
   /** Reads the room's records in `after < streamSeq <= through`. */
   | { kind: "load"; after: number; through: number }
@@ -95,13 +95,10 @@ export type ClaimStep =
   | { kind: "won"; effects: readonly ClaimEffect[]; start: OwnedRoomStart }
   | { kind: "lost"; why: "fenced" | "failed" | "deleted"; reason: string; effects?: readonly ClaimEffect[] };
 
-/** The outcome for the requesters. `wasOwner`: the room was this server's until now, so it may be claimed again. */
+/** The outcome for the requesters. `wasOwner`: the room belonged to this server until now, so it may be claimed again. */
 export type ClaimOutcome = { kind: "owned"; epoch: Epoch } | { kind: "deleted" } | { kind: "lost"; wasOwner: boolean; reason: string };
 
-/**
- * Holds messages from gateways during a claim, within bounds. A message that does not fit is dropped, and its gateway
- * sends it again.
- */
+/** Holds messages from gateways during a claim, up to a limit. A message above the limit is dropped, and its gateway sends it again. */
 export type HeldOptions = { readonly heldMessagesMax: number; readonly heldBytesMax: number };
 
 export class HeldMessages {

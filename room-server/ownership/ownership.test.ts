@@ -40,7 +40,7 @@ const OPTIONS: OwnershipOptions = {
   backlogBytesMax: 100_000,
 };
 
-/** Of a room without edits. */
+/** The log's end of a room without edits. */
 function replicaAt(streamSeq: number, id: string): ReplicaContent {
   return {
     loading: new Loading(undefined, OPTIONS, new BacklogBudget({ bytesMax: 1_000 }), at(0)),

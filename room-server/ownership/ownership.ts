@@ -42,7 +42,7 @@ export class Ownership {
   #state: State;
   /** The epoch of an owner that a gateway knows of. */
   #above = 0 as Epoch;
-  /** When the epoch record of the claim was sent. */
+  /** Time at which the epoch record of the claim was sent. */
   #claimSentAt: Millis;
 
   constructor(key: RoomKey, options: OwnershipOptions, deps: OwnershipDeps, now: Millis, beginning: ClaimBeginning) {
@@ -56,7 +56,7 @@ export class Ownership {
     return this.#state.kind;
   }
 
-  /** The room waits for a handover, and can be claimed meanwhile like a room without an owner. */
+  /** The room waits for a handover. In the meantime it can be claimed like a room without an owner. */
   get isExpecting(): boolean {
     return this.#state.kind === "claiming" && this.#state.claim.isExpecting;
   }
@@ -77,7 +77,7 @@ export class Ownership {
     }
   }
 
-  /** When the room wants its next tick. */
+  /** Time at which the room needs its next tick. */
   get tickUrgency(): TickUrgency {
     return "room" in this.#state ? this.#state.room.tickUrgency : "never";
   }
@@ -174,7 +174,7 @@ export class Ownership {
     return held.flatMap((message) => this.#carry(room.receiveRoomInput(message, now), now));
   }
 
-  /** The room's effects, except that an ownership check is handled here. */
+  /** The room's effects. Ownership checks are handled here, all other effects are passed on. */
   #carry(effects: readonly OwnedRoomEffect[], now: Millis): readonly OwnershipEffect[] {
     if ("check" in this.#state && effects.some(({ kind }) => kind === "append")) this.#state.check.appending(now);
     if (effects.every((effect) => effect.kind !== "check-ownership"))
@@ -191,19 +191,19 @@ export class Ownership {
     return [lookAt(this.#state)];
   }
 
-  /** The log no longer knows that higher epoch, but gateways that do accept no owner below it. */
+  /** The log no longer contains that higher epoch, but gateways that know it accept no owner below it. */
   #receiveOwnershipQuestion(above: Epoch | undefined, now: Millis): readonly OwnershipEffect[] {
     if (above !== undefined && above > this.#above) this.#above = above;
     const state = this.#state;
     if (state.kind === "claiming") state.claim.raiseAbove(this.#above);
-    // Gateways need an owner that can answer. No read of the log proves that this is one, but the record of a new claim
-    // does.
+    // Gateways need an owner that can answer. No read of the log proves that this server is still the owner, but the
+    // record of a new claim does.
     if (state.kind === "owning" && state.check.isUnanswered && !state.room.isAppending)
       return this.#end("fenced", "a gateway may know of a later owner, and only a new claim proves that there is none");
     return this.#receiveCheckRequest(undefined, now);
   }
 
-  /** Appends wait until the log was checked. Edits that wait in a released room go to its next owner. */
+  /** Appends wait until the log has been checked. Edits that wait in a released room go to its next owner. */
   #receiveReconnect(state: State): readonly OwnershipEffect[] {
     if (!("room" in state)) return [];
     if (state.kind === "releasing")
@@ -220,11 +220,11 @@ export class Ownership {
   ): readonly OwnershipEffect[] {
     const { room, check } = state;
     const end = check.receiveEnd();
-    if (end === undefined) return []; // The answer to a claim that has ended.
+    if (end === undefined) return []; // The answer is for a claim that has ended.
     if (last === undefined) return this.#end("fenced", "the room's records are gone from the log");
     const { record } = last;
     if (record.kind === "deleted") return [{ kind: "broadcast", message: record }, ...this.#end("deleted", "the room is deleted")];
-    // Gateways learn of the later owner from this announcement, possibly only from it.
+    // This announcement informs gateways of the later owner. It may be the only message that does.
     const head: OwnershipEffect = { kind: "broadcast", message: { kind: "beacon", epoch: epochOf(record), head: headOf(record) } };
     if (hasLostEnd(last, end, checkpoint)) return this.#end("fenced", "the log has lost records of this owner or of a later one");
     if (epochOf(record) !== room.epoch) return [head, ...this.#end("fenced", "the room's last record in the log is not of this owner")];
@@ -247,9 +247,9 @@ export class Ownership {
 
   #receiveFailure(reason: string): readonly OwnershipEffect[] {
     const state = this.#state;
-    if (state.kind === "releasing") return this.#receiveUnsubscribed(); // The connection is gone, and the subscription with it.
+    if (state.kind === "releasing") return this.#receiveUnsubscribed(); // The connection is lost, and the subscription with it.
     if (!("check" in state)) return this.#end("failed", reason);
-    state.check.drop(); // Nothing contradicts this owner yet.
+    state.check.drop(); // There is no sign of another owner yet.
     return [{ kind: "unconfirmed", reason }];
   }
 
@@ -268,7 +268,7 @@ export class Ownership {
     return state.room.isEndProven ? readyIfSettled(state.room) : this.#receiveCheckRequest(undefined, now);
   }
 
-  /** Continues, and checks the log at once. */
+  /** Continues as the owner, and checks the log at once. */
   #keep(now: Millis): readonly OwnershipEffect[] {
     const state = this.#state;
     if (state.kind !== "handing-over") return [];
@@ -313,7 +313,7 @@ export class Ownership {
     }
   }
 
-  /** Every room is ticked each second, so a list is made only when it has entries. */
+  /** Every room is ticked each second, so a list is created only if it has entries. */
   #receiveTickOwning({ room, check }: Extract<State, { check: OwnershipCheck }>, now: Millis): readonly OwnershipEffect[] {
     const effects = this.#carry(room.receiveRoomInput(TICK, now), now);
     return check.due(now) ? [...effects, lookAt({ room, check })] : effects;
@@ -336,7 +336,7 @@ function readyIfSettled(room: OwnedRoom): OwnershipEffect[] {
   return room.isAppending ? [] : [{ kind: "ready-to-hand-over", end: room.logEnd }];
 }
 
-/** A later owner's first record is behind this owner's last one, unless that is lost. */
+/** A later owner's first record directly follows this owner's last one, unless the log lost it. */
 function lookAt({ room, check }: InDoubt): OwnershipEffect {
   return check.isForEnd ? readLogEnd({ room, check }) : { kind: "check-log-end", streamSeq: room.logEnd.streamSeq };
 }

@@ -1,7 +1,7 @@
 /**
- * The replicas that this server keeps of other servers' rooms: decides which one subscribes, reads the log, or is
- * dropped. A result that arrives after its replica was taken changes nothing, even if a new replica of the same room
- * is kept by then.
+ * The replicas that this server keeps of other servers' rooms. Decides which replica subscribes, reads the log, or is
+ * dropped. A result that arrives after its replica was taken has no effect, even if a new replica of the same room
+ * exists by then.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -33,7 +33,7 @@ export type ReplicaSetInput =
   | { kind: "log-loaded"; kept: KeptReplica }
   /** The awaited result failed. */
   | { kind: "failed"; kept: KeptReplica }
-  /** The connection was lost and is back: announcements in between are lost. */
+  /** The connection was lost and is back. Announcements in between are lost. */
   | { kind: "reconnected" }
   | { kind: "tick" };
 
@@ -49,8 +49,8 @@ export type ReplicaSetEffect =
   | { kind: "limit-reached" };
 
 /**
- * An idle room is released by its owner, and its replica is dropped after this many idle times. The owner announces its
- * head several times before.
+ * Number of idle times after which a replica is dropped. The owner releases an idle room after one idle time, and
+ * announces its head several times before.
  */
 const IDLE_TIMES = 2;
 
@@ -72,12 +72,12 @@ export class ReplicaSet {
     return this.#kept.has(room);
   }
 
-  /** False once the replica was taken or dropped. */
+  /** False after the replica was taken or dropped. */
   isKept(kept: KeptReplica): boolean {
     return this.#kept.get(kept.key) === kept;
   }
 
-  /** The room's owner by the newest announcement, if a complete replica is kept. */
+  /** The room's owner according to the newest announcement, if this server has a complete replica. */
   ownerOf(room: RoomKey): ServerId | undefined {
     const replica = this.#kept.get(room)?.replica;
     return replica?.isWarm === true ? replica.writer : undefined;
@@ -89,7 +89,7 @@ export class ReplicaSet {
     return owned.sort((a, b) => b.usedAt - a.usedAt).map(({ key }) => key);
   }
 
-  /** For a takeover: the replica is no longer kept afterwards. */
+  /** Takes a replica for a takeover. It is no longer kept afterwards. */
   take(room: RoomKey): { readonly content: ReplicaContent | undefined; readonly effects: readonly ReplicaSetEffect[] } {
     const kept = this.#kept.get(room);
     if (kept === undefined) return { content: undefined, effects: [] };
@@ -164,7 +164,7 @@ export class ReplicaSet {
     return announcement.kind === "deleted" ? this.#drop(kept.key) : this.#forward(kept, announcement, moment);
   }
 
-  /** No server takes over a deleted room. */
+  /** A deleted room needs no takeover. */
   #receiveLogEnd({ kept, last, checkpoint }: ReplicaSetInput & { kind: "log-end-read" }, moment: LoadTime): readonly ReplicaSetEffect[] {
     if (checkpoint !== "deleted" && last?.record.kind !== "deleted")
       return this.#forward(kept, { kind: "log-end-read", last: last && { ...last, record: last.record }, checkpoint }, moment);

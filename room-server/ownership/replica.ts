@@ -1,10 +1,9 @@
 /**
- * A replica of a room that another server owns: each writer's progress and the newest edits, kept from republished
- * records and repaired from the log. With a replica a takeover has nothing to load.
- *
- * A replica may be behind at no risk: the takeover fences at the log's end and loads what is missing. But a replica
- * holds one log, never parts of two. A new record must follow the last one by epoch and seq, or stand directly behind
- * it in the log. Otherwise the log lost its end, and the replica starts again. Rules REP1 to REP9.
+ * A replica of a room that another server owns: each writer's progress and the newest edits, taken from republished
+ * records and repaired from the log. With a replica, a takeover has nothing to load. A replica may be behind without
+ * risk: the takeover fences at the log's end and loads the missing records. But a replica contains records of one log,
+ * never parts of two. A new record must follow the last one by epoch and seq, or directly follow it in the log.
+ * Otherwise the log lost its end, and the replica starts again. Rules REP1 to REP9.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -18,7 +17,7 @@ import { endAt, type ReplicaContent } from "./claim.ts";
 import type { DecodedRecord } from "../ports.ts";
 
 export type ReplicaInput =
-  /** Subscribed: no later announcement is missed. Earlier ones may have been. */
+  /** Subscribed: no later announcement is missed. Earlier ones may have been missed. */
   | { kind: "attached" }
   | { kind: "log-end-read"; last: DecodedRecord | undefined; checkpoint: Checkpoint | undefined }
   | { kind: "log-read"; stored: DecodedRecord }
@@ -34,13 +33,13 @@ export type ReplicaEffect =
   | { kind: "read-log-end" }
   /** Reads the room's records in `after < streamSeq <= through`. */
   | { kind: "load"; after: number; through: number }
-  /** The replica has everything that the log had when it asked. */
+  /** The replica has all records that the log had at the time of the request. */
   | { kind: "warm" };
 
 type State =
   | { kind: "idle" }
   | { kind: "reading" }
-  /** `unfound`: the replica's own last record, which the log must show first. */
+  /** `unfound`: the replica's own last record, which the log must return first. */
   | { kind: "loading"; through: number; unfound: string | undefined }
   | { kind: "following" }
   /** Tries again at the next tick. */
@@ -70,12 +69,12 @@ export class Replica {
     return this.#state.kind === "failed";
   }
 
-  /** The writer of the newest record here, if there is one. */
+  /** The writer of the replica's newest record, if there is one. */
   get writer(): ServerId | undefined {
     return this.#last.id === "" ? undefined : serverOf(this.#last);
   }
 
-  /** The content for a takeover. The object cannot be used afterwards. */
+  /** Returns the content for a takeover. The object cannot be used afterwards. */
   take(): ReplicaContent | undefined {
     const [loading, isProven] = [this.#loading, this.isWarm];
     this.#loading = undefined;
@@ -118,13 +117,14 @@ export class Replica {
       return [];
     }
     this.#state = { kind: "reading" };
-    this.#announcedHead = 0; // Earlier announced records are in the log or lost.
+    this.#announcedHead = 0; // Records that were announced before are in the log, or lost.
     return [{ kind: "read-log-end" }];
   }
 
   #receiveEnd(last: DecodedRecord | undefined, checkpoint: Checkpoint | undefined, moment: LoadTime): ReplicaEffect[] {
     const end = last?.streamSeq ?? 0;
-    // The replica starts again if the log lost what it holds or what a checkpoint covers, or if it has a hole.
+    // The replica starts again if it lacks an edit, or if the log lost records that the replica has or that a
+    // checkpoint covers.
     if (this.#loading?.isComplete !== true || this.#isOff(last) || isAheadOfLog(checkpoint, last)) this.#begin(checkpoint, moment);
     if (last !== undefined && end === this.#last.streamSeq) this.#last = endAt(last);
     this.#announcedHead = Math.max(this.#announcedHead, end);

@@ -28,7 +28,8 @@ export type ReplicasDeps = {
 
 const TICK_MS = 1_000;
 /**
- * Reads of the log at once. After a reconnect every replica wants one, and JetStream drops what does not fit its queue.
+ * Maximum number of concurrent reads of the log. After a reconnect every replica needs one, and JetStream drops
+ * requests that do not fit its queue.
  */
 const READS_AT_ONCE = 64;
 
@@ -55,12 +56,12 @@ export class Replicas {
     return this.#set.size;
   }
 
-  /** Whether a replica is kept here, complete or not. */
+  /** Whether this server keeps a replica, complete or not. */
   has(room: RoomKey): boolean {
     return this.#set.has(room);
   }
 
-  /** The room's owner by the newest announcement, if a complete replica is kept here. */
+  /** The room's owner according to the newest announcement, if this server has a complete replica. */
   ownerOf(room: RoomKey): ServerId | undefined {
     return this.#set.ownerOf(room);
   }
@@ -82,7 +83,7 @@ export class Replicas {
     this.#receiveReplicaSetInput({ kind: "unfollow", room });
   }
 
-  /** For a takeover: the replica is no longer kept here afterwards. */
+  /** Takes a replica for a takeover. It is no longer kept afterwards. */
   take(room: RoomKey): ReplicaContent | undefined {
     const { content, effects } = this.#set.take(room);
     for (const effect of effects) this.#carryOut(effect);
@@ -128,11 +129,12 @@ export class Replicas {
     return { kind: "subscribed", kept };
   }
 
-  /** The replica may have been taken while its read waited for its turn. */
+  /** The replica may have been taken while its read waited. */
   async #readLogEnd(kept: KeptReplica): Promise<ReplicaSetInput> {
     if (!this.#set.isKept(kept)) return { kind: "failed", kept };
     const { log, checkpoints } = this.#ports;
-    const checkpoint = await checkpoints.newest(kept.key); // Before the log's end: what it covers was in the log.
+    // Read before the log's end, because the log contained everything that the checkpoint covers.
+    const checkpoint = await checkpoints.newest(kept.key);
     return { kind: "log-end-read", kept, last: await log.readLast(kept.key), checkpoint };
   }
 

@@ -1,7 +1,7 @@
 /**
- * Decides how this server answers a request to claim a room, and whether a new room fits. The rooms bucket and the
- * replica are only hints: a request that reaches `claim` is decided by the log. A lost claim is not repeated, because two
- * servers that claim at once would alternate forever.
+ * Decides how this server answers a request to claim a room, and whether it has capacity for a new room. The rooms
+ * bucket and the replica are only hints: the log decides a request that reaches `claim`. A lost claim is not repeated,
+ * because two servers that claim at once would alternate forever.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -9,15 +9,15 @@ import type { ClaimReply, ClaimRequest, RoomEntry } from "../../shared/bus/place
 import type { Epoch, RoomKey, ServerId } from "../../shared/ids.ts";
 import type { ClaimBeginning, ClaimOutcome } from "./ownership-messages.ts";
 
-/** What this process knows at the moment of a decision. */
+/** The knowledge of this process at the moment of a decision. */
 export type RoomsHere = {
   readonly own: ServerId;
   readonly isStopping: () => boolean;
-  /** `expected`: the room waits for a handover. `claimed`: it is owned, or its claim is under way. */
+  /** `expected`: the room waits for a handover. `claimed`: the room is owned, or its claim is in progress. */
   readonly placeOf: (room: RoomKey) => "none" | "expected" | "claimed";
   readonly isFull: () => boolean;
   readonly isLive: (server: ServerId) => boolean;
-  /** The room's owner by the newest record of a complete replica. */
+  /** The room's owner according to the newest record of a complete replica. */
   readonly replicaOwnerOf: (room: RoomKey) => ServerId | undefined;
 };
 
@@ -29,21 +29,18 @@ export type ClaimHandlingInput =
   | { kind: "entry-found"; entry: RoomEntry | undefined };
 
 export type ClaimHandlingEffect =
-  /** Asks the log whether this server still owns the room, or waits for the claim under way. */
+  /** Asks the log whether this server is still the owner, or waits for the claim in progress. */
   | { kind: "confirm" }
   | { kind: "find-entry" }
   | ({ kind: "claim" } & ClaimPlan)
   | { kind: "reply"; reply: ClaimReply; isLimitReached: boolean };
 
-/**
- * `beginning`: undefined for a room that is expected here already. `from`: the earlier owner, which has not released
- * the room.
- */
+/** `beginning`: undefined for a room that this server already expects. `from`: the earlier owner, if it has not released the room. */
 export type ClaimPlan = { readonly beginning: ClaimBeginning | undefined; readonly from: ServerId | undefined };
 
 type ClaimHandlingState =
   | { kind: "beginning" | "confirming" | "finding-owner" | "claiming" | "ended" }
-  /** Another server claimed at the same time; the entry may name it. */
+  /** Another server claimed at the same time. The bucket's entry may name it. */
   | { kind: "finding-winner"; reason: string };
 
 /** One request to claim a room. */
@@ -88,7 +85,7 @@ export class ClaimHandling {
     }
   }
 
-  /** The owner hands the room over, or the replica shows that no other server took it: the bucket need not be asked. */
+  /** The owner hands the room over, or the replica shows that no other server took it. So a read of the bucket is not needed. */
   #findOwner(): ClaimHandlingEffect {
     if (this.#request.end !== undefined || isReplicaOf(this.#request, this.#here)) return this.#receiveOwner(undefined);
     return this.#ask("finding-owner", { kind: "find-entry" });
@@ -102,7 +99,7 @@ export class ClaimHandling {
       const reason = "the server has as many rooms as it accepts: start another room server, or raise COROOM_ROOMS_MAX";
       return this.#reply({ kind: "refused", reason }, true);
     }
-    // Another claim may have been won while the bucket answered.
+    // Another claim may have been won before the bucket answered.
     if (this.#here.placeOf(room) === "claimed") return this.#ask("claiming", { kind: "confirm" });
     return this.#ask("claiming", { kind: "claim", ...planClaim(this.#request, this.#earlierOwner(entry), this.#here) });
   }
@@ -147,8 +144,8 @@ export function decideExpectation(room: RoomKey, here: RoomsHere): "known" | "re
 }
 
 /**
- * Rooms whose replica was kept here until their claim took it. A server that was ordered to keep a replica keeps it
- * again after a failed claim.
+ * Rooms whose replica this server kept until their claim took it. If the claim fails, a server that was commanded to
+ * keep the replica makes it again.
  */
 export class TakenReplicas {
   readonly #rooms = new Set<RoomKey>();
@@ -161,7 +158,7 @@ export class TakenReplicas {
     this.#rooms.delete(room);
   }
 
-  /** Whether the replica is kept again. `isClaimLost`: another server has or may have the room. */
+  /** Whether to make the replica again. `isClaimLost`: another server has or may have the room. */
   receiveEnd(room: RoomKey, isClaimLost: boolean, isStopping: boolean): boolean {
     return this.#rooms.delete(room) && isClaimLost && !isStopping;
   }
@@ -172,7 +169,7 @@ function planClaim(request: ClaimRequest, from: ServerId | undefined, here: Room
   return { beginning: isReplicaOf(request, here) ? { kind: "takeover", from: request.suspect! } : { kind: "claim" }, from };
 }
 
-/** Whether the suspect is the owner by the replica's newest record. */
+/** Whether the suspect is the owner according to the replica's newest record. */
 function isReplicaOf({ room, suspect }: ClaimRequest, here: RoomsHere): boolean {
   return suspect !== undefined && here.replicaOwnerOf(room) === suspect;
 }

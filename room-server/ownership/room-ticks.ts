@@ -1,4 +1,4 @@
-/** Decides which rooms of this process are ticked now: most of thousands have nothing under way. */
+/** Decides which rooms of this process are ticked now. Most of thousands of rooms have no work in progress. */
 
 import type { TickUrgency } from "../rooms/owned-room.ts";
 
@@ -6,7 +6,7 @@ import type { TickUrgency } from "../rooms/owned-room.ts";
 export const ROOM_TICK_MS = 50;
 /** Rooms that only repeat their head are ticked once in this many ticks. */
 const TICKS_LOW_PRIORITY = 5;
-/** Rooms with nothing under way are ticked once in this many ticks. */
+/** Rooms without work in progress are ticked once in this many ticks. */
 const TICKS_PER_ROUND = 20;
 
 type TickedRoom = { readonly tickUrgency: TickUrgency };
@@ -25,7 +25,7 @@ export class RoomTicks<Room extends TickedRoom> {
     this.#lowPriority.delete(room);
   }
 
-  /** Counts a tick. True: every room is ticked, instead of `dueRooms`. */
+  /** Counts a tick. True: every room is ticked. False: the rooms of `dueRooms` are ticked. */
   beginTick(): boolean {
     this.#ticks += 1;
     return this.#ticks % TICKS_PER_ROUND === 0;

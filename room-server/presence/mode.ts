@@ -1,6 +1,6 @@
 /**
- * Decides how a room's presence is sent, by its number of participants. Two thresholds and a minimum stay keep a room
- * near a threshold from switching back and forth.
+ * Decides the mode in which a room's presence is sent, by its number of participants. Two thresholds and a minimum time
+ * keep a room near a threshold from switching back and forth.
  */
 
 import type { PresenceStatus } from "../../shared/bus/presence-messages.ts";
@@ -9,9 +9,9 @@ import type { RoomMode } from "../../shared/wire/frames.ts";
 import type { Budget } from "../load/fair-share.ts";
 
 export type ModeOptions = {
-  /** With one more participant the room is hierarchical. */
+  /** Above this number of participants the room is hierarchical. */
   readonly flatParticipantsMax: number;
-  /** At this number a hierarchical room is flat again: below `flatParticipantsMax`. */
+  /** At this number a hierarchical room becomes flat again. Lower than `flatParticipantsMax`. */
   readonly flatAgainParticipants: number;
   /** Minimum time in a mode. */
   readonly modeMsMin: number;
@@ -36,7 +36,7 @@ function modeFor(current: RoomMode, participants: number, { flatParticipantsMax,
 const PER_SECOND_MAX = 30;
 const STATES_PER_SECOND_MAX = 30_000;
 
-/** How often each participant may send: 30 times a second, and 30,000 times for all together. */
+/** Maximum rates of presence: 30 messages a second for each participant, and 30,000 a second for all together. */
 export function presencePerSecondOf(participants: number): number {
   return Math.max(1, Math.min(PER_SECOND_MAX, Math.floor(STATES_PER_SECOND_MAX / Math.max(1, participants))));
 }
@@ -46,7 +46,7 @@ export function presenceStatusOf({ mode }: ModeSince, participants: number, { pe
   return { mode, participants, presencePerSecond: Math.min(perSecondMax, presencePerSecondOf(participants)), shed };
 }
 
-/** A changed participant count alone is announced with the next other change. */
+/** A changed participant count is not announced alone, but with the next other change. */
 export function isSameRule(a: PresenceStatus, b: PresenceStatus): boolean {
   return a.mode === b.mode && a.presencePerSecond === b.presencePerSecond && a.shed === b.shed;
 }

@@ -1,6 +1,6 @@
 /**
- * Holds the presence of the rooms that this server owns: feeds each with gateways' messages and carries out its
- * effects, on timers of its own, so that edits never wait. It begins and ends with a room's ownership.
+ * Holds the presence of the rooms that this server owns. Passes gateways' messages to each room and carries out its
+ * effects, with separate timers, so that edits never wait. Presence begins and ends with a room's ownership.
  */
 
 import { Alarm, type AlarmDeps, Alarms } from "../../shared/time/alarm.ts";
@@ -35,10 +35,10 @@ export type OwnerPresenceHostDeps = AlarmDeps & {
   readonly log: Log;
   readonly metrics: RoomServerMetrics;
   readonly operations: Operations;
-  /** A gateway knows of a later owner of a room. */
+  /** A gateway knows a later owner of a room. */
   readonly onDeposed: (room: RoomKey) => void;
   readonly activity: RoomActivityReports;
-  /** Counts what is sent for a room. */
+  /** Counts the messages that are sent for a room. */
   readonly presenceSent: (room: RoomKey, bytes: number) => void;
 };
 
@@ -49,9 +49,9 @@ type Hosted = {
 };
 
 const WATCH_MS = 250;
-/** Silent gateways of a room are searched once in this many watches: there are very many rooms. */
+/** A room searches for silent gateways only once in this many checks, because there are very many rooms. */
 const WATCHES_PER_ROUND = 4;
-/** A timer this late means that the process was paused and received nothing. */
+/** Delay of a timer that proves that the process was paused and received nothing. */
 const PAUSED_MS = 1_000;
 
 const TICK = { kind: "tick" } as const;
@@ -67,7 +67,7 @@ export class OwnerPresenceHost {
   readonly #batches = new PairBatches<GatewayId>();
   readonly #sending: Alarm;
   #watches = 0;
-  /** Connection losses after which all rooms have asked for their members again. */
+  /** Number of connection losses when all rooms last requested their members. */
   #lossesRepaired = 0;
   #stopWatching: () => void = () => {};
 
@@ -92,7 +92,7 @@ export class OwnerPresenceHost {
     this.#setAlarm(hosted);
   }
 
-  /** A gateway asks on the room's subject, because it does not know the owner. Dropped if this server does not own the room. */
+  /** A gateway that does not know the owner asks on the room's subject. Dropped if this server does not own the room. */
   receivePresence(key: RoomKey, message: PresenceToOwner): void {
     const hosted = this.#rooms.get(key);
     if (hosted === undefined) return;
@@ -160,7 +160,7 @@ export class OwnerPresenceHost {
     this.#setAlarm(hosted);
   }
 
-  /** Not for a presence that has ended, even if the room has begun again. */
+  /** Has no effect on a presence that has ended, even if the room has begun again. */
   #setAlarm(hosted: Hosted): void {
     const { dueAt } = hosted.presence;
     if (dueAt !== undefined && this.#rooms.get(hosted.key) === hosted) hosted.alarm.setFor(dueAt);
@@ -255,8 +255,8 @@ export class OwnerPresenceHost {
 }
 
 /**
- * Estimates which gateways are alive, by their messages. A gateway that was only paused announces its members again.
- * After a connection loss or pause of its own, this server declares no gateway lost.
+ * Decides from gateways' messages which gateways are alive. A gateway that was only paused announces its members again.
+ * After a connection loss or a pause of this server, no gateway is declared lost.
  */
 export class GatewaysAlive {
   readonly #silenceMsMax: number;

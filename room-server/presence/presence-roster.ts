@@ -1,6 +1,6 @@
 /**
- * The participants of a room and what each shows, with the changes since the last delta. A participant is a client id,
- * held by one gateway, or briefly by two during a reconnect. It is gone when the last gateway releases it.
+ * The participants of a room and their presence, with the changes since the last delta. A participant is a client id,
+ * held by one gateway, or briefly by two during a reconnect. It leaves when the last gateway releases it.
  */
 
 import type { PresenceMember, PresenceToOwner } from "../../shared/bus/presence-messages.ts";
@@ -12,7 +12,7 @@ import type { ParticipantEntry, ParticipantNumber, PresenceField, PresenceDelta,
 
 export type RosterOptions = {
   readonly participantsMax: number;
-  /** Maximum of all shown bytes, as in a snapshot. */
+  /** Maximum bytes of all presence, as in a snapshot. */
   readonly presenceBytesMax: number;
 };
 
@@ -21,31 +21,31 @@ export type RosterLimit = "participants" | "presence-bytes";
 type Holder = { readonly gateway: GatewayId; readonly member: PresenceMember };
 
 /**
- * Who holds a participant, and what it shows. Participants of one gateway that show nothing share one of these:
- * separate objects would make a quiet room half as heavy again.
+ * The gateways that hold a participant, and its presence. Participants of one gateway without presence share one of
+ * these objects. Separate objects would increase a quiet room's memory by half.
  */
 type Holding = {
   readonly gateway: GatewayId;
-  /** The member as that gateway describes it, if the room was sent another description. */
+  /** The gateway's description of the member, if the room was sent a different one. */
   readonly member: PresenceMember | undefined;
-  /** The gateways after the first. */
+  /** All gateways except the first. */
   readonly others: readonly Holder[];
-  /** The gateway that it speaks through. Its old gateway may repeat older messages for a while. */
+  /** The gateway whose messages for this participant are valid. Its former gateway may repeat older messages for some time. */
   readonly home: GatewayId | undefined;
   readonly fields: PresenceFieldList;
 };
 
-/** A participant as the room sees it once it has a number. 0: the room is full. */
+/** A participant in the room's numbering. 0: the room is full. */
 type Entry = { -readonly [Name in keyof ParticipantEntry]: ParticipantEntry[Name] } & { holding: Holding };
 
 /** Changes since the last delta. */
 type Changes = { readonly present: Set<Entry>; readonly gone: ParticipantNumber[]; readonly fields: Map<Entry, Set<string>> };
 
 const NO_NUMBER: ParticipantNumber = 0;
-/** Gateways for which the shared holding of quiet members is cached. With more of them the cost is small. */
+/** Number of gateways for which the shared object of quiet members is cached. With more gateways the cost is small. */
 const USUAL_MAX = 16;
 
-/** Overhead of a field and of a participant, beside their texts: numbers, lengths, bits. */
+/** Overhead of a field and of a participant in addition to their texts: numbers, lengths, bits. */
 const FIELD_BYTES = 4;
 const PARTICIPANT_BYTES = 32;
 const BYTES_PER_CODE_UNIT = 3;
@@ -65,7 +65,7 @@ export class Roster {
     this.#options = options;
   }
 
-  /** Number of participants as announced to the room. */
+  /** Number of participants that was announced to the room. */
   get size(): number {
     return this.#numbered;
   }
@@ -79,7 +79,7 @@ export class Roster {
     return changes !== undefined && (changes.present.size > 0 || changes.gone.length > 0 || changes.fields.size > 0);
   }
 
-  /** `gateway` holds this client, or describes it anew. */
+  /** `gateway` holds this client, or sends a new description of it. */
   enter(gateway: GatewayId, member: PresenceMember): RosterLimit | undefined {
     const known = this.#entries.get(member.client);
     const entry = known ?? entryOf(member, this.#usualOf(gateway));
@@ -106,7 +106,7 @@ export class Roster {
     if (this.#bytes < before) this.#showWaiting();
   }
 
-  /** Those of these clients that the gateway holds. */
+  /** The clients among these that the gateway holds. */
   heldBy(gateway: GatewayId): ClientId[] {
     return [...this.#entries.values()].filter((entry) => isHeldBy(entry, gateway)).map(clientOf);
   }
@@ -116,7 +116,7 @@ export class Roster {
     return false;
   }
 
-  /** `fresh`: sent by the client just now, so the client is at `gateway`. */
+  /** `fresh`: the client has just sent it, so the client is connected to `gateway`. */
   setFields(gateway: GatewayId, client: ClientId, fields: readonly PresenceField[], fresh: boolean): RosterLimit | undefined {
     const entry = this.#entries.get(client);
     if (entry === undefined || !isHeldBy(entry, gateway)) return undefined;
@@ -139,7 +139,7 @@ export class Roster {
     return { snapshot: false, present, gone: changes.gone, states };
   }
 
-  /** Everything, announced or not: announcing it again changes nothing. */
+  /** All presence, announced or not: a repeated announcement has no effect. */
   snapshot(): PresenceDelta {
     const numbered = [...this.#entries.values()].filter(({ number }) => number !== NO_NUMBER);
     const states = numbered
@@ -166,7 +166,7 @@ export class Roster {
     entry.holding = isUsual ? this.#usualOf(gateway) : holding;
   }
 
-  /** A longer name for which no bytes are left is not shown: the old one stays. */
+  /** A longer name that exceeds the remaining bytes is not shown, and the old name stays. */
   #show(entry: Entry): RosterLimit | undefined {
     const isNew = entry.number === NO_NUMBER;
     const first = memberOf(entry);
@@ -191,7 +191,7 @@ export class Roster {
     return fits ? undefined : "presence-bytes";
   }
 
-  /** What it showed at its old gateway is void: the new gateway sends all that is valid. */
+  /** The presence from its former gateway is invalid, because the new gateway sends all valid presence. */
   #moveHome(entry: Entry, home: GatewayId | undefined): void {
     const before = entry.holding;
     if (before.home === home) return;
@@ -224,7 +224,7 @@ export class Roster {
     this.#numbered -= 1;
   }
 
-  /** Bytes have become free. A short name may fit where a longer one before it does not. */
+  /** Bytes have become free. A short name may fit even if a longer one before it does not. */
   #showWaiting(): void {
     for (const entry of this.#waiting) {
       if (this.#numbered >= this.#options.participantsMax || this.#bytes + PARTICIPANT_BYTES > this.#options.presenceBytesMax) return;
@@ -237,12 +237,12 @@ const clientOf = ({ client }: Entry): ClientId => client;
 const NOTHING = new Uint8Array(0);
 const NONE: readonly never[] = [];
 
-/** `holding`: the gateway's shared one. */
+/** `holding`: the shared object of the gateway. */
 function entryOf({ client, user, name, canWrite, spectator }: PresenceMember, holding: Holding): Entry {
   return { number: NO_NUMBER, client, user, name: oneOf(user, name), canWrite, spectator, holding };
 }
 
-/** A participant without a name gets its user id as the name, as the same string. */
+/** A participant without a name gets its user id as the name. Both are the same string in memory. */
 function oneOf(user: UserId, name: string): string {
   return name === user ? user : name;
 }
@@ -271,7 +271,7 @@ function heldWithout(entry: Entry, gateway: GatewayId): readonly Holder[] {
   return [first, ...holding.others].filter((holder) => holder.gateway !== gateway);
 }
 
-/** The entry stays as announced; its first gateway may describe it differently now. */
+/** The entry stays as announced, although its first gateway may now describe it differently. */
 function hold(entry: Entry, [first, ...others]: readonly Holder[]): void {
   const { gateway, member } = first!;
   entry.holding = { ...entry.holding, gateway, member, others: others.length === 0 ? NONE : others };
@@ -295,7 +295,7 @@ function isSame(a: Uint8Array, b: Uint8Array): boolean {
 
 /**
  * Collects members that a gateway announces in several messages. Parts that do not follow one another are dropped: one
- * was lost, and the gateway must send all again.
+ * part was lost, so the gateway must send all again.
  */
 type Members = PresenceToOwner & { kind: "members" };
 type IncompleteMembers = { readonly version: number; next: number; readonly entered: PresenceMember[]; readonly exited: ClientId[] };

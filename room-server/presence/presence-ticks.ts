@@ -1,27 +1,27 @@
 /**
- * The tick of a room server's presence: at which moments each room sends its deltas, and when each gateway should send
- * what its members show. A gateway that follows the timing has its states here just before the tick: they wait for
- * ARRIVES_BEFORE_MS and not for a whole tick.
+ * The tick of a room server's presence: when each room sends its deltas, and when each gateway should send its members'
+ * presence. Presence from a gateway that follows the timing arrives just before the tick, so it waits for
+ * ARRIVES_BEFORE_MS and not for a complete tick.
  */
 
 import type { GatewayId, Millis } from "../../shared/ids.ts";
 import { nextMoment, type SendTiming, phaseOf, slotsFor } from "../../shared/presence/send-timing.ts";
 import type { DeltaMoments } from "./presence.ts";
 
-/** Longer than a timer of the gateway is usually late. */
+/** Longer than the usual delay of a gateway's timer. */
 const ARRIVES_BEFORE_MS = 6;
 
 export class PresenceTicks {
   readonly #tickMs: number;
   #slots = 1;
-  /** When each gateway has to send, on its own clock, so that its message arrives at the beginning of a tick. */
+  /** The time at which each gateway has to send, on its own clock, so that its message arrives at the beginning of a tick. */
   readonly #sendAtMs = new Map<GatewayId, number>();
 
   constructor({ presenceTickMs }: { readonly presenceTickMs: number }) {
     this.#tickMs = presenceTickMs;
   }
 
-  /** Spreads the rooms over as many slots as this number of rooms needs. */
+  /** Spreads the rooms over the number of slots that this number of rooms needs. */
   receiveRoomCount(rooms: number): void {
     this.#slots = slotsFor(rooms);
   }
@@ -38,7 +38,7 @@ export class PresenceTicks {
     return this.next(now - this.#tickMs + 1 + ticks * this.#tickMs, place);
   }
 
-  /** `sentAtMs`: on the gateway's clock. */
+  /** `sentAtMs`: a time of the gateway's clock. */
   receiveBatch(gateway: GatewayId, sentAtMs: number, now: Millis): void {
     const tickInMs = nextMoment(now, this.#tickMs, 0) - now;
     this.#sendAtMs.set(gateway, Math.floor(sentAtMs + tickInMs + this.#tickMs - ARRIVES_BEFORE_MS) % this.#tickMs);
@@ -53,7 +53,7 @@ export class PresenceTicks {
   }
 }
 
-/** There are very many: two fields and no closures. */
+/** There are very many of these, so they have two fields and no closures. */
 class RoomMoments implements DeltaMoments {
   readonly #ticks: PresenceTicks;
   readonly #place: number;

@@ -1,10 +1,9 @@
 /**
- * A room's presence while this server owns the room: collects gateways' members and sends all of them the changes, at a
- * limited rate. Deterministic, apart from edits, and not stored: it ends with the ownership, and the next owner asks
- * every gateway for its members.
- *
- * NATS may lose any message. A gateway's member list has a version and is repeated until acknowledged. Deltas have
- * numbers, and a gateway that misses one requests a snapshot. Rules PRS1 to PRS9.
+ * A room's presence while this server owns the room. Collects gateways' members and sends the changes to all gateways,
+ * at a limited rate. Deterministic and independent of edits. Presence is not stored: it ends with the ownership, and
+ * the next owner requests the members from every gateway. NATS may lose any message. A gateway's member list has a
+ * version and is repeated until acknowledged. Deltas have numbers, and a gateway that misses one requests a snapshot.
+ * Rules PRS1 to PRS9.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -22,13 +21,13 @@ import type { RoomReport } from "../../shared/bus/fleet-messages.ts";
 
 export type OwnerPresenceInput =
   | PresenceToOwner
-  /** The gateway became silent, and its members are gone with it. */
+  /** The gateway became silent, so its members are removed. */
   | { kind: "gateway-lost"; gateway: GatewayId }
-  /** Messages of gateways may have been lost for a while, and some may have left the room. */
+  /** Messages of gateways may have been lost for some time, and some gateways may have left the room. */
   | { kind: "connection-lost" }
-  /** Search for gateways that were silent for long. */
+  /** Search for gateways that have been silent for a long time. */
   | { kind: "look" }
-  /** Send less, or more again. */
+  /** Send less presence, or more again. */
   | { kind: "hold-back"; level: BudgetLevel }
   | { kind: "tick" };
 
@@ -46,25 +45,25 @@ export type ModeCause = "grew" | "shrank" | "new-owner";
 
 export type OwnerPresenceOptions = RosterOptions &
   ModeOptions & {
-    /** A new owner listens for this long before it announces members, so that no present member seems to have left. */
+    /** Time for which a new owner receives members before it announces them, so that no present member seems to have left. */
     readonly presenceGatherMs: number;
     /** A gateway that does not repeat its members within this time has none in the room. */
     readonly gatewaySilenceMsMax: number;
-    /** A gateway silent for this long is asked: it may have left the room while this server could not receive. */
+    /** Silence after which a gateway is asked, because it may have left the room while this server could not receive. */
     readonly presenceSilenceMsMax: number;
     readonly beaconMs: number;
     readonly beaconsWhenQuiet: number;
   };
 
-/** The moments at which the room sends its deltas. */
+/** The times at which the room sends its deltas. */
 export type DeltaMoments = {
-  /** The first moment at or after `now`. */
+  /** The first such time at or after `now`. */
   next(now: Millis): Millis;
-  /** The moment of the tick that begins so many ticks after the one that contains `now`. */
+  /** The time of the tick that begins this number of ticks after the one that contains `now`. */
   after(now: Millis, ticks: number): Millis;
 };
 
-/** What is known of a gateway, last received at `lastReceivedAt`. `isFollowing`: it receives the room's deltas. */
+/** The state of a gateway, whose last message arrived at `lastReceivedAt`. `isFollowing`: it receives the room's deltas. */
 type Known = { readonly gateway: GatewayId; version: number; statesNumber: number; lastReceivedAt: Millis; isFollowing: boolean };
 
 const gatewayOf = ({ gateway }: Known): GatewayId => gateway;
@@ -80,12 +79,15 @@ export class OwnerPresence {
   /** Undefined: no gateway's list is incomplete. */
   #parts: MemberParts | undefined;
   readonly #asking = new LazySet<GatewayId>();
-  /** Gateways that became silent. They receive the delta that removes their members: one that was only paused notices at once. */
+  /**
+   * Gateways that became silent. They still receive the delta that removes their members, so that a gateway that was
+   * only paused notices at once.
+   */
   readonly #departed = new LazySet<GatewayId>();
   /** Gateways that must repeat their members, and their deadlines. */
   readonly #unconfirmed = new LazyMap<GatewayId, Millis>();
   #number = 0;
-  #announcements = 0; // The messages of one delta; several if it is very large.
+  #announcements = 0; // Number of messages of one delta; more than one if it is very large.
   #budget: Budget = budgetOf(0);
   #mode: ModeSince = FLAT_FROM_THE_START;
   #status = presenceStatusOf(FLAT_FROM_THE_START, 0, budgetOf(0));
@@ -113,12 +115,12 @@ export class OwnerPresence {
     return this.#roster.bytes;
   }
 
-  /** The cost so far: states received and messages sent. */
+  /** The cost so far: number of received states and sent messages. */
   get cost(): number {
     return this.#counts.statesReceived + this.#number;
   }
 
-  /** The room's presence in numbers, for operators. */
+  /** Numbers about the room's presence, for operators. */
   get account(): PresenceAccount {
     const gateways = Object.fromEntries([...this.#gateways.values()].map(({ gateway }) => [gateway, this.#roster.heldBy(gateway).length]));
     return {
@@ -132,7 +134,7 @@ export class OwnerPresence {
     };
   }
 
-  /** When the next tick has something to do. Undefined: not before the next input. */
+  /** Time at which the next tick has something to do. Undefined: not before the next input. */
   get dueAt(): Millis | undefined {
     let dueAt = this.#asking.size > 0 || this.#roster.hasDelta ? this.#deltaFrom : NEVER;
     if (this.#headsLeft > 0) dueAt = Math.min(dueAt, this.#headAt);
@@ -204,7 +206,7 @@ export class OwnerPresence {
     if (all === "incomplete") return;
     const existing = this.#gateways.get(message.gateway);
     const known = existing ?? { gateway: message.gateway, version: 0, statesNumber: 0, lastReceivedAt: now, isFollowing: true };
-    const { gateway } = known; // Its members share this one string and do not keep their message's.
+    const { gateway } = known; // Its members share this one string. They must not keep the string of their message.
     const follows = all !== "broken" && (snapshot ? version >= known.version : version === known.version + 1 && existing !== undefined);
     if (all === "broken" || (!follows && version > known.version)) {
       effects.push({ kind: "answer", gateway, answer: { kind: "missed", epoch: this.#epoch } });
@@ -230,7 +232,7 @@ export class OwnerPresence {
     return all;
   }
 
-  /** Clients that the gateway had here and no longer lists. */
+  /** Clients of the gateway that its new list no longer contains. */
   #leftOut(gateway: GatewayId, entered: readonly PresenceMember[]): ClientId[] {
     const here = new Set(entered.map(({ client }) => client));
     return this.#roster.heldBy(gateway).filter((client) => !here.has(client));
@@ -244,13 +246,13 @@ export class OwnerPresence {
     for (const { client, fields } of states) this.#noteLimit(this.#roster.setFields(gateway, client, fields, fresh), effects);
   }
 
-  /** A gateway that has left the room unnoticed does not answer. */
+  /** A gateway that has left the room without a message does not answer. */
   #askAgain(gateway: GatewayId, now: Millis, effects: OwnerPresenceEffect[]): void {
     this.#unconfirmed.set(gateway, (now + this.#options.gatewaySilenceMsMax) as Millis);
     effects.push({ kind: "answer", gateway, answer: { kind: "missed", epoch: this.#epoch } });
   }
 
-  /** A gateway with members here repeats them every few seconds; one without need not. */
+  /** A gateway with members in the room repeats them every few seconds. A gateway without members need not. */
   #isSilent({ gateway, lastReceivedAt }: Known, now: Millis): boolean {
     return (
       now - lastReceivedAt >= this.#options.presenceSilenceMsMax && !this.#unconfirmed.has(gateway) && this.#roster.isAnyHeldBy(gateway)
@@ -285,14 +287,15 @@ export class OwnerPresence {
       effects.push({ kind: "broadcast", to, message: { kind: "delta", epoch: this.#epoch, number: (this.#number += 1), delta } });
     }
     this.#deltaFrom = this.#moments.after(now, this.#budget.tickFactor);
-    // A delta does not delay an earlier head announcement: with constant deltas no gateway would ever learn the status.
+    // A delta does not delay an earlier head announcement: with constant deltas no gateway would ever receive the
+    // status.
     const latest = now + this.#options.beaconMs;
     this.#headAt = (this.#headsLeft > 0 ? Math.min(this.#headAt, latest) : latest) as Millis;
     this.#headsLeft = this.#options.beaconsWhenQuiet;
     this.#decideStatus(now, effects);
   }
 
-  /** Its size demands another mode, for which it may have to wait. */
+  /** The room's size requires another mode, which it may enter only after the minimum time. */
   get #outgrowsMode(): boolean {
     return decideMode(this.#mode, this.#roster.size, NEVER as Millis, this.#options) !== this.#mode;
   }
@@ -325,7 +328,7 @@ export class OwnerPresence {
     this.#headAt = (now + this.#options.beaconMs) as Millis;
   }
 
-  /** Encoded once for all requests of one turn and not kept: a quiet room's members must not take double memory. */
+  /** Encoded once for all requests of one turn and not kept, because a quiet room's members must not take twice the memory. */
   #answerSyncs(effects: OwnerPresenceEffect[]): void {
     if (this.#asking.size === 0) return;
     const answer: PresenceReply = {

@@ -1,7 +1,7 @@
 /**
- * Decides whether a room's edits are saved in time, from how long the append in flight takes, and when gateways are
- * informed. While the room is "saving", unacknowledged edits go out as tentative and acks wait. While "refusing", new
- * edits are refused. An accepted edit is never dropped. Rules SAV1 to SAV6.
+ * Decides whether a room's edits are saved in time, from the age of the append in flight, and when gateways are
+ * informed. While the room is "saving", unacknowledged edits are sent as tentative, and acks wait. While it is
+ * "refusing", new edits are refused. An accepted edit is never dropped. Rules SAV1 to SAV6.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -9,10 +9,10 @@ import type { Millis } from "../../shared/ids.ts";
 import type { SavingState } from "../../shared/wire/frames.ts";
 export type SavingOptions = { readonly savingAfterMs: number; readonly refusingAfterMs: number };
 
-/** How long the append in flight and the oldest unstored edit have waited; 0 for none. */
+/** The age of the append in flight and of the oldest unstored edit; 0 for none. */
 export type CommitDelays = { readonly appendMs: number; readonly oldestMs: number };
 
-/** The state ends only once no edit has waited for long: several slow appends in a row count as one period. */
+/** Time without a long wait after which the state ends, so that several slow appends in a row count as one period. */
 export function decideSaving(state: SavingState, { appendMs, oldestMs }: CommitDelays, options: SavingOptions): SavingState {
   if (appendMs > options.refusingAfterMs) return "refusing";
   if (appendMs > options.savingAfterMs) return "saving";
@@ -69,13 +69,13 @@ export class SavingAnnouncer {
 /**
  * Decides when a room announces its head. Fan-out may lose the last records without a visible gap, so the head is
  * announced a few times after each commit. Afterwards it is repeated rarely, for the room's replica: a replica without
- * announcements takes the room for released. Rules BCN1 to BCN3.
+ * announcements treats the room as released. Rules BCN1 to BCN3.
  */
 export type AnnouncementOptions = { readonly beaconMs: number; readonly beaconsWhenQuiet: number };
 /** `idleMsMax`: a room unused for this long is released. */
 export type BeaconsOptions = AnnouncementOptions & { readonly idleMsMax: number };
 
-/** Announcements within the idle time: the replica is kept for longer than that, so it may miss some. */
+/** Number of announcements within the idle time. The replica is kept for longer than that, so it may miss some. */
 const BEACONS_WHILE_IDLE = 2;
 
 export class Beacons {
@@ -99,7 +99,7 @@ export class Beacons {
     return this.#left > 0;
   }
 
-  /** The record itself shows the head: the next announcement is due one interval later. */
+  /** The record itself contains the head, so the next announcement is due one interval later. */
   committed(now: Millis): void {
     this.#left = this.#count;
     this.#next = (now + this.#intervalMs) as Millis;

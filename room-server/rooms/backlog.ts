@@ -1,7 +1,7 @@
 /**
- * The newest edits of one room as the log's bytes, so that a returning client is caught up without a log read. Bounded
- * by age, by bytes per room and by bytes per process: the oldest leave first, and a catch-up before them reads the log.
- * Rules BLG1 to BLG3, BLG6 and BLG7.
+ * The newest edits of one room as the log's bytes, so that a returning client catches up without a log read. Limited by
+ * age, by bytes per room and by bytes per process. The oldest edits are dropped first, and a catch-up that needs them
+ * reads the log. Rules BLG1 to BLG3, BLG6 and BLG7.
  */
 
 import { assert } from "../../shared/assert.ts";
@@ -15,8 +15,8 @@ import { readCommittedEdits, writeCommittedEdits } from "../../shared/wire/commi
 type EditsRange = { readonly firstSeq: Seq; readonly lastSeq: Seq; readonly bytes: Uint8Array };
 
 /**
- * The edits in `after < seq <= through`: the same bytes if all are, otherwise decoded and encoded again. The range must
- * overlap.
+ * The edits in `after < seq <= through`: the same bytes if the range contains all of them, otherwise decoded and
+ * encoded again. The range must overlap.
  */
 export function cutEdits({ firstSeq, lastSeq, bytes }: EditsRange, after: Seq, through: Seq): Uint8Array {
   if (firstSeq > after && lastSeq <= through) return bytes;
@@ -27,8 +27,8 @@ export function cutEdits({ firstSeq, lastSeq, bytes }: EditsRange, after: Seq, t
 }
 
 /**
- * The answer to one request, as much as fits a message. The gateway requests the rest afterwards, so it never receives
- * more history than it can take, and new edits do not wait behind it.
+ * The answer to one request, up to the size of a message. The gateway requests the rest afterwards. So it never
+ * receives more history than it can take, and new edits do not wait behind it.
  */
 export class AnswerPacker {
   readonly #bytesMax: number;
@@ -56,7 +56,7 @@ export class AnswerPacker {
   }
 }
 
-/** `since`: when the log stored it, by this process's clock. */
+/** `since`: the time at which the log stored it, by this process's clock. */
 export type BacklogRecord = {
   readonly firstSeq: Seq;
   readonly lastSeq: Seq;
@@ -66,7 +66,7 @@ export type BacklogRecord = {
 
 export type BacklogAnswer =
   | { kind: "edits"; parts: readonly Uint8Array[] }
-  /** Part of the range is no longer here. */
+  /** A part of the range is no longer in memory. */
   | { kind: "older" };
 
 /** Bytes in the backlogs of all rooms of a process. */
@@ -81,11 +81,11 @@ export class BacklogBudget {
 
 export type BacklogOptions = { readonly backlogMsMax: number; readonly backlogBytesMax: number };
 
-/** Overhead per record: without it small records would take many times the counted bytes. */
+/** Overhead per record. Without it, small records would take many times the counted bytes. */
 const RECORD_OVERHEAD_BYTES = 200;
-/** Shared by all rooms without records: an empty array costs 32 bytes. Never add to it. */
+/** Shared by all rooms without records, because an empty array costs 32 bytes. Never add to it. */
 const NO_RECORDS: BacklogRecord[] = [];
-/** Dropped records are removed from the array at once when there are this many. */
+/** Dropped records are removed from the array together when there are this many. */
 const DROPPED_MAX = 1024;
 
 export class Backlog {
@@ -141,7 +141,7 @@ export class Backlog {
     return { kind: "edits", parts };
   }
 
-  /** Returns its share of the process's bytes. */
+  /** Releases the room's part of the process's bytes. */
   clear(): void {
     this.#count(-this.#bytes);
     this.#records = NO_RECORDS;

@@ -1,7 +1,7 @@
 /**
- * Answers a gateway's request for the edits after a position, if the position is of this log. A gateway may receive a
- * record before the owner learns that it is stored: a position that the append in flight will reach waits for it. Rules
- * CUP1 to CUP5.
+ * Answers a gateway's request for the edits after a position, if the position is in this log. A gateway may receive a
+ * record before the owner knows that it is stored. So a request for a position that the append in flight will reach
+ * waits for it. Rules CUP1 to CUP5.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -16,18 +16,18 @@ export type CatchUpRequest = ToOwner & { kind: "catch-up-request" };
 
 export type CatchUpDecision =
   | { kind: "answer"; answer: CatchUp }
-  /** The position is not of this log. `isForgotten`: it is too old to decide. */
+  /** The position is not in this log. `isForgotten`: it is too old to decide. */
   | { kind: "resync"; answer: CatchUp; isForgotten: boolean }
   /** The range is not in memory. */
   | { kind: "read-log"; request: CatchUpRequest }
   /** The request waits for the append in flight. */
   | { kind: "deferred" }
-  /** Too many requests wait: this one gets no answer, and its gateway repeats it. */
+  /** Too many requests wait. This one gets no answer, and its gateway repeats it. */
   | { kind: "full" }
-  /** The gateway knows of a later owner. */
+  /** The gateway knows a later owner. */
   | { kind: "check-ownership" };
 
-/** The room's epoch, head and epoch history. `inFlight`: edits that the append in flight adds. */
+/** The room's epoch, head and epoch history. `inFlight`: number of edits that the append in flight adds. */
 export type CatchUpContext = { readonly epoch: Epoch; readonly epochs: EpochHistory; readonly head: Seq; readonly inFlight: number };
 export type CatchUpsOptions = { readonly answerBytesMax: number; readonly deferredCatchUpsMax: number };
 

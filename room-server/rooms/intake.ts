@@ -1,7 +1,6 @@
 /**
- * Decides what happens to an incoming edit before the log has it. The edit is accepted in its writer's order, answered
- * if the log already has it, or refused with a reason. Accepted edits wait here and share the next record. Rules INT1
- * to INT6.
+ * Decides about an incoming edit before the log has it. The edit is accepted in its writer's order, answered if the log
+ * already has it, or refused with a reason. Accepted edits wait and share the next record. Rules INT1 to INT6.
  */
 
 import { assertNever, assert } from "../../shared/assert.ts";
@@ -18,19 +17,19 @@ import { SavingAnnouncer, type AnnouncementOptions } from "./announcements.ts";
 export type EditIntakeOptions = GroupCommitOptions & {
   /** Milliseconds after which an edit refused for lack of space may be sent again. */
   readonly refusedRetryMs: number;
-  /** A writer that left a gap is answered once in this time. */
+  /** Minimum interval between two answers to a writer whose counters have a gap. */
   readonly gapQuietMs: number;
 };
 
 export type IntakeResult =
   | { kind: "accepted"; edit: UnackedEdit }
   | { kind: "answered"; answer: OwnerReply }
-  /** There is no space for it, which is counted too. */
+  /** The edit is refused for lack of space. The refusal is counted. */
   | { kind: "full"; answer: OwnerReply }
   /** The edit already waits, or its writer was informed of a gap a moment ago. */
   | { kind: "passed-over" };
 
-/** `saving`: "refusing" refuses new edits. */
+/** `saving`: new edits are refused while it is "refusing". */
 export type IntakeState = { readonly epoch: Epoch; readonly saving: SavingState };
 
 const PASSED_OVER: IntakeResult = { kind: "passed-over" };
@@ -77,8 +76,8 @@ export class Intake {
 
   /**
    * Accepted only if the room has no edit. A repeat is answered like any other. While another edit waits for the log
-   * there is no answer: the gateway sends it again when the other is stored or lost. It is never shown as tentative,
-   * because any holder could submit it after another edit became first.
+   * there is no answer: the gateway sends this edit again when the other one is stored or lost. It is never shown as
+   * tentative, because any client with a tentative copy could submit it after another edit became the first.
    */
   receiveFirstEdit(edit: SubmittedEdit, state: IntakeState, now: Millis): IntakeResult {
     const { author, counter, ackedThrough, payload } = edit;
@@ -92,7 +91,10 @@ export class Intake {
     return taken;
   }
 
-  /** An edit held by somebody else whose writer may be gone: a room server sealed that the writer sent it. */
+  /**
+   * An edit that another client has a tentative copy of, and sends for a writer that may be gone. A room server's seal
+   * proves its origin.
+   */
   receiveResubmit(edit: TentativeEdit, state: IntakeState, now: Millis): IntakeResult {
     const { user, client, counter, ackedThrough, parentSeq, payload } = edit;
     const submitted = { author: { user, client }, counter, ackedThrough, parentSeq, payload };
@@ -100,7 +102,7 @@ export class Intake {
     return { kind: "answered", answer: refusal(state, submitted, "forged", counter, 0) };
   }
 
-  /** No refusal is remembered. */
+  /** No remembered refusal applies to this writer. */
   get isIdle(): boolean {
     return this.#refusals.size === 0;
   }
@@ -123,7 +125,7 @@ export class Intake {
     this.#refusals.noteAccepted(client);
     this.#sequencer.accept(client, edit.counter);
     const accepted = this.#unacked.add(edit, now);
-    if (edit.counter >= ONLY_EDIT_COUNTER_MIN) accepted.shown = "never"; // Its counter follows none, so no member could show it.
+    if (edit.counter >= ONLY_EDIT_COUNTER_MIN) accepted.shown = "never"; // Its counter follows no other, so no member could show it.
     return { kind: "accepted", edit: accepted };
   }
 
@@ -145,8 +147,8 @@ function refusal(
 }
 
 /**
- * Limits refusals. A refused edit refuses all later ones of its writer that were already sent. They get no answer of
- * their own until the writer had time to start again. Rules REF1, REF2.
+ * Limits the number of refusals. A refused edit refuses all later ones of its writer that were already sent. They get
+ * no separate answers until the writer had time to start again. Rules REF1, REF2.
  */
 export class Refusals {
   readonly #quietUntil = new LazyMap<ClientId, Millis>();
@@ -164,7 +166,7 @@ export class Refusals {
     this.#quietUntil.set(client, (now + quietMs) as Millis);
   }
 
-  /** The writer's next edit was accepted: the next gap is a new one. */
+  /** The writer's next edit was accepted, so the next gap is a new one. */
   noteAccepted(client: ClientId): void {
     if (this.#quietUntil.size > 0) this.#quietUntil.delete(client);
   }
@@ -175,13 +177,13 @@ export class Refusals {
 }
 
 /**
- * The edits of one room that the log does not hold yet: those of the append in flight, and those that wait and then
- * share the next record. One append at a time keeps the order of the log. A room that is held back starts records less
- * often, so more edits share each. Rules GRP1 to GRP6.
+ * The edits of one room that the log does not have yet: those of the append in flight, and those that wait and share
+ * the next record. One append at a time keeps the order of the log. A throttled room starts records less often, so more
+ * edits share each record. Rules GRP1 to GRP6.
  */
 export type UnackedEdit = SubmittedEdit & {
   readonly acceptedAt: Millis;
-  /** Whether it went out as tentative. "never": it must not while it waits. */
+  /** Whether the edit was sent as tentative. "never": it must not be sent as tentative. */
   shown: "no" | "yes" | "never";
 };
 
@@ -211,7 +213,7 @@ export class GroupCommit {
     return this.#inFlight.length + this.#waiting.length;
   }
 
-  /** It holds nothing, and starts a record as soon as there is an edit. */
+  /** The room has no edits here, and starts a record as soon as there is one. */
   get isIdle(): boolean {
     return this.size === 0 && this.#everyMs === 0;
   }
@@ -221,7 +223,7 @@ export class GroupCommit {
     return this.#inFlight.length;
   }
 
-  /** How long the append in flight takes, and how long the oldest edit waits. */
+  /** The age of the append in flight, and the waiting time of the oldest edit. */
   delays(now: Millis): CommitDelays {
     const oldest = this.#inFlight[0] ?? this.#waiting[0];
     return {
@@ -239,7 +241,7 @@ export class GroupCommit {
     this.#everyMs = everyMs;
   }
 
-  /** Copies the payload: a view would keep the network's whole buffer. */
+  /** Copies the payload, because a view would keep all of the network's buffer. */
   add(edit: SubmittedEdit, now: Millis): UnackedEdit {
     const { author, counter, ackedThrough, parentSeq, payload } = edit;
     assert(payload.byteLength <= this.#options.recordBytesMax, "an edit too large for a record was refused before");
@@ -258,8 +260,8 @@ export class GroupCommit {
   }
 
   /**
-   * The edits of the next record, in flight from now on. Empty while another append is in flight, too soon after it, or
-   * when nothing waits.
+   * The edits of the next record, which is in flight from now on. Empty while another append is in flight, too early
+   * after it, or if no edit waits.
    */
   takeNext(now: Millis): readonly UnackedEdit[] {
     if (this.#inFlight.length > 0 || this.#waiting.length === 0 || now - this.#inFlightSince < this.#everyMs) return NONE;
@@ -303,7 +305,7 @@ export function nextRecord(taken: readonly UnackedEdit[], at: { epoch: Epoch; he
   const users = new Map<ClientId, UserId>();
   const edits = taken.map(({ author, counter, parentSeq, payload }, index) => {
     users.set(author.client, author.user);
-    // A parent comes before its edit; a writer that claims otherwise has seen a log that is lost.
+    // A parent comes before its edit. A writer that claims otherwise has seen a log that is lost.
     return { client: author.client, counter, parentSeq: Math.min(parentSeq, firstSeq + index - 1) as Seq, payload };
   });
   const committed: CommittedEdits = { epoch, firstSeq, edits };
@@ -313,7 +315,7 @@ export function nextRecord(taken: readonly UnackedEdit[], at: { epoch: Epoch; he
 }
 
 /**
- * The parts that a room needs only while somebody writes. They are created with the first edit and dropped when empty:
+ * The parts that a room needs only while a user writes. They are created with the first edit and dropped when empty:
  * they were a third of an idle room's memory, about 300 bytes.
  */
 export class WritingState {

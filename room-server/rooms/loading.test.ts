@@ -11,7 +11,7 @@ import { Loading } from "./loading.ts";
 const ann = "annannannannann1" as ClientId;
 const bob = "bobbobbobbobbob1" as ClientId;
 const now = 1_000 as Millis;
-/** The new owner's. */
+/** The epoch of the new owner. */
 const EPOCH = 50 as Epoch;
 const claimedAt = { now, wallNow: 1_000 as UnixMillis };
 const options = { dedupeMsMin: 1_000, writersMax: 100, runsPerWriterMax: 8, backlogMsMax: 1_000, backlogBytesMax: 100_000 };

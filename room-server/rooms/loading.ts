@@ -1,7 +1,7 @@
 /**
- * Rebuilds what an owner must know of a room: the checkpoint first, then every later record of the log. If a newer
- * checkpoint replaced this one in between, the log was trimmed and a hole is left: then both must be read again. Rules
- * LOD1 to LOD7.
+ * Rebuilds the state that an owner needs of a room: first the checkpoint, then every later record of the log. If a
+ * newer checkpoint replaced this one in between, the log was trimmed and edits are missing. Then both must be read
+ * again. Rules LOD1 to LOD7.
  */
 
 import { type Checkpoint, epochsOf } from "../../shared/bus/checkpoint.ts";
@@ -13,7 +13,7 @@ import { Sequencer, type SequencerOptions } from "./sequencer.ts";
 
 export type LoadingOptions = SequencerOptions & BacklogOptions;
 
-/** `hole`: seqs that neither the checkpoint nor the log holds. */
+/** `hole`: seqs that neither the checkpoint nor the log contains. */
 export type Loaded = {
   readonly sequencer: Sequencer;
   readonly backlog: Backlog;
@@ -24,11 +24,11 @@ export type Loaded = {
 export type LoadTime = { readonly now: Millis; readonly wallNow: UnixMillis };
 export type Hole = { readonly after: Seq; readonly before: Seq };
 
-/** What the log must show first: the last record that a replica holds, or that a checkpoint covers. */
+/** The record that the log must return first: the last record that a replica has, or that a checkpoint covers. */
 export type LoadedFrom =
   { readonly kind: "replica"; readonly id: string } | { readonly kind: "checkpoint"; readonly checkpoint: Checkpoint };
 
-/** The record itself, or the epoch record of an owner that knew the checkpoint of a log that has lost the record. */
+/** True for the record itself, and for the epoch record of an owner that knew the checkpoint of a log that has lost the record. */
 export function isFirstBehind(from: LoadedFrom, record: OwnersRecord): boolean {
   if (from.kind === "replica") return record.id === from.id;
   const { recordId, epoch, seq } = from.checkpoint;
@@ -66,7 +66,10 @@ export class Loading {
     return this.#hole === undefined;
   }
 
-  /** `moment`: when the record is received, which goes on for hours in a replica. Its writers count as active then. */
+  /**
+   * `moment`: the time at which the record is received. A replica receives records for hours, and their writers count
+   * as active at that time.
+   */
   receiveRecord(record: OwnersRecord, { now, wallNow }: LoadTime): void {
     if (record.kind === "epoch") return this.#receiveEpoch(record);
     const { firstSeq } = record.edits;
@@ -84,7 +87,7 @@ export class Loading {
     this.#backlog.expire(now);
   }
 
-  /** `epoch`: the new owner's. `head`: the room's head by its epoch record. */
+  /** `epoch`: the new owner's epoch. `head`: the room's head in its epoch record. */
   receiveEnd(epoch: Epoch, head: Seq, now: Millis): Loaded {
     this.#epochs = withEpoch(this.#epochs, epoch, head, this.#checkpointEpoch);
     this.#reach((head + 1) as Seq);
@@ -92,12 +95,12 @@ export class Loading {
     return { sequencer: this.#sequencer, backlog: this.#backlog, epochs: this.#epochs, hole: this.#hole };
   }
 
-  /** Releases the memory of what was gathered. */
+  /** Releases the memory of the loaded data. */
   clear(): void {
     this.#backlog.clear();
   }
 
-  /** An epoch that begins before the loaded edits: those were lost with the log's end. */
+  /** An epoch that begins before the loaded edits: the log lost its end, and these edits with it. */
   #receiveEpoch(record: EpochRecord): void {
     const { head } = record;
     this.#epochs = withNext(this.#epochs, record, this.#checkpointEpoch);
@@ -114,7 +117,7 @@ export class Loading {
   }
 }
 
-/** Compares two servers' dates: a wrong one only makes the backlog hold less, or slightly longer. */
+/** Compares the dates of two servers. A wrong date only makes the backlog a little smaller or larger. */
 function whenTaken(time: UnixMillis, { now, wallNow }: LoadTime): Millis {
   return (now - Math.max(0, wallNow - time)) as Millis;
 }

@@ -1,7 +1,7 @@
 /**
- * Answers catch-ups that reach further back than the backlog: reads the log, a bounded number at a time, and sends the
- * answers of `LogReplay`. A client that just loaded the newest snapshot is always served, because the log is only
- * trimmed behind it. A gateway that requests the rest is read for from where its last answer ended.
+ * Answers catch-ups that need more history than the backlog has: reads the log, a limited number of reads at a time,
+ * and sends the answers of `LogReplay`. A client that just loaded the newest snapshot is always served, because the log
+ * is trimmed only up to that snapshot. A gateway that requests the rest is read for from the end of its last answer.
  */
 
 import { hasContent, hasDocument } from "../../shared/bus/checkpoint.ts";
@@ -28,7 +28,10 @@ type LogCatchUpsDeps = { readonly clock: Clock; readonly log: Log; readonly metr
 type Question = { readonly room: RoomKey; readonly effect: OwnedRoomEffect & { kind: "read-log" } };
 type Read = Question & { readonly id: string };
 
-/** A gateway that requests the rest waits as long as reading took, up to this: rooms' edits use the same processes. */
+/**
+ * A gateway that requests the rest waits as long as the last read took, up to this maximum, because the edits of rooms
+ * use the same processes.
+ */
 const REST_MS_MAX = 100;
 const TOO_OLD: CatchUp = { kind: "resync", reason: "too-old" };
 
@@ -39,7 +42,7 @@ export class LogCatchUps {
   readonly #waiting: Read[] = [];
   /** Requests that wait or are being read. A repeated request with the same number gets the same answer. */
   readonly #open = new Set<string>();
-  /** Rooms known to have a snapshot with content, most recent last. A room keeps one from then on. */
+  /** Rooms that are known to have a snapshot with content, most recent last. A room with such a snapshot always keeps one. */
   readonly #withSnapshot = new Set<RoomKey>();
   readonly #replayPositions: ReplayPositions;
   #running = 0;
@@ -97,13 +100,12 @@ export class LogCatchUps {
     if (replayPosition !== undefined && replayPosition.restUntil > clock.now()) await pause(clock, replayPosition.restUntil - clock.now());
     const startedAt = clock.now();
     const checkpoint = await this.#ports.checkpoints.newest(room);
-    if (checkpoint === "deleted") return; // The gateway learns of the deletion in another way.
+    if (checkpoint === "deleted") return; // Another message informs the gateway of the deletion.
     if (checkpoint !== undefined && hasContent(checkpoint)) this.#remember(room);
     const isBehind = checkpoint !== undefined && checkpoint.seq > after.seq;
-    // Without a newer snapshot of a document a resync could not help: then everything is read.
+    // Without a newer snapshot a resync could not help, so all records are read.
     const mayResync = isBehind && hasDocument(checkpoint);
-    // A client without content gets the snapshot sooner than the log: if the log reaches back to the start, it is
-    // longer.
+    // A client without content gets the snapshot rather than the log: a log that reaches back to the start is longer.
     if (mayResync && after.seq === 0) return this.#send(read, TOO_OLD);
     const readBytesMax = mayResync ? this.#options.logReadBytesMax : Number.POSITIVE_INFINITY;
     const replay = new LogReplay({
@@ -114,7 +116,8 @@ export class LogCatchUps {
       answerBytesMax: this.#options.answerBytesMax,
     });
     const checkpointed = checkpoint === undefined || isBehind ? 1 : checkpoint.streamSeq;
-    const from = (replayPosition?.streamSeq ?? checkpointed) - 1; // That record is still stored, and shows whether the edit before the range is of this log.
+    // That record is still stored, and shows whether the edit before the range is in this log.
+    const from = (replayPosition?.streamSeq ?? checkpointed) - 1;
     let last = { streamSeq: from, readBytes: 0 };
     for await (const { record, streamSeq } of this.#ports.log.read(room, from, effect.streamSeq)) {
       const { readBytes } = replay;

@@ -1,6 +1,6 @@
 /**
- * Answers a catch-up from the log's own records, for a range that the backlog no longer holds completely. It receives
- * the room's records in order, starting at or before the range. Rules RPL1 to RPL6.
+ * Answers a catch-up from the log's own records, for a range that is not completely in the backlog. It receives the
+ * room's records in order, starting at or before the range. Rules RPL1 to RPL6.
  */
 
 import type { CatchUp } from "../../shared/bus/envelope.ts";
@@ -12,7 +12,7 @@ export type LogReplayOptions = {
   readonly after: Position;
   /** Greater than `after`. */
   readonly through: Seq;
-  /** Bytes it may read before it answers with a resync; infinite if no newer snapshot could help. */
+  /** Maximum bytes to read before the answer is a resync; infinite if no newer snapshot could help. */
   readonly readBytesMax: number;
   /** Bytes already read for earlier parts of the same catch-up. */
   readonly readBytes?: number;
@@ -49,7 +49,7 @@ export class LogReplay {
     const { epoch, firstSeq } = record.edits;
     const lastSeq = headOf(record);
 
-    // The owner knew the position when it was asked. Since then the log may have lost its end and continued
+    // The position was in the log when the owner was asked. Since then the log may have lost its end and continued
     // differently.
     if (after.seq >= firstSeq && after.seq <= lastSeq && epoch > after.epoch) return this.#resync("other-epoch");
     this.#read += record.editsBytes.byteLength;
@@ -59,7 +59,7 @@ export class LogReplay {
     const part = cutEdits({ firstSeq, lastSeq, bytes: record.editsBytes }, after.seq, through);
     const fits = this.#packer.add(part);
     if (fits) this.#next = (lastSeq + 1) as Seq;
-    // A room's edits mostly have similar sizes: a record that would not fit need not be fetched.
+    // The edits of a room mostly have similar sizes, so a record that would not fit need not be fetched.
     if (fits && lastSeq < through && this.#packer.hasRoomFor(part)) return undefined;
     this.#done = true;
     return this.#packer.answer();
@@ -77,10 +77,11 @@ export class LogReplay {
 }
 
 /**
- * Where in the log earlier answers ended, for gateways that will request the rest. Several requests of a gateway may
- * read the same range side by side. Bounded: a request without a position reads from further back. Rules BKM1 and BKM2.
+ * The places in the log where earlier answers ended, for gateways that will request the rest. Several requests of a
+ * gateway may read the same range at the same time. Limited in number: a request without a place reads from an earlier
+ * one. Rules BKM1 and BKM2.
  */
-/** The last record of the answer, the bytes read before it, and until when the next request must wait. */
+/** The last record of the answer, the bytes read before it, and the time until which the next request must wait. */
 export type ReplayPosition = { readonly streamSeq: number; readonly readBytes: number; readonly restUntil: Millis };
 /** The gateway, the room and the seq after which it requests the rest. */
 export type ReplayKey = { readonly gateway: GatewayId; readonly room: RoomKey; readonly seq: Seq };
@@ -105,7 +106,7 @@ export class ReplayPositions {
     return this.#kept.get(nameOf(place));
   }
 
-  /** The position is useless: the log may have been trimmed or have lost its end. */
+  /** The place is invalid, because the log may have been trimmed or have lost its end. */
   forget(place: ReplayKey): void {
     this.#kept.delete(nameOf(place));
   }

@@ -1,8 +1,7 @@
 /**
- * One room while this server owns it: takes inputs and returns effects.
- *
- * Deterministic: `ownership/ownership.ts` feeds it and `ownership/hosted-room-host.ts` carries out its effects, whose
- * results come back as inputs. The invariant: an edit has a seq, and is acknowledged, only once the log holds it.
+ * One room while this server owns it: takes inputs and returns effects. Deterministic: `ownership/ownership.ts` passes
+ * inputs, and `ownership/hosted-room-host.ts` carries out the effects, whose results come back as inputs. The
+ * invariant: an edit has a seq, and is acknowledged, only once the log contains it.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -53,9 +52,7 @@ export class OwnedRoom {
   readonly #catchUps: CatchUpAnswers;
   #last: OwnedRoomStart["last"];
   #paused = false;
-  /**
-   * The connection was lost since the last record was confirmed: the log may have lost that record and hold another.
-   */
+  /** The connection was lost after the last record was confirmed. The log may have lost that record and have another in its place. */
   #isEndUnproven = false;
   #saving: SavingState = "saved";
   #lastUsed: Millis;
@@ -98,18 +95,18 @@ export class OwnedRoom {
     return this.#appending !== undefined;
   }
 
-  /** Edits behind an unproven end of the log, or while the log stores nothing, go to the next owner. */
+  /** Edits after an unproven end of the log, or while the log stores no records, go to the next owner. */
   get hasEditsToAppend(): boolean {
     return this.unacked > 0 && this.isEndProven && !this.#isLogFull;
   }
 
-  /** When it wants its next tick: soon while an edit waits, with low priority to repeat its head. */
+  /** Urgency of the next tick: "soon" while an edit waits, otherwise low, for the repeated head announcement. */
   get tickUrgency(): TickUrgency {
     if (this.unacked > 0 || this.#writing?.savingAnnouncer.pending === true) return "soon";
     return this.#beacons.pending ? "low-priority" : "never";
   }
 
-  /** False after a connection loss until the log was checked. */
+  /** False from a connection loss until the log was checked. */
   get isEndProven(): boolean {
     return !this.#isEndUnproven;
   }
@@ -165,19 +162,17 @@ export class OwnedRoom {
     return effects;
   }
 
-  /** The log shows no later owner, so the position is not of this log. */
+  /** The log shows no later owner, so the position is not in this log. */
   answerOwnershipCheck(request: CatchUpRequest): OwnedRoomEffect {
     return this.#catchUpAnswer(request, { kind: "resync", reason: "other-epoch" });
   }
 
-  /**
-   * The connection is back: appends wait until the log was checked. `jetstream-append.ts` settles a record in flight.
-   */
+  /** The connection is back. Appends wait until the log was checked. `jetstream-append.ts` settles a record in flight. */
   receiveReconnect(): void {
     this.#isEndUnproven = this.#appending === undefined;
   }
 
-  /** The log holds the last record, and no other owner's behind it. */
+  /** The log has the last record, and no other owner's record after it. */
   receiveEndProven(now: Millis): OwnedRoomEffect[] {
     this.#isEndUnproven = false;
     const effects: OwnedRoomEffect[] = [];
@@ -185,7 +180,7 @@ export class OwnedRoom {
     return effects;
   }
 
-  /** Edits wait from now on, except those in flight. */
+  /** Edits wait from now on, except the edits in flight. */
   pauseAppends(): void {
     this.#paused = true;
   }
@@ -197,7 +192,7 @@ export class OwnedRoom {
     return effects;
   }
 
-  /** Returns its share of the memory budget. */
+  /** Releases the room's part of the memory budget. */
   end(): void {
     this.#start.backlog.clear();
   }
@@ -232,7 +227,7 @@ export class OwnedRoom {
     }
   }
 
-  /** All waiting edits share the next record, once none is in flight. */
+  /** All waiting edits share the next record, which is sent once no other record is in flight. */
   #appendNext(now: Millis, effects: OwnedRoomEffect[]): void {
     if (this.#paused || this.#writing === undefined) return;
     if (this.#isEndUnproven) {
@@ -250,7 +245,7 @@ export class OwnedRoom {
     });
   }
 
-  /** The stream has republished the record to every gateway; gateways acknowledge its edits to their authors. */
+  /** The stream has republished the record to every gateway, and gateways acknowledge its edits to their authors. */
   #receiveAppended(streamSeq: number, now: Millis, effects: OwnedRoomEffect[]): void {
     assert(this.#appending !== undefined && this.#writing !== undefined, "only an append in flight can settle");
     const { id, committed, forBacklog } = this.#appending;
@@ -300,7 +295,7 @@ export class OwnedRoom {
   }
 
   #receiveTick(now: Millis, effects: OwnedRoomEffect[]): void {
-    this.#appendNext(now, effects); // Edits that have gathered.
+    this.#appendNext(now, effects); // Appends the edits that were collected in the meantime.
     this.#decideSaving(now, effects);
     if (this.#beacons.due(now)) effects.push({ kind: "broadcast", message: { kind: "beacon", epoch: this.epoch, head: this.head } });
     if (now - this.#lastSweep < SWEEP_MS) return;
@@ -325,8 +320,8 @@ export class OwnedRoom {
   }
 
   /**
-   * Gateways may have missed tentative edits, and clients show an author's edits in order, so one lost edit would hide
-   * all later ones. Sends the oldest again, as many as fit a record.
+   * Gateways may have missed tentative edits. Clients show an author's edits in order, so one lost edit would hide all
+   * later ones. Sends the oldest edits again, up to the size of a record.
    */
   #forgetShown(unacked: GroupCommit): void {
     let bytes = 0;

@@ -12,7 +12,7 @@ export type OwnedRoomInput =
   /** The storage of the log is full, so the append in flight waits for space. */
   | { kind: "log-full" }
   | { kind: "inhabited" }
-  /** Edits gather for this long before they share a record; 0 for not at all. */
+  /** Time for which edits are collected before they share a record; 0 to send at once. */
   | { kind: "gather"; everyMs: number }
   | { kind: "tick" };
 
@@ -24,11 +24,11 @@ export type OwnedRoomEffect =
   /** The range is not in memory: answer the request from the log. */
   | { kind: "read-log"; request: CatchUpRequest; epoch: Epoch; head: Seq; streamSeq: number }
   /**
-   * A gateway knows of a later owner. Without a request: check before the next append that the log still ends as this
-   * room knows it.
+   * A gateway knows a later owner. Without a request: check before the next append that the log still ends with this
+   * room's last record.
    */
   | { kind: "check-ownership"; request: CatchUpRequest | undefined }
-  /** A bound was reached, which is counted. */
+  /** A limit was reached, which is counted. */
   | { kind: "limit-reached"; limit: RoomLimit };
 
 export type RoomLimit = "unacked-edits" | "held-messages" | "deferred-catch-ups" | "dedupe-writers" | "log-reads" | "epochs";

@@ -1,9 +1,8 @@
 /**
- * Finds the place of each edit among its writer's edits, so that none is ordered twice or skipped. A writer numbers its
- * edits 1, 2, 3, ...; only the next number is accepted. Rules SEQ1 to SEQ11.
- *
- * A writer silent for long is forgotten. When it returns, it states up to where its edits are committed
- * (`ackedThrough`), so forgetting leaves no hole; only a repeat of an earlier edit might be ordered again.
+ * Finds the place of each edit among its writer's edits, so that no edit is ordered twice or skipped. A writer numbers
+ * its edits 1, 2, 3, …, and only the next number is accepted. Rules SEQ1 to SEQ11. A writer that is silent for a long
+ * time is forgotten. When it returns, it states up to which counter its edits are committed (`ackedThrough`). So no
+ * edit is skipped, and only a repeat of an earlier edit might be ordered again.
  */
 
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
@@ -16,16 +15,16 @@ import type { CommittedEdits, Counter } from "../../shared/wire/frames.ts";
 export type EditPosition =
   | { kind: "next" }
   /**
-   * No answer: the first copy waits for the log and is acknowledged by its commit, or the writer knows that it is
-   * committed.
+   * No answer is needed: the first copy waits for the log and is acknowledged by its commit, or the writer knows that
+   * the edit is committed.
    */
   | { kind: "waiting" }
-  /** `exact`: `seq` is the edit's own; otherwise it was committed at or before `seq`. */
+  /** `exact`: `seq` is the seq of this edit. Otherwise the edit was committed at or before `seq`. */
   | { kind: "committed"; seq: Seq; exact: boolean }
   | { kind: "gap"; expected: Counter }
   /**
-   * The log has another edit under this client id and counter: another request over HTTP with the same key, or a copy of the
-   * client's process, such as a restored virtual machine.
+   * The log has a different edit with this client id and counter: another HTTP request with the same key, or a copy of
+   * the client's process, such as a restored virtual machine.
    */
   | { kind: "key-reused" };
 
@@ -41,16 +40,16 @@ type Writer = {
   announced: Counter;
   lastSeen: Millis;
   readonly runs: Run[];
-  /** Of the payloads of the newest committed edits, up to `committed`, without a gap. */
+  /** Hashes of the payloads of the newest committed edits, up to `committed`, without a gap. */
   digests: number[] | undefined;
 };
 
 export type SequencerOptions = { readonly dedupeMsMin: number; readonly writersMax: number; readonly runsPerWriterMax: number };
 
-/** Newest edits per writer whose payloads a repeat is compared with: 8 bytes each. */
+/** Number of newest edits per writer whose payloads a repeat is compared with: 8 bytes each. */
 const DIGESTS_PER_WRITER_MAX = 32;
 
-/** Share of the writers removed at once when there are too many, so that the search for silent ones is rare. */
+/** Share of the writers that is removed together when there are too many, so that the search for silent writers is rare. */
 const FORGOTTEN_AT_ONCE = 0.1;
 
 const NEXT: EditPosition = { kind: "next" };
@@ -77,10 +76,7 @@ export class Sequencer {
     return this.#writers.size;
   }
 
-  /**
-   * Takes over a checkpoint's writers. All count as active now, so that clients cut off by the owner's end have time to
-   * return.
-   */
+  /** Takes over a checkpoint's writers. All count as active now, so that clients that lost the former owner have time to return. */
   restore(clients: Checkpoint["clients"], now: Millis): void {
     for (const { client, counter, seq } of clients) {
       const runs = [{ counter, seq, count: 1 }];
@@ -98,7 +94,7 @@ export class Sequencer {
     writer.lastSeen = now;
     if (counter >= ONLY_EDIT_COUNTER_MIN) return this.#placeOfOnly(writer, counter);
     writer.announced = Math.max(writer.announced, ackedThrough);
-    // For a new writer, or one that knows of commits that this log lost: it continues from there.
+    // A new writer, or a writer that knows commits that this log lost, continues from there.
     writer.accepted = Math.max(writer.accepted, ackedThrough);
 
     if (counter === writer.accepted + 1) return NEXT;
@@ -119,7 +115,7 @@ export class Sequencer {
     if (writer !== undefined) writer.accepted = counter;
   }
 
-  /** Edits that the log holds, of this owner or of earlier ones during loading. */
+  /** Edits that the log has, of this owner or, during loading, of earlier ones. */
   commit({ firstSeq, edits }: CommittedEdits, time: Millis): void {
     for (let index = 0; index < edits.length; index++) {
       const { client, counter, payload } = edits[index]!;
@@ -135,8 +131,8 @@ export class Sequencer {
   }
 
   /**
-   * Removes writers silent for longer than the dedupe window, and the most silent ones while there are too many.
-   * Returns the number of the latter.
+   * Removes writers that are silent for longer than the dedupe window, and the most silent ones while there are too
+   * many. Returns the number of the latter.
    */
   forgetSilent(now: Millis): number {
     for (const [client, writer] of this.#writers) {
