@@ -96,7 +96,7 @@ export class PresenceRelay {
     return this.#view.epoch;
   }
 
-  /** The room server that owns the room, as far as this gateway knows. */
+  /** The last known owner of the room. */
   get owner(): ServerId | undefined {
     return this.#owner;
   }

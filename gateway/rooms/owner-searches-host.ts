@@ -11,9 +11,10 @@ import type { SearchOutcome, SearchStep } from "./owner-search.ts";
 import type { Placement } from "../ports.ts";
 
 /**
- * A room has one step at a time. A step of a room that is no longer followed is skipped. `epochOf`: of the last known
- * owner, 0 for none; undefined: the room is not followed. `presenceEpochOf`: the same by the room's presence, which has
- * its own connection and may know an owner whose epoch record the log lost before the room's edits received it.
+ * A room has one step at a time. A step of a room that is no longer followed is skipped. `epochOf`: the epoch of the
+ * last known owner, 0 for none; undefined: the room is not followed. `presenceEpochOf`: the same epoch according to the
+ * room's presence. Presence has a separate connection, so it may know an owner whose epoch record the log lost before
+ * the room received it.
  */
 export type SearchingRooms = {
   readonly epochOf: (room: RoomKey) => Epoch | undefined;
