@@ -43,7 +43,14 @@ afterAll(async () => {
 });
 
 const url = (): string => `ws://127.0.0.1:${bridge.port}`;
-const polyfill = WebSocket as unknown as typeof globalThis.WebSocket;
+/** Like a browser's socket, it may be closed before it is open. The socket of `ws` reports that as an error. */
+class ClosableSocket extends WebSocket {
+  constructor(address: string) {
+    super(address);
+    this.on("error", () => {});
+  }
+}
+const polyfill = ClosableSocket as unknown as typeof globalThis.WebSocket;
 
 /** One user of a document, whatever the client. */
 type Visitor = {

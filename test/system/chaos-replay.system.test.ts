@@ -18,6 +18,8 @@ import { soakLength } from "../soak.ts";
 
 const SEED = Number(process.env["COROOM_TEST_SEED"] ?? 20261121);
 const KILLS_OF_EACH = soakLength(2, 20);
+/** Enough to last beyond the last kill. */
+const EDITS = soakLength(10_000, Infinity);
 const UNLIMITED = { EDIT_BURST: "1000000", EDITS_PER_SECOND: "1000000", RESEND_BURST: "1000000", RESENDS_PER_SECOND: "1000000" };
 const ROOM = "friends";
 const KEY = roomKey("default" as TenantId, ROOM as RoomId);
@@ -53,7 +55,7 @@ test(
   `[CHA1] no kill of any process loses an acknowledged edit, reuses a seq or lets documents diverge (seed ${SEED})`,
   { timeout: soakLength(600_000, 3_600_000) },
   async () => {
-    const trace = readTrace("friendsforever");
+    const trace = readTrace("friendsforever", EDITS);
     const people = await Promise.all(
       cluster.gateways.map((gateway, index) => Person.enter(cluster, gateway, ROOM, `author-${index}`, { merging: false })),
     );

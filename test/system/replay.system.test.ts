@@ -8,9 +8,13 @@ import { checkLog, readLog } from "./log-checks.ts";
 import { Person } from "./person.ts";
 import { replay } from "./replay.ts";
 import { readTrace } from "./traces.ts";
+import { soakLength } from "../soak.ts";
 
 const UNLIMITED = { EDIT_BURST: "1000000", EDITS_PER_SECOND: "1000000" };
 const TEST_MS_MAX = 180_000;
+/** The beginnings of the two sessions that are replayed with merged edits. */
+const MERGED_EDITS = soakLength(8_000, Infinity);
+const PAPER_EDITS = soakLength(60_000, Infinity);
 
 const logOf = async (cluster: SystemCluster, room: string) =>
   checkLog(await readLog(cluster.natsUrl, cluster.environment, roomKey("default" as TenantId, room as RoomId)));
@@ -53,7 +57,7 @@ test(
   "[E2E2] within the default limits the SDK merges the waiting edits of the same session, and nothing is refused",
   { timeout: TEST_MS_MAX },
   async () => {
-    const trace = readTrace("friendsforever");
+    const trace = readTrace("friendsforever", MERGED_EDITS);
     const people = await Promise.all(
       merging.gateways.map((gateway, index) => Person.enter(merging, gateway, "friends", `author-${index}`, { merging: true })),
     );
@@ -71,7 +75,7 @@ test(
 );
 
 test("[E2E3] the edits of a long paper reach two readers and a late reader completely", { timeout: TEST_MS_MAX }, async () => {
-  const trace = readTrace("automerge-paper");
+  const trace = readTrace("automerge-paper", PAPER_EDITS);
   const [near, far] = keystrokes.gateways;
   const writer = await Person.enter(keystrokes, near!, "paper", "writer", { merging: true });
   const readers = await Promise.all(
