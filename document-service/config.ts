@@ -321,10 +321,7 @@ export function whereDocumentsAre({ documentsHost, documentsUrl }: DocumentServi
   return { host: documentsHost, url: documentsUrl, urlSetting: "COROOM_DOCUMENTS_URL" };
 }
 
-/**
- * The parts of a checkpoint beside its list of writers. The snapshot's name, which contains the room's key, is the
- * largest.
- */
+/** The parts of a checkpoint in addition to its list of writers. The largest is the snapshot's name, which contains the room's key. */
 const BESIDE_CLIENTS_BYTES = 8_192;
 
 /** Throws if a checkpoint could exceed `maxPayload`, the bytes of one NATS message. */

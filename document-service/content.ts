@@ -56,12 +56,12 @@ export function textOf(state: Uint8Array, name: string | undefined): TextFound {
   });
 }
 
-/** What the state has and a document with this state vector lacks. */
+/** The part of the state that a document with this state vector lacks. */
 export function diffOf(state: Uint8Array, vector: Uint8Array): Diff {
   try {
     return { kind: "diff", edit: Y.diffUpdate(state, vector.slice()) };
   } catch {
-    return { kind: "bad-vector" }; // The state is readable, so the vector is wrong: Yjs throws many kinds of errors on it.
+    return { kind: "bad-vector" }; // The state is readable, so the error must come from the vector. Yjs throws many kinds of errors for it.
   }
 }
 

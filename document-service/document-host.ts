@@ -1,4 +1,4 @@
-/** All partitions of the log that this process reads or stands by for, and the requests about their rooms. */
+/** All partitions of the log that this process reads or is on standby for, and the requests about their rooms. */
 
 import type { Operations } from "../shared/bus/operations-events.ts";
 import { partitionOf } from "../shared/bus/subjects.ts";
@@ -14,7 +14,7 @@ import type { Freshness, Served } from "./rooms/room-messages.ts";
 
 export type DocumentHostOptions = DocumentPartitionOptions & { readonly documentsAnswerMsMax: number };
 
-/** A delete request waits this long for the removal, which continues without it. */
+/** Maximum wait of a delete request for the removal. The removal continues afterwards. */
 const WIPED_MS_MAX = 5_000;
 
 export class DocumentHost {
@@ -54,7 +54,7 @@ export class DocumentHost {
     return this.#partitions.some((partition) => partition.isHeld);
   }
 
-  /** Whether this service, and not another, serves the room. */
+  /** Whether this service serves the room, and no other service does. */
   holds(room: RoomKey): boolean {
     return this.#partitions[partitionOf(room, this.#options.logPartitions)]?.isHeld === true;
   }
@@ -80,8 +80,8 @@ export class DocumentHost {
   }
 
   /**
-   * Deletes the room permanently, and waits a limited time until nothing of it is left. `unknown`: the deletion may or
-   * may not have happened; the same call again settles it.
+   * Deletes the room permanently, and waits a limited time until all its data is removed. `unknown`: the deletion may
+   * or may not have happened; repeat the call to find out.
    */
   async delete(room: RoomKey): Promise<"elsewhere" | "no-room" | "unknown" | "wiped" | "wiping"> {
     const { clock, log } = this.#deps;

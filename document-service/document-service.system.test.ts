@@ -1,4 +1,4 @@
-/** The document service on a real nats-server: what it serves, keeps and trims while processes are killed. */
+/** The document service on a real nats-server: the documents that it serves, stores and trims while processes are killed. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

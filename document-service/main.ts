@@ -1,6 +1,4 @@
-/**
- * Starts one document service. Any number may run: one service reads each partition of the log, the others stand by.
- */
+/** Starts one document service. Any number may run: one service reads each partition of the log, the others are on standby. */
 
 import { createHash, randomUUID } from "node:crypto";
 
@@ -34,7 +32,7 @@ import { readRoutes } from "./io/read-routes.ts";
 import { startWebhooks } from "./io/webhooks.ts";
 import { documentServiceMetrics } from "./metrics.ts";
 
-/** A request that nats-server has not answered by then is sent again. */
+/** Time without an answer from nats-server after which a request is sent again. */
 const ANSWER_MS_MAX = 2_000;
 
 export async function startDocumentService(

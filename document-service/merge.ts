@@ -1,7 +1,7 @@
 /**
  * Merges edits into a document's state with Yjs. A Yjs document lives for one merge only: an edit that Yjs refuses
- * half-way leaves the document damaged, so that document is discarded. An edit that the SDK refuses (checked-update.ts) is
- * refused here too: otherwise the snapshot would contain what no client shows.
+ * half-way leaves the document damaged, so that document is discarded. An edit that the SDK refuses (checked-update.ts)
+ * is refused here too: otherwise the snapshot would contain edits that no client shows.
  */
 
 import * as decoding from "lib0/decoding";
@@ -13,10 +13,11 @@ import { checkUpdate } from "../shared/yjs/checked-update.ts";
 import { type EditAuthors, findYjsIdUses, type YjsIdUse } from "./yjs-authors.ts";
 
 /**
- * `refused`: the number of edits that are no Yjs updates, or exceed a limit; the state has all others. An update with bytes behind it
- * counts as refused although clients and the state accept it: any bytes that begin with two zeros read as an empty
- * update, and only the log has what they really are. Empty updates count as refused while the document has no content:
- * a room with another kind of payload may send two zeros. `uses`: of Yjs client ids, if the authors were given.
+ * `refused`: the number of edits that are no Yjs updates, or exceed a limit; the state has all others. An update with
+ * extra bytes at its end counts as refused although clients and the state accept it: any bytes that begin with two
+ * zeros are read as an empty update, and only the log keeps the original. Empty updates count as refused while the
+ * document has no content, because a room with another kind of payload may send two zeros. `uses`: the uses of Yjs
+ * client ids, if the authors were given.
  */
 export type MergedDocument = { readonly state: Uint8Array; readonly refused: number; readonly uses?: readonly YjsIdUse[] };
 
@@ -52,10 +53,7 @@ function isEmpty(state: Uint8Array): boolean {
   return state.byteLength <= EMPTY_STATE.byteLength;
 }
 
-/**
- * Finds edits that are readable but cannot be merged. They are rare, so halving the list until such an edit is alone is
- * fast enough.
- */
+/** Finds edits that are readable but cannot be merged. Such edits are rare, so the list is halved until the edit is alone. */
 function mergeHalves(state: Uint8Array, edits: readonly Uint8Array[]): Merge {
   const whole = tryMerge(state, edits);
   if (whole !== undefined) return whole;
@@ -98,8 +96,8 @@ function tryMerge(state: Uint8Array, edits: readonly Uint8Array[]): Merge | unde
 }
 
 /**
- * Yjs trusts the lengths in an edit up to the end of its buffer: in a shared buffer a hostile edit could read its
- * neighbours.
+ * Copies each edit. Yjs trusts the lengths in an edit up to the end of its buffer, so in a shared buffer a hostile edit
+ * could read neighbouring edits.
  */
 function inOwnBuffer(edit: Uint8Array): Uint8Array {
   return edit.byteLength === edit.buffer.byteLength ? edit : edit.slice();

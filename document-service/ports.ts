@@ -1,4 +1,4 @@
-/** The interfaces through which the document service uses the world. `io/` implements each, and tests fake each. */
+/** The ports of the document service. `io/` implements each, and tests replace them. */
 
 import type { CheckpointEntry } from "../shared/bus/checkpoint.ts";
 import type { ReadPosition, StoredRecord } from "../shared/bus/record.ts";
@@ -12,14 +12,14 @@ import type { MergedDocument } from "./merge.ts";
 import type { Reverted } from "./history/reverting.ts";
 import type { EditAuthors } from "./yjs-authors.ts";
 
-/** `at`: the last ordered seq; 0 where the room has had an owner but no edit. */
+/** `at`: the last ordered seq; 0 if the room has had an owner but no edit. */
 export type RoomLogEnd =
   { readonly kind: "empty" } | { readonly kind: "at"; readonly seq: Seq } | { readonly kind: "deleted"; readonly streamSeq: number };
 export interface EditLog {
   /**
-   * The partition's records behind a position, in order, until the signal. Throws when the log does not answer; the
-   * caller then continues after the last record received. Throws `LogEndLost` when the log does not have a record that was
-   * read before; the caller then starts from the first record.
+   * The partition's records after a position, in order, until the signal. Throws when the log does not answer; the
+   * caller then continues after the last record received. Throws `LogEndLost` when the log does not have a record that
+   * was read before; the caller then starts from the first record.
    */
   follow(partition: number, from: ReadPosition, signal: AbortSignal): AsyncIterable<StoredRecord>;
   /** The end of the room's log. */
@@ -98,7 +98,7 @@ export type Unread = "overran" | "busy" | "unreadable";
 
 /** Runs `mergeEdits` (merge.ts) in a thread. */
 export interface Merging {
-  /** Waits for a thread, whatever the number of waiting tasks. A room that takes too long waits only behind such rooms. */
+  /** Waits for a thread, even if many tasks wait. A room that takes too long waits only for other such rooms. */
   merge(state: Uint8Array, edits: readonly Uint8Array[], room: RoomKey, authors?: EditAuthors): Promise<MergedDocument | Unread>;
 }
 
@@ -122,7 +122,7 @@ export interface Reverting {
 /** SHA-256 in hex. */
 export type Digest = (bytes: Uint8Array) => string;
 
-/** Receives what happens to documents, and notifies webhooks. */
+/** Receives changes of documents, and notifies webhooks. */
 export interface ChangeNotifications {
   /** The room's edits up to the position were read; `edits` of them are new. */
   receiveEdits(room: RoomKey, position: Position, edits: number): void;
@@ -136,7 +136,7 @@ export interface ChangeNotifications {
   receiveDeleted(room: RoomKey): Promise<void>;
 }
 
-/** `failed`: no answer, or an error that may pass. `refused`: the endpoint answers that it does not want the event. */
+/** `failed`: no answer, or an error that may be temporary. `refused`: the endpoint answers that it does not want the event. */
 export type DeliveryOutcome =
   | { readonly kind: "delivered" }
   | { readonly kind: "failed"; readonly why: string; readonly retryAfterMs?: number }
@@ -152,7 +152,7 @@ export type QueuedEvent = {
   readonly settle: (next: NextStep) => void;
 };
 
-/** Keeps events until they are delivered, within bounds. */
+/** Stores events until they are delivered, up to a limit. */
 export interface WebhookQueue {
   /** Resolves once the event is durable. The same id within two minutes is the same event. */
   add(id: string, event: WebhookEvent): Promise<void>;

@@ -1,8 +1,9 @@
 /**
- * Decides which document task runs in which thread. Each lane has threads of its own: `quick` for all first tries,
- * `writes` for the content of HTTP writes, `quarantine` for tasks that exceeded a quick try. The invariant: a task holds a
- * thread of `quick` for one second at most, and never waits in `writes` behind a merge. So a room that cannot be merged
- * delays other rooms once, and HTTP writes never. The work of a write is bounded by its check, not by time. Rules LAN1 to LAN4.
+ * Decides which document task runs in which thread. Each lane has separate threads: `quick` for all first tries,
+ * `writes` for the content of HTTP writes, `quarantine` for tasks that exceeded a quick try. The invariant: a task
+ * holds a thread of `quick` for one second at most, and never waits in `writes` behind a merge. So a room that cannot
+ * be merged delays other rooms once, and never HTTP writes. The check of a write's content limits its work, not a time.
+ * Rules LAN1 to LAN4.
  */
 
 import { assert } from "../shared/assert.ts";
@@ -12,9 +13,9 @@ export type ThreadLane = "quick" | "writes" | "quarantine";
 
 /** Milliseconds of a first try. A document of 20 MB takes 600 ms. */
 const QUICK_MS_MAX = 1_000;
-/** A room that was not merged for this long is tried in `quick` again. Longer than the longest pause between two tries. */
+/** Time after which a room that was not merged is tried in `quick` again. Longer than the longest pause between two tries. */
 const QUARANTINE_MS = 3_600_000;
-/** Beyond it, the room that is quarantined longest returns to `quick`. */
+/** Maximum number of quarantined rooms. Above it, the room that is quarantined longest returns to `quick`. */
 const QUARANTINED_MAX = 10_000;
 
 export class ThreadLanes {
@@ -86,7 +87,7 @@ export class ThreadLanes {
 
   quarantinedRooms(now: Millis): number {
     for (const [room, until] of this.#quarantinedUntil) {
-      if (until > now) break; // Later entries end later.
+      if (until > now) break; // All later entries end later.
       this.#quarantinedUntil.delete(room);
     }
     return this.#quarantinedUntil.size;

@@ -7,7 +7,7 @@ import type { Digest, ObjectStore } from "./ports.ts";
 
 export type Written = { readonly object: string; readonly bytes: number; readonly sha256: string };
 
-/** Undefined: the object differs from what was written, and is not used. */
+/** Undefined: the object differs from the written bytes, and is not used. */
 export async function writeVerified(store: ObjectStore, digest: Digest, object: string, bytes: Uint8Array): Promise<Written | undefined> {
   const sha256 = digest(bytes);
   await store.write(object, bytes);
@@ -15,7 +15,7 @@ export async function writeVerified(store: ObjectStore, digest: Digest, object: 
   return found !== undefined && digest(found) === sha256 ? { object, bytes: bytes.byteLength, sha256 } : undefined;
 }
 
-/** Undefined: it is gone, or is not what was written. */
+/** Undefined: the object is missing, or differs from the written bytes. */
 export async function readVerified(
   store: ObjectStore,
   digest: Digest,

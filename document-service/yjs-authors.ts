@@ -1,7 +1,8 @@
 /**
- * Which user introduced a Yjs client id in a room. Yjs takes the first struct of an id and clock, and ignores a later
- * one: a hostile writer who uses another's id makes the other's own edits disappear. Nothing can refuse that, because a
- * client may send what it received over another provider. So it is reported. Rules YAU1 to YAU5.
+ * Records which user introduced each Yjs client id in a room. Yjs takes the first struct of an id and clock, and
+ * ignores a later one. So a hostile writer who uses the id of another user makes edits of that user disappear. Such
+ * edits cannot be refused, because a client may send edits that it received over another provider. So they are
+ * reported. Rules YAU1 to YAU5.
  *
  * A repeat of known structs is never reported: after a synchronisation every client may send all structs.
  */
@@ -11,9 +12,12 @@ import * as Y from "yjs";
 
 import type { UserId } from "../shared/ids.ts";
 
-/** Stands for a user in `known`: the id was reported, and is not compared any more. */
+/** A value in place of a user in `known`: the id was reported, and is not compared any more. */
 const REPORTED = "" as UserId;
-/** Known ids of a room. With more, the one known longest is forgotten, and counts as introduced by its next writer. */
+/**
+ * Maximum number of known ids of a room. Above it, the id that is known longest is forgotten, and counts as introduced
+ * by its next writer.
+ */
 export const KNOWN_IDS_MAX = 128;
 
 /** The users of a merge's edits: `writers` has an index into `users` for each edit. */
@@ -31,7 +35,7 @@ export type DisputedYjsId = YjsIdUse & { readonly introducedBy: UserId };
 export class YjsAuthors {
   readonly #known = new Map<number, UserId>();
 
-  /** `users`: of each edit. */
+  /** `users`: the user of each edit. */
   of(users: readonly UserId[]): EditAuthors {
     const indexes = new Map<UserId, number>();
     const writers = Uint32Array.from(users, (user) => {
@@ -42,7 +46,7 @@ export class YjsAuthors {
     return { users: [...indexes.keys()], writers, known: new Map(this.#known) };
   }
 
-  /** Returns what was not reported before. */
+  /** Returns only uses that were not reported before. */
   receiveUses(uses: readonly YjsIdUse[]): readonly DisputedYjsId[] {
     const disputed: DisputedYjsId[] = [];
     for (const use of uses) {
@@ -64,9 +68,9 @@ export class YjsAuthors {
 }
 
 /**
- * Uses of ids that are new or another user's, in the order of the edits. `state`: the document before them. `edits`: a
- * merge has applied all of them, because a refused edit may contain any ids. An edit by the known author costs the reading
- * of four numbers; the others cost a decoding of what precedes them.
+ * Uses of ids that are new or belong to another user, in the order of the edits. `state`: the document before them.
+ * `edits`: a merge has applied all of them, because a refused edit may contain any ids. An edit by the known author
+ * only needs four numbers read. Any other edit needs the earlier edits decoded.
  */
 export function findYjsIdUses(
   state: Uint8Array,
@@ -89,7 +93,7 @@ export function findYjsIdUses(
   return uses;
 }
 
-/** The exclusive end of the clocks of each id before an edit. Decodes nothing before it is asked. */
+/** The exclusive end of the clocks of each id before an edit. Decodes nothing until it is asked. */
 class ClockEnds {
   readonly #state: Uint8Array;
   readonly #edits: readonly Uint8Array[];
@@ -101,7 +105,7 @@ class ClockEnds {
     this.#edits = edits;
   }
 
-  /** `index` does not fall from call to call. */
+  /** `index` never decreases from call to call. */
   before(index: number, yjsClient: number): number {
     this.#ends ??= Y.decodeStateVector(Y.encodeStateVectorFromUpdate(this.#state));
     for (; this.#decoded < index; this.#decoded++)

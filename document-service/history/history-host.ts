@@ -1,4 +1,4 @@
-/** Carries out what one room's history plan decides (history-plan.ts), and feeds each outcome back. */
+/** Carries out the effects of one room's history plan (history-plan.ts), and passes each outcome back. */
 
 import { assert, assertNever } from "../../shared/assert.ts";
 import type { StoredRecord } from "../../shared/bus/record.ts";

@@ -52,8 +52,8 @@ type Step =
 type RunningJob = { readonly job: HistoryJob; tries: number; step: Step };
 
 /**
- * Another service writes the entry only while it believes that this one is dead, so a second try is nearly always
- * enough.
+ * Number of tries. Another service writes the entry only while it believes that this one is dead, so a second try is
+ * nearly always enough.
  */
 const TRIES_MAX = 3;
 const DONE: HistoryResult = { kind: "done" };
@@ -64,7 +64,7 @@ export class HistoryPlan {
   readonly #policy: HistoryPolicy;
   readonly #newName: () => string;
   readonly #entry: KnownEntry;
-  /** The newest version, and since when it exists by the steady clock. Its date is compared only once. */
+  /** The newest version, and the time since which it exists by the steady clock. Its date is compared only once. */
   #newest: { readonly id: string | undefined; readonly since: Millis };
   readonly #waiting: HistoryJob[] = [];
   #running: RunningJob | undefined;
@@ -145,7 +145,7 @@ export class HistoryPlan {
     return this.#running === undefined ? [] : this.#begin(this.#running);
   }
 
-  /** Orphans and wipes begin from the entry in the store, the other jobs from the entry that is known. */
+  /** The jobs for orphans and wipes begin with the entry in the store, the other jobs with the known entry. */
   #begin(running: RunningJob): HistoryEffect[] {
     const { job } = running;
     const { history } = this.#entry;
@@ -187,7 +187,7 @@ export class HistoryPlan {
     }
   }
 
-  /** The log does not show all records of the range. An empty log has nothing to archive or to trim. */
+  /** The log did not return all records of the range. An empty log has nothing to archive or to trim. */
   #receiveLogEnd({ job }: RunningJob, end: RoomLogEnd): HistoryEffect[] {
     assert(job.kind === "archive", "an archive job looks at the end of the log");
     if (end.kind === "empty") return this.#end(DONE);
@@ -202,7 +202,7 @@ export class HistoryPlan {
     return this.#readNextSegment(running, { history, fresh, candidates, earlier: [] });
   }
 
-  /** A new segment replaces earlier segments that were read and that its records follow without a gap. */
+  /** A new segment replaces earlier segments that were read, if its records follow them without a gap. */
   #readNextSegment(running: RunningJob, read: Omit<Step & { kind: "reading-segments" }, "kind">): HistoryEffect[] {
     const next = read.candidates.at(-1);
     const nextSeq = read.earlier[0]?.segment.firstSeq ?? seqsOf(read.fresh)?.firstSeq;
@@ -243,8 +243,8 @@ export class HistoryPlan {
   }
 
   /**
-   * The writer of an orphan may be slow, and about to name it. The entry is written again first: the writer then finds
-   * another revision than it knows and stops. Without an entry nothing is removed, because the entry may be lost.
+   * The writer of an orphan may be slow and about to name it. So the entry is written again first. The writer then
+   * finds an unknown revision and stops. Without an entry nothing is removed, because the entry may be lost.
    */
   #confirmOrphans(running: RunningJob, names: readonly string[], { history, revision }: StoredHistory): HistoryEffect[] {
     const known = new Set(history.deleted ? [] : objectsOf(history));
@@ -253,7 +253,7 @@ export class HistoryPlan {
     return this.#writeEntry(running, history, { orphans, result: DONE });
   }
 
-  /** The entry states that the room is deleted before anything is removed. Then no other service adds anything. */
+  /** The entry states that the room is deleted before anything is removed. After that no other service adds anything. */
   #fenceEntry(running: RunningJob, { history, revision }: StoredHistory): HistoryEffect[] {
     if (history.deleted) return this.#eraseObjects(running, history, revision);
     const deleted: History = { ...history, deleted: true };

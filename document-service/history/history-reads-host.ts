@@ -1,4 +1,4 @@
-/** Answers reads of one room's history: carries out what each read decides (history-reads.ts). */
+/** Answers reads of one room's history: carries out the effects of each read (history-reads.ts). */
 
 import { assert, assertNever } from "../../shared/assert.ts";
 import type { RoomKey, Seq } from "../../shared/ids.ts";
@@ -65,7 +65,7 @@ export class HistoryReadsHost {
     return this.#parts.history.removeVersion(id);
   }
 
-  /** `signal`: aborted once nobody waits for the answer. */
+  /** `signal`: aborted once no caller waits for the answer. */
   async readAt(moment: HistoryMoment, signal?: AbortSignal): Promise<HistoryState> {
     const answer = await this.#run(new StateRead(moment, "state", this.#options), signal);
     assert(answer.kind !== "edit" && answer.kind !== "unchanged", "a state was asked for");

@@ -21,13 +21,13 @@ export type HistoryMoment = { readonly seq: Seq } | { readonly time: UnixMillis 
 export type HistoryRefusal =
   /** The room has not reached the seq. */
   | { readonly kind: "not-yet"; readonly head: Seq }
-  /** The moment is not kept any more, or was never kept. */
+  /** The moment is no longer in the history, or never was. */
   | { readonly kind: "not-kept" }
   /** The read needs more edits than it may read, or merging them takes too long. */
   | { readonly kind: "too-much" }
   /** The stored objects cannot be read. */
   | { readonly kind: "unreadable" }
-  /** Not now: ask again. */
+  /** The answer is not available now. The caller asks again. */
   | { readonly kind: "loading" };
 export type HistoryState = { readonly kind: "state"; readonly state: Uint8Array; readonly position: Position } | HistoryRefusal;
 /** The next page begins at `through + 1`. */
@@ -39,7 +39,7 @@ export type HistoryReadInput =
   | { readonly kind: "log-end-read"; readonly end: RoomLogEnd }
   /** `bytes` undefined: the object is missing or damaged. */
   | { readonly kind: "object-read"; readonly bytes: Uint8Array | undefined }
-  /** `isAborted`: nobody waits for the answer any more. */
+  /** `isAborted`: no caller waits for the answer any more. */
   | { readonly kind: "tail-read"; readonly isAborted: boolean }
   | { readonly kind: "merged"; readonly merged: MergedDocument | Unread }
   | { readonly kind: "current-read"; readonly document: CurrentDocument | undefined }
@@ -68,7 +68,7 @@ type Step =
   | { readonly kind: "merging"; readonly position: Position }
   | { readonly kind: "reading-current"; readonly earlier: Uint8Array }
   | { readonly kind: "reverting" };
-/** A path to the target. `others`: the paths to try if this one leads nowhere. */
+/** A path to the target. `others`: the paths to try if this one fails. */
 type PathReading = {
   readonly target: Seq;
   readonly path: HistoryPath;
@@ -131,7 +131,7 @@ export class StateRead {
     return this.#history;
   }
 
-  /** Finds the last seq at the time: in the log's tail if the last segment ends before the time, else in a segment. */
+  /** Finds the last seq at the time: in the log's tail if the last segment ends before the time, otherwise in a segment. */
   #findSeq(time: UnixMillis): HistoryReadEffect<HistoryState | Reverted> {
     const newest = this.#entry.segments.at(-1);
     if (newest !== undefined && newest.lastTime > time) return this.#findSeqInSegments(time);
@@ -239,9 +239,7 @@ export class StateRead {
   }
 }
 
-/**
- * The writing sessions from a seq on: one segment for each answer, then as much of the log's tail as a read may take.
- */
+/** The writing sessions from a seq on. An answer contains one segment, or as much of the log's tail as a read may take. */
 export class SessionsRead {
   readonly #from: Seq;
   readonly #options: HistoryReadsOptions;

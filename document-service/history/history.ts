@@ -1,10 +1,11 @@
 /**
- * What is kept of a room's history beside its log, and how a moment is read from it. There are two kinds of objects. A
+ * The stored history of a room in addition to its log, and how the state at a moment is read from it. There are two
+ * kinds of objects. A
  * *version* is the document's state at a seq. A *segment* holds records that were trimmed from the log, complete and in
  * order. A state at a seq between versions is the version before it with the edits up to it. One entry in the store
  * names all objects and is replaced by revision. An object that no entry names is an orphan.
  *
- * A new segment takes up the ones before it while they are small, so even a long history has few.
+ * A new segment absorbs the segments before it while they are small, so even a long history has few segments.
  */
 
 import { z } from "zod";
@@ -33,7 +34,7 @@ const DocumentVersion = object.extend({
   name: z.string().optional(),
   leftOut: z.int().nonnegative().optional(),
 });
-/** `time`: by the log's clock. Records of owners alone have no seq: then `lastSeq` is the seq before `firstSeq`. */
+/** `time`: by the log's clock. Records without edits have no seq; `lastSeq` is then the seq before `firstSeq`. */
 const Segment = object.extend({ firstSeq: seq, lastSeq: seq, firstTime: time, lastTime: time });
 /**
  * Both lists begin with the oldest. `deleted`: the room is deleted, named objects are still to be removed, and nothing
@@ -76,14 +77,14 @@ export function isVersionDue(
 }
 
 /**
- * A segment spans at most this part of the retention time. A segment is removed as a whole, so its oldest edit stays
- * that much longer.
+ * A segment spans at most this fraction of the retention time. A segment is removed as a whole, so its oldest edit is
+ * kept longer by up to this time.
  */
 const SPANS_PER_RETENTION = 10;
 
 /**
- * The last segments that a new one contains. Each step takes up at most twice the bytes so far, so a record is
- * rewritten only a few times.
+ * The last segments that a new one absorbs. Each step absorbs at most twice the bytes so far, so a record is rewritten
+ * only a few times.
  */
 export function segmentsToTakeUp(
   { segments }: History,
@@ -140,9 +141,10 @@ export function readableFrom({ versions, segments }: History): Seq | undefined {
 }
 
 /**
- * What is kept at this date. Named versions stay. First everything beyond the maximum age is dropped. Then the oldest
- * is dropped while there are too many bytes: segments with the versions before their end, and after the last segment
- * versions alone. The newest version stays, because without it the next one would be due at once.
+ * The parts of the history that are kept at this date. Named versions are always kept. First, everything older than the
+ * maximum age is dropped. Then, while there are too many bytes, the oldest part is dropped: a segment with the versions
+ * before its end, and after the last segment single versions. The newest version is kept, because without it the next
+ * one would be due at once.
  */
 export function retained(
   history: History,
@@ -171,10 +173,7 @@ export function retained(
   };
 }
 
-/**
- * Beyond the limit, every second unnamed version of the older half is dropped: the history becomes coarser, never
- * shorter.
- */
+/** Above the limit, every second unnamed version of the older half is dropped. So the history becomes coarser but not shorter. */
 function thinned(versions: readonly DocumentVersion[], max: number): DocumentVersion[] {
   const unnamed = versions.filter(({ name }) => name === undefined);
   if (unnamed.length <= max) return [...versions];

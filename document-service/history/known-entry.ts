@@ -1,8 +1,6 @@
 /**
- * The entry of a room's history as it is known here, and the objects that it may or may not name.
- *
- * The invariant: a write replaces exactly the known revision. If another service has replaced the entry, it is read
- * again.
+ * The entry of a room's history as this service knows it, and the objects that it may or may not name. The invariant: a
+ * write replaces exactly the known revision. If another service has replaced the entry, it is read again.
  */
 
 import type { LeaseWrite } from "../../shared/cluster/lease.ts";
@@ -52,7 +50,7 @@ export class KnownEntry {
     this.#unsettled.clear();
   }
 
-  /** Plans the write that replaces the entry with `next`, without objects that are too old or too much. */
+  /** Plans the write that replaces the entry with `next`, without objects that exceed the limits of age or bytes. */
   planWrite(next: History, date: UnixMillis): { readonly history: History; readonly revision: number } {
     const { history, dropped } = retained(next, date, this.#policy);
     for (const object of dropped) this.#unsettled.add(object);

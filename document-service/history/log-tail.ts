@@ -1,7 +1,4 @@
-/**
- * Readers of the log's tail, which are the records behind a room's last segment. Each receives one record after
- * another.
- */
+/** Readers of the log's tail: the records after a room's last segment. Each reader receives one record after another. */
 
 import { headOf, type StoredRecord } from "../../shared/bus/record.ts";
 import type { Seq, UnixMillis } from "../../shared/ids.ts";
@@ -44,10 +41,7 @@ export class EditsInTail implements TailReader {
 /** Finds the last seq that the log had at a time. */
 export class SeqInTail implements TailReader {
   readonly #time: UnixMillis;
-  /**
-   * 0: the room begins after the time. Undefined: the tail begins after the time, and does not hold the room's first
-   * edit.
-   */
+  /** 0: the room begins after the time. Undefined: the tail begins after the time, and does not contain the room's first edit. */
   seq: Seq | undefined;
 
   constructor(time: UnixMillis) {

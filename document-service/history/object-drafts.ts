@@ -65,7 +65,7 @@ export function entryNaming(history: History, draft: ObjectDraft, written: Writt
   return { ...history, segments: [...rest, { ...written, ...draft.segment }], through: draft.through };
 }
 
-/** The seqs of a segment whose records hold no edits. */
+/** The seq range of a segment whose records contain no edits. */
 function noSeqs({ segments }: History): { firstSeq: Seq; lastSeq: Seq } {
   const lastSeq = segments.at(-1)?.lastSeq ?? (0 as Seq);
   return { firstSeq: (lastSeq + 1) as Seq, lastSeq };

@@ -1,4 +1,4 @@
-/** Restores one room: carries out what its restore decides (restore.ts), and feeds each outcome back. */
+/** Restores one room: carries out the effects of its restore (restore.ts), and passes each outcome back. */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { StoredRecord } from "../../shared/bus/record.ts";

@@ -1,7 +1,7 @@
 /**
  * The restore of one room from its remaining snapshots, versions, segments and log, while no service runs. One effect
- * at a time; its outcome is the next input. The name of an object says what it holds, so it helps even if the entry
- * that named it is lost. Edits that nothing has are counted, and the rest is restored.
+ * at a time; its outcome is the next input. The name of an object describes its content, so the object is useful even
+ * if the entry that named it is lost. Edits that no source contains are counted, and the rest is restored.
  *
  * The invariant: the entry of the room's history is written last. Without a checkpoint only that entry may know the
  * room's last seq, and a restore after a failed one must find it again.
@@ -38,11 +38,11 @@ import {
 import { type LoggedEdits, loggedEditsOf } from "./segments.ts";
 
 export type RestoredRoom =
-  /** The checkpoint and its snapshot are there; or the room never had a checkpoint, and its log has everything. */
+  /** The checkpoint and its snapshot exist. Or the room never had a checkpoint, and its log has all edits. */
   | { readonly kind: "whole" }
-  /** The room was built from what was left. `missing`: edits that nothing has. */
+  /** The room was rebuilt from the remaining data. `missing`: edits that no source contains. */
   | { readonly kind: "rebuilt"; readonly seq: Seq; readonly missing: number }
-  /** The room is deleted permanently. A document service removes what a backup brought back of it. */
+  /** The room is deleted permanently. A document service removes the data that a backup brought back. */
   | { readonly kind: "deleted" }
   | { readonly kind: "superseded" };
 
@@ -76,7 +76,7 @@ export type RestoreEffect =
   | { readonly kind: "fail"; readonly why: string };
 
 type State = { readonly state: Uint8Array; readonly epoch: Epoch; readonly seq: Seq };
-/** The newest readable state, and all edits that were found; some are behind the state. */
+/** The newest readable state, and all edits that were found. Some of them may already be in the state. */
 type Reach = { readonly base: State; readonly edits: readonly LoggedEdits[]; readonly top: Seq; readonly streamSeq: number };
 /** The effect whose outcome the restore waits for. */
 type Step =
@@ -245,8 +245,8 @@ export class RoomRestore {
 
   /**
    * If an object is ahead of the checkpoint, the checkpoint's place in the log is too early for the new checkpoint. A
-   * reader that continues from there would find covered edits and take them for a gap. So the whole log is merged, and
-   * the new place is its end.
+   * reader that continues from there would find covered edits and take them for a gap. So the complete log is merged,
+   * and the new place is its end.
    */
   #readLog(base: State): RestoreEffect {
     const kept = this.#segments.flatMap(({ records }) => loggedEditsOf(records));

@@ -1,7 +1,4 @@
-/**
- * What the names and bytes of a room's objects say, and the history entry that names them again after it was lost or
- * rolled back.
- */
+/** Reads the names and bytes of a room's objects, and makes the history entry that names them again after it was lost or rolled back. */
 
 import { headOf, type StoredRecord } from "../../shared/bus/record.ts";
 import type { Epoch, Seq, UnixMillis } from "../../shared/ids.ts";
@@ -62,12 +59,12 @@ export function archivedThrough(found: readonly FoundSegment[]): number {
   return highest(found, ({ records }) => lastStreamSeq(records));
 }
 
-/** 0: there are no items. A room may have more records than a call, such as of `Math.max`, takes arguments. */
+/** 0: there are no items. A room may have more records than a call such as `Math.max` accepts as arguments. */
 export function highest<Item>(items: readonly Item[], numberOf: (item: Item) => number): number {
   return items.reduce((most, item) => Math.max(most, numberOf(item)), 0);
 }
 
-/** All found edits after a seq. If two objects have different edits of one seq, the document takes both. */
+/** All found edits after a seq. If two objects have different edits for one seq, the document includes both. */
 export function editsAfter(
   seq: Seq,
   top: Seq,
@@ -93,8 +90,8 @@ export function namesExactly({ history, revision }: StoredHistory, names: readon
 
 /**
  * The entry that names every segment and version that is there, because a sweep would remove an unnamed object. Names
- * that people gave are lost if the entry is. A version is as old as the segment around its seq. Without such a segment
- * it counts as new, so that it stays as long as any.
+ * that people gave are lost if the entry is lost. A version gets the age of the segment around its seq. Without such a
+ * segment it counts as new, so that it is kept for the full time.
  */
 export function restoredHistory(
   before: History,

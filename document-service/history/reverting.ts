@@ -1,6 +1,7 @@
 /**
- * The edit that brings a document back to an earlier state. It deletes text that was typed since and types deleted text
- * again, as a person could do by hand. The history stays as it is, and text that others type at the same time stays.
+ * Makes the edit that brings a document back to an earlier state. It deletes text that was typed later and types
+ * deleted text again, as a person could do by hand. The history stays unchanged, and text that others type at the same
+ * time stays.
  */
 
 import * as Y from "yjs";

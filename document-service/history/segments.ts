@@ -79,14 +79,15 @@ export function editsBetween(taken: readonly LoggedEdits[], after: Seq, through:
   return reached < through ? { kind: "missing", from: (reached + 1) as Seq } : { kind: "edits", payloads, epoch, time };
 }
 
-/** The last seq that the log had at the time. Undefined: no record is that old. */
+/** The last seq that the log had at the time. Undefined: all records are newer. */
 export function seqAt(taken: readonly LoggedEdits[], time: UnixMillis): Seq | undefined {
   const last = taken.findLast((one) => one.time <= time);
   return last && headOf(last.record);
 }
 
 /**
- * The edits of one client without a long silence. Others may have written in between: `edits` counts the client's own.
+ * A writing session: the edits of one client without a long silence. Others may have written in between: `edits` counts
+ * only the client's own.
  */
 export type WritingSession = {
   readonly user: UserId;
@@ -98,7 +99,7 @@ export type WritingSession = {
   readonly lastTime: UnixMillis;
 };
 
-/** In the order in which they began. */
+/** In the order in which the sessions began. */
 export function writingSessionsOf(taken: readonly LoggedEdits[], silenceMsMax: number): WritingSession[] {
   const all: WritingSession[] = [];
   const open = new Map<ClientId, number>();

@@ -1,8 +1,9 @@
 /**
  * Merges and reads documents in threads: a long document takes hundreds of milliseconds, while the service must read
  * the log, answer requests and renew its leases. A thread runs one task at a time, so a task that takes too long costs
- * its own thread and no other task; `thread-lanes.ts` decides which tasks may share threads. A long document has a thread that ends with the answer: decoded it needs several
- * times its bytes, and only the end of the thread returns that memory at once.
+ * its own thread and no other task; `thread-lanes.ts` decides which tasks may share threads. A long document has a
+ * separate thread that ends with the answer. The decoded document needs several times its bytes, and only the end of
+ * the thread returns that memory at once.
  */
 
 import { Piscina } from "piscina";
@@ -44,14 +45,11 @@ const QUARANTINED =
   "a room is quarantined: it was not merged in one second. Its merges share one thread with other such rooms, and pauses between them double. Check what its writers send (docs/operations/limits.md)";
 const RELEASED = "a room is merged quickly again and leaves quarantine";
 
-/**
- * A task on a state that has ended this many threads is not run again on that state. After an edit the state is a new
- * one.
- */
+/** Number of threads that a task may end on one state. After that, the task is not run on this state again. An edit makes a new state. */
 const DEATHS_MAX = 3;
 /**
- * No task is run on a state once all tasks together have ended this many threads: requests may name any number of
- * types.
+ * Number of threads that all tasks together may end on one state. After that, no task runs on it. A limit per task is
+ * not enough, because requests may name any number of types.
  */
 const DEATHS_OF_STATE_MAX = 12;
 
@@ -81,8 +79,8 @@ export function documentThreads(
   const deaths = new WeakMap<Uint8Array, Map<string, number>>();
 
   /**
-   * Counts the time in which the task runs, in quarters of `msMax`. On a busy machine the start of a thread alone may take
-   * longer than a quick try; it has `mergeMsMax`.
+   * Counts the time in which the task runs, in quarters of `msMax`. On a busy machine the start of a thread alone may
+   * take longer than a quick try, so the start has `mergeMsMax`.
    */
   const abortWhenLate = (msMax: number, begun: Int32Array, late: AbortController): (() => void) => {
     const quarterMs = msMax / 4;
@@ -153,7 +151,7 @@ export function documentThreads(
     return answer;
   };
 
-  /** `name`: of the task. A task that needs more memory than any thread has would end a thread at every request. */
+  /** `name`: the task's name. A task that needs more memory than any thread has would end a thread at every request. */
   const askOf = async <T extends Task>(
     task: T,
     question: ThreadQuestion<T> & { readonly state: Uint8Array },

@@ -31,7 +31,7 @@ const tasks = {
 /** Replaces an answer: the task threw, and its thread continues. */
 export type Threw = { readonly threw: unknown };
 
-/** What the pool passes. `begun`: set to 1 when the task begins. */
+/** The message from the pool. `begun`: set to 1 when the task begins. */
 export type ThreadTask<T extends Task> = { readonly task: T; readonly question: ThreadQuestion<T>; readonly begun: Int32Array };
 
 /** The pool calls this. An error thrown here is a failure of the thread. */
@@ -46,7 +46,7 @@ function answerOf<T extends Task>(task: T, question: ThreadQuestion<T>): ThreadA
   try {
     return (tasks[task] as (question: ThreadQuestion<T>) => ThreadAnswer<T>)(question);
   } catch (threw) {
-    return { threw }; // Clients decide what a document and a request contain.
+    return { threw }; // The error may be caused by a client, which chooses the content of documents and requests.
   }
 }
 

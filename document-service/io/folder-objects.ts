@@ -1,6 +1,7 @@
 /**
  * Objects as files in a folder. A file gets its name when all its bytes are on disk, and a write ends when the name is
- * on disk: a power loss leaves a complete file or none. Several services need one file system that all of them see.
+ * on disk. So after a power loss a file is complete or missing. Several services need one file system that all of them
+ * can access.
  */
 
 import { randomUUID } from "node:crypto";
@@ -15,12 +16,12 @@ import { isOfRoom, nameAt, pathOf } from "./object-paths.ts";
 import { StartError } from "../../shared/process/lifecycle.ts";
 
 /**
- * No room's key, so no object's name begins like this. Lists skip it like every other name that is no room's: only root
- * can open the `lost+found` of a volume.
+ * Names that begin like this are neither room keys nor object names. Lists skip such names, for example the
+ * `lost+found` of a volume, which only root can open.
  */
 const UNFINISHED = ".unfinished";
 const TRIES_MAX = 10;
-/** Minimum age of a file that a dead writer left. No write takes so long. */
+/** Minimum age of an unfinished file before it is removed. No write takes so long, so its writer is dead. */
 const ABANDONED_MS_MIN = 3_600_000;
 
 /** Creates `folder` if it is missing. Throws a StartError if it cannot be used. */
@@ -66,7 +67,7 @@ export async function folderObjects(folder: string): Promise<ObjectStore> {
   };
 }
 
-/** Lists one folder after the other, because folders may be removed meanwhile. */
+/** Lists one folder after the other, because folders may be removed at the same time. */
 async function filesOf(folder: string, entries: readonly Dirent[]): Promise<string[]> {
   const files: string[] = [];
   for (const entry of entries) {
@@ -103,7 +104,7 @@ async function giveName(root: string, unnamed: string, file: string): Promise<vo
   await syncFolder(dirname(file));
 }
 
-/** Repeats a step whose folder was removed in between, together with another object of the room. */
+/** Repeats a step if its folder was removed together with another object of the room. */
 async function whateverIsRemoved<Value>(ask: () => Promise<Value>): Promise<Value> {
   for (let tries = 1; ; tries++) {
     try {
@@ -114,7 +115,7 @@ async function whateverIsRemoved<Value>(ask: () => Promise<Value>): Promise<Valu
   }
 }
 
-/** A folder has a room's name. After a deletion not even the name remains. */
+/** The folder's name is the room's key. After a deletion the name must not remain either. */
 async function removeEmpty(root: string, folder: string): Promise<void> {
   try {
     for (let empty = folder; empty.length > root.length; empty = dirname(empty)) await rmdir(empty);

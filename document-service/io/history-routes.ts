@@ -22,7 +22,7 @@ const NewVersion = z.object({ name: z.string().min(1).max(NAME_CHARACTERS_MAX) }
 const BINARY = { "content-type": "application/octet-stream" };
 const LOADING = refusal(503, "loading", "this room's history is not ready: ask again");
 
-/** Concurrent reads in a process: each may read a log and a history of any length. */
+/** Maximum number of concurrent reads in a process. Each may read a log and a history of any length. */
 const READS_AT_ONCE = 8;
 
 type Ask = (history: HistoryReadsHost, question: RoomQuestion) => Promise<InternalResponse>;
@@ -32,7 +32,7 @@ export function historyRoutes(
   host: { historyReads(room: RoomKey): Promise<HistoryReadsHost | "deleted" | undefined> },
   log: Log,
 ): RoomRoute[] {
-  /** A failed store is answered like a history that is not available yet. */
+  /** A failure of a store gets the same answer as a history that is not available yet. */
   const asked =
     (ask: Ask) =>
     async (question: RoomQuestion): Promise<InternalResponse> => {

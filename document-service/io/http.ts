@@ -90,7 +90,7 @@ function roomOf(tenantText: string, roomText: string): RoomKey | undefined {
   return tenant === undefined || room === undefined ? undefined : roomKey(tenant, room);
 }
 
-/** For a body that `InternalQuestion.body` refuses. */
+/** The answer to a request whose body `InternalQuestion.body` refuses. */
 export const TOO_LARGE = refusal(
   413,
   "too-large",

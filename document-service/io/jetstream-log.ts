@@ -59,7 +59,7 @@ export async function jetstreamLog(
   };
 }
 
-/** An owner sends no reply: it reads its log and has released the room by the next request. */
+/** An owner sends no reply. It reads its log, and has released the room by the next request. */
 const OWNER_MS_MAX = 300;
 
 export function jetstreamDeletions(

@@ -31,9 +31,9 @@ export type WebhookQueueOptions = {
 };
 
 const NANOS_PER_MS = 1_000_000;
-/** Added to the time of two tries: an event may wait here for the try of the event before it. */
+/** Added to the time of two tries, because an event may wait for the try of the event before it. */
 const SETTLE_MS_MAX = 15_000;
-/** Includes events that wait for their next try. Past it nothing new is delivered to the endpoint. */
+/** Includes events that wait for their next try. At this limit nothing new is delivered to the endpoint. */
 const UNSETTLED_MAX = 10_000;
 const STREAM_NOT_FOUND = 10_059;
 const CONSUMER_NOT_FOUND = 10_014;
@@ -72,7 +72,7 @@ export async function jetstreamWebhooks(
   };
 }
 
-/** Creates the stream and its consumers if they are missing, and updates other limits to these. */
+/** Creates the stream and its consumers if they are missing, and updates their limits. */
 async function ensureQueue(manager: JetStreamManager, subjects: Subjects, options: WebhookQueueOptions): Promise<void> {
   const stream = subjects.webhooksStream;
   const limits = {

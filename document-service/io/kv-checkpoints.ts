@@ -11,7 +11,7 @@ import type { RoomKey } from "../../shared/ids.ts";
 import { kvBucket, replaceRevision } from "../../shared/io/jetstream-stores.ts";
 import type { LeaseWrite } from "../../shared/cluster/lease.ts";
 
-/** Reads go to the leader: an old entry from a replica would not fit the trimmed log. */
+/** Reads go to the leader, because an old entry from a replica would not match the trimmed log. */
 type RoomValues<Value> = {
   /** `revision` 0: there is no value. Throws `UndecodableEntry` if there is one that does not decode. */
   read(room: RoomKey): Promise<{ readonly value: Value | undefined; readonly revision: number }>;
@@ -42,7 +42,7 @@ async function kvRoomValues<Value extends object>(
       const written = await replaceRevision(kv, room, bytes, revision);
       if (written !== undefined) return { kind: "written", revision: written };
       const found = await kv.get(room);
-      // The same bytes: an earlier try of this call wrote them, and its answer was lost.
+      // The bytes are the same: an earlier try of this call wrote them, and its answer was lost.
       const isOurs = found !== null && Buffer.compare(found.value, bytes) === 0;
       return isOurs ? { kind: "written", revision: found.revision } : { kind: "superseded" };
     },

@@ -1,7 +1,7 @@
 /**
- * A log that was lost or rolled back numbers its records from a lower number than checkpoints, leases and histories
- * refer to: readers would take new records for old ones. This code advances the numbering past every number that
- * anything refers to. It removes nothing, and running it again changes nothing.
+ * Repairs the numbering of a log that was lost or rolled back. Such a log gives new records numbers that checkpoints,
+ * leases and histories already refer to, so readers would take new records for old ones. This code advances the
+ * numbering past every number that anything refers to. It removes nothing, and a repeated run changes nothing.
  */
 
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";

@@ -1,7 +1,8 @@
 /**
  * Maps an object's name to a path in stores with bounded names: a folder's parts have at most 255 bytes, an S3 key
  * 1,024. A room's key may be longer, because it spells each byte of a non-Latin script with three characters. Such a
- * name is packed: its decoded bytes in base64, in parts. `~`, which no room's key contains, marks it.
+ * name is packed: its decoded bytes are written in base64, in parts. The mark `~`, which no room's key contains, begins
+ * it.
  */
 
 import { parseRoomKey } from "../../shared/ids.ts";
@@ -17,7 +18,7 @@ export function pathOf(name: string): string {
   return `~${packed.replace(new RegExp(`.{${PART_CHARACTERS}}(?=.)`, "g"), "$&/")}`;
 }
 
-/** `first`: of a path's parts. */
+/** `first`: the first part of a path. */
 export function isOfRoom(first: string): boolean {
   return first.startsWith("~") || parseRoomKey(first) !== undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Opens the object store that the settings name. A JetStream object store needs no set-up, and is backed up with
- * everything else in NATS.
+ * Opens the object store that the settings name. A JetStream object store needs no set-up, and its backup is part of
+ * the backup of NATS.
  */
 
 import type { JetStreamClient } from "@nats-io/jetstream";
@@ -35,7 +35,7 @@ export async function openStores(
 }
 
 const CHUNK_BYTES = 512 * 1024;
-/** When NATS disappears during a transfer, its client waits for ever; this limit lets the caller try again. */
+/** When NATS is lost during a transfer, its client waits forever. This limit lets the caller try again. */
 const TRANSFER_MS_MAX = 15_000;
 /** Minimum age of chunks without a name. No write takes so long. */
 const ABANDONED_MS_MIN = 24 * 3_600_000;

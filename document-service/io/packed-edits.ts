@@ -1,4 +1,4 @@
-/** Many edits as two buffers: to transfer thousands of small ones to a thread costs far more than to merge them. */
+/** Packs many edits into two buffers, because the transfer of thousands of small ones to a thread costs far more than their merge. */
 
 export type PackedEdits = { readonly bytes: Uint8Array<ArrayBuffer>; readonly ends: Uint32Array<ArrayBuffer> };
 

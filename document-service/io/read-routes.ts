@@ -17,15 +17,15 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 
 /**
- * Results made from a document's state, kept as long as the state: many requests for the same text, JSON or compressed
- * bytes make it once. Failures are not kept.
+ * Results made from a document's state: its text, JSON or compressed bytes. They are kept as long as the state, so that
+ * many requests for the same result make it once. Failures are not kept.
  */
 const gzipInThread = promisify(gzip);
 /** Measured on a document of 4.7 MB: 38% of the bytes in 76 ms; the default level 35% in 281 ms. */
 const GZIP_LEVEL = 4;
 /** Below this, headers cost more than compression saves. */
 const GZIP_BYTES_MIN = 1_024;
-/** Per state. Past it the oldest result is dropped. */
+/** Limit per state. Above it the oldest result is dropped. */
 const RENDITIONS_MAX = 16;
 
 class Renditions {
@@ -66,10 +66,10 @@ type Snapshot = Served & { kind: "snapshot" };
 
 const BINARY = "application/octet-stream";
 const WANTED_MAX = 100;
-/** Interval at which a request that waits for a seq looks again. */
+/** Interval at which a request that waits for a seq checks again. */
 const BEHIND_MS = 50;
 
-/** `holds`: whether this service, and not another, serves the room. */
+/** `holds`: whether this service serves the room, and no other service does. */
 export type Documents = { serve(room: RoomKey, freshness: Freshness, minSeq?: number): Promise<Served>; holds(room: RoomKey): boolean };
 
 export function readRoutes(
@@ -80,7 +80,7 @@ export function readRoutes(
 ): RoomRoute[] {
   const renditions = new Renditions();
 
-  /** A caller that has just written, and knows its seq, waits until the document includes it. */
+  /** A caller that knows the seq of its own write waits until the document includes it. */
   const serveAt = async (room: RoomKey, minSeq: number, freshness: Freshness): Promise<Served> => {
     const deadline = clock.now() + documentsAnswerMsMax;
     for (;;) {
@@ -96,7 +96,7 @@ export function readRoutes(
     }
   };
 
-  /** Nothing is computed for a client that has this state. */
+  /** For a client that already has this state, nothing is computed. */
   const conditional =
     (freshness: Freshness, make: (snapshot: Snapshot, question: RoomQuestion) => Promise<InternalResponse>) =>
     async (question: RoomQuestion): Promise<InternalResponse> => {
@@ -110,7 +110,7 @@ export function readRoutes(
       return answer.status === 200 ? compressed({ ...answer, headers: { ...headers, ...answer.headers } }, question) : answer;
     };
 
-  /** The encoding has a header name of its own: the gateway's HTTP client would decode a standard one. */
+  /** The encoding is named in a non-standard header, because the gateway's HTTP client would decode the body under the standard one. */
   const compressed = async (answer: InternalResponse, { header }: RoomQuestion): Promise<InternalResponse> => {
     const { body, headers = {} } = answer;
     if (header("x-coroom-accept") !== "gzip" || !(body instanceof Uint8Array)) return answer;

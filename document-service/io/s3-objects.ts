@@ -1,7 +1,7 @@
 /**
  * Objects in an S3-compatible store at any endpoint, addressed by path. Every request is signed (Signature Version 4)
- * with the hash of its body, so the store refuses damaged bytes. An object takes one request. Names are written once,
- * so the behaviour of concurrent writes does not matter.
+ * with the hash of its body, so the store refuses damaged bytes. Each object is written in one request. A name is
+ * written only once, so the store's rules for concurrent writes do not matter.
  */
 
 import { createHash } from "node:crypto";
@@ -20,7 +20,7 @@ export type S3Options = {
 };
 
 const TRANSFER_MS_MAX = 60_000;
-/** The service's start waits for this. */
+/** The start of the service waits for this. */
 const LOOK_MS_MAX = 10_000;
 
 /**
@@ -121,7 +121,7 @@ async function refusal(what: string, response: Response): Promise<Error> {
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
-/** The contents of every such element. S3's answers are flat, so no XML parser is needed. */
+/** The contents of every element with this name. S3's answers are flat, so no XML parser is needed. */
 function textsOf(xml: string, element: string): string[] {
   return [...xml.matchAll(new RegExp(`<${element}>([^<]*)</${element}>`, "g"))].map(([, text = ""]) =>
     text.replace(/&(#x?)?([0-9A-Za-z]+);/g, decodeEntity),

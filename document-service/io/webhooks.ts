@@ -1,6 +1,7 @@
 /**
- * Starts webhooks if settings name an endpoint. An event is delivered as Standard Webhooks defines it: a POST with an id,
- * a date and a signature. The operator sets the address, so a redirect is a failure, and only the status is read.
+ * Starts webhooks if the settings name an endpoint. An event is delivered as Standard Webhooks defines it: a POST with
+ * an id, a date and a signature. A redirect counts as a failure, because the operator sets the address. Only the status
+ * of the answer is read.
  */
 
 import { createHmac } from "node:crypto";

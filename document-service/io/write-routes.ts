@@ -1,7 +1,7 @@
 /**
- * The HTTP routes that change a room. A write becomes one edit: an edit is checked, so that a backend's mistake does not
- * reach a room's log; text and JSON are converted. Nothing is written here: the gateway sends the edit like any other.
- * A repeated deletion has the same effect and answer.
+ * The HTTP routes that change a room. Each write becomes one edit. The content of an edit is checked, so that a
+ * backend's mistake does not reach a room's log, and text and JSON are converted. Nothing is written to the log here:
+ * the gateway sends the edit like any other. A repeated deletion has the same effect and answer.
  */
 
 import { z } from "zod";
@@ -94,7 +94,7 @@ function jsonContent(body: Uint8Array): DocumentContent | InternalResponse {
   }
 }
 
-/** Examines level by level, so the stack does not grow with the nesting. */
+/** Checks level by level, so that the stack does not grow with the nesting. */
 function isTooDeep(value: unknown): boolean {
   let [level, nesting]: [object[], number] = [[value].filter(isObject), 0];
   for (; level.length > 0 && nesting <= NESTING_MAX; nesting += 1) level = level.flatMap((one) => Object.values(one).filter(isObject));

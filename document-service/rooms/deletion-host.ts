@@ -1,4 +1,4 @@
-/** Carries out what a room's deletion decides (deletion.ts), and feeds each outcome back. */
+/** Carries out the effects of a room's deletion (deletion.ts), and passes each outcome back. */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { DeletedCheckpoint } from "../../shared/bus/checkpoint.ts";
@@ -48,7 +48,7 @@ export class DeletionHost {
     return this.#deletion.uncoveredFrom;
   }
 
-  /** Resolves once nothing of the room is left in the log and the stores. */
+  /** Resolves once the log and the stores contain nothing of the room. */
   untilWiped(): Promise<void> {
     return this.#deletion.isDone ? Promise.resolve() : new Promise((resolve) => void this.#onDone.push(resolve));
   }
@@ -62,7 +62,7 @@ export class DeletionHost {
     this.#announceDone();
   }
 
-  /** Resolves with whether nothing is left; if not, try again later. Rejects with the failure of a store. */
+  /** Resolves with whether all data is removed. If not, try again later. Rejects with the failure of a store. */
   async wipe(): Promise<boolean> {
     const outcome = await new Promise<DeletionOutcome>((resolve, reject) => {
       this.#attempt = { resolve, reject };

@@ -83,7 +83,7 @@ export class Deletion {
     return this.#state.kind !== "living";
   }
 
-  /** Something of the room may be left. */
+  /** Some data of the room may be left. */
   get isDue(): boolean {
     return this.#state.kind === "wiping";
   }
@@ -97,7 +97,7 @@ export class Deletion {
     return this.#state.kind === "wiping" ? this.#state.streamSeq : undefined;
   }
 
-  /** The log may show the record twice, and may hold two of them. */
+  /** A read of the log may return the record twice, and the log may contain two of them. */
   receiveRecord(streamSeq: number): void {
     if (streamSeq <= this.#lastRecord) return;
     this.#lastRecord = streamSeq;
@@ -170,7 +170,7 @@ export class Deletion {
     }
   }
 
-  /** Writes "deleting" in the checkpoint's place: from then on a late checkpoint finds another revision and is refused. */
+  /** Replaces the checkpoint by "deleting". A later write of a checkpoint then finds an unknown revision and is refused. */
   #fenceCheckpoint(attempt: Attempt, { checkpoint, revision }: StoredCheckpoint): DeletionEffect[] {
     assert(attempt.step.kind === "reading-checkpoint", "a checkpoint is fenced after it was read");
     if (isDeleted(checkpoint) && checkpoint.wiping !== true) {
@@ -212,7 +212,7 @@ export class Deletion {
     return attempt.wasDone ? this.#end("wiped") : this.#askOwnerOnce(attempt, false);
   }
 
-  /** The owner may have been slow to look at its log. It is asked a second time before the attempt ends. */
+  /** The owner may be slow to read its log. It is asked a second time before the attempt ends. */
   #askOwnerOnce(attempt: Attempt, isRepeated: boolean): DeletionEffect[] {
     switch (attempt.ownerAnswer) {
       case undefined:

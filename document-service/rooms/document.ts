@@ -1,9 +1,11 @@
 /**
  * One room's document, built from the room's records in log order. It holds a merged state and the edits after it, and
- * knows what the newest checkpoint covers. Merges and stores are outside; their results come back as calls.
+ * knows which records the newest checkpoint covers. Other files run merges and stores, and pass their results to this
+ * file.
  *
  * A record at or below the applied position is a repeat and changes nothing, because a reader may begin earlier in the
- * log. Epoch and seq decide, not the stream sequence. A record behind a hole is refused until a newer checkpoint was looked for.
+ * log. Epoch and seq decide, not the stream sequence. A record after a gap is refused until the room has looked for a
+ * newer checkpoint.
  */
 
 import { assert } from "../../shared/assert.ts";
@@ -28,12 +30,12 @@ export type RecordReceipt =
   /** `forgotten`: the number of writers that the next checkpoint omits for lack of space. */
   | { kind: "applied"; forgotten: number }
   | { kind: "repeat" }
-  /** The bytes are no record. They count as left out. */
+  /** The bytes are not a record. They count as left out. */
   | { kind: "unreadable" }
   /** The edits from `expected` on are missing, and the record was not taken. */
   | { kind: "gap"; expected: Seq; found: Seq };
 
-/** What the newest checkpoint does not cover. No record of it has a stream sequence below `fromStreamSeq`. */
+/** The records that the newest checkpoint does not cover. All of them have a stream sequence of at least `fromStreamSeq`. */
 export type Uncovered = { readonly edits: number; readonly bytes: number; readonly fromStreamSeq: number };
 
 /** A state, and the facts about it that a checkpoint names. */
@@ -42,7 +44,7 @@ export type MergedState = {
   readonly applied: AppliedPosition;
   readonly clients: readonly Watermark[];
   readonly leftOut: number;
-  /** Those of `leftOut` that the log had, and Yjs refused. */
+  /** The edits among `leftOut` that the log had, and that Yjs refused. */
   readonly refused: number;
 };
 
@@ -55,10 +57,10 @@ export type PendingMerge = {
   readonly into: Omit<MergedState, "state">;
 };
 
-/** The payloads are views of one copy of the record, which has `bytes` bytes. `users`: of each payload. */
+/** The payloads are views of one copy of the record, which has `bytes` bytes. `users`: the user of each payload. */
 type PendingRecord = { readonly payloads: readonly Uint8Array[]; readonly users: readonly UserId[]; readonly bytes: number };
 
-/** A shorter state is merged fast enough for every request. */
+/** Maximum bytes of a state that is merged fast enough for every request. */
 const LONG_BYTES = 1024 ** 2;
 
 const NOTHING_APPLIED: AppliedPosition = { ...START, streamSeq: 0, recordId: undefined, epochs: NO_EPOCHS };
@@ -115,8 +117,8 @@ export class Document {
 
   /**
    * The state of a long document that lacks only few edits: a joining client receives them from the log before a merge
-   * would end. Undefined: a merge is needed. A state behind the checkpoint is not returned, because the edits after it
-   * may be trimmed.
+   * would end. Undefined: a merge is needed. A state older than the checkpoint is not returned, because the edits after
+   * it may be trimmed.
    */
   nearlyMerged(lagBytesMax: number): MergedState | undefined {
     const merged = this.#merged;
@@ -124,12 +126,15 @@ export class Document {
     return merged.applied.seq >= (this.#checkpoint?.seq ?? 0) ? merged : undefined;
   }
 
-  /** Edits that no snapshot has. */
+  /** Edits that no snapshot contains. */
   get leftOut(): number {
     return this.#leftOut;
   }
 
-  /** Every edit that no snapshot has is no Yjs update, as the log shows. Most edits are, so the room has a document. */
+  /**
+   * Whether every edit that no snapshot contains is not a Yjs update, according to the log. Most edits are updates, so
+   * the answer is mostly false.
+   */
   get lacksOnlyRefused(): boolean {
     const isDocument = this.#refused * 2 < this.#applied.seq;
     return this.#leftOut === this.#refused && (this.#refused === 0 || isDocument);
@@ -169,7 +174,7 @@ export class Document {
     return { kind: "applied", forgotten: record.kind === "edits" ? this.#takeEdits(record, stored) : 0 };
   }
 
-  /** A log that lost its end gives its stream sequences again, but neither its epochs nor their seqs. */
+  /** A log that lost its end gives the same stream sequences again, but never the same epochs with their seqs. */
   #isRepeat(record: LogRecord | undefined, streamSeq: number): boolean {
     const { epoch, seq, streamSeq: appliedStreamSeq, epochs } = this.#applied;
     if (record === undefined || record.kind === "deleted" || epochOf(record) < epoch) {
@@ -222,7 +227,7 @@ export class Document {
     };
   }
 
-  /** Returns Yjs client ids that another user than before has written under. */
+  /** Returns Yjs client ids that a different user has written with before. */
   receiveMerged({ base, records, into }: PendingMerge, { state, refused, uses = [] }: MergedDocument): readonly DisputedYjsId[] {
     if (this.#merged?.state !== base) return []; // The document restarted from a newer checkpoint during the merge.
     this.#merged = { ...into, state, leftOut: into.leftOut + refused, refused: into.refused + refused };
@@ -250,7 +255,7 @@ export class Document {
     this.#forgetPending();
   }
 
-  /** The checkpoint was written here, or found. A checkpoint ahead of this document replaces the document. */
+  /** This service wrote or found a checkpoint. A checkpoint that is newer than this document replaces the document. */
   receiveCheckpoint(checkpoint: Checkpoint): void {
     if (isBehind(this.#applied, checkpoint)) return this.#startFrom(checkpoint);
     this.#checkpoint = checkpoint;
@@ -259,7 +264,7 @@ export class Document {
     this.#uncovered = coversAll ? undefined : { edits, bytes: this.#pendingBytes, fromStreamSeq: checkpoint.streamSeq + 1 };
   }
 
-  /** Drops a state that the checkpoint's snapshot has too. */
+  /** Drops a state that the checkpoint's snapshot contains too. */
   releaseState(): void {
     if (this.#pending.length === 0 && this.#uncovered === undefined && this.#checkpoint !== undefined) this.#merged = undefined;
   }

@@ -9,7 +9,7 @@ import type { StoredCheckpoint } from "../ports.ts";
 import { type Document, isBehind } from "./document.ts";
 import type { SnapshotPlan } from "./snapshot-plan.ts";
 
-/** `replaced`: the snapshot of the previous checkpoint, which no checkpoint names now. */
+/** `replaced`: the snapshot of the previous checkpoint, which no checkpoint names any more. */
 export type CheckpointAdoption = { readonly isNewer: boolean; readonly replaced: readonly string[] };
 
 const NOTHING_NEWER: CheckpointAdoption = { isNewer: false, replaced: [] };
@@ -42,15 +42,15 @@ export class HeldCheckpoint {
     return found.revision === this.#revision ? NOTHING_NEWER : this.adopt(document, found, now, wall);
   }
 
-  /** Whether the bucket still has the checkpoint that the document trims behind. */
+  /** Whether the bucket still has the checkpoint up to which the document trims the log. */
   isHeld(document: Document, { checkpoint, revision }: StoredCheckpoint): boolean {
     if (revision !== this.#revision || checkpoint === undefined || isDeleted(checkpoint)) return false;
     return checkpoint.snapshot.object === document.checkpoint?.snapshot.object;
   }
 
   /**
-   * The first record behind the stored checkpoint, if it is older than the document's or missing: the bucket lost its end,
-   * or a former leader answers.
+   * The first record after the stored checkpoint, if that checkpoint is older than the document's or missing: the
+   * bucket lost its end, or a former leader answers.
    */
   lostFrom({ checkpoint: known }: Document, { checkpoint: found }: StoredCheckpoint): number | undefined {
     if (known === undefined || (found !== undefined && (isDeleted(found) || !isBehind(found, known)))) return undefined;

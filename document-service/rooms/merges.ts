@@ -1,7 +1,7 @@
 /**
- * Keeps one room's state merged: loads the snapshot where only the store has the state, and merges the pending edits, once
- * at a time for all that wait. A merge that takes too long, or ends its thread, stalls only its own room: the room is tried
- * again after a pause that doubles. A room whose snapshot is lost stalls until the snapshot is restored.
+ * Keeps one room's state merged. Loads the snapshot if only the store has the state, and merges the pending edits once
+ * for all callers that wait. A merge that takes too long, or ends its thread, stalls only its own room: the room is
+ * tried again after a pause that doubles. A room whose snapshot is lost stalls until the snapshot is restored.
  */
 
 import { assert } from "../../shared/assert.ts";
@@ -49,7 +49,7 @@ export class DocumentMerges {
     return now < this.#notBefore;
   }
 
-  /** Returns the end where nothing has to be read or merged; otherwise the end comes from a later input. */
+  /** Returns the end if nothing has to be read or merged. Otherwise the end comes from a later input. */
   begin(document: Document, now: Millis, effects: DocumentRoomEffect[]): MergeEnd | undefined {
     assert(!this.isRunning, "a room is merged once at a time");
     const { checkpoint } = document;
@@ -60,7 +60,7 @@ export class DocumentMerges {
     return undefined;
   }
 
-  /** `state` undefined: the snapshot is gone or damaged. */
+  /** `state` undefined: the snapshot is missing or damaged. */
   receiveSnapshot(document: Document, state: Uint8Array | undefined, now: Millis, effects: DocumentRoomEffect[]): MergeEnd | undefined {
     assert(this.#step.kind === "reading-snapshot", "a snapshot is read for a merge");
     const { checkpoint } = this.#step;
@@ -91,7 +91,7 @@ export class DocumentMerges {
       return this.#end(document.merged);
     }
     this.#overrunCount = 0;
-    const disputed = document.receiveMerged(merge, outcome); // Edits that arrived meanwhile belong to the next merge.
+    const disputed = document.receiveMerged(merge, outcome); // Edits that arrived during the merge belong to the next one.
     for (const use of disputed) effects.push({ kind: "report", report: { kind: "yjs-id-disputed", ...use } });
     effects.push({ kind: "report", report: { kind: "merged", ms: now - startedAt } });
     if (outcome.refused > 0) {
@@ -114,7 +114,7 @@ export class DocumentMerges {
     return undefined;
   }
 
-  /** The next try may end the same way and take as long. */
+  /** The next try may fail in the same way and take as long. */
   #pauseAfterOverrun(merge: PendingMerge, why: Unread, now: Millis, effects: DocumentRoomEffect[]): void {
     this.#overrunCount += 1;
     const pauseMs = this.#mergeMsMax * 2 ** Math.min(this.#overrunCount, PAUSE_DOUBLINGS_MAX);

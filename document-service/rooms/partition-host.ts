@@ -1,7 +1,6 @@
 /**
- * Maps the effects of one partition (partition.ts) to rooms and to the log, while this service holds the partition's lease.
- *
- * The invariant: the lease is given back with the floor that `partition.ts` computes, and no room saves after that.
+ * Connects one partition (partition.ts) to its rooms and to the log, while this service holds the partition's lease.
+ * The invariant: the lease is released with the floor that `partition.ts` computes, and no room saves after that.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -32,7 +31,7 @@ import { SweepHost } from "./sweep-host.ts";
 import type { SweepOptions } from "./sweep.ts";
 import { TrimRounds, type TrimRoundsOptions } from "./trim-rounds.ts";
 
-/** `boards`: the leaderboards' leases on the same partitions. */
+/** `boards`: the leaderboards' leases for the same partitions. */
 export type DocumentPorts = DocumentRoomPorts & { readonly leases: Leases; readonly boards: Pick<Leases, "read"> };
 export type DocumentPartitionOptions = DocumentRoomHostOptions &
   SweepOptions &
@@ -52,7 +51,7 @@ export type RoomDeletionResult =
   | { readonly kind: "elsewhere" }
   /** The room never existed. */
   | { readonly kind: "no-room" }
-  /** `wiped`: resolves once nothing of the room is left in the log and the stores. */
+  /** `wiped`: resolves once the log and the stores contain nothing of the room. */
   | { readonly kind: "deleted"; readonly wiped: Promise<void> };
 
 const TICK_MS = 100;
@@ -73,7 +72,7 @@ export class DocumentPartitionHost {
   readonly #state: DocumentPartition;
   /** The same rooms as in `#state`. */
   readonly #rooms = new Map<RoomKey, DocumentRoomHost>();
-  /** Ends the read of the log that runs; the next one continues after the last record received. */
+  /** Ends the current read of the log. The next one continues after the last record received. */
   #readAgain = new AbortController();
   #namedCount = 0;
 
@@ -98,7 +97,7 @@ export class DocumentPartitionHost {
     return this.#lease.isHeld && !this.#stopping.signal.aborted;
   }
 
-  /** Resolves after `stop`, once everything is saved and the lease is given back. */
+  /** Resolves after `stop`, once all rooms are saved and the lease is released. */
   async run(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
       const before = await this.#lease.take(this.#stopping.signal);
@@ -137,7 +136,8 @@ export class DocumentPartitionHost {
       this.#deps.metrics.deletions.inc();
       this.#deps.log.info({ room: key }, "a room is deleted permanently");
     }
-    const present = this.isHeld ? this.#room(key) : room; // The first room may have been forgotten meanwhile, and would never be wiped.
+    // The first room may have been forgotten in the meantime, and would never be wiped.
+    const present = this.isHeld ? this.#room(key) : room;
     if (streamSeq !== undefined) present.receiveDeleted(streamSeq);
     return { kind: "deleted", wiped: present.untilWiped() };
   }

@@ -1,8 +1,7 @@
 /**
- * One partition of the log while this service reads it: which rooms are in memory, how full memory is, which room is saved,
- * wiped, read again or forgotten next. It takes what happened and returns what its host does next.
- *
- * The invariant: every record up to `floor` is covered by a snapshot, so the next reader may begin there.
+ * One partition of the log while this service reads it: which rooms are in memory, how full memory is, and which room
+ * is next saved, wiped, read again or forgotten. Takes inputs and returns the next actions of its host. The invariant:
+ * snapshots cover every record up to `floor`, so the next reader may begin there.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -13,7 +12,7 @@ import type { RoomLogEnd } from "../ports.ts";
 import type { Served } from "./room-messages.ts";
 import type { DocumentRoom } from "./room.ts";
 
-/** A room as its partition sees it. */
+/** A room from the partition's view. */
 export type DocumentPartitionRoom = Pick<
   DocumentRoom,
   | "key"
@@ -40,12 +39,15 @@ export type DocumentPartitionLimits = {
 };
 
 export type DocumentPartitionInput =
-  /** `from`: where the previous holder of the lease was. */
+  /** `from`: the place in the log that the previous holder of the lease had reached. */
   | { readonly kind: "held"; readonly from: LeaseFacts }
   | { readonly kind: "room-created"; readonly room: DocumentPartitionRoom }
   | { readonly kind: "room-looked-up"; readonly room: DocumentPartitionRoom }
   | { readonly kind: "record-read"; readonly place: RecordPlace; readonly bytes: number }
-  /** The log does not have a record that was read: rooms start again from their checkpoints, and reading from the log's first record. */
+  /**
+   * The log lacks a record that was read before. So rooms start again from their checkpoints, and reading from the
+   * log's first record.
+   */
   | { readonly kind: "log-end-lost" }
   /** All rooms have had their tick. */
   | { readonly kind: "rooms-ticked" }
@@ -60,14 +62,14 @@ export type DocumentPartitionInput =
 
 export type DocumentPartitionEffect =
   | { readonly kind: "start-job"; readonly room: RoomKey; readonly job: "save" | "wipe" }
-  /** Forget the room and read the log again from `from`: a new room takes the records that this one dropped. */
+  /** Forget the room and read the log again from `from`, because a new room needs the records that this one dropped. */
   | { readonly kind: "read-again"; readonly room: RoomKey; readonly from: number }
   | { readonly kind: "forget-room"; readonly room: RoomKey };
 
 type DocumentPartitionState =
   | { readonly kind: "idle" }
   | { readonly kind: "reading" }
-  /** Saves what can be saved, for a limited time, so that the next reader begins at the end of the log. */
+  /** Saves as many rooms as possible in a limited time, so that the next reader begins at the end of the log. */
   | { readonly kind: "draining"; readonly until: Millis }
   /** Another reader may begin at the floor. No new job starts after the lease is given back. */
   | { readonly kind: "releasing" };
@@ -76,8 +78,8 @@ type DocumentPartitionState =
 type DueJob = { readonly room: DocumentPartitionRoom; readonly isPressed: boolean };
 
 /**
- * Share of memory above which rooms release what a snapshot or the log also has; above the second share they are saved,
- * to release the rest.
+ * Share of memory above which rooms release everything that a snapshot or the log also has. Above the second share they
+ * are saved first, so that they can release the rest.
  */
 const RELEASE_ABOVE = 0.5;
 const SAVE_ABOVE = 0.8;
@@ -90,7 +92,7 @@ export class DocumentPartition {
   /** The last stream sequence given to a room. */
   #received = 0;
   #boardsFloor = 0;
-  /** The last record that was read, here or by the previous holder. */
+  /** The last record that was read, by this service or by the previous holder. */
   #last: RecordPlace | undefined;
   #heldBytes = 0;
   /**
@@ -98,7 +100,7 @@ export class DocumentPartition {
    * counted towards `documentsMax`, many of them would stop the reading for all other rooms.
    */
   #undecodableCount = 0;
-  /** The most urgent first. */
+  /** The most urgent room is first. */
   #dueJobs: DueJob[] = [];
   #runningJobs = 0;
 
@@ -118,12 +120,12 @@ export class DocumentPartition {
     return this.#heldBytes;
   }
 
-  /** Where reading continues. */
+  /** The place in the log at which reading continues. */
   get position(): ReadPosition {
     return { after: this.#received, last: this.#last };
   }
 
-  /** What the next holder of the lease begins from. */
+  /** The place at which the next holder of the lease begins. */
   get facts(): LeaseFacts {
     return { floor: this.floor, last: this.#last };
   }
@@ -136,30 +138,30 @@ export class DocumentPartition {
     return this.#countRooms(({ isUnwiped }) => isUnwiped);
   }
 
-  /** Snapshots cover every record up to it. */
+  /** Snapshots cover every record up to this one. */
   get floor(): number {
     let floor = this.#received;
     for (const { uncoveredFrom } of this.#rooms.values()) if (uncoveredFrom !== undefined) floor = Math.min(floor, uncoveredFrom - 1);
     return floor;
   }
 
-  /** The log is not read on until rooms have released memory. */
+  /** The log is not read further until rooms have released memory. */
   get isFull(): boolean {
     const { documentsBytesMax, documentsMax, documentOpeningsMax } = this.#limits;
     return this.#heldBytes > documentsBytesMax || this.#countedRooms > documentsMax || this.#opening.size > documentOpeningsMax;
   }
 
-  /** Rooms release what a snapshot or the log also has. */
+  /** Rooms release everything that a snapshot or the log also has. */
   get isReleasing(): boolean {
     return this.#usedShare > RELEASE_ABOVE;
   }
 
-  /** While true, "drain-ticked" follows; then the lease is given back. */
+  /** While true, "drain-ticked" follows. After that the lease is released. */
   get isDraining(): boolean {
     return this.#state.kind === "draining";
   }
 
-  /** The boards have counted every record up to it: 0 until it is known, infinity if no leaderboard ever ran. */
+  /** The boards have counted every record up to this one. 0 until it is known, infinity if no leaderboard ever ran. */
   get boardsFloor(): number {
     return this.#boardsFloor;
   }
@@ -168,7 +170,7 @@ export class DocumentPartition {
     return this.#received - this.floor;
   }
 
-  /** Records that stay in the log because the boards still have to count them. */
+  /** Number of records that stay in the log until the boards have counted them. */
   get heldForBoardsCount(): number {
     return Math.max(0, this.#received - this.#boardsFloor);
   }
@@ -200,7 +202,7 @@ export class DocumentPartition {
         return [];
       case "rooms-ticked":
         return this.#review(now);
-      case "job-ended": // The next starts at once, not at the next tick.
+      case "job-ended": // The next job starts at once, not at the next tick.
         this.#runningJobs -= 1;
         return this.#startJobs(now);
       case "boards-lease-read":
@@ -317,13 +319,13 @@ export class DocumentPartition {
   }
 }
 
-/** The answer for a room of which this service has read no edit: the log may have edits that were not read yet. */
+/** The answer for a room of which this service has read no edit. The log may have edits that were not read yet. */
 export function servedWithoutEdits(end: RoomLogEnd): Served {
   if (end.kind === "deleted") return { kind: "deleted" };
   return end.kind === "at" && end.seq > 0 ? { kind: "loading" } : { kind: "no-document" };
 }
 
-/** `streamSeq`: of the record that deletes the room, where the log has it. */
+/** `streamSeq`: the stream sequence of the record that deletes the room, if the log has it. */
 export type DeletionStep =
   | { readonly kind: "no-room" }
   /** Append the record that deletes the room. */

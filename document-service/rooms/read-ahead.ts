@@ -1,15 +1,16 @@
 /**
- * Decides which rooms' log ranges are read in one pass before they are trimmed, and keeps what was read. To read one
- * room's records, the log server looks through all records between them. For rooms that are busy at the same time that is
- * the same stretch of log again for each, so the cost grows with rooms times edits; the cost of one pass grows with edits.
+ * Decides which rooms' log ranges are read in one pass before they are trimmed, and keeps the records that were read.
+ * To read the records of one room, the log server goes through all records between them. For rooms that are busy at the
+ * same time, this is the same part of the log again for each. So the cost of single reads grows with rooms times edits,
+ * and the cost of one pass only with edits.
  */
 
 import type { StoredRecord } from "../../shared/bus/record.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 
 /**
- * The room's records in `after < streamSeq <= through`, about `records` of them behind `from`. Between `after` and `from`
- * there are only few, left from an earlier run: no pass reads them.
+ * The room's records in `after < streamSeq <= through`, about `records` of them after `from`. The few records between
+ * `after` and `from` are left from an earlier run, and no pass reads them.
  */
 export type RoomRange = {
   readonly room: RoomKey;
@@ -23,21 +24,21 @@ export type ReadAheadResult = { readonly ends: ReadonlyMap<RoomKey, number | "ne
 /** `trimReadOverlapMin`: the cost to receive and decode a record, in records that the server only looks at (ADR 20). */
 export type ReadAheadOptions = { readonly trimReadOverlapMin: number; readonly trimReadBytesMax: number };
 
-/** The stretch of log that a pass reads: `from < streamSeq <= through`. */
+/** The part of the log that a pass reads: `from < streamSeq <= through`. */
 export type ReadAheadPass = { readonly from: number; readonly through: number };
 
-/** Where a room's records come from. "log-then-held": first the log through `firstHeld`, then `held`. */
+/** The source of a room's records. "log-then-held": first the log through `firstHeld`, then `held`. */
 export type RecordSource =
   | { readonly kind: "log" }
   | { readonly kind: "held"; readonly held: readonly StoredRecord[] }
   | { readonly kind: "log-then-held"; readonly firstHeld: number; readonly held: readonly StoredRecord[] };
 
 /**
- * The server skips blocks of the log that have no record of the room. It looks at no more records than this per record
- * of the room.
+ * Maximum number of records that the server examines per record of the room. It skips blocks of the log that have no
+ * record of the room.
  */
 const LOOKS_BEFORE_RECORD_MAX = 1_000;
-/** Memory that a record takes beside its bytes. */
+/** Memory of a record in addition to its bytes. */
 const RECORD_OVERHEAD_BYTES = 512;
 
 type HeldRange = RoomRange & { readonly held: StoredRecord[] };
@@ -52,7 +53,7 @@ export class ReadAhead {
     this.#options = options;
   }
 
-  /** Drops the last pass. Returns the next one; undefined: it costs less to read each room by itself. */
+  /** Drops the last pass. Returns the next one. Undefined: reading each room separately costs less. */
   plan(ranges: readonly RoomRange[]): ReadAheadPass | undefined {
     this.clear();
     for (const range of worthOnePass(ranges, this.#options.trimReadOverlapMin)) this.#held.set(range.room, { ...range, held: [] });
@@ -81,8 +82,8 @@ export class ReadAhead {
   }
 
   /**
-   * The last record that is read stays in the log. So a room with only one record in the pass is read by itself: passes
-   * that are cut might never move it on.
+   * The last record that is read stays in the log. So a room with only one record in the pass is read separately,
+   * because passes that are cut might never advance it.
    */
   end(): ReadAheadResult {
     const ends = new Map<RoomKey, number | "next-round">();
@@ -117,7 +118,7 @@ export class ReadAhead {
   }
 }
 
-/** The rooms that begin last, as many as save the most: a pass begins where the first of them does. */
+/** The rooms that begin last, as many as save the most. A pass begins where the first of these rooms begins. */
 function worthOnePass(ranges: readonly RoomRange[], overlapMin: number): readonly RoomRange[] {
   const latestFirst = ranges.toSorted((a, b) => b.from - a.from);
   let best = { rooms: 0, saved: 0 };

@@ -1,7 +1,7 @@
 /**
- * Takes one room's records into its document, in log order: `opening` until its checkpoint is known, then `open`, and
- * `behind-gap` while it looks for a newer checkpoint that explains a hole in the log. Records that arrive during a lookup
- * wait. The invariant: nothing behind a hole is taken before that lookup has ended.
+ * Takes one room's records into its document, in log order. The states: `opening` until its checkpoint is known, then
+ * `open`, and `behind-gap` while it looks for a newer checkpoint that explains a gap in the log. Records that arrive
+ * during such a lookup wait. The invariant: no record after a gap is taken before the lookup has ended.
  */
 
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
@@ -17,7 +17,7 @@ export type RecordIntakeOptions = {
 };
 
 export const RETRY_MS = 500;
-/** Many rooms may hold an entry that does not decode, and a person has to repair each. */
+/** Interval between two reads of a checkpoint that does not decode. Many rooms may have one, and a person has to repair each. */
 export const UNDECODABLE_RETRY_MS = 10_000;
 
 /** `retryAt` undefined: the checkpoint is being read. */
@@ -28,7 +28,7 @@ type IntakeState =
   | { readonly kind: "open"; readonly document: Document }
   | { readonly kind: "behind-gap"; readonly document: Document; readonly lookup: Lookup };
 
-/** The records that the document has taken, and what else follows. */
+/** The records that the document has taken, and the effects that follow. */
 export type IntakeStep = { readonly taken: StoredRecord[]; readonly effects: DocumentRoomEffect[] };
 
 export class RecordIntake {
@@ -80,7 +80,7 @@ export class RecordIntake {
     return this.#missingFrom ?? this.#lookup?.waiting[0]?.streamSeq;
   }
 
-  /** The log is read again from here into a new room, once this one can take the records that it dropped. */
+  /** The place in the log from which a new room reads again, once it can take the records that this one dropped. */
   get readAgainFrom(): number | undefined {
     return this.#missingFrom === undefined || this.#lookup !== undefined ? undefined : this.uncoveredFrom;
   }
@@ -101,7 +101,7 @@ export class RecordIntake {
     this.#endLookup(new Document(checkpoint, { silenceMsMax, clientsMax, bytesMax }), this.#state.lookup.waiting, step);
   }
 
-  /** The document continues from the newest checkpoint. A hole that is still there is permanent. */
+  /** The document continues from the newest checkpoint. A gap that still exists is permanent. */
   receiveGapLookedUp(step: IntakeStep): void {
     if (this.#state.kind !== "behind-gap") return;
     const { document, lookup } = this.#state;
@@ -124,7 +124,7 @@ export class RecordIntake {
     effects.push({ kind: "read-checkpoint", reader: this.#state.kind === "opening" ? "opening" : "gap" });
   }
 
-  /** Drops the edits that wait for a merge. They hold the partition's floor down, so the next reader reads all of them again. */
+  /** Drops the edits that wait for a merge. The partition's floor stays below them, so the next reader reads all of them again. */
   setAside(document: Document, effects: DocumentRoomEffect[]): void {
     this.#isSetAside = true;
     this.#missingFrom = document.uncovered?.fromStreamSeq;
@@ -132,7 +132,10 @@ export class RecordIntake {
     document.dropPending();
   }
 
-  /** The checkpoint that the document starts from is not the stored one: the next reader reads everything behind that one again. */
+  /**
+   * The stored checkpoint is not the one that the document starts from. So the next reader reads everything after the
+   * stored one again.
+   */
   readAgain(document: Document, from: number): void {
     this.#isSetAside = this.#isOutdated = true;
     this.#missingFrom = Math.min(from, document.uncovered?.fromStreamSeq ?? from);

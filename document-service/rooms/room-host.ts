@@ -1,4 +1,4 @@
-/** Carries out what one room decides (room.ts), and feeds each outcome back. The only caller of `DocumentRoom.receive`. */
+/** Carries out the effects of one room (room.ts), and passes each outcome back. The only caller of `DocumentRoom.receive`. */
 
 import { assertNever } from "../../shared/assert.ts";
 import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
@@ -55,10 +55,10 @@ const SWEEP_OPEN_MS_MAX = 5_000;
 type Caller<Answer> = { readonly resolve: (answer: Answer) => void; readonly reject: (cause: unknown) => void };
 
 export class DocumentRoomHost {
-  /** What the room decides. Read-only for others. */
+  /** The decisions of the room. Read-only for other files. */
   readonly state: Omit<DocumentRoom, "receive" | "open">;
   readonly historyReads: HistoryReadsHost;
-  /** Resolves once the checkpoint is known: true; or once the room is closed, if that is before: false. */
+  /** Resolves to true once the checkpoint is known, or to false if the room is closed before. */
   readonly opened: Promise<boolean>;
   /** Resolves once the checkpoint is known, or known not to decode. */
   readonly lookedUp: Promise<void>;
@@ -95,7 +95,7 @@ export class DocumentRoomHost {
     this.#receive({ kind: "record", stored });
   }
 
-  /** `streamSeq`: of the record that deletes the room. */
+  /** `streamSeq`: the stream sequence of the record that deletes the room. */
   receiveDeleted(streamSeq: number): void {
     this.#receive({ kind: "deletion", streamSeq });
   }
@@ -113,7 +113,7 @@ export class DocumentRoomHost {
     });
   }
 
-  /** Resolves once nothing of the room is left in the log and the stores. */
+  /** Resolves once the log and the stores contain nothing of the room. */
   untilWiped(): Promise<void> {
     return this.#deletion.untilWiped();
   }
@@ -126,7 +126,7 @@ export class DocumentRoomHost {
     });
   }
 
-  /** What a trim reads of the log; undefined: nothing, or the history cannot be read now. */
+  /** The range of the log that a trim reads. Undefined: none, or the history cannot be read now. */
   async trimRange(): Promise<RoomRange | undefined> {
     const through = this.#room.trimThrough(this.#now);
     if (through === undefined) return undefined;
@@ -138,7 +138,7 @@ export class DocumentRoomHost {
     }
   }
 
-  /** Removes those of the snapshots that the room's checkpoint does not name. False: the room has other work to do first. */
+  /** Removes the snapshots in the list that the room's checkpoint does not name. False: the room has other work to do first. */
   async sweepSnapshots(names: readonly string[]): Promise<boolean> {
     const isOpened = await within(this.#deps.clock, SWEEP_OPEN_MS_MAX, this.opened, false);
     const { isLookingUp, isBusy, isUnwiped } = this.#room;
@@ -267,7 +267,7 @@ export class DocumentRoomHost {
   }
 }
 
-/** A programmer's mistake is thrown again, and ends the process. */
+/** A programming error is thrown again, and ends the process. */
 function failureOf(cause: unknown): StoreFailure {
   unlessMistake(cause);
   return { cause, isUndecodable: cause instanceof UndecodableEntry };

@@ -1,6 +1,6 @@
 /**
- * The work on one room, one job at a time: save (and add a version to the history), trim, wipe, remove orphans. After a
- * store fails, no job starts for a moment.
+ * The work on one room, one job at a time: save (and add a version to the history), trim, wipe, remove orphans. After
+ * the failure of a store, no job starts for a short time.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -36,7 +36,7 @@ export type RoomJobsParts = {
   readonly newName: () => string;
   readonly isDeleted: () => boolean;
   readonly isStalled: () => boolean;
-  /** The room drops what it holds of the log from that record on, and a new room takes its place. */
+  /** The room drops the log's records from that one on, and a new room replaces it. */
   readonly readAgain: (document: Document, from: number) => void;
   readonly mergeOrJoin: (now: Millis, effects: DocumentRoomEffect[]) => void;
 };
@@ -142,7 +142,7 @@ export class RoomJobs {
     }
   }
 
-  /** Where a newer checkpoint was found during the save, this service does not go back behind it. */
+  /** If a newer checkpoint was found during the save, this service continues from it. */
   #nameSnapshot(now: Millis, wall: UnixMillis, effects: DocumentRoomEffect[]): void {
     const { document } = this.#running;
     const checkpoint = this.#saves.receiveQueued(wall);
@@ -153,8 +153,8 @@ export class RoomJobs {
   }
 
   /**
-   * The record at the place that a checkpoint names. A log that lost its end has another one there, or none: the checkpoint is
-   * not written, and nothing is trimmed behind it. The partition is about to be read again.
+   * Checks the record at the place that a checkpoint names. A log that lost its end has another record at this place,
+   * or none. Then the checkpoint is not written and nothing is trimmed up to it. The partition will be read again.
    */
   #receiveLastCovered(stored: StoredRecord | undefined, now: Millis, effects: DocumentRoomEffect[]): void {
     const job = this.#running;
@@ -189,8 +189,8 @@ export class RoomJobs {
   }
 
   /**
-   * Another service had written the checkpoint. A revision that is not above the refused one is a former leader's answer, or the
-   * bucket lost its end: then the bucket may name any snapshot, and none is removed.
+   * Another service had written the checkpoint. If its revision is not above the refused one, a former leader answered,
+   * or the bucket lost its end. Then the bucket may name any snapshot, and none is removed.
    */
   receiveCheckpointRead(found: StoredCheckpoint, now: Millis, wall: UnixMillis, effects: DocumentRoomEffect[]): void {
     if (this.#running.kind === "trimming") return this.#receiveCheckpointBeforeTrim(found, now, effects);
@@ -199,7 +199,7 @@ export class RoomJobs {
     this.#receiveNamed(isNewer ? "theirs" : "unknown", isNewer ? replaced : [], now, effects);
   }
 
-  /** Where the bucket has another checkpoint, another service wrote it, or the bucket lost its end: the room is read again from there. */
+  /** The bucket has another checkpoint: another service wrote it, or the bucket lost its end. So the room is read again from there. */
   #receiveCheckpointBeforeTrim(found: StoredCheckpoint, now: Millis, effects: DocumentRoomEffect[]): void {
     const { document } = this.#running;
     if (this.#parts.checkpoint.isHeld(document, found)) return void effects.push({ kind: "archive", before: this.#trimming.before });
@@ -257,7 +257,7 @@ export class RoomJobs {
     return this.#job;
   }
 
-  /** `by`: who wrote the bucket's checkpoint. */
+  /** `by`: the writer of the bucket's checkpoint. */
   #receiveNamed(by: NamedBy, replaced: readonly string[], now: Millis, effects: DocumentRoomEffect[]): void {
     const job = this.#running;
     if (job.kind === "saving") return this.#receiveSaveStep(this.#saves.receiveNamed(by, replaced, job.document, effects), now, effects);
@@ -267,7 +267,7 @@ export class RoomJobs {
     else effects.push({ kind: "remove-snapshots", names, isAwaited: true });
   }
 
-  /** `outcome` undefined: the save goes on. */
+  /** `outcome` undefined: the save continues. */
   #receiveSaveStep(outcome: SaveOutcome | undefined, now: Millis, effects: DocumentRoomEffect[]): void {
     if (outcome === undefined) return;
     const { document } = this.#running;

@@ -1,5 +1,5 @@
 /**
- * What a document room receives and what it asks its host to do. Each `StoreEffect` comes back as one input: its outcome,
+ * The inputs of a document room, and its requests to its host. Each `StoreEffect` comes back as one input: its outcome,
  * or "failed" with the effect itself. All other effects have no outcome.
  */
 
@@ -23,12 +23,15 @@ export type SnapshotEdit = Pick<Watermark, "client" | "counter">;
 export type Served =
   /** `last`: the edit at the position, where it is known. */
   | { kind: "snapshot"; state: Uint8Array; position: Position; last?: SnapshotEdit | undefined }
-  /** The room has no edit that this service knows. */
+  /** This service knows no edit of the room. */
   | { kind: "no-document" }
-  /** None of its edits is a Yjs update. */
+  /** None of the room's edits is a Yjs update. */
   | { kind: "not-a-document" }
   | { kind: "deleted" }
-  /** There is no state, because the edits cannot be merged in time or the snapshot is lost. Tried again after a pause that doubles. */
+  /**
+   * The room has no state, because its edits cannot be merged in time or its snapshot is lost. Tried again after a
+   * pause that doubles.
+   */
   | { kind: "stalled" }
   /** The document is not available now; the caller asks again. */
   | { kind: "loading" };
@@ -96,10 +99,10 @@ export type DocumentRoomEffect =
   | { readonly kind: "job-ended"; readonly isTrimmed: boolean }
   | { readonly kind: "report"; readonly report: DocumentRoomReport };
 
-/** A failure of a store. `isUndecodable`: the entry is there, and only a person can repair it. */
+/** A failure of a store. `isUndecodable`: the entry exists, and only a person can repair it. */
 export type StoreFailure = { readonly cause: unknown; readonly isUndecodable: boolean };
 
-/** Work on a room that excludes other work on it. `before`: a trim goes no further than this record of the room. */
+/** A job on a room that excludes other jobs on it. `before`: a trim stops before this record of the room. */
 export type RoomJobRequest =
   | { readonly kind: "save" }
   | { readonly kind: "trim"; readonly before: number | undefined }

@@ -1,6 +1,6 @@
 /**
- * The callers that wait for one room's document. However many ask at once, the room merges once, or twice where a merge
- * was already running when they asked.
+ * The callers that wait for one room's document. Even if many ask at once, the room merges only once, or twice if a
+ * merge was already running when they asked.
  */
 
 import type { Seq } from "../../shared/ids.ts";
@@ -13,7 +13,7 @@ export type DocumentRequest =
   | { readonly kind: "serve"; readonly request: number; readonly freshness: Freshness; readonly minSeq: number }
   | { readonly kind: "read-state"; readonly request: number };
 
-/** `seq`: the merged state must reach it. `isSecond`: the answer is whatever the next merge yields. */
+/** `seq`: the merged state must reach it. `isSecond`: the answer is the result of the next merge, whatever seq it reaches. */
 type Merging = { readonly asked: DocumentRequest; readonly seq: Seq; readonly isSecond: boolean };
 
 export class RoomRequests {
@@ -38,7 +38,7 @@ export class RoomRequests {
     return this.#unopened.splice(0);
   }
 
-  /** Answers at once where no merge is needed. "answered-without-use": the document itself was not needed. */
+  /** Answers at once if no merge is needed. "answered-without-use": the document itself was not needed. */
   receiveRequest(
     asked: DocumentRequest,
     document: Document,
@@ -61,8 +61,8 @@ export class RoomRequests {
   }
 
   /**
-   * Answers all whose edits are merged. The others wait for a second merge, which has all edits that they ask for. A
-   * stalled room serves its last state, where it has one.
+   * Answers all callers whose edits are merged. The others wait for a second merge, which includes all edits that they
+   * need. A stalled room serves its last state, if it has one.
    */
   receiveMergeEnd(end: MergeEnd, state: { readonly isDeleted: boolean; readonly isStalled: boolean }, effects: DocumentRoomEffect[]): void {
     const waiting = this.#merging;

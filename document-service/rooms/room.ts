@@ -1,8 +1,8 @@
 /**
- * One room of the document service: `opening | open | deleting | deleted`. It takes what happened and returns what to do
- * next; `room-host.ts` carries the effects out, and the outcome of each is another input. The invariant: the checkpoint is
- * the commit. A snapshot before it belongs to nobody, and a record after it stays in the log. So any step may fail, and the
- * next try, here or in another service, starts from a complete document.
+ * One room of the document service: `opening | open | deleting | deleted`. Takes inputs and returns effects, which
+ * `room-host.ts` carries out. The outcome of each effect is another input. The invariant: the checkpoint is the commit.
+ * A snapshot that no checkpoint names is unused, and a record that no checkpoint covers stays in the log. So any step
+ * may fail, and the next try, by this or another service, starts from a complete document.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -38,7 +38,7 @@ export class DocumentRoom {
   readonly #jobs: RoomJobs;
   readonly #plan: SnapshotPlan;
   readonly #requests: RoomRequests;
-  /** The merge that runs was started to keep the pending edits few. */
+  /** The current merge was started to keep the number of pending edits low. */
   #isMergingBacklog = false;
   #isLookedUp = false;
   #isClosed = false;
@@ -79,7 +79,7 @@ export class DocumentRoom {
     return this.#deps.deletion.isDeleted;
   }
 
-  /** Something of the room may be left, although it is deleted. */
+  /** Some data of the room may be left, although the room is deleted. */
   get isUnwiped(): boolean {
     return this.#deps.deletion.isDue;
   }
@@ -88,7 +88,7 @@ export class DocumentRoom {
     return this.#jobs.isBusy;
   }
 
-  /** The checkpoint is being read, for the first time or behind a gap. */
+  /** The checkpoint is being read, for the first time or because of a gap. */
   get isLookingUp(): boolean {
     return this.#intake.state !== "open";
   }
@@ -108,7 +108,7 @@ export class DocumentRoom {
     return this.isDeleted ? this.#deps.deletion.uncoveredFrom : this.#intake.uncoveredFrom;
   }
 
-  /** When the first edit was read that no snapshot covers. */
+  /** Time at which the first edit that no snapshot covers was read. */
   get uncoveredSince(): Millis | undefined {
     return this.#plan.uncoveredSince;
   }
@@ -118,17 +118,17 @@ export class DocumentRoom {
     return this.#intake.isUndecodable;
   }
 
-  /** The edits cannot be merged: not in time, or not into a snapshot that is lost. */
+  /** The edits cannot be merged in time, or their snapshot is lost. */
   get isStalled(): boolean {
     return this.#merges.isStalled;
   }
 
-  /** False: a person has to repair the checkpoint, or remove what cannot be merged, before a snapshot can cover the room. */
+  /** False: a snapshot can cover the room only after a person repairs the checkpoint, or removes edits that cannot be merged. */
   get canBeCovered(): boolean {
     return !this.isUndecodable && (this.isDeleted || !(this.isStalled || this.#intake.isSetAside));
   }
 
-  /** The room dropped records and can take them now: the log is read again from here into a new room. */
+  /** The room dropped records and can take them now. So the log is read again from this place into a new room. */
   get readAgainFrom(): number | undefined {
     const isStalled = this.isStalled && !this.#intake.isOutdated;
     return this.isDeleted || isStalled || this.isBusy || this.#merges.isRunning ? undefined : this.#intake.readAgainFrom;
@@ -159,7 +159,7 @@ export class DocumentRoom {
     return this.isUnwiped && this.#intake.document !== undefined && !this.isBusy && !this.#jobs.isPausing(now);
   }
 
-  /** Whether memory holds nothing of the room that is nowhere else, and nothing is left to do for it. */
+  /** Whether the room can leave memory: the stores and the log have all its data, and no work is left. */
   canRetire(now: Millis, isPressed: boolean): boolean {
     const { document } = this.#intake;
     if (document === undefined || this.isLookingUp || this.isBusy || this.#merges.isRunning) return false;
@@ -216,7 +216,7 @@ export class DocumentRoom {
     return document;
   }
 
-  /** The document, where a save or a trim may begin. */
+  /** The document, if a save or a trim may begin. */
   #idleDocument(now: Millis): Document | undefined {
     const isIdle = !this.isLookingUp && !this.isDeleted && !this.isBusy && !this.#jobs.isPausing(now);
     return isIdle ? this.#intake.document : undefined;

@@ -4,7 +4,7 @@
  *   merge -> write snapshot, read it back, compare -> queue notifications -> read the last record again ->
  *   write checkpoint -> remove old snapshots
  *
- * The checkpoint is the commit. A snapshot that no checkpoint names belongs to nobody and is removed later.
+ * The checkpoint is the commit. A snapshot that no checkpoint names is unused and is removed later.
  */
 
 import { assert } from "../../shared/assert.ts";
@@ -24,7 +24,7 @@ type SaveStep =
   | { readonly kind: "removing"; readonly merged: MergedState; readonly by: NamedBy }
   | { readonly kind: "announcing" };
 
-/** Who wrote the checkpoint that the bucket has. `unknown`: the bucket refused a write, and did not show what it has instead. */
+/** The writer of the bucket's checkpoint. `unknown`: the bucket refused a write, and did not return its current checkpoint. */
 export type NamedBy = "ours" | "theirs" | "unknown";
 
 export class DocumentSaves {
@@ -33,9 +33,9 @@ export class DocumentSaves {
   readonly #newName: () => string;
   #step: SaveStep = { kind: "idle" };
   #startedAt = 0 as Millis;
-  /** Snapshots that the room's checkpoint may name: a write of it may have failed or not. */
+  /** Snapshots that the room's checkpoint may name, because the outcome of a write of the checkpoint is unknown. */
   readonly #unsettled = new LazySet<string>();
-  /** The last written snapshot: a retry names the same one while the state is the same. */
+  /** The last written snapshot. A retry uses the same one while the state is the same. */
   #written: { readonly state: Uint8Array; readonly snapshot: Written } | undefined;
 
   constructor(room: RoomKey, newName: () => string) {
@@ -69,7 +69,7 @@ export class DocumentSaves {
     return undefined;
   }
 
-  /** `written` undefined: the object reads back different from what was written. */
+  /** `written` undefined: the object differs from the written bytes when it is read back. */
   receiveWritten(written: Written | undefined, effects: DocumentRoomEffect[]): SaveOutcome | undefined {
     assert(this.#step.kind === "writing", "a snapshot is written for a save");
     const { merged, object } = this.#step;
@@ -78,7 +78,7 @@ export class DocumentSaves {
     return this.#end("failed");
   }
 
-  /** Returns the checkpoint to write, once the log is seen to have the last record that it covers. */
+  /** Returns the checkpoint to write, once the log is known to have the last record that it covers. */
   receiveQueued(wall: UnixMillis): Checkpoint {
     assert(this.#step.kind === "queueing", "notifications are queued for a save");
     const { merged, snapshot } = this.#step;
@@ -119,12 +119,12 @@ export class DocumentSaves {
     return this.#end("saved");
   }
 
-  /** A store failed. What was written stays known, for the next try. */
+  /** A store failed. The written objects stay known for the next try. */
   abandon(): void {
     this.#step = { kind: "idle" };
   }
 
-  /** Own snapshots that the room's checkpoint, which is known now, does not name and never will. */
+  /** Snapshots of this service that the room's current checkpoint does not name, and no later one will. */
   takeUnnamed({ checkpoint }: Document): string[] {
     const names = [...this.#unsettled].filter((object) => object !== checkpoint?.snapshot.object);
     this.#unsettled.clear();

@@ -1,6 +1,6 @@
 /**
- * Decides when one room is merged, saved, trimmed and removed from memory. Only positions, counts and times are held here:
- * the document and the stores are elsewhere.
+ * Decides when one room is merged, saved, trimmed and removed from memory. It holds only positions, counts and times.
+ * Other files hold the document and the stores.
  */
 
 import { type Checkpoint, hasContent } from "../../shared/bus/checkpoint.ts";
@@ -14,7 +14,7 @@ export type SnapshotPolicy = {
   readonly snapshotEditsMax: number;
   readonly snapshotBytesMax: number;
   readonly snapshotAgeMsMax: number;
-  /** Minimum time between two snapshots of a busy room, whatever else is due. */
+  /** Minimum time between two snapshots of a busy room, even if other limits are reached. */
   readonly snapshotIntervalMsMin: number;
 };
 export type SnapshotPlanOptions = SnapshotPolicy &
@@ -29,7 +29,7 @@ export type SnapshotPlanOptions = SnapshotPolicy &
 /** A room without any edit leaves memory early: to open it again costs one checkpoint read and no snapshot. */
 const BLANK_IDLE_MS_MAX = 10_000;
 
-/** `since`: when the first uncovered edit was read here. */
+/** `since`: the time at which the first uncovered edit was read. */
 export function isSnapshotDue(
   uncovered: Uncovered & { readonly since: Millis },
   lastSaved: Millis | undefined,
@@ -51,9 +51,9 @@ export class SnapshotPlan {
   #uncoveredSince: Millis | undefined;
   #lastSaved: Millis | undefined;
   #lastUsed: Millis;
-  /** The first record received here. Records before it are left from an earlier run. */
+  /** The first record that this service received. Earlier records are left from a former run. */
   #firstStreamSeq: number | undefined;
-  /** The newest checkpoint, and since when it exists by the steady clock: its date is read once. */
+  /** The newest checkpoint, and the time since which it exists by the steady clock. Its date is read once. */
   #covered: { readonly checkpoint: Checkpoint; readonly since: Millis } | undefined;
 
   constructor(room: RoomKey, options: SnapshotPlanOptions, now: Millis) {
@@ -63,12 +63,12 @@ export class SnapshotPlan {
     this.#lastUsed = now;
   }
 
-  /** When the first edit was read that no snapshot covers. */
+  /** Time at which the first edit that no snapshot covers was read. */
   get uncoveredSince(): Millis | undefined {
     return this.#uncoveredSince;
   }
 
-  /** Every record that the document takes, in order. */
+  /** Call for every record that the document takes, in order. */
   receiveTaken({ streamSeq, time }: StoredRecord, document: Document, now: Millis): void {
     this.#lastUsed = now;
     this.#firstStreamSeq ??= streamSeq;
@@ -88,7 +88,7 @@ export class SnapshotPlan {
     this.#covered = { checkpoint, since: (now - Math.max(0, wall - checkpoint.time)) as Millis };
   }
 
-  /** `startedAt`: of the save. Edits that arrived during a successful save count from its start. */
+  /** `startedAt`: the start of the save. Edits that arrived during a successful save count from this time. */
   receiveSaveEnd(document: Document, startedAt: Millis, isSaved: boolean): void {
     this.#lastSaved = startedAt;
     if (isSaved) this.#uncoveredSince = undefined;
@@ -105,7 +105,7 @@ export class SnapshotPlan {
     return edits >= this.#options.mergeEditsMax || bytes >= this.#options.mergeBytesMax ? "merge" : "wait";
   }
 
-  /** A run of edits this long is merged at once, not only at the next tick. */
+  /** Number of edits at which a merge starts at once, not at the next tick. */
   hasManyPending({ pending }: Document): boolean {
     return pending.edits >= this.#options.mergeEditsMax;
   }
@@ -123,7 +123,7 @@ export class SnapshotPlan {
     return this.#trims.before({ streamSeq: checkpoint.streamSeq, since: this.#covered.since }, boardsFloor, now);
   }
 
-  /** What a trim up to `through` reads of the log; undefined: nothing. `archivedThrough`: the history has all records up to it. */
+  /** The range of the log that a trim up to `through` reads. Undefined: none. `archivedThrough`: the history has all records up to it. */
   trimRange(through: number, archivedThrough: number | undefined): RoomRange | undefined {
     if (archivedThrough === undefined || archivedThrough >= through) return undefined;
     const from = Math.max(archivedThrough, Math.min(through, (this.#firstStreamSeq ?? 0) - 1));
@@ -134,7 +134,7 @@ export class SnapshotPlan {
     return now - this.#lastUsed > this.#options.documentIdleMsMax;
   }
 
-  /** Whether memory holds nothing but what the checkpoint and the log have, and nothing is left to do for the room. */
+  /** Whether the room can leave memory: the checkpoint and the log have all its data, and no work is left. */
   canRetire(document: Document, isPressed: boolean, now: Millis): boolean {
     if (document.uncovered !== undefined) return false;
     if (isPressed) return true;

@@ -1,4 +1,4 @@
-/** Carries out what a partition's sweep decides (sweep.ts). */
+/** Carries out the effects of a partition's sweep (sweep.ts). */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Clock } from "../../shared/time/clock.ts";

@@ -1,8 +1,10 @@
 /**
- * The sweep of one partition: a pass looks for what a crash left behind of its rooms, one effect at a time. It visits rooms
- * whose log has more than one record (a visited room is trimmed when that is due), and removes objects that no entry names.
+ * The sweep of one partition: a pass removes data that a crash left behind in its rooms, one effect at a time. It
+ * visits rooms whose log has more than one record (a visited room is trimmed when that is due), and removes objects
+ * that no entry names.
  *
- * The invariant: a sweep considers only objects that another run of the service wrote; this run may be about to name its own.
+ * The invariant: a sweep considers only objects that another run of the service wrote; this run may be about to name
+ * its own objects.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -41,7 +43,7 @@ export type SweepEffect =
 type RoomObjectNames = readonly [room: RoomKey, names: readonly string[]];
 type SweepState =
   | { readonly kind: "visiting"; readonly rooms: readonly RoomKey[] }
-  /** `later`: rooms that could not be swept in this look. */
+  /** `later`: rooms that could not be swept in this round. */
   | {
       readonly kind: "sweeping-snapshots";
       readonly look: number;
@@ -51,7 +53,7 @@ type SweepState =
   | { readonly kind: "sweeping-history"; readonly rooms: readonly RoomObjectNames[] }
   | { readonly kind: "between-passes" };
 
-/** A killed service leaves rooms that are deleted or saved first: they are looked at again for one minute in all. */
+/** A killed service leaves rooms that must first be deleted or saved. The sweep returns to them for up to one minute. */
 const LOOK_MS = 5_000;
 const LOOKS_MAX = 12;
 /** The partition whose sweep also removes unfinished objects, which belong to no room. */
@@ -109,7 +111,7 @@ export class Sweep {
     return this.#sweepNextSnapshots(look, rest, isDone || swept === undefined ? later : [...later, swept]);
   }
 
-  /** Once each room had its turn, those that could not be swept have another one after a pause. */
+  /** After all rooms had their turn, the rooms that could not be swept have another one after a pause. */
   #sweepNextSnapshots(look: number, rooms: readonly RoomObjectNames[], later: readonly RoomObjectNames[]): SweepEffect {
     const [next] = rooms;
     if (next !== undefined) {
@@ -147,13 +149,13 @@ export class Sweep {
   }
 }
 
-/** What is known of a room whose snapshots are swept. */
+/** The known facts about a room whose snapshots are swept. */
 export type SweptRoomState = {
   /** False: its checkpoint could not be read in time. */
   readonly isOpened: boolean;
   readonly isOpening: boolean;
   readonly isBusy: boolean;
-  /** Something of a deleted room is still to be removed. */
+  /** Some data of a deleted room is still to be removed. */
   readonly isWipeDue: boolean;
 };
 /** `skip`: the objects stay until the next pass. `later`: other work of the room comes first. */
@@ -166,12 +168,15 @@ export type SnapshotRemoval =
   | { readonly kind: "none" }
   | { readonly kind: "remove"; readonly names: readonly string[] }
   /**
-   * The writer of a snapshot may only be slow, and about to name it. Write the checkpoint again first, so that the writer
-   * finds another revision than it knows and stops; then remove the snapshots.
+   * The writer of a snapshot may be slow and about to name it. So write the checkpoint again first, so that the writer
+   * finds an unknown revision and stops. Then remove the snapshots.
    */
   | { readonly kind: "replace-checkpoint-and-remove"; readonly checkpoint: Checkpoint; readonly names: readonly string[] };
 
-/** Which snapshots of a room to remove. Without a checkpoint none is removed: it may be lost, and they are all that is left. */
+/**
+ * The snapshots of a room to remove. Without a checkpoint none is removed: the checkpoint may be lost, and the
+ * snapshots may be the only copies.
+ */
 export function planSnapshotRemoval(
   names: readonly string[],
   room: { readonly isDeleted: boolean; readonly checkpoint: Checkpoint | undefined },

@@ -1,19 +1,19 @@
-/** How far one room's log may be trimmed behind its newest checkpoint. */
+/** Decides up to which record one room's log may be trimmed, given its newest checkpoint. */
 
 import type { Millis, UnixMillis } from "../../shared/ids.ts";
 
 export type TrimOptions = { readonly replayWindowMs: number; readonly boardsHoldMsMax: number };
 
-/** A record's place in the log, and a time by which it was there. No record before it is younger. */
+/** A record's place in the log, and a time at which the log had it. No record before it is younger. */
 type Place = { readonly streamSeq: number; readonly since: Millis };
-/** `records`: the number received up to this place. */
+/** `records`: the number of records received up to this place. */
 type Mark = Place & { readonly records: number };
 
-/** This many marks represent all records of the replay window. A trim may come later by one mark, never earlier. */
+/** Number of marks that represent all records of the replay window. A trim may be late by one mark, never early. */
 const MARKS_PER_WINDOW = 20;
 /**
- * While the boards hold the log back, marks grow older than the window. Past this number every second mark is dropped,
- * and trims come later.
+ * While the boards delay trims, marks grow older than the window. Above this number every second mark is dropped, and
+ * trims become later.
  */
 const MARKS_MAX = 200;
 
@@ -45,7 +45,7 @@ export class TrimPlan {
   receiveRecord({ streamSeq, since }: Place, time: UnixMillis): void {
     this.#records += 1;
     this.#lastStreamSeq = streamSeq;
-    // The record's date only measures the distance to the last mark, even where both were read at once. Its age never
+    // The record's date only measures the distance to the last mark, even if both were read at once. Its age never
     // depends on the date.
     if (Math.abs(time - this.#lastMarked) < this.#options.replayWindowMs / MARKS_PER_WINDOW) return;
     this.#lastMarked = time;

@@ -1,6 +1,6 @@
 /**
- * Maps the effects of trim rounds (trim-rounds.ts) to rooms and to the log, and reads the log in the passes that read-ahead.ts
- * plans. A pass that fails is not repeated: each room is then read by itself.
+ * Connects trim rounds (trim-rounds.ts) to rooms and to the log, and reads the log in the passes that read-ahead.ts
+ * plans. A pass that fails is not repeated: each room is then read separately.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -21,7 +21,7 @@ export class TrimRoundsHost {
   readonly #ahead: ReadAheadHost;
   readonly #clock: Clock;
 
-  /** `hosts`: of the partition's rooms at any time. */
+  /** `hosts`: returns the partition's current rooms. */
   constructor(newRounds: () => TrimRounds, hosts: ReadonlyMap<RoomKey, DocumentRoomHost>, ahead: ReadAheadHost, clock: Clock) {
     this.#newRounds = newRounds;
     this.#hosts = hosts;
@@ -29,7 +29,7 @@ export class TrimRoundsHost {
     this.#clock = clock;
   }
 
-  /** Resolves after the signal, at the end of the step that runs. */
+  /** Resolves after the signal, at the end of the current step. */
   async run(signal: AbortSignal): Promise<void> {
     const rounds = this.#newRounds();
     signal.addEventListener("abort", () => void rounds.receive({ kind: "stop" }, this.#clock.now()));
@@ -69,7 +69,7 @@ export class TrimRoundsHost {
 }
 
 export class ReadAheadHost {
-  /** The log as rooms read it: records that were read ahead come from memory. */
+  /** The log from the view of rooms: records that were read ahead come from memory. */
   readonly log: EditLog;
   readonly #partition: number;
   readonly #ahead: ReadAhead;
@@ -82,7 +82,7 @@ export class ReadAheadHost {
     this.#deps = deps;
   }
 
-  /** Where a pass fails, each room is read by itself. */
+  /** If a pass fails, each room is read separately. */
   async readAhead(ranges: readonly RoomRange[], signal: AbortSignal): Promise<ReadAheadResult> {
     const pass = this.#ahead.plan(ranges);
     if (pass === undefined) return this.#ahead.end();

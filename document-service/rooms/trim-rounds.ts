@@ -1,7 +1,7 @@
 /**
- * Trims the logs of a partition's rooms in rounds, one room at a time, spread over the round: no request waits for a trim,
- * and many trims at once would slow NATS for all. What a round's rooms add to their histories is read in one pass first,
- * where that costs less. A round that takes longer than its time delays the next one.
+ * Trims the logs of a partition's rooms in rounds, one room at a time, spread over the round. No request waits for a
+ * trim, and many trims at once would slow NATS for all clients. The records that a round adds to histories are read in
+ * one pass first, if that costs less. A round that takes longer than its time delays the next one.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -10,7 +10,7 @@ import type { ReadAheadResult, RoomRange } from "./read-ahead.ts";
 
 export type TrimRoundsOptions = { readonly historySegmentMsMin: number };
 
-/** A room as rounds see it. */
+/** A room from the view of the rounds. */
 export type TrimmableRoom = { readonly key: RoomKey; isTrimDue(now: Millis): boolean };
 
 export type TrimRoundsInput =
@@ -24,7 +24,7 @@ export type TrimRoundsInput =
 export type TrimRoundsEffect =
   | { readonly kind: "find-ranges"; readonly rooms: readonly RoomKey[] }
   | { readonly kind: "read-ahead"; readonly ranges: readonly RoomRange[] }
-  /** `before`: go no further than this record of the room. */
+  /** `before`: the trim stops before this record of the room. */
   | { readonly kind: "trim"; readonly room: RoomKey; readonly before: number | undefined }
   | { readonly kind: "forget"; readonly room: RoomKey }
   | { readonly kind: "wait"; readonly ms: number }
@@ -49,7 +49,7 @@ type TrimRoundsState =
 const ROUND_MS_MIN = 100;
 
 export class TrimRounds {
-  /** The partition's rooms at any time. */
+  /** Returns the partition's current rooms. */
   readonly #rooms: ReadonlyMap<RoomKey, TrimmableRoom>;
   readonly #roundMs: number;
   #state: TrimRoundsState = { kind: "between-rounds" };
@@ -60,7 +60,7 @@ export class TrimRounds {
     this.#roundMs = Math.max(ROUND_MS_MIN, historySegmentMsMin);
   }
 
-  /** Begin with "wake". After "stop" the step that runs is the last: its outcome, or the next "wake", ends the rounds. */
+  /** Begin with "wake". After "stop" the current step is the last: its outcome, or the next "wake", ends the rounds. */
   receive(input: TrimRoundsInput, now: Millis): TrimRoundsEffect[] {
     const state = this.#state;
     switch (input.kind) {
@@ -100,7 +100,7 @@ export class TrimRounds {
     return [{ kind: "find-ranges", rooms: due.map(({ key }) => key) }];
   }
 
-  /** A room that is no longer due, or that another has replaced, passes its turn. */
+  /** A room that is no longer due, or that another room object has replaced, is skipped. */
   #trimNext(round: Round, now: Millis): TrimRoundsEffect[] {
     if (this.#isStopping) return this.#end();
     const forgotten: TrimRoundsEffect[] = [];
@@ -125,7 +125,7 @@ export class TrimRounds {
     return [{ kind: "wait", ms }];
   }
 
-  /** Where the pass was cut and rooms can be trimmed, the next round follows at once. */
+  /** If the pass was cut and rooms can be trimmed, the next round follows at once. */
   #endRound({ begunAt, result, isAnyTrimmed }: Round, now: Millis): TrimRoundsEffect[] {
     return result.isCut && isAnyTrimmed ? this.#beginRound(now) : this.#waitForRound(begunAt, now);
   }

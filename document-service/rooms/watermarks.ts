@@ -1,8 +1,8 @@
 /**
- * The last committed edit of each client, for the checkpoint: a new owner of the room takes its dedupe window from
- * there. The list is bounded and drops the longest-silent clients first. A dropped client reports its own position in
- * its next edit (`ackedThrough`), so dropping never opens a hole. A checkpoint must fit into one message, so the
- * encoded length of the list counts.
+ * The last committed edit of each client, for the checkpoint. A new owner of the room takes its dedupe window from this
+ * list. The list is limited and drops the longest-silent clients first. A dropped client reports its own position in
+ * its next edit (`ackedThrough`), so a drop never causes a gap. A checkpoint must fit into one message, so the encoded
+ * length of the list counts.
  */
 
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";

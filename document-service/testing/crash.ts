@@ -1,4 +1,4 @@
-/** Runs a service that dies before or after any step of a save or trim, and reports what the next one finds. */
+/** Runs a service that dies before or after any step of a save or trim, and reports the state that the next one finds. */
 
 import * as Y from "yjs";
 

@@ -1,4 +1,4 @@
-/** Runs change-queue.ts: adds its events to the webhook queue, and reports to it whether each add succeeded. */
+/** Carries out the effects of change-queue.ts: adds its events to the webhook queue, and reports whether each add succeeded. */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Clock } from "../../shared/time/clock.ts";

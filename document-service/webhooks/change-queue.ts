@@ -13,7 +13,7 @@ import { wantsEventsOf, type WebhookEndpoint } from "../../shared/settings/webho
 
 export type PendingChangeOptions = { readonly webhookQuietMs: number; readonly webhookChangeMsMax: number };
 export type ChangeQueueOptions = PendingChangeOptions & { readonly webhookUrls: readonly WebhookEndpoint[] };
-/** `edits`: since the last announced change. */
+/** `edits`: number of edits since the last announced change. */
 export type AnnouncedChange = Position & { readonly edits: number };
 
 /** A room's edits since its last announced change. */
@@ -57,7 +57,7 @@ export class PendingChange {
   }
 }
 
-/** `call`: identifies the caller; exactly one `settled` or `rejected` effect answers it. */
+/** `call`: identifies the caller. Exactly one `settled` or `rejected` effect answers it. */
 export type ChangeQueueInput =
   | { readonly kind: "edits"; readonly room: RoomKey; readonly position: Position; readonly edits: number }
   /** A checkpoint is about to cover the room's edits. */
@@ -153,7 +153,7 @@ export class ChangeQueue {
     return [...this.#adding.values()].some((adding) => adding.kind === "change" && adding.changes === changes && adding.caller === "due");
   }
 
-  /** Adds one change of a room at a time, so that each caller learns what became of the change before it. */
+  /** Adds one change of a room at a time, so that each caller knows the outcome of the change before it. */
   #addNext(changes: RoomChanges, clocks: Clocks): ChangeQueueEffect[] {
     const effects: ChangeQueueEffect[] = [];
     while (!changes.isAdding) {
@@ -181,7 +181,7 @@ export class ChangeQueue {
     return [this.#add(`snapshot-${room}-${epoch}-${seq}`, event, { kind: "snapshot", room, call })];
   }
 
-  /** A pending change is dropped: the document is no longer readable. */
+  /** A pending change is dropped, because the document is no longer readable. */
   #receiveDeleted({ room, call }: ChangeQueueInput & { kind: "deleted" }, date: UnixMillis): ChangeQueueEffect[] {
     this.#rooms.delete(room);
     if (!this.#isWanted(room)) return [{ kind: "settled", call }];

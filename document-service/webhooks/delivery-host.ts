@@ -1,7 +1,4 @@
-/**
- * Takes events from the queue of webhooks, and carries out what the deliveries to each endpoint decide
- * (endpoint-deliveries.ts).
- */
+/** Takes events from the queue of webhooks, and carries out the deliveries that endpoint-deliveries.ts decides. */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Clock } from "../../shared/time/clock.ts";
@@ -41,7 +38,7 @@ export class WebhooksHost {
     this.#ended = Promise.all(options.webhookUrls.flatMap((endpoint) => [this.#serve(endpoint), this.#observe(endpoint)]));
   }
 
-  /** Resolves once the attempts that are under way have ended. */
+  /** Resolves once the attempts in progress have ended. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#ended;

@@ -1,7 +1,7 @@
 /**
- * The deliveries to one endpoint: how many run at once, what follows each attempt, and which abandoned events are
- * reported to operations. Each endpoint has its own state, so that a failing one does not delay the others.
- * Rules DLV1 to DLV4.
+ * The deliveries to one endpoint: the number of concurrent attempts, the action after each attempt, and the abandoned
+ * events that are reported to operations. Each endpoint has its own state, so that a failing one does not delay the
+ * others. Rules DLV1 to DLV4.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -26,7 +26,7 @@ export type DeliveriesEffect =
   | { readonly kind: "log-abandoned"; readonly id: string; readonly why: string }
   | { readonly kind: "report-abandoned"; readonly id: string; readonly why: string };
 
-/** A failing endpoint may abandon thousands of events at once: operations receive at most one report in this time. */
+/** Minimum time between two reports to operations: a failing endpoint may abandon thousands of events at once. */
 const REPORT_MS_MIN = 60_000;
 
 export class EndpointDeliveries {
@@ -38,7 +38,7 @@ export class EndpointDeliveries {
     this.#options = options;
   }
 
-  /** Take no event before an attempt ends. */
+  /** Take no event until an attempt ends. */
   get isFull(): boolean {
     return this.#underWay >= this.#options.webhookDeliveriesMax;
   }
@@ -87,8 +87,8 @@ export class EndpointDeliveries {
 export type DeliveryOptions = { readonly webhookAttemptsMax: number };
 
 /**
- * The longest pause, also for an endpoint that asks for a longer one. The event would outlive the queue, and
- * nats-server treats a delay that it cannot represent as none.
+ * The longest pause, even if an endpoint asks for a longer one. With a longer pause the event would outlive the queue,
+ * and nats-server ignores a delay that it cannot represent.
  */
 const PAUSE_MS_MAX = 3_600_000;
 /** The pauses that Standard Webhooks suggests. The last one also follows every later attempt. */
