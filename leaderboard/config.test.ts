@@ -23,7 +23,7 @@ test("[LCF1] a leaderboard does not start if NATS would reject its archived wind
 test("[LCF2] no archived window is larger than the estimate allows", () => {
   const MEMBERS = 1_000;
   const random = new Prng(1);
-  /** Any of three bytes that is no surrogate. */
+  /** Any character of three bytes that is not a surrogate. */
   const character = () => {
     const drawn = 0x0800 + random.below(0xf000);
     return drawn < 0xd800 ? drawn : drawn + 0x0800;

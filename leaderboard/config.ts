@@ -200,8 +200,8 @@ export const ARCHIVED_MEMBER_BYTES = 340;
 const BESIDE_MEMBERS_BYTES = 4_096;
 
 /**
- * Rejects a maximum of archived members that may exceed `maxPayload`, the bytes of a NATS message. A window that cannot
- * be written would fail each pass, and its partition would be counted again and again.
+ * Rejects a maximum of archived members that may exceed `maxPayload`, the maximum bytes of a NATS message. A window
+ * that cannot be written would end each pass, and its partition would be counted again and again.
  */
 export function refuseUnarchivable(
   { boardArchivedMax, boardRoles }: Pick<LeaderboardConfig, "boardArchivedMax" | "boardRoles">,

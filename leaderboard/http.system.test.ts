@@ -1,6 +1,6 @@
 /**
- * The whole leaderboard as `main.ts` starts it, asked over HTTP; and `openapi.json` held true: each answer has to
- * fit its schema, each error has to be declared there and has to be met here.
+ * The complete leaderboard, started by `main.ts` and used over HTTP. `openapi.json` is checked too: each answer must
+ * match its schema, and each declared error must occur in a test.
  */
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -113,7 +113,7 @@ async function get(
 }
 
 const users = (count: number) => Array.from({ length: count }, (_, index) => `user-${String(index).padStart(2, "0")}`);
-/** The first has `count` points, the second one less, and so on: no ties. */
+/** The first user has `count` points, the second one less, and so on, without ties. */
 const descending = (count: number) => users(count).flatMap((user, index) => Array.from({ length: count - index }, () => user));
 
 test("[BREST1] a gateway reads top, pages, one member, neighbours and a set of members, in every ranking", async () => {
@@ -319,11 +319,12 @@ test("[BREST5] boards are unavailable without Redis; after a flush they come bac
   expect((await get("notes/leaderboard?ranking=unique")).body.ranking!.map(({ user }) => user)).toEqual(["bob", "cy", "ann", "dee"]);
 });
 
-/** Answers that a gateway gives without asking a leaderboard; the gateway's tests cover them, and `me`. */
+/** Answers that a gateway gives without a request to a leaderboard. The gateway's tests cover them, and `me`. */
 const OF_GATEWAYS = ["no-token", "token-refused", "token-expired", "not-allowed", "rate-limited", "no-leaderboard"];
 
 test("[BREST6] the tests met every error that the document declares", () => {
-  // Boards that are being counted anew are seen for too short a moment to wait for; [LB2] has them. What the archive does not name is in [TEN1], [TEN2] and [BPAGE3].
+  // The state in which boards are counted again is too short to wait for; [LB2] covers it. [TEN1], [TEN2] and [BPAGE3]
+  // cover entries that the archive lacks.
   const isElsewhere = (error: string) =>
     OF_GATEWAYS.some((name) => error.endsWith(` ${name}`)) ||
     error.includes("/leaderboard/me ") ||

@@ -1,4 +1,4 @@
-/** All partitions that this process counts or waits on standby for, and its answers to readers. */
+/** All partitions that this process counts or is on standby for, and its answers to readers. */
 
 import { partitionOf } from "../shared/bus/subjects.ts";
 import type { DisplayName, BoardWatch } from "../shared/bus/board-messages.ts";

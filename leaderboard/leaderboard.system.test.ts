@@ -1,6 +1,6 @@
 /**
- * Leaderboards on a real redis-server and nats-server: whatever is killed, flushed, paused or started beside them, the
- * boards equal the reference boards of the complete log.
+ * Leaderboards on a real redis-server and nats-server. The boards equal the reference boards of the complete log, even
+ * if processes are killed, paused or started, or data is flushed.
  */
 
 import { expect, test } from "vitest";
@@ -31,12 +31,14 @@ async function behindOf({ registry }: Started): Promise<number | undefined> {
 
 // oxlint-disable-next-line require-yield
 async function* neverRead(_partition: number, _from: ReadPosition, signal: AbortSignal): AsyncIterable<StoredRecord> {
-  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve)); // Its lease may have run out before it began.
+  // The lease may have expired before the read began.
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve));
 }
 
 test("[LB1] every room's boards are counted in every window, across the end of each kind of window", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(1)];
-  const started = await rig.start("lb1", log, clock, { boardTail: "ordered", boardReadMembersMax: "6" }); // Two of eight are beyond the first ones.
+  // Two of the eight members are outside the exact part of the board.
+  const started = await rig.start("lb1", log, clock, { boardTail: "ordered", boardReadMembersMax: "6" });
   for (let minute = 0; minute < 40; minute++) {
     type(log, prng, clock.wallNow(), 10);
     clock.advance(MINUTE_MS);
@@ -129,7 +131,7 @@ test("[LB7] boards report that they are behind while Redis is unavailable, and a
   const answer = await asked;
   expect(answer.kind === "page" && answer.about.isBehind).toBe(true);
   await eventually("all is counted", () => counted(log, started));
-  clock.advance(1_000); // So that no snapshot from before is shared any more.
+  clock.advance(1_000); // After this time no earlier snapshot is shared any more.
   await expectReference(log, started);
 });
 

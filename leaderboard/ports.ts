@@ -1,4 +1,4 @@
-/** Ports of the leaderboard. `io/` implements each port; tests fake each. */
+/** The ports of the leaderboard. `io/` implements each, and tests replace them. */
 
 import type { BoardUpdate } from "../shared/bus/board-messages.ts";
 import type { RoomId, RoomKey, TenantId, UnixMillis } from "../shared/ids.ts";
@@ -10,7 +10,7 @@ import type { ReadPosition, StoredRecord } from "../shared/bus/record.ts";
 
 export interface CountedEditLog {
   /**
-   * The partition's records behind a position, in order, until the signal. Throws when the log does not answer, and
+   * The partition's records after a position, in order, until the signal. Throws when the log does not answer, and
    * `LogEndLost` when the log does not have a record that was read before.
    */
   follow(partition: number, from: ReadPosition, signal: AbortSignal): AsyncIterable<StoredRecord>;
@@ -24,7 +24,7 @@ export interface CountedEditLog {
 export interface ActivityStream {
   /** The partition's activities after the stream sequence `after`, in order, until the signal. `bytes` are an activity. */
   follow(partition: number, after: number, signal: AbortSignal): AsyncIterable<StoredRecord>;
-  /** The last stream sequence that was assigned. Its entry may be gone if its room is deleted. */
+  /** The last stream sequence that was assigned. Its entry may be removed if its room is deleted. */
   end(partition: number): Promise<number>;
   /** The stream sequence of the last stored entry. 0: the stream is empty. */
   last(partition: number): Promise<number>;
@@ -46,13 +46,13 @@ export interface ActivityRemoval {
   removeAll(room: RoomKey): Promise<void>;
 }
 
-/** `stale`: the boards are counted up to `counted`, which is not the mark that the writer expected. Nothing was written. */
+/** `stale`: the boards are counted up to `counted`, which differs from the mark that the writer expected. Nothing was written. */
 export type BoardWrite = { readonly kind: "written" } | { readonly kind: "stale"; readonly counted: CountedMark };
 
 /** Undefined: no entry of the room is counted. */
 export type StoredBoards = { readonly applied: CountedPosition; readonly uses: Uses } | "deleted" | undefined;
 
-/** The boards of rooms, for the leaderboard that counts them. Every method throws when it is not known whether it took effect. */
+/** The boards of rooms, for the leaderboard that counts them. A method throws when it is unknown whether it took effect. */
 export interface BoardStore {
   load(room: RoomKey): Promise<StoredBoards>;
   apply(room: RoomKey, batch: ScoreBatch): Promise<BoardWrite>;
@@ -60,7 +60,7 @@ export interface BoardStore {
   dump(room: RoomKey, windows: readonly Window[]): Promise<BoardsDump | undefined>;
   /** Writes nothing if the boards are counted as far as the dump, or further. */
   restore(room: RoomKey, dump: BoardsDump): Promise<BoardWrite>;
-  /** The room is deleted: nothing is counted or restored any more. Its boards of these windows are removed. */
+  /** The room is deleted: nothing is counted or restored any more. Removes its boards of these windows. */
   remove(room: RoomKey, windows: readonly Window[]): Promise<void>;
 }
 
@@ -99,9 +99,9 @@ export type ProgressReport = {
  */
 export type SentinelWrite = { readonly kind: "kept" | "doubtful"; readonly sentinel: Sentinel } | { readonly kind: "lost" };
 
-/** Keeps a sentinel beside the boards, so that a loss of Redis data loses both together. */
+/** Keeps a sentinel with the boards, so that a loss of Redis data loses both. */
 export interface Progress {
-  /** Writes the first sentinel, once everything is restored. */
+  /** Writes the first sentinel, once all boards are restored. */
   begin(partition: number, report: ProgressReport): Promise<Sentinel>;
   /** Writes a sentinel. `last`: the last sentinel that is known to have been in Redis, of any service. */
   beat(partition: number, report: ProgressReport, last: Sentinel | undefined): Promise<SentinelWrite>;
@@ -118,11 +118,11 @@ export interface Closings {
   due(partition: number, endedBefore: UnixMillis, countMax: number): Promise<Closing[]>;
   /** The window is archived: Redis keeps it until `keepUntil`. */
   finish(partition: number, closing: Closing, keepUntil: UnixMillis): Promise<void>;
-  /** The room is deleted: there is nothing to archive. */
+  /** The room is deleted, so its windows are not archived. */
   remove(partition: number, room: RoomKey, windows: readonly Window[]): Promise<void>;
 }
 
-/** A board as it was when its window closed: the number of all members, and the first members by name. */
+/** The final state of a board when its window closed: the number of all members, and the first members by name. */
 export type ArchivedBoard = {
   readonly role: MemberRole;
   readonly members: number;
@@ -135,7 +135,7 @@ export interface Archive {
   /** Writes once: does nothing if the window is archived already. */
   write(room: RoomKey, window: Window, archived: ArchivedWindow): Promise<"written" | "there">;
   read(room: RoomKey, window: Window): Promise<ArchivedWindow | undefined>;
-  /** Removes all of the room's windows. None of them is written again. */
+  /** Removes all of the room's windows. They are never written again. */
   remove(room: RoomKey): Promise<void>;
 }
 
@@ -145,7 +145,7 @@ export type CheckpointMark = CountedMark & { readonly windows: readonly Window[]
 export type CheckpointWrite = { readonly kind: "written"; readonly revision: number } | { readonly kind: "superseded" };
 
 export interface BoardCheckpoints {
-  /** Throws `UndecodableEntry` if the checkpoint does not decode. `read` does the same. */
+  /** Throws `UndecodableEntry` if the checkpoint does not decode, and so does `read`. */
   mark(room: RoomKey): Promise<CheckpointMark>;
   read(room: RoomKey): Promise<BoardsDump | undefined>;
   /** Replaces exactly `revision`. Throws when it is not known whether the write took effect. */
@@ -154,7 +154,7 @@ export interface BoardCheckpoints {
   rooms(partition: number): Promise<RoomKey[]>;
   /** The room is deleted: no checkpoint is written any more. Resolves with the windows that were counted. */
   remove(room: RoomKey): Promise<readonly Window[]>;
-  /** Removes objects of this age or older that are no room's checkpoint, and returns how many. */
+  /** Removes objects of at least this age that are not the checkpoint of any room. Returns their number. */
   sweep(ageMsMin: number): Promise<number>;
 }
 

@@ -1,4 +1,4 @@
-/** Redis returns with older data: from a backup, or from a replica that lagged. Its boards are restored without any new edit. */
+/** Redis returns with older data, from a backup or from a replica that lagged. Its boards are restored without a new edit. */
 
 import { expect, test } from "vitest";
 
@@ -77,7 +77,7 @@ test("[LB13] a window is not archived while the room's checkpoint has more than 
   type(log, prng, clock.wallNow(), 60);
   await eventually("more is counted", () => counted(log, started));
   await eventually("all of it is in checkpoints", () => isCheckpointed(log, started));
-  await putBack(); // Like a cluster node without the leaderboard's sentinel.
+  await putBack(); // The state of a cluster node without the leaderboard's sentinel.
   clock.advance(30 * MINUTE_MS);
   await expectArchive(log, started);
   expect(await counted(log, started)).toBe(true);

@@ -1,4 +1,4 @@
-/** A room whose checkpoint does not decode is set aside alone: the other rooms of its partition are counted. */
+/** Only a room whose checkpoint does not decode is set aside. The other rooms of its partition are counted. */
 
 import { jetstream } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";

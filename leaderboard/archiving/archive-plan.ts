@@ -1,7 +1,7 @@
 /**
  * Archives the closed windows of a partition's rooms, each once. Redis removes them some time afterwards. Before an
- * archive is written, a sentinel proves that Redis lost nothing since the boards were read. Otherwise a window that
- * Redis lost in part, or that a successor restored in part, could become the archive.
+ * archive is written, a sentinel proves that Redis lost nothing since the boards were read. Without this proof, a
+ * window that Redis lost in part could become the archive.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -19,7 +19,7 @@ export type ArchivingOptions = TenantArchivingOptions & {
 };
 
 const AT_A_TIME = 100;
-/** The partition that archives the tenants' windows. */
+/** The partition whose leaderboard archives the windows of tenants. */
 const TENANTS_PARTITION = 0;
 
 /** The current step of a closing. */
@@ -42,7 +42,7 @@ export class ArchivePlan {
   #countMax = AT_A_TIME;
   #effects: ArchivingEffect[] = [];
 
-  /** `isAside`: the room's checkpoint does not decode, so its windows stay where they are. */
+  /** `isAside`: the room's checkpoint does not decode, so its windows are not archived. */
   constructor(partition: number, options: ArchivingOptions, isAside: (room: RoomKey) => boolean) {
     this.#partition = partition;
     this.#options = options;
@@ -50,7 +50,7 @@ export class ArchivePlan {
     this.#tenants = new TenantArchiving(options);
   }
 
-  /** Ready for the next look. */
+  /** Whether the plan is ready for the next tick. */
   get isIdle(): boolean {
     return this.#state.kind === "idle";
   }
@@ -118,7 +118,7 @@ export class ArchivePlan {
 
   #receiveClosings(closings: readonly Closing[]): void {
     const due = closings.filter(({ room }) => !this.#isAside(room));
-    // Windows of rooms aside stay at the head of the list, so the next look reads more windows.
+    // Windows of rooms that are set aside stay at the head of the list, so the next tick reads more windows.
     this.#countMax = AT_A_TIME + 2 * (closings.length - due.length);
     this.#state = { kind: "archiving", queue: new WorkQueue(due, this.#options.boardCheckpointWritesMax), steps: new Map() };
     this.#advance();
@@ -128,7 +128,7 @@ export class ArchivePlan {
     if (this.#state.kind !== "archiving") return;
     const { queue, steps } = this.#state;
     queue.advance((closing) => {
-      if (this.#isAside(closing.room)) return false; // Set aside because of another of its windows.
+      if (this.#isAside(closing.room)) return false; // The room was set aside because of another of its windows.
       steps.set(closing, { kind: "checking" });
       this.#effects.push({ kind: "check-closing", closing });
       return true;
@@ -215,12 +215,12 @@ export type TenantArchivingInput = Extract<
 >;
 
 /**
- * Archives the closed windows of tenants, one at a time. A tenant's rooms lie in all partitions. A window is therefore
- * closed only when each partition has counted past its end and has sent its rooms' totals afterwards.
+ * Archives the closed windows of tenants, one at a time. A tenant's rooms are in all partitions. So a window is closed
+ * only when each partition has counted past its end and has then sent the totals of its rooms.
  */
 export class TenantArchiving {
   readonly #options: TenantArchivingOptions;
-  /** The first is being archived. */
+  /** The first window is being archived. */
   #due: readonly ClosedTenant[] = [];
   #page: TenantPage | undefined;
   #outcome: ArchiveWrite = "there";
@@ -267,7 +267,7 @@ export class TenantArchiving {
     return first;
   }
 
-  /** Every partition has counted, and sent, everything that its streams took before. */
+  /** Every partition has counted all entries before this time, and has sent their totals. */
   #endedBefore(reports: readonly (ProgressReport | undefined)[]): UnixMillis {
     const sent = Math.min(...reports.map((report) => (report === undefined || report.isRebuilding ? 0 : report.told)));
     return (sent - this.#options.boardArchiveGraceMs) as UnixMillis;

@@ -19,7 +19,7 @@ export type ArchivingRequest =
   | { readonly kind: "find-closings"; readonly endedBefore: UnixMillis; readonly countMax: number }
   /** Reads the checkpoint's mark before the boards. The boards can only advance in between. */
   | { readonly kind: "check-closing" | "check-deleted" | "remove-archive"; readonly closing: Closing }
-  /** `countMax`: number of members read of each board, by rank. */
+  /** `countMax`: maximum number of members read from each board, by rank. */
   | { readonly kind: "read-window"; readonly closing: Closing; readonly roles: readonly MemberRole[]; readonly countMax: number }
   | { readonly kind: "write-archive"; readonly closing: Closing; readonly archived: ArchivedWindow }
   | { readonly kind: "finish-closing"; readonly closing: Closing; readonly keepUntil: UnixMillis }

@@ -1,4 +1,7 @@
-/** Closed windows are archived once, even if a leaderboard dies meanwhile, and are read from the archive after Redis removed them. */
+/**
+ * Closed windows are archived once, even if a leaderboard dies in the meantime, and are read from the archive after
+ * Redis removed them.
+ */
 
 import { expect, test } from "vitest";
 
@@ -56,7 +59,7 @@ test("[LB5] a window that ended is archived once, and is read from the archive w
       async () => (await started.ports.tenantArchive.read(TENANT, parseWindow(id)!)) !== undefined,
     );
   for (const id of ended) await hour.del(keysOf("lb5").tenant(TENANT, { id }), keysOf("lb5").people(TENANT, { id }));
-  clock.advance(1_000); // So that no snapshot is shared any more.
+  clock.advance(1_000); // After this time no snapshot is shared any more.
   await expectReference(log, other);
   await expectTenantReference(log, other);
   const rooms = await other.host.tenants.page(TENANT, "2028", { offset: 0, limit: 10 });

@@ -1,4 +1,4 @@
-/** A room that is deleted: its boards are gone wherever they were, and stay gone. */
+/** After a room is deleted, its boards are removed from every store and do not return. */
 
 import { jetstream } from "@nats-io/jetstream";
 import { Objm } from "@nats-io/obj";
@@ -67,7 +67,7 @@ test("[LB10] no board of a deleted room is left in Redis, checkpoints or the arc
   expect(await keysOfRoom(doomed)).toEqual([`lb10:board:{${doomed}}:applied`]);
 });
 
-/** Everything but the writes of entries gets through: as if whoever writes were killed before each. */
+/** Only writes of entries fail, as if the writer were killed before each of them. */
 function killedBeforeNaming(nats: NatsConnection): void {
   const request = nats.request.bind(nats);
   nats.request = (subject, ...rest) => (subject.startsWith("$KV.") ? Promise.reject(new Error("killed")) : request(subject, ...rest));

@@ -1,6 +1,6 @@
 /**
- * Removes the boards of a deleted room from every store, one step after the other. The checkpoint and Redis are marked first:
- * a leaderboard that counts or saves late then finds the mark. Any step may be the last one before a crash; the removal is
+ * Removes the boards of a deleted room from every store, one step after the other. The checkpoint and Redis are marked
+ * first, so that a leaderboard that counts or saves late finds the mark. A crash may follow any step. The removal is
  * repeated from the start until every step succeeds.
  */
 
@@ -15,7 +15,7 @@ export type RemovalEffect = { readonly kind: "remove"; readonly from: (typeof ST
 /** `counted`: the windows that the removed checkpoint named; empty in the other steps. */
 export type RemovalInput = { readonly kind: "removed"; readonly counted: readonly Window[]; readonly wallNow: UnixMillis };
 
-/** A window that was archived late stays in Redis for this much longer. */
+/** Additional time for which a window that was archived late stays in Redis. */
 const LATE_MS_MAX = 24 * 3_600_000;
 
 export class BoardRemoval {
@@ -26,7 +26,7 @@ export class BoardRemoval {
     return this.#effect();
   }
 
-  /** Undefined: everything is removed. */
+  /** Undefined: all data is removed. */
   receiveRemoved({ counted, wallNow }: RemovalInput): RemovalEffect | undefined {
     assert(this.#step < STEPS.length, "a removal that has ended removes nothing");
     if (this.#step === 0)
@@ -40,7 +40,7 @@ export class BoardRemoval {
   }
 }
 
-/** The windows that a room may have boards of at this date, and the next ones: the log's clock may be ahead. */
+/** The windows that a room may have boards of at this date. The next windows are included, because the log's clock may be ahead. */
 export function windowsInRedis(now: UnixMillis): Window[] {
   const windows: Window[] = [ALL_TIME];
   for (const kind of WINDOW_KINDS) {

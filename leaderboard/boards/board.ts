@@ -8,22 +8,20 @@ import type { Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { Cap, MemberRole } from "./keys.ts";
 import type { Window } from "./windows.ts";
 
-/** The highest score: above it, a double skips numbers. */
+/** The highest score. Above it, a double cannot represent every whole number. */
 export const SCORE_MAX = 2 ** 53;
 
 /**
- * How far a room's log and its stream of other activities are counted. It is stored with the boards, in the same atomic
- * step.
+ * The position up to which a room's log and its stream of other activities are counted. It is stored with the boards,
+ * in the same atomic step.
  */
 export type CountedPosition = {
   readonly epoch: Epoch;
   readonly seq: Seq;
   readonly streamSeq: number;
-  /**
-   * The time of the last counted edit, on the log's clock. It never goes back, so no edit counts into a closed window.
-   */
+  /** The time of the last counted edit, on the log's clock. It never decreases, so no edit counts into a closed window. */
   readonly time: UnixMillis;
-  /** Edits that the log had lost before they were counted. */
+  /** Number of edits that the log had lost before they were counted. */
   readonly missing: number;
   /** The instant of the last counted edit. */
   readonly instant: number;
@@ -44,27 +42,30 @@ export const NOTHING_APPLIED: CountedPosition = {
 };
 
 /**
- * How far each of the two streams is counted. `epoch`, `time`: of the last counted edit; undefined in marks of earlier
- * builds, and then the seq alone decides.
+ * The positions up to which the two streams are counted. `epoch`, `time`: those of the last counted edit. Marks of
+ * earlier builds lack them, and then only the seq decides.
  */
 export type CountedMark = Pick<CountedPosition, "seq" | "activity"> & {
   readonly epoch?: Epoch | undefined;
   readonly time?: UnixMillis | undefined;
 };
 
-/** An edit's position, and when the log took it. */
+/** An edit's position, and the time at which the log stored it. */
 export type LoggedAt = { readonly epoch: Epoch; readonly seq: Seq; readonly time: UnixMillis };
 
 /**
- * Whether the mark counts every edit up to there. A log that lost its end gives seqs again, under another epoch, which is
- * lower if the next owner's date is wrong. So an edit that the log took after everything that was counted is new.
+ * Whether the mark counts every edit up to this one. A log that lost its end gives seqs again, with another epoch,
+ * which is lower if the next owner's date is wrong. So an edit that the log stored after all counted edits is new.
  */
 export function countsEdit(mark: CountedMark, { epoch, seq, time }: LoggedAt): boolean {
   if (mark.epoch !== undefined && epoch > mark.epoch) return false;
   return seq <= mark.seq && (mark.time === undefined || time <= mark.time);
 }
 
-/** Whether `mark` counts something that `other` does not. The later edit is ahead, because seqs are given again after a loss. */
+/**
+ * Whether `mark` counts an edit that `other` does not. The time of the last edit decides, because a log gives seqs
+ * again after a loss.
+ */
 export function isAhead(mark: CountedMark, other: CountedMark): boolean {
   const isLater = mark.time === undefined || other.time === undefined ? mark.seq > other.seq : isAfter(mark, other);
   return isLater || mark.activity > other.activity;
@@ -85,25 +86,28 @@ export const NO_USES: Uses = { edits: UNUSED, deeds: UNUSED, present: UNUSED };
 export type Award = { readonly member: UserId; readonly points: number; readonly reachedAt: number };
 
 export type ScoreBatch = {
-  /** The mark that must be counted already, exactly. */
+  /** The batch is applied only if the stored mark equals this one. */
   readonly after: CountedMark;
   readonly applied: CountedPosition;
   readonly uses: Readonly<Record<Cap, Use & { readonly hasBegun: boolean }>>;
-  /** The whole batch lies in these windows. */
+  /** All entries of the batch are in these windows. */
   readonly windows: readonly Window[];
   readonly awards: ReadonlyMap<MemberRole, readonly Award[]>;
 };
 
 export type RankEntry = { readonly member: string; readonly score: number; readonly reachedAt: number };
 
-/** Sorts the leader first: more points, or the same points reached earlier. Within a room no two instants are equal. */
+/**
+ * Sorts the leader first: the member with more points, or with the same points reached earlier. Within a room no two
+ * instants are equal.
+ */
 export function byRank(a: RankEntry, b: RankEntry): number {
   return b.score - a.score || a.reachedAt - b.reachedAt;
 }
 
 /**
- * A board as Redis returns it in one step. `hot`: its first members in order. `isOrdered`: the others can be read in
- * order too.
+ * A board as Redis returns it in one step. `hot`: its first members in order. `isOrdered`: the other members can also
+ * be read in order.
  */
 export type BoardContents = {
   readonly applied: CountedPosition | undefined;
@@ -125,7 +129,7 @@ export type BoardsDump = {
   readonly boards: readonly { readonly role: MemberRole; readonly window: Window; readonly standings: readonly RankEntry[] }[];
 };
 
-/** Score bands per doubling. The Lua scripts contain the same number. */
+/** Number of score bands per doubling of the score. The Lua scripts contain the same number. */
 const STEPS = 8;
 
 /** Number of members of each band, by the band numbers of the scripts. */
@@ -162,7 +166,7 @@ export type Ranking = (typeof RANKINGS)[number];
 
 export type Ranked = { readonly rank: number; readonly user: string; readonly score: number };
 
-/** `standings`: in order, from the first on. */
+/** `standings`: the entries in order, starting with the first place. */
 export function rankAll(standings: readonly RankEntry[], ranking: Ranking): Ranked[] {
   let rank = 0;
   return standings.map(({ member, score }, index) => {
@@ -174,8 +178,8 @@ export function rankAll(standings: readonly RankEntry[], ranking: Ranking): Rank
 }
 
 /**
- * Ranks consecutive places. The first has the index `first`, from 0 on, and `ahead` members have more points. Dense
- * ranks cannot be computed from these.
+ * Ranks consecutive places. The first has the index `first`, counted from 0, and `ahead` members have more points.
+ * Dense ranks cannot be computed from these numbers.
  */
 export function rankFrom(
   { first, ahead, standings }: { first: number; ahead: number; standings: readonly RankEntry[] },
@@ -200,7 +204,7 @@ export function neighboursOf(
   return { own, neighbours: ranked.slice(Math.max(0, index - around), index + around + 1) };
 }
 
-/** The percentage of other members behind a place; 100 for a single member. */
+/** The percentage of the other members that are behind this place; 100 for a single member. */
 export function percentileOf(place: number, members: number): number {
   return members <= 1 ? 100 : Math.round(((members - place) / (members - 1)) * 1_000) / 10;
 }

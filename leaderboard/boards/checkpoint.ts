@@ -1,6 +1,6 @@
 /**
- * The stored form of a room's boards: each member's name once, however many windows it is in. It is parsed completely
- * before any of it is used.
+ * The stored form of a room's boards. Each member's name is stored once, even if the member is in many windows. The
+ * form is parsed completely before any part of it is used.
  */
 
 import { z } from "zod";

@@ -1,6 +1,6 @@
 /**
- * Every Redis key, built here and nowhere else. `{env}` is the environment's name. What one script touches
- * shares a hash tag in braces, so that it lies in one slot of a Redis Cluster.
+ * Builds every Redis key. `{env}` is the environment's name. The keys of one script share a hash tag in braces, so that
+ * they are in one slot of a Redis Cluster.
  *
  *   {env}:board:{<room>}:applied               hash: counted position of the room; fences writers, and remains after the room is deleted
  *   {env}:board:{<room>}:use:<cap>             hash: user -> points in the period that `applied` names

@@ -1,6 +1,6 @@
 /**
- * The windows that boards are kept for, in UTC: hour, day, ISO week, month, year, and all time. A window's id names its
- * kind and its place (`2026-W07`), so keys and addresses need only the id. The calendar counts days from 1970-01-01, after
+ * The windows of boards, in UTC: hour, day, ISO week, month, year, and all time. A window's id contains its kind and
+ * its place (`2026-W07`), so keys and addresses need only the id. The calendar counts days from 1970-01-01, after
  * Hinnant's "chrono-compatible date algorithms".
  */
 
@@ -15,7 +15,7 @@ export type Window = { readonly kind: WindowKind; readonly id: string; readonly 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Milliseconds from its start for which a window stays in Redis. Afterwards the archive answers. */
+/** Milliseconds after its start for which a window stays in Redis. Later reads use the archive. */
 export const KEPT_MS: Readonly<Record<WindowKind, number>> = {
   hour: 2 * HOUR_MS,
   day: 2 * DAY_MS,
@@ -66,7 +66,7 @@ export function windowNamed(name: string, now: UnixMillis): Window | undefined {
   return kind === undefined ? parseWindow(name) : windowAt(kind, now);
 }
 
-/** Undefined if the id names no window, as `2026-W54`, `2026-02-30` and `2026-1`. */
+/** Undefined: the id names no window, for example `2026-W54`, `2026-02-30` or `2026-1`. */
 export function parseWindow(id: string): Window | undefined {
   for (const [pattern, build] of PATTERNS) {
     const parts = pattern.exec(id)?.slice(1).map(Number);
@@ -114,7 +114,7 @@ function weekdayOf(day: number): number {
   return (((day + 3) % 7) + 7) % 7;
 }
 
-/** Days since 1970-01-01. The year is taken to begin in March, so that the leap day is its last. */
+/** Days since 1970-01-01. The year is assumed to begin in March, so that the leap day is its last day. */
 function dayOf(year: number, month: number, day: number): number {
   const marchYear = month <= 2 ? year - 1 : year;
   const era = Math.floor(marchYear / 400);
@@ -145,12 +145,12 @@ function digits(number: number, length: number): string {
   return String(number).padStart(length, "0");
 }
 
-/** Minimum time that Redis keeps an archived window, so that a reader that has just begun ends before the window expires. */
+/** Minimum time for which Redis keeps an archived window, so that a reader that has just begun can finish. */
 const KEPT_MS_MIN = 60_000;
 
 /**
- * Returns when Redis may remove an archived window. A window that was in the archive already (`there`) expires early:
- * Redis may have been restored from a backup made before the window closed, and readers ask Redis first.
+ * Returns the date from which Redis may remove an archived window. A window that the archive already had (`there`)
+ * expires early: Redis may have been restored from a backup made before the window closed, and readers ask Redis first.
  */
 export function keptUntil(outcome: "written" | "there", { start, kind }: Window, wallNow: UnixMillis): UnixMillis {
   return Math.max(outcome === "there" ? 0 : start + KEPT_MS[kind], wallNow + KEPT_MS_MIN) as UnixMillis;

@@ -9,7 +9,7 @@ import type { ReceivedEntry } from "./received.ts";
 export type BoardRoomInput =
   | { readonly kind: "open" }
   | { readonly kind: "received"; readonly received: ReceivedEntry }
-  /** The log's record of the deletion: nothing more is counted, and the next checkpoint removes the boards. */
+  /** The log's record of the deletion. Nothing more is counted, and the next checkpoint removes the boards. */
   | { readonly kind: "deleted"; readonly streamSeq: number }
   | { readonly kind: "apply" | "send-totals" | "save" }
   | BoardRoomOutcome;

@@ -1,7 +1,8 @@
 /**
  * Counts one room. It looks up the stored boards, and restores them from the checkpoint if Redis has less. Then it
  * counts records and activities, applies one batch at a time, and saves the checkpoint. Each batch names the mark that
- * it follows: a batch after mark 7 is stale if Redis is at 8, the pass ends, and the next pass begins at the floor.
+ * it follows. For example, a batch after mark 7 is stale if Redis is at 8. Then the pass ends, and the next pass begins
+ * at the floor.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -20,7 +21,7 @@ import { RoomWindows } from "./room-windows.ts";
 export type BoardRoomOptions = ProjectionOptions & { readonly boardCheckpointMsMax: number };
 
 type State =
-  /** The stored boards are being looked up. `waiting`: entries received meanwhile, and their number. */
+  /** The stored boards are being looked up. `waiting`: the entries received in the meantime, and their number. */
   | { readonly kind: "opening"; readonly waiting: ReceivedEntry[]; entries: number }
   | { readonly kind: "counting"; readonly projection: RoomProjection }
   /**
@@ -44,7 +45,7 @@ type Saving =
   /** `removal`: undefined while a batch is being applied. */
   | { readonly kind: "removing"; readonly removal: BoardRemoval | undefined; readonly endsAt: number };
 
-/** Shared result of most inputs, so that a record allocates nothing. */
+/** The result of most inputs. It is shared, so that a record allocates nothing. */
 const NOTHING: readonly BoardRoomEffect[] = [];
 
 export class BoardRoom {
@@ -247,7 +248,7 @@ export class BoardRoom {
       source === "edits"
         ? projection.receiveRecord(received.record, streamSeq, time)
         : projection.receiveActivity(received.activity, streamSeq, time);
-    // An entry that is counted already has totals too: the leaderboard that counted it may have stopped before it sent them.
+    // A counted entry has totals too. The leaderboard that counted it may have stopped before it sent them.
     this.#windows.enter(source, time);
     if (outcome.kind === "counted" && outcome.missing > 0) this.#effect({ kind: "edits-missing", streamSeq, missing: outcome.missing });
   }

@@ -1,6 +1,6 @@
 /**
- * When a room's checkpoint is due, and what it covers. Coverage is kept per stream, because a checkpoint covers only what
- * was received before the checkpoint began: after [7, begin, 8, end] the first uncovered entry is 8.
+ * Decides when a room's checkpoint is due, and which entries it covers. Coverage is kept per stream. A checkpoint
+ * covers only entries that were received before it began: after [7, begin, 8, end] the first uncovered entry is 8.
  */
 
 import { epochOf, headOf } from "../../shared/bus/record.ts";

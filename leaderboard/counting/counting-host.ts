@@ -1,4 +1,4 @@
-/** Holds the lease on one partition of the log, runs its passes, and reports how current its rooms are. This file decides nothing. */
+/** Holds the lease on one partition of the log, runs its passes, and reports how current its rooms are. `partition.ts` decides. */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Leases } from "../../shared/cluster/lease.ts";
@@ -38,7 +38,7 @@ export class CountingHost {
     deps.metrics.onAsked(() => this.#observe());
   }
 
-  /** Whether the partition is counted here. */
+  /** Whether this process counts the partition. */
   get isHeld(): boolean {
     return this.#lease.isHeld;
   }
@@ -54,7 +54,7 @@ export class CountingHost {
     if (this.isHeld) await this.#running?.countNow(room);
   }
 
-  /** Resolves after `stop`, once everything is in checkpoints and the lease is given back. */
+  /** Resolves after `stop`, once all counted entries are in checkpoints and the lease is released. */
   async run(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
       const facts = await this.#lease.take(this.#stopping.signal);
@@ -116,7 +116,7 @@ export class CountingHost {
     void running.run().then(() => this.#receivePartitionInput({ kind: "pass-ended", pass: running.pass }));
   }
 
-  /** A partition that is counted elsewhere reports nothing. */
+  /** A partition that another process counts reports nothing. */
   #observe(): void {
     const { metrics, clock } = this.#deps;
     const partition = String(this.#partition);

@@ -1,4 +1,7 @@
-/** A leaderboard whose stream of activities is lost, or put back from an old backup, under it: what is told afterwards counts. And one that finds less there than the stream took. */
+/**
+ * The stream of activities of a running leaderboard is lost, restored from an old backup, or ends too early. Activities
+ * that are reported afterwards count.
+ */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -68,7 +71,7 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-/** A repeated id means the same activity, whose answer was lost. */
+/** A repeated id names the same activity, whose answer was lost. */
 function sendActivity(id = `comment-${++sentCount}`, room = ROOM): Promise<string> {
   return natsActivities(nats, subjects, { logPartitions: 1 }).storeActivity(
     room,

@@ -1,4 +1,4 @@
-/** More rooms are in use than a leaderboard may know at a time: it forgets some for others, and counts all. */
+/** More rooms are in use than a leaderboard may keep in memory. It removes some rooms from memory for others, and counts all. */
 
 import { expect, test } from "vitest";
 

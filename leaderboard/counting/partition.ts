@@ -1,6 +1,7 @@
 /**
- * One partition of the log in this process: whether it is counted here, from which floor, and when the next pass begins. A
- * pass ends at its first failure; the next one begins at the floor after a delay that doubles until a pass has caught up.
+ * One partition of the log in this process: whether the process counts it, from which floor, and when the next pass
+ * begins. A pass ends at its first failure. The next pass begins at the floor, after a delay that doubles until a pass
+ * has caught up.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -12,10 +13,10 @@ import type { CountingPass } from "./pass.ts";
 export type PartitionInput =
   | { readonly kind: "lease-taken"; readonly facts: LeaseFacts }
   | { readonly kind: "floor-raised"; readonly floor: LogFloor }
-  /** The pass is over and its last request is answered. */
+  /** The pass is over and its last request has been answered. */
   | { readonly kind: "pass-ended"; readonly pass: Pick<CountingPass, "reason" | "hasCaughtUp" | "through"> }
   | { readonly kind: "tick" }
-  /** The leaderboard stops: checkpoints are saved before the lease is given back. */
+  /** The leaderboard stops: checkpoints are saved before the lease is released. */
   | { readonly kind: "stop" }
   | { readonly kind: "lease-lost" }
   | { readonly kind: "drained" };
@@ -23,9 +24,9 @@ export type PartitionInput =
 export type PartitionEffect =
   | { readonly kind: "begin-pass"; readonly floor: LogFloor; readonly through: UnixMillis; readonly reason: string }
   | { readonly kind: "stop-pass" | "drain-pass" }
-  /** Feed a "tick" then. */
+  /** Time of the next "tick". */
   | { readonly kind: "wait"; readonly ms: number }
-  /** Nothing of the partition is under way here. */
+  /** No work on the partition is in progress in this process. */
   | { readonly kind: "leave"; readonly facts: LeaseFacts };
 
 type State =

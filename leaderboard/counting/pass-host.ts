@@ -1,6 +1,6 @@
 /**
- * Runs one pass: feeds it records, ticks and outcomes, and carries out its effects. It decides nothing. The pass has ended
- * once it is over and no request is under way.
+ * Runs one pass: passes records, ticks and outcomes to it, and carries out its effects. `pass.ts` decides. The pass has
+ * ended once it is over and no request is in progress.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -39,7 +39,7 @@ export class PassHost {
   #callOff: () => void = () => {};
   /** Callers that wait for a room to be counted. */
   #waiting: { readonly room: RoomKey; readonly resolve: () => void }[] = [];
-  /** Callers that wait for the requests under way. */
+  /** Callers that wait for the requests in progress. */
   #onQuiet: () => void = () => {};
 
   constructor(

@@ -1,6 +1,6 @@
 /**
- * Periodic jobs for many rooms of a pass, a bounded number of rooms at a time: apply batches (rooms with watched boards
- * more often), save checkpoints, send totals, restore, and drain. A job is due again only after it ended.
+ * Periodic jobs for many rooms of a pass, a limited number of rooms at a time: apply batches (more often for rooms with
+ * watched boards), save checkpoints, send totals, restore, and drain. A job becomes due again only after it has ended.
  */
 
 import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
@@ -49,7 +49,7 @@ export class PassJobs {
   readonly #watchedRooms: () => Iterable<RoomKey>;
   readonly #feed: RoomFeed;
   readonly #pass: PassJobsCallbacks;
-  /** `NEVER` while the job is under way. */
+  /** `NEVER` while the job is in progress. */
   readonly #dueAt = { count: NEVER, save: NEVER, totals: NEVER };
   #allDueAt = NEVER;
   #counting: Counting | undefined;
@@ -86,7 +86,7 @@ export class PassJobs {
     if (now >= this.#dueAt.totals) this.#beginTotals(now);
   }
 
-  /** The pass is over: no room begins anything. */
+  /** The pass is over: no room begins new work. */
   cancel(): void {
     this.#counting = this.#saving = this.#totals = this.#restoringAll = undefined;
     this.#restoring.clear();
@@ -109,7 +109,7 @@ export class PassJobs {
     this.#feed.feed(room, { kind: "open" });
   }
 
-  /** Saves the checkpoints of all rooms that need one. None begins after `until`. */
+  /** Saves the checkpoints of all rooms that need one. No checkpoint begins after `until`. */
   drain(until: Millis, now: Millis, onDrained: () => void): void {
     this.#draining = { queue: new WorkQueue(this.#rooms.all, this.#options.boardCheckpointWritesMax), onDrained, until };
     this.#advanceDrain(now);
@@ -195,8 +195,8 @@ export class PassJobs {
   }
 
   /**
-   * A pass that still catches up does not send totals, because checkpoints send their own. A pass with many
-   * rooms sends them: it has to forget each room, and a room is forgotten only after its totals are sent.
+   * A pass that still catches up does not send totals, because checkpoints send their own. A pass with many rooms sends
+   * them, because it has to remove rooms from memory, which is possible only after their totals are sent.
    */
   #beginTotals(now: Millis): void {
     this.#dueAt.totals = NEVER;
@@ -255,7 +255,10 @@ export class PassJobs {
 
 const TRY_MS = 10_000;
 const CATCH_UP_MS = 1_000;
-/** Interval of sweeps, and age at which an object without an entry counts as left behind. A live writer adds the entry long before. */
+/**
+ * Interval of sweeps. Also the age at which an object without an entry counts as abandoned. A live writer adds the
+ * entry much earlier.
+ */
 const SWEEP_MS = 3_600_000;
 const SWEEPING_PARTITION = 0;
 
@@ -266,9 +269,9 @@ const SWEEPING_PARTITION = 0;
 export class PassUpkeep {
   readonly #sweeps: boolean;
   readonly #aside = new Set<RoomKey>();
-  /** Rooms aside that are not tried yet in this round. */
+  /** Rooms that are set aside and not yet tried in this round. */
   #untried: RoomKey[] = [];
-  /** `NEVER` while the work is under way. */
+  /** `NEVER` while the work is in progress. */
   #tryAt = NEVER;
   #sweepAt = NEVER;
 
@@ -288,7 +291,7 @@ export class PassUpkeep {
     return this.#aside.has(room);
   }
 
-  /** Returns whether the room was not aside before. */
+  /** Returns whether the room was not set aside before. */
   setAside(room: RoomKey): boolean {
     const isNew = !this.#aside.has(room);
     this.#aside.add(room);

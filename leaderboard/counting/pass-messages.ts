@@ -22,7 +22,7 @@ export type PassInput =
   | { readonly kind: "count-room"; readonly room: RoomKey }
   /** The lease is lost, or the leaderboard stops. */
   | { readonly kind: "stop" }
-  /** Save the remaining checkpoints until the deadline. Only after "stop", once no request is under way. */
+  /** Save the remaining checkpoints until the deadline. Follows "stop", once no request is in progress. */
   | { readonly kind: "drain"; readonly until: Millis }
   | { readonly kind: "failed"; readonly cause: unknown }
   | PassOutcome;
@@ -56,7 +56,7 @@ export type PassRequest =
   | { readonly kind: "archiving"; readonly request: ArchivingRequest };
 
 export type PassNotice =
-  /** Feed the stream's records from here on, one by one while the pass may read, until the pass is over. */
+  /** Pass the stream's records from this place on, one by one while the pass may read, until the pass is over. */
   | { readonly kind: "follow"; readonly source: Source; readonly after: number; readonly last?: RecordPlace | undefined }
   | { readonly kind: "floor-raised"; readonly floor: LogFloor }
   | { readonly kind: "restoring"; readonly rooms: number }

@@ -1,4 +1,4 @@
-/** Carries out the requests of counted rooms and of archiving: one port call for each request. Returns the outcome. */
+/** Carries out the requests of counted rooms and of archiving, with one port call for each request. Returns the outcome. */
 
 import { assertNever } from "../../shared/assert.ts";
 import { UndecodableEntry } from "../../shared/bus/json-messages.ts";

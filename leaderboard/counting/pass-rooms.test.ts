@@ -10,7 +10,7 @@ const NOON = Date.UTC(2026, 6, 1, 12) as UnixMillis;
 const OPTIONS = { boardPendingEditsMax: 40, boardRoomsMax: 8, boardOpeningsMax: 64 };
 const NOW = 0 as Millis;
 
-/** The rooms' boards are being looked up, so what they receiveEntries stays pending. */
+/** The rooms' boards are being looked up, so the entries that they receive stay pending. */
 function begin() {
   const world = { countedPartitions: 1 };
   const rooms = new PassRooms(OPTIONS, () => world.countedPartitions);

@@ -1,6 +1,6 @@
 /**
- * The rooms of a pass: looked up with their first record, forgotten when they are quiet and there are many rooms.
- * `isFull` bounds them.
+ * The rooms of a pass. A room is looked up with its first record, and removed from memory when it is quiet and there
+ * are many rooms. `isFull` limits their number.
  */
 
 import type { Millis, RoomKey } from "../../shared/ids.ts";
@@ -10,7 +10,7 @@ import type { StreamEnds } from "./progress.ts";
 
 /** `boardPendingEditsMax`, `boardRoomsMax`: for all partitions together that the process counts. */
 export type PassRoomsOptions = { readonly boardPendingEditsMax: number; readonly boardRoomsMax: number; readonly boardOpeningsMax: number };
-/** Share of the maximum number of rooms from which quiet rooms are saved early and forgotten. */
+/** Share of the maximum number of rooms above which quiet rooms are saved early and removed from memory. */
 const PRESSED = 0.5;
 
 export class PassRooms {
@@ -29,7 +29,10 @@ export class PassRooms {
    */
   #pendingAtMost = 0;
 
-  /** `countedPartitions`: how many partitions the process counts. Each has its share of the memory, so a busy one does not stop the others. */
+  /**
+   * `countedPartitions`: number of partitions that the process counts. Each has its share of the memory, so a busy one
+   * does not stop the others.
+   */
   constructor(options: PassRoomsOptions, countedPartitions: () => number) {
     this.#options = options;
     this.#countedPartitions = countedPartitions;
@@ -65,7 +68,7 @@ export class PassRooms {
     if (room.isAside) this.#aside.add(room);
   }
 
-  /** Whether the boards of every room are looked up, so that all received entries can be applied. */
+  /** Whether the boards of every room have been looked up, so that all received entries can be applied. */
   get areOpen(): boolean {
     return this.#opening.size === 0;
   }

@@ -1,7 +1,7 @@
 /**
- * One pass over a partition of the log and its activities: from the floor, below which everything is in checkpoints, to the
- * first failure. It begins with empty memory and skips what Redis has counted already, so a new pass costs time and never a
- * point. Its memory is bounded: past the limits `mayRead` is false, and the log waits.
+ * One pass over a partition of the log and its activities, from the floor to the first failure. Checkpoints contain
+ * everything below the floor. A pass begins with empty memory and skips entries that Redis has already counted, so a
+ * new pass costs time and never a point. Its memory is limited: above the limits `mayRead` is false, and reading stops.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -25,7 +25,7 @@ export type PassOptions = BoardRoomOptions &
     readonly service: string;
   };
 
-/** A pass that is over still delivers outcomes to its rooms and begins nothing new. */
+/** A pass that is over still passes outcomes to its rooms, and begins nothing new. */
 type State = "starting" | "running" | "over" | "draining";
 
 const HEARTBEAT_MS = 1_000;
@@ -43,7 +43,7 @@ export class CountingPass {
   readonly #upkeep: PassUpkeep;
   /** Activities up to this stream sequence are removed from their stream, because checkpoints cover them. */
   #forgotten = 0;
-  /** `NEVER` while the work is under way. */
+  /** `NEVER` while the work is in progress. */
   #heartbeatAt = NEVER;
   #archiveAt = NEVER;
   #state: State = "starting";
@@ -52,7 +52,7 @@ export class CountingPass {
   #time: PassTime = { now: 0 as PassTime["now"], wallNow: 0 as UnixMillis };
   #effects: PassEffect[] = [];
 
-  /** `through`: progress of the previous pass, for readers that ask meanwhile. */
+  /** `through`: progress of the previous pass, for readers that ask in the meantime. */
   constructor(partition: number, from: { floor: LogFloor; through: UnixMillis }, options: PassOptions, view: PassView) {
     this.#options = options;
     this.#floor = new CheckpointFloor(from.floor);
@@ -108,7 +108,7 @@ export class CountingPass {
     return this.#rooms.get(room)?.isApplying === true;
   }
 
-  /** When the next "tick" is due, on the steady clock. */
+  /** Time of the next "tick", on the steady clock. */
   get nextTickAt(): number {
     const activitiesEnd = this.#feed.activitiesEnd.dueAt ?? NEVER;
     if (this.#state !== "running") return this.#state === "starting" ? activitiesEnd : NEVER;
@@ -190,7 +190,7 @@ export class CountingPass {
     }
   }
 
-  /** Rooms complete their requests under way, and a drain saves the other rooms. */
+  /** Rooms complete their requests in progress, and a drain saves the other rooms. */
   #takeWhenOver(input: PassInput): void {
     switch (input.kind) {
       case "drain":
@@ -279,7 +279,7 @@ export class CountingPass {
     if (this.#archiving.isIdle && this.#archiveAt === NEVER) this.#archiveAt = this.#time.now + ARCHIVE_MS;
   }
 
-  /** Once the checkpoint of a room aside decodes again, a new pass counts the room from the floor. */
+  /** When the checkpoint of a room that is set aside decodes again, a new pass counts the room from the floor. */
   #setAside(room: RoomKey, cause: unknown): void {
     if (this.#upkeep.setAside(room)) this.#effect({ kind: "set-aside", room, cause, count: this.#upkeep.asideCount });
   }
@@ -312,7 +312,7 @@ export class CountingPass {
     return { service: this.#options.service, through, told: totalsSent, isRebuilding: !hasCaughtUp };
   }
 
-  /** Redis may have less than it had, or nothing: each room gets its boards back where its checkpoint has more. */
+  /** Redis may have lost boards. Each room whose checkpoint has more than Redis is restored. */
   #restoreAll(rooms: readonly RoomKey[]): void {
     if (rooms.length > 0) this.#effect({ kind: "restoring", rooms: rooms.length });
     this.#jobs.restoreAll(rooms, () => this.#effect({ kind: "begin-progress", report: this.#report() }));

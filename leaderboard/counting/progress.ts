@@ -1,6 +1,6 @@
 /**
- * The progress of a pass on both streams: what is received, counted and sent as totals, and the floor at which the next
- * pass may begin. The floor rises only after a sentinel proves that Redis has everything below it.
+ * The progress of a pass on both streams: the entries that are received, counted and sent as totals, and the floor at
+ * which the next pass may begin. The floor rises only after a sentinel proves that Redis has everything below it.
  */
 
 import { assert } from "../../shared/assert.ts";
@@ -15,13 +15,14 @@ export type StreamEnds = Readonly<Record<Source, number>>;
 export class CountingProgress {
   readonly #received: Record<Source, number>;
   /**
-   * Ends of the streams at the time `asked`. Once the entries up to them are counted, so are all entries before `asked`.
+   * The ends of the streams at the time `asked`. Once the entries up to these ends are counted, all entries before
+   * `asked` are counted.
    */
   #target: { readonly ends: StreamEnds; readonly asked: UnixMillis } | undefined;
   #through: UnixMillis;
   #totalsSent = 0 as UnixMillis;
   #hasCaughtUp = false;
-  /** The open question for the ends of the streams: when it was asked, and the progress at that time. */
+  /** The open question for the ends of the streams: its time, and the progress at that time. */
   #asking: { readonly asked: UnixMillis; readonly received: StreamEnds; readonly ends: StreamEnds | undefined } | undefined;
 
   /** `through`: progress of the previous pass, for readers that ask meanwhile. */
@@ -40,7 +41,7 @@ export class CountingProgress {
     return this.#through;
   }
 
-  /** As `through`, with the rooms' totals also sent to the tenants' boards. */
+  /** Like `through`, with the rooms' totals also sent to the tenants' boards. */
   get totalsSent(): UnixMillis {
     return this.#totalsSent;
   }
@@ -63,11 +64,11 @@ export class CountingProgress {
     this.#asking = { asked, received: this.received, ends: undefined };
   }
 
-  /** Returns what to do next. `lost`: the stream of activities ends before what was read of it, and the pass has to end. */
+  /** Returns what to do next. `lost`: the stream of activities ends before the last entry that was read, so the pass has to end. */
   receiveEnds(ends: StreamEnds): { readonly kind: "ask-last" | "aimed" } | { readonly kind: "lost"; readonly message: string } {
     const asking = this.#asking;
     if (asking === undefined) return { kind: "aimed" };
-    // A log that ends before what was read is noticed by its reader.
+    // The reader of the log notices itself if the log ends before the last record that was read.
     const { activities } = asking.received;
     if (ends.activities < activities) return { kind: "lost", message: messageOf(ends.activities, activities) };
     this.#asking = { ...asking, ends };
@@ -83,8 +84,8 @@ export class CountingProgress {
   }
 
   /**
-   * The streams were asked for their ends at `asked`. The lower of two answers counts: entries that were removed in
-   * between never arrive.
+   * The answer to the question at `asked` for the ends of the streams. The lower of two answers counts, because entries
+   * that were removed in between never arrive.
    */
   aimAt(ends: StreamEnds, asked: UnixMillis): void {
     const target = this.#target ?? { ends, asked };
@@ -92,7 +93,7 @@ export class CountingProgress {
     this.#target = { asked: target.asked, ends: { edits: lower("edits"), activities: lower("activities") } };
   }
 
-  /** Everything received up to `counted` is counted. Returns true when the pass has caught up for the first time. */
+  /** All entries received up to `counted` are counted. Returns true when the pass has caught up for the first time. */
   receiveCounted(counted: StreamEnds): boolean {
     const target = this.#target;
     if (target === undefined || SOURCES.some((source) => counted[source] < target.ends[source])) return false;
@@ -114,30 +115,30 @@ function messageOf(end: number, received: number): string {
 }
 
 /**
- * `edits`: the stream sequence. `sentinel`: the last known sentinel; undefined when none is known. `last`: a record at or behind
- * the floor that the log had.
+ * `edits`: the stream sequence. `sentinel`: the last known sentinel; undefined: none is known. `last`: a record at or
+ * before the floor that the log had.
  */
 export type LogFloor = { readonly edits: number; readonly sentinel: Sentinel | undefined; readonly last?: RecordPlace | undefined };
 
-/** Why a sentinel is written: `subject` is a window that is about to be archived. */
+/** The purpose of a sentinel. `subject`: a window that is about to be archived. */
 export type SentinelPurpose =
   { readonly kind: "start" | "heartbeat" | "drain" } | { readonly kind: "confirm"; readonly subject: Closing | ClosedTenant };
 
 /**
- * The position at which the next pass may begin. Everything below the floor is in checkpoints, and also in Redis if the
- * sentinel that was written afterwards is there. A pass that finds this sentinel, or a later one, counts nothing below the
- * floor.
+ * The position at which the next pass may begin. Checkpoints contain everything below the floor. Redis contains it too
+ * if it has the sentinel that was written afterwards. A pass that finds this sentinel, or a later one, counts nothing
+ * below the floor.
  */
 export class CheckpointFloor {
   #floor: LogFloor;
   #last: RecordPlace | undefined;
-  /** In checkpoints. */
+  /** The position up to which checkpoints contain everything. */
   #covered: StreamEnds;
-  /** In checkpoints, and in Redis as a later sentinel proves. */
+  /** The position up to which checkpoints contain everything, and Redis too, as a later sentinel proves. */
   #kept: StreamEnds;
-  /** The sentinel that is being written. `covered`: later checkpoints may be missing from Redis when it is there. */
+  /** The sentinel that is being written. It proves `covered`; Redis may still lack later checkpoints. */
   #writing: { readonly covered: StreamEnds; readonly purposes: readonly SentinelPurpose[] } | undefined;
-  /** They need a sentinel that is sent after they asked. */
+  /** Purposes that need a sentinel that is sent after they were added. */
   #waiting: SentinelPurpose[] = [];
 
   constructor(floor: LogFloor) {
@@ -159,7 +160,7 @@ export class CheckpointFloor {
     this.#last = last;
   }
 
-  /** The log lost its end: the next pass begins at its first record. Rooms skip what they have counted, by epoch and seq. */
+  /** The log lost its end, so the next pass begins at its first record. Rooms skip counted entries by epoch and seq. */
   reset(): LogFloor {
     this.#last = undefined;
     this.#covered = this.#kept = { edits: 0, activities: 0 };
@@ -168,7 +169,7 @@ export class CheckpointFloor {
     return this.#floor;
   }
 
-  /** Everything up to `covered` is in checkpoints. The floor rises only with the next sentinel. */
+  /** Checkpoints contain everything up to `covered`. The floor rises only with the next sentinel. */
   cover(covered: StreamEnds): void {
     const [edits, activities] = SOURCES.map((source) => Math.max(this.#covered[source], covered[source])) as [number, number];
     this.#covered = { edits, activities };
@@ -187,7 +188,7 @@ export class CheckpointFloor {
     return true;
   }
 
-  /** Returns what the sentinel was for. */
+  /** Returns the purposes of the sentinel. */
   receiveBeat(beat: SentinelWrite): readonly SentinelPurpose[] {
     assert(this.#writing !== undefined, "a sentinel was being written");
     const { covered, purposes } = this.#writing;
@@ -196,7 +197,7 @@ export class CheckpointFloor {
     return purposes;
   }
 
-  /** Redis has all boards again that checkpoints had. */
+  /** Redis has all boards of the checkpoints again. */
   receiveBegun(sentinel: Sentinel): void {
     this.#raise(this.#kept, sentinel);
   }

@@ -8,7 +8,7 @@ import { decodeReceived, instantAfter, type Source, timeOf } from "./received.ts
 
 const NOON = Date.UTC(2026, 6, 1, 12) as UnixMillis;
 
-/** `count` of one source in one millisecond. */
+/** `count` instants of one source in one millisecond. */
 function instants(count: number, source: Source, time = NOON): number[] {
   const found: number[] = [];
   for (let last = 0; found.length < count; found.push(last)) last = instantAfter(last, time, source);

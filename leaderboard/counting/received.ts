@@ -1,8 +1,8 @@
 /**
- * Decodes the entries of a pass's two streams, and gives each score its instant: one whole number below 2^53, made of the
- * milliseconds of the log's clock and the order within the millisecond. An instant depends only on its own stream, so a
- * room's two streams may be counted in any order, and again, with the same boards. Instants of edits are even, instants of
- * other activities odd.
+ * Decodes the entries of a pass's two streams, and gives each score an instant: the point in time at which the score
+ * was reached, as one whole number below 2^53. An instant consists of the milliseconds of the log's clock and the order
+ * within the millisecond. It depends only on its own stream. So a room's two streams may be counted in any order, or
+ * repeatedly, and give the same boards. Instants of edits are even, instants of other activities odd.
  */
 
 import { Activity } from "../../shared/bus/activity.ts";
@@ -13,10 +13,10 @@ import type { UnixMillis } from "../../shared/ids.ts";
 export const SOURCES = ["edits", "activities"] as const;
 export type Source = (typeof SOURCES)[number];
 
-/** If one millisecond has more than half as many entries, a room's instants run ahead of the clock. */
+/** If one millisecond has more than half as many entries, the instants of a room run ahead of the clock. */
 const PER_MS = 2 ** 11;
 
-/** The instant after `last` of the same source. Instants never go back, even if the clock does. */
+/** The instant after `last` of the same source. Instants never decrease, even if the clock does. */
 export function instantAfter(last: number, time: UnixMillis, source: Source): number {
   const parity = source === "edits" ? 0 : 1;
   return Math.max(time * PER_MS, Math.floor(last / 2) * 2 + 2) + parity;
@@ -31,7 +31,7 @@ export type ReceivedEntry = { readonly streamSeq: number; readonly time: UnixMil
   { readonly source: "edits"; readonly record: OwnersRecord } | { readonly source: "activities"; readonly activity: Activity }
 );
 
-/** `nothing`: the entry has nothing to count. `unreadable`: the entry is no record, or a newer version wrote it. */
+/** `nothing`: the entry has nothing to count. `unreadable`: the entry is not a record, or a newer version wrote it. */
 export type DecodedEntry = { readonly kind: "received"; readonly received: ReceivedEntry } | { readonly kind: "nothing" | "unreadable" };
 
 export function decodeReceived(source: Source, { streamSeq, time, bytes }: StoredRecord): DecodedEntry {

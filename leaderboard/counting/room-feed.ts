@@ -11,7 +11,7 @@ import type { PassEffect } from "./pass-messages.ts";
 import type { PassRooms } from "./pass-rooms.ts";
 import { decodeReceived, type Source } from "./received.ts";
 
-/** What the pass does with effects of its rooms. */
+/** Receives the effects of the pass's rooms. */
 export type RoomFeedPass = {
   readonly effect: (effect: PassEffect) => void;
   readonly fail: (message: string) => void;
@@ -23,7 +23,7 @@ export type RoomFeedPass = {
 
 export class RoomFeed {
   readonly activitiesEnd = new ActivitiesEnd<BoardRoom>();
-  /** Of the input that the pass receives. */
+  /** The time of the current input. */
   now = 0 as Millis;
   readonly #rooms: PassRooms;
   readonly #options: BoardRoomOptions;
@@ -96,7 +96,7 @@ export class RoomFeed {
   }
 }
 
-/** `confirmed`: the waiter may count. `skip`: make the stream go on after `through`. */
+/** `confirmed`: the room may count. `skip`: let the stream continue after `through`. */
 export type ActivitiesEndEffect<Waiter> =
   | { readonly kind: "read-activities-end" | "read-activities-now" }
   | { readonly kind: "skip-activities"; readonly end: number; readonly through: number }
@@ -113,17 +113,17 @@ const ELECTED_MS = 1_000;
 
 /**
  * Confirms that new activities get stream sequences above the counted ones. A stream restored from an older backup ends
- * before the counted number: new activities would get numbers that are already counted, and would never count. The stream
- * then continues after the counted number.
+ * before the counted number. Its new activities would get numbers that are already counted, and would never count. So
+ * the stream is made to continue after the counted number.
  */
 export class ActivitiesEnd<Waiter> {
   #end = 0;
   #state: State = { kind: "idle" };
   #waiting: { readonly waiter: Waiter; readonly counted: number }[] = [];
-  /** Callers that began to wait before the first answer, for whom the question is repeated. */
+  /** Callers that began to wait before the first answer. The question is repeated for them. */
   #asked = new Set<Waiter>();
 
-  /** When `tick` has to be called. */
+  /** Time at which `tick` has to be called. */
   get dueAt(): Millis | undefined {
     return this.#state.kind === "waiting" ? this.#state.until : undefined;
   }
@@ -145,7 +145,7 @@ export class ActivitiesEnd<Waiter> {
     const askedTwice = this.#waiting.filter(({ waiter }) => this.#asked.has(waiter));
     if (askedTwice.length === 0) return [...confirmed, ...this.#ask()];
     this.#state = { kind: "reading", through: Math.max(...askedTwice.map(({ counted }) => counted)) };
-    return [...confirmed, { kind: "read-activities-now" }]; // What the stream still has for other rooms is counted first.
+    return [...confirmed, { kind: "read-activities-now" }]; // Counts the stream's entries for other rooms first.
   }
 
   tick(now: Millis): ActivitiesEndEffect<Waiter>[] {

@@ -1,6 +1,6 @@
 /**
- * Looks up a room's stored boards, step by step, and restores them from the checkpoint where Redis has less. Windows are
- * registered and users added before boards are restored, as if each window had just been counted.
+ * Looks up a room's stored boards, step by step, and restores them from the checkpoint if Redis has less. Before boards
+ * are restored, their windows are registered and their users are added, as if each window had just been counted.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -18,7 +18,7 @@ export type OpeningStep =
 
 export class RoomOpening {
   readonly #key: RoomKey;
-  /** What is being restored, and how many of its windows have their users. */
+  /** The boards that are being restored, and the number of windows whose users are added. */
   #restoring: { readonly dump: BoardsDump; readonly next: number } | undefined;
   #removal: BoardRemoval | undefined;
 
@@ -26,7 +26,7 @@ export class RoomOpening {
     this.#key = key;
   }
 
-  /** `isDeleted`: the log's deletion record arrived meanwhile. */
+  /** `isDeleted`: the log's deletion record arrived in the meantime. */
   receiveOutcome(input: OpeningOutcome, isDeleted: boolean): OpeningStep {
     switch (input.kind) {
       case "looked-up":
@@ -59,7 +59,7 @@ export class RoomOpening {
     return isAhead(mark, stored?.applied ?? NOTHING_APPLIED) ? next({ kind: "read-checkpoint" }) : known(stored);
   }
 
-  /** If Redis lost the mark of the deletion, it is set again. If Redis has boards, they came back from a backup. */
+  /** If Redis lost the mark of the deletion, the mark is set again. If Redis has boards of the room, a backup brought them back. */
   #openDeleted(stored: StoredBoards): OpeningStep {
     if (stored === "deleted") return { kind: "over" };
     if (stored === undefined) return next({ kind: "mark-deleted" });

@@ -129,7 +129,7 @@ test("[PROJ9] backends' activities and presence become points beside those of ed
   ).toEqual({ kind: "counted", missing: 0 });
   expect(projection.receiveActivity({ kind: "present", users: [ann, bob] }, 6, NOON).kind).toBe("counted");
   expect(projection.receiveActivity({ kind: "present", users: [ann] }, 6, NOON).kind).toBe("known");
-  expect(projection.receiveActivity({ kind: "present", users: [ann] }, 7, NOON).kind).toBe("counted"); // Told twice it counts once.
+  expect(projection.receiveActivity({ kind: "present", users: [ann] }, 7, NOON).kind).toBe("counted"); // A repeated report counts once.
   const batch = projection.takeBatch()!;
   expect(batch.applied).toMatchObject({ seq: 1, activity: 7 });
   expect(

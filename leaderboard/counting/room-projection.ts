@@ -1,7 +1,7 @@
 /**
- * Turns a room's log and its stream of other activities into points. Takes each stream in order, drops what is counted
- * already, and gathers the rest into batches of one hour, so that a batch lies in the same windows. The boards depend
- * neither on how the streams fall into batches nor on which stream is ahead.
+ * Turns a room's log and its stream of other activities into points. Takes each stream in order, drops entries that are
+ * already counted, and collects the rest into batches of one hour, so that all entries of a batch are in the same
+ * windows. The resulting boards do not depend on the division into batches or on which stream is read first.
  */
 
 import { assert } from "../../shared/assert.ts";
@@ -15,8 +15,8 @@ import { capOf, EDIT_ROLES, PRESENT_ROLES, type ScoringOptions, pointsOfAction, 
 import { type Window, windowsAt } from "../boards/windows.ts";
 
 /**
- * A batch that is being gathered, all within one hour. Every room in use has one while it waits to be written, so a map
- * is made only when it has an entry.
+ * A batch that is being collected, within one hour. Every active room has one while it waits to be written, so a map is
+ * created only when it has an entry.
  */
 /** A batch is one script call, whose arguments are bounded. */
 export const BATCH_USERS_MAX = 500;
@@ -46,7 +46,7 @@ class Draft {
     this.#uses = { edits: unused(caps.edits), deeds: unused(caps.deeds), present: unused(caps.present) };
   }
 
-  /** Edits, and messages of activities. */
+  /** Number of edits, and of messages of activities. */
   get entries(): number {
     return this.#entries;
   }
@@ -81,7 +81,7 @@ class Draft {
     }
   }
 
-  /** One more entry is in the batch: with it the room is counted up to `applied`. */
+  /** The batch has one more entry. After the batch the room is counted up to `applied`. */
   advance(applied: CountedPosition): void {
     this.#applied = applied;
     this.#entries += 1;
@@ -114,7 +114,7 @@ function used({ period, hasBegun, points }: Use): ScoreBatch["uses"][Cap] {
   return { period, hasBegun, points: points ?? NO_POINTS };
 }
 
-/** `missing`: edits before this record that the log lost before they were counted. */
+/** `missing`: number of edits before this record that the log lost before they were counted. */
 export type ProjectionOutcome = { readonly kind: "known" } | { readonly kind: "counted"; readonly missing: number };
 
 /** One action of a user. */
@@ -128,7 +128,7 @@ export class RoomProjection {
   readonly #drafts: Draft[] = [];
   #applied: CountedPosition;
   #entries = 0;
-  /** The windows of the last entry: the calendar is used once an hour. */
+  /** The windows of the last entry, so that the calendar is used only once an hour. */
   #windows: readonly Window[] = [];
 
   /** `applied` and `uses`: exactly as they are stored. */
@@ -142,22 +142,23 @@ export class RoomProjection {
     };
   }
 
-  /** How far the room is counted once all batches are applied. */
+  /** The position of the room once all batches are applied. */
   get applied(): CountedPosition {
     return this.#applied;
   }
 
-  /** Edits, and messages of activities, in batches that are not taken yet. */
+  /** Number of edits, and of messages of activities, in batches that are not applied yet. */
   get entries(): number {
     return this.#entries;
   }
 
-  /** `time`: when the log took the record. */
+  /** `time`: the time at which the log stored the record. */
   receiveRecord(record: OwnersRecord, streamSeq: number, time: UnixMillis): ProjectionOutcome {
     if (record.kind === "epoch") return { kind: "known" };
     const applied = this.#applied;
     if (countsEdit(applied, { epoch: epochOf(record), seq: headOf(record), time })) return { kind: "known" };
-    // The log took it after everything that was counted: each of its edits is new, also under a counted seq that the log lost.
+    // The log stored the record after all counted edits. So each of its edits is new, even if its seq was counted
+    // before the log lost its end.
     const isLater = epochOf(record) > applied.epoch || time > applied.time;
     const counted = isLater ? Math.min(applied.seq, record.edits.firstSeq - 1) : applied.seq;
     const missing = Math.max(0, record.edits.firstSeq - counted - 1);
@@ -169,7 +170,7 @@ export class RoomProjection {
     return { kind: "counted", missing };
   }
 
-  /** An activity goes into one batch entirely. `time`: when the stream took it. */
+  /** Adds a complete activity to one batch. `time`: the time at which the stream stored it. */
   receiveActivity(activity: Activity, streamSeq: number, time: UnixMillis): ProjectionOutcome {
     if (streamSeq <= this.#applied.activity) return { kind: "known" };
     const at = Math.max(time, timeOf(this.#applied.activityInstant)) as UnixMillis;
@@ -231,7 +232,7 @@ export class RoomProjection {
     for (const role of roles) if (this.#options.boardRoles.includes(role)) draft.award(role, user, granted, instant);
   }
 
-  /** The last draft, unless it lies in another hour or has no room for so many users. */
+  /** The last draft, unless it is in another hour or cannot take so many users. */
   #draftFor(users: number, time: UnixMillis): Draft {
     const last = this.#drafts.at(-1);
     if (!isWithin(this.#windows, time)) this.#windows = windowsAt(time);

@@ -10,8 +10,8 @@ import type { BoardRoomRequest } from "./board-room-messages.ts";
 import type { Source } from "./received.ts";
 
 /**
- * Windows whose newest total the tenant's board may lack. One update is under way at a time: a window is archived, and a
- * room forgotten, only after the last update has ended.
+ * Windows whose newest total the tenant's board may lack. One update is in progress at a time. A window is archived,
+ * and a room removed from memory, only after the last update has ended.
  */
 export class RoomTotals {
   readonly #unsent = new Map<string, Window>();
@@ -32,7 +32,7 @@ export class RoomTotals {
     this.#unsent.set(window.id, window);
   }
 
-  /** Returns the windows to send now. During an update the next one follows it. */
+  /** Returns the windows to send now. During an update the next one waits for its end. */
   send(): readonly Window[] {
     this.#isWanted = true;
     return this.#isSending ? [] : this.#begin();
@@ -78,7 +78,7 @@ export class RoomWindows {
     this.#windows.delete(id);
   }
 
-  /** An entry of that time came on the stream. */
+  /** An entry of that time arrived on the stream. */
   enter(source: Source, time: UnixMillis): void {
     if (time < this.#hourEnds[source]) return;
     const windows = windowsAt(time);
@@ -86,7 +86,7 @@ export class RoomWindows {
     this.add(windows);
   }
 
-  /** What the batch needs next: its new windows registered, its new users added, or to be applied. */
+  /** The next action for the batch: register its new windows, add its new users, or apply it. */
   nextRequest(batch: ScoreBatch): BoardRoomRequest {
     const windows = batch.windows.filter(({ id, kind }) => kind !== "all" && !this.#registered.has(id));
     if (windows.length > 0) return { kind: "open-windows", windows };

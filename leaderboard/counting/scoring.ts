@@ -1,7 +1,7 @@
 /**
- * Points of an activity. They come from stored data and from settings; no client names a number. A
- * user gets a limited number of points in a period of the stream's clock, so holding a key down does not win, and
- * counting the same stream again gives the same scores.
+ * Points of an activity. They are computed from stored data and settings, never from a number that a client sends. A
+ * user gets a limited number of points in a period of the stream's clock, so a key held down does not win. A repeated
+ * count of the same stream gives the same scores.
  */
 
 import type { UserAction } from "../../shared/bus/activity.ts";
@@ -34,7 +34,7 @@ export function worthOfEdit(bytes: number, options: ScoringOptions): number {
   return bytes >= options.boardEditMediumBytesMin ? options.boardEditPointsMedium : options.boardEditPointsSmall;
 }
 
-/** A kind that no setting names is worth nothing. */
+/** A kind that no setting names has no points. */
 export function pointsOfAction(
   { kind, times }: UserAction,
   { boardKinds }: ScoringOptions,

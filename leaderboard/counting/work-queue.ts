@@ -1,4 +1,4 @@
-/** Entries that are worked on in order, so many at a time. */
+/** Works on entries in order, a limited number of them concurrently. */
 
 export class WorkQueue<Entry> {
   readonly #entries: readonly Entry[];
@@ -19,7 +19,7 @@ export class WorkQueue<Entry> {
     return this.#underWay.has(entry);
   }
 
-  /** Starts as many as may be under way. `start` returns whether the entry is under way then; otherwise it is done already. */
+  /** Starts entries until the maximum is in progress. `start` returns whether the entry is in progress; otherwise it is already done. */
   advance(start: (entry: Entry) => boolean): void {
     while (this.#underWay.size < this.#underWayMax && this.#next < this.#entries.length) {
       const entry = this.#entries[this.#next++]!;

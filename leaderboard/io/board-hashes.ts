@@ -8,9 +8,9 @@ import type { BoardContents, CountedPosition, RankEntry, Use, Uses } from "../bo
 import { type Cap, CAPS } from "../boards/keys.ts";
 
 /**
- * The member who reached a score first is ahead. Redis orders members of equal score by their bytes. A member of the hot
- * set is therefore its stamp followed by its name; a later instant has a lower stamp. Nine characters of 64 in ASCII order
- * hold 54 bits: every possible instant.
+ * The member who reached a score first is ahead. Redis orders members of equal score by their bytes. So a member of the
+ * hot set is its stamp followed by its name, and a later instant has a lower stamp. A stamp has nine characters out of
+ * 64 in ASCII order, which hold 54 bits: every possible instant.
  */
 const ALPHABET = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
 export const STAMP_LENGTH = 9;
@@ -34,12 +34,10 @@ export function reachedAtOf(stamp: string): number {
   return LATEST - rest;
 }
 
-/**
- * In the applied hash of a deleted room, beside marks that nothing exceeds: further counting is rejected.
- */
+/** The mark of a deleted room in its applied hash. It is higher than every other mark, so further counting is rejected. */
 export const DELETED = "deleted";
 
-/** All in one step of Redis. */
+/** All reads happen in one step of Redis. */
 export async function atOnce(redis: Redis | Cluster, commands: readonly (readonly [string, ...(string | number)[]])[]): Promise<unknown[]> {
   const answers = await redis.multi(commands.map(([name, ...args]) => [name, ...args])).exec();
   if (answers === null) throw new Error("Redis did not run a transaction: was its connection lost?");

@@ -1,6 +1,6 @@
 /**
- * The boards over HTTP, for gateways only: a gateway checks its client's token and then shows the secret that
- * the tiers share. What may be asked is in `leaderboard/openapi.json`.
+ * The boards over HTTP, for gateways only: a gateway checks its client's token and then sends the secret that the tiers
+ * share. `leaderboard/openapi.json` describes the requests.
  *
  *   GET /v1/rooms/{room}/leaderboard..., /v1/leaderboard/rooms...    x-coroom-internal: <secret>    x-coroom-tenant: <tenant>
  */

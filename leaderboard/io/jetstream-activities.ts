@@ -1,8 +1,8 @@
 /**
- * Activities other than edits, in JetStream beside the log. The stream contains the activities that no checkpoint
- * covers. A full stream rejects new activities, so their senders receive an error and no accepted activity is lost.
- * Stream sequences begin with the date of creation: a stream that replaces a lost one must not begin below what rooms
- * have counted.
+ * Activities other than edits, in JetStream in addition to the log. The stream contains the activities that no
+ * checkpoint covers. A full stream rejects new activities, so their senders receive an error and no accepted activity
+ * is lost. The first sequence of a stream is derived from its creation date. So a stream that replaces a lost one
+ * begins above all sequences that rooms have counted.
  */
 
 import {
@@ -34,8 +34,9 @@ const STREAM_NOT_FOUND = 10_059;
 const MADE_OTHERWISE = 10_058;
 const NANOS_PER_MS = 1_000_000;
 /**
- * First sequences of two streams differ by this number per millisecond. A stream stores fewer entries per millisecond,
- * so a stream created later begins above all sequences of an earlier one. Until the year 2255 they are below 2^53.
+ * The first sequences of two streams differ by this number per millisecond between their creation. A stream stores
+ * fewer entries per millisecond, so a stream that is created later begins above all sequences of an earlier one. The
+ * numbers stay below 2^53 until the year 2255.
  */
 const NUMBERS_PER_MS = 1_000;
 
@@ -75,7 +76,7 @@ export async function activityRemoval(nats: NatsConnection, subjects: Subjects, 
   };
 }
 
-/** Applies the current settings to an existing stream, where they may change. */
+/** Applies the current settings to an existing stream, where JetStream allows a change. */
 async function ensureStream(
   manager: JetStreamManager,
   subjects: Subjects,
@@ -133,7 +134,7 @@ export async function jetstreamLog(
 
 export type ReadingIntervalOptions = {
   readonly restMs: () => number;
-  /** The shortest wait: one read answers many requests. */
+  /** The shortest wait, so that one read answers many requests. */
   readonly restMsMin: number;
   readonly waitMsMax: number;
 };
@@ -141,8 +142,8 @@ export type ReadingIntervalOptions = {
 export const HURRY = { restMsMin: 2, waitMsMax: 50 } as const;
 
 /**
- * The wait between two reads of a stream. A request ends the wait early. A waiter is answered after a read that began
- * after its request has been delivered.
+ * The wait between two reads of a stream. A request ends the wait early. A request is answered after the delivery of a
+ * read that began after the request.
  */
 export class ReadingInterval {
   readonly #clock: Clock;
@@ -157,7 +158,7 @@ export class ReadingInterval {
     this.#options = options;
   }
 
-  /** Called by the reader: everything read so far is handed over. Resolves when it has to read again. */
+  /** Called by the reader when it has delivered everything that it read. Resolves when it has to read again. */
   rest(signal: AbortSignal): Promise<void> {
     for (const met of this.#current) met();
     this.#current = [];
@@ -180,7 +181,7 @@ export class ReadingInterval {
     });
   }
 
-  /** Resolves once everything that the stream contains now was read and handed over, or after `waitMsMax`. */
+  /** Resolves once everything that the stream contains now was read and delivered, or after `waitMsMax`. */
   readNow(): Promise<void> {
     return new Promise((resolve) => {
       const callOff = this.#clock.after(this.#options.waitMsMax, resolve);

@@ -1,6 +1,6 @@
 /**
- * Archived windows in JetStream KV, one bucket for each kind of window, because each kind is kept for its own time. An
- * entry is created once.
+ * Archived windows in JetStream KV. Each kind of window has its own bucket, because each kind is kept for a different
+ * time. An entry is created once.
  */
 
 import { deflateRaw, inflateRaw } from "node:zlib";
@@ -51,7 +51,7 @@ export async function kvArchive(
   const keyOf = (owner: RoomKey | TenantId, window: Window) => `${owner}.${window.id}`;
   const writeOnce = async (owner: RoomKey | TenantId, window: Window, written: object): Promise<"written" | "there"> => {
     const bucket = buckets.get(window.kind);
-    if (bucket === undefined) return "there"; // All time never closes.
+    if (bucket === undefined) return "there"; // The window "all time" never closes.
     const revision = await replaceRevision(bucket, keyOf(owner, window), await deflate(JSON.stringify(written)), 0);
     return revision === undefined ? "there" : "written";
   };

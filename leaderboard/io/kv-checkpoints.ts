@@ -1,6 +1,7 @@
 /**
- * Checkpoints: the boards in the object store, under a name that is used once and begins with the room; in KV, which
- * object is the room's. The KV entry is the commit: a writer that was replaced cannot restore an older checkpoint.
+ * Checkpoints. The object store has the boards, under a name that begins with the room and is used once. KV has the
+ * name of each room's current object. The KV entry is the commit: a writer that was replaced cannot restore an older
+ * checkpoint.
  */
 
 import { deflateRaw, inflateRaw } from "node:zlib";
@@ -45,7 +46,7 @@ const Entry = z.object({
   object: z.string(),
 });
 
-/** Replaces the entry permanently once the room is deleted. `object`: still to be removed. */
+/** Replaces the entry permanently after the deletion of the room. `object`: the object that is still to be removed. */
 const DeletedEntry = z.object({ deleted: z.literal(true), windows: z.array(z.string()), object: z.string().optional() });
 const StoredEntry = z.union([DeletedEntry, Entry]);
 
@@ -62,7 +63,7 @@ export async function kvCheckpoints(
   const objects = { name: bucket, store, manager: await jetstreamManager(nats) };
   const keyOf = (room: RoomKey) => `${partitionOf(room, options.partitions)}.${room}`;
 
-  /** The entry is also undefined where there is none. */
+  /** The entry is also undefined if there is none. */
   const lookAt = async (key: string) => {
     const entry = await kv.get(key);
     if (entry === null || entry.operation !== "PUT") return { entry: undefined, revision: entry?.revision ?? 0, isUndecodable: false };
@@ -146,7 +147,8 @@ export async function kvCheckpoints(
       return rooms;
     },
     sweep: async (ageMsMin) => {
-      const names = await objectNames(objects); // Listed before the entries: an object that is named afterwards is seen there.
+      // Listed before the entries are read, so that an entry written in between protects its object.
+      const names = await objectNames(objects);
       const named = new Set<string | undefined>();
       const undecodable = new Set<string>();
       for await (const key of await kv.keys()) {
@@ -166,7 +168,7 @@ export async function kvCheckpoints(
   };
 }
 
-/** A part of a replaced object may already be removed. */
+/** Parts of a replaced object may already be removed. */
 function ifUndecodable(cause: unknown): undefined {
   if (!(cause instanceof UndecodableEntry)) throw cause;
 }
@@ -175,7 +177,7 @@ async function boardsIn(bytes: Uint8Array): Promise<BoardsDump | undefined> {
   try {
     return readBoards(JSON.parse((await inflate(bytes)).toString()));
   } catch {
-    return undefined; // Damaged: it does not inflate, or is not JSON afterwards.
+    return undefined; // The object is damaged: it does not inflate, or the result is not JSON.
   }
 }
 

@@ -1,4 +1,4 @@
-/** Reads and writes the boards of rooms in Redis. Each write is one script; each answer to a reader shows one instant. */
+/** Reads and writes the boards of rooms in Redis. Each write is one script, and each answer to a reader shows one instant. */
 
 import type { Cluster, Redis } from "ioredis";
 
@@ -75,8 +75,8 @@ type WriteScripts = {
 };
 
 /**
- * `hotMembers`: how many of a board's first members are kept in order; `tail`: whether the others are too. All writers
- * have to use the same values.
+ * `hotMembers`: number of a board's first members that are kept in order. `tail`: whether the others are kept in order
+ * too. All writers must use the same values.
  */
 export type RedisBoardOptions = {
   readonly hotMembers: number;
@@ -96,8 +96,8 @@ export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: Re
   const roomKeys = (room: RoomKey): string[] => [keys.applied(room), ...CAPS.map((cap) => keys.use(room, cap))];
 
   /**
-   * The keys that a script which writes boards declares, after their number. The script finds the boards' own keys by
-   * its arguments.
+   * The keys that a script which writes boards declares, preceded by their number. The script finds the keys of the
+   * boards in its arguments.
    */
   const declared = (room: RoomKey, ...others: string[]): [number, ...string[]] => {
     const names = [...roomKeys(room), keys.whole(room), ...others];

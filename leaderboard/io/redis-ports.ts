@@ -77,7 +77,7 @@ type SentinelScripts = { writeSentinel(keys: number, ...args: (string | number)[
 
 export function redisProgress({ redis, breaks }: RedisConnection, keys: Keys): Progress {
   const scripts = defineScripts<SentinelScripts>(redis, import.meta.url, { writeSentinel: "write-sentinel.lua" });
-  /** How often the connection had broken when this partition's last sentinel was written. */
+  /** Number of connection losses when this partition's last sentinel was written. */
   const breaksAt = new Map<number, number>();
   /** No two sentinels of a service have the same number. */
   let sentinelCount = 0;

@@ -1,7 +1,7 @@
 /**
- * Each tenant's rooms in Redis, by their points. A write is a room's total from its own boards, and only raises: any
- * process may repeat it in any order, and a missed total comes with the next one. The number of users in all rooms is a
- * HyperLogLog: at most 12 KB, where a set would grow with the users.
+ * Each tenant's rooms in Redis, by their points. A write sends a room's total from its own boards, and only raises the
+ * stored total. So any process may repeat a write in any order, and the next write repairs a missed one. The number of
+ * users in all rooms is a HyperLogLog: at most 12 KB, while a set would grow with the users.
  */
 
 import type { Cluster, Redis } from "ioredis";
@@ -12,7 +12,7 @@ import type { Keys, MemberRole } from "../boards/keys.ts";
 import type { ClosedTenant, ClosedTenants, RankedRoom, TenantBoards } from "../ports.ts";
 import { KEPT_MS, parseWindow, type Window } from "../boards/windows.ts";
 
-/** A closed window may be archived this late. */
+/** Maximum delay with which a closed window may be archived. */
 const LATE_MS_MAX = 7 * 24 * 3_600_000;
 
 type Scripts = {
@@ -95,7 +95,7 @@ export function redisTenants(
   };
 }
 
-/** The latest expiry: no leaderboard archives a window that gets a total after it was archived. 0: never. */
+/** The latest expiry. No leaderboard archives a window that receives a total after it was archived. 0: never. */
 function goesAt({ kind, start, end }: Window): number {
   return Number.isFinite(end) ? start + KEPT_MS[kind] + LATE_MS_MAX : 0;
 }
@@ -106,7 +106,7 @@ function closedOf(entry: string): ClosedTenant[] {
   return tenant === undefined || window === undefined ? [] : [{ tenant, window }];
 }
 
-/** `ahead`: rooms with more points than the first of these. */
+/** `ahead`: number of rooms with more points than the first of these. */
 function ranked(entries: readonly string[], offset: number, ahead: number): RankedRoom[] {
   const ranking: RankedRoom[] = [];
   for (let index = 0; index < entries.length; index += 2) {

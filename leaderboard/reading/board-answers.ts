@@ -1,6 +1,6 @@
 /**
- * Answers questions about rooms' boards. A question is a chain of steps: each step names what to read and how to go on with
- * it, until there is an answer. Nothing is read without a bound: past the ordered part of a long board, a rank is a range.
+ * Answers questions about rooms' boards. A question is a chain of steps. Each step names the next read and the step
+ * after it, until there is an answer. All reads are limited: below the ordered part of a long board, a rank is a range.
  */
 
 import type { Epoch, RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
@@ -27,7 +27,7 @@ export type BoardAnswersOptions = {
   readonly boardBehindMsMax: number;
 };
 
-/** `window`: a kind for the present one, or an id. */
+/** `window`: a kind, for its current window, or an id. */
 export type BoardQuestion = { readonly room: RoomKey; readonly role: MemberRole; readonly window: string; readonly ranking: Ranking };
 export type PageRange = { readonly offset: number; readonly limit: number };
 
@@ -36,13 +36,13 @@ export type About = {
   readonly role: MemberRole;
   readonly window: { readonly id: string; readonly kind: string; readonly start: number; readonly end: number | null };
   readonly isArchived: boolean;
-  /** The boards count the room up to here; `missing` edits the log had lost before. */
+  /** The position up to which the boards are counted. `missing`: number of edits that the log lost before they were counted. */
   readonly asOf: { readonly epoch: Epoch; readonly seq: Seq; readonly time: UnixMillis; readonly missing: number };
   readonly isBehind: boolean;
   readonly members: number;
   readonly points: number;
 };
-/** A rank is exact, or somewhere in a range. */
+/** A rank is exact, or a range. */
 export type OwnRank = { readonly rank: number } | { readonly rankFirst: number; readonly rankLast: number };
 
 export type BoardRefusal = {
@@ -62,7 +62,7 @@ export type MemberAnswer = {
 };
 export type MembersAnswer = { readonly kind: "members"; readonly about: About; readonly ranking: readonly Ranked[] };
 
-/** `ordered`: the first members in order; all of them if `isWhole`. `reach`: of how many a page can be asked for. */
+/** `ordered`: the first members in order, or all if `isWhole`. `reach`: number of members that pages can show. */
 type View = {
   readonly about: About;
   readonly ordered: readonly RankEntry[];
@@ -122,7 +122,7 @@ export class BoardAnswers {
     });
   }
 
-  /** With up to `around` members above and below. */
+  /** A member with up to `around` members above and below. */
   member(question: BoardQuestion, user: string, around: number): MemberStep {
     return this.#view<MemberAnswer>(question, 0, (view) => {
       if (view.isWhole || view.ordered.some(({ member }) => member === user)) return this.#memberIn(view, question, user, around);
@@ -130,7 +130,7 @@ export class BoardAnswers {
     });
   }
 
-  /** These members among themselves. Members without points are left out. */
+  /** Ranks these members among themselves. Members without points are left out. */
   members(question: BoardQuestion, users: readonly string[]): MembersStep {
     return this.#view<MembersAnswer>(question, 0, (view) => {
       const wanted = new Set(users);
@@ -162,7 +162,7 @@ export class BoardAnswers {
     };
   }
 
-  /** `needed`: how many from the top are to be in order. */
+  /** `needed`: number of first members that must be in order. */
   #view<Answer>(question: BoardQuestion, needed: number, next: (view: View) => BoardStep<Answer>): BoardStep<Answer> {
     const { role, window: name, ranking } = question;
     const { boardRoles, boardReadMembersMax } = this.#options;
@@ -213,7 +213,7 @@ function archivedView<Answer>(
   return next({ about, ordered: standings, isWhole, reach: standings.length, state: undefined, window });
 }
 
-/** Beyond the first members, where the rest is in order too. A dense rank would need all scores above. */
+/** A page after the exact part, if the rest is in order too. A dense rank would need all scores above it. */
 function deepPage({ about, window, reach }: View, { ranking }: BoardQuestion, { offset, limit }: PageRange): PageStep {
   if (ranking === "dense") return refused("too-deep");
   return {
@@ -228,7 +228,7 @@ function deepPage({ about, window, reach }: View, { ranking }: BoardQuestion, { 
   };
 }
 
-/** Past the ordered part: between which ranks the member's score lies. */
+/** The range of ranks of a member below the ordered part. */
 function rangeOf({ about, ordered }: View, state: BoardContents, own: RankEntry | undefined): MemberStep {
   if (own === undefined) return refused("not-ranked");
   const { first, last } = ranksWithin(state.bands, own.score);

@@ -1,6 +1,6 @@
 /**
- * Readers while boards are counted by leaderboards that die and are handed what they had before: whatever is read, at
- * whatever moment, is the reference's board of the edits it says it counts, ties included.
+ * Readers while leaderboards that count the boards die and receive old records again. Every answer equals the reference
+ * board of the edits that the answer reports as counted, including ties.
  */
 
 import { expect, test } from "vitest";
@@ -26,7 +26,7 @@ import { parseWindow } from "../boards/windows.ts";
 
 const rig = LeaderboardRig.forThisFile();
 
-/** Thirty, and more where the readers are slow. */
+/** Thirty reads, and more if the readers are slow. */
 const ROUNDS_MAX = 300;
 
 /** One batch in ten is written without an answer to the writer, and log records are delivered repeatedly. */
@@ -73,7 +73,7 @@ test.each([1, 2, 3])(
   async (seed) => {
     const environment = `lb11-${seed}`;
     const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(seed)];
-    // Late windows are not archived here: Redis is read, and nothing else.
+    // Late windows are not archived in this test, so only Redis is read.
     const flags = { boardArchiveGraceMs: String(24 * 60 * MINUTE_MS) };
     let started = await rig.start(environment, log, clock, flags, harassed(prng));
     let [isOver, reads] = [false, 0];

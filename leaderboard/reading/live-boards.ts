@@ -1,8 +1,8 @@
 /**
- * The watched boards, and when they are published. All watched boards of a room are published together, after a change
- * and at most once per push interval, counted up to the moment of the read. A watcher that joins within the interval
- * receives the state that the others received: after a push of [1,2], a new watcher receives [1,2] even if 3 is counted
- * already. A gateway repeats its watches. Publishing stops when the watches expire.
+ * The watched boards, and the times at which they are published. All watched boards of a room are published together,
+ * after a change and at most once per push interval. They are counted up to the time of the read. A watcher that joins
+ * within the interval receives the state that the others received: after a push of [1,2], a new watcher receives [1,2]
+ * even if 3 is counted already. A gateway repeats its watches. Publishing stops when the watches expire.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -40,7 +40,7 @@ export type LiveInput =
   | { readonly kind: "failed"; readonly push: BoardPush };
 
 export type LiveEffect =
-  /** Count everything that the streams contain of the room now. Answer with "room-counted". */
+  /** Count everything that the streams now contain for the room. Answer with "room-counted". */
   | { readonly kind: "count-room"; readonly push: BoardPush; readonly room: RoomKey }
   /** Answer with "board-read". `from`: Redis, or the read of this push interval. */
   | {
@@ -57,7 +57,7 @@ export type LiveEffect =
 /** One push of a room's boards. `isFresh`: the streams are counted up to now before the boards are read. */
 export type BoardPush = { readonly room: WatchedRoom; readonly isFresh: boolean; reading: number; hasFailed: boolean };
 
-/** Both clocks: intervals follow the steady one, windows the date. */
+/** Two clocks: intervals use the steady clock, windows use the date. */
 export type LiveTime = { readonly now: Millis; readonly wallNow: UnixMillis };
 
 const TICK_MS = 5;
@@ -92,7 +92,7 @@ export class LiveBoards {
     return this.#watched.size;
   }
 
-  /** When the next "tick" is due, on the steady clock. */
+  /** Time of the next "tick", on the steady clock. */
   get nextTickAt(): Millis | undefined {
     return this.#tickAt;
   }

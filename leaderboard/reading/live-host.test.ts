@@ -128,7 +128,7 @@ test("[LIVE6] an unknown board, or one over the maximum, is reported as unavaila
   live.receiveWatch(watch(true, "editors"));
   for (const window of ["hour", "week", "month"]) live.receiveWatch({ ...watch(true), window });
   expect(published()).toEqual(["unavailable", "unavailable"]);
-  await clock.advance(6_000); // Longer than a watch holds.
+  await clock.advance(6_000); // Longer than a watch is valid.
   published();
   live.receiveWatch({ ...watch(true), window: "month" });
   await clock.advance(100);

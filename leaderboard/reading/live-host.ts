@@ -1,4 +1,4 @@
-/** Publishes watched boards: feeds `LiveBoards` and carries out its effects. It decides nothing. */
+/** Publishes watched boards: passes inputs to `LiveBoards`, which decides, and carries out its effects. */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { BoardWatch } from "../../shared/bus/board-messages.ts";
@@ -22,7 +22,7 @@ export type LiveDeps = {
   readonly log: Log;
   readonly metrics: LeaderboardMetrics;
   readonly counted: (room: RoomKey) => Counted;
-  /** Resolves once everything that the streams contain of the room now is counted, or after a time limit. */
+  /** Resolves once everything that the streams now contain for the room is counted, or after a time limit. */
   readonly countNow: (room: RoomKey) => Promise<void>;
 };
 

@@ -34,12 +34,13 @@ test("[LB6] a watched board is published after a change, at most once in the pus
   );
   expect(all().length).toBeLessThanOrEqual(3 + (performance.now() - begin) / 200);
   const count = all().length;
-  // Over the cap nothing moves: the room is counted on, and nothing is published.
+  // Above the cap no points are added: the entry is counted, and nothing is published.
   for (const user of USERS.slice(0, 2)) log.append(room, [{ user, bytes: 1, time: clock.wallNow() }]);
   await eventually("all is counted", async () => appliedOf(await first.ports.boards.load(room)).seq === 103);
-  await new Promise((resolve) => setTimeout(resolve, 400)); // Twice the push interval, in which nothing may come.
+  await new Promise((resolve) => setTimeout(resolve, 400)); // Twice the push interval. No publication may arrive in this time.
   expect(all().length).toBe(count);
   clock.advance(30 * MINUTE_MS);
   await eventually("another day begins for those who watch", () => all().at(-1)?.windowId === "2029-01-01");
-  expect(all().length).toBeLessThanOrEqual(count + 2); // Set ahead, the counter is behind for a moment, and current again.
+  // After the clock was set ahead, the counter is behind for a moment and then current again.
+  expect(all().length).toBeLessThanOrEqual(count + 2);
 });

@@ -1,4 +1,4 @@
-/** A reader that follows the cursors reaches the last available page without an error. The answer names what lies beyond. */
+/** A reader that follows the cursors reaches the last available page without an error. The last answer names the members after it. */
 
 import { expect, test } from "vitest";
 

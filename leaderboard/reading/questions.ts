@@ -1,6 +1,6 @@
 /**
- * Parses questions about boards from HTTP addresses. Everything from outside is checked here: an unknown window, rank
- * or cursor and a page too large get an error that names the valid values.
+ * Parses questions about boards from HTTP addresses. All input is checked in this file. An unknown window, rank or
+ * cursor, or a page that is too large, gets an error that names the valid values.
  */
 
 import { parseRoomId, parseTenantId, parseUserId, type RoomKey, roomKey, type TenantId } from "../../shared/ids.ts";
@@ -29,10 +29,10 @@ export type QuestionLimits = { readonly boardShownMax: number };
 type Query = { get(name: string): string | null; getAll(name: string): string[] };
 
 const AROUND_DEFAULT = 5;
-/** A window by id or kind, then the offset of the next page. */
+/** A window by id or kind, and the offset of the next page. */
 const CURSOR = /^([A-Za-z0-9-]{1,16})~(\d{1,9})$/;
 
-/** `segments`: the path, decoded: `rooms/{room}/leaderboard...` or `leaderboard/rooms...`. */
+/** `segments`: the decoded path: `rooms/{room}/leaderboard...` or `leaderboard/rooms...`. */
 export function parseQuestion(
   tenantText: string,
   segments: readonly string[],
@@ -125,7 +125,7 @@ function parsePage(
   return { kind: "range", offset, limit };
 }
 
-/** Names the window by id, so that pages fit together even if the window ends meanwhile. */
+/** Names the window by id, so that pages match even if the window ends in the meantime. */
 export function cursorOf(windowId: string, offset: number): string {
   return `${windowId}~${offset}`;
 }

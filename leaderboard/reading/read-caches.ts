@@ -1,4 +1,4 @@
-/** Bounded caches for readers of boards: display names, and boards that were read within the push interval. */
+/** Caches of limited size for readers of boards: display names, and boards that were read within the push interval. */
 
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { BoardContents, Names } from "../boards/board.ts";
@@ -6,12 +6,12 @@ import type { BoardContents, Names } from "../boards/board.ts";
 const NO_NAME = "";
 
 /**
- * Display names by room and user, including users without a name: showing a cached board reads nothing. The entry that was
- * requested or named longest ago is removed first.
+ * Display names by room and user, including users without a name, so that an answer with a cached board reads nothing.
+ * The entry that was requested or named longest ago is removed first.
  */
 export class KnownNames {
   readonly #countMax: number;
-  /** Ordered by last use, the latest last. */
+  /** Ordered by last use, the latest is last. */
   readonly #names = new Map<string, string>();
 
   constructor(countMax: number) {
@@ -35,7 +35,7 @@ export class KnownNames {
     return users.filter((user) => !this.#names.has(keyOf(room, user)));
   }
 
-  /** `read`: the stored names of users who were unknown. A name that was announced meanwhile is newer. */
+  /** `read`: the stored names of users who were unknown. A name that was announced in the meantime is newer. */
   receiveStored(room: RoomKey, users: readonly string[], read: Names): void {
     for (const user of this.unknownOf(room, users)) this.#remember(keyOf(room, user), read.get(user) ?? NO_NAME);
   }
@@ -74,7 +74,7 @@ export class RecentBoards {
   }
 
   add(key: string, state: Promise<BoardContents>, now: Millis): void {
-    this.#boards.delete(key); // So that the map stays in order of age.
+    this.#boards.delete(key); // Keeps the map in order of age.
     this.#boards.set(key, { until: (now + this.#keptMs) as Millis, state });
     for (const oldest of this.#boards.keys()) {
       if (this.#boards.size <= BOARDS_MAX) break;

@@ -1,4 +1,4 @@
-/** Carries out the reads of boards and display names that the answers request: one port call for each. It decides nothing. */
+/** Carries out the reads of boards and display names that the answers request, with one port call for each. */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { DisplayName } from "../../shared/bus/board-messages.ts";

@@ -9,7 +9,7 @@ const ACME = "acme" as TenantId;
 const NOON = Date.UTC(2026, 6, 2, 12) as UnixMillis;
 const room = (name: string, rank: number) => ({ rank, room: name as RoomId, points: 10 - rank });
 const EMPTY: TenantPage = { rooms: 0, people: 0, ranking: [] };
-/** Three rooms had points, the archive names two. */
+/** Three rooms had points, and the archive contains two. */
 const ARCHIVED: TenantPage = { rooms: 3, people: 40, ranking: [room("busy", 1), room("calm", 2)] };
 
 function begin({ redis = EMPTY, archived }: { redis?: TenantPage; archived?: TenantPage }) {

@@ -1,6 +1,6 @@
 /**
- * Answers which rooms of a tenant are busiest, step by step as `board-answers.ts` does. Rooms with equal points share a rank,
- * ordered by name. A closed window that Redis removed is read from the archive.
+ * Answers which rooms of a tenant are busiest, step by step like `board-answers.ts`. Rooms with equal points share a
+ * rank and are ordered by name. A closed window that Redis removed is read from the archive.
  */
 
 import { type RoomKey, roomOf, type UnixMillis } from "../../shared/ids.ts";
@@ -28,7 +28,7 @@ type Found = TenantPage & { readonly isArchived: boolean };
 /** The next read, and the step after it. */
 export type TenantStep<Answer> =
   | { readonly kind: "answer"; readonly answer: Answer | BoardRefusal }
-  /** `reports`: the progress of all partitions, because a tenant's rooms lie in all of them. */
+  /** `reports`: the progress of all partitions, because a tenant's rooms are in all of them. */
   | {
       readonly kind: "read-tenant";
       readonly window: Window;

@@ -1,6 +1,6 @@
 /**
- * The watched boards by room, and which rooms are due to be published. A room's boards are published together: one room
- * is published once in the push interval, however many of its boards are watched.
+ * The watched boards by room, and the rooms that are due to be published. A room's boards are published together, once
+ * in the push interval, even if many of its boards are watched.
  */
 
 import type { Millis, RoomKey } from "../../shared/ids.ts";

@@ -1,4 +1,4 @@
-/** Answers what a pass requests from boards that are kept in memory, so that a test can follow a pass without waiting. */
+/** Answers the requests of a pass from boards in memory, so that a test can follow a pass without waiting. */
 
 import type { RoomKey } from "../../shared/ids.ts";
 import { assertNever } from "../../shared/assert.ts";
@@ -10,7 +10,7 @@ import type { SentinelWrite, CheckpointMark } from "../ports.ts";
 const NO_MARK: CheckpointMark = { seq: NOTHING_APPLIED.seq, activity: 0, windows: [], revision: 0, isDeleted: false };
 
 export class PassAnswers {
-  /** What Redis has counted of each room. */
+  /** The entries of each room that Redis has counted. */
   readonly applied = new Map<RoomKey, CountedPosition>();
   readonly checkpoints = new Map<RoomKey, { readonly dump: BoardsDump; readonly revision: number }>();
   readonly ends = { edits: 0, activities: 0 };

@@ -1,6 +1,6 @@
 /**
- * A simple reference for tests: it calculates boards from the full list of activities, without batches and without Redis.
- * The real boards must equal its result.
+ * A simple reference for tests. It calculates boards from the full list of activities, without batches and without
+ * Redis. The real boards must equal its result.
  */
 
 import type { Activity } from "../../shared/bus/activity.ts";
@@ -117,7 +117,7 @@ function windowIds(time: UnixMillis): string[] {
   return [iso.slice(0, 13), iso.slice(0, 10), isoWeek(time), iso.slice(0, 7), iso.slice(0, 4), "all"];
 }
 
-/** By walking to the week's Thursday and counting Thursdays since New Year. */
+/** Calculated from the week's Thursday, by counting Thursdays since New Year. */
 function isoWeek(time: UnixMillis): string {
   const date = new Date(time);
   while (date.getUTCDay() !== 4) date.setUTCDate(date.getUTCDate() + ([5, 6, 0].includes(date.getUTCDay()) ? -1 : 1));
