@@ -27,10 +27,16 @@ const alone = ["test/system/{deleted-room,growing-room,presence-kills,room-budge
 const RETRIES = 1;
 
 /** Tests of `react/` run on the sources of the client, so that they need no build. */
-const client = { find: /^@coroom\/client$/, replacement: fileURLToPath(new URL("client/index.ts", import.meta.url)) };
+const client = [
+  ["", "index"],
+  ["/leaderboard", "boards/leaderboard"],
+].map(([entry, file]) => ({
+  find: new RegExp(`^@coroom/client${entry}$`),
+  replacement: fileURLToPath(new URL(`client/${file}.ts`, import.meta.url)),
+}));
 
 export default defineConfig({
-  resolve: { alias: [client] },
+  resolve: { alias: client },
   test: {
     // Ends a test that hangs, on the slowest machine as well. No test measures time with it.
     testTimeout: 180_000,

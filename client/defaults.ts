@@ -1,7 +1,6 @@
 /** The client's constants. Limits that the server sets come in WELCOME. */
 
 import type { ConnectionLifecycleOptions } from "./connection/connection-lifecycle.ts";
-import type { PersistenceOptions } from "./persistence/persistence.ts";
 import type { OutboxOptions } from "./room/outbox.ts";
 import type { PresenceSessionOptions } from "./presence/room-presence.ts";
 import type { RoomSessionOptions } from "./room/room-session.ts";
@@ -42,19 +41,7 @@ const TENTATIVE: TentativeOptions = {
   resubmitsAtOnceMax: 50,
 };
 
-/** Nothing is stored on this device unless the application gives a store. */
-const KEEPING: PersistenceOptions = {
-  isWanted: false,
-  keepsDocument: false,
-  openMsMax: 8_000,
-  writeMsMax: 5_000,
-  delayMs: 250,
-  retryMs: 30_000,
-  bytesMax: 8 * 1024 ** 2,
-};
-
 export const ROOM: Omit<RoomSessionOptions, "outbox"> = {
-  keeping: KEEPING,
   feed: { inbox: INBOX, tentative: TENTATIVE, gapPatienceMs: 2_000 },
   resyncBackoff: { baseMs: 500, maxMs: 15_000, jitterMs: 1_000 },
   joinMsMax: 15_000,

@@ -4,30 +4,17 @@ export { CoroomConnection, CoroomProvider, RoomConnection } from "./main.ts";
 
 export type { ClientId, Epoch, Position, Seq, UserId } from "../shared/ids.ts";
 export type { Rights, RoomMode, SavingState, TentativeEdit } from "../shared/wire/frames.ts";
-export type { BoardRole, BoardWindow } from "../shared/wire/boards.ts";
 export type { Point, Rectangle, TextSpan } from "../shared/wire/positions.ts";
 export type { ConnectionOptions } from "./connection/connection-host.ts";
 export type { Token } from "./options.ts";
 export type { AwarenessState, RoomAwareness } from "./presence/awareness.ts";
 export type { RoomEdit } from "./room/room-messages.ts";
-export type { Board, BoardEvents, BoardOptions, Leaderboard, RankedUser } from "./boards/leaderboard.ts";
 export type { Participant, PresenceChange } from "./presence/participants.ts";
-export type { Broadcast, BroadcastEvents, RoomBroadcasts } from "./presence/room-broadcasts.ts";
 export type { Presence } from "./presence/presence-fields.ts";
 export type { Problem, Refusal } from "./room/problems.ts";
 export type { ModeFacts } from "./presence/room-presence.ts";
-export type {
-  DocumentChange,
-  EditName,
-  EditStore,
-  KeptChange,
-  KeptDocument,
-  KeptEdit,
-  KeptRoom,
-  RoomStore,
-  SentAs,
-  StoredRoom,
-} from "./persistence/edit-store.ts";
+export type { DeviceStore } from "./persistence/device-store.ts";
+export type { EditName } from "./persistence/edit-store.ts";
 export type { RoomEvents, RoomConnectionOptions, Status, StatusChange } from "./room/room-events.ts";
 export type { ConnectionEvents, Outage, SocketClose } from "./connection/connection-messages.ts";
 export type { RestoredEdit } from "./room/room-messages.ts";

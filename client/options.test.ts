@@ -29,7 +29,7 @@ test.each([
   ["a room with a number", room({ ...GOOD, room: 7 }), "`room` must be the room's id"],
   ["a room without a server", room({ ...GOOD, url: undefined }), "pass `url` and `token`, or a `connection`"],
   ["a room on no connection", room({ room: "notes", connection: {} }), "`connection` must be a CoroomConnection"],
-  ["a room with no store", room({ ...GOOD, store: {} }), "`store` must have `open()`"],
+  ["a room with no store", room({ ...GOOD, store: {} }), "`store` must be a DeviceStore"],
   ["a room that nothing may be sent in", room({ ...GOOD, inFlightEditsMax: 0 }), "must be a whole number from 1"],
   ["a room in which half an edit may be sent", room({ ...GOOD, inFlightEditsMax: 0.5 }), "must be a whole number from 1"],
   ["an edit that is a text", send("hello"), "`payload` must be a Uint8Array. Convert a string with new TextEncoder().encode(text)."],

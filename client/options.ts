@@ -3,6 +3,7 @@
  */
 
 import { assert } from "../shared/assert.ts";
+import { parseRoomId, type RoomId } from "../shared/ids.ts";
 import type { ConnectionInput } from "./connection/connection-messages.ts";
 
 /** `needed`: describes the required options. */
@@ -19,8 +20,21 @@ export function assertDoc(doc: unknown): void {
   );
 }
 
+type GivenRoomOptions = { readonly [Option in "room" | "url" | "connection" | "inFlightEditsMax" | "store"]?: unknown };
+
+/** The id of the room. */
+export function checkedRoomOf(options: GivenRoomOptions): RoomId {
+  assertOptions(options, "url, token and room");
+  const room = typeof options.room === "string" ? parseRoomId(options.room) : undefined;
+  assert(room !== undefined, "`room` must be the room's id: a string of 1 to 128 characters without control characters");
+  assertConnectionSource(options);
+  assertStore(options.store);
+  assertInFlight(options.inFlightEditsMax);
+  return room;
+}
+
 /** A room has its own connection (url and token), or shares one. */
-export function assertConnectionSource({ url, connection }: { readonly url?: unknown; readonly connection?: unknown }): void {
+function assertConnectionSource({ url, connection }: GivenRoomOptions): void {
   if (connection === undefined)
     return assert(url !== undefined, "pass `url` and `token`, or a `connection` that is shared with other rooms");
   const { enter, join } = (connection ?? {}) as Record<string, unknown>;
@@ -28,18 +42,18 @@ export function assertConnectionSource({ url, connection }: { readonly url?: unk
 }
 
 /** A limit of 0 would send nothing. */
-export function assertInFlight(editsMax: unknown): void {
+function assertInFlight(editsMax: unknown): void {
   assert(
     editsMax === undefined || (Number.isSafeInteger(editsMax) && Number(editsMax) > 0),
     "`inFlightEditsMax` must be a whole number from 1: the maximum number of unacknowledged edits",
   );
 }
 
-export function assertStore(store: unknown): void {
-  const { open } = (store ?? {}) as Record<string, unknown>;
+function assertStore(store: unknown): void {
+  const { persistence } = (store ?? {}) as Record<string, unknown>;
   assert(
-    store === undefined || typeof open === "function",
-    "`store` must have `open()`: pass indexedDbStore({ owner }) of @coroom/client/indexeddb, or your own EditStore",
+    store === undefined || typeof persistence === "function",
+    "`store` must be a DeviceStore: pass indexedDbStore({ owner }) of @coroom/client/indexeddb, or new DeviceStore(store) of @coroom/client/store",
   );
 }
 

@@ -77,9 +77,13 @@ test("[PKG3] the package's types are complete", () => {
   app.write(
     "types.ts",
     `import * as Y from "yjs";
-     import { CoroomProvider, RoomConnection, type EditStore, type Problem } from "@coroom/client";
+     import { CoroomProvider, RoomConnection, type Problem } from "@coroom/client";
+     import { broadcastsOf } from "@coroom/client/broadcasts";
      import { forgetIndexedDbStore, indexedDbStore } from "@coroom/client/indexeddb";
-     const store: EditStore = indexedDbStore({ owner: "acme/ada" });
+     import { leaderboardOf } from "@coroom/client/leaderboard";
+     import { DeviceStore, type EditStore } from "@coroom/client/store";
+     const own: EditStore = indexedDbStore({ owner: "acme/ada" });
+     const store = new DeviceStore(own);
      const kept = new CoroomProvider({ url: "ws://h", room: "kept", doc: new Y.Doc(), token: "t", store });
      kept.on("restored", () => kept.stored satisfies boolean);
      void forgetIndexedDbStore({ owner: "acme/ada" });
@@ -90,6 +94,8 @@ test("[PKG3] the package's types are complete", () => {
      for (const { name, role, cursor, fields } of provider.participants.values()) [name.length, role === "spectator", cursor?.x, fields["mood"]];
      provider.on("error", (problem: Problem) => { if (problem.kind === "edit-too-large") problem.bytesMax.toFixed(); });
      new RoomConnection({ url: "ws://h", token: "t", room: "notes" }).on("edit", ({ seq, payload, own }) => [seq + 1, payload.byteLength, own === true]);
+     leaderboardOf(provider).subscribe({ window: "day" }).on("change", ({ ranking }) => ranking[0]?.score.toFixed());
+     broadcastsOf(new CoroomProvider<{ user: string }>({ url: "ws://h", room: "n", doc: new Y.Doc(), token: "t" })).send({ kind: "wave" });
      // @ts-expect-error what its own parts say to each other is none of its methods
      kept.awareness.receive;
      // @ts-expect-error a room is reached by url and token, or over a connection
@@ -121,9 +127,12 @@ test("[PKG5] CommonJS requires the package in Node", () => {
     "common.cjs",
     `const { CoroomConnection, CoroomProvider, RoomConnection } = require("@coroom/client");
      const { indexedDbStore } = require("@coroom/client/indexeddb");
-     console.log([CoroomConnection, CoroomProvider, RoomConnection, indexedDbStore].map((one) => typeof one).join());`,
+     const { leaderboardOf } = require("@coroom/client/leaderboard");
+     const { broadcastsOf } = require("@coroom/client/broadcasts");
+     const { DeviceStore } = require("@coroom/client/store");
+     console.log([CoroomConnection, CoroomProvider, RoomConnection, indexedDbStore, leaderboardOf, broadcastsOf, DeviceStore].map((one) => typeof one).join());`,
   );
-  expect(app.node("common.cjs")).toBe("function,function,function,function\n");
+  expect(app.node("common.cjs")).toBe(`${Array(7).fill("function").join()}\n`);
 });
 
 test("[PKG6] two programs in an empty project edit one document on a running system", { timeout: FIRST_START_MS_MAX }, async () => {
@@ -157,10 +166,13 @@ test("[PKG6] two programs in an empty project edit one document on a running sys
 });
 
 /** The bundles in README. Yjs and lib0, which Yjs contains, are not counted: an application with Yjs has both. */
+const PROVIDER = `export { CoroomProvider } from "@coroom/client";`;
 const BUNDLES: Readonly<Record<string, string>> = {
-  "`CoroomProvider`": `export { CoroomProvider } from "@coroom/client"`,
+  "`CoroomProvider`": PROVIDER,
   "`RoomConnection`": `export { RoomConnection } from "@coroom/client"`,
-  "`CoroomProvider` and `indexedDbStore`": `export { CoroomProvider } from "@coroom/client"; export { indexedDbStore } from "@coroom/client/indexeddb"`,
+  "`CoroomProvider` and `indexedDbStore`": `${PROVIDER} export { indexedDbStore } from "@coroom/client/indexeddb"`,
+  "`CoroomProvider` and `leaderboardOf`": `${PROVIDER} export { leaderboardOf } from "@coroom/client/leaderboard"`,
+  "`CoroomProvider` and `broadcastsOf`": `${PROVIDER} export { broadcastsOf } from "@coroom/client/broadcasts"`,
 };
 const KILOBYTES_OFF_MAX = 1;
 

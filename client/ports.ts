@@ -58,8 +58,8 @@ export interface SocketListener {
   /** The bytes belong to the listener. */
   received(bytes: Uint8Array): void;
   /**
-   * Called at most once. Code 1006: the connection broke or was refused. `why`: the platform's text. `retryAfterMs`:
-   * the delay that a refusing server asked for. Browsers give neither.
+   * Called at most once. Code 1006: the connection broke or was refused. `why`: the server's reason or the
+   * platform's text. `retryAfterMs`: the delay that a refusing server asked for. Browsers do not give it.
    */
   closed(code: number, why?: string, retryAfterMs?: number): void;
 }

@@ -1,4 +1,4 @@
-import type { RankedUser } from "@coroom/client";
+import type { RankedUser } from "@coroom/client/leaderboard";
 import { expect, test } from "vitest";
 
 import { boardRemark, rowsOf, type ShownBoard } from "./board.ts";

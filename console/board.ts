@@ -1,6 +1,6 @@
 /** Texts and rows of the room's leaderboard. */
 
-import type { Board, BoardWindow, RankedUser } from "@coroom/client";
+import type { Board, BoardWindow, RankedUser } from "@coroom/client/leaderboard";
 
 import { colourOf } from "./person.ts";
 

@@ -2,7 +2,7 @@
 
 import { createContext, createElement, type ReactNode, useContext, useInsertionEffect, useMemo, useRef } from "react";
 
-import type { EditStore } from "@coroom/client";
+import type { DeviceStore } from "@coroom/client";
 import { UsedRooms } from "./used-rooms.ts";
 
 /** `children`: components that use rooms. */
@@ -12,7 +12,7 @@ export type CoroomProviderProps = {
   /** A JWT, or a function that returns one. The function may be another one in each render. Its token must open all rooms below. */
   readonly token: string | (() => string | Promise<string>);
   /** Keeps rooms on this device: `indexedDbStore()` of `@coroom/client/indexeddb`. Create it once, outside of components. */
-  readonly store?: EditStore | undefined;
+  readonly store?: DeviceStore | undefined;
   readonly children?: ReactNode;
 };
 

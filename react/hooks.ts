@@ -4,8 +4,6 @@ import { useCallback, useMemo, useSyncExternalStore } from "react";
 
 import type {
   AwarenessState,
-  Board,
-  BoardOptions,
   Participant,
   Point,
   Presence,
@@ -15,6 +13,7 @@ import type {
   StatusChange,
   TextSpan,
 } from "@coroom/client";
+import { type Board, type BoardOptions, leaderboardOf } from "@coroom/client/leaderboard";
 import { useRooms } from "./coroom-provider.ts";
 import { type OpenRoom, refusalOf } from "./used-rooms.ts";
 
@@ -96,7 +95,7 @@ export function useLeaderboard(room: AnyRoom, { window = "all", role = "everyone
     let view = NO_BOARD;
     return {
       subscribe: (onChange: () => void) => {
-        const board = provider.leaderboard.subscribe({ window, role, shown });
+        const board = leaderboardOf(provider).subscribe({ window, role, shown });
         board.on("change", () => {
           const { ranking, own, state, windowId, members, seq } = board;
           view = { ranking, own, state, windowId, members, seq };

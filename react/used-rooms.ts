@@ -9,7 +9,7 @@ import {
   CoroomConnection,
   CoroomProvider as Provider,
   type AwarenessState,
-  type EditStore,
+  type DeviceStore,
   type Refusal,
   type Token,
 } from "@coroom/client";
@@ -22,7 +22,7 @@ export type OpenRoom<State extends object = AwarenessState> = {
   readonly provider: Provider<State>;
 };
 
-type RoomsSource = { readonly url: string; readonly token: Token; readonly store: () => EditStore | undefined };
+type RoomsSource = { readonly url: string; readonly token: Token; readonly store: () => DeviceStore | undefined };
 
 type UsedRoom = { readonly open: OpenRoom; users: number; timer: ReturnType<typeof setTimeout> | undefined };
 

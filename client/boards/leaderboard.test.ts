@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import type { RoomId, Seq, UserId } from "../../shared/ids.ts";
 import type { BoardFrame } from "../../shared/wire/frames.ts";
-import type { Board } from "./leaderboard.ts";
+import { type Board, leaderboardOf } from "./leaderboard.ts";
 import { RoomConnection } from "../room/room-connection-host.ts";
 import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { ModelServer } from "../testing/model-server.ts";
@@ -41,7 +41,7 @@ function record(board: Board): string[] {
 
 test("[LBO1] the client requests a board once it has joined, and keeps it up to date", async () => {
   const server = serverOn();
-  const board = appOn(server).leaderboard.subscribe({ window: "hour", shown: 2 });
+  const board = leaderboardOf(appOn(server)).subscribe({ window: "hour", shown: 2 });
   const changes = record(board);
   await server.clock.advance(1_000);
   expect([asked(server), board.state]).toEqual([["everyone hour 2"], "waiting"]);
@@ -60,7 +60,7 @@ test("[LBO1] the client requests a board once it has joined, and keeps it up to 
 
 test("[LBO2] a view is not notified when nothing that it shows has changed", async () => {
   const server = serverOn();
-  const changes = record(appOn(server).leaderboard.subscribe({ window: "hour", shown: 1 }));
+  const changes = record(leaderboardOf(appOn(server)).subscribe({ window: "hour", shown: 1 }));
   await server.clock.advance(1_000);
   for (const score of [4, 5, 6])
     server.send(
@@ -75,7 +75,7 @@ test("[LBO2] a view is not notified when nothing that it shows has changed", asy
 
 test("[LBO3] the client requests its boards again after a reconnect or a move to another gateway; views keep what they showed", async () => {
   const server = serverOn();
-  const board = appOn(server).leaderboard.subscribe({ window: "hour" });
+  const board = leaderboardOf(appOn(server)).subscribe({ window: "hour" });
   await server.clock.advance(1_000);
   server.send(boardOf([["ann", 9]]));
   await server.clock.advance(100);
@@ -93,7 +93,7 @@ test("[LBO3] the client requests its boards again after a reconnect or a move to
 
 test("[LBO4] views of one board share one request, as long as the longest view needs; the last view to close ends it", async () => {
   const server = serverOn();
-  const { leaderboard } = appOn(server);
+  const leaderboard = leaderboardOf(appOn(server));
   await server.clock.advance(1_000);
   const short = leaderboard.subscribe({ window: "hour", shown: 1 });
   await server.clock.advance(100);
@@ -119,7 +119,7 @@ test("[LBO4] views of one board share one request, as long as the longest view n
 
 test("[LBO5] a board is identified by window and role, and an invalid board is the application's error", async () => {
   const server = serverOn();
-  const { leaderboard } = appOn(server);
+  const leaderboard = leaderboardOf(appOn(server));
   const [hour, editors] = [leaderboard.subscribe({ window: "hour" }), leaderboard.subscribe({ window: "hour", role: "editors" })];
   await server.clock.advance(1_000);
   server.send(boardOf([["ann", 9]]));
@@ -133,7 +133,7 @@ test("[LBO5] a board is identified by window and role, and an invalid board is t
 test("[LBO6] a new view of a known board receives it once; no view is notified after the room ends", async () => {
   const server = serverOn();
   const room = appOn(server);
-  const { leaderboard } = room;
+  const leaderboard = leaderboardOf(room);
   const first = record(leaderboard.subscribe({ window: "hour" }));
   await server.clock.advance(1_000);
   server.send(boardOf([["ann", 9]]));

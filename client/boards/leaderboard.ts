@@ -1,6 +1,6 @@
 /**
- * A room's leaderboards for the application. Each view shows as many places as it asked for. Several views of the same
- * board share one request to the server.
+ * The entry point `@coroom/client/leaderboard`: a room's leaderboards. Each view shows as many places as it asked for.
+ * Several views of the same board share one request to the server.
  */
 
 import { assert } from "../../shared/assert.ts";
@@ -8,7 +8,12 @@ import type { Seq, UserId } from "../../shared/ids.ts";
 import { BOARD_ROLES, BOARD_WINDOWS, type BoardName, type BoardRole, type BoardWindow } from "../../shared/wire/boards.ts";
 import { Events } from "../events.ts";
 import type { ClientWorld } from "../ports.ts";
-import { type BoardFacts, NOTHING_SHOWN } from "./room-boards.ts";
+import type { RoomConnection } from "../room/room-connection-host.ts";
+import type { RoomSessionInput } from "../room/room-messages.ts";
+import type { YjsProvider } from "../yjs/yjs-provider.ts";
+import { type BoardFacts, type BoardsEffect, NOTHING_SHOWN, RoomBoards } from "./room-boards.ts";
+
+export type { BoardRole, BoardWindow };
 
 export type BoardOptions = {
   /** The current hour, day, ISO week, month or year in UTC, or `all` time. Default: `all`. */
@@ -128,14 +133,22 @@ export class Board {
 
 type Shared = { readonly views: Set<Board>; facts: BoardFacts };
 
+/** The leaderboards of a room: `leaderboardOf(room).subscribe({ window: "day" })`. */
+export function leaderboardOf<State extends object>(room: RoomConnection | YjsProvider<State>): Leaderboard {
+  return room.part(newLeaderboard);
+}
+
+const newLeaderboard = (room: RoomConnection, world: ClientWorld): Leaderboard => new Leaderboard(room, world);
+
 export class Leaderboard {
-  readonly #watch: (board: BoardName, shown: number) => void;
+  readonly #room: Pick<RoomConnection, "inTurn" | "sendFrame">;
   readonly #world: Pick<ClientWorld, "clock" | "reportError">;
+  readonly #requests = new RoomBoards();
   readonly #boards = new Map<string, Shared>();
 
-  /** `watch`: informs the room how many places of a board are shown. */
-  constructor(watch: (board: BoardName, shown: number) => void, world: Pick<ClientWorld, "clock" | "reportError">) {
-    this.#watch = watch;
+  /** @internal Use `leaderboardOf`. */
+  constructor(room: Pick<RoomConnection, "inTurn" | "sendFrame">, world: Pick<ClientWorld, "clock" | "reportError">) {
+    this.#room = room;
     this.#world = world;
   }
 
@@ -158,11 +171,8 @@ export class Leaderboard {
   }
 
   /** @internal For the room. */
-  receiveBoard(name: BoardName, facts: BoardFacts): void {
-    const shared = this.#boards.get(keyOf(name));
-    if (shared === undefined) return;
-    shared.facts = facts;
-    for (const view of shared.views) view.receive(facts);
+  receiveInput(input: RoomSessionInput): void {
+    this.#carryOut(this.#requests.receiveInput(input));
   }
 
   /** @internal The room is left permanently: no event is emitted any more. */
@@ -177,8 +187,23 @@ export class Leaderboard {
     this.#informRoom(board, shared);
   }
 
+  #carryOut(effects: readonly BoardsEffect[]): void {
+    for (const effect of effects) {
+      if (effect.kind === "send") this.#room.sendFrame(effect.frame);
+      else this.#receiveBoard(effect.board, effect.facts);
+    }
+  }
+
+  #receiveBoard(name: BoardName, facts: BoardFacts): void {
+    const shared = this.#boards.get(keyOf(name));
+    if (shared === undefined) return;
+    shared.facts = facts;
+    for (const view of shared.views) view.receive(facts);
+  }
+
   #informRoom({ role, window }: BoardName, { views }: Shared): void {
-    this.#watch({ role, window }, Math.max(0, ...[...views].map(({ shown }) => shown)));
+    const shown = Math.max(0, ...[...views].map((view) => view.shown));
+    this.#room.inTurn(() => this.#carryOut(this.#requests.receiveInput({ kind: "watch-board", board: { role, window }, shown })));
   }
 }
 

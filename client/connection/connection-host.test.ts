@@ -13,6 +13,7 @@ import type { RoomConnectionOptions } from "../room/room-events.ts";
 import { RoomConnection } from "../room/room-connection-host.ts";
 import { App, bytes, receivedFrames, MINUTE, NOTES, serverOn } from "../testing/test-page.ts";
 import { LIMITS } from "../testing/model-connection.ts";
+import { DeviceStore } from "../persistence/device-store.ts";
 import { MemoryStore } from "../testing/memory-store.ts";
 import type { ModelServer } from "../testing/model-server.ts";
 
@@ -155,7 +156,7 @@ test("[COH2] a second member of a room uses an additional connection, which clos
 test("[COH24] a connection that is disconnected while a room opens its store stays disconnected", async () => {
   const server = serverOn();
   const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
-  const room = new RoomConnection({ connection, room: NOTES, store: new MemoryStore() }, server.world(2));
+  const room = new RoomConnection({ connection, room: NOTES, store: new DeviceStore(new MemoryStore()) }, server.world(2));
   connection.disconnect();
   await server.clock.advance(MINUTE);
   expect([connection.status, room.status, server.connections.size]).toEqual(["disconnected", "disconnected", 0]);

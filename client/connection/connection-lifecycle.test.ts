@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { ClientId, Epoch, Millis, Seq } from "../../shared/ids.ts";
-import { CLOSE } from "../../shared/wire/close-codes.ts";
+import { CLOSE, CLOSE_MEANINGS } from "../../shared/wire/close-codes.ts";
 import type { Channel, Limits, ServerFrame } from "../../shared/wire/frames.ts";
 import { ConnectionLifecycle, type ConnectionLifecycleOptions } from "./connection-lifecycle.ts";
 import type { ConnectionInput } from "./connection-messages.ts";
@@ -205,7 +205,7 @@ test("[CON19] while the client waits to retry, its status gives the reason as te
   expect(
     failing(() => {
       driver.receive({ kind: "socket-opened" });
-      driver.receive({ kind: "socket-closed", code: CLOSE.tenantFull.code });
+      driver.receive({ kind: "socket-closed", code: CLOSE.tenantFull.code, why: CLOSE_MEANINGS.tenantFull });
     }),
   ).toBe("the tenant has as many connections as it may (close code 4008)");
   expect(

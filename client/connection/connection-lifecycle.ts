@@ -5,7 +5,7 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Millis } from "../../shared/ids.ts";
-import { CLOSE, meaningOfClose, reconnectAfterClose } from "../../shared/wire/close-codes.ts";
+import { CLOSE, isGatewayClose, reconnectAfterClose } from "../../shared/wire/close-codes.ts";
 import { PROTOCOL_VERSION, type ServerFrame, type UnknownFrame } from "../../shared/wire/frames.ts";
 import type { ConnectionEffect, ConnectionInput, ConnectionStatus, RetryWait } from "./connection-messages.ts";
 import type { NetworkChange } from "../ports.ts";
@@ -178,13 +178,11 @@ export class ConnectionLifecycle {
     if (kind !== "opening" && kind !== "greeting" && kind !== "open") return [];
     if (kind === "opening") this.#retry.receiveUnreachable(retryAfterMs);
     const reason =
-      kind === "opening"
-        ? unreachable(why)
-        : `${this.#lastError?.message ?? meaningOfClose(code) ?? why ?? "the connection was lost"} (close code ${code})`;
+      kind === "opening" ? unreachable(why) : `${this.#lastError?.message ?? why ?? "the connection was lost"} (close code ${code})`;
     const reconnect = reconnectAfterClose(code);
     switch (reconnect) {
       case "never":
-        return this.#refuse(connectionRefused(code, this.#lastError?.message));
+        return this.#refuse(connectionRefused(code, this.#lastError?.message ?? why));
       case "with-new-token":
         return this.#options.tokenIsFixed ? this.#refuse(tokenExpired()) : this.#retryLater(reason, "answer", now);
       case "when-told":
@@ -193,7 +191,7 @@ export class ConnectionLifecycle {
       case "now":
         return this.#retryLater(reason, "no-answer", now);
       case "after-backoff":
-        return this.#retryLater(reason, meaningOfClose(code) === undefined ? "no-answer" : "answer", now);
+        return this.#retryLater(reason, isGatewayClose(code) ? "answer" : "no-answer", now);
       default:
         return assertNever(reconnect);
     }

@@ -9,7 +9,7 @@ export const openSocket: OpenSocket = (url, listener) => {
   // A text message is no frame. It is passed on as zero bytes, which the decoder rejects.
   socket.onmessage = ({ data }: MessageEvent<ArrayBuffer | string>) =>
     listener.received(typeof data === "string" ? new Uint8Array() : new Uint8Array(data));
-  socket.onclose = ({ code }) => listener.closed(code);
+  socket.onclose = ({ code, reason }) => listener.closed(code, reason || undefined);
   socket.onerror = () => {}; // "close" follows. Browsers report the cause in their console only.
   return {
     send: (bytes) => {

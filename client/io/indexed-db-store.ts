@@ -5,7 +5,8 @@
  */
 
 import { assert } from "../../shared/assert.ts";
-import type { EditStore, KeptChange, KeptRoom, RoomStore, StoredRoom } from "../persistence/edit-store.ts";
+import { DeviceStore } from "../persistence/device-store.ts";
+import type { KeptChange, KeptRoom, RoomStore, StoredRoom } from "../persistence/edit-store.ts";
 import {
   ALL,
   StoreDatabase,
@@ -56,9 +57,9 @@ const PAGE_ID_BYTES = 12;
 const RELAXED = { durability: "relaxed" } as const;
 
 /** Create one store for the whole application; each room opens its own part. */
-export function indexedDbStore({ owner }: IndexedDbStoreOptions): EditStore {
+export function indexedDbStore({ owner }: IndexedDbStoreOptions): DeviceStore {
   const here: Here = { name: databaseOf(owner), closed: new Set(), leaving: new Map() };
-  return { open: (room) => openRoom(here, room) };
+  return new DeviceStore({ open: (room) => openRoom(here, room) });
 }
 
 /**

@@ -26,7 +26,7 @@ export const openSocketWith = (
     "message",
     (data, isBinary) => isListening && listener.received(isBinary ? new Uint8Array(data as ArrayBuffer) : new Uint8Array()),
   );
-  socket.on("close", (code) => isListening && listener.closed(code, why, retryAfterMs));
+  socket.on("close", (code, reason) => isListening && listener.closed(code, why ?? (reason.toString() || undefined), retryAfterMs));
   socket.on("error", (error) => (why ??= textOf(error))); // "close" follows.
   socket.on("unexpected-response", (_request, { statusCode, statusMessage, headers }) => {
     [why, retryAfterMs] = [`HTTP ${statusCode} ${statusMessage}`, retryAfterMsOf(headers["retry-after"])];

@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 
 import { RoomConnection } from "../room/room-connection-host.ts";
+import { DeviceStore } from "./device-store.ts";
 import { MemoryStore, MINUTE, NOTES, serverOn } from "../testing/memory-store.ts";
 import type { ModelServer } from "../testing/model-server.ts";
 
@@ -18,7 +19,7 @@ type OpenPage = {
 
 function open(server: ModelServer, device: MemoryStore, seed: number): OpenPage {
   const page = device.forPage();
-  const host = new RoomConnection({ url: "ws://h", token: "t", room: NOTES, store: page }, server.world(seed));
+  const host = new RoomConnection({ url: "ws://h", token: "t", room: NOTES, store: new DeviceStore(page) }, server.world(seed));
   const [restored, had]: [string[], string[]] = [[], []];
   host.on("restored", (edits) => {
     const payloads = edits.map(({ payload }) => `${payload}`);

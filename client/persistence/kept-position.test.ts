@@ -5,6 +5,7 @@
 import { expect, test } from "vitest";
 
 import { RoomConnection } from "../room/room-connection-host.ts";
+import { DeviceStore } from "./device-store.ts";
 import { MemoryStore, receivedFrames, MINUTE, NOTES, serverOn } from "../testing/memory-store.ts";
 import type { ModelServer } from "../testing/model-server.ts";
 import { TestPage } from "../testing/test-page.ts";
@@ -64,7 +65,7 @@ test("[KPO3] the room is not synced before the stored document is known to belon
   const facts: string[] = [];
   const open = (on: ModelServer, seed: number) => {
     const page = device.forPage();
-    const host = new RoomConnection({ url: "ws://h", token: "t", room: NOTES, store: page, format }, on.world(seed));
+    const host = new RoomConnection({ url: "ws://h", token: "t", room: NOTES, store: new DeviceStore(page), format }, on.world(seed));
     host.on("synced", (synced) => facts.push(synced ? "synced" : "not synced"));
     host.on("rolled-back", () => facts.push("rolled back"));
     return async (edits: number) => {

@@ -1,6 +1,7 @@
 /** Rooms stored on a device, through the complete client: pages end at any moment, and other pages follow. */
 
 import { expect, test } from "vitest";
+import { DeviceStore } from "./device-store.ts";
 import { MemoryStore, receivedFrames, HOUR, lengthsInLog, MINUTE, NOTES, serverOn } from "../testing/memory-store.ts";
 import { ModelServer } from "../testing/model-server.ts";
 import { TestPage } from "../testing/test-page.ts";
@@ -112,7 +113,7 @@ test("[KEE4] a full device is reported once; the room continues, and stores agai
 
 test("[KEE4] the room works without a store that cannot be opened or does not answer", async () => {
   const server = serverOn();
-  const refusing = { open: () => Promise.reject(new Error("no IndexedDB here")) };
+  const refusing = new DeviceStore({ open: () => Promise.reject(new Error("no IndexedDB here")) });
   const page = new TestPage(server, undefined, 1, { store: refusing });
   page.type("a");
   const stuck = new MemoryStore();

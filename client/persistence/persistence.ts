@@ -7,14 +7,13 @@
 import type { ClientKey, Millis, Position } from "../../shared/ids.ts";
 import type { Counter } from "../../shared/wire/frames.ts";
 import { DocumentChanges } from "./document-changes.ts";
-import { Journal, type JournalEntry } from "./journal.ts";
+import type { KeptEdit } from "./edit-store.ts";
+import { inherit, type Inheritance, Journal } from "./journal.ts";
 import type { Outbox } from "../room/outbox.ts";
-import { storageFailed } from "../room/problems.ts";
+import type { Problem } from "../room/problems.ts";
 import type { RoomSessionEffect } from "../room/room-messages.ts";
 
 export type PersistenceOptions = {
-  /** False: the application gave no store. */
-  readonly isWanted: boolean;
   /** False: payloads cannot be condensed, so only unacknowledged edits are stored. */
   readonly keepsDocument: boolean;
   readonly openMsMax: number;
@@ -27,7 +26,7 @@ export type PersistenceOptions = {
 };
 
 type State =
-  /** There is no store, or it could not be opened. */
+  /** The store could not be opened, or the room is deleted. */
   | { readonly kind: "off" }
   | ({ readonly kind: "opening" } & Partial<Wait>)
   | { readonly kind: "ready" }
@@ -58,7 +57,7 @@ export class RoomPersistence {
   readonly #outbox: Outbox;
   readonly #journal = new Journal();
   readonly #document: DocumentChanges;
-  #state: State;
+  #state: State = { kind: "opening" };
   #lastWrite = 0;
   /** The outbox's counts at the last confirmed write. */
   #keptMade = 0;
@@ -70,7 +69,6 @@ export class RoomPersistence {
     this.#options = options;
     this.#outbox = outbox;
     this.#document = new DocumentChanges(options.bytesMax);
-    this.#state = options.isWanted ? { kind: "opening" } : { kind: "off" };
   }
 
   get isOpening(): boolean {
@@ -100,10 +98,12 @@ export class RoomPersistence {
     }
   }
 
-  /** The store is open. `places`: the place of each edit in it. */
-  receiveOpened(places: readonly (readonly [JournalEntry, number])[]): void {
-    this.#journal.begin(places);
+  /** The store is open. Returns what earlier pages left in it. */
+  receiveOpened(kept: readonly KeptEdit[]): Inheritance {
+    const inheritance = inherit(kept);
+    this.#journal.begin(inheritance.places);
     this.#state = { kind: "ready" };
+    return inheritance;
   }
 
   /** `number`: the number of the write. */
@@ -143,7 +143,7 @@ export class RoomPersistence {
 
   /** The room is deleted: nothing of it is stored any more. */
   forget(effects: RoomSessionEffect[]): void {
-    if (this.#options.isWanted) effects.push({ kind: "forget-room" });
+    effects.push({ kind: "forget-room" });
     this.#state = { kind: "off" };
     this.#outbox.keepFirst(false);
   }
@@ -221,4 +221,12 @@ export class RoomPersistence {
     const { put, drop } = this.#journal.plan(this.#outbox.pending(clientKey));
     effects.push({ kind: "keep", write: write.number, change: { put, drop, document: this.#document.take() } });
   }
+}
+
+export function storageFailed(cause: unknown): Problem {
+  return {
+    kind: "storage-failed",
+    cause,
+    message: `cannot store edits on this device, they are only in memory until they are acknowledged: ${cause instanceof Error ? cause.message : String(cause)}`,
+  };
 }

@@ -8,13 +8,20 @@ import type { RoomSessionInput } from "../room/room-messages.ts";
 
 export class StoreHost {
   readonly #receive: (input: RoomSessionInput) => void;
+  readonly #reportForgetFailed: (cause: unknown) => void;
   readonly #opened: Promise<RoomStore>;
   /** Calls to the store run one after another. */
   #last: Promise<unknown>;
   #isClosed = false;
 
-  constructor(store: EditStore, room: StoredRoom, receive: (input: RoomSessionInput) => void) {
+  constructor(
+    store: EditStore,
+    room: StoredRoom,
+    receive: (input: RoomSessionInput) => void,
+    reportForgetFailed: (cause: unknown) => void,
+  ) {
     this.#receive = receive;
+    this.#reportForgetFailed = reportForgetFailed;
     this.#opened = openIn(store, { ...room, lost: () => this.#isClosed || receive({ kind: "store-lost" }) });
     this.#last = this.#opened;
     this.#opened.then(
@@ -33,7 +40,7 @@ export class StoreHost {
   }
 
   /** Runs after all earlier calls, as the last one. */
-  forget(failed: (cause: unknown) => void): void {
+  forget(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#last
@@ -45,7 +52,7 @@ export class StoreHost {
           store.close();
         }
       })
-      .catch(failed);
+      .catch(this.#reportForgetFailed);
   }
 
   /** `close` or `forget` follows once everything is written. */

@@ -13,8 +13,7 @@ import type { ClientId } from "../../shared/ids.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
 import type { Participant, PresenceChange } from "./participants.ts";
 import type { ClientClock } from "../ports.ts";
-import { ownField, sameBytes } from "./presence-fields.ts";
-import { BROADCASTS } from "./room-broadcasts.ts";
+import { BROADCASTS, ownField, sameBytes } from "./presence-fields.ts";
 
 /** The room that the awareness belongs to. */
 export interface AwarenessRoom {

@@ -18,6 +18,9 @@ export type Presence = {
   readonly [own: string]: unknown;
 };
 
+/** Name of the field with broadcast messages. An application cannot use it. */
+export const BROADCASTS = "coroom";
+
 const NAME_LENGTH_MAX = 64;
 const NOTHING = new Uint8Array();
 

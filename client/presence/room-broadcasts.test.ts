@@ -6,17 +6,21 @@ import * as Y from "yjs";
 import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { ModelServer } from "../testing/model-server.ts";
 import { MINUTE } from "../testing/test-page.ts";
+import { RoomConnection } from "../room/room-connection-host.ts";
 import { YjsProvider } from "../yjs/yjs-provider.ts";
+import { broadcastsOf, type RoomBroadcasts } from "./room-broadcasts.ts";
 
 const serverOn = (): ModelServer => new ModelServer(new ClientFakeClock(), { faults: { delayMsMax: 5 } });
 
 class Talker {
   readonly provider: YjsProvider;
+  readonly broadcasts: RoomBroadcasts;
   readonly received: unknown[] = [];
 
   constructor(server: ModelServer, seed: number) {
     this.provider = new YjsProvider({ url: "ws://h", token: "t", room: "notes", doc: new Y.Doc() }, server.world(seed));
-    this.provider.broadcasts.on("message", ({ client, message }) => {
+    this.broadcasts = broadcastsOf(this.provider);
+    this.broadcasts.on("message", ({ client, message }) => {
       expect(this.provider.participants.get(client)?.self, "no message of its own").toBe(false);
       this.received.push(message);
     });
@@ -27,12 +31,12 @@ test("[BRO1] messages reach everybody else once and in order, also several sent 
   const server = serverOn();
   const [ann, bob, cid] = [new Talker(server, 1), new Talker(server, 2), new Talker(server, 3)];
   await server.clock.advance(1_000);
-  for (const message of [1, { two: 2 }, "three"]) ann.provider.broadcasts.send(message);
+  for (const message of [1, { two: 2 }, "three"]) ann.broadcasts.send(message);
   await server.clock.advance(1_000);
-  ann.provider.broadcasts.send(4);
-  bob.provider.broadcasts.send("from bob");
+  ann.broadcasts.send(4);
+  bob.broadcasts.send("from bob");
   await server.clock.advance(MINUTE);
-  ann.provider.broadcasts.send(5);
+  ann.broadcasts.send(5);
   await server.clock.advance(1_000);
   expect(ann.received).toEqual(["from bob"]);
   expect(bob.received).toEqual([1, { two: 2 }, "three", 4, 5]);
@@ -43,11 +47,11 @@ test("[BRO2] a participant who enters later receives only later messages, and th
   const server = serverOn();
   const ann = new Talker(server, 1);
   await server.clock.advance(1_000);
-  ann.provider.broadcasts.send("early");
+  ann.broadcasts.send("early");
   await server.clock.advance(100);
   const bob = new Talker(server, 2);
   await server.clock.advance(1_000);
-  ann.provider.broadcasts.send("late");
+  ann.broadcasts.send("late");
   await server.clock.advance(MINUTE);
   expect(bob.received).toEqual(["late"]);
   expect([...bob.provider.participants.values()].map(({ fields }) => "coroom" in fields)).toEqual([false, false]);
@@ -58,11 +62,11 @@ test("[BRO3] after a reconnect no message is received twice", async () => {
   const server = serverOn();
   const [ann, bob] = [new Talker(server, 1), new Talker(server, 2)];
   await server.clock.advance(1_000);
-  ann.provider.broadcasts.send("before");
+  ann.broadcasts.send("before");
   await server.clock.advance(200);
   server.cut();
   await server.clock.advance(10_000);
-  ann.provider.broadcasts.send("after");
+  ann.broadcasts.send("after");
   await server.clock.advance(1_000);
   expect(bob.received).toEqual(["before", "after"]);
 });
@@ -71,8 +75,8 @@ test("[BRO4] the newest messages that fit are sent; one that is too large throws
   const server = serverOn();
   const [ann, bob] = [new Talker(server, 1), new Talker(server, 2)];
   await server.clock.advance(1_000);
-  expect(() => ann.provider.broadcasts.send("x".repeat(3_000))).toThrow("more than 2048 bytes");
-  for (let index = 0; index < 10; index++) ann.provider.broadcasts.send(`${index}${"x".repeat(500)}`);
+  expect(() => ann.broadcasts.send("x".repeat(3_000))).toThrow("more than 2048 bytes");
+  for (let index = 0; index < 10; index++) ann.broadcasts.send(`${index}${"x".repeat(500)}`);
   await server.clock.advance(1_000);
   expect(bob.received.map((message) => (message as string)[0])).toEqual(["6", "7", "8", "9"]);
 });
@@ -88,7 +92,23 @@ test("[BRO5] the field's name is reserved, what other clients show in it is chec
     const fields = [{ name: "coroom", value: new TextEncoder().encode(JSON.stringify(value)) }];
     server.sendPresenceDelta("notes" as never, server.presence().show(ann.provider.client!, fields));
   }
-  ann.provider.broadcasts.send("real");
+  ann.broadcasts.send("real");
   await server.clock.advance(1_000);
   expect([bob.received, bob.provider.awareness.getStates().get(ann.provider.awareness.clientID)]).toEqual([["real"], {}]);
+});
+
+test("[BRO6] a room has one sender of broadcasts, also of a RoomConnection, and messages from before are not received", async () => {
+  const server = serverOn();
+  const ann = new Talker(server, 1);
+  const room = new RoomConnection({ url: "ws://h", token: "t", room: "notes" }, server.world(2));
+  await server.clock.advance(1_000);
+  ann.broadcasts.send("early");
+  await server.clock.advance(1_000);
+  const received: unknown[] = [];
+  broadcastsOf(room).on("message", ({ message }) => received.push(message));
+  expect([broadcastsOf(room) === broadcastsOf(room), broadcastsOf(ann.provider) === ann.broadcasts]).toEqual([true, true]);
+  ann.broadcasts.send("late");
+  broadcastsOf(room).send("from the room");
+  await server.clock.advance(1_000);
+  expect([received, ann.received]).toEqual([["late"], ["from the room"]]);
 });

@@ -1,20 +1,19 @@
 /**
- * Messages of an application to everybody in a room, on the presence lane: one field of this client holds its newest
- * messages with their numbers, and receivers emit the numbers that they have not seen. Lossy: a receiver that is away,
- * or a client that sends more than the field holds, misses messages. A message is received once and in its sender's
- * order. Participants who enter later do not receive it. Rules BRO1 to BRO5.
+ * The entry point `@coroom/client/broadcasts`: messages of an application to everybody in a room, on the presence lane.
+ * One field of this client holds its newest messages with their numbers, and receivers emit the numbers that they have
+ * not seen. Lossy: a receiver that is away, or a client that sends more than the field holds, misses messages. A message
+ * is received once and in its sender's order. Participants who enter later do not receive it. Rules BRO1 to BRO6.
  */
 
 import { assert } from "../../shared/assert.ts";
 import type { ClientId } from "../../shared/ids.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
+import type { RoomConnection } from "../room/room-connection-host.ts";
+import type { YjsProvider } from "../yjs/yjs-provider.ts";
 import { Events } from "../events.ts";
 import type { ClientWorld } from "../ports.ts";
-import type { Participant, PresenceChange } from "./participants.ts";
-import { ownField } from "./presence-fields.ts";
-
-/** Name of the field. An application cannot use it. */
-export const BROADCASTS = "coroom";
+import type { PresenceChange } from "./participants.ts";
+import { BROADCASTS, ownField } from "./presence-fields.ts";
 
 /** Maximum bytes of the field, which shares the limit of this client's presence. */
 const BYTES_MAX = 2_048;
@@ -26,16 +25,18 @@ export type Broadcast = { readonly client: ClientId; readonly message: unknown }
 
 export type BroadcastEvents = { message: [Broadcast] };
 
-type BroadcastsRoom = {
-  readonly participants: ReadonlyMap<ClientId, Participant>;
-  show(fields: readonly PresenceField[]): void;
-};
-
 /** Content of the field: the number of its last message, and messages up to that number. */
 type Shown = { readonly last: number; readonly messages: readonly unknown[] };
 
+/** Messages to everybody who is in the room now. They are not stored and may be lost. */
+export function broadcastsOf<State extends object>(room: RoomConnection | YjsProvider<State>): RoomBroadcasts {
+  return room.part(newBroadcasts);
+}
+
+const newBroadcasts = (room: RoomConnection, world: ClientWorld): RoomBroadcasts => new RoomBroadcasts(room, world);
+
 export class RoomBroadcasts {
-  readonly #room: BroadcastsRoom;
+  readonly #room: RoomConnection;
   readonly #clock: ClientWorld["clock"];
   readonly #events: Events<BroadcastEvents>;
   #shown: Shown = { last: 0, messages: [] };
@@ -43,10 +44,13 @@ export class RoomBroadcasts {
   readonly #received = new Map<ClientId, number>();
   #cancelRemoval = (): void => {};
 
-  constructor(room: BroadcastsRoom, { clock, reportError }: Pick<ClientWorld, "clock" | "reportError">) {
+  /** @internal Use `broadcastsOf`. */
+  constructor(room: RoomConnection, { clock, reportError }: Pick<ClientWorld, "clock" | "reportError">) {
     this.#room = room;
     this.#clock = clock;
     this.#events = new Events(reportError);
+    for (const client of room.participants.keys()) this.#receiveEntered(client);
+    room.on("presence", (change) => this.#receivePresence(change));
   }
 
   /** Sends a JSON value to everybody in the room now, except this client. Throws if it is larger than 2 KB. */
@@ -77,17 +81,21 @@ export class RoomBroadcasts {
     this.#events.off(name, listener);
   }
 
-  /** @internal Called by the provider with the room's presence changes. */
-  receivePresence({ entered, changed, left }: PresenceChange): void {
-    for (const client of left) this.#received.delete(client);
-    for (const client of entered) this.#received.set(client, this.#shownBy(client)?.last ?? 0);
-    for (const client of changed) this.#receive(client);
-  }
-
   /** @internal The room is left permanently. */
   end(): void {
     this.#cancelRemoval();
     this.#events.clear();
+  }
+
+  #receivePresence({ entered, changed, left }: PresenceChange): void {
+    for (const client of left) this.#received.delete(client);
+    for (const client of entered) this.#receiveEntered(client);
+    for (const client of changed) this.#receive(client);
+  }
+
+  /** Messages from before are not for this client. */
+  #receiveEntered(client: ClientId): void {
+    this.#received.set(client, this.#shownBy(client)?.last ?? 0);
   }
 
   #receive(client: ClientId): void {

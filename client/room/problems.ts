@@ -59,11 +59,9 @@ export function isAuthenticationFailure(refusal: Refusal): boolean {
   }
 }
 
-/** `errorText`: the text of the server's ERROR frame, if one arrived. */
-export function connectionRefused(code: number, errorText: string | undefined): Refusal {
-  const meaning =
-    errorText ?? Object.values(CLOSE).find((close) => close.code === code)?.meaning ?? "the server closed the connection permanently";
-  return { kind: "connection-refused", code, message: `${meaning} (close code ${code})` };
+/** `why`: the text of the server's ERROR frame or of its close, if one arrived. */
+export function connectionRefused(code: number, why = "the server closed the connection permanently"): Refusal {
+  return { kind: "connection-refused", code, message: `${why} (close code ${code})` };
 }
 
 export function socketForbidden(): Refusal {
@@ -136,14 +134,6 @@ export function outboxFull(payload: Uint8Array): Problem {
     kind: "outbox-full",
     payload,
     message: "the edit was not accepted: too many edits wait to be sent. Send it again once the connection is back and fewer wait.",
-  };
-}
-
-export function storageFailed(cause: unknown): Problem {
-  return {
-    kind: "storage-failed",
-    cause,
-    message: `cannot store edits on this device, they are only in memory until they are acknowledged: ${cause instanceof Error ? cause.message : String(cause)}`,
   };
 }
 

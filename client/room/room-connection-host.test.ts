@@ -6,6 +6,7 @@ import { ConnectionHost } from "../connection/connection-host.ts";
 import type { FetchSnapshot } from "../ports.ts";
 import type { RoomConnectionOptions, StatusChange } from "./room-events.ts";
 import { App, bytes, receivedFrames, MINUTE, NOTES, serverOn } from "../testing/test-page.ts";
+import { DeviceStore } from "../persistence/device-store.ts";
 import { MemoryStore } from "../testing/memory-store.ts";
 
 test("[ROO1] an edit is acknowledged to its author and delivered to every client, with its seq", async () => {
@@ -331,7 +332,7 @@ test("[ROO20] a room that is left by a listener of its stored edits stays left, 
   const server = serverOn();
   const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
   const shared = { connection, url: undefined, token: undefined } as unknown as Partial<RoomConnectionOptions>;
-  const left = new App(server, 2, { ...shared, store: new MemoryStore() });
+  const left = new App(server, 2, { ...shared, store: new DeviceStore(new MemoryStore()) });
   const since: App[] = [];
   left.host.on("restored", () => {
     left.host.disconnect();
@@ -513,7 +514,7 @@ test.each(["committed", "handed back"])(
   async (outcome) => {
     const server = serverOn();
     server.takesResubmits = false;
-    const [ann, bob] = [new App(server, 1), new App(server, 2, { store: new MemoryStore() })];
+    const [ann, bob] = [new App(server, 1), new App(server, 2, { store: new DeviceStore(new MemoryStore()) })];
     await server.clock.advance(1_000);
     server.setSaving(NOTES, "saving");
     ann.host.send(bytes(1));

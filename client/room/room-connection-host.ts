@@ -3,41 +3,38 @@
  * and emits changes as events.
  */
 
-import { assert, assertNever } from "../../shared/assert.ts";
-import { type ClientId, parseRoomId, type Position, type RoomId, type Seq } from "../../shared/ids.ts";
-import type { Rights, SavingState } from "../../shared/wire/frames.ts";
+import { assertNever } from "../../shared/assert.ts";
+import type { ClientId, Position, RoomId, Seq } from "../../shared/ids.ts";
+import type { ClientFrame, Rights, SavingState } from "../../shared/wire/frames.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
 import { WakeTimer, earlier, Turns } from "../connection/turns.ts";
 import { ConnectionHost } from "../connection/connection-host.ts";
 import type { Outage, SocketClose } from "../connection/connection-messages.ts";
 import * as defaults from "../defaults.ts";
-import { assertBytes, assertInFlight, assertOptions, assertConnectionSource, assertStore } from "../options.ts";
+import { assertBytes, checkedRoomOf } from "../options.ts";
 import { Events } from "../events.ts";
-import { Leaderboard } from "../boards/leaderboard.ts";
 import type { Participant } from "../presence/participants.ts";
-import type { ClientClock, ClientWorld } from "../ports.ts";
+import type { ClientWorld } from "../ports.ts";
 import { fieldsOf, type Presence } from "../presence/presence-fields.ts";
-import { type Problem, type Refusal, storageFailed } from "./problems.ts";
+import type { Problem, Refusal } from "./problems.ts";
 import { type ModeFacts, type PresenceSessionEffect, type PresenceSessionInput, PresenceSession } from "../presence/room-presence.ts";
-import { type BoardsEffect, RoomBoards, type WatchInput } from "../boards/room-boards.ts";
 import type { RoomEvents, RoomConnectionOptions, Status } from "./room-events.ts";
-import type { RoomSessionEffect, RoomSessionInput } from "./room-messages.ts";
+import type { RoomPart, RoomSessionEffect, RoomSessionInput } from "./room-messages.ts";
+import type { Outbox } from "./outbox.ts";
 import { RoomSession } from "./room-session.ts";
 import { type ReportedStatus, reportedStatusOf, RoomStatusReporter } from "./room-status.ts";
-import { StoreHost } from "../persistence/store-host.ts";
+import type { StoreHost } from "../persistence/store-host.ts";
 
 export class RoomConnection {
   readonly room: RoomId;
   /** This client's presence. `set` changes the named fields; null removes a field. */
   readonly presence = { set: (presence: Presence): void => this.show(fieldsOf(presence)) };
-  /** The room's leaderboards. */
-  readonly leaderboard: Leaderboard;
   #connection: ConnectionHost;
   readonly #ownsConnection: boolean;
-  readonly #clock: ClientClock;
   readonly #session: RoomSession;
   readonly #presence = new PresenceSession(defaults.PRESENCE);
-  readonly #boards = new RoomBoards();
+  readonly #world: ClientWorld;
+  readonly #parts = new Map<MakePart, RoomPart>();
   readonly #turns = new Turns<HostInput>((input) => this.#takeInput(input));
   readonly #alarm: WakeTimer;
   readonly #events: Events<RoomEvents>;
@@ -53,31 +50,20 @@ export class RoomConnection {
   readonly #reporter: RoomStatusReporter;
 
   constructor(options: RoomConnectionOptions, world: ClientWorld) {
-    assertOptions(options, "url, token and room");
-    const room = typeof options.room === "string" ? parseRoomId(options.room) : undefined;
-    assert(room !== undefined, "`room` must be the room's id: a string of 1 to 128 characters without control characters");
-    assertConnectionSource(options);
-    assertStore(options.store);
-    assertInFlight(options.inFlightEditsMax);
-    this.room = room;
-    this.#clock = world.clock;
-    const outbox = {
-      ...defaults.OUTBOX,
-      format: options.format,
-      mergeUnsent: options.mergeUnsent ?? true,
-      inFlightEditsMax: options.inFlightEditsMax ?? defaults.OUTBOX.inFlightEditsMax,
-    };
-    const keeping = { ...defaults.ROOM.keeping, isWanted: options.store !== undefined, keepsDocument: options.format !== undefined };
-    this.#session = new RoomSession({ ...defaults.ROOM, outbox, keeping, since: options.since }, world.chance);
+    this.room = checkedRoomOf(options);
+    this.#world = world;
+    const { format, since, store, mergeUnsent = true, inFlightEditsMax = defaults.OUTBOX.inFlightEditsMax } = options;
+    const outbox = { ...defaults.OUTBOX, format, mergeUnsent, inFlightEditsMax };
+    const persistence = store && ((edits: Outbox) => store.persistence(edits, format !== undefined));
+    this.#session = new RoomSession({ ...defaults.ROOM, outbox, persistence, since }, world.chance);
     this.#alarm = new WakeTimer(world.clock, () => this.receiveInput({ kind: "tick" }));
     this.#events = new Events(world.reportError);
-    this.leaderboard = new Leaderboard((board, shown) => this.#turns.add({ kind: "watch-board", board, shown }), world);
     this.#ownsConnection = options.connection === undefined;
     this.#connection = options.connection ?? new ConnectionHost(options, world);
     this.#listen(this.#connection, "on");
     this.#reporter = new RoomStatusReporter(this, this.#events);
-    const stored = { server: this.#connection.server, room, condense: options.format?.condense ?? options.format?.merge };
-    this.#store = options.store && new StoreHost(options.store, stored, (input) => this.receiveInput(input));
+    const stored = { server: this.#connection.server, room: this.room, condense: format?.condense ?? format?.merge };
+    this.#store = store?.host(stored, (input) => this.receiveInput(input), this.#emitProblem);
     if (options.connect ?? true) this.connect();
   }
 
@@ -178,7 +164,7 @@ export class RoomConnection {
     if (this.#isDestroyed) return;
     this.#isWanted = true;
     this.receiveInput({ kind: "enter" });
-    this.#turns.add({ kind: "take-place" });
+    this.inTurn(() => this.#takePlace()?.connect());
   }
 
   /** Leaves the room. Unsent edits are kept for the next `connect()`. */
@@ -193,7 +179,7 @@ export class RoomConnection {
   destroy(): void {
     if (this.#isDestroyed) return;
     this.#isDestroyed = true;
-    this.leaderboard.end();
+    for (const part of this.#parts.values()) part.end();
     this.disconnect();
     this.#listen(this.#connection, "off");
     this.#events.clear();
@@ -220,45 +206,63 @@ export class RoomConnection {
     this.#flushSoon();
   }
 
+  /** @internal For other entry points: the part that `make` returns, made once for the room. */
+  part<Part extends RoomPart>(make: (room: RoomConnection, world: ClientWorld) => Part): Part {
+    const part = this.#parts.get(make) ?? make(this, this.#world);
+    this.#parts.set(make, part);
+    return part as Part;
+  }
+
+  /** @internal For parts: runs after the inputs that wait. */
+  inTurn(run: () => void): void {
+    this.#turns.add({ kind: "run", run });
+  }
+
+  /** @internal For parts: call it in turn only, because the room may lose its channel. */
+  sendFrame(frame: ClientFrame): void {
+    this.#connection.send(frame);
+  }
+
   /** @internal Input of the connection and of the store. */
   receiveInput(input: RoomSessionInput): void {
     this.#turns.add(input);
   }
 
   get #reported(): ReportedStatus {
-    return reportedStatusOf(this.#session.joinState, this.#connection, this.#clock.now());
+    return reportedStatusOf(this.#session.joinState, this.#connection, this.#world.clock.now());
   }
 
   /** Edits made in one task are sent together. */
   #flushSoon(): void {
     if (this.#flushing) return;
     this.#flushing = true;
-    this.#clock.soon(() => {
+    this.#world.clock.soon(() => {
       this.#flushing = false;
       this.receiveInput({ kind: "tick" });
     });
   }
 
   #takeInput(input: HostInput): void {
-    if (input.kind === "connection-status") return this.#reporter.report();
-    if (input.kind === "take-place") return this.#takePlace()?.connect();
+    if (input.kind === "run") return input.run();
     if (input.kind === "edit") this.#queuedEdits -= 1;
-    const now = this.#clock.now();
+    const now = this.#world.clock.now();
     if (input.kind === "leave" || input.kind === "connection-lost") this.#download?.abort(); // The next join shows what is needed.
-    const isRestoring = this.#session.keeping.isOpening;
-    if (input.kind !== "show") for (const effect of this.#boards.receiveInput(input)) this.#carryOut(effect);
-    if (input.kind === "watch-board") return;
+    const isRestoring = this.#session.keeping?.isOpening;
+    if (input.kind !== "show") for (const part of this.#parts.values()) part.receiveInput?.(input);
     if (input.kind !== "show") for (const effect of this.#session.receiveInput(input, now)) this.#carryOut(effect);
     for (const effect of this.#presence.receiveInput(input, now)) this.#carryOut(effect);
     if (input.kind === "leave") this.#connection.left(this);
     // The stored content is known now, so the room can be joined.
-    if (isRestoring && !this.#session.keeping.isOpening && this.#isWanted) this.#takePlace();
+    if (isRestoring === true && !this.#session.keeping?.isOpening && this.#isWanted) this.#takePlace();
     this.#reporter.report();
-    if (this.#isDestroyed && this.#queuedEdits === 0 && this.#session.keeping.isDone) return this.#end();
+    if (this.#isDestroyed && this.#queuedEdits === 0 && this.#session.keeping?.isDone !== false) {
+      this.#alarm.setFor(undefined);
+      return this.#store?.close();
+    }
     if (!this.#flushing) this.#alarm.setFor(earlier(this.#session.dueAt(now), this.#presence.dueAt(now)));
   }
 
-  #carryOut(effect: RoomSessionEffect | PresenceSessionEffect | BoardsEffect): void {
+  #carryOut(effect: RoomSessionEffect | PresenceSessionEffect): void {
     switch (effect.kind) {
       case "join":
         return this.#connection.join(this, effect.clientKey, effect.position);
@@ -285,14 +289,12 @@ export class RoomConnection {
         return this.#events.emit("presence", effect.change);
       case "emit-mode":
         return this.#events.emit("mode", effect.mode);
-      case "emit-board":
-        return this.leaderboard.receiveBoard(effect.board, effect.facts);
       case "restored":
         return this.#events.emit("restored", effect.edits);
       case "keep":
         return this.#store?.keep(effect.write, effect.change);
       case "forget-room":
-        return this.#store?.forget((cause) => this.#emitProblem(storageFailed(cause)));
+        return this.#store?.forget();
       case "close-store":
         return this.#store?.close();
       case "refused":
@@ -326,11 +328,6 @@ export class RoomConnection {
     connection[change]("close", this.#emitClose);
   }
 
-  #end(): void {
-    this.#alarm.setFor(undefined);
-    this.#store?.close();
-  }
-
   async #fetchSnapshot(): Promise<void> {
     this.#download?.abort();
     const download = new AbortController();
@@ -342,9 +339,8 @@ export class RoomConnection {
   readonly #emitRefused = (refusal: Refusal): void => this.#events.emit("refused", refusal);
   readonly #emitClose = (close: SocketClose | null): void => this.#events.emit("connection-close", close);
   readonly #emitProblem = (problem: Problem): void => this.#events.emit("error", problem);
-
-  readonly #receiveConnectionStatus = (): void => this.#turns.add({ kind: "connection-status" });
+  readonly #receiveConnectionStatus = (): void => this.inTurn(() => this.#reporter.report());
 }
 
-/** `connection-status`: the status of the connection has changed. `take-place`: enter the room on a connection. */
-type HostInput = PresenceSessionInput | WatchInput | { kind: "connection-status" } | { kind: "take-place" };
+type HostInput = PresenceSessionInput | { kind: "run"; run: () => void };
+type MakePart = (room: RoomConnection, world: ClientWorld) => RoomPart;

@@ -4,7 +4,8 @@ import type { ClientId, Position, Seq } from "../../shared/ids.ts";
 import type { SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
 import type { ConnectionStatus, Outage, SocketClose } from "../connection/connection-messages.ts";
 import type { ConnectionHost } from "../connection/connection-host.ts";
-import type { EditName, EditStore } from "../persistence/edit-store.ts";
+import type { DeviceStore } from "../persistence/device-store.ts";
+import type { EditName } from "../persistence/edit-store.ts";
 import type { Participant, PresenceChange } from "../presence/participants.ts";
 import type { Problem, Refusal } from "./problems.ts";
 import type { KnownEdit, RestoredEdit, RoomEdit } from "./room-messages.ts";
@@ -37,10 +38,10 @@ export type CommonRoomOptions = ConnectionSource & {
    */
   readonly inFlightEditsMax?: number;
   /**
-   * Store that keeps the room on this device: `indexedDbStore()` of `@coroom/client/indexeddb`, or your own
-   * implementation.
+   * Store that keeps the room on this device: `indexedDbStore()` of `@coroom/client/indexeddb`, or a `DeviceStore` of
+   * `@coroom/client/store` around your own.
    */
-  readonly store?: EditStore;
+  readonly store?: DeviceStore;
 };
 
 /** disconnected: not asked to connect. stopped: refused permanently. waiting: between two attempts. */

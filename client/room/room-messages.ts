@@ -51,6 +51,14 @@ export type RoomSessionInput =
   | { kind: "store-lost" }
   | { kind: "tick" };
 
+/** A feature of a room in an entry point of its own, so that applications without it do not load it. */
+export interface RoomPart {
+  /** Called before the room takes the input. */
+  receiveInput?(input: RoomSessionInput): void;
+  /** The room is left permanently. */
+  end(): void;
+}
+
 export type RoomSessionEffect =
   | { kind: "join"; clientKey: ClientKey; position: Position }
   | { kind: "send"; frame: ClientFrame }

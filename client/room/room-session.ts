@@ -14,8 +14,7 @@ import { earlier } from "../connection/turns.ts";
 import { type CatchUpStep, Resync, RoomCatchUp } from "./catch-up.ts";
 import type { KeptRoom } from "../persistence/edit-store.ts";
 import { IncomingEdits, type IncomingEditsOptions } from "./incoming-edits.ts";
-import { inherit } from "../persistence/journal.ts";
-import { type PersistenceOptions, RoomPersistence } from "../persistence/persistence.ts";
+import type { RoomPersistence } from "../persistence/persistence.ts";
 import { type JoinResult, JoinState } from "./join-state.ts";
 import { EditSender, Outbox, type OutboxOptions } from "./outbox.ts";
 import type { ClientRandom } from "../ports.ts";
@@ -30,7 +29,8 @@ export type RoomSessionOptions = {
   readonly joinJitterMs: number;
   readonly outbox: OutboxOptions;
   readonly feed: IncomingEditsOptions;
-  readonly keeping: PersistenceOptions;
+  /** Undefined: the application gave no store. */
+  readonly persistence?: ((outbox: Outbox) => RoomPersistence) | undefined;
   readonly resyncBackoff: Backoff;
   /** Servers remember the numbering of an absent client for at least this long. */
   readonly dedupeMs: number;
@@ -42,7 +42,7 @@ export class RoomSession {
   readonly #incoming: IncomingEdits;
   readonly #sender: EditSender;
   readonly #catchUp: RoomCatchUp;
-  readonly #persistence: RoomPersistence;
+  readonly #persistence: RoomPersistence | undefined;
   readonly #joinState = new JoinState();
   readonly #writer: WriterKey;
   readonly #options: RoomSessionOptions;
@@ -56,7 +56,7 @@ export class RoomSession {
     this.#incoming = new IncomingEdits(options.feed, this.#outbox, unit);
     this.#sender = new EditSender(this.#outbox);
     this.#catchUp = new RoomCatchUp(this.#incoming, new Resync(options.resyncBackoff, unit), options.since);
-    this.#persistence = new RoomPersistence(options.keeping, this.#outbox);
+    this.#persistence = options.persistence?.(this.#outbox);
     this.#writer = new WriterKey(this.#outbox, () => random.clientKey(), options.dedupeMs);
     this.#options = options;
     this.#random = random;
@@ -95,11 +95,11 @@ export class RoomSession {
 
   /** True: all unacknowledged edits survive the end of this page. */
   get stored(): boolean {
-    return this.#outbox.isEmpty || this.#persistence.isKept;
+    return this.#outbox.isEmpty || this.#persistence?.isKept === true;
   }
 
-  /** Whether the local store is still being opened, and whether anything is left to write. */
-  get keeping(): Pick<RoomPersistence, "isOpening" | "isDone"> {
+  /** Whether the local store is still being opened, and whether anything is left to write. Undefined: there is no store. */
+  get keeping(): Pick<RoomPersistence, "isOpening" | "isDone"> | undefined {
     return this.#persistence;
   }
 
@@ -119,7 +119,7 @@ export class RoomSession {
 
   /** When a tick is next needed. */
   dueAt(now: Millis): Millis | undefined {
-    const keepAt = this.#persistence.dueAt(now);
+    const keepAt = this.#persistence?.dueAt(now);
     const { live } = this.#joinState;
     if (live === undefined) return earlier(keepAt, this.#joinState.askAgainAt);
     const sendAt = this.#sender.dueAt(live.connection, { synced: this.synced, saving: this.#incoming.saving }, now);
@@ -131,8 +131,8 @@ export class RoomSession {
     this.#take(input, now, effects);
     this.#buildsOnTentative = (this.#buildsOnTentative || input.kind === "edit") && this.#incoming.showsTentative;
     if (input.kind === "edit") return effects; // Stored and sent with the next tick, so that edits made in one task go together.
-    if (input.kind !== "restored") this.#persistence.observe(effects, this.position);
-    this.#persistence.follow({ clientKey: this.#writer.key, isEnd: input.kind === "leave", isSynced: this.synced }, now, effects);
+    if (input.kind !== "restored") this.#persistence?.observe(effects, this.position);
+    this.#persistence?.follow({ clientKey: this.#writer.key, isEnd: input.kind === "leave", isSynced: this.synced }, now, effects);
     return effects;
   }
 
@@ -144,7 +144,7 @@ export class RoomSession {
         this.#flush(now, effects); // Edits made just before leaving.
         return this.#leave(now, effects);
       case "connection-open":
-        if (!this.#joinState.needsConnection || this.#persistence.isOpening) return;
+        if (!this.#joinState.needsConnection || this.#persistence?.isOpening === true) return;
         this.#sender.isLongAway = this.#writer.receiveReturn(now);
         return this.#join(input, undefined, now, effects);
       case "connection-lost":
@@ -156,13 +156,13 @@ export class RoomSession {
       case "restored":
         return this.#receiveRestored(input.kept, effects);
       case "keep-failed":
-        this.#persistence.receiveFailed(input.write, input.cause, now, effects);
+        this.#persistence?.receiveFailed(input.write, input.cause, now, effects);
         break;
       case "stored":
-        this.#persistence.receiveWritten(input.write, this.#writer.key);
+        this.#persistence?.receiveWritten(input.write, this.#writer.key);
         break;
       case "store-lost":
-        this.#persistence.receiveStoreLost();
+        this.#persistence?.receiveStoreLost();
         break;
       case "frame":
         this.#receiveFrame(input.frame, now, effects);
@@ -180,14 +180,13 @@ export class RoomSession {
   }
 
   #receiveRestored({ document, edits }: KeptRoom, effects: RoomSessionEffect[]): void {
-    if (!this.#persistence.isOpening) {
+    if (this.#persistence?.isOpening !== true) {
       effects.push({ kind: "close-store" }); // The store took too long, and the room already continues without it.
       return;
     }
-    const inheritance = inherit(edits);
+    const inheritance = this.#persistence.receiveOpened(edits);
     this.#outbox.inherit(inheritance);
     this.#incoming.inherit(inheritance);
-    this.#persistence.receiveOpened(inheritance.places);
     if (document !== undefined) this.#catchUp.restored(document, effects);
     effects.push({ kind: "restored", edits: edits.map(({ payload, made }) => ({ payload, made })) });
   }
@@ -331,7 +330,7 @@ export class RoomSession {
   /** Nothing on this device may bring the room back. */
   #receiveDeleted(effects: RoomSessionEffect[]): void {
     this.#end("refused");
-    this.#persistence.forget(effects);
+    this.#persistence?.forget(effects);
     effects.push({ kind: "refused", refusal: roomDeleted() });
   }
 

@@ -15,6 +15,7 @@ import * as Y from "yjs";
 import type { ClientClock, ClientWorld } from "../ports.ts";
 import type { ProviderOptions } from "../yjs/provider-events.ts";
 import { YjsProvider } from "../yjs/yjs-provider.ts";
+import { DeviceStore } from "../persistence/device-store.ts";
 import type { MemoryStore } from "./memory-store.ts";
 
 export const NOTES = "notes" as RoomId;
@@ -70,7 +71,14 @@ export class TestPage {
     const { world, die } = mortal(server.world(seed));
     const store = device?.forPage();
     this.provider = new YjsProvider(
-      { url: "ws://h", token: "t", room: "notes", doc: this.doc, ...(store && { store }), ...options } as ProviderOptions,
+      {
+        url: "ws://h",
+        token: "t",
+        room: "notes",
+        doc: this.doc,
+        ...(store && { store: new DeviceStore(store) }),
+        ...options,
+      } as ProviderOptions,
       world,
     );
     this.provider.on("restored", () => this.events.push("restored"));

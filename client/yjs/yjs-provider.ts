@@ -10,17 +10,15 @@ import type { Rights, SavingState } from "../../shared/wire/frames.ts";
 import { type AwarenessState, refuseReserved, RoomAwareness } from "../presence/awareness.ts";
 import { assertDoc, assertOptions } from "../options.ts";
 import { Events } from "../events.ts";
-import type { Leaderboard } from "../boards/leaderboard.ts";
 import type { Participant, PresenceChange } from "../presence/participants.ts";
 import type { ClientWorld } from "../ports.ts";
-import { RoomBroadcasts } from "../presence/room-broadcasts.ts";
 import type { Presence } from "../presence/presence-fields.ts";
 import { documentStuck, isAuthenticationFailure, type Problem, type Refusal } from "../room/problems.ts";
 import type { Outage, SocketClose } from "../connection/connection-messages.ts";
 import type { Status } from "../room/room-events.ts";
 import { RoomConnection } from "../room/room-connection-host.ts";
 import type { ModeFacts } from "../presence/room-presence.ts";
-import type { RestoredEdit, RoomEdit } from "../room/room-messages.ts";
+import type { RestoredEdit, RoomEdit, RoomPart } from "../room/room-messages.ts";
 import { checkUpdate } from "../../shared/yjs/checked-update.ts";
 import type { ProviderEvents, ProviderOptions } from "./provider-events.ts";
 import { isStuck, YjsChanges, type RoomContent, YjsContent } from "./yjs-document.ts";
@@ -40,8 +38,6 @@ export class YjsProvider<State extends object = AwarenessState> {
       this.#room.presence.set(presence);
     },
   };
-  /** Messages to everybody who is in the room now. They are not stored and may be lost. */
-  readonly broadcasts: RoomBroadcasts;
   readonly #room: RoomConnection;
   readonly #events: Events<ProviderEvents>;
   readonly #changes: YjsChanges;
@@ -69,7 +65,6 @@ export class YjsProvider<State extends object = AwarenessState> {
     this.#stored = this.stored;
     this.#unsyncedChanges = this.unsyncedChanges;
     this.awareness = new RoomAwareness<State>(doc, this.#room, world);
-    this.broadcasts = new RoomBroadcasts(this.#room, world);
 
     doc.on("update", this.#receiveChange);
     doc.on("beforeTransaction", this.#planCheck);
@@ -172,9 +167,9 @@ export class YjsProvider<State extends object = AwarenessState> {
     return this.#room.participants;
   }
 
-  /** The room's leaderboards, for example `leaderboard.subscribe({ window: "day" })`. */
-  get leaderboard(): Leaderboard {
-    return this.#room.leaderboard;
+  /** @internal For other entry points: the part of the room that `make` returns. */
+  part<Part extends RoomPart>(make: (room: RoomConnection, world: ClientWorld) => Part): Part {
+    return this.#room.part(make);
   }
 
   /** How the room's presence is sent. Undefined before the first MODE frame of the server. */
@@ -217,7 +212,6 @@ export class YjsProvider<State extends object = AwarenessState> {
     this.doc.off("beforeTransaction", this.#planCheck);
     this.doc.off("destroy", this.#receiveDocDestroyed);
     this.awareness.destroy();
-    this.broadcasts.end();
     this.#room.destroy();
     this.#events.clear();
   }
@@ -254,7 +248,6 @@ export class YjsProvider<State extends object = AwarenessState> {
 
   #receivePresence(change: PresenceChange): void {
     this.awareness.receivePresence(change, this);
-    this.broadcasts.receivePresence(change);
     this.#events.emit("presence", change);
   }
 

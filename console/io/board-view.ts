@@ -3,7 +3,8 @@
  * a higher score is highlighted.
  */
 
-import type { Board, BoardWindow, CoroomProvider } from "@coroom/client";
+import type { CoroomProvider } from "@coroom/client";
+import { type Board, type BoardWindow, leaderboardOf } from "@coroom/client/leaderboard";
 
 import { boardRemark, type BoardRow, rowsOf, BOARD_ROWS_MAX, WINDOWS } from "../board.ts";
 import { initialsOf } from "../person.ts";
@@ -27,7 +28,7 @@ export function boardView(provider: CoroomProvider, user: string): void {
   };
   const choose = (window: BoardWindow): void => {
     board?.unsubscribe();
-    board = provider.leaderboard.subscribe({ window, shown: BOARD_ROWS_MAX });
+    board = leaderboardOf(provider).subscribe({ window, shown: BOARD_ROWS_MAX });
     board.on("change", show);
     for (const [index, button] of [...choice.children].entries()) button.ariaPressed = String(WINDOWS[index]?.window === window);
     show(board);

@@ -6,7 +6,7 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
-import { CLOSE, type CloseName } from "../../shared/wire/close-codes.ts";
+import { CLOSE_MEANINGS, type CloseName } from "../../shared/wire/close-codes.ts";
 import { decodeFrame } from "../../shared/wire/codec.ts";
 import {
   type BackboneState,
@@ -122,7 +122,7 @@ export class ClientSession {
     if (!rates.takeBytes(bytes.byteLength, now)) return tooFast("bytes");
     const frame = decodeFrame(bytes);
     if (this.#state.kind === "awaiting-hello" && isOtherProtocol(bytes, frame))
-      return { kind: "refused", close: "otherProtocol", message: CLOSE.otherProtocol.meaning };
+      return { kind: "refused", close: "otherProtocol", message: CLOSE_MEANINGS.otherProtocol };
     if (frame === undefined) return badFrame("a frame did not decode: see WIRE.md for its fields");
     const hasRateOfItsOwn = this.#open !== undefined && (frame.type === "edit" || frame.type === "presence");
     if (!hasRateOfItsOwn && !rates.takeControl(now)) return tooFast("frames");

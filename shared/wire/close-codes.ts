@@ -9,32 +9,48 @@
  * - `never`: stop and inform the application, because another attempt would end the same way.
  */
 export const CLOSE = {
-  goingAway: { code: 4001, reconnect: "now", meaning: "the gateway is draining" },
-  tooSlow: { code: 4002, reconnect: "after-backoff", meaning: "the client fell too far behind; resume from the last seq" },
-  degraded: { code: 4003, reconnect: "now", meaning: "the gateway lost its backbone; another may have it" },
-  silent: { code: 4004, reconnect: "after-backoff", meaning: "the client sent nothing for too long" },
-  overloaded: { code: 4005, reconnect: "after-backoff", meaning: "the gateway accepts no more connections now" },
-  rateLimited: { code: 4006, reconnect: "after-backoff", meaning: "the client exceeded its rate limits" },
-  helloTimeout: { code: 4007, reconnect: "after-backoff", meaning: "no HELLO arrived in time" },
-  tenantFull: { code: 4008, reconnect: "after-backoff", meaning: "the tenant has as many connections as it may" },
-  banned: { code: 4009, reconnect: "when-told", meaning: "the user or the address is banned for a limited time" },
-  unauthorized: { code: 4101, reconnect: "never", meaning: "the token was refused" },
-  tokenExpired: { code: 4102, reconnect: "with-new-token", meaning: "the token has expired" },
-  badFrame: { code: 4103, reconnect: "never", meaning: "a frame was invalid or out of order" },
-  frameTooLarge: { code: 4104, reconnect: "never", meaning: "a frame exceeded the size limit given in WELCOME" },
-  versionUnsupported: { code: 4105, reconnect: "never", meaning: "the gateway does not support the client's protocol version" },
-  kicked: { code: 4106, reconnect: "never", meaning: "a room administrator ended the connection" },
+  goingAway: { code: 4001, reconnect: "now" },
+  tooSlow: { code: 4002, reconnect: "after-backoff" },
+  degraded: { code: 4003, reconnect: "now" },
+  silent: { code: 4004, reconnect: "after-backoff" },
+  overloaded: { code: 4005, reconnect: "after-backoff" },
+  rateLimited: { code: 4006, reconnect: "after-backoff" },
+  helloTimeout: { code: 4007, reconnect: "after-backoff" },
+  tenantFull: { code: 4008, reconnect: "after-backoff" },
+  banned: { code: 4009, reconnect: "when-told" },
+  unauthorized: { code: 4101, reconnect: "never" },
+  tokenExpired: { code: 4102, reconnect: "with-new-token" },
+  badFrame: { code: 4103, reconnect: "never" },
+  frameTooLarge: { code: 4104, reconnect: "never" },
+  versionUnsupported: { code: 4105, reconnect: "never" },
+  kicked: { code: 4106, reconnect: "never" },
   /** Clients of y-websocket stop at codes from 4400 to 4499. */
-  otherProtocol: {
-    code: 4400,
-    reconnect: "never",
-    meaning: "y-websocket and Hocuspocus clients connect to Coroom's bridge, port 1234 by default, not to a gateway",
-  },
+  otherProtocol: { code: 4400, reconnect: "never" },
 } as const satisfies Record<string, CloseCode>;
 
 export type Reconnect = "now" | "after-backoff" | "with-new-token" | "when-told" | "never";
-export type CloseCode = { code: number; reconnect: Reconnect; meaning: string };
+export type CloseCode = { code: number; reconnect: Reconnect };
 export type CloseName = keyof typeof CLOSE;
+
+/** The reason that the gateway sends with the code. Clients show it and do not contain it. */
+export const CLOSE_MEANINGS: Readonly<Record<CloseName, string>> = {
+  goingAway: "the gateway is draining",
+  tooSlow: "the client fell too far behind; resume from the last seq",
+  degraded: "the gateway lost its backbone; another may have it",
+  silent: "the client sent nothing for too long",
+  overloaded: "the gateway accepts no more connections now",
+  rateLimited: "the client exceeded its rate limits",
+  helloTimeout: "no HELLO arrived in time",
+  tenantFull: "the tenant has as many connections as it may",
+  banned: "the user or the address is banned for a limited time",
+  unauthorized: "the token was refused",
+  tokenExpired: "the token has expired",
+  badFrame: "a frame was invalid or out of order",
+  frameTooLarge: "a frame exceeded the size limit given in WELCOME",
+  versionUnsupported: "the gateway does not support the client's protocol version",
+  kicked: "a room administrator ended the connection",
+  otherProtocol: "y-websocket and Hocuspocus clients connect to Coroom's bridge, port 1234 by default, not to a gateway",
+};
 
 /** Standard codes that a browser or proxy may report. */
 const STANDARD: Readonly<Record<number, Reconnect>> = {
@@ -42,9 +58,9 @@ const STANDARD: Readonly<Record<number, Reconnect>> = {
   1009: "never", // message too big: the same message would be refused again
 };
 
-/** Undefined: not a code of Coroom. */
-export function meaningOfClose(code: number): string | undefined {
-  return Object.values(CLOSE).find((close) => close.code === code)?.meaning;
+/** Whether a gateway sent the code. */
+export function isGatewayClose(code: number): boolean {
+  return Object.values(CLOSE).some((close) => close.code === code);
 }
 
 /** What a client does after a close. Unknown codes count as a broken connection. */

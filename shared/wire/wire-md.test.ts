@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 import { bytesOf } from "../../test/wire/vectors.ts";
 import { BOARD_ROLES, BOARD_STATES, BOARD_WINDOWS } from "./boards.ts";
-import { CLOSE, reconnectAfterClose } from "./close-codes.ts";
+import { CLOSE, CLOSE_MEANINGS, type CloseName, reconnectAfterClose } from "./close-codes.ts";
 import { decodeFrame } from "./codec.ts";
 import {
   BACKBONE_STATES,
@@ -29,7 +29,9 @@ test("WIRE.md lists exactly the close codes of close-codes.ts", () => {
     reconnect,
     meaning,
   }));
-  expect(documented).toEqual(Object.entries(CLOSE).map(([name, close]) => ({ ...close, name })));
+  expect(documented).toEqual(
+    Object.entries(CLOSE).map(([name, close]) => ({ ...close, name, meaning: CLOSE_MEANINGS[name as CloseName] })),
+  );
 });
 
 test("WIRE.md lists exactly the frame types of frames.ts", () => {

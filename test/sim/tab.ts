@@ -1,6 +1,7 @@
 /** One person's tab: the real client on a simulated socket, somebody who types, and what the judge needs to know of it. */
 
 import type { SnapshotAnswer, Socket, SocketListener, ClientWorld } from "../../client/ports.ts";
+import { DeviceStore } from "../../client/persistence/device-store.ts";
 import { RoomConnection } from "../../client/room/room-connection-host.ts";
 import { type ClientKey, type Position, type RoomId, roomKey, type RoomKey, type Seq, type TenantId } from "../../shared/ids.ts";
 import { epochOf, headOf } from "../../shared/bus/record.ts";
@@ -169,7 +170,7 @@ export class Tab implements Judged {
         room: this.#roomId,
         format: keystrokeEdits,
         mergeUnsent: this.#mergeUnsent,
-        ...(this.#store === undefined ? {} : { store: this.#store }),
+        ...(this.#store === undefined ? {} : { store: new DeviceStore(this.#store) }),
       },
       this.#clientWorld(),
     );

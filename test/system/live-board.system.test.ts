@@ -9,7 +9,8 @@ import { join } from "node:path";
 
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 
-import { type Board, RoomConnection } from "../../client/index.ts";
+import { type Board, leaderboardOf } from "../../client/boards/leaderboard.ts";
+import { RoomConnection } from "../../client/index.ts";
 import type { Engine } from "../../engines/engine.ts";
 import { DemoSystem, FIRST_START_MS_MAX, PATIENCE_MS } from "./browser.ts";
 import { eventually } from "./eventually.ts";
@@ -61,7 +62,7 @@ const shows = (board: Board, ...places: string[]): Promise<void> =>
 
 test("[LIVE13] edits of one user change another user's board, with names and own ranks, and a later user sees it immediately", async () => {
   const [ada, grace] = [enter("moving", "u-ada", "Ada"), enter("moving", "u-grace", "Grace")];
-  const boards = [ada, grace].map((room) => room.leaderboard.subscribe({ window: "year", shown: 5 }));
+  const boards = [ada, grace].map((room) => leaderboardOf(room).subscribe({ window: "year", shown: 5 }));
   await shows(boards[0]!);
   await edits(ada, 3);
   for (const board of boards) await shows(board, "1 Ada 3");
@@ -69,7 +70,7 @@ test("[LIVE13] edits of one user change another user's board, with names and own
   for (const board of boards) await shows(board, "1 Grace 5", "2 Ada 3");
   await eventually("each user receives the own rank", () => boards[0]!.own?.rank === 2 && boards[1]!.own?.rank === 1);
 
-  const late = enter("moving", "u-late", "Late").leaderboard.subscribe({ window: "all" });
+  const late = leaderboardOf(enter("moving", "u-late", "Late")).subscribe({ window: "all" });
   await shows(late, "1 Grace 5", "2 Ada 3");
   await expect.poll(() => [late.own, late.members], { timeout: 60_000 }).toEqual([{ rank: 0, score: 0 }, 2]); // Sent after the list.
   const mine = await fetch(`${system.url}/v1/rooms/moving/leaderboard/me?window=year`, {
@@ -86,7 +87,7 @@ test("[LIVE13] edits of one user change another user's board, with names and own
 
 test("[LIVE11] without Redis the board is behind and edits continue; when Redis returns empty, the board is rebuilt", async () => {
   const ada = enter("behind", "u-ada", "Ada");
-  const board = ada.leaderboard.subscribe({ window: "all" });
+  const board = leaderboardOf(ada).subscribe({ window: "all" });
   await edits(ada, 2);
   await shows(board, "1 Ada 2");
   const { saving } = ada;
@@ -104,7 +105,7 @@ test("[LIVE11] without Redis the board is behind and edits continue; when Redis 
 
 test("[LIVE12] after the complete system was killed, a watched board returns", async () => {
   const ada = enter("killed", "u-ada", "Ada");
-  const board = ada.leaderboard.subscribe({ window: "all" });
+  const board = leaderboardOf(ada).subscribe({ window: "all" });
   await edits(ada, 2);
   await shows(board, "1 Ada 2");
   await system.kill();

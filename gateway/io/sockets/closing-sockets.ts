@@ -9,7 +9,7 @@
 
 import type { WebSocket } from "uWebSockets.js-glibc-2.36";
 
-import { CLOSE, type CloseName } from "../../../shared/wire/close-codes.ts";
+import { CLOSE, CLOSE_MEANINGS, type CloseName } from "../../../shared/wire/close-codes.ts";
 import type { ConnectionId } from "../../ports.ts";
 
 export type ClosingSocket = Pick<WebSocket<unknown>, "close" | "end" | "getBufferedAmount" | "getTopics" | "unsubscribe">;
@@ -47,7 +47,7 @@ export class ClosingSockets {
   receiveDrained(connection: ConnectionId): void {
     const closing = this.#sockets.get(connection);
     if (closing === undefined || closing.socket.getBufferedAmount() > 0) return;
-    const { code, meaning } = CLOSE[closing.close];
+    const [{ code }, meaning] = [CLOSE[closing.close], CLOSE_MEANINGS[closing.close]];
     closing.socket.end(code, meaning);
   }
 

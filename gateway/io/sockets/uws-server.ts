@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { TemplatedApp, us_listen_socket, WebSocket } from "uWebSockets.js-glibc-2.36";
 
-import { CLOSE } from "../../../shared/wire/close-codes.ts";
+import { CLOSE, CLOSE_MEANINGS } from "../../../shared/wire/close-codes.ts";
 import { SOCKET_PATH } from "../../http/route-table.ts";
 import { Connections } from "../../connections.ts";
 import { portTaken } from "../../config.ts";
@@ -126,7 +126,7 @@ export function uwsSockets(
       gathered.flush();
       const socket = open.get(connection);
       if (socket === undefined) return;
-      if (socket.getBufferedAmount() === 0) return void socket.end(CLOSE[close].code, CLOSE[close].meaning);
+      if (socket.getBufferedAmount() === 0) return void socket.end(CLOSE[close].code, CLOSE_MEANINGS[close]);
       closing.add(connection, socket, close);
       forget(connection);
     },

@@ -1,0 +1,55 @@
+/**
+ * The entry point `@coroom/client/store`: what a room needs to keep its edits and content in a store on this device.
+ * Applications without a store do not load it.
+ */
+
+import type { Problem } from "../room/problems.ts";
+import type { Outbox } from "../room/outbox.ts";
+import type { RoomSessionInput } from "../room/room-messages.ts";
+import type { EditStore, RoomStore, StoredRoom } from "./edit-store.ts";
+import { type PersistenceOptions, RoomPersistence, storageFailed } from "./persistence.ts";
+import { StoreHost } from "./store-host.ts";
+
+export type {
+  DocumentChange,
+  EditName,
+  EditStore,
+  KeptChange,
+  KeptDocument,
+  KeptEdit,
+  KeptRoom,
+  RoomStore,
+  SentAs,
+  StoredRoom,
+} from "./edit-store.ts";
+
+const PERSISTENCE: Omit<PersistenceOptions, "keepsDocument"> = {
+  openMsMax: 8_000,
+  writeMsMax: 5_000,
+  delayMs: 250,
+  retryMs: 30_000,
+  bytesMax: 8 * 1024 ** 2,
+};
+
+/** The option `store` of a room: `indexedDbStore()`, or a store of your own. */
+export class DeviceStore implements EditStore {
+  readonly #store: EditStore;
+
+  constructor(store: EditStore) {
+    this.#store = store;
+  }
+
+  open(room: StoredRoom): Promise<RoomStore> {
+    return this.#store.open(room);
+  }
+
+  /** @internal Decides what is written. `keepsDocument`: payloads can be condensed. */
+  persistence(outbox: Outbox, keepsDocument: boolean): RoomPersistence {
+    return new RoomPersistence({ ...PERSISTENCE, keepsDocument }, outbox);
+  }
+
+  /** @internal Opens the room and writes. */
+  host(room: StoredRoom, receive: (input: RoomSessionInput) => void, report: (problem: Problem) => void): StoreHost {
+    return new StoreHost(this, room, receive, (cause) => report(storageFailed(cause)));
+  }
+}
