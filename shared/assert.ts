@@ -1,6 +1,6 @@
 /**
- * A programming error stops the process, so that another takes over from the log. Never assert on input: refuse it with
- * a value.
+ * A programming error stops the process, so that another process takes over from the log. Never assert on input: refuse
+ * it with a value.
  */
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new AssertionError(message);

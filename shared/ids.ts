@@ -1,6 +1,6 @@
 /**
- * Branded identifiers. Each is checked once, where it enters, so that no dot, star or space from outside reaches a NATS
- * subject, and no tenant's room is confused with another's.
+ * Branded identifiers. Each is checked once, where it enters, so that no dot, star or space from a client reaches a
+ * NATS subject, and rooms of different tenants are never confused.
  */
 
 declare const brand: unique symbol;
@@ -12,25 +12,25 @@ export type TenantId = Brand<string, "TenantId">;
  * URL's path.
  */
 export type RoomId = Brand<string, "RoomId">;
-/** A room's name behind the gateway: `<tenant>.<room>`, each one a subject-safe token. */
+/** A room's name inside the system: `<tenant>.<room>`, both subject-safe tokens. */
 export type RoomKey = Brand<string, "RoomKey">;
 export type UserId = Brand<string, "UserId">;
-/** The random secret name of a tab or process: 8 to 32 URL-safe characters. Never sent to others. */
+/** The random secret name of a tab or process: 8 to 32 URL-safe characters. Never sent to other clients. */
 export type ClientKey = Brand<string, "ClientKey">;
 /**
- * A writer of edits: 16 URL-safe characters that a gateway derives from tenant, user and client key, so that nobody can
- * take another user's acks or numbering.
+ * A writer of edits: 16 URL-safe characters that a gateway derives from tenant, user and client key, so that no user
+ * can use another user's acks or numbering.
  */
 export type ClientId = Brand<string, "ClientId">;
 /** One run of one gateway process; a restart is another gateway. */
 export type GatewayId = Brand<string, "GatewayId">;
 /** One run of one room server process; a restart is another server. */
 export type ServerId = Brand<string, "ServerId">;
-/** The ownership term of a room: it rises with every new owner. 0: none yet. */
+/** The ownership term of a room, which increases with every new owner. 0: none yet. */
 export type Epoch = Brand<number, "Epoch">;
-/** An edit's place in its room's order, from 1, without gaps. 0: before the first. */
+/** An edit's number in its room's order, from 1, without gaps. 0: before the first edit. */
 export type Seq = Brand<number, "Seq">;
-/** Milliseconds on one process's steady clock: for durations and deadlines, without meaning to other processes. */
+/** Milliseconds on one process's steady clock, for durations and deadlines. Other processes cannot use the value. */
 export type Millis = Brand<number, "Millis">;
 /** Milliseconds since the Unix epoch: a date. The clock may have been set since. */
 export type UnixMillis = Brand<number, "UnixMillis">;
@@ -38,8 +38,8 @@ export type UnixMillis = Brand<number, "UnixMillis">;
 /** An edit's author. Dedupe uses the client; the user is kept for history. */
 export type Author = { readonly user: UserId; readonly client: ClientId };
 /**
- * A position in a room's log. A seq never travels alone: after a log was lost or rolled back the same seq could stand
- * for different edits.
+ * A position in a room's log. A seq is never sent without its epoch: after a log was lost or rolled back, the same seq
+ * could belong to different edits.
  */
 export type Position = { readonly epoch: Epoch; readonly seq: Seq };
 

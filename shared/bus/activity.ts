@@ -1,6 +1,6 @@
 /**
- * Activities that earn points without being edits, as stored in the activity stream. One message holds activities
- * announced together and is counted completely or not at all. A few per second, so JSON.
+ * Activities that earn points without being edits, as stored in the activity stream. One message holds activities that
+ * were announced together, and is counted completely or not at all. Sent a few times per second, so JSON.
  */
 
 import { z } from "zod";
@@ -19,7 +19,7 @@ const user = z.string().transform((text, context) => {
   return id as UserId;
 });
 
-/** `times`: how often the user did it. The leaderboard decides what that is worth. */
+/** `times`: how often the user did it. The leaderboard decides the points. */
 export const UserAction = z.object({
   user,
   kind: z.string().regex(ACTIVITY_KIND),

@@ -26,9 +26,9 @@ export const SanctionTarget = z.discriminatedUnion("kind", [
 export type SanctionTarget = z.infer<typeof SanctionTarget>;
 
 /**
- * A restriction until a date. Of two for the same target the one made later holds; lifting one is another sanction.
- * `room`: only in that room. `read-only`: may join but not write. `by`: imposed for abuse; absent: imposed by people. A
- * sanction of each origin can exist side by side.
+ * A restriction until a date. If two have the same target, the later one is valid. A lift is a further sanction.
+ * `room`: only in that room. `read-only`: may join but not write. `by`: imposed for abuse; absent: imposed by people.
+ * One sanction of each origin can exist at the same time.
  */
 export const Sanction = z.object({
   target: SanctionTarget,

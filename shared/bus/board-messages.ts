@@ -14,8 +14,8 @@ const room = z.string().transform((text, context) => {
 const board = { room, role: z.string(), window: z.string() };
 
 /**
- * gateway -> leaderboard: a client here watches this board; repeated every third of its validity. `isNew`: the gateway
- * has no ranking yet, so send it even if unchanged.
+ * gateway -> leaderboard: a client of this gateway watches this board; repeated every third of its validity. `isNew`:
+ * the gateway has no ranking yet, so send it even if unchanged.
  */
 export const BoardWatch = z.object({ ...board, isNew: z.boolean() });
 export type BoardWatch = z.infer<typeof BoardWatch>;
@@ -51,7 +51,7 @@ export const BoardSnapshot = z.object({
     .int()
     .nonnegative()
     .transform((number) => number as Epoch),
-  /** The last edit of the room that it counts. */
+  /** The last edit of the room that the ranking counts. */
   seq: z
     .int()
     .nonnegative()
@@ -64,7 +64,7 @@ export const BoardSnapshot = z.object({
 });
 export type BoardSnapshot = z.infer<typeof BoardSnapshot>;
 
-/** `behind`: the ranking is old; an update follows when it is current. `unavailable`: this board is not kept. */
+/** `behind`: the ranking is old; an update follows when it is current. `unavailable`: this board does not exist. */
 export const BoardUpdate = z.discriminatedUnion("kind", [
   BoardSnapshot,
   z.object({ kind: z.literal("behind"), ...board }),

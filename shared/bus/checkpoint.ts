@@ -1,7 +1,7 @@
 /**
- * What a room's newest snapshot covers, and what a new owner must know of the log behind it. The document service
- * writes it to one KV entry once the snapshot is durable: the entry is the commit. The log is only ever trimmed up to
- * it.
+ * The content of a checkpoint: what a room's newest snapshot covers, and what a new owner must know of the log after
+ * it. The document service writes it to one KV entry once the snapshot is durable. The entry is the commit: the log is
+ * only ever trimmed up to it.
  */
 
 import { z } from "zod";
@@ -24,7 +24,7 @@ export const Checkpoint = z.object({
     .int()
     .positive()
     .transform((number) => number as Epoch),
-  /** Every edit up to it is in the snapshot. */
+  /** Every edit up to this seq is in the snapshot. */
   seq: z
     .int()
     .nonnegative()
@@ -37,13 +37,13 @@ export const Checkpoint = z.object({
    */
   recordId: z.string().optional(),
   time: z.number().transform((number) => number as UnixMillis),
-  /** The epochs up to there. Checkpoints of earlier builds lack them: then only their own epoch is known. */
+  /** The epochs up to this position. Checkpoints of earlier builds lack them: then only the checkpoint's own epoch is known. */
   epochs: z
     .array(z.int().nonnegative())
     .refine(({ length }) => length % 2 === 0)
     .readonly()
     .optional(),
-  /** Each client's last committed counter and its seq, for dedupe; silent clients leave after the dedupe window. */
+  /** Each client's last committed counter and its seq, for dedupe. Silent clients are removed after the dedupe window. */
   clients: z.array(
     z.object({
       client: clientId,
@@ -61,14 +61,14 @@ export const Checkpoint = z.object({
    * room is trimmed only if all of them are `refused`.
    */
   leftOut: z.int().nonnegative().optional(),
-  /** Those of `leftOut` that the log had. The history keeps them. Checkpoints of earlier builds lack the number. */
+  /** Number of the missing edits that the log had. The history keeps them. Checkpoints of earlier builds lack the number. */
   refused: z.int().nonnegative().optional(),
   snapshot: z.object({ object: z.string(), bytes: z.int().nonnegative(), sha256: z.string() }),
 });
 export type Checkpoint = z.infer<typeof Checkpoint>;
 
 /**
- * Replaces a deleted room's checkpoint permanently, so that a late writer finds another revision. `wiping`: parts of
+ * Replaces a deleted room's checkpoint permanently, so that a late writer finds an unknown revision. `wiping`: parts of
  * the room may still exist. `snapshot`: the object to remove.
  */
 export const DeletedCheckpoint = z.object({
@@ -88,8 +88,8 @@ export function isDeleted(entry: CheckpointEntry | undefined): entry is DeletedC
 }
 
 /**
- * Whether the checkpoint covers more than the room's log, whose last record was read after it (0: there is none): then the log
- * lost its end. A room's deletion is its log's last record.
+ * Whether the log lost its end: the checkpoint covers more than the log contained when its last record was read
+ * afterwards (0: no record). A room's deletion is its log's last record.
  */
 export function isAheadOfLog(
   checkpoint: Pick<Checkpoint, "streamSeq"> | "deleted" | undefined,
@@ -112,7 +112,7 @@ export function isLastCovered({ recordId, epoch, seq }: Pick<Checkpoint, "record
 /** The size of an empty Yjs document. */
 const EMPTY_DOCUMENT_BYTES = 2;
 
-/** Whether its snapshot is useful to a client. If Yjs refused every edit, only the log has them. */
+/** Whether its snapshot is useful to a client. If Yjs refused every edit, only the log has the edits. */
 export function hasDocument(checkpoint: Checkpoint): boolean {
   return (checkpoint.leftOut ?? 0) === 0 || hasContent(checkpoint);
 }

@@ -1,6 +1,6 @@
 /**
- * A process's counts for shared limits, sent to all gateways every second. Each report is complete, so that the next
- * one replaces a lost one, and a dead process no longer counts after a few silent seconds.
+ * A process's counts for shared limits, sent to all gateways every second. Each report is complete, so the next one
+ * replaces a lost one. A dead process no longer counts after a few silent seconds.
  */
 
 import type { Decoder } from "lib0/decoding";
@@ -32,10 +32,10 @@ export type Count = { readonly kind: CountKind; readonly key: string; readonly c
 export type CountsReport = { readonly source: string; readonly counts: readonly Count[] };
 
 const COUNT_BYTES_MIN = 3;
-/** Kind, lengths and number, without the key. */
+/** Bytes of the kind, the lengths and the number, without the key. */
 const COUNT_OVERHEAD_BYTES = 10;
 
-/** Encodes as many of the counts, in order, as fit `bytesMax`. */
+/** Encodes the first counts that fit `bytesMax`, in order. */
 export function encodeCountsReport({ source, counts }: CountsReport, bytesMax: number): Uint8Array {
   let bytes = 0;
   const fitting = counts.filter(({ key }) => (bytes += key.length + COUNT_OVERHEAD_BYTES) <= bytesMax); // Keys are ASCII.

@@ -94,7 +94,7 @@ const languages = [
   },
 ];
 
-/** A record too, as somebody else's bytes may come to be one. */
+/** A record too, because it may consist of bytes that another process chose. */
 function encodeSaid(message: OwnerAnnouncement | EpochRecord): Uint8Array {
   return message.kind === "epoch" ? encodeEpochRecord(message) : encodeFromOwner(message);
 }

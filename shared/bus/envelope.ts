@@ -1,7 +1,7 @@
 /**
- * Messages between gateways and a room's owner. Everything from an owner carries its epoch: a gateway ignores lower
- * epochs than it has seen, so a deposed owner cannot confuse it. Records come on the same subjects, as the log stored
- * them (record.ts).
+ * Messages between gateways and a room's owner. Every message from an owner carries its epoch. A gateway ignores epochs
+ * that are lower than one it has seen, so a deposed owner cannot confuse it. Records arrive on the same subjects, as
+ * the log stored them (record.ts).
  */
 
 import type { Author, ClientId, Epoch, GatewayId, Position, Seq } from "../ids.ts";
@@ -43,13 +43,13 @@ export type SubmittedEdit = {
   readonly ackedThrough: Counter;
   readonly parentSeq: Seq;
   readonly payload: Uint8Array;
-  /** Sent in a message of its own. */
+  /** Sent in a separate message. */
   readonly mustBeFirst?: true;
 };
 
 /**
- * An edit over HTTP is the only one of its client id, which stands for its Idempotency-Key. Its counter is not 1 but this
- * plus a digest of the request, so that the log and checkpoints recognise another request under the same key.
+ * An edit over HTTP has a client id of its own, which represents its Idempotency-Key. Its counter is not 1 but this
+ * plus a digest of the request, so that the log and checkpoints recognise a different request with the same key.
  */
 export const ONLY_EDIT_COUNTER_MIN = 2 ** 32;
 
@@ -65,7 +65,7 @@ export type FromGateway =
   /** Requests the edits after `after`, up to `through` (0: the head). */
   | { kind: "catch-up-request"; gateway: GatewayId; request: number; after: Position; through: Seq }
   | { kind: "resubmit"; gateway: GatewayId; edit: TentativeEdit }
-  /** Accept only as the room's first edit: the content of an empty room is created once, however many try. */
+  /** Accept only as the room's first edit, so that the content of an empty room is created once, even if several clients try. */
   | { kind: "first-edit"; gateway: GatewayId; edit: SubmittedEdit };
 
 /** owner -> every gateway of the room, on `edits.out` */
@@ -81,12 +81,12 @@ export type OwnerAnnouncement = Exclude<FromOwner, OwnersRecord>;
 /** owner -> one gateway */
 export type OwnerReply =
   | CatchUpReply
-  /** A repeat: `exact` if `seq` is the edit's own, otherwise it was committed at or before `seq`. */
+  /** A repeat. `exact`: `seq` is the edit's own. Otherwise the edit was committed at or before `seq`. */
   | { kind: "acked"; epoch: Epoch; client: ClientId; counter: Counter; seq: Seq; exact: boolean }
   | { kind: "refused"; epoch: Epoch; client: ClientId; counter: Counter; reason: NackReason; expected: Counter; retryAfterMs: number }
   /** Answers a first edit: the room already has edits, or accepted one. */
   | { kind: "not-first"; epoch: Epoch; client: ClientId; counter: Counter }
-  /** Answers an edit over HTTP: another one was accepted under its key. */
+  /** Answers an edit over HTTP: a different edit was accepted with its key. */
   | { kind: "key-reused"; epoch: Epoch; client: ClientId; counter: Counter };
 
 export type CatchUpReply = {
@@ -96,7 +96,7 @@ export type CatchUpReply = {
   readonly head: Seq;
   readonly answer: CatchUp;
 };
-/** As much as fits a message; the gateway requests the rest. Each part is the bytes of committed edits, in order. */
+/** The first edits that fit a message. The gateway requests the rest. Each part is the bytes of committed edits, in order. */
 export type CatchUp = { kind: "edits"; parts: readonly Uint8Array[] } | { kind: "resync"; reason: ResyncReason };
 
 const SUBMITTED_EDIT_BYTES_MIN = 23;
@@ -148,7 +148,7 @@ export function decodeToOwner(bytes: Uint8Array): ToOwner | undefined {
   return decodeAll(bytes, TO_OWNER.read);
 }
 
-/** Owners' records are not written here: the log stores and republishes them. */
+/** Records of owners are not encoded here, because the log stores and republishes them. */
 export function encodeFromOwner(message: OwnerAnnouncement): Uint8Array {
   return message.kind === "deleted" ? encodeDeletedRecord(message) : encode((out) => FROM_OWNER.write(out, message));
 }
@@ -165,7 +165,7 @@ export function decodeOwnerReply(bytes: Uint8Array): OwnerReply | undefined {
   return decodeAll(bytes, ANSWER.read);
 }
 
-/** Enough in most cases for the bytes beside the payloads; otherwise the encoder grows. */
+/** Enough in most cases for the bytes in addition to the payloads. Otherwise the encoder grows. */
 function sizeOf(edits: readonly SubmittedEdit[]): number {
   return edits.reduce((bytes, { author, payload }) => bytes + payload.byteLength + author.user.length + 48, 64);
 }

@@ -1,8 +1,8 @@
 /**
- * The epochs of a room's log and where each began, to check that a position belongs to this log. No two owners share an
- * epoch, and an epoch's edits are ordered: so a client in an epoch of the log, at or before that epoch's end, holds
- * exactly the log's edits up to there. Nothing else proves it: an epoch that the log lost may be higher than its
- * successor. Rules EPH1 to EPH10.
+ * The epochs of a room's log and the seq at which each began. Used to check that a position is in this log. No two
+ * owners share an epoch, and an epoch's edits are ordered. So a client whose position is in an epoch of the log, not
+ * after that epoch's end, has exactly the log's edits up to there. Nothing else proves it: an epoch that the log lost
+ * may be higher than its successor. Rules EPH1 to EPH10.
  */
 
 import type { Epoch, Position, Seq } from "../ids.ts";
@@ -13,7 +13,7 @@ export type EpochHistory = readonly number[];
 
 const PAIR = 2;
 
-/** `ahead`, `other-epoch`: the position is not of this log, or too old to tell. */
+/** `ahead`, `other-epoch`: the position is not in this log, or too old to decide. */
 export type PositionCheck = "of-this-log" | "ahead" | "other-epoch";
 
 /**
@@ -28,8 +28,9 @@ export const NO_EPOCHS: EpochHistory = [];
 const NEWEST_KEPT = 8;
 
 /**
- * Adds an epoch that begins after `head`. When there are too many, removes the oldest epoch without edits, or else the
- * oldest, but never `kept`: the checkpoint's epoch, from which clients with its snapshot come.
+ * Adds an epoch that begins after `head`. If there are too many, removes the oldest epoch without edits, or else the
+ * oldest one. Never removes `kept`, the checkpoint's epoch, because clients that load its snapshot have positions in
+ * it.
  */
 export function withEpoch(history: EpochHistory, epoch: Epoch, head: Seq, kept?: Epoch): EpochHistory {
   if (epoch <= lastEpoch(history)) return history;
@@ -65,14 +66,14 @@ export function isForgotten(epoch: Epoch, history: EpochHistory): boolean {
   return sizeOf(history) >= EPOCHS_MAX && epoch < epochAt(history, 0);
 }
 
-/** Not among the newest. It has no edits, so hardly any client has a position in it. */
+/** The epoch is not among the newest. It has no edits, so hardly any client has a position in it. */
 function oldestWithoutEdits(history: EpochHistory, kept: Epoch | undefined): number | undefined {
   for (let index = 0; index < sizeOf(history) - NEWEST_KEPT; index++)
     if (beginOf(history, index) === endOf(history, index) && epochAt(history, index) !== kept) return index;
   return undefined;
 }
 
-/** The previous epoch ends where it did: the next one now begins there. */
+/** The previous epoch now ends where this one ended, because the next one begins there. */
 function without(history: EpochHistory, index: number): EpochHistory {
   const shorter = history.toSpliced(index * PAIR, PAIR);
   if (index > 0) shorter[index * PAIR + 1] = beginOf(history, index)!;
@@ -83,7 +84,7 @@ function sizeOf(history: EpochHistory): number {
   return history.length / PAIR;
 }
 
-/** 0, which is no epoch, for an empty history. */
+/** 0, which is not an epoch, for an empty history. */
 function lastEpoch(history: EpochHistory): number {
   return history.at(-PAIR) ?? 0;
 }

@@ -1,6 +1,4 @@
-/**
- * Requests of operators and the operations console to room servers and gateways. Sent while somebody watches, so JSON.
- */
+/** Requests of operators and the operations console to room servers and gateways. Sent only while a person watches, so JSON. */
 
 import { z } from "zod";
 
@@ -55,7 +53,7 @@ export const RoomListRequest = z.object({
 });
 export type RoomListRequest = z.output<typeof RoomListRequest>;
 
-/** `heldBack`: how far the room's owner holds it back; 0 for not at all. */
+/** `heldBack`: the level at which the room's owner throttles it; 0: it does not. */
 export const ListedRoom = z.object({
   room,
   server: z.string(),
@@ -68,7 +66,7 @@ export const ListedRoom = z.object({
 });
 export type ListedRoom = z.output<typeof ListedRoom>;
 
-/** One server's page: the first rooms after the cursor, and the total that match. */
+/** One server's page: the first rooms after the cursor, and the total number of matches. */
 export const RoomListReply = z.object({ rooms: z.array(ListedRoom), matching: z.int() });
 export type RoomListReply = z.output<typeof RoomListReply>;
 

@@ -2,9 +2,7 @@
 
 import type { z } from "zod";
 
-/**
- * An entry that exists and does not decode. Retrying helps only after an operator repaired it, so nothing waits for it.
- */
+/** An entry that exists and does not decode. A retry helps only after an operator repaired it, so no caller waits for it. */
 export class UndecodableEntry extends Error {
   override readonly name = "Undecodable";
 }

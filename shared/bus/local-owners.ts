@@ -1,14 +1,14 @@
 /**
- * Room owners of this process, for a gateway of the same process: its edits need not cross NATS (ADR 0048). An owner gets
- * a message here only while it alone orders the room's edits, in the epoch that the gateway knows. After epoch 7 was
- * claimed elsewhere, the owner of epoch 6 gets nothing here: the target of a handover and a later owner are reached over
- * NATS alone.
+ * Room owners of this process, for a gateway of the same process: its edits need not pass through NATS (ADR 0048). An
+ * owner gets a message here only while it alone orders the room's edits, in the epoch that the gateway knows. For
+ * example, after another server claimed epoch 7, the owner of epoch 6 gets nothing here. The target of a handover and a
+ * later owner are reached only over NATS.
  */
 
 import type { Epoch, RoomKey } from "../ids.ts";
 
 export interface LocalOwner {
-  /** The epoch in which this owner takes all edits. Undefined: it does not own the room, or hands it over. */
+  /** The epoch in which this owner takes all edits. Undefined: it does not own the room, or is handing it over. */
   readonly openEpoch: Epoch | undefined;
   receiveBytes(message: Uint8Array): void;
 }
@@ -20,12 +20,12 @@ export class LocalOwners {
     this.#owners.set(room, owner);
   }
 
-  /** A later owner of the room stays. */
+  /** An entry of a later owner of the room stays. */
   remove(room: RoomKey, owner: LocalOwner): void {
     if (this.#owners.get(room) === owner) this.#owners.delete(room);
   }
 
-  /** `epoch`: the newest that the sender knows. False: the message has to go over NATS. */
+  /** `epoch`: the newest that the sender knows. False: the message has to be sent over NATS. */
   deliver(room: RoomKey, message: Uint8Array, epoch: Epoch): boolean {
     const owner = this.#owners.get(room);
     if (owner === undefined || owner.openEpoch !== epoch) return false;

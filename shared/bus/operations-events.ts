@@ -1,6 +1,6 @@
 /**
- * Events for operators: rare, so JSON. Each is published once, kept for a while in the stream `{env}_ops`, and shown by
- * `coroom ops watch`.
+ * Events for operators. Rare, so JSON. Each is published once, stored for a limited time in the stream `{env}_ops`, and
+ * shown by `coroom ops watch`.
  */
 
 import { z } from "zod";
@@ -25,7 +25,7 @@ const Reports = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("room_placed"), room, action: z.string(), server: z.string(), reason: z.string() }),
   /** A placement process becomes the leader. */
   z.object({ kind: z.literal("placement_leads"), generation: z.int() }),
-  /** A room's presence mode changes. `cause`: the room grew or shrank, or a new owner found it so. */
+  /** A room's presence mode changes. `cause`: the room grew or shrank, or a new owner chose the mode. */
   z.object({
     kind: z.literal("mode_transition"),
     room,
@@ -35,15 +35,15 @@ const Reports = z.discriminatedUnion("kind", [
     cause: z.enum(["grew", "shrank", "new-owner"]),
     epoch: z.int(),
   }),
-  /** A room sends less, or more again: its level, its cost in the last second, and the server's delay. */
+  /** A room sends less presence, or more again: its level, its cost in the last second, and the server's delay. */
   z.object({ kind: z.literal("room_budget"), room, from: z.int(), to: z.int(), cost: z.number(), delayMs: z.number() }),
   /** Events could not be delivered; the first failure in a minute. `endpoint`: the tenant, or all-tenants. */
   z.object({ kind: z.literal("webhook_given_up"), endpoint: z.string(), id: z.string(), reason: z.string() }),
   /** The log stores no records of a room server (`full`, `broken`), or stores them again (`stores`). */
   z.object({ kind: z.literal("log_storage"), state: z.enum(["full", "broken", "stores"]) }),
-  /** `user` wrote structs under a Yjs client id that another user had introduced; the other's edits may be ignored. */
+  /** `user` wrote structs with a Yjs client id that another user had introduced. Yjs may ignore edits of the other user. */
   z.object({ kind: z.literal("yjs_id_disputed"), room, yjsClient: z.int(), user: z.string(), introducedBy: z.string() }),
-  /** A gateway sheds more, or less again: its shed level, and the measured cause. */
+  /** A gateway sheds more, or less: its shed level, and the measured cause. */
   z.object({
     kind: z.literal("shed_level"),
     from: z.int(),
@@ -64,6 +64,6 @@ export type OperationsEvent = z.output<typeof OperationsEvent>;
 
 /** The port for events to operators. `shared/io/nats-operations.ts` implements it. */
 export interface Operations {
-  /** Logs, counts, stores and streams the event. Never waited for. */
+  /** Logs, counts, stores and streams the event. No caller waits for it. */
   report(report: OperationsReport): void;
 }

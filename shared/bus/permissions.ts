@@ -2,9 +2,10 @@
  * Which role may use which subject, stream and bucket of NATS. The compiler requires a row for every entry of
  * `subjects.ts`, and the users of nats-server are generated from this table (`coroom nats-users`).
  *
- * nats-server does not check the subject to which it sends an answer: who may read a stored message as it is (a direct
- * get, a consumer) can have it sent to any subject, the log included, and who may create or update a stream can have it
- * republished there. So gateways, which strangers reach, get neither: they read with `look` only, whose answer is JSON.
+ * nats-server does not check the subject to which it sends an answer. A user that may read a stored message in its
+ * original form (by a direct get or a consumer) can have it sent to any subject, even the log's. A user that may create
+ * or update a stream can have messages republished to any subject. So gateways, which are open to the internet, get
+ * neither permission. They read only with `look`, whose answer is JSON.
  */
 
 import type { GatewayId, RoomKey, ServerId, TenantId } from "../ids.ts";
@@ -29,16 +30,16 @@ type MessageRule = {
 };
 
 /**
- * `make`: create and update. `find`: settings and state, which everybody has who has more. `look`: single messages, as
- * JSON. `read`: stored messages as they are. `follow`: consumers. `write`: entries of a bucket; a stream is written by
- * messages.
+ * `make`: create and update. `find`: read settings and state; every other permission includes it. `look`: read single
+ * messages, as JSON. `read`: read stored messages in their original form. `follow`: consumers. `write`: entries of a
+ * bucket; messages write to a stream.
  */
 type Use = "make" | "find" | "look" | "read" | "follow" | "purge" | "write";
 type StoreRule = {
   readonly streams: (subjects: Subjects, partitions: number) => readonly string[];
   readonly uses: Readonly<Partial<Record<Role, readonly Use[]>>>;
 };
-/** The same subjects as another row. */
+/** The same subjects as in another row. */
 type Rule = MessageRule | StoreRule | "in another row";
 
 const ROOM = "*.*" as RoomKey;
@@ -120,7 +121,7 @@ const RULES = {
 } as const satisfies Record<keyof Subjects, Rule>;
 
 const API = "$JS.API";
-/** What the operator may do with any stream of the account: move its leader away from a server that is to stop. */
+/** The operator's permissions for any stream of the account: to move its leader away from a server that will be stopped. */
 const OF_EVERY_STREAM = [
   `${API}.STREAM.LIST`,
   `${API}.STREAM.INFO.*`,
@@ -128,12 +129,12 @@ const OF_EVERY_STREAM = [
   `${API}.CONSUMER.LEADER.STEPDOWN.*.*`,
 ];
 
-/** The beginning of the inboxes at which a role receives answers. Other roles cannot read them. */
+/** The prefix of the inboxes at which a role receives answers. Other roles cannot read them. */
 export function inboxOf(environment: string, role: NatsRole): string {
   return `${environment}.inbox.${role}`;
 }
 
-/** Subjects with wildcards. `partitions`: of the log. */
+/** Subjects with wildcards. `partitions`: number of partitions of the log. */
 export function natsPermissions(role: NatsRole, environment: string, partitions: number): NatsPermissions {
   const subjects = subjectsOf(environment);
   const rules: Rule[] = Object.values(RULES);

@@ -1,4 +1,4 @@
-/** Messages between servers, placement and gateways about live processes and owners of rooms. Rare, so JSON. */
+/** Messages between servers, placement and gateways about live processes and room owners. Rare, so JSON. */
 
 import { z } from "zod";
 
@@ -29,11 +29,11 @@ const date = z.number().transform((number) => number as UnixMillis);
 
 const label = z.string().max(64);
 
-/** Where a server runs, to place a room's owner and its replica apart. `pool`: empty for the general one. */
+/** The location of a server, used to keep a room's owner and its replica apart. `pool`: empty for the general pool. */
 export const ServerLabels = z.object({ host: label, zone: label, pool: label });
 export type ServerLabels = z.infer<typeof ServerLabels>;
 
-/** `used`: the used share of the server's budget, by the scarcest resource. `hot`: the rooms that use most of it. */
+/** `used`: the used share of the server's scarcest resource. `hot`: the rooms that use most of it. */
 export const ServerLoad = z.object({
   used: z.number().nonnegative(),
   hot: z.array(z.object({ room, share: z.number().nonnegative() })).max(64),
@@ -42,7 +42,7 @@ export type ServerLoad = z.infer<typeof ServerLoad>;
 
 /**
  * room server -> everyone, every `everyMs`, by default 200 ms; after three missed ones the server is lost. Earlier
- * versions do not send the interval. `logObstacle`: why the log stores no records of this server now.
+ * versions do not send the interval. `logObstacle`: the reason why the log currently stores no records of this server.
  */
 export const ServerHeartbeat = z.object({
   server: serverId,
@@ -56,7 +56,7 @@ export const ServerHeartbeat = z.object({
 });
 export type ServerHeartbeat = z.infer<typeof ServerHeartbeat>;
 
-/** gateway -> room servers: nothing listens at this server's address. */
+/** gateway -> room servers: no server is subscribed to this server's subject. */
 export const UnreachedServer = z.object({ server: serverId });
 export type UnreachedServer = z.infer<typeof UnreachedServer>;
 
@@ -76,8 +76,8 @@ export const LogEnd = z.object({ id: z.string().max(128), streamSeq: z.int().pos
 export type LogEnd = z.infer<typeof LogEnd>;
 
 /**
- * Asks a server to claim a room. `suspect`: the unresponsive owner to take it from. `end`: from an owner that hands the
- * room over. `above`: the requester knows of an owner in that epoch, and accepts none below.
+ * Asks a server to claim a room. `suspect`: the unresponsive owner that it replaces. `end`: the log's end, from an
+ * owner that hands the room over. `above`: the requester knows an owner in that epoch, and accepts none in a lower one.
  */
 export const ClaimRequest = z.object({ room, suspect: serverId.optional(), end: LogEnd.optional(), above: epoch.optional() });
 export type ClaimRequest = z.infer<typeof ClaimRequest>;
@@ -85,7 +85,7 @@ export type ClaimRequest = z.infer<typeof ClaimRequest>;
 export const ClaimReply = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("owned"), server: serverId, epoch }),
   z.object({ kind: z.literal("elsewhere"), server: serverId, epoch }),
-  /** The log shows the deletion: the room never has an owner again. */
+  /** The log shows the deletion: the room will never have an owner again. */
   z.object({ kind: z.literal("deleted") }),
   z.object({ kind: z.literal("refused"), reason: z.string() }),
 ]);
@@ -102,8 +102,8 @@ export const LocateReply = z.discriminatedUnion("kind", [
 export type LocateReply = z.infer<typeof LocateReply>;
 
 /**
- * A command to a room server. `generation`: of its plan; a server refuses a lower one than it has received. 0: from an
- * operator or another room server.
+ * A command to a room server. `generation`: of its plan; a server refuses a command with a lower one than it has
+ * received. 0: from an operator or another room server.
  */
 export const ServerCommand = z.discriminatedUnion("kind", [
   /** Keep a replica of another server's room; answered once it is complete. */
@@ -115,7 +115,7 @@ export const ServerCommand = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("hand-over"), room, to: serverId, generation: z.int().nonnegative() }),
   /** Refuse new rooms and hand over all; answered at once. */
   z.object({ kind: z.literal("drain") }),
-  /** Answered at once: shows that the server is alive. */
+  /** Answered at once, which shows that the server is alive. */
   z.object({ kind: z.literal("show-presence") }),
 ]);
 export type ServerCommand = z.infer<typeof ServerCommand>;
@@ -126,13 +126,13 @@ export const ServerCommandReply = z.discriminatedUnion("kind", [
 ]);
 export type ServerCommandReply = z.infer<typeof ServerCommandReply>;
 
-/** A room's entry in the rooms bucket: a hint for finding the owner quickly. */
+/** A room's entry in the rooms bucket: a hint that speeds up the search for the owner. */
 export const RoomEntry = z.object({ owner: serverId, epoch });
 export type RoomEntry = z.infer<typeof RoomEntry>;
 
 /**
- * A room's entry in the plan bucket. `reason`: of its last step; `ownerReason`: of the step that gave it its owner.
- * `at`: when it was planned.
+ * A room's entry in the plan bucket. `reason`: the reason of its last step. `ownerReason`: the reason of the step that
+ * gave it its owner. `at`: the time of the plan.
  */
 export const PlannedRoom = z.object({
   owner: serverId,
@@ -144,13 +144,16 @@ export const PlannedRoom = z.object({
 });
 export type PlannedRoom = z.infer<typeof PlannedRoom>;
 
-/** Why `owner` has the room, by its plan. The replica's server takes the room of a lost server without an order. */
+/**
+ * The reason why `owner` has the room, according to its plan. A server with a replica takes over the room of a lost
+ * server without a command.
+ */
 export function ownerReasonIn(planned: Pick<PlannedRoom, "owner" | "replica" | "ownerReason">, owner: ServerId): string | undefined {
   if (planned.owner === owner) return planned.ownerReason;
   return planned.replica === owner ? `${planned.owner} was gone; ${owner} had a replica` : undefined;
 }
 
-/** A room's entry in the pins bucket: where an operator wants it. */
+/** A room's entry in the pins bucket: the pool or host that an operator assigned. */
 export const RoomPin = z.object({ pool: label.optional(), host: label.optional() });
 export type RoomPin = z.infer<typeof RoomPin>;
 

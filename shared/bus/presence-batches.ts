@@ -1,6 +1,6 @@
 /**
- * Presence between one gateway and one room server: a message carries all rooms that the pair shares. The wait of an
- * entry is bounded by BATCH_MS_MIN, and the number of messages does not depend on the number of rooms.
+ * Presence between one gateway and one room server. A message carries all rooms that the pair shares. An entry waits at
+ * most BATCH_MS_MIN, and the number of messages does not depend on the number of rooms.
  */
 
 import { splitBySize } from "../collections/split-by-size.ts";
@@ -20,7 +20,7 @@ export type PresenceUp = {
   readonly sentAtMs: number;
   readonly entries: readonly PresenceEntry[];
 };
-/** room server -> gateway. `timing`: when the gateway sends next. */
+/** room server -> gateway. `timing`: the times at which the gateway sends next. */
 export type PresenceDown = { readonly kind: "down"; readonly timing: SendTiming; readonly entries: readonly PresenceEntry[] };
 
 const ENTRY_BYTES_MIN = 5;
@@ -48,11 +48,11 @@ export function decodePresenceDown(bytes: Uint8Array): PresenceDown | undefined 
   return decodeAll(bytes, DOWN.read);
 }
 
-/** The names, numbers and lengths around an entry and around a batch. */
+/** Bytes of the names, numbers and lengths of an entry and of a batch. */
 const ENTRY_BYTES = 8;
 const BATCH_BYTES = 64;
 
-/** Splits entries into batches that NATS carries. `unsent`: number of entries above its limit, which no batch holds. */
+/** Splits entries into batches that fit a NATS message. `unsent`: number of entries that are too large for any batch. */
 export function batchesOf(
   given: readonly PresenceEntry[],
   bytesMax: number,
@@ -63,14 +63,14 @@ export function batchesOf(
   return { batches, unsent: given.length - fitting.length };
 }
 
-/** Minimum time between two batches to one peer: joins in many rooms, each at its own moment, share messages too. */
+/** Minimum time between two batches to one peer, so that joins in many rooms share messages even if they happen at different moments. */
 const BATCH_MS_MIN = 10;
 const NEVER = Number.POSITIVE_INFINITY as Millis;
 
 /** Entries that wait for the next batch to their peer. */
 export class PairBatches<Peer> {
   readonly #waiting = new Map<Peer, PresenceEntry[]>();
-  /** When the last batch was sent, to peers that received one in the last BATCH_MS_MIN. */
+  /** The time of the last batch to each peer that received one within BATCH_MS_MIN. */
   readonly #sentAt = new Map<Peer, Millis>();
 
   add(peer: Peer, entry: PresenceEntry): void {
@@ -79,7 +79,7 @@ export class PairBatches<Peer> {
     else waiting.push(entry);
   }
 
-  /** When the next batch may be sent. In the past: now. */
+  /** The time at which the next batch may be sent. A time in the past means now. */
   get dueAt(): Millis {
     let dueAt = NEVER;
     for (const peer of this.#waiting.keys()) dueAt = Math.min(dueAt, this.#dueAtOf(peer)) as Millis;

@@ -161,5 +161,5 @@ test("[BUS6] repeated messages about the members of a quiet room share one hidde
   say(2_000); // By then V8 knows the code.
   const before = oldBytes();
   say(20_000);
-  expect((oldBytes() - before) / 20_000).toBeLessThan(100); // Hidden classes are made in old pages: 270 bytes a message.
+  expect((oldBytes() - before) / 20_000).toBeLessThan(100); // V8 would create hidden classes in old pages: 270 bytes a message.
 });

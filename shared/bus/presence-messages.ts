@@ -1,6 +1,6 @@
 /**
- * Presence messages between gateways and a room's owner. NATS may lose any of them, so each carries numbered state, and
- * a receiver that misses one requests a snapshot. Kept apart from edits, which never wait for presence.
+ * Presence messages between gateways and a room's owner. NATS may lose any of them. So each carries numbered state, and
+ * a receiver that misses one requests a snapshot. Separate from edits, which never wait for presence.
  */
 
 import { splitBySize } from "../collections/split-by-size.ts";
@@ -60,12 +60,12 @@ export type PresenceToOwner =
       exited: readonly ClientId[];
       partOf?: PartIndex;
     }
-  /** `fresh`: the clients sent it just now. Otherwise it is repeated because the room has not shown it yet. */
+  /** `fresh`: the clients have just sent it. Otherwise it is repeated because the room has not shown it yet. */
   | { kind: "states"; gateway: GatewayId; number: number; fresh: boolean; states: readonly PresenceMemberState[] }
   /** Requests a snapshot: the gateway is new to the room, or missed a message. */
   | { kind: "sync"; gateway: GatewayId };
 
-/** How the room's presence is sent now; the same as in the frame MODE. */
+/** The mode in which the room's presence is sent now; the same as in the frame MODE. */
 export type PresenceStatus = {
   readonly mode: RoomMode;
   readonly participants: number;
@@ -85,14 +85,14 @@ export type PresenceFromOwner =
 
 /** owner -> one gateway */
 export type PresenceReply =
-  /** Everything from the gateway up to `version` is known; `number` is the last delta's. */
+  /** The owner has everything from the gateway up to `version`; `number` is the last delta's. */
   | { kind: "acked"; epoch: Epoch; version: number; number: number }
-  /** The message does not follow what is known: send all members. */
+  /** The message does not follow the owner's state: send all members. */
   | { kind: "missed"; epoch: Epoch }
   /** The complete state up to that number. */
   | { kind: "snapshot"; epoch: Epoch; number: number; status: PresenceStatus; delta: Uint8Array };
 
-/** A room server does not own the room of a message that it received, or not yet. */
+/** The room server does not own the room of a message that it received, or not yet. */
 export type NotPresenceOwner = { readonly kind: "not-owner" };
 
 /** room server -> gateway, about one room. */
@@ -114,8 +114,8 @@ const WHO = fields({
 /** The part number is written only for several parts. */
 const members: Format<Members> = {
   write(out, message) {
-    // Written out here and below: these messages are sent every few seconds per room, and V8 makes hidden classes for
-    // spread objects.
+    // Written field by field here and below: these messages are sent every few seconds per room, and V8 creates hidden
+    // classes for spread objects.
     const { gateway, epoch, version, snapshot, partOf } = message;
     MEMBERS_HEAD.write(out, { gateway, epoch, version, is: { snapshot, inParts: partOf !== undefined } });
     if (partOf !== undefined) PART_OF.write(out, partOf);
@@ -161,9 +161,7 @@ export function encodePresenceToOwner(message: PresenceToOwner): Uint8Array {
 
 const TO_OWNER_TAGS: ReadonlySet<number | undefined> = new Set([Tag.members, Tag.presenceStates, Tag.presenceSync]);
 
-/**
- * An owner receives presence or edits (envelope.ts): the first byte tells which, even if the rest cannot be decoded.
- */
+/** An owner receives presence or edits (envelope.ts). The first byte distinguishes them, even if the rest cannot be decoded. */
 export function isPresenceToOwner(bytes: Uint8Array): boolean {
   return TO_OWNER_TAGS.has(bytes[0]);
 }

@@ -2,8 +2,8 @@
  * One record of a room's log: a new epoch, edits committed together, or the room's deletion. JetStream republishes each
  * record as stored, so gateways receive the same bytes on `edits.out`.
  *
- * `id` names the record itself (the owner's run and a number), never only room and seq: by it an owner distinguishes
- * its own record from another's after an append whose reply was lost.
+ * `id` identifies the record (the owner's run and a number), not only its room and seq. After an append whose reply was
+ * lost, an owner uses it to distinguish its own record from another owner's.
  */
 
 import * as decoding from "lib0/decoding";
@@ -29,8 +29,8 @@ import {
 export type StoredRecord = { readonly room: RoomKey; readonly streamSeq: number; readonly time: UnixMillis; readonly bytes: Uint8Array };
 
 /**
- * One record of a log by its place and its id. The place alone proves nothing: a log that lost its end gives it to another
- * record. `id` is "" for bytes that are no record.
+ * One record of a log, identified by its place and its id. The place alone proves nothing, because a log that lost its
+ * end gives it to another record. `id` is "" for bytes that are not a record.
  */
 export type RecordPlace = { readonly streamSeq: number; readonly id: string };
 
@@ -38,7 +38,10 @@ export function placeOf({ streamSeq, bytes }: StoredRecord): RecordPlace {
   return { streamSeq, id: recordIdOf(bytes) };
 }
 
-/** Where a reader continues: behind the stream sequence `after`. `last`: a record at or behind it that the log had before. */
+/**
+ * The place from which a reader continues: after the stream sequence `after`. `last`: a record at or after it that the
+ * log had before.
+ */
 export type ReadPosition = { readonly after: number; readonly last?: RecordPlace | undefined };
 
 /** The log does not have a record that was read before. The reader starts again from the log's first record. */
@@ -87,15 +90,15 @@ export const Tag = {
 } as const;
 
 export type LogRecord = OwnersRecord | DeletedRecord;
-/** What the room's owners append. */
+/** The records that owners append. */
 export type OwnersRecord = EpochRecord | EditsRecord;
 
 /** The mark of each record: a unique name, and the date. */
 export type RecordStamp = { readonly id: string; readonly time: UnixMillis };
 
 /**
- * A new owner begins; takes no seq. `head`: the last seq before it. `before`: the epoch of the previous record, 0 for
- * the first: a follower in another epoch has missed something. Undefined in records of earlier builds.
+ * A new owner begins. This record has no seq. `head`: the last seq before it. `before`: the epoch of the previous
+ * record, 0 for the first. A follower in another epoch has missed a record. Undefined in records of earlier builds.
  */
 export type EpochRecord = RecordStamp & { readonly kind: "epoch"; readonly epoch: Epoch; readonly head: Seq; readonly before?: Epoch };
 
@@ -108,7 +111,7 @@ export type EditsRecord = RecordStamp & {
   readonly editsBytes: Uint8Array;
 };
 
-/** The room's end: the last record of its log. No owner expects it, so none appends after it. */
+/** The end of the room: the last record of its log. No owner expects this record, so no append succeeds after it. */
 export type DeletedRecord = RecordStamp & { readonly kind: "deleted" };
 
 export function encodeDeletedRecord({ id, time }: RecordStamp): Uint8Array {

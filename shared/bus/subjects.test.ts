@@ -83,7 +83,7 @@ test("[SUB6] rooms spread evenly over the partitions even if their names are sim
 });
 
 test("[SUB7] a room's partition stays the same for the life of a deployment", () => {
-  // Never change these: rooms would be looked for where their edits are not.
+  // Never change these values: rooms would be searched in partitions that do not have their edits.
   const pinned = { "acme.notes": 880, "acme.notes=2edraft": 437, "t-1.=ce=b1": 6, "_.a": 939 };
   expect(Object.fromEntries(Object.keys(pinned).map((key) => [key, partitionOf(key as RoomKey, 1_000)]))).toEqual(pinned);
 });

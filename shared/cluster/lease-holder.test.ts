@@ -33,7 +33,7 @@ test("[LSE4] a stop waits a second at most for a lease that the store does not w
   stopping.abort();
   await clock.advance(1_999 as Millis);
   expect(ended).toBe(false);
-  await clock.advance(1 as Millis); // A second for the renewal under way, a second to give the lease back.
+  await clock.advance(1 as Millis); // One second for the renewal in progress, and one to release the lease.
   await held;
   expect(lease.isHeld).toBe(false);
 });

@@ -1,4 +1,4 @@
-/** Takes the lease on one log partition, renews it with its holder's progress, and gives it back. */
+/** Takes the lease on one log partition, renews it with its holder's progress, and releases it. */
 
 import type { Clock } from "../time/clock.ts";
 import { type Lease, type Leases, LeaseWatch, NOBODY } from "./lease.ts";
@@ -11,10 +11,10 @@ export type LeaseHolderOptions = {
   readonly leaseMs: number;
 };
 
-/** A stop waits this long for a write: while JetStream stores nothing, an answer may never come. The lease runs out. */
+/** Maximum wait of a stop for a write. While JetStream stores nothing, an answer may never arrive, and the lease then expires. */
 const STOP_MS_MAX = 1_000;
 
-/** What a holder leaves in the lease for the next one. */
+/** The facts that a holder stores in the lease for the next one. */
 export type LeaseFacts = Pick<Lease, "floor" | "said" | "last">;
 
 export class LeaseHolder {
@@ -22,7 +22,7 @@ export class LeaseHolder {
   readonly #leases: Leases;
   readonly #options: LeaseHolderOptions;
   readonly #deps: { readonly clock: Clock; readonly log: Log };
-  /** The revision of our lease; undefined: we hold none. */
+  /** The revision of this process's lease; undefined: it holds none. */
   #revision: number | undefined;
   #isRenewed = true;
 
@@ -37,7 +37,7 @@ export class LeaseHolder {
     return this.#revision !== undefined;
   }
 
-  /** Held, and the last renewal was stored. */
+  /** Whether the lease is held and the last renewal was stored. */
   get isConfirmed(): boolean {
     return this.isHeld && this.#isRenewed;
   }
@@ -63,8 +63,8 @@ export class LeaseHolder {
   }
 
   /**
-   * Resolves when another process has the lease, or within a second of the signal. While NATS is away nobody can take it, so it
-   * counts as held until another holder is known.
+   * Resolves when another process has the lease, or within a second of the signal. While NATS is unreachable no process
+   * can take the lease, so it counts as held until another holder is known.
    */
   async renewUntilLost(facts: () => LeaseFacts, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps;

@@ -1,22 +1,23 @@
 /**
- * Decides which of several equal processes works on a log partition. One holds the lease and renews it. The others take
- * it when it stays unchanged for its length by their own clock, so no clocks are compared.
+ * Decides which of several equal processes works on a log partition. One holds the lease and renews it. Another process
+ * takes it when its own clock has measured the length of the lease without a change, so no clocks are compared.
  *
- * The lease only avoids double work. A process that lost it unknowingly does no harm, because every write names the
- * revision that it replaces.
+ * The lease only avoids double work. A process that lost it without noticing does no harm, because every write names
+ * the revision that it replaces.
  */
 
 import type { RecordPlace } from "../bus/record.ts";
 import type { Millis } from "../ids.ts";
 
 /**
- * A marker that a service writes where its data is: whoever finds it, or a later one, finds everything written before.
+ * A marker that a service writes beside its data. A reader that finds this marker, or a later one, also finds all data
+ * that was written before it.
  */
 export type Sentinel = { readonly service: string; readonly number: number };
 
 /**
- * `floor`: the results for records up to this stream sequence are durable; a new holder reads on from there. `said`:
- * the sentinel written after that, if the holder writes sentinels. `last`: a record at or behind the floor that the log
+ * `floor`: the results for records up to this stream sequence are durable; a new holder continues from there. `said`:
+ * the sentinel written after that, if the holder writes sentinels. `last`: a record at or after the floor that the log
  * had. A log that lost it may have given numbers up to the floor to other records. Leases of earlier builds lack it.
  */
 export type Lease = {
@@ -26,7 +27,7 @@ export type Lease = {
   readonly last?: RecordPlace | undefined;
 };
 
-/** The holder's name after the lease was given back. */
+/** The holder's name after the lease was released. */
 export const NOBODY = "";
 
 export class LeaseWatch {

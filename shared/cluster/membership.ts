@@ -1,6 +1,6 @@
 /**
- * Tracks which room servers are alive, from their heartbeats; each process listens for itself. It is a guess: a paused
- * server looks dead. The log's fencing makes a wrong guess safe.
+ * Tracks which room servers are alive, from their heartbeats. Each process receives them itself. The result is a guess,
+ * because a paused server looks dead. The log's fencing makes a wrong guess safe.
  */
 
 import type { Millis, ServerId } from "../ids.ts";
@@ -10,11 +10,11 @@ import type { ServerHeartbeat } from "../bus/placement-messages.ts";
 export const HEARTBEATS_MISSED_MAX = 3;
 /** The longest heartbeat interval that a setting allows. */
 export const HEARTBEAT_MS_MAX = 1_000;
-/** After this time a new listener has received every live server's heartbeat. */
+/** Time after which a new receiver knows every live server. */
 export const FIRST_HEARTBEATS_MS = 1.5 * HEARTBEAT_MS_MAX;
-/** For earlier versions, which do not send their interval. */
+/** The interval of earlier versions, which do not send it. */
 const EVERY_MS_UNSAID = 250;
-/** With fewer than two looks, silence could not be distinguished from a paused process. */
+/** With fewer than two checks, silence could not be distinguished from a pause of this process. */
 const LOOKS_PER_SILENCE = 5;
 
 export class Membership {
@@ -30,7 +30,7 @@ export class Membership {
     this.#silenceMsMax = options.silenceMsMax;
   }
 
-  /** Servers received and not forgotten: `takeLost` forgets the silent ones. */
+  /** Servers whose heartbeats were received. `takeLost` removes the silent ones. */
   get size(): number {
     return this.#lastHeartbeats.size;
   }
@@ -58,7 +58,7 @@ export class Membership {
     );
   }
 
-  /** The server is known to have stopped, however recent its heartbeat is. */
+  /** The server is known to have stopped, even if its last heartbeat is recent. */
   forget(server: ServerId): void {
     this.#lastHeartbeats.delete(server);
   }
@@ -79,8 +79,8 @@ export class Membership {
   }
 
   /**
-   * When to call `takeLost` next: when the next server may become silent, and often enough to notice a pause of its
-   * own.
+   * The time of the next call of `takeLost`: when the next server may become silent, and early enough to notice a pause
+   * of this process.
    */
   nextLookAt(now: Millis): Millis {
     let next = now + this.#silenceMsMax / LOOKS_PER_SILENCE;
@@ -88,9 +88,9 @@ export class Membership {
     return Math.max(next, now + 1) as Millis;
   }
 
-  /** Forgets and returns the servers that became silent. Call it many times within the allowed silence. */
+  /** Removes and returns the servers that became silent. Call it many times within the allowed silence. */
   takeLost(now: Millis): ServerId[] {
-    // A process that was paused received nothing meanwhile: heartbeats are still on their way to it.
+    // A process that was paused received nothing in the meantime: heartbeats are still on their way to it.
     const deaf = this.#askedAt !== undefined && now - this.#askedAt > this.#silenceMsMax / 2;
     this.#askedAt = now;
     if (deaf) for (const latest of this.#lastHeartbeats.values()) latest.at = now;
@@ -101,7 +101,7 @@ export class Membership {
     return lost.sort();
   }
 
-  /** Servers and listeners are configured separately: a longer interval does not mean a dead server. */
+  /** Servers and receivers are configured separately, so a longer interval does not mean that a server is dead. */
   #silenceOf({ everyMs = EVERY_MS_UNSAID }: ServerHeartbeat): number {
     return Math.max(this.#silenceMsMax, HEARTBEATS_MISSED_MAX * everyMs);
   }

@@ -1,7 +1,7 @@
 /**
- * Which server should own a room by default: rendezvous hashing (highest random weight, Thaler and Ravishankar 1998).
- * Processes that know the same servers get the same answer. When a server goes, only its rooms move, spread evenly over
- * the rest.
+ * Chooses the server that should own a room by default, by rendezvous hashing (highest random weight, Thaler and
+ * Ravishankar 1998). Processes that know the same servers get the same answer. When a server is lost, only its rooms
+ * move, spread evenly over the others.
  */
 
 import { hash32 } from "../collections/hash.ts";

@@ -1,13 +1,13 @@
 /**
- * A map, a set and a list for the case of very many instances that are nearly always empty. V8 reserves about 150 bytes
- * for an empty Map and 32 for an empty array; these cost almost nothing until an entry is added, and again once empty.
- * If one is emptied during iteration, the loop does not see entries added afterwards.
+ * A map, a set and a list for very many instances that are nearly always empty. V8 reserves about 150 bytes for an
+ * empty Map and 32 for an empty array. These collections cost almost nothing while they are empty. If one is emptied
+ * during iteration, the loop does not see entries that are added afterwards.
  */
 
 const NO_ENTRIES: ReadonlyMap<never, never> = new Map<never, never>();
 const NO_MEMBERS: ReadonlySet<never> = new Set<never>();
 
-/** For a field that holds a list: replaced by a new list when there is an entry. */
+/** The initial value of a field that holds a list. It is replaced by a new list when there is an entry. */
 export const NO_ITEMS: readonly never[] = Object.freeze([]);
 
 export class LazyMap<Key, Value> {

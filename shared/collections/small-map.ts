@@ -1,6 +1,6 @@
 /**
- * Entries with a key of their own, for very many instances with few entries each: a searched list takes half of a Map's
- * memory. Above a few entries it is a Map.
+ * A map for very many instances with few entries each. Each entry contains its key. A list that is searched takes half
+ * of a Map's memory. Above a few entries it becomes a Map.
  */
 
 export const SMALL_MAP_ENTRIES_MAX = 16;
@@ -38,7 +38,7 @@ export class SmallMap<Key, Entry> {
     else this.#entries = new Map([...entries, entry].map((each) => [this.#keyOf(each), each]));
   }
 
-  /** The newest match. Searches all entries: for conditions other than the key, while there are few. */
+  /** The newest match. Searches all entries, so it suits conditions other than the key, and few entries. */
   findLast(matches: (entry: Entry) => boolean): Entry | undefined {
     return (Array.isArray(this.#entries) ? this.#entries : [...this.#entries.values()]).findLast(matches);
   }

@@ -31,7 +31,7 @@ test("[EOT1] the last work of a turn runs after all work that the turn added", a
   });
   await new Promise(setImmediate);
   expect(ran).toEqual(["one", "two", "written after 2"]);
-  lastOfTurn(write); // Of a turn that was over: it comes in the next.
+  lastOfTurn(write); // Added after the turn had ended, so it runs in the next turn.
   await new Promise(setImmediate);
   await new Promise(setImmediate);
   expect(ran.slice(3)).toEqual(["next turn", "written after 4"]);

@@ -1,13 +1,13 @@
 /**
- * Batches work at the end of the current turn of the event loop, and measures how late the loop runs. Work given to
- * `setImmediate` one by one takes a turn each in Node, so messages of a hundred rooms would be a hundred writes to NATS.
+ * Batches work at the end of the current turn of the event loop, and measures how late the loop runs. Node takes a turn
+ * for each function that is passed to `setImmediate`, so messages of a hundred rooms would be a hundred writes to NATS.
  */
 
 import { monitorEventLoopDelay } from "node:perf_hooks";
 
 type Later = (run: () => void) => void;
 
-/** `lastOfTurn`: after all other work of the turn, together with what that work added. */
+/** `lastOfTurn`: runs after all other work of the turn, including work that is added meanwhile. */
 export type TurnEnd = { readonly endOfTurn: Later; readonly lastOfTurn: Later };
 
 export function turnEnd(): TurnEnd {
@@ -44,9 +44,7 @@ export function endOfTurn(): Later {
   return turnEnd().endOfTurn;
 }
 
-/**
- * For code that awaits: at the end of the turn all waiting callers continue in a row, before any work that they cause.
- */
+/** For code that awaits. At the end of the turn all waiting callers continue one after the other, before any work that they cause. */
 export function untilTurnEnds(endOfTurn: Later): () => Promise<void> {
   let end: Promise<void> | undefined;
   return () =>
@@ -61,7 +59,7 @@ export function untilTurnEnds(endOfTurn: Later): () => Promise<void> {
 /** A finer resolution would wake an idle process more often than its work. */
 const RESOLUTION_MS = 50;
 const NANOS_PER_MS = 1e6;
-/** Of the delays since the last measurement. One long turn is no pressure, several are. */
+/** The percentile of the delays since the last measurement. One long turn does not count as pressure, several do. */
 const PERCENTILE = 90;
 
 /** How late this process's event loop runs, in milliseconds since the last call: the first sign of overload. */

@@ -1,7 +1,7 @@
 /**
- * HTTP between tiers: the gateway checks its client's token and sends the shared secret and the tenant. Nothing is
- * answered without the secret. A tier provides one function from request to response and answers 503 for failures of
- * the world. Any other exception fails only its request; a failed assertion ends the process.
+ * HTTP between tiers: the gateway checks its client's token and sends the shared secret and the tenant. A request
+ * without the secret gets no answer. A tier provides one function from request to response. It answers 503 for failures
+ * of other systems. Any other exception fails only its request; a failed assertion ends the process.
  */
 
 import { createHash, timingSafeEqual } from "node:crypto";
@@ -18,16 +18,16 @@ import type { InternalTls } from "./internal-tls.ts";
 
 export type InternalRequest = {
   readonly method: string;
-  /** The path after `/v1`, decoded. Empty for any other, and for a broken escape. */
+  /** The path after `/v1`, decoded. Empty for any other path, and for an invalid escape. */
   readonly segments: readonly string[];
   readonly query: URLSearchParams;
   /** Not checked; empty if the request has none. */
   readonly tenant: string;
-  /** Empty: none. */
+  /** Empty: the request has none. */
   readonly header: (lowerCaseName: string) => string;
   /**
-   * Undefined: longer than the limit. Throws when the client disconnects before the body is complete. Nobody waits
-   * for an answer then, so the caller need not catch it.
+   * Undefined: longer than the limit. Throws when the client disconnects before the body is complete. The caller need
+   * not catch it, because no client waits for an answer then.
    */
   readonly body: () => Promise<Uint8Array | undefined>;
   /** Aborted when the client no longer waits for the answer. */
@@ -46,13 +46,13 @@ export type InternalHttpOptions = {
   readonly host: string;
   readonly port: number;
   readonly secret: string;
-  /** Of Prometheus. Empty: nobody reads /metrics here. */
+  /** The secret of Prometheus. Empty: this server does not serve /metrics. */
   readonly metricsSecret: string;
   /** Undefined: plain HTTP. */
   readonly tls?: InternalTls | undefined;
-  /** Of a request's body. */
+  /** Maximum bytes of a request's body. */
   readonly bodyBytesMax: number;
-  /** For the error when the port is in use: the role that listens, and the setting to change. */
+  /** Used in the error for a port in use: the role that listens, and the setting to change. */
   readonly tier: string;
   readonly portSetting: string;
   /** Metrics that /metrics shows. */
@@ -61,14 +61,14 @@ export type InternalHttpOptions = {
 };
 
 const DRAIN_MS_MAX = 2_000;
-/** Sent with every 503: a client may succeed when it asks again. */
+/** Sent with every 503, because a later request may succeed. */
 const RETRY_AFTER_SECONDS = 1;
 const NOT_PROMETHEUS = refusal(
   401,
   "unauthorized",
   "metrics are for Prometheus: send COROOM_METRICS_SECRET as Authorization: Bearer, or read them on the health port",
 );
-/** Not 503: the gateway would repeat the request at the next service. */
+/** Not 503, because the gateway would repeat the request at the next service. */
 const FAILED = refusal(500, "failed", "this request failed, and would again: what went wrong is in the service's log");
 const UNAUTHORIZED = refusal(401, "unauthorized", "only gateways ask here: send x-coroom-internal");
 

@@ -1,6 +1,6 @@
 /**
- * TLS between tiers: the certificate of a service, checked before it is announced. A gateway could not call a service
- * whose certificate is for another host, and each request would fail long after the start.
+ * TLS between tiers: the certificate of a service, checked before the service is announced. A gateway cannot call a
+ * service whose certificate is for another host. Without the check, each request would fail long after the start.
  */
 
 import { X509Certificate } from "node:crypto";
@@ -36,7 +36,7 @@ export function internalTls(
   return { cert, key: readFileSync(files.keyFile, "utf8") };
 }
 
-/** The certificates that gateways trust for services. Undefined: those that Node trusts. */
+/** The certificates that gateways trust for services. Undefined: the authorities that Node trusts. */
 export function trustedCertificates(internalCaFile: string): string | undefined {
   if (internalCaFile === "") return undefined;
   const certificates = textIn("COROOM_INTERNAL_CA_FILE", internalCaFile);

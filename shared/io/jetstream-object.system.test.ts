@@ -1,4 +1,4 @@
-/** What writers that died leave in a JetStream object store, on a real nats-server. */
+/** The chunks that dead writers leave in a JetStream object store, on a real nats-server. */
 
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { expect, test } from "vitest";

@@ -33,7 +33,7 @@ export async function readObject({ name: bucket, store, manager }: ObjectBucket,
         after = seq;
       }
     } catch (cause) {
-      if (!isNotFound(cause)) throw cause; // Otherwise no message follows.
+      if (!isNotFound(cause)) throw cause; // "Not found" means that no message follows.
     }
   }
   const read = Buffer.concat(chunks);
@@ -69,9 +69,9 @@ function token(name: string): string {
 const LISTING_MS_MAX = 15_000;
 
 /**
- * Removes chunks whose writer died before it wrote the object's entry, once they are old; no listing ever shows them. A
- * named chunk must stay: the listing may break off, so a missing object is looked up alone, and everything is checked
- * twice. `ageMsMin`: longer than a writer may take. Returns the number of objects.
+ * Removes chunks whose writer died before it wrote the object's entry, once they are old. No listing shows such chunks.
+ * A chunk of an existing object must stay. A listing may break off, so each missing object is looked up separately, and
+ * everything is checked twice. `ageMsMin`: longer than a writer may take. Returns the number of objects.
  */
 export async function removeOrphanChunks(bucket: ObjectBucket, ageMsMin: number): Promise<number> {
   const old: string[] = [];
@@ -87,7 +87,7 @@ export async function removeOrphanChunks(bucket: ObjectBucket, ageMsMin: number)
 async function unnamedChunks(bucket: ObjectBucket): Promise<Set<string>> {
   const { name, store, manager } = bucket;
   const chunks = `$O.${name}.C.`;
-  // Read before the entries: a chunk named in between is then seen there.
+  // Read before the entries, so that an entry that is written in between protects its chunks.
   const { state } = await manager.streams.info(`OBJ_${name}`, { subjects_filter: `${chunks}>` });
   const unnamed = new Set(Object.keys(state.subjects ?? {}));
   const listed = new Set<string>();

@@ -1,4 +1,4 @@
-/** How many copies there are of streams and buckets, on a real cluster of three. */
+/** The number of copies of streams and buckets, on a real cluster of three. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,7 +1,7 @@
 /**
- * Creates streams, KV buckets and object buckets with the set number of replicas. One made with fewer gets more.
- * Replicas are never removed here, because a process with another setting would remove them for all: an operator does
- * that (`nats stream update`).
+ * Creates streams, KV buckets and object buckets with the configured number of replicas. A stream or bucket with fewer
+ * replicas gets more. Replicas are never removed here, because a process with another setting would remove them for all
+ * processes: an operator removes them (`nats stream update`).
  */
 
 import { setTimeout } from "node:timers/promises";
@@ -14,7 +14,7 @@ import { RequestError, TimeoutError } from "nats";
 import { SettingError } from "../settings/settings.ts";
 import { StartError } from "../process/lifecycle.ts";
 
-/** A single nats-server cannot keep several replicas; a cluster lacks a server for one. */
+/** A single nats-server cannot keep several replicas. A cluster may lack a server for one. */
 const TOO_FEW_SERVERS: readonly number[] = [10_074, 10_005];
 const STREAM_NOT_FOUND = 10_059;
 /** No server for a replica yet; temporarily unavailable; not found, for a stream made a moment ago. */
@@ -36,8 +36,8 @@ export async function ensureReplicas(manager: JetStreamManager, stream: string, 
 }
 
 /**
- * Retries while JetStream elects a leader or another process makes the same. Without it a system started all at once
- * would lose processes.
+ * Retries while JetStream elects a leader or another process creates the same stream or bucket. Without retries,
+ * processes would fail when a system is started all at once.
  */
 export async function retryUntilSettled<Made>(make: () => Promise<Made>): Promise<Made> {
   for (const until = performance.now() + SETTLED_MS_MAX; ;) {
@@ -50,7 +50,7 @@ export async function retryUntilSettled<Made>(make: () => Promise<Made>): Promis
   }
 }
 
-/** Undefined: the error has another cause than NATS or the request. The client exports no class for it. */
+/** Undefined: neither NATS nor the request caused the error. The client exports no class for it. */
 function refusalOf(cause: unknown): SettingError | StartError | undefined {
   if (cause instanceof Error && cause.name === "JetStreamNotEnabled") {
     return new StartError(
@@ -91,7 +91,7 @@ export function isUnsettled(error: unknown): boolean {
   );
 }
 
-/** Creates the bucket if missing. Reads from its leader: a stale value would be written back over a newer one. */
+/** Creates the bucket if it is missing. Reads come from its leader, because a stale value would be written back over a newer one. */
 export function kvBucket(
   jetstream: JetStreamClient,
   bucket: string,
@@ -105,7 +105,7 @@ export function kvBucket(
   });
 }
 
-/** For a process that may not create the bucket. Undefined: no process has created it yet. Reads from its leader. */
+/** For a process that may not create the bucket. Undefined: no process has created it yet. Reads come from its leader. */
 export async function existingBucket(jetstream: JetStreamClient, bucket: string): Promise<KV | undefined> {
   try {
     await (await jetstream.jetstreamManager()).streams.info(`KV_${bucket}`); // Opening alone would not notice.
@@ -134,8 +134,8 @@ export function isRevisionConflict(error: unknown): boolean {
 }
 
 /**
- * Compare-and-set: replaces exactly `revision` (0: none) and returns the new one; undefined: the entry has another
- * revision. Keeps a deposed process from overwriting its successor.
+ * Compare-and-set: replaces exactly `revision` (0: none) and returns the new one. Undefined: the entry has another
+ * revision. So a deposed process cannot overwrite its successor.
  */
 export async function replaceRevision(kv: KV, key: string, value: Uint8Array, revision: number): Promise<number | undefined> {
   try {

@@ -37,7 +37,8 @@ function leasesIn(kv: KV): Leases {
     write: async (partition, lease, revision) => {
       const written = await replaceRevision(kv, key(partition), encodeJson(lease), revision);
       if (written !== undefined) return { kind: "written", revision: written };
-      // Every run has a unique name: a lease with it is our own earlier write whose reply was lost.
+      // Every run has a unique name, so a lease with this name is an earlier write of this process, whose reply was
+      // lost.
       const found = await read(partition);
       return found.lease?.holder === lease.holder ? { kind: "written", revision: found.revision } : { kind: "superseded" };
     },

@@ -1,31 +1,32 @@
 /**
- * Follows a partition of the log: all records, then again after a rest. Each look begins with the record that was read
- * last: a log that lost its end gives its numbers to other records, and a reader that goes by numbers alone would skip them.
- * After [.., 7, 8] and a loss of 8, the next look finds another record 8, or none, and throws `LogEndLost`.
+ * Follows a partition of the log: reads all records, pauses, and reads again. Each read begins with the record that was
+ * read last. A log that lost its end gives its numbers to other records, and a reader that uses only numbers would skip
+ * them. For example, after [.., 7, 8] and a loss of 8, the next read finds another record 8, or none, and throws
+ * `LogEndLost`.
  */
 
 import { LogEndLost, placeOf, type ReadPosition, type RecordPlace, recordIdOf, type StoredRecord } from "../bus/record.ts";
 
-/** `through`: the last stream sequence looked at. A stream holds messages that are no room's records. */
+/** `through`: the last stream sequence that was examined. A stream also holds messages that are not records of rooms. */
 export type LogBatch = { readonly records: readonly StoredRecord[]; readonly through: number; readonly isMore: boolean };
 
 export type LogReads = {
   /** The stream, for errors. */
   readonly name: string;
-  /** False: messages have no ids and may be removed at any time, so none is looked for again. */
+  /** False: messages have no ids and may be removed at any time, so the last one is not read again. */
   readonly areRecords: boolean;
-  /** The next records behind a stream sequence. Any replica may answer, with fewer records than there are. */
+  /** The next records after a stream sequence. Any replica may answer, with fewer records than there are. */
   readonly read: (after: number) => Promise<LogBatch>;
   /** The stream sequence of the last record. */
   readonly end: () => Promise<number>;
   /** Waits until reading continues. */
   readonly rest: () => Promise<void>;
-  /** Called after each record: lets sockets and timers run, if it is time. */
+  /** Called after each record. Lets sockets and timers run, if enough time has passed. */
   readonly yieldTime?: () => Promise<void> | undefined;
   readonly now: () => number;
 };
 
-/** A replica that lags, or a former leader, shows nothing where others have a record. After this long the record counts as lost. */
+/** Time after which a missing record counts as lost. A replica that lags, or a former leader, may lack it for a shorter time. */
 const MISSING_MS_MAX = 5_000;
 
 export async function* followRecords(reads: LogReads, from: ReadPosition, signal: AbortSignal): AsyncIterable<StoredRecord> {

@@ -1,6 +1,6 @@
 /**
- * Advances the numbering of a partition of the log. Existing records stay; messages of no room use the numbers in between. A
- * number of the log that anything durable refers to is never given to another record.
+ * Advances the numbering of a partition of the log. Existing records stay, and messages that belong to no room use the
+ * skipped numbers. So a number that durable data refers to is never given to another record.
  */
 
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
@@ -9,17 +9,17 @@ import type { Subjects } from "../bus/subjects.ts";
 import type { NatsConnection } from "./nats.ts";
 
 /**
- * No room: no tenant may contain this character, so every reader of the log skips it. It has content, because an empty
- * message marks the end of a read.
+ * The subject of a filler, which is not a room: no tenant may contain this character, so every reader of the log skips
+ * it. It has content, because an empty message marks the end of a read.
  */
 const FILLER = { tenant: "=", room: "filler", content: Uint8Array.of(0) };
 /**
- * Fillers per answer; the answer to the last one has its number. A stream silently drops messages while 10,000 wait to
- * be stored.
+ * Number of fillers per answer. The answer to the last one contains its number. A stream silently drops messages while
+ * 10,000 wait to be stored.
  */
 const UNANSWERED_MAX = 1_000;
 const FILLED_MS_MAX = 10_000;
-/** About a second. More numbers are missing after a restore from a backup, and `coroom restore` fills them. */
+/** Takes about a second. More numbers are missing after a restore from a backup, and `coroom restore` fills them. */
 const ADVANCED_AT_ONCE_MAX = 100_000;
 
 /** The subject of all fillers of a partition. */
@@ -27,7 +27,7 @@ export function fillerSubject(subjects: Subjects, partition: number): string {
   return subjects.logOfPartition(partition).replace("*.*", `${FILLER.tenant}.${FILLER.room}`);
 }
 
-/** The partition has numbers up to `last`, and has them up to `needed` afterwards. Fillers stay until they are purged. */
+/** The partition has numbers up to `last` before, and up to `needed` afterwards. Fillers stay until they are purged. */
 export async function fillNumbers(
   nats: NatsConnection,
   subjects: Subjects,
@@ -42,7 +42,7 @@ export async function fillNumbers(
   }
 }
 
-/** Resolves with 0 once the next record's number is above `past`, or with how many numbers are missing if these are too many. */
+/** Resolves with 0 once the next record's number is above `past`, or with the number of missing numbers if these are too many. */
 export async function advanceNumbers(nats: NatsConnection, subjects: Subjects, partition: number, past: number): Promise<number> {
   const manager = await jetstreamManager(nats);
   const stream = subjects.logStream(partition);

@@ -13,7 +13,7 @@ const LINES = [
 ];
 const STORED = { subject: "acme.log.0.acme.notes", streamSeq: 7, time: Date.UTC(2026, 6, 1, 12, 0, 0, 123), pending: 3 };
 
-/** As the client hands it out: a view of what arrived, with something else before it. */
+/** As the client returns it: a view of the received bytes, preceded by other bytes. */
 function dataBehind(text: string): Uint8Array {
   const before = Buffer.from(text, "latin1");
   return new Uint8Array(Buffer.concat([before, Buffer.from("edits")])).subarray(before.byteLength);

@@ -1,6 +1,6 @@
 /**
- * Reads one log partition in order: all records, then again after a pause. A reader woken by each record would cost as
- * much as the edit itself, and readers that make snapshots or count can wait.
+ * Reads one log partition in order: all records, then again after a pause. Waking a reader for each record would cost
+ * as much as the edit itself, and readers that make snapshots or count can wait.
  */
 
 import { jetstreamManager, DirectMsgHeaders as Header } from "@nats-io/jetstream";
@@ -17,15 +17,15 @@ type Rest = (partition: number, signal: AbortSignal) => Promise<void>;
 const END_OF_BATCH = 204;
 const NOTHING_THERE = 404;
 const READ_RECORDS_MAX = 1_024;
-/** For one room: the server scans all records in between, and frequent readers want few. */
+/** Batch size for one room. Small, because the server scans all records in between, and frequent readers need few. */
 const READ_OF_ROOM_FIRST = 64;
-/** A larger record comes alone. */
+/** Maximum bytes of a batch. A larger record is sent alone. */
 const READ_BYTES_MAX = 1024 * 1024;
 const READ_MS_MAX = 3_000;
 /** After this much continuous reading, sockets and timers run. */
 const STRETCH_MS_MAX = 10;
 
-/** Throws when the log does not answer: start again after the last record received. Throws `LogEndLost` too (log-follower.ts). */
+/** Throws when the log does not answer: start again after the last record received. Also throws `LogEndLost` (log-follower.ts). */
 export function followLog(nats: NatsConnection, subjects: Subjects, options: { readonly everyMs: () => number }): Promise<FollowPartition> {
   // The only possible error is that of the signal.
   return followPartitions(nats, subjects.logStream, (_, signal) => setTimeout(options.everyMs(), undefined, { signal }).catch(() => {}));
@@ -36,7 +36,7 @@ export function followPartitions(nats: NatsConnection, streamOf: (partition: num
   return followStreams(nats, streamOf, rest, { areRecords: true });
 }
 
-/** For a partitioned stream of other messages, whose subjects end in a room. Their places are not verified. */
+/** For a partitioned stream of other messages, whose subjects end with a room. Their places are not verified. */
 export async function followStream(
   nats: NatsConnection,
   streamOf: (partition: number) => string,
@@ -101,8 +101,8 @@ export async function* readLog(
 }
 
 /**
- * The next records after a stream sequence, followed by an empty message. Any replica may answer: a stale one shows
- * fewer, never different ones.
+ * The next records after a stream sequence, followed by an empty message. Any replica may answer: a stale one returns
+ * fewer records, never different ones.
  */
 async function readOn(
   nats: NatsConnection,

@@ -1,4 +1,4 @@
-/** The streams of the log on a real nats-server: made once, and for one number of them. */
+/** The streams of the log on a real nats-server: they are created once, for one number of partitions. */
 
 import { jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -89,7 +89,7 @@ test("[LGS6] a process that only checks the number is refused another number, an
   await expect(refused).rejects.toThrow(/set COROOM_LOG_PARTITIONS=2 for every role/);
 });
 
-/** As an earlier version made them. */
+/** In the form that an earlier version created. */
 async function addStreams(environment: string, partitions: readonly number[]): Promise<void> {
   const subjects = subjectsOf(environment);
   for (const partition of partitions)

@@ -1,7 +1,7 @@
 /**
- * Creates the missing streams of the log. Room servers and document services call this at their start, so that the
- * order of starts does not matter; leaderboards and gateways, which may only read, wait for the streams. Streams have no age limit: only the document service removes records, and only those that a
- * snapshot covers.
+ * Creates the missing streams of the log. Room servers and document services call this at their start, so the order of
+ * starts does not matter. Leaderboards and gateways may only read, and wait for the streams. Streams have no age limit:
+ * only the document service removes records, and only those that a snapshot covers.
  *
  * The first stream stores the number of partitions. A process with another number would look for a room's records in
  * the wrong place, and two owners of one room would not fence each other.
@@ -38,7 +38,7 @@ export function ensureLogStreams(nats: NatsConnection, subjects: Subjects, optio
 }
 
 /**
- * For a tier that only names partitions. Creates nothing. Throws a SettingError if the log states another number of
+ * For a tier that only computes partitions. Creates nothing. Throws a SettingError if the log states another number of
  * partitions. Returns whether the log states a number; false also if the log does not exist yet.
  */
 export function checkLogPartitions(nats: NatsConnection, subjects: Subjects, partitions: number): Promise<boolean> {
@@ -124,7 +124,7 @@ function refuseOtherPartitionCount({ name, metadata }: StreamConfig, partitions:
 }
 
 /**
- * The highest number of a stream, not the count: a stream in between may be lost. With too small a number of
+ * The highest number of a stream. Not the number of streams, because a stream in between may be lost. With too few
  * partitions, a room's records would be searched in the wrong stream.
  */
 async function lastStream(manager: JetStreamManager, subjects: Subjects): Promise<number> {

@@ -1,6 +1,6 @@
 /**
- * Creates a folder and its parents. Node's recursive mkdir never returns where the file system answers "no such entry"
- * for a child of an existing folder, as /proc does: it occupies a core, and signals are not handled.
+ * Creates a folder and its parents. Node's recursive mkdir never returns if the file system answers "no such entry" for
+ * a child of an existing folder, as /proc does. It then uses a core at full load and blocks signals.
  */
 
 import { mkdirSync } from "node:fs";

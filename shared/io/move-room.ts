@@ -1,4 +1,4 @@
-/** Orders a room's owner to hand it over to the server that an operator names, and records that an operator did it. */
+/** Commands a room's owner to hand the room over to the server that an operator names, and records that an operator did it. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -14,7 +14,7 @@ import { existingBucket } from "./jetstream-stores.ts";
 import type { NatsConnection } from "./nats.ts";
 import { requestReply } from "./nats-json.ts";
 
-/** The target makes a replica first. */
+/** Long, because the target makes a replica first. */
 const ORDER_MS_MAX = 15_000;
 const WRITTEN_DOWN_MS = 500;
 
@@ -59,7 +59,7 @@ export async function readEntry<Entry>(bucket: KV | undefined, room: RoomKey, sc
   return entry === null || entry.operation !== "PUT" ? undefined : decodeJson(schema, entry.value);
 }
 
-/** The rooms bucket names a new owner a moment after it claims the room: after a rejection, ask once more. */
+/** The rooms bucket names a new owner a moment after its claim. So ask once more after a rejection. */
 async function orderOwner(placed: PlacementAccess, order: ServerCommand & { kind: "hand-over" }): Promise<MoveOutcome> {
   const rooms = await bucketOf(placed, placed.subjects.roomsBucket);
   for (let asked: ServerId | undefined; ;) {

@@ -10,7 +10,7 @@ import { type Authenticator, type ConnectionOptions, credsAuthenticator } from "
 import { SettingError } from "../settings/settings.ts";
 import { certificateFiles, textIn } from "./certificate-files.ts";
 
-/** The settings of these names. Absent and empty are the same. */
+/** The settings with these names. Absent and empty are the same. */
 export type NatsSettings = {
   readonly natsUrl: string;
   readonly natsCredentials?: string;
@@ -80,7 +80,7 @@ function userOf({ username, password }: URL): NatsAddress["options"] {
 
 /**
  * Signs each connection with the file's current content, because an expiring JWT is replaced there. While the file is
- * half written, the last readable content is used: the client would stop permanently if it could not sign.
+ * incomplete, the last readable content is used: the client would stop permanently if it could not sign.
  */
 function credentialsIn(file: string): Authenticator {
   let usable = credsAuthenticator(Buffer.from(textIn("COROOM_NATS_CREDENTIALS", file)));

@@ -27,7 +27,7 @@ export async function requestReply<Reply>(
 
 const THERE_MS_MAX = 250;
 
-/** Whether NATS reports that this room server is not connected. A paused one is connected: silence proves nothing. */
+/** Whether NATS reports that this room server is not connected. A paused server is connected, so silence proves nothing. */
 export async function isServerGone(nats: NatsConnection, subjects: Subjects, server: ServerId): Promise<boolean> {
   try {
     await nats.request(subjects.order(server), encodeJson({ kind: "show-presence" } satisfies ServerCommand), { timeout: THERE_MS_MAX });
@@ -38,10 +38,10 @@ export async function isServerGone(nats: NatsConnection, subjects: Subjects, ser
   }
 }
 
-/** Replies come within moments of each other: after a pause this long no more are expected. */
+/** Replies arrive within moments of each other. After a pause this long no more are expected. */
 export const REQUEST_MANY = { strategy: "stall", stall: 300, maxWait: 2_000 } as const;
 
-/** Waiting ends when the known number of replies arrived. */
+/** Waiting ends when the known number of replies has arrived. */
 const COUNTED_MS_MAX = 1_000;
 
 /** Empty: there is no subscriber, or the connection is down or closing. */

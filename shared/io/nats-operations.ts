@@ -1,5 +1,5 @@
 /**
- * Reports operations events: to this process's log, and over core NATS to the stream that keeps the newest. Nothing
+ * Reports operations events to this process's log, and over core NATS to the stream that keeps the newest. No caller
  * waits for the stream: an event that NATS loses is still in the log.
  */
 
@@ -20,12 +20,12 @@ const NANOS_PER_MS = 1_000_000;
 const STREAM_NOT_FOUND = 10_059;
 const NO_MESSAGE_FOUND = 10_037;
 const READS_AT_ONCE = 64;
-/** Between two looks for new events. A console asks once a second. */
+/** Interval between two checks for new events. A console asks once a second. */
 const LOOK_MS = 250;
 
 export type OperationsLimits = Pick<SharedConfig, "opsEventsMax" | "opsBytesMax" | "opsKeptMsMax" | "logReplicas">;
 
-/** Creates the stream if it is missing, and sets its limits. The oldest events make room for new ones. */
+/** Creates the stream if it is missing, and sets its limits. New events replace the oldest ones. */
 export function ensureOperationsStream(nats: NatsConnection, subjects: Subjects, limits: OperationsLimits): Promise<void> {
   return retryUntilSettled(() => makeOperationsStream(nats, subjects, limits));
 }
@@ -128,7 +128,7 @@ export async function* watchNumbered(
   }
 }
 
-/** The event made room for newer ones since the stream was looked at. */
+/** Newer events replaced this event after the stream was examined. */
 function nullIfRemoved(error: unknown): null {
   if (!(error instanceof JetStreamApiError) || error.code !== NO_MESSAGE_FOUND) throw error;
   return null;

@@ -1,4 +1,4 @@
-/** A nats-server whose certificate nobody signed but itself. */
+/** A nats-server with a self-signed certificate. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** A nats-server that lets in only whom it knows. */
+/** A nats-server that accepts only known users. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

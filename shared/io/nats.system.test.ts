@@ -1,4 +1,4 @@
-/** The end of a connection, whether NATS is there or not. */
+/** The end of a connection, with and without a running NATS server. */
 
 import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";

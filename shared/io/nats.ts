@@ -1,6 +1,6 @@
 /**
- * Connects to NATS for the life of the process: it waits for a lost server without a limit. While the connection is
- * down almost nothing is buffered; the owner of important data sends it again.
+ * Connects to NATS for the life of the process. It waits for a lost server without a limit. While the connection is
+ * down almost nothing is buffered: the sender of important data sends it again.
  */
 
 import { connect, errors, type Msg, type NatsConnection, type PublishOptions, type Subscription, type SubscriptionOptions } from "nats";
@@ -112,8 +112,8 @@ export function subscribeLightly(
 }
 
 /**
- * Resolves once the subscription receives messages. If the connection is lost before, the subscription is closed:
- * otherwise the client would restore it on the next connection without a listener, and publishers would believe that
+ * Resolves once the subscription receives messages. If the connection is lost before, the subscription is closed.
+ * Otherwise the client would restore it on the next connection without a receiver, and publishers would believe that
  * their messages arrive.
  */
 export async function onceSubscribed(subscription: Pick<Subscription, "unsubscribe">, flush: () => Promise<void>): Promise<void> {
@@ -126,8 +126,8 @@ export async function onceSubscribed(subscription: Pick<Subscription, "unsubscri
 }
 
 /**
- * Publishes to all subscribers. The client throws while the connection closes, which takes a while: a timer or an
- * answer in that time would otherwise end a process that stops in good order.
+ * Publishes to all subscribers, or does nothing while the connection closes. The client would throw in that time, so
+ * that a timer or an answer would end a process that stops in good order.
  */
 export function publish(
   nats: Pick<NatsConnection, "publish">,
@@ -146,8 +146,8 @@ export function publish(
 const INBOX = /^(?:_INBOX|[^.]+\.inbox)\./;
 
 /**
- * Publishes a reply. The same rule applies to a closing connection. A reply to anything but an inbox is dropped: with
- * the permissions of this process it would reach subjects that the sender may not use.
+ * Publishes a reply, or does nothing while the connection closes. A reply to anything but an inbox is dropped: with the
+ * permissions of this process it would reach subjects that the sender may not use.
  */
 export function respond(msg: Pick<Msg, "respond" | "reply">, data: Uint8Array): void {
   if (!INBOX.test(msg.reply ?? "")) return;
@@ -158,7 +158,7 @@ export function respond(msg: Pick<Msg, "respond" | "reply">, data: Uint8Array): 
   }
 }
 
-/** Whether NATS accepts a message of this length: the client throws on a longer one. */
+/** Whether NATS accepts a message of this length. The client throws on a longer one. */
 export function carries(nats: Pick<NatsConnection, "info">, data: Uint8Array): boolean {
   return data.byteLength <= (nats.info?.max_payload ?? Number.POSITIVE_INFINITY);
 }

@@ -1,6 +1,6 @@
 /**
- * An operator shows this pass to a gateway instead of the secret that the tiers share. The pass is derived from the
- * secret and valid for a few hours, for this purpose only. So a browser never holds the secret.
+ * An operator sends this pass to a gateway instead of a secret. The pass is derived from the secret and valid for a few
+ * hours, for this purpose only. So a browser never holds the secret.
  *
  *   operator.<seconds since the Unix epoch when it expires>.<HMAC-SHA-256 of the text before the last dot, base64url>
  */
@@ -16,7 +16,7 @@ export function makeOperatorPass(operatorSecret: string, expiresAt: UnixMillis):
   return `${head}.${seal(head, operatorSecret).toString("base64url")}`;
 }
 
-/** Always false for an empty secret: anybody could derive a pass from it. */
+/** Always false for an empty secret, because anybody could derive a pass from it. */
 export function isOperatorPass(text: string, operatorSecret: string, now: UnixMillis): boolean {
   const [, head = "", expires = "0", shown = ""] = SHAPE.exec(text) ?? [];
   return (

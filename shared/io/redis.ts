@@ -1,5 +1,5 @@
 /**
- * Connects to Redis for the life of the process. While Redis is away every command fails immediately: boards are
+ * Connects to Redis for the life of the process. While Redis is unreachable every command fails immediately: boards are
  * late, new bans are not stored, and no caller waits. A command that was in flight when a connection broke is not
  * repeated: the caller first checks whether it was applied.
  */
@@ -63,7 +63,7 @@ export function redisConnection(urls: string, log: Log): RedisConnection {
 }
 
 /**
- * Defines Lua scripts on a client; the only way to do so. `files`: the Lua file of each script. `beside`: the module
+ * Defines Lua scripts on a client. No other code does so. `files`: the Lua file of each script. `beside`: the module
  * that uses them. The first argument of a script is the number of its keys. The client also groups commands into a
  * pipeline by that argument, and refuses a pipeline with scripts for different servers of a cluster. So in a cluster
  * each script is sent alone, and redirected alone.
@@ -100,7 +100,7 @@ export function watchRedis(redis: Redis | Cluster, clock: Clock, unreached: { se
     unreached.set(reaches ? 0 : 1);
     if (!isStopped) cancel = clock.after(EVERY_MS, () => void look());
   };
-  let cancel = clock.after(EVERY_MS, () => void look()); // Earlier the client may still be connecting.
+  let cancel = clock.after(EVERY_MS, () => void look()); // Before that time the client may still be connecting.
   return {
     reaches: () => reaches,
     stop: () => {

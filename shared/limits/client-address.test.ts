@@ -12,7 +12,7 @@ test.each<[string, string, string | undefined]>([
   ["127.0.0.1", "", undefined],
   ["0000:0000:0000:0000:0000:0000:0000:0001", "", undefined],
   ["127.0.0.1", "203.0.113.7", "203.0.113.7"],
-  ["127.0.0.1", "10.9.9.9, 203.0.113.7", "203.0.113.7"], // What the client claimed, then what the balancer saw.
+  ["127.0.0.1", "10.9.9.9, 203.0.113.7", "203.0.113.7"], // The client's claim, followed by the address that the balancer saw.
   ["127.0.0.1", "203.0.113.7:51234", "203.0.113.7"],
   ["127.0.0.1", "[2001:db8:1:2::6]:443", "2001:db8:1:2"],
   ["10.0.0.1", "unknown", undefined],

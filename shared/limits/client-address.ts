@@ -1,6 +1,6 @@
 /**
- * The address under which a connection is counted. An IPv6 customer has a /64 network, so the network is counted. The
- * machine's own address is not counted: behind a local proxy all clients would share it.
+ * The address for which a connection is counted. An IPv6 customer has a /64 network, so the network is counted. The
+ * machine's own address is not counted, because behind a local proxy all clients would share it.
  */
 
 /** The common part of connections from one place: an IPv4 address, or the first half of an IPv6 address. */

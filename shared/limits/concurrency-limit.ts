@@ -1,7 +1,4 @@
-/**
- * Runs a limited number of tasks at a time; later tasks wait for their turn. The number of waiting tasks is bounded
- * only by the number of callers.
- */
+/** Runs a limited number of tasks at a time. Further tasks wait. The number of waiting tasks is limited only by the number of callers. */
 
 export function limitConcurrency<Args extends readonly unknown[], Result>(
   atOnce: number,

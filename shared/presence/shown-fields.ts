@@ -1,7 +1,7 @@
 /**
  * The presence fields of one participant: few fields by name. The list is replaced as a unit, and all participants
- * without fields share one empty list. There are very many participants, and a map for each would use more memory
- * than all else.
+ * without fields share one empty list. There are very many participants, and a map for each would use more memory than
+ * everything else.
  */
 
 import type { PresenceField } from "../wire/presence.ts";
@@ -14,7 +14,7 @@ export function valueOf(fields: PresenceFieldList, name: string): Uint8Array | u
   return fields.find((field) => field.name === name)?.value;
 }
 
-/** An empty value removes the field. `value` is borrowed: it is copied. */
+/** An empty value removes the field. `value` is copied. */
 export function withField(fields: PresenceFieldList, name: string, value: Uint8Array): PresenceFieldList {
   const others = fields.filter((field) => field.name !== name);
   if (value.byteLength > 0) return [...others, { name, value: value.slice() }];

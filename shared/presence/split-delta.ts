@@ -1,6 +1,6 @@
 /**
- * Splits a delta that is too long for one message, or one frame, into several. Each part is valid on its own. The
- * shown fields of a room are bounded; the fields removed since the last delta are not.
+ * Splits a delta that is too long for one message, or one frame, into several. Each part is valid alone. The shown
+ * fields of a room are limited, but the number of fields removed since the last delta is not.
  */
 
 import { splitBySize } from "../collections/split-by-size.ts";
@@ -8,7 +8,7 @@ import { encodeDelta, type ParticipantEntry, type PresenceField, type PresenceDe
 
 /** Maximum size of one message, except for a few bytes. NATS accepts one megabyte. */
 const DELTA_BYTES_MAX = 256 * 1024;
-/** Bytes beside the texts and the value, whose lengths vary. Texts have up to three bytes per character. */
+/** Bytes in addition to the texts and the value, whose lengths vary. Texts have up to three bytes per character. */
 const PARTICIPANT_BYTES = 16;
 const FIELD_BYTES = 8;
 const STATE_BYTES = 8;

@@ -1,4 +1,4 @@
-/** The log as the tiers' hosts see it: an event's facts, then one sentence. `shared/io/pino-log.ts` is the real one. */
+/** The log from the view of the tiers' hosts: an event's facts, then one sentence. `shared/io/pino-log.ts` implements it. */
 export interface Log {
   debug(facts: object, sentence: string): void;
   info(facts: object, sentence: string): void;

@@ -1,4 +1,4 @@
-/** The settings that every role reads. Settings of one role are declared beside its tier. */
+/** The settings that every role reads. Settings of one role are declared in its tier. */
 
 import { oneOf, positiveInteger, type Settings, SettingError, text, type Values } from "./settings.ts";
 import { tracesSettings } from "./traces-settings.ts";
@@ -69,7 +69,7 @@ export const sharedSettings = {
 
 export type SharedConfig = Values<typeof sharedSettings>;
 
-/** JetStream elects by majority: an even number keeps no more than the odd one below. */
+/** JetStream elects by majority, so an even number survives no more failures than the next lower odd number. */
 function copies(raw: string): number {
   return Number(oneOf("1", "3", "5")(raw));
 }

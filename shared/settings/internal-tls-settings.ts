@@ -1,4 +1,4 @@
-/** TLS of the HTTP between tiers, as document services and leaderboards serve it. */
+/** TLS settings of the HTTP servers of document services and leaderboards. */
 
 import { type Settings, text, type Values } from "./settings.ts";
 
@@ -18,7 +18,7 @@ export const internalTlsSettings = {
 
 export type InternalTlsConfig = Values<typeof internalTlsSettings>;
 
-/** Secrets of the HTTP between tiers, and of Prometheus there. */
+/** Secrets of the HTTP between tiers, and of Prometheus for these servers. */
 export const internalSecretSettings = {
   internalSecret: {
     parse: text,

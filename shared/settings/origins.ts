@@ -18,7 +18,8 @@ export function origins(raw: string): readonly string[] {
     const url = URL.canParse(entry) ? new URL(entry) : undefined;
     if (url === undefined || entry.includes("*"))
       throw new SettingError("must be origins such as https://app.example, each with its scheme and without patterns such as *");
-    if (!/^https?:$/.test(url.protocol)) return entry; // The scheme belongs to an application, and is not known here.
+    // The scheme belongs to an application, such as a desktop app, so its form is not checked.
+    if (!/^https?:$/.test(url.protocol)) return entry;
     if (url.href !== `${url.origin}/`) throw new SettingError(`must be origins, with no path or user: write ${url.origin}`);
     return url.origin;
   });

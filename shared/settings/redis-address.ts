@@ -1,6 +1,6 @@
 /**
- * Addresses and credentials of Redis, from the setting. ioredis takes an unknown text for the path of a socket and
- * puts it into its errors, including the password. So this file parses addresses itself.
+ * Parses addresses and credentials of Redis, from the setting. ioredis would treat an unknown text as the path of a
+ * socket, and its errors would contain that text with the password.
  */
 
 import { SettingError, isDecodable } from "./settings.ts";

@@ -1,5 +1,5 @@
 /**
- * Which role may use which keys and commands of Redis. The users of redis-server are generated from this table
+ * Defines which role may use which keys and commands of Redis. The users of redis-server are generated from this table
  * (`coroom redis-users`). `leaderboard/keys.ts` and `gateway/io/redis-sanctions.ts` build the keys.
  */
 
@@ -15,7 +15,7 @@ const SCRIPTS = ["eval", "evalsha"];
 
 const COUNTING = ["multi", "exec", "get", "set", "del", "unlink", "pttl", "pexpireat", "pfadd", "pfcount", "@hash", "@sortedset"];
 
-/** Patterns of keys, and commands and categories (`@hash`). Scripts are held to them too. */
+/** Patterns of keys, and commands and categories (`@hash`). They also limit the commands within scripts. */
 export function redisPermissions(role: RedisRole, environment: string): RedisPermissions {
   switch (role) {
     case "leaderboard":

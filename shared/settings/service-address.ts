@@ -1,4 +1,4 @@
-/** The address that a service announces to gateways: from a setting, else the address on which it listens. */
+/** The address that a service announces to gateways: from a setting, otherwise the address on which it listens. */
 
 import { SettingError } from "./settings.ts";
 
@@ -8,7 +8,7 @@ export type ServiceAddress = { readonly host: string; readonly url: string; read
 /** Parser of the setting. */
 export function serviceUrl(raw: string): string {
   const url = URL.canParse(raw) ? new URL(raw) : undefined;
-  // Requests to it have their own paths.
+  // The address has no path, because requests have their own paths.
   if (url === undefined || !/^https?:$/.test(url.protocol) || `${url.origin}/` !== url.href) {
     throw new SettingError("must be an address such as http://documents-1:8081, without a path");
   }

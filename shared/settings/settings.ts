@@ -11,7 +11,7 @@ export type Setting<Value> = {
   /** The fallback as an operator writes it, if it is not a text, a number or a list of these. */
   readonly shownAs?: string;
   readonly meaning: string;
-  /** An operator decides this setting. Help and docs/SETTINGS.md show it first; all others stand under "Advanced". */
+  /** An operator decides this setting. Help and docs/SETTINGS.md show it first. All others are under "Advanced". */
   readonly basic?: true;
   /** The value is a secret or may contain one. No message shows it, and no parser's message shows any value. */
   readonly secret?: true;
@@ -24,8 +24,9 @@ export type Settings = Record<string, Setting<unknown>>;
 export type Values<S extends Settings> = { readonly [Key in keyof S]: S[Key] extends Setting<infer Value> ? Value : never };
 
 /**
- * A tuning value that nobody can choose without reading the source. It is part of a role's configuration, so that tests
- * can vary it as a flag of `readSettings`. No variable sets it, the command line refuses it, and no list shows it.
+ * A tuning value that can be chosen only with knowledge of the source. It is part of a role's configuration, so that
+ * tests can vary it as a flag of `readSettings`. No variable sets it, the command line refuses it, and no list shows
+ * it.
  */
 export function constant(value: number): Setting<number> & { readonly fallback: number } {
   return { parse: positiveInteger, fallback: value, meaning: "", isConstant: true };
@@ -110,7 +111,7 @@ export function readSettings<const S extends Settings>(settings: S, given: Setti
   return values as Values<S>;
 }
 
-/** Where settings are read from: flags by setting name (camelCase), and the process environment. */
+/** The sources of settings: flags by setting name (camelCase), and the process environment. */
 export type SettingSources = {
   readonly flags: Readonly<Record<string, string | undefined>>;
   readonly env: Readonly<Record<string, string | undefined>>;

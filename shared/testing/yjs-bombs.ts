@@ -1,4 +1,4 @@
-/** Updates that a hostile writer makes by hand: small, valid, and harmful to Yjs. */
+/** Updates as a hostile writer could construct them: small, valid, and harmful to Yjs. */
 
 import * as encoding from "lib0/encoding";
 import * as Y from "yjs";
@@ -8,7 +8,10 @@ const [HAS_ORIGIN, HAS_RIGHT_ORIGIN, HAS_KEY] = [128, 64, 32];
 const [TEXT_CLIENT, INSERTS_CLIENT, NESTING_CLIENT] = [1, 2, 3];
 const Y_MAP = 1;
 
-/** A text of `count` + 1 characters, and `count` inserts after its first that end before different characters: Yjs needs `count` squared steps. */
+/**
+ * A text of `count` + 1 characters, and `count` inserts after its first character that end before different characters:
+ * Yjs needs `count` squared steps.
+ */
 export function conflictBomb(count: number): Uint8Array {
   return encoding.encode((out) => {
     encoding.writeVarUint(out, 2);
@@ -19,7 +22,7 @@ export function conflictBomb(count: number): Uint8Array {
   });
 }
 
-/** The same with a left origin of its own for each insert. */
+/** The same with a separate left origin for each insert. */
 export function nestedConflictBomb(count: number): Uint8Array {
   return encoding.encode((out) => {
     encoding.writeVarUint(out, 2);
@@ -65,7 +68,7 @@ export function nestingBomb(levels: number, from = 0): Uint8Array {
   });
 }
 
-/** Deletes the first of these maps, with all that it contains. */
+/** Deletes the first of these maps, with all its content. */
 export const NESTING_FUSE = encoding.encode((out) => {
   for (const value of [0, 1, NESTING_CLIENT, 1, 0, 1]) encoding.writeVarUint(out, value);
 });
@@ -80,7 +83,7 @@ export function deletionBomb(count: number): Uint8Array {
   });
 }
 
-/** An array within an array, and so on, as a plain value. */
+/** Arrays nested in each other, as a plain value. */
 export function valueBomb(levels: number): Uint8Array {
   let value: unknown = 1;
   for (let level = 0; level < levels; level++) value = [value];
@@ -90,8 +93,8 @@ export function valueBomb(levels: number): Uint8Array {
 }
 
 /**
- * A text in `pieces` pieces, and then updates of few inserts that each pass over all pieces: every update is within the
- * limits, and all of them together take as long as wanted.
+ * A text in `pieces` pieces, and then updates of few inserts that each go through all pieces. Every update is within
+ * the limits, and all of them together take as long as required.
  */
 export function slowUpdates(pieces: number, count: number): Uint8Array[] {
   const text = encoding.encode((out) => {

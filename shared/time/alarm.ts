@@ -1,9 +1,7 @@
 /**
- * An alarm rings once at the last time set, always at the end of a turn, so that rooms due together send their NATS
- * messages in one write.
- *
- * Alarms for one time share one timer. A timer per room, renewed every few seconds, was most of an idle gateway's
- * long-lived garbage.
+ * An alarm calls its function once at the last time set, always at the end of a turn, so that rooms that are due
+ * together send their NATS messages in one write. Alarms for one time share one timer. A timer per room, renewed every
+ * few seconds, was most of an idle gateway's long-lived garbage.
  */
 
 import type { Clock } from "./clock.ts";
@@ -11,7 +9,7 @@ import type { Millis } from "../ids.ts";
 
 export type AlarmDeps = {
   readonly clock: Clock;
-  /** Runs after the work of this turn of the event loop, in a row with all other calls that wait for its end. */
+  /** Runs a function at the end of this turn of the event loop, together with all other calls that wait for it. */
   readonly endOfTurn: (run: () => void) => void;
 };
 
@@ -53,7 +51,7 @@ export class Alarms {
     return waiting;
   }
 
-  /** An alarm that is set meanwhile waits for another turn, even if it is for the same time. */
+  /** An alarm that is set during this call waits for another turn, even if it is for the same time. */
   #runOut(waiting: Waiting): void {
     if (this.#times.get(waiting.at) !== waiting) return;
     this.#times.delete(waiting.at);
@@ -73,10 +71,7 @@ export class Alarm {
     this.#alarms = alarms;
   }
 
-  /**
-   * Infinity: never. A timer for an earlier time keeps running, because alarms are postponed far more often than they
-   * ring.
-   */
+  /** Infinity: never. A timer for an earlier time keeps running, because alarms are postponed far more often than they are due. */
   setFor(at: Millis): void {
     this.#at = at;
     if (at === NEVER) return;

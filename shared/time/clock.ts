@@ -8,9 +8,9 @@
 import type { Millis, UnixMillis } from "../ids.ts";
 
 export interface Clock {
-  /** For durations and deadlines: never goes back and never jumps; its origin has no meaning. */
+  /** For durations and deadlines. It never goes back and never jumps. Its origin has no meaning. */
   now(): Millis;
-  /** The date, for storage and display. It may be set at any time: nothing waits by it. */
+  /** The date, for storage and display. It may be set at any time, so no wait uses it. */
   wallNow(): UnixMillis;
   /** Runs once after the delay; the returned function cancels it. */
   after(delayMs: number, run: () => void): () => void;

@@ -24,7 +24,7 @@ export function within<Value, Late>(clock: Clock, ms: number, promise: Promise<V
   });
 }
 
-/** Rethrows programming errors, for a catch that expects only failures of the world. */
+/** Rethrows programming errors, for a catch that expects only failures of other systems. */
 export function unlessMistake(error: unknown): void {
   if (error instanceof AssertionError) throw error;
 }

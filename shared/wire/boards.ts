@@ -1,12 +1,9 @@
-/**
- * A room's board: a ranking by points. All watchers of a board receive the same bytes; the receiver's own rank is a
- * frame of its own.
- */
+/** A room's board: a ranking by points. All watchers of a board receive the same bytes. The receiver's own rank is a separate frame. */
 
 import type { UserId } from "../ids.ts";
 import { checked, type Format, fields, list, number, refuseUnless, text, userId } from "./fields.ts";
 
-/** Whose board: everybody's, or that of one kind of contribution. */
+/** The group of participants that a board ranks: all, or those with one kind of contribution. */
 export const BOARD_ROLES = { everyone: 1, editors: 2, commenters: 3 } as const;
 export type BoardRole = keyof typeof BOARD_ROLES;
 
@@ -24,7 +21,7 @@ export type BoardState = keyof typeof BOARD_STATES;
 
 export type BoardPlace = { readonly user: UserId; readonly name: string; readonly score: number };
 
-/** Which board of a room. */
+/** Names one board of a room. */
 export type BoardName = { readonly role: BoardRole; readonly window: BoardWindow };
 
 const NAME_LENGTH_MAX = 256;

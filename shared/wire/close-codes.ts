@@ -55,7 +55,7 @@ export const CLOSE_MEANINGS: Readonly<Record<CloseName, string>> = {
 /** Standard codes that a browser or proxy may report. */
 const STANDARD: Readonly<Record<number, Reconnect>> = {
   1008: "never", // policy violation
-  1009: "never", // message too big: the same message would be refused again
+  1009: "never", // message too big: another attempt would send the same message
 };
 
 /** Whether a gateway sent the code. */

@@ -7,7 +7,7 @@ import vectors from "./vectors.json" with { type: "json" };
 
 const right = vectors.flatMap(({ hex, frame }) => (frame === null ? [] : [bytesOf(hex)]));
 
-/** Each seed that once failed stays here. */
+/** Every seed that failed once is kept here. */
 const SEEDS = [20261121, 1, 2, 3];
 
 test.each(SEEDS)("[WIRE3] whatever comes, the decoder refuses it or can write it again (seed %i)", (seed) => {
@@ -19,10 +19,10 @@ test.each(SEEDS)("[WIRE3] whatever comes, the decoder refuses it or can write it
     expect(decodeFrame(encodeFrame(frame)), hexOf(bytes)).toEqual(frame);
     expect(sizeOf(frame), hexOf(bytes)).toBeLessThanOrEqual(bytes.length);
   }
-  expect(accepted).toBeGreaterThan(1_000); // Else the inputs are so wrong that they show nothing.
+  expect(accepted).toBeGreaterThan(1_000); // With fewer accepted inputs the test would prove nothing.
 });
 
-/** Payload bytes and entries held: never more than the bytes that came. */
+/** Number of payload bytes and entries: never more than the received bytes. */
 function sizeOf(value: unknown): number {
   if (value instanceof Uint8Array) return value.byteLength;
   if (Array.isArray(value)) return value.reduce<number>((size, entry) => size + 1 + sizeOf(entry), 0);

@@ -49,7 +49,7 @@ export function encodeFrame(frame: Frame): Uint8Array {
   return encode((out) => writeFrame(out, frame));
 }
 
-/** Undefined for bytes that are no frame. Payloads are views into `bytes`: copy them to keep them. */
+/** Undefined for bytes that are not a frame. Payloads are views into `bytes`: copy them to keep them. */
 export function decodeFrame(bytes: Uint8Array): Frame | UnknownFrame | undefined {
   const input = createDecoder(bytes);
   try {
@@ -62,7 +62,7 @@ export function decodeFrame(bytes: Uint8Array): Frame | UnknownFrame | undefined
 
 /**
  * Whether extra bytes are allowed after the known fields. A gateway's frame serves clients of several versions, and the
- * first field of a hello selects the version. All other client frames must end.
+ * first field of a hello selects the version. All other client frames must end after the known fields.
  */
 function mayGoOn(frame: Frame | UnknownFrame, number: number): boolean {
   return frame.type === "unknown" || frame.type === "hello" || number >= TO_CLIENT;
@@ -78,7 +78,7 @@ export function encodePresenceDeltaFrame(channel: number, delta: Uint8Array): Ui
   return frameAround(FrameType["presence-delta"], channel, delta);
 }
 
-/** In one allocation, because it runs for every record of every room. */
+/** Encodes into one allocation, because it runs for every record of every room. */
 function frameAround(type: number, channel: number, body: Uint8Array): Uint8Array {
   const head: number[] = [type];
   let rest = channel;
@@ -177,7 +177,7 @@ const LATER_LIMITS = fields({
 });
 const WELCOME = fields({ version: number, connection: text, limits: FIRST_LIMITS, tokenExpiresInMs: number });
 
-/** The later limits are part of the frame's limits, and come last on the wire. Earlier gateways omit the very last. */
+/** The later limits are part of the frame's limits, and are last on the wire. Earlier gateways omit the last of them. */
 function writeWelcome(out: Encoder, welcome: Body<"welcome">): void {
   WELCOME.write(out, welcome);
   LATER_LIMITS.write(out, welcome.limits);

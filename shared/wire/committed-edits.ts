@@ -37,8 +37,8 @@ const CLIENT_BYTES = 17;
 const EDIT_BYTES_MIN = 4;
 
 /**
- * Each client id is written once, in order of first use; edits refer to it by index. A parent at or after its edit
- * (from a hostile author, or one that knows a lost log) is written as the previous seq.
+ * Each client id is written once, in order of first use, and edits refer to it by index. A parent at or after its edit
+ * is written as the previous seq. Such a parent comes from a hostile author, or from one that knows a lost log.
  */
 export function writeCommittedEdits(out: encoding.Encoder, { epoch, firstSeq, edits }: CommittedEdits): void {
   encoding.writeVarUint(out, epoch);
@@ -51,7 +51,8 @@ export function writeCommittedEdits(out: encoding.Encoder, { epoch, firstSeq, ed
   edits.forEach((edit, index) => {
     encoding.writeVarUint(out, clients.get(edit.client)!);
     encoding.writeVarUint(out, edit.counter);
-    encoding.writeVarUint(out, Math.max(1, firstSeq + index - edit.parentSeq)); // A small number: how far behind its author was.
+    // A small number: the distance between the edit and its parent.
+    encoding.writeVarUint(out, Math.max(1, firstSeq + index - edit.parentSeq));
     encoding.writeVarUint8Array(out, edit.payload);
   });
 }
@@ -92,10 +93,10 @@ export type CounterRun = { readonly client: ClientId; readonly counter: Counter;
 
 export type CommittedRuns = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly lastSeq: Seq; readonly runs: readonly CounterRun[] };
 
-/** Committed edits of one frame: the bytes as the log has them, and the authors. */
+/** Committed edits of one frame: the log's bytes, and the authors. */
 export type CommittedBatch = CommittedRuns & { readonly bytes: Uint8Array };
 
-/** Undefined: the bytes are no committed edits. */
+/** Undefined: the bytes are not committed edits. */
 export function batchFrom(bytes: Uint8Array): CommittedBatch | undefined {
   return decodeAll(bytes, (input) => ({ ...readRuns(input), bytes }));
 }

@@ -1,7 +1,8 @@
 /**
- * Encodes and decodes the values that frames, records and messages share. A format writes and reads, so the two directions
- * cannot differ; a message is the list of its fields in order. Readers throw a RangeError on a value out of range, and the
- * caller refuses the whole message. The readers are our own: lib0's accept numbers above 2^53 and lengths beyond the view.
+ * Encodes and decodes the values that frames, records and messages share. One format object defines both directions, so
+ * they cannot differ. A message is the list of its fields in order. Readers throw a RangeError on a value out of range,
+ * and the caller refuses the message. The readers do not use lib0's, which accept numbers above 2^53 and lengths beyond
+ * the view.
  */
 
 import type { Decoder } from "lib0/decoding";
@@ -57,16 +58,13 @@ export function readNumber(input: Decoder): number {
   throw new RangeError("a number over 2^53 - 1");
 }
 
-/** For sums of decoded numbers: above 2^53 a double skips numbers. */
+/** For sums of decoded numbers: above 2^53 a double cannot represent every whole number. */
 export function inRange(number: number): number {
   if (number > Number.MAX_SAFE_INTEGER) throw new RangeError("a number over 2^53 - 1");
   return number;
 }
 
-/**
- * The number of entries that follow. Refused if the remaining bytes cannot hold them, so that a false count costs no
- * memory.
- */
+/** The number of entries that follow. Refused if the remaining bytes cannot hold them, so that a false number costs no memory. */
 export function readCount(input: Decoder, entryBytesMin: number): number {
   const count = readNumber(input);
   if (count * entryBytesMin > input.arr.byteLength - input.pos) throw new RangeError("more entries than bytes");
@@ -143,14 +141,14 @@ function atLeastOne(value: number, what: string): number {
 }
 
 /**
- * lib0's `encode` with one reused buffer. A new buffer takes a hundred bytes outside V8's heap, and quiet rooms and
- * clients encode thousands of messages a second of a tenth of that. The module keeps only the buffer, never content
- * between two messages.
+ * Like lib0's `encode`, with one reused buffer. A new buffer takes a hundred bytes outside V8's heap, and quiet rooms
+ * and clients encode thousands of messages per second, each a tenth of that size. The module keeps only the buffer,
+ * never content between two messages.
  */
 const kept: Encoder = createEncoder();
 let isTaken = false;
 
-/** Returns the bytes that `write` writes, in memory of their own. `write` may encode other messages meanwhile. */
+/** Returns a copy of the bytes that `write` writes. `write` may encode other messages during the call. */
 export function encode(write: (out: Encoder) => void): Uint8Array<ArrayBuffer> {
   if (isTaken) return written(createEncoder(), write);
   isTaken = true;
@@ -170,7 +168,7 @@ function written(out: Encoder, write: (out: Encoder) => void): Uint8Array<ArrayB
   return out.bufs.length === 0 ? (out.cbuf.slice(0, out.cpos) as Uint8Array<ArrayBuffer>) : toUint8Array(out);
 }
 
-/** `read` throws on bytes that hold no such value. */
+/** `read` throws on bytes that do not contain such a value. */
 export type Format<Value> = { readonly write: (out: encoding.Encoder, value: Value) => void; readonly read: (input: Decoder) => Value };
 export type Formats<Value> = { readonly [Field in keyof Value]-?: Format<Value[Field]> };
 
@@ -182,7 +180,7 @@ export const bytes: Format<Uint8Array> = { write: encoding.writeVarUint8Array, r
 export const seq: Format<Seq> = { write: encoding.writeVarUint, read: readSeq };
 export const seqOrStart: Format<Seq> = { write: encoding.writeVarUint, read: readSeqOrStart };
 export const epoch: Format<Epoch> = { write: encoding.writeVarUint, read: readEpoch };
-/** 0 if none is known. */
+/** 0 if no value is known. */
 export const epochOrNone: Format<Epoch> = { write: encoding.writeVarUint, read: (input) => readNumber(input) as Epoch };
 export const counter: Format<number> = { write: encoding.writeVarUint, read: readCounter };
 export const userId: Format<UserId> = { write: encoding.writeVarString, read: readUserId };
@@ -225,7 +223,7 @@ export function textOf<Value extends string>(parse: (text: string) => Value | un
   return { write: encoding.writeVarString, read: (input) => required(parse(readText(input)), what) };
 }
 
-/** `entryBytesMin`: the shortest entry's size, so that a false count is refused before it costs memory. */
+/** `entryBytesMin`: the size of the shortest entry, so that a false count is refused before it costs memory. */
 export function list<Entry>(entryBytesMin: number, entry: Format<Entry>): Format<readonly Entry[]> {
   return {
     write(out, entries) {

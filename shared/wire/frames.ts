@@ -1,6 +1,6 @@
 /**
- * The frames between a client and a gateway. WIRE.md is the same list in prose, vectors.json the same list as bytes,
- * and codec.ts converts between them.
+ * The frames between a client and a gateway. WIRE.md describes them in prose, vectors.json gives examples in bytes, and
+ * codec.ts encodes and decodes them.
  */
 
 import type { ClientId, ClientKey, Epoch, Position, RoomId, Seq, UserId } from "../ids.ts";
@@ -49,7 +49,7 @@ export const FrameType = {
   "presence-again": 0x97,
 } as const;
 
-/** A room on one socket, by the number from JOINED: 1 and up, chosen by the gateway. */
+/** A room on one WebSocket, by the number that the gateway chose in JOINED, from 1. */
 export type Channel = number;
 /** The number of an edit among its client's edits in one room: 1, 2, 3, ... without a gap. */
 export type Counter = number;
@@ -68,10 +68,10 @@ export type ClientFrame =
   | { type: "renew"; token: string }
   /** The changed fields of the sender's presence. */
   | { type: "presence"; channel: Channel; fields: readonly PresenceField[] }
-  /** `shown`: number of places from the first on; 0 ends the watch. */
+  /** `shown`: number of places from the first place; 0 ends the watch. */
   | { type: "watch-board"; channel: Channel; role: BoardRole; window: BoardWindow; shown: number };
 
-/** `ackedThrough`: the client knows that its edits up to here are committed; `counter` is above it. */
+/** `ackedThrough`: the client knows that its edits up to this counter are committed; `counter` is above it. */
 export type EditFrame = { type: "edit"; channel: Channel; counter: Counter; ackedThrough: Counter; parentSeq: Seq; payload: Uint8Array };
 
 /** gateway -> client */
@@ -95,9 +95,9 @@ export type ServerFrame =
   | { type: "presence-delta"; channel: Channel; delta: PresenceDelta }
   | { type: "mode"; channel: Channel; mode: RoomMode; participants: number; presencePerSecond: number; shed: number }
   | BoardFrame
-  /** The receiver's own rank on a watched board. `rank` 0: beyond the known places, or without points. */
+  /** The receiver's own rank on a watched board. `rank` 0: below the known places, or without points. */
   | { type: "own-rank"; channel: Channel; role: BoardRole; window: BoardWindow; rank: number; score: number }
-  /** The client's presence came too fast and was dropped; it must send all of it again. */
+  /** The client's presence exceeded the rate and was dropped. The client must send all of it again. */
   | { type: "presence-again"; channel: Channel }
   | { type: "error"; code: number; message: string };
 
@@ -128,25 +128,28 @@ export type Limits = {
   readonly editBytesMax: number;
   readonly editBurst: number;
   readonly editsPerSecond: number;
-  /** For all its frames together. */
+  /** For all frames of the client together. */
   readonly bytesBurst: number;
   readonly bytesPerSecond: number;
-  /** Presence frames in all its rooms together. */
+  /** Presence frames of the client in all rooms together. */
   readonly presenceBurst: number;
   readonly presencePerSecond: number;
-  /** Names and values that it shows in one room, and their number. */
+  /** Names and values that the client shows in one room, and their number. */
   readonly presenceBytesMax: number;
   readonly presenceFieldsMax: number;
   /** Frames that are neither edits nor presence. */
   readonly controlBurst: number;
   readonly controlsPerSecond: number;
-  /** Of a frame that comes in parts; `frameBytesMax` is then the size of one message. Absent: no frame may come in parts. */
+  /**
+   * Maximum bytes of a frame that is sent in parts; `frameBytesMax` is then the size of one message. Absent: no frame
+   * may be sent in parts.
+   */
   readonly partedFrameBytesMax?: number | undefined;
 };
 
 export type Rights = { readonly read: boolean; readonly write: boolean };
 
-/** Edits in the log: consecutive seqs from `firstSeq`, all of one epoch. Never empty. */
+/** Edits in the log: consecutive seqs from `firstSeq`, all in one epoch. Never empty. */
 export type CommittedEdits = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly edits: readonly CommittedEdit[] };
 export type CommittedEdit = { readonly client: ClientId; readonly counter: Counter; readonly parentSeq: Seq; readonly payload: Uint8Array };
 
@@ -163,8 +166,8 @@ export type TentativeEdit = {
 };
 
 /**
- * Why a join was refused. `retryAfterMs` is 0 if another attempt is useless. tenant-rooms: the tenant's limit of open
- * rooms is reached. deleted: permanently.
+ * The reason why a join was refused. `retryAfterMs` is 0 if another attempt is useless. tenant-rooms: the tenant's
+ * limit of open rooms is reached. deleted: permanently.
  */
 export const JOIN_REFUSALS = {
   "not-allowed": 1,
@@ -199,22 +202,22 @@ export const NACK_REASONS = {
 } as const;
 export type NackReason = keyof typeof NACK_REASONS;
 
-/** too-old: the edits after the position are gone. ahead, other-epoch: the position is not of this log. */
+/** too-old: the edits after the position are no longer stored. ahead, other-epoch: the position is not in this log. */
 export const RESYNC_REASONS = { "too-old": 1, "ahead": 2, "other-epoch": 3 } as const;
 export type ResyncReason = keyof typeof RESYNC_REASONS;
 
 /**
- * How a room's presence is sent, announced on a change. flat: every member receives everything. hierarchical: distant
- * cursors only near the viewport. `presencePerSecond`: how often a client may send. `shed`: 0, or how much is dropped
- * or delayed under pressure.
+ * The mode in which a room's presence is sent, announced on a change. flat: every member receives all presence.
+ * hierarchical: a member receives distant cursors only near its viewport. `presencePerSecond`: maximum frames per
+ * second of a client. `shed`: 0, or the amount of presence that is dropped or delayed under pressure.
  */
 export const ROOM_MODES = { flat: 1, hierarchical: 2 } as const;
 export type RoomMode = keyof typeof ROOM_MODES;
 
-/** lost: the gateway cannot reach the rooms; edits wait, and no updates arrive. found: it can again. */
+/** lost: the gateway cannot reach the rooms; edits wait, and no updates arrive. found: it can reach them again. */
 export const BACKBONE_STATES = { found: 0, lost: 1 } as const;
 export type BackboneState = keyof typeof BACKBONE_STATES;
 
-/** saved: the log keeps up. saving: it is slow, edits go out as tentative. refusing: new edits are refused. */
+/** saved: the log is fast enough. saving: it is slow, and edits are sent as tentative. refusing: new edits are refused. */
 export const SAVING_STATES = { saved: 0, saving: 1, refusing: 2 } as const;
 export type SavingState = keyof typeof SAVING_STATES;

@@ -1,13 +1,13 @@
 /**
- * Cuts frames into messages. A gateway holds an incomplete message outside of its own memory limits, so it accepts small
- * messages only, and a larger frame comes in parts (WIRE54). A gateway of an earlier version announces no size for
- * frames in parts, and receives each frame as one message.
+ * Splits frames into messages. A gateway holds an incomplete message outside of its own memory limits, so it accepts
+ * only small messages, and a larger frame is sent in parts (WIRE54). A gateway of an earlier version announces no size
+ * for frames in parts, and receives each frame as one message.
  */
 
 import { encodeFrame } from "./codec.ts";
 import type { Limits } from "./frames.ts";
 
-/** A part has at least so many bytes of its frame, except the last one: smaller ones would cost more than they carry. */
+/** Minimum bytes of a part, except the last one: smaller parts would cost more than they carry. */
 export const PART_BYTES_MIN = 4_096;
 /** The type, the mark of the last part, and the length. */
 const PART_OVERHEAD_BYTES = 8;

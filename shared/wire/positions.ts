@@ -7,7 +7,7 @@ import { readNumber, decodeAll } from "./fields.ts";
 /** In the application's units: whole numbers of at most 2^48 in either direction. */
 export type Point = { readonly x: number; readonly y: number };
 export type Rectangle = Point & { readonly width: number; readonly height: number };
-/** Offsets: where the selection began, and where it ends now. */
+/** Offsets: the start of the selection, and its current end. */
 export type TextSpan = { readonly anchor: number; readonly head: number };
 
 const COORDINATE_MAX = 2 ** 48;
@@ -36,7 +36,7 @@ export function encodeSpan({ anchor, head }: TextSpan): Uint8Array {
   });
 }
 
-/** Undefined for bytes that are no point. */
+/** Undefined for bytes that are not a point. */
 export function decodePoint(value: Uint8Array): Point | undefined {
   return decodeAll(value, (input) => ({ x: readSigned(input), y: readSigned(input) }));
 }

@@ -28,7 +28,7 @@ import { decodePoint, decodeRectangle, decodeSpan } from "./positions.ts";
 /** A participant's number in this room, from 1, given by the owner. Never reused within an epoch. */
 export type ParticipantNumber = number;
 
-/** `spectator`: without input for a while, and updated less often. */
+/** `spectator`: without input for some time, and updated less often. */
 export type ParticipantEntry = {
   readonly number: ParticipantNumber;
   readonly client: ClientId;
@@ -43,8 +43,8 @@ export type PresenceField = { readonly name: string; readonly value: Uint8Array 
 export type PresenceState = { readonly number: ParticipantNumber; readonly fields: readonly PresenceField[] };
 
 /**
- * `snapshot`: earlier presence is void. Otherwise `present` are new or changed participants, `gone` have left with all
- * their fields, and `states` are changed fields.
+ * `snapshot`: earlier presence is invalid. Otherwise `present` are new or changed participants, `gone` are participants
+ * that have left with all their fields, and `states` are changed fields.
  */
 export type PresenceDelta = {
   readonly snapshot: boolean;
@@ -58,7 +58,7 @@ export const CURSOR = "@cursor";
 export const SELECTION = "@selection";
 export const VIEWPORT = "@viewport";
 
-/** The field with a y-websocket client's clock. The client renews it automatically, so it is no user input. */
+/** The field with a y-websocket client's clock. The client renews it automatically, so it does not count as user input. */
 export const Y_CLOCK = "y-websocket";
 
 const KNOWN_NAMES = ["", CURSOR, SELECTION, VIEWPORT];

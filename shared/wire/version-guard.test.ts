@@ -1,4 +1,4 @@
-/** No change to the wire without a new version: clients out there go by it. */
+/** No change of the wire without a new version, because clients in use rely on it. */
 
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
@@ -18,7 +18,7 @@ import {
 } from "./frames.ts";
 import vectors from "./vectors.json" with { type: "json" };
 
-/** One line a version, the newest last. A version that was released keeps its line for ever. */
+/** One entry per version, the newest last. The entry of a released version never changes. */
 const WIRE_BY_VERSION: Readonly<Record<number, string>> = {
   1: "a80a60f59a53e93c0b642a01c9333bb2",
 };
@@ -57,7 +57,7 @@ function hashOfTheWire(): string {
     .slice(0, 32);
 }
 
-/** The order in which things are written down is no part of the wire. */
+/** The order of declarations is not part of the wire. */
 function sorted(value: unknown): unknown {
   if (value === null || typeof value !== "object") return value;
   if (Array.isArray(value)) return value.map(sorted);

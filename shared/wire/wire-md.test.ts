@@ -1,4 +1,4 @@
-/** WIRE.md is what people who do not write TypeScript go by: it must say what the code does. */
+/** WIRE.md is the reference for people who do not read TypeScript, so it must match the code. */
 
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
@@ -42,7 +42,7 @@ test("WIRE.md lists exactly the frame types of frames.ts", () => {
   expect(Object.fromEntries(documented)).toEqual(FrameType);
 });
 
-/** Of WELCOME, these stand at its end, wherever the code keeps them. */
+/** These fields are at the end of WELCOME, although the code keeps them elsewhere. */
 const AT_THE_END: ReadonlySet<string> = new Set([
   "bytesBurst",
   "bytesPerSecond",
@@ -58,7 +58,8 @@ const AT_THE_END: ReadonlySet<string> = new Set([
 test("WIRE.md lists every field in the order of the bytes", () => {
   const kinds = /: (?:bytes|text|name|one byte)$/;
   for (const [, name, fields] of WIRE.matchAll(/^\| 0x[0-9a-f]{2} \| (\S+) \| (.+) \|$/gm)) {
-    if (name === "committed" || name === "board" || name === "presence" || name === "presence-delta") continue; // Their layouts are told apart.
+    // Their layouts have their own tables.
+    if (name === "committed" || name === "board" || name === "presence" || name === "presence-delta") continue;
     const example = vectors.find(({ frame }) => frame?.type === name)!.frame as object;
     const leaves = leavesOf(example).filter((leaf) => leaf !== "type");
     expect(
@@ -120,7 +121,7 @@ test("[WIRE28] each close code states what comes next, and an unknown one counts
   ]);
 });
 
-/** The names of a frame's fields as they follow each other, those of nested objects in their place. */
+/** The names of a frame's fields in their order, with the fields of nested objects in place. */
 function inOrder(leaves: readonly string[]): string[] {
   return [...leaves.filter((leaf) => !AT_THE_END.has(leaf)), ...leaves.filter((leaf) => AT_THE_END.has(leaf))];
 }

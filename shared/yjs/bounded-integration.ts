@@ -1,17 +1,17 @@
 /**
- * Applies updates to a Yjs document within limits on conflicts and nesting, which several updates may build together. The
- * invariant: an update that exceeds a limit stops with `UpdateRefused` before the item that exceeds it, so the part of it
- * that the document has is complete. The caller discards the document or stops using it.
+ * Applies updates to a Yjs document within limits on conflicts and nesting, which several updates may build together.
+ * The invariant: an update that exceeds a limit stops with `UpdateRefused` before the item that exceeds it, so the part
+ * of it that the document has is complete. The caller discards the document or stops using it.
  *
- * Yjs looks for the place of an insert by walking from its left to its right origin, at about 0.4 µs a step. Nothing but
- * the document knows that distance, so it is measured where Yjs walks it.
+ * Yjs looks for the place of an insert by walking from its left to its right origin, at about 0.4 µs a step. Only the
+ * document knows that distance, so it is measured during the walk.
  */
 
 import * as Y from "yjs";
 
-/** Steps between the origins of all inserts of one update. Measured: 250,000 take Yjs 0.1 s, and 2.2 million 0.8 s. */
+/** Maximum number of steps between the origins of all inserts of one update. Measured: 250,000 take Yjs 0.1 s, and 2.2 million 0.8 s. */
 export const HOPS_MAX = 250_000;
-/** Types within types. Measured: deleting 2,000 in each other is harmless, and 2,500 overflow the stack of Node. */
+/** Maximum nesting of types. Measured: deleting 2,000 nested types is harmless, and 2,500 overflow the stack of Node. */
 export const NESTING_MAX = 500;
 
 /** An update exceeds a limit. */
@@ -20,8 +20,8 @@ export class UpdateRefused extends Error {
 }
 
 /**
- * Runs `apply`, which calls `Y.applyUpdate` within a transaction or on a document that nobody observes, and `nextUpdate`
- * before each further update. Synchronous only. The limits are in place during this call and at no other time.
+ * Runs `apply`, which calls `Y.applyUpdate` within a transaction or on a document without observers, and calls
+ * `nextUpdate` before each further update. Synchronous only. The limits apply only during this call.
  */
 export function withinBounds(apply: (nextUpdate: () => void) => void, hopsMax = HOPS_MAX): void {
   const { prototype } = Y.Item;

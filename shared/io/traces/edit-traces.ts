@@ -1,7 +1,7 @@
 /**
- * Which edits are traced, and the names of their traces. Both follow from the edit: its room, client id and counter,
- * which every hop knows. So no message and no record carries a trace, and a process that continues an edit after a
- * failure continues its trace. Names are derived only for spans that another process names as a parent; all others
+ * Decides which edits are traced, and the names of their traces. Both are derived from the edit's room, client id and
+ * counter, which every hop knows. So no message and no record carries a trace, and a process that continues an edit
+ * after a failure continues its trace. Only spans that another process names as a parent have derived names; all others
  * are random.
  */
 
@@ -65,7 +65,7 @@ export class EditTraces {
     this.#deps.send({ ...span, traceId, attributes });
   }
 
-  /** The outcome is not known here, and the process no longer waits for it. */
+  /** The outcome is not known, and the process no longer waits for it. */
   recordUnfinished(edit: TracedEdit, hop: OpenHop): void {
     this.#deps.metrics.unfinished.inc();
     this.record(edit, { ...hop, end: this.now(), status: { code: SpanStatusCode.ERROR, message: "not followed to its end" } });
@@ -75,12 +75,12 @@ export class EditTraces {
 const TRACE_ID_LETTERS = 32;
 const SPAN_ID_LETTERS = 16;
 
-/** An edit at the gateway that took it from its client. */
+/** The span of an edit at the gateway that received it from its client. */
 export function editSpanId({ traceId }: TracedEdit, gateway: GatewayId): string {
   return digest(`${traceId} edit ${gateway}`, SPAN_ID_LETTERS);
 }
 
-/** The append that gave an edit its seq: an epoch has one owner, who appends it once. */
+/** The span of the append that gave an edit its seq. An epoch has one owner, which appends the edit once. */
 export function appendSpanId({ traceId }: TracedEdit, epoch: Epoch): string {
   return digest(`${traceId} append ${epoch}`, SPAN_ID_LETTERS);
 }

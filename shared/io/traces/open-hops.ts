@@ -1,6 +1,6 @@
 /**
- * Hops of traced edits that have begun and not ended. The number is bounded: the oldest hop is released and reported as
- * unfinished.
+ * Hops of traced edits that have begun and not ended. A hop is the handling of an edit by one process. The number is
+ * limited: the oldest hop is released and reported as unfinished.
  */
 
 import type { EditTraces, OpenHop, TracedEdit } from "./edit-traces.ts";
@@ -44,7 +44,7 @@ export class OpenHops {
     if (events !== undefined && events.length < EVENTS_MAX) events.push({ name, at: this.#traces.now(), attributes });
   }
 
-  /** `last`: facts that are known only now, or that changed since the hop began. */
+  /** `last`: facts that became known at the end, or changed since the hop began. */
   end(edit: TracedEdit, last: Partial<Pick<Span, "name" | "spanId" | "parentSpanId" | "attributes" | "status">>): void {
     const open = this.#open.get(edit.traceId);
     if (open === undefined) return;

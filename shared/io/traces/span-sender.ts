@@ -1,6 +1,6 @@
 /**
- * Sends spans to a collector in batches, as OTLP over HTTP in JSON. A trace is worth less than the edit: spans over
- * the limits, or that the collector refuses, are counted and dropped. Without spans the sender does nothing.
+ * Sends spans to a collector in batches, as OTLP over HTTP in JSON. Traces are less important than edits: spans above
+ * the limits, and spans that the collector refuses, are counted and dropped. Without spans the sender does nothing.
  */
 
 import type { Log } from "../../process/log.ts";
@@ -109,7 +109,7 @@ export class SpanSender {
   }
 }
 
-/** The date with enough precision to order hops: `Date.now` alone would leave the hops of one millisecond unordered. */
+/** The date, precise enough to order hops: `Date.now` alone would leave the hops of one millisecond unordered. */
 /** The steady clock drifts from the date, which may also be set. */
 const DRIFT_MS_MAX = 5;
 

@@ -1,4 +1,4 @@
-/** One ended hop of an edit, in OpenTelemetry's terms and as OTLP writes it in JSON. */
+/** One completed hop of an edit, in OpenTelemetry's terms and in OTLP's JSON form. */
 
 import type { SpanKind, SpanStatus } from "@opentelemetry/api";
 
@@ -15,7 +15,7 @@ export type Span = {
   readonly kind: SpanKind;
   readonly traceId: string;
   readonly spanId: string;
-  /** Undefined: the trace begins with it. */
+  /** Undefined: this span is the first of the trace. */
   readonly parentSpanId: string | undefined;
   readonly start: UnixMicros;
   readonly end: UnixMicros;

@@ -1,4 +1,4 @@
-/** Starts traces of edits if a setting names a collector. Otherwise no module of tracing is loaded. */
+/** Starts traces of edits if a setting names a collector. Otherwise no tracing module is loaded. */
 
 import type { Registry } from "prom-client";
 

@@ -1,6 +1,6 @@
 /**
- * Wraps a reader of the log: each traced edit that it reads has a span `process log`, until the reader has taken the
- * record.
+ * Wraps a reader of the log. Each traced edit that it reads gets a span `process log`, which ends when the reader has
+ * processed the record.
  */
 
 import { SpanKind } from "@opentelemetry/api";
@@ -10,7 +10,7 @@ import type { FollowPartition } from "../log-reader.ts";
 import { appendSpanId, drawnSpanId, type EditTraces } from "./edit-traces.ts";
 import type { UnixMicros } from "./span.ts";
 
-/** A reader that starts again reads records that were read, and traced, before. */
+/** A reader that starts again reads records that were already read and traced. */
 const OLD_MS_MIN = 60_000;
 
 /** `traces` undefined: returns the log unchanged. `readers`: the name of these readers in spans. */
