@@ -10,10 +10,12 @@ type Packages = Readonly<Record<string, Entry>>;
 const { packages } = JSON.parse(readFileSync(new URL("../package-lock.json", import.meta.url), "utf8")) as { packages: Packages };
 
 /**
- * Builds for other platforms, which npm locked without a hash because they were not installed where the lock file was
- * made. Remove a pattern once `npm install --package-lock-only` on a machine that reaches them has added their hashes.
+ * Builds of uWebSockets.js for other platforms. The registry where the lock file was made answers 404 for them, so npm
+ * locked them without a hash. They cannot be left out: npm refuses a lock file without the optional dependencies of a
+ * package. Remove the pattern once `npm install --package-lock-only` in a registry that has them has added the hashes.
+ * `npm run verify-uws` compares an installed build with upstream's release on any platform.
  */
-const NOT_PINNED = [/(^|\/)node_modules\/@uwsjs\/(darwin|win32|linux-arm|linux-arm64)-/, /^node_modules\/@oxlint\/binding-/];
+const NOT_PINNED = [/(^|\/)node_modules\/@uwsjs\/(darwin|win32|linux-arm|linux-arm64)-/];
 
 function unpinned(among: Packages): string[] {
   return Object.entries(among)
