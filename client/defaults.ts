@@ -1,4 +1,4 @@
-/** The client's constants. Limits that the server sets come in WELCOME. */
+/** The client's constants. The server's limits are in WELCOME. */
 
 import type { ConnectionLifecycleOptions } from "./connection/connection-lifecycle.ts";
 import type { OutboxOptions } from "./room/outbox.ts";

@@ -1,5 +1,5 @@
 /**
- * Public classes, bound to the platform: each is an inner class with the real clock, random numbers, sockets and
+ * Public classes, bound to the platform. Each combines an inner class with the real clock, random numbers, sockets and
  * network events. Subclasses keep `new`, `instanceof` and the types as users expect.
  */
 

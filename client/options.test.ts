@@ -1,4 +1,4 @@
-/** Checks of options from JavaScript callers, who have no types. */
+/** Checks of options from JavaScript applications, which have no types. */
 
 import { expect, test } from "vitest";
 import * as Y from "yjs";

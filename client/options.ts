@@ -1,6 +1,4 @@
-/**
- * Checks of what an application passes in. JavaScript callers may pass anything, so each error says what is expected.
- */
+/** Checks the options that an application passes. JavaScript callers may pass anything, so each error describes the expected value. */
 
 import { assert } from "../shared/assert.ts";
 import { parseRoomId, type RoomId } from "../shared/ids.ts";
@@ -105,14 +103,14 @@ export function assertToken(token: unknown): void {
   );
 }
 
-/** Checks what the token function returned. */
+/** Checks the result of the token function. */
 export function tokenInput(answer: unknown): ConnectionInput {
   if (typeof answer === "string" && answer !== "") return { kind: "token", token: answer };
   const how = `returned ${answer === "" ? "an empty string" : answer === null ? "null" : typeof answer}: it must return a JWT`;
   return { kind: "token-failed", how, cause: undefined };
 }
 
-/** Describes what the token function threw. */
+/** Describes the error of the token function. */
 export function tokenFailed(cause: unknown): ConnectionInput {
   return { kind: "token-failed", how: `failed: ${causesOf(cause).join(": ")}`, cause };
 }

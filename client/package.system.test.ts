@@ -1,4 +1,4 @@
-/** The package as it is published: packed, taken into an empty folder, run by Node and bundled for browsers. */
+/** The published package: packed, installed into an empty folder, run by Node and bundled for browsers. */
 
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -98,7 +98,7 @@ test("[PKG3] the package's types are complete", () => {
      broadcastsOf(new CoroomProvider<{ user: string }>({ url: "ws://h", room: "n", doc: new Y.Doc(), token: "t" })).send({ kind: "wave" });
      // @ts-expect-error what its own parts say to each other is none of its methods
      kept.awareness.receive;
-     // @ts-expect-error a room is reached by url and token, or over a connection
+     // @ts-expect-error a room needs a url and a token, or a connection
      new RoomConnection({ room: "notes" });`,
   );
   for (const resolution of [

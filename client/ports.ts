@@ -1,4 +1,4 @@
-/** Ports of the client: what it needs from the platform. `io/` implements each, tests replace each. */
+/** The ports of the client to the platform. `io/` implements each, and tests replace them. */
 
 import type { ClientKey, Millis, Position } from "../shared/ids.ts";
 import type { EditName } from "./persistence/edit-store.ts";

@@ -1,6 +1,6 @@
 /**
- * Each editor example under two people in Chromium: their texts converge, each sees the other's caret with the name, undo
- * removes only one's own edits, and what was typed without a connection arrives after it is back.
+ * Two people use each editor example in Chromium. Their texts converge. Each sees the other's caret with the name. Undo
+ * removes only one's own edits. Text that was typed without a connection arrives after the reconnect.
  */
 
 import { randomBytes } from "node:crypto";
@@ -19,11 +19,11 @@ import { Program, READY_MS_MAX } from "./program.ts";
 
 type EditorExample = {
   readonly name: string;
-  /** Where people type. */
+  /** The element in which people type. */
   readonly input: string;
-  /** What contains the text. */
+  /** The element that contains the text. */
   readonly text: string;
-  /** What shows the name at another person's caret. */
+  /** The element that shows the name at another person's caret. */
   readonly caret: string;
 };
 
@@ -43,7 +43,7 @@ const EXAMPLES: readonly EditorExample[] = [
   { name: "textarea", input: "textarea", text: "textarea", caret: "#carets" },
 ];
 
-/** As many as ada types letters. */
+/** The number of letters that ada types. */
 const UNDO_PRESSES = 10;
 
 type PackageFile = {

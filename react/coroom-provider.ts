@@ -9,7 +9,7 @@ import { UsedRooms } from "./used-rooms.ts";
 export type CoroomProviderProps = {
   /** URL of the server: `wss://host`, `ws://host:port`, `https:` or `http:`. */
   readonly url: string;
-  /** A JWT, or a function that returns one. The function may be another one in each render. Its token must open all rooms below. */
+  /** A JWT, or a function that returns one. The function may change in each render. Its token must open all rooms below. */
   readonly token: string | (() => string | Promise<string>);
   /** Keeps rooms on this device: `indexedDbStore()` of `@coroom/client/indexeddb`. Create it once, outside of components. */
   readonly store?: DeviceStore | undefined;

@@ -1,4 +1,4 @@
-/** Hooks that show the state of a room. Each renders again only if what it returns has changed. */
+/** Hooks that show the state of a room. Each renders again only if its result has changed. */
 
 import { useCallback, useMemo, useSyncExternalStore } from "react";
 
@@ -32,7 +32,7 @@ export function useRoom<State extends object = AwarenessState>(name: string): Op
   return useSyncExternalStore(hold, find, find) as OpenRoom as OpenRoom<State>;
 }
 
-/** `refusal`: why the room is `stopped`. The other fields are those of the provider's event `status`. */
+/** `refusal`: the reason why the room is `stopped`. The other fields are those of the provider's event `status`. */
 export type RoomStatusView = StatusChange & { readonly refusal?: Refusal };
 
 /** The state of the connection to the room. */
@@ -70,7 +70,7 @@ export type RoomPresenceView<Fields extends object> = {
   readonly set: (presence: PresenceToSet<Fields>) => void;
 };
 
-/** What this client shows to others, and what they show. `Fields`: the application's own fields. */
+/** This client's presence, and the presence of others. `Fields`: the application's own fields. */
 export function usePresence<Fields extends object = Record<string, unknown>>(room: AnyRoom): RoomPresenceView<Fields> {
   const participants = useParticipants<Fields>(room);
   const { provider } = room as OpenRoom;

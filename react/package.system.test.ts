@@ -1,4 +1,4 @@
-/** The package as it is published: packed, installed into an empty project with the client, rendered on a server, checked by TypeScript. */
+/** The published package: packed, installed into an empty project with the client, rendered on a server, checked by TypeScript. */
 
 import { readdirSync } from "node:fs";
 import { join } from "node:path";

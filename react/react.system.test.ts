@@ -83,7 +83,7 @@ class Person {
 }
 
 test("[HOOK10] two pages under StrictMode converge, see each other once, and store and restore a version", async () => {
-  const room = `notes ${randomBytes(4).toString("hex")}`; // A repetition after a failure has a room of its own.
+  const room = `notes ${randomBytes(4).toString("hex")}`; // A repetition after a failure uses another room.
   const [ada, grace] = await Promise.all([Person.open(room, "Ada"), Person.open(room, "Grace")]);
   const both = async (is: (facts: Facts) => boolean): Promise<boolean> => is(await ada.facts()) && is(await grace.facts());
   await eventually("both are there once", () => both(({ names }) => names.join() === "Ada,Grace"));

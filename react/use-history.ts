@@ -15,7 +15,7 @@ export type HistoryVersion = {
   readonly bytes: number;
 };
 
-/** What the server answered. `readableFrom`: first seq from which every state can be read; null: only recent ones. */
+/** The server's answer. `readableFrom`: first seq from which every state can be read; null: only recent states. */
 type Versions = { readonly versions: readonly HistoryVersion[]; readonly readableFrom: number | null };
 
 type Loaded = { readonly state: "loading" | "ready" | "failed"; readonly error?: Error } & Versions;

@@ -1,6 +1,6 @@
 /**
- * The rooms that components use, each with one document and one provider, however many components use it. React may
- * render a component without mounting it, mount it twice (StrictMode), or unmount it for a moment (hot reload,
+ * The rooms that components use. Each room has one document and one provider, even if several components use it. React
+ * may render a component without mounting it, mount it twice (StrictMode), or unmount it for a moment (hot reload,
  * Suspense). So a room is created by the first render, joined by the first mount, and released a second after the last
  * unmount, once its edits are saved.
  */
@@ -15,7 +15,7 @@ import {
 } from "@coroom/client";
 import * as Y from "yjs";
 
-/** A room as components use it. The object stays the same as long as any component uses the room. */
+/** A room from the view of components. The object stays the same while any component uses the room. */
 export type OpenRoom<State extends object = AwarenessState> = {
   readonly name: string;
   readonly doc: Y.Doc;
@@ -28,7 +28,7 @@ type UsedRoom = { readonly open: OpenRoom; users: number; timer: ReturnType<type
 
 const refusals = new WeakMap<OpenRoom["provider"], Refusal>();
 
-/** Why the server refused the room. Undefined unless the provider is stopped. */
+/** The reason why the server refused the room. Undefined unless the provider is stopped. */
 export function refusalOf(provider: OpenRoom["provider"]): Refusal | undefined {
   return provider.status === "stopped" ? refusals.get(provider) : undefined;
 }
@@ -96,7 +96,7 @@ export class UsedRooms {
     room.timer = setTimeout(() => this.#releaseIfSettled(room), delayMs);
   }
 
-  /** A room with unsaved edits stays open until they are saved, or the server will never accept them. */
+  /** A room with unsaved edits stays open until they are saved. Otherwise the server would never receive them. */
   #releaseIfSettled(room: UsedRoom): void {
     const { name, doc, provider } = room.open;
     if (room.users > 0 || this.#rooms.get(name) !== room) return;

@@ -1,4 +1,4 @@
-/** Boards as an application sees them, on a model server. */
+/** Boards from the application's view, on a model server. */
 
 import { expect, test } from "vitest";
 

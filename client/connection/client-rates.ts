@@ -1,7 +1,7 @@
 /**
- * Send rates of one connection, and what of the sent data has arrived. When much is on its way, the client sends a
- * PING; the PONG confirms that the server has received everything sent before it. An ACK would not do: it covers edits
- * only, and a room without an owner sends none for a while. Rules LIP1 to LIP4.
+ * Send rates of one connection, and the part of the sent data that has arrived. When much data is on its way, the
+ * client sends a PING. The PONG confirms that the server has received everything sent before it. An ACK is not enough:
+ * it covers only edits, and a room without an owner sends none for some time. Rules LIP1 to LIP4.
  */
 
 import type { Millis } from "../../shared/ids.ts";
@@ -26,8 +26,8 @@ export class ClientRates {
   }
 
   /**
-   * True once, if a PING should be sent; then false until its PONG. After a PONG only edits ask again, because all of
-   * them may wait for the next PONG. Frames of the other kinds ask when they are sent.
+   * True once if a PING should be sent, then false until its PONG. After a PONG only edits cause the next PING, because
+   * all of them may wait for its PONG. Frames of other kinds cause one when they are sent.
    */
   takeArrivalRequest(behind: "frame" | "pong"): boolean {
     const rates = behind === "frame" ? this.#all : [this.edits];
@@ -59,17 +59,17 @@ export class ClientRates {
  * A token bucket that also counts what is on its way. A network may stall and deliver everything at once, so
  * unconfirmed data plus what may be sent now never exceeds `size`. A PONG confirms arrival. Rules LIB1 to LIB4.
  */
-/** While nothing is confirmed, the time of the next send is unknown, so it is checked again after this time. */
+/** While nothing is confirmed, the time of the next send is unknown. It is checked again after this time. */
 const HELD_UP_MS = 100;
 
 export class SendBucket {
   readonly size: number;
   readonly #perMs: number;
-  /** Negative: this amount was overdrawn, or is reserved for turns that are still to come. */
+  /** Negative: this amount was overdrawn, or is reserved for later turns. */
   #left: number;
   #filledAt: Millis;
   #onTheirWay = 0;
-  /** The part of the data on its way that the last PING covers. */
+  /** The part of the unconfirmed data that the last PING covers. */
   #asked = 0;
 
   constructor({ size, perSecond }: { readonly size: number; readonly perSecond: number }, now: Millis) {
@@ -79,7 +79,7 @@ export class SendBucket {
     this.#filledAt = now;
   }
 
-  /** True: so much is on its way that its arrival should be confirmed by a PING. */
+  /** True: so much data is unconfirmed that a PING should confirm it. */
   get needsArrival(): boolean {
     return this.#onTheirWay * 2 >= this.size;
   }
@@ -113,7 +113,7 @@ export class SendBucket {
     return (now + Math.ceil(waitMs)) as Millis;
   }
 
-  /** A PING is sent now: it covers everything on its way. */
+  /** A PING is sent now. It covers all unconfirmed data. */
   markAsked(): void {
     this.#asked = this.#onTheirWay;
   }

@@ -1,4 +1,4 @@
-/** Rooms on a connection that they share, that moves to another gateway, and whose token is renewed. */
+/** Rooms on a shared connection that moves to another gateway and whose token is renewed. */
 
 import { expect, test } from "vitest";
 

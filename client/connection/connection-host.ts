@@ -1,8 +1,8 @@
 /**
- * One connection to the server: feeds `connection-lifecycle.ts`, carries out its effects, and gives frames of rooms to
- * `rooms-on-connection.ts`. Several rooms may share it if one token opens all of them. When the gateway leaves there
- * are two connections for a moment: the next one opens while the current one still serves. Failures of the next one are
- * ignored until it takes over. Rules COH1 to COH24.
+ * One connection to the server: passes inputs to `connection-lifecycle.ts`, carries out its effects, and passes frames
+ * of rooms to `rooms-on-connection.ts`. Several rooms may share it if one token opens all of them. When the gateway
+ * announces that it stops, there are briefly two connections: the next one opens while the current one still serves.
+ * Failures of the next one are ignored until it replaces the current one. Rules COH1 to COH24.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -75,7 +75,7 @@ export class ConnectionHost {
   #next: Attempt | undefined;
   #lastToken = "";
   readonly #isAdditional: boolean;
-  /** Undefined: no room was taken here when another member wanted it. */
+  /** Undefined: this object had not opened a room when another member wanted it. */
   #additional: ConnectionHost | undefined;
   #status: ConnectionStatus = "disconnected";
 
@@ -146,7 +146,7 @@ export class ConnectionHost {
     this.#rooms.enter(member);
   }
 
-  /** @internal For rooms: frees its place. */
+  /** @internal For rooms: releases the room's place. */
   leave(member: ConnectedRoom): void {
     this.#rooms.leave(member);
   }
@@ -193,7 +193,8 @@ export class ConnectionHost {
     const bytes = encodeFrame(frame);
     for (const message of this.#rates === undefined ? [bytes] : messagesOf(bytes, this.#rates.limits)) this.#current.socket?.send(message);
     if (frame.type !== "edit") this.#rates?.edits.spend(bytes.byteLength, this.#world.clock.now());
-    if (frame.type === "ping") this.#rates?.receivePingSent(frame.nonce); // The PING itself counts too, or the next PING would ask about it.
+    // The PING itself counts too. Otherwise it would cause the next PING.
+    if (frame.type === "ping") this.#rates?.receivePingSent(frame.nonce);
     this.#askArrivalIfDue(this.#current, "frame");
   }
 
@@ -221,7 +222,7 @@ export class ConnectionHost {
       this.#events.emit("close", { code: input.code, reason: input.why ?? "" });
     if (attempt === this.#current && input.kind === "frame" && input.frame?.type === "pong") {
       this.#rates?.receivePong(input.frame.nonce, this.#world.clock.now());
-      this.#askArrivalIfDue(attempt, "pong"); // Frames sent after the PING may block everything that would ask again.
+      this.#askArrivalIfDue(attempt, "pong"); // Frames sent after the PING may block all frames that would cause the next one.
     }
     if (attempt === this.#current && input.kind === "frame" && input.frame !== undefined && input.frame.type !== "unknown") {
       this.#rooms.route(input.frame);

@@ -77,7 +77,7 @@ export class ConnectionLifecycle {
     return this.#state.kind === "open";
   }
 
-  /** When a tick is next needed. */
+  /** The time of the next tick. */
   get dueAt(): Millis | undefined {
     const state = this.#state;
     switch (state.kind) {
@@ -150,8 +150,8 @@ export class ConnectionLifecycle {
   }
 
   /**
-   * An ERROR frame that is followed by another frame did not announce a close. If it says "frame too large", a room's
-   * presence was too large.
+   * An ERROR frame that is followed by another frame did not announce a close. The error "frame too large" then means
+   * that a room's presence was too large.
    */
   #receiveAfterError(frame: ServerFrame | UnknownFrame | undefined): ConnectionEffect[] {
     const before = this.#lastError;

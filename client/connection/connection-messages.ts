@@ -18,14 +18,14 @@ export type ConnectionInput =
   | { kind: "connect" }
   | { kind: "disconnect" }
   | { kind: "token"; token: string }
-  /** `how`: what the token function did, as a clause ("returned an empty text"). */
+  /** `how`: the result of the token function, as a clause ("returned an empty text"). */
   | { kind: "token-failed"; how: string; cause: unknown }
   | { kind: "socket-opened" }
-  /** `why` and `retryAfterMs`: what the platform reports beside the close code. */
+  /** `why` and `retryAfterMs`: the platform's report in addition to the close code. */
   | { kind: "socket-closed"; code: number; why?: string | undefined; retryAfterMs?: number | undefined }
   /** The platform forbids a socket to this URL (`ws:` in a page over `https:`). */
   | { kind: "socket-forbidden" }
-  /** Undefined: the bytes are no frame. An unknown frame still shows that the server is alive. */
+  /** Undefined: the bytes are not a frame. An unknown frame still shows that the server is alive. */
   | { kind: "frame"; frame: ServerFrame | UnknownFrame | undefined }
   /** Check whether the data sent so far has arrived. */
   | { kind: "ask-arrival" }
@@ -40,7 +40,7 @@ export type ConnectionEffect =
   | { kind: "send"; frame: ClientFrame }
   | { kind: "connection-open"; limits: Limits }
   | { kind: "connection-lost"; lastReceivedAt: Millis }
-  /** The gateway is leaving: open another connection while this one still works. */
+  /** The gateway will stop: open another connection while this one still works. */
   | { kind: "move" }
   /** The error is over: the other connection is not needed. */
   | { kind: "stay" }
@@ -51,12 +51,12 @@ export type ConnectionEffect =
 export type RetryWait = { readonly why: string; readonly until: Millis };
 
 /**
- * Why there is no connection, in words for a developer, and milliseconds until the next attempt. `reason` is set if the
- * server is reached but does not admit this client to the room for now.
+ * The reason why there is no connection, in words for a developer, and milliseconds until the next attempt. `reason` is
+ * set if the server is reached but temporarily does not admit this client to the room.
  */
 export type Outage = { readonly why: string; readonly retryInMs: number; readonly reason?: JoinRefusal };
 
-/** degraded: connected, but the gateway cannot reach the room servers. What is sent waits there. */
+/** degraded: connected, but the gateway cannot reach the room servers, so sent data waits there. */
 export type ConnectionStatus = "disconnected" | "stopped" | "waiting" | "connecting" | "connected" | "degraded";
 
 export type ConnectionEvents = {
@@ -72,7 +72,7 @@ export type ConnectionEvents = {
 /** Close code and reason, as in the CloseEvent of browsers. Code 1006: the socket broke or could not be opened. */
 export type SocketClose = { readonly code: number; readonly reason: string };
 
-/** Undefined: the bytes are no frame that a server may send. */
+/** Undefined: the bytes are not a frame that a server may send. */
 export function serverFrameOf(bytes: Uint8Array): ServerFrame | UnknownFrame | undefined {
   const frame = decodeFrame(bytes);
   return frame === undefined || frame.type === "unknown" || isServerFrame(frame) ? frame : undefined;

@@ -17,14 +17,14 @@ export class ControlFrames {
   #waiting: WaitingFrame[] = [];
   /** Undefined: not connected. */
   #rate: FrameSendRate | undefined;
-  /** When the first waiting frame may be sent. */
+  /** The time at which the first waiting frame may be sent. */
   #turnAt: Millis | undefined;
 
   constructor(send: (frame: ControlFrame) => void) {
     this.#send = send;
   }
 
-  /** When a tick is next needed. */
+  /** The time of the next tick. */
   get dueAt(): Millis | undefined {
     return this.#turnAt;
   }

@@ -11,14 +11,14 @@ import { backoffMs } from "./retry.ts";
 
 export type OpenConnectionOptions = {
   readonly backoff: Backoff;
-  /** True: the token is a text, so asking again cannot bring another one. */
+  /** True: the token is a text, so a further request cannot return another one. */
   readonly tokenIsFixed: boolean;
   readonly tokenMsMax: number;
   /** Fraction of the token's lifetime after which a new token is requested. */
   readonly renewShare: number;
   /** Milliseconds that a connection has to answer when it may be dead. */
   readonly checkMsMax: number;
-  /** Minimum interval between two token requests, however short the tokens' lifetime. */
+  /** Minimum interval between two token requests, even if the tokens' lifetime is shorter. */
   readonly renewMsMin: number;
 };
 
@@ -75,7 +75,7 @@ export class OpenConnection {
     return this.#receivedAt;
   }
 
-  /** When a tick is next needed. */
+  /** The time of the next tick. */
   get dueAt(): Millis {
     return Math.min(
       this.#pingAt,
@@ -90,7 +90,7 @@ export class OpenConnection {
     return this.#receivedAt + this.limits.silenceMsMax;
   }
 
-  /** Why the connection counts as dead, in words for a developer. Undefined: it works, as far as is known. */
+  /** The reason why the connection counts as dead, in words for a developer. Undefined: it works, as far as is known. */
   silenceReason(now: Millis): string | undefined {
     if (this.#check !== undefined && now >= this.#check.until) return `the server did not answer within ${this.#options.checkMsMax} ms`;
     return now >= this.#silentAt ? `nothing arrived from the server for ${this.limits.silenceMsMax} ms` : undefined;
@@ -128,11 +128,11 @@ export class OpenConnection {
         this.#renewFailures = 0;
         return [];
       default:
-        return []; // A room's frame, or one that does not change the connection.
+        return []; // The frame belongs to a room, or does not change the connection.
     }
   }
 
-  /** The next attempt is spread by chance, because many clients may ask a failing token service. */
+  /** The time of the next attempt is random, because many clients may send requests to a failing token service. */
   receiveTokenFailed(now: Millis): void {
     const { renewMsMin, backoff } = this.#options;
     this.#renewFailures += 1;
@@ -173,8 +173,8 @@ export class OpenConnection {
   }
 
   /**
-   * The first announced time of a move counts; later ones do not change it. A client does not stay with a gateway that
-   * shuts down.
+   * The first announced time of a move is valid; later announcements do not change it. A client does not stay with a
+   * gateway that shuts down.
    */
   #receiveDegraded({ backbone, reconnectAfterMs }: ServerFrame & { type: "degraded" }, now: Millis): ConnectionEffect[] {
     const wasDegraded = this.#isDegraded;

@@ -1,7 +1,8 @@
 /**
  * Delay before the next attempt: short after a healthy connection, then exponentially longer, and never shorter than
- * the server asked for. Random jitter spreads clients that reconnect together. A lost server is tried every few seconds
- * for a minute, so that clients return soon after its last crash: the gateway's rate of admission protects it.
+ * the server's request. Random jitter spreads clients that reconnect together. After the loss of a server, the client
+ * tries every few seconds for a minute. So clients return quickly even if the server crashes again, and the gateway's
+ * rate of admission protects it.
  */
 
 import type { Millis } from "../../shared/ids.ts";
@@ -9,9 +10,9 @@ import type { Millis } from "../../shared/ids.ts";
 export type RetryOptions = {
   readonly quickRetryMs: number;
   readonly backoff: Backoff;
-  /** While a server that admitted the client to a room is lost. Its sum is the longest wait. */
+  /** The delays while a server that admitted the client to a room is lost. Their sum is the longest wait. */
   readonly lostBackoff: Backoff;
-  /** How long a server counts as lost. */
+  /** Time for which a server counts as lost. */
   readonly lostMsMax: number;
   /** Maximum delay that a server may ask for. */
   readonly retryMsMax: number;
@@ -19,7 +20,10 @@ export type RetryOptions = {
   readonly banMsMax: number;
 };
 
-/** `answer`: the server, or the application's token function, refused. `no-answer`: the server is gone or leaves. */
+/**
+ * `answer`: the server, or the application's token function, refused. `no-answer`: the server is unreachable, or
+ * announced that it stops.
+ */
 export type RetryCause = "answer" | "no-answer";
 
 export class Retry {
@@ -40,7 +44,7 @@ export class Retry {
     this.#unit = unit;
   }
 
-  /** An attempt begins: earlier requests of the server are over. */
+  /** An attempt begins: earlier delay requests of the server no longer apply. */
   begin(): void {
     this.#askedMs = 0;
     this.#isBanned = false;
@@ -51,10 +55,7 @@ export class Retry {
     return this.#askedMs > 0;
   }
 
-  /**
-   * Returns the delay of the next attempt after the device's network came back: the earlier failures were not the
-   * server's.
-   */
+  /** Returns the delay of the next attempt after the device's network came back: the server did not cause the earlier failures. */
   receiveNetworkBack(): number {
     this.#failures = 0;
     return this.#unit() * this.#options.quickRetryMs;

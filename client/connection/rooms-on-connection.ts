@@ -45,7 +45,7 @@ export class RoomsOnConnection {
     this.#out = out;
   }
 
-  /** False: another member takes part for the room. The gateway admits a connection to a room once. */
+  /** False: another member has the room. The gateway admits a connection to a room once. */
   isFreeFor(member: ConnectedRoom): boolean {
     const there = this.#members.get(member.room);
     return there === undefined || there === member;
@@ -65,7 +65,7 @@ export class RoomsOnConnection {
   leave(member: ConnectedRoom): void {
     if (this.#has(member)) this.#members.delete(member.room);
     this.#leaving.add(member);
-    const sendsLeave = this.#forgetChannels(member); // Leaving also covers what it requested before.
+    const sendsLeave = this.#forgetChannels(member); // LEAVE also covers the member's earlier requests.
     if (!sendsLeave && !this.#isWaitingAlone(member)) return;
     this.#out.withdrawJoin(member.room);
     this.#forgetRequests(member.room);
@@ -92,7 +92,7 @@ export class RoomsOnConnection {
     for (const member of this.#members.values()) this.#sendOpened(member);
   }
 
-  /** Requests and channels of a lost connection are void. */
+  /** Requests and channels of a lost connection are invalid. */
   receiveLost(lost: RoomSessionInput & { kind: "connection-lost" }): void {
     this.#opened = undefined;
     this.#requests.clear();
@@ -138,7 +138,7 @@ export class RoomsOnConnection {
     member.receiveInput({ kind: "frame", frame });
   }
 
-  /** Frames of a room that was just left may still arrive. */
+  /** Frames of a room that the client has just left may still arrive. */
   #receiveOnChannel(frame: RoomFrame & { channel: Channel }): void {
     this.#channels.get(frame.channel)?.receiveInput({ kind: "frame", frame });
   }
@@ -161,7 +161,7 @@ export class RoomsOnConnection {
     return request === undefined || (request.isAlone && this.#out.hasJoin(room));
   }
 
-  /** True: all its requests still wait in the queue, so nothing has to be left on the server. */
+  /** True: all its requests still wait in the queue, so the server need not receive a LEAVE. */
   #isWaitingAlone(member: ConnectedRoom): boolean {
     return [...this.#requests.values()].some((request) => request.member === member) && this.#isAlone(member.room);
   }

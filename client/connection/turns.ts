@@ -1,6 +1,6 @@
 /**
- * A timer for the earliest requested time, and a queue that runs inputs one after another. Setting the timer later is
- * cheap: it fires once without effect.
+ * A timer for the earliest requested time, and a queue that runs inputs one after another. A later time needs no change
+ * of the timer: it fires once without effect.
  */
 
 import type { Millis } from "../../shared/ids.ts";
@@ -38,8 +38,8 @@ export function earlier(one: Millis | undefined, other: Millis | undefined): Mil
 }
 
 /**
- * Runs one input at a time, including all its effects. An input that a listener causes meanwhile waits, so it cannot
- * overtake effects that are still to come.
+ * Runs one input at a time, including all its effects. An input that a listener causes in the meantime waits, so it
+ * cannot overtake effects that are not carried out yet.
  */
 export class Turns<Input> {
   readonly #take: (input: Input) => void;

@@ -6,7 +6,7 @@ export const openSocket: OpenSocket = (url, listener) => {
   const socket = new WebSocket(url);
   socket.binaryType = "arraybuffer";
   socket.onopen = () => listener.opened();
-  // A text message is no frame. It is passed on as zero bytes, which the decoder rejects.
+  // A text message is not a frame. It is passed on as zero bytes, which the decoder rejects.
   socket.onmessage = ({ data }: MessageEvent<ArrayBuffer | string>) =>
     listener.received(typeof data === "string" ? new Uint8Array() : new Uint8Array(data));
   socket.onclose = ({ code, reason }) => listener.closed(code, reason || undefined);

@@ -1,6 +1,6 @@
 /**
- * Fetches a room's snapshot over HTTP from the gateway's address. The download is aborted after a silence, never
- * because it is long.
+ * Fetches a room's snapshot over HTTP from the gateway's address. The download is aborted after a time without data,
+ * even a long download is not.
  */
 
 import { type Epoch, parseClientId, type Position, type Seq } from "../../shared/ids.ts";

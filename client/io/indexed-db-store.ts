@@ -1,7 +1,8 @@
 /**
- * Stores rooms in the browser's IndexedDB, beyond the life of a page. Several pages may have a room open: each writes
- * its unsent edits to its own rows, and all write the same document, in which each row continues the one before. A page
- * holds a Web Lock while it lives. Edits of pages without a lock go to the next page that opens the room.
+ * Stores rooms in the browser's IndexedDB, beyond the life of a page. Several pages may have a room open. Each writes
+ * its unsent edits to its own rows. All pages write the same document as a chain of rows, in which each row continues
+ * the one before. A page holds a Web Lock while it lives. The next page that opens the room takes over the edits of
+ * pages without a lock.
  */
 
 import { assert } from "../../shared/assert.ts";
@@ -30,12 +31,12 @@ export type IndexedDbStoreOptions = {
   readonly owner: string;
 };
 
-/** One room as one page has it open. */
+/** One room in one page. */
 type Part = {
   readonly key: string;
   readonly page: PageId;
   readonly condense: Condense;
-  /** Edits of ended pages, taken over with the next write. */
+  /** Edits of ended pages, which the next write takes over. */
   readonly left: Left[];
 };
 
@@ -131,8 +132,8 @@ async function openRoom({ name, closed, leaving }: Here, { server, room, condens
 }
 
 /**
- * `live`: pages that run now. No other page may open the room until the edits of ended pages are taken over, because it
- * would take them over too.
+ * `live`: pages that run now. Until the edits of ended pages are taken over, no other page may open the room, because
+ * it would take them over too.
  */
 async function readKept(database: StoreDatabase, part: Part, live: ReadonlySet<PageId>): Promise<KeptRoom> {
   const { key, condense } = part;
@@ -149,7 +150,7 @@ async function readKept(database: StoreDatabase, part: Part, live: ReadonlySet<P
     });
   } catch {
     return await transact(db.transaction(ALL, "readonly"), async (transaction) => {
-      // A full device accepts no writes, and still holds all earlier data.
+      // A full device accepts no writes, but still has all earlier data.
       part.left.push(...(await leftBehind(transaction, key, live)));
       return {
         document: condense && (await readDocument(transaction, key, condense, async () => {})),
@@ -220,7 +221,7 @@ function lock(name: string): Promise<() => Promise<void>> {
   });
 }
 
-/** No other page of this browser runs a function under this name meanwhile. */
+/** During the call, no other page of this browser runs a function with this name. */
 async function alone<Result>(name: string, run: () => Promise<Result>): Promise<Result> {
   const release = await lock(name);
   try {

@@ -21,7 +21,7 @@ export const openSocketWith = (
   let isListening = true;
   let [why, retryAfterMs]: [string?, number?] = [];
   socket.on("open", () => isListening && listener.opened());
-  // A text message is no frame. It is passed on as zero bytes, which the decoder rejects.
+  // A text message is not a frame. It is passed on as zero bytes, which the decoder rejects.
   socket.on(
     "message",
     (data, isBinary) => isListening && listener.received(isBinary ? new Uint8Array(data as ArrayBuffer) : new Uint8Array()),

@@ -1,7 +1,7 @@
 /**
- * The database of a browser's store: its tables, how it is opened, and transactions that happen completely or not at
- * all. A browser may close an open database when the site's data is cleared or a phone suspends the page; the store
- * then opens it again. When another page removes the database it stays closed, because the user signed out there.
+ * The database of a browser's store: its tables, its opening, and transactions that happen completely or not at all. A
+ * browser may close an open database when the site's data is cleared or a phone suspends the page. The store then opens
+ * it again. When another page removes the database, it stays closed, because the user signed out there.
  */
 
 import { type DBSchema, type IDBPDatabase, type IDBPTransaction, openDB } from "idb";
@@ -16,7 +16,7 @@ export type PageId = string;
 const SCHEMA_VERSION = 1;
 
 export interface Schema extends DBSchema {
-  /** How far the stored pieces of a room's document reach. */
+  /** The position up to which the stored pieces of a room's document reach. */
   heads: { key: string; value: Head };
   /** Pieces of documents, in order. */
   pieces: { key: [string, number]; value: { readonly room: string; readonly place: number; readonly payloads: readonly Uint8Array[] } };
@@ -44,7 +44,7 @@ const REOPEN_MS = 500;
 
 export const ALL = ["heads", "pieces", "edits"] as const;
 
-/** The database as one room has it open. */
+/** The database from the view of one room. */
 export class StoreDatabase {
   readonly #name: string;
   readonly #lost: () => void;
@@ -228,7 +228,8 @@ export async function writeDocument(
     case "continued": {
       const { position, after, last } = change;
       const from = before?.position.seq ?? (0 as Seq);
-      if (from < after || position.seq <= from || position.epoch < (before?.position.epoch ?? 0)) return; // The change would leave a hole, or is stored already.
+      // The change would leave a gap, or is already stored.
+      if (from < after || position.seq <= from || position.epoch < (before?.position.epoch ?? 0)) return;
       const payloads = change.payloads.slice(from - after).map(ownBytes);
       const head = {
         room: key,

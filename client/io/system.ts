@@ -5,7 +5,7 @@ import type { ClientRandom, ClientClock } from "../ports.ts";
 
 /**
  * The system's time, made monotonic. If the clock were set back by a day, every wait here would last a day longer.
- * Jumps ahead are passed on: after a laptop's sleep that much time has really passed.
+ * Jumps forward are passed on, because after a laptop's sleep that time has really passed.
  */
 export class SteadyTime {
   #last = Number.NEGATIVE_INFINITY;

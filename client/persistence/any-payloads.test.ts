@@ -1,4 +1,4 @@
-/** Rooms with arbitrary payloads stored on a device: the edits that wait are passed to the next page, once. */
+/** Rooms with arbitrary payloads stored on a device. Waiting edits are passed to the next page exactly once. */
 
 import { expect, test } from "vitest";
 

@@ -15,7 +15,7 @@ export class DocumentChanges {
   #bytes = 0;
   /** Number of changes, from the oldest, that are being written. */
   #writing = 0;
-  /** True: more arrived than could be written, so later edits do not continue the stored content. */
+  /** True: more changes arrived than could be written, so later edits do not continue the stored content. */
   #isBehind = false;
   #isHeldBack = false;
 
@@ -78,7 +78,7 @@ export class DocumentChanges {
     this.#startOver(...this.#changes.filter(({ kind }) => kind === "forgotten"), { kind: "begun", position, last, payload });
   }
 
-  /** Changes that wait are void. A write in progress is not. */
+  /** Waiting changes are invalid. A write in progress is not. */
   #startOver(...changes: DocumentChange[]): void {
     for (const dropped of this.#changes.splice(this.#writing)) this.#bytes -= bytesOf(dropped);
     this.#isBehind = false;
@@ -95,7 +95,7 @@ export class DocumentChanges {
   }
 }
 
-/** Estimated bytes of an edit beside its payload. */
+/** Estimated bytes of an edit in addition to its payload. */
 const EDIT_OVERHEAD_BYTES = 100;
 
 function bytesOf(change: DocumentChange): number {

@@ -8,15 +8,15 @@ import type { Counter } from "../../shared/wire/frames.ts";
 
 export interface EditStore {
   /**
-   * Opens the store of a room. Edits left by pages that are gone now belong to this page; those of running pages are
-   * not returned. Rejects if nothing can be stored, with an `Error` whose message gives the reason for developers.
+   * Opens the store of a room. Edits of ended pages now belong to this page; edits of running pages are not returned.
+   * Rejects if nothing can be stored, with an `Error` whose message gives the reason for developers.
    */
   open(room: StoredRoom): Promise<RoomStore>;
 }
 
 export interface RoomStore {
   readonly kept: KeptRoom;
-  /** Writes all of the change or nothing, durably once the promise resolves. There is at most one call at a time. */
+  /** Writes the complete change or nothing. The change is durable once the promise resolves. There is at most one call at a time. */
   keep(change: KeptChange): Promise<void>;
   /**
    * Removes everything stored of the room, including the edits of other pages, because the room is deleted. Nothing is
@@ -58,11 +58,11 @@ export type KeptEdit = {
   /** Defines the order, and is used once per page. */
   readonly place: number;
   readonly payload: Uint8Array;
-  /** Number of the application's calls that made it. */
+  /** Number of application calls that made the edit. */
   readonly made: number;
   /**
-   * Under which key and counter the edit was sent or was about to be sent, so the log may contain it. Undefined: it was
-   * never sent.
+   * The key and counter with which the edit was sent or was about to be sent, so the log may contain it. Undefined: it
+   * was never sent.
    */
   readonly sent: SentAs | undefined;
 };

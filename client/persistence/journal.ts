@@ -7,7 +7,7 @@ import type { KeptEdit, SentAs } from "./edit-store.ts";
 import type { UnsentEdit, SentEdit } from "../room/unsent.ts";
 import type { ClientKey } from "../../shared/ids.ts";
 
-/** `sent`: each with the key and counter under which it was sent. `unsent`: in order. */
+/** `sent`: each with the key and counter with which it was sent. `unsent`: in order. */
 export type Pending = { readonly sent: readonly (readonly [UnsentEdit, SentAs])[]; readonly unsent: readonly UnsentEdit[] };
 
 export type JournalEntry = Pick<UnsentEdit, "payload" | "made">;
@@ -43,7 +43,7 @@ export class Journal {
     let last = 0;
     for (const edit of unsent) {
       const before = this.#rows.get(edit);
-      // The edit now comes after others, so it gets a later place, and all edits after it too.
+      // The edit now comes after others, so it and all later edits get later places.
       const row = before !== undefined && before.place > last ? before : this.#newRow();
       rows.set(edit, row);
       keepAt(row, edit, undefined);
@@ -72,11 +72,11 @@ export class Journal {
 }
 
 /**
- * How a page takes over what earlier pages left. Edits that were sent are sent again unchanged, one numbering after the
- * other. Edits that were never sent become edits of this page. A new edit never uses an inherited numbering, because
- * the earlier page may have used more counters than it stored. Rules INH1 to INH3.
+ * Takes over the edits of earlier pages. Edits that were sent are sent again unchanged, one numbering after the other.
+ * Edits that were never sent become edits of this page. A new edit never uses an inherited numbering, because the
+ * earlier page may have used more counters than it stored. Rules INH1 to INH3.
  */
-/** Edits sent under one client key. Their counters have no hole, and all earlier ones are committed. */
+/** Edits sent with one client key. Their counters have no gap, and all earlier ones are committed. */
 export type WriterEdits = { readonly clientKey: ClientKey; readonly sent: readonly SentEdit[] };
 
 export type Inheritance = {

@@ -1,6 +1,6 @@
 /**
- * Complete pages of a few devices that end at any moment and are opened again, over a network, a server and stores that
- * fail at random. Every edit that was reported as stored is in the final document once, and all pages end with the same
+ * Complete pages of a few devices that end at any moment and are opened again. Network, server and stores fail at
+ * random. Every edit that was reported as stored is in the final document once, and all pages end with the same
  * document.
  */
 
@@ -24,10 +24,10 @@ type World = {
 };
 const WORLDS: readonly World[] = [
   { log: "keeps up", pagesMax: 3, seeds: seedsFrom(3_000, 16) },
-  // In the last four seeds somebody typed behind a tentative edit that was lost.
+  // In the last four seeds a user typed after a tentative edit that was lost.
   { log: "is slow", pagesMax: 3, seeds: [...seedsFrom(50_000, 4), 50_092, 50_145, 50_159, 50_171] },
-  // The device may hold the only copy, so its store is never full and its pages follow each other. In the last three
-  // seeds a page ends before it has the snapshot.
+  // The device may have the only copy, so its store is never full, and its pages run one after the other. In the last
+  // three seeds a page ends before it has the snapshot.
   { log: "loses its end", pagesMax: 1, seeds: [...seedsFrom(60_000, 5), 60_065, 60_274, 60_292] },
 ];
 const ROOM = "notes" as RoomId;
@@ -36,7 +36,7 @@ const STEPS = 150;
 class Device {
   readonly store = new MemoryStore();
   readonly pages: TestPage[] = [];
-  /** The edits typed here with their page, and those reported as stored or saved. */
+  /** The edits typed on this device with their page, and the edits reported as stored or saved. */
   readonly typed = new Map<string, TestPage>();
   readonly promised = new Set<string>();
 }
@@ -92,9 +92,9 @@ async function run(log: World["log"], seed: number, { pagesMax }: World): Promis
     for (const { pages: open, typed, promised } of devices) {
       for (const page of open) {
         if (!page.provider.stored) continue;
-        if (log === "loses its end" && page.provider.seq !== room.head) continue; // Behind a gap only the log decides.
+        if (log === "loses its end" && page.provider.seq !== room.head) continue; // After a gap only the log decides.
         for (const [word, author] of typed) {
-          const isTentative = log === "is slow" && author !== page; // A page does not promise what another page typed.
+          const isTentative = log === "is slow" && author !== page; // A page reports only its own edits as stored.
           if (!isTentative && page.text.includes(word)) promised.add(word);
         }
       }

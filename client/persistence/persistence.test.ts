@@ -151,7 +151,7 @@ test("[KEE5] two pages of one device each send their own edits; the page that op
   const after = new TestPage(server, device, 3);
   await server.clock.advance(1_000);
   expect(after.provider.unsavedEdits).toBe(3);
-  server.room(NOTES).failOver(); // The next owner knows nothing of the edits that waited.
+  server.room(NOTES).failOver(); // The next owner does not know the waiting edits.
   server.commits = server.reachable = true;
   await server.clock.advance(MINUTE);
   for (const typed of ["both ", "left ", "right ", "offline "]) expect(after.text.split(typed)).toHaveLength(2);

@@ -1,7 +1,7 @@
 /**
  * Decides which data of a room is written to the local store, and when: unacknowledged edits, and the content up to the
- * current position. An edit is stored before it is sent, so that after a page reload the client can resend it with the
- * same counter. If the store cannot be written, the room continues without it. Deterministic. Rules KEE1 to KEE11.
+ * current position. An edit is stored before it is sent, so that after a page reload the client can send it again with
+ * the same counter. If the store cannot be written, the room continues without it. Deterministic. Rules KEE1 to KEE11.
  */
 
 import type { ClientKey, Millis, Position } from "../../shared/ids.ts";
@@ -35,8 +35,8 @@ type State =
   | { readonly kind: "failed"; readonly until: Millis };
 
 /**
- * A deadline of the store, in two halves. The second half starts when the first is found to be over. So a device that
- * slept, or whose clock was set ahead, still gives the store time to answer.
+ * A deadline of the store, in two halves. The second half starts when the first is found to be over. So the store still
+ * has time to answer on a device that slept or whose clock was set forward.
  */
 type Wait = { readonly until: Millis; readonly isSecondHalf: boolean };
 
@@ -62,7 +62,7 @@ export class RoomPersistence {
   /** The outbox's counts at the last confirmed write. */
   #keptMade = 0;
   #keptSettled = 0;
-  /** When changes that are not urgent are written. */
+  /** Time at which changes that are not urgent are written. */
   #laterAt: Millis | undefined;
 
   constructor(options: PersistenceOptions, outbox: Outbox) {

@@ -1,6 +1,6 @@
 /**
- * Who is in a room and what each participant shows, from the server's presence deltas. The server's participant numbers
- * are temporary, so participants are identified by client id, and one that returns keeps its entry. Rules PAR1 to PAR7.
+ * The participants of a room and their fields, from the server's presence deltas. The server's participant numbers are
+ * temporary, so participants are identified by client id, and one that returns keeps its entry. Rules PAR1 to PAR7.
  */
 
 import type { ClientId, UserId } from "../../shared/ids.ts";
@@ -101,7 +101,7 @@ export class Participants {
     return this.receiveDelta(NOBODY);
   }
 
-  /** A participant entered or changed. Under a new number it has shown no fields yet. */
+  /** A participant entered or changed. With a new number it has no fields yet. */
   #receiveParticipant(announced: Announced, touched: Set<ClientId>): void {
     const { number, client } = announced;
     const values = this.#numbers.get(client) === number ? this.valuesOf(client) : NO_VALUES;

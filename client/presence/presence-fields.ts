@@ -46,7 +46,7 @@ export function ownField(name: string, value: unknown): PresenceField {
   return { name, value: encodeValue(value) };
 }
 
-/** The smallest rectangle in whole units that contains it. */
+/** The smallest rectangle in whole units that contains the viewport. */
 function roundedOut({ x, y, width, height }: Rectangle): Rectangle {
   const [left, top] = [Math.floor(x), Math.floor(y)];
   return { x: left, y: top, width: Math.ceil(x + width) - left, height: Math.ceil(y + height) - top };

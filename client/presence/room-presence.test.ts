@@ -1,7 +1,4 @@
-/**
- * Presence as an application sees it, on a model server: participants, their fields, and the frames that the server
- * receives.
- */
+/** Presence from the application's view, on a model server: participants, their fields, and the frames that the server receives. */
 
 import { expect, test } from "vitest";
 

@@ -74,7 +74,7 @@ export class PresenceSession {
     return this.#mode;
   }
 
-  /** When a tick is next needed. */
+  /** The time of the next tick. */
   dueAt(now: Millis): Millis | undefined {
     if (this.#state.kind === "in") return this.#own.dueAt(now);
     return this.#state.kind === "away" ? this.#state.until : undefined;

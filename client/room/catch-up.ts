@@ -1,7 +1,7 @@
 /**
- * Whether a client has all edits of a room, and what to do if not: request a replay for a gap, join again if that
- * fails, start from a snapshot if the server demands it, and start from the beginning if the stored content belongs to
- * another log.
+ * Checks whether a client has all edits of a room, and repairs it if not. It requests a replay for a gap, joins again
+ * if that fails, starts from a snapshot if the server demands it, and starts from the beginning if the stored content
+ * belongs to another log.
  */
 
 import { type ClientId, type Millis, type Position, type Seq, START } from "../../shared/ids.ts";
@@ -15,7 +15,7 @@ import type { KnownEdit, RoomSessionEffect, RoomFrame } from "./room-messages.ts
 import type { Backoff } from "../connection/retry.ts";
 import { backoffMs } from "../connection/retry.ts";
 
-/** `rejoin`: join the room again, from the position reached. */
+/** `rejoin`: join the room again, from the reached position. */
 export type CatchUpStep = "go-on" | "rejoin";
 
 export class RoomCatchUp {
@@ -64,7 +64,7 @@ export class RoomCatchUp {
 
   joined(head: Seq, effects: RoomSessionEffect[]): CatchUpStep {
     this.#resync.abandon(); // A new join shows again whether a resync is needed.
-    // If the position is beyond the head, it belongs to another log, and the server sends RESYNC_REQUIRED next.
+    // A position beyond the head belongs to another log, and the server sends RESYNC_REQUIRED next.
     this.#synced = false;
     if (this.position.seq === head) this.#caughtUp();
     return this.#settle(this.#stored.receiveHead(head), effects);
@@ -136,9 +136,7 @@ export class RoomCatchUp {
     return "rejoin";
   }
 
-  /**
-   * The position is void. The application is informed, and receives everything again from the start or from a snapshot.
-   */
+  /** The position is invalid. The application is informed, and receives everything again from the start or from a snapshot. */
   #rollBack(effects: RoomSessionEffect[]): void {
     this.#feed.startAt(START);
     effects.push({ kind: "log-rolled-back" });
@@ -154,9 +152,9 @@ export class RoomCatchUp {
 
 /**
  * Resync of a client that cannot catch up edit by edit: fetch the room's snapshot and continue after it. Decides the
- * next step; the session carries it out. Rules RES1 to RES6.
+ * next step, and the session carries it out. Rules RES1 to RES6.
  */
-/** The position to join from, and the snapshot's content up to there. */
+/** The position to join from, and the snapshot's content up to it. */
 type Beginning = { readonly position: Position; readonly last?: EditName | undefined; readonly payload: Uint8Array | undefined };
 
 type State = { readonly kind: "idle" } | { readonly kind: "waiting"; readonly until: Millis } | { readonly kind: "fetching" };
@@ -198,14 +196,14 @@ export class Resync {
     return true;
   }
 
-  /** `held`: this client's position. Undefined: fetch again later, or not needed any more. */
+  /** `held`: this client's position. Undefined: fetch again later, or no fetch is needed any more. */
   receiveSnapshot(answer: SnapshotAnswer, held: Position, now: Millis): Beginning | undefined {
     if (this.#state.kind === "idle") return undefined;
     switch (answer.kind) {
       case "snapshot":
         return this.#beginAt(answer, held);
       case "none":
-        return this.#beginAt({ position: START, payload: undefined }, held); // Nothing was trimmed yet, so the log has all edits.
+        return this.#beginAt({ position: START, payload: undefined }, held); // The log was not trimmed yet, so it has all edits.
       case "unavailable":
         this.#attempts += 1;
         this.#state = { kind: "waiting", until: Math.max(now + answer.retryAfterMs, this.#later(now)) as Millis };
@@ -213,7 +211,7 @@ export class Resync {
     }
   }
 
-  /** The connection is lost: the next join shows what is needed. */
+  /** The connection is lost, and the next join shows what is needed. */
   abandon(): void {
     this.#state = { kind: "idle" };
   }

@@ -1,6 +1,6 @@
 /**
- * Several complete clients over a network and a server that fail at random. Every edit is in the log once, each
- * author's edits are in order, and all clients end with all edits in the log's order.
+ * Several complete clients over a network and a server that fail at random. The log contains every edit once and each
+ * author's edits in order. All clients end with all edits in the log's order.
  */
 
 import { expect, test } from "vitest";

@@ -55,12 +55,12 @@ export class IncomingEdits {
     return this.#tentative.isShowing;
   }
 
-  /** When `planRepair` next returns something. */
+  /** The time at which `planRepair` next returns something. */
   get repairAt(): Millis | undefined {
     return this.#inbox.dueAt;
   }
 
-  /** When `takeResubmits` next returns something. */
+  /** The time at which `takeResubmits` next returns something. */
   get resubmitAt(): Millis | undefined {
     return this.#tentative.dueAt;
   }
@@ -75,7 +75,7 @@ export class IncomingEdits {
     }
   }
 
-  /** The log keeps up, unless the server's next frame reports otherwise. */
+  /** The log is fast enough, unless the server's next frame reports otherwise. */
   joined(client: ClientId, now: Millis): void {
     this.#client = client;
     this.#own.add(client, this.#outbox.ackedThrough, this.#outbox.ownThrough);
@@ -133,7 +133,7 @@ export class IncomingEdits {
       }
     }
     this.#deliver({ epoch, edits }, catchingUp, now, effects);
-    // Edits that ACKED_THROUGH settled before are not held here any more.
+    // Edits that an earlier ACKED_THROUGH settled are no longer held.
     this.#inbox.receiveHead((seq + count - 1) as Seq, this.#patienceMs(catchingUp), now);
   }
 
@@ -171,8 +171,9 @@ function show(edits: readonly TentativeEdit[], effects: RoomSessionEffect[]): vo
 }
 
 /**
- * The edits that this page's application has already: its own, under each id that the page had, and those of earlier
- * pages that were restored here. Other edits of earlier pages count as anybody's. Rules OWE1, OWE2.
+ * The edits that this page's application already has: its own edits, with each id that the page had, and edits of
+ * earlier pages that were restored here. Other edits of earlier pages are treated like edits of other clients. Rules
+ * OWE1, OWE2.
  */
 /** Covers `after < counter <= through`. */
 type Run = { readonly after: Counter; through: Counter };
@@ -189,7 +190,7 @@ export class OwnEdits {
     else before.through = Math.max(before.through, through);
   }
 
-  /** Edits of the client from that counter on are a copy's. */
+  /** From that counter on, edits of the client come from a copy of it. */
   endBefore(client: ClientId, counter: Counter): void {
     for (const run of this.#runs.get(client) ?? []) run.through = Math.min(run.through, counter - 1);
   }
@@ -219,12 +220,12 @@ type Repair = { readonly kind: "replay"; readonly after: Seq; readonly through: 
 export class EditInbox {
   readonly #options: InboxOptions;
   #position: Position = START;
-  /** Batches beyond the position, by first seq. */
+  /** Batches after the position, by first seq. */
   readonly #held = new Map<Seq, EditBatch>();
   #heldBytes = 0;
   /** Highest seq known to be committed without its edit. The server sends missing edits up to it only on request. */
   #knownHead = 0;
-  /** The gap before the first held batch, or up to the known head: when to request it, and how often that was done. */
+  /** The gap before the first held batch, or up to the known head: the time of the next request, and the number of requests so far. */
   #gap: { after: Seq; dueAt: Millis; asked: number } | undefined;
 
   constructor(options: InboxOptions) {
@@ -235,7 +236,7 @@ export class EditInbox {
     return this.#position;
   }
 
-  /** When `planRepair` next returns something. */
+  /** The time at which `planRepair` next returns something. */
   get dueAt(): Millis | undefined {
     return this.#gap?.dueAt;
   }
@@ -334,7 +335,7 @@ export class EditInbox {
   }
 }
 
-/** Estimated bytes of an edit beside its payload, so that small and empty edits count too. */
+/** Estimated bytes of an edit in addition to its payload, so that small and empty edits count too. */
 const EDIT_OVERHEAD_BYTES = 200;
 
 function bytesOf(batch: EditBatch): number {

@@ -8,7 +8,7 @@ import type { Millis, Seq } from "../../shared/ids.ts";
 import type { Channel, JoinRefusal } from "../../shared/wire/frames.ts";
 import type { SharedLimits } from "./room-messages.ts";
 
-/** Why the room is not joined, and when the next JOIN is sent. */
+/** The reason why the room is not joined, and the time of the next JOIN. */
 export type JoinRetry = { readonly reason: JoinRefusal; readonly message: string; readonly until: Millis };
 
 /** The result of a join. */
@@ -86,7 +86,7 @@ export class JoinState {
     return this.#heldChannel;
   }
 
-  /** When the room is to be joined again. */
+  /** The time at which the room is joined again. */
   get askAgainAt(): Millis | undefined {
     if (this.#state.kind === "waiting") return this.#state.joinRetry.until;
     return this.#state.kind === "joining" ? this.#state.until : undefined;

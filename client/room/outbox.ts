@@ -17,12 +17,12 @@ import type { SharedLimits, RoomSessionEffect, RoomFrame } from "./room-messages
 
 export type OutboxOptions = UnsentOptions & SendWindowOptions;
 
-/** Of an edit that is sent for the first time, and of one that is sent again. */
+/** For an edit that is sent for the first time, and for one that is sent again. */
 export type TakenBytes = { readonly bytesMax: number; readonly resentBytesMax: number };
 
 export type NextEdit =
   | { readonly kind: "edit"; readonly edit: SentEdit; readonly ackedThrough: Counter }
-  /** Sent once it is stored on this device. */
+  /** The edit is sent once it is stored on this device. */
   | { readonly kind: "numbered" }
   /** The edit cannot be cut small enough and is dropped. */
   | { readonly kind: "too-large"; readonly payload: Uint8Array }
@@ -75,24 +75,24 @@ export class Outbox {
     return this.#window.lastSent;
   }
 
-  /** The highest counter under this key that is this page's own. An earlier page may have sent more than what it stored. */
+  /** The highest counter with this key that is this page's own. An earlier page may have sent more edits than it stored. */
   get ownThrough(): Counter {
     return this.#numbering.isInherited ? this.lastSent : Infinity;
   }
 
-  /** Whether the next numbering has to begin under another client key, and can. */
+  /** Whether the next numbering has to begin with another client key, and can. */
   get needsNewKey(): boolean {
     return this.#numbering.isStale && this.#window.isEmpty;
   }
 
-  /** False: too much is waiting already. */
+  /** False: too many edits are waiting. */
   add(payload: Uint8Array): boolean {
     const isTaken = this.#unsent.add(payload);
     if (isTaken) this.#changes.made += 1;
     return isTaken;
   }
 
-  /** Takes over what earlier pages left, before anything is sent. All of it is stored and goes before this page's edits. */
+  /** Takes over the edits of earlier pages, before anything is sent. All of them are stored and precede this page's edits. */
   inherit({ numberings, unsent }: Inheritance): void {
     this.#numbering.inherit(numberings);
     this.#unsent.putBack(unsent);
@@ -172,7 +172,7 @@ export class Outbox {
     return settled;
   }
 
-  /** True: a copy of this page has the same key and sent what the log has. This page's edits go out under a new key. */
+  /** True: a copy of this page has the same key and sent the edit that the log has. This page's edits get a new key. */
   receiveLogged(counter: Counter, payload: Uint8Array): boolean {
     if (!this.#numbering.isJoined || this.#numbering.isStale || !this.#window.isOther(counter, payload)) return false;
     this.#sendUnderNewKey(counter);
@@ -181,7 +181,7 @@ export class Outbox {
 
   /** Returns the edit's bytes if it is too large. It then waits to be cut or left out. */
   receiveNack(counter: Counter, reason: NackReason, expected: Counter, retryAfterMs: number, now: Millis): number | undefined {
-    // The edit was settled since, or is somebody else's.
+    // The edit was settled in the meantime, or belongs to another client.
     if (!this.#numbering.isJoined || !this.#window.has(counter)) return undefined;
     switch (reason) {
       case "gap":
@@ -209,14 +209,14 @@ export class Outbox {
     this.#window.receiveTick(now);
   }
 
-  /** When a tick is next needed. `answersExpected`: a missing answer means that something was lost. */
+  /** The time of the next tick. `answersExpected`: a missing answer means that something was lost. */
   dueAt(answersExpected: boolean, now: Millis): Millis | undefined {
     return this.#window.dueAt(answersExpected, now);
   }
 
   /**
-   * Another server may hold the edits behind the one that is too large, so their counters are not given to other bytes. If they are
-   * ordered as well, the format bears it. What cannot be cut is reported as too large when its turn comes.
+   * Cuts an edit that is too large. Another server may have the later edits, so their counters keep their bytes. If
+   * they are ordered too, the format tolerates it. An edit that cannot be cut is reported when its turn comes.
    */
   #receiveUnsendable(counter: Counter): void {
     if (this.#canCut) this.#sendUnderNewKey(counter);
@@ -282,7 +282,7 @@ export class EditSender {
     while (this.#hasNext(connection, synced, saving, now) && connection.editRate.nextAt(now) <= now) {
       const next = this.#outbox.takeNext(parentSeq, { bytesMax, resentBytesMax }, now);
       if (next.kind === "numbered") return;
-      if (next.kind === "taken-back") continue; // The server would close the connection for a larger frame, again and again.
+      if (next.kind === "taken-back") continue; // The server would close the connection again and again for a larger frame.
       if (next.kind === "too-large") {
         effects.push({ kind: "problem", problem: tooLarge(next.payload, bytesMax) });
         continue;
@@ -312,7 +312,7 @@ export class EditSender {
     return Math.min(limits.editBytesMax, wholeFrameBytesMax(limits) - FRAME_OVERHEAD_BYTES, this.#bytesRefused - 1);
   }
 
-  /** What the log has is known once the room is synced. An edit that was sent long ago, or is now too large to repeat, waits for it. */
+  /** An edit that was sent long ago, or is now too large to repeat, waits until the room is synced: the log may have it. */
   #hasNext(connection: SharedLimits, synced: boolean, saving: SavingState, now: Millis): boolean {
     return this.#outbox.hasNext(windowOf(connection, saving), now) && (synced || this.#mayRepeat(connection));
   }

@@ -1,6 +1,6 @@
 /**
- * What an application should know. After a refusal nothing is tried until the application acts. After a problem the
- * client continues. Decide by `kind`; `message` is for developers.
+ * Refusals and problems that an application receives. After a refusal the client tries nothing until the application
+ * acts. After a problem the client continues. Decide by `kind`; `message` is for developers.
  */
 
 import type { Seq } from "../../shared/ids.ts";
@@ -47,7 +47,7 @@ export type Problem =
 /** Close code of the WebSocket standard. */
 const POLICY_VIOLATION = 1008;
 
-/** Whether the server rejected the token, or the token does not admit to the room. */
+/** Whether the server rejected the token, or the token does not open the room. */
 export function isAuthenticationFailure(refusal: Refusal): boolean {
   switch (refusal.kind) {
     case "connection-refused":

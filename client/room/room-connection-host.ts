@@ -1,6 +1,6 @@
 /**
- * The class `RoomConnection`: one room, for payloads of any format. Feeds `room-session.ts`, carries out its effects,
- * and emits changes as events.
+ * The class `RoomConnection`: one room, for payloads of any format. Passes inputs to `room-session.ts`, carries out its
+ * effects, and emits changes as events.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -308,7 +308,7 @@ export class RoomConnection {
     }
   }
 
-  /** Runs behind the frames of an earlier stay in the room, which belong to the connection of that stay. */
+  /** Runs after the frames of an earlier stay in the room, which belong to the connection of that stay. */
   #takePlace(): ConnectionHost | undefined {
     if (!this.#isWanted) return undefined;
     const connection = this.#connection.connectionFor(this);

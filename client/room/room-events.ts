@@ -13,7 +13,7 @@ import type { ModeFacts } from "../presence/room-presence.ts";
 import type { EditFormat } from "./unsent.ts";
 import type { Token } from "../options.ts";
 
-/** Either `connection`, shared with other rooms, or `url` and `token` for a connection of its own. */
+/** Either `connection`, shared with other rooms, or `url` and `token` for a separate connection. */
 export type ConnectionSource =
   | { readonly url: string; readonly token: Token; readonly connection?: never }
   | { readonly connection: ConnectionHost; readonly url?: never; readonly token?: never };
@@ -89,7 +89,7 @@ export type RoomEvents = {
   "participants": [ReadonlyMap<ClientId, Participant>];
   /** Participants whose presence changed, including this client and participants that entered or left. */
   "presence": [PresenceChange];
-  /** How the room's presence is sent, and this client's maximum rate. */
+  /** The mode in which the room's presence is sent, and this client's maximum rate. */
   "mode": [ModeFacts];
   /** The socket of the connection closed. Null: this client closed it. The client reconnects if `status` is `waiting`. */
   "connection-close": [SocketClose | null];

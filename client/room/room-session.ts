@@ -1,9 +1,9 @@
 /**
- * One room over one connection: joins it, comes back to it, sends what the outbox holds, delivers committed edits.
- * Takes inputs and returns effects; deterministic. Rules ROO1 to ROO28. Its parts: `join-state.ts` (whether the room is
- * joined), `incoming-edits.ts`, `outbox.ts`, `catch-up.ts` (gaps and snapshots), `persistence.ts` (the local store).
- *
- * Leaving the room or losing the connection removes nothing from the outbox and never moves the position back.
+ * One room over one connection: joins it, joins it again after a loss, sends the edits of the outbox, and delivers
+ * committed edits. Takes inputs and returns effects; deterministic. Rules ROO1 to ROO28. Its parts: `join-state.ts`
+ * (whether the room is joined), `incoming-edits.ts`, `outbox.ts`, `catch-up.ts` (gaps and snapshots), `persistence.ts`
+ * (the local store). The invariant: leaving the room or losing the connection removes nothing from the outbox and never
+ * moves the position back.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -117,7 +117,7 @@ export class RoomSession {
     return connection === undefined ? undefined : this.#sender.bytesMaxOf(connection);
   }
 
-  /** When a tick is next needed. */
+  /** The time of the next tick. */
   dueAt(now: Millis): Millis | undefined {
     const keepAt = this.#persistence?.dueAt(now);
     const { live } = this.#joinState;
@@ -275,7 +275,7 @@ export class RoomSession {
     }
   }
 
-  /** Requests missing edits when it is time. */
+  /** Requests missing edits when their time has come. */
   #repair(now: Millis, effects: RoomSessionEffect[]): void {
     const { live } = this.#joinState;
     if (live !== undefined) this.#rejoinIf(this.#catchUp.repair(live.joined.channel, now, effects), now, effects);

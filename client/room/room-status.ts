@@ -1,4 +1,4 @@
-/** The status that an application sees: the room's own status, or that of its connection while it is not connected. */
+/** The status that an application sees: the room's own status, or the status of its connection while it is not connected. */
 
 import type { Millis, Seq } from "../../shared/ids.ts";
 import type { ConnectionStatus, Outage } from "../connection/connection-messages.ts";

@@ -1,6 +1,7 @@
 /**
- * This client's edits in flight under one writer key: sent at least once and not known to be committed. Their counters
- * have no hole. An edit keeps its counter and its bytes, and is sent again in order until it is acknowledged.
+ * This client's edits in flight with one writer key: edits that were sent at least once and are not known to be
+ * committed. Their counters have no gap. An edit keeps its counter and its bytes, and is sent again in order until it
+ * is acknowledged.
  */
 
 import type { Millis } from "../../shared/ids.ts";
@@ -13,11 +14,11 @@ export type SendWindowOptions = {
   readonly inFlightEditsMax: number;
   /** Maximum bytes of their payloads. A single edit in flight may be larger. */
   readonly inFlightBytesMax: number;
-  /** Edits in flight without an answer for so long are sent again. The time doubles with each repetition. */
+  /** Edits in flight that are not answered within this time are sent again. The time doubles with each repetition. */
   readonly silenceMsMax: number;
 };
 
-/** The server refuses each edit behind a gap, so the same gap within this time is no new one. */
+/** The server refuses each edit after a gap, so the same gap within this time is not a new one. */
 const GAP_ECHO_MS = 1_000;
 const SILENCE_DOUBLINGS_MAX = 3;
 
@@ -27,10 +28,10 @@ export class SendWindow {
   #bytes = 0;
   #made = 0;
   #ackedThrough: Counter = 0;
-  /** The counter to send next: of an edit that is sent again, or the first one behind all of them. */
+  /** The counter to send next: the counter of a repeated edit, or the first one after all edits in flight. */
   #cursor: Counter = 1;
   #waitUntil = 0 as Millis;
-  /** When an edit was last sent or acknowledged. */
+  /** The time at which an edit was last sent or acknowledged. */
   #movedAt = 0 as Millis;
   #silences = 0;
   /** The counter of an edit that is too large and cannot be cut. It is left out once all edits before it are acknowledged. */
@@ -49,7 +50,7 @@ export class SendWindow {
     return this.#sent;
   }
 
-  /** How many calls of the application made these edits. */
+  /** Number of application calls that made these edits. */
   get made(): number {
     return this.#made;
   }
@@ -83,7 +84,7 @@ export class SendWindow {
     return this.#sent.length === 0 || (this.#sent.length < inFlightEditsMax && this.#bytes < inFlightBytesMax);
   }
 
-  /** Starts under another writer key, with the edits that were sent under it before. */
+  /** Starts with another writer key, and with the edits that were sent with it before. */
   begin(sent: readonly SentEdit[]): void {
     this.#sent = [...sent];
     for (const edit of this.#sent) this.#count(edit, 1);
@@ -136,7 +137,7 @@ export class SendWindow {
     return counter > this.#ackedThrough && counter <= this.lastSent;
   }
 
-  /** Whether these bytes under that counter are not this page's: it sent others, or none so far. */
+  /** Whether this page did not send these bytes with that counter: it sent other bytes, or none so far. */
   isOther(counter: Counter, payload: Uint8Array): boolean {
     return counter > this.lastSent || (this.has(counter) && !sameBytes(this.#sent[counter - this.#ackedThrough - 1]!.payload, payload));
   }
@@ -145,12 +146,12 @@ export class SendWindow {
     return this.#sent[counter - this.#ackedThrough - 1]!.payload.byteLength;
   }
 
-  /** Sends again from the first edit that the server misses, once for each gap: it also refuses every edit behind the gap. */
+  /** Sends again from the first edit that the server lacks, once for each gap: it also refuses every edit after the gap. */
   receiveGap(expected: Counter, now: Millis): void {
     if (expected > this.lastSent) return;
     if (this.#gap?.expected === expected && now - this.#gap.at < GAP_ECHO_MS) return;
     this.#gap = { expected, at: now };
-    // A server that expects an acknowledged counter learns from `ackedThrough` that it need not wait for it.
+    // A server that expects an acknowledged counter sees from `ackedThrough` that it need not wait for it.
     this.#cursor = Math.min(this.#cursor, Math.max(expected, this.#ackedThrough + 1));
     this.#movedAt = now;
   }
@@ -171,13 +172,13 @@ export class SendWindow {
     this.#silences += 1;
   }
 
-  /** When a tick is next needed. `answersExpected`: a missing answer means that something was lost. */
+  /** The time of the next tick. `answersExpected`: a missing answer means that something was lost. */
   dueAt(answersExpected: boolean, now: Millis): Millis | undefined {
     if (now < this.#waitUntil) return this.#waitUntil;
     return answersExpected ? this.#silentAt : undefined;
   }
 
-  /** Removes this edit and all behind it, so that they can be sent under another key. */
+  /** Removes this edit and all later ones, so that they can be sent with another key. */
   takeBackFrom(counter: Counter): SentEdit[] {
     const takenBack = this.#sent.splice(counter - this.#ackedThrough - 1);
     for (const edit of takenBack) this.#count(edit, -1);
@@ -192,8 +193,8 @@ export class SendWindow {
   }
 
   /**
-   * Drops the first edit. The edits behind it keep their counters: another server may hold copies of them, and payloads
-   * of an unknown format must not be ordered twice. Their `ackedThrough` covers this counter, so no server waits for it.
+   * Drops the first edit. The later edits keep their counters: another server may have copies of them, and payloads of
+   * an unknown format must not be ordered twice. Their `ackedThrough` covers this counter, so no server waits for it.
    */
   leaveOut(edit: SentEdit): void {
     this.#sent.shift();

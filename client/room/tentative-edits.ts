@@ -1,7 +1,7 @@
 /**
- * Tentative edits: edits of others that arrive before they are in the log. Each is shown in its author's order and held
- * until its committed form arrives. If that takes too long the edit is resubmitted, because its author may be gone. If
- * it stays unconfirmed, it is handed back to the application. Rules TNT1 to TNT10.
+ * Tentative edits: edits of other clients that arrive before they are in the log. Each is shown in its author's order
+ * and held until its committed form arrives. If that takes too long the edit is resubmitted, because its author may be
+ * gone. If it stays unconfirmed, the application receives it as `unconfirmed`. Rules TNT1 to TNT10.
  */
 
 import type { ClientId, Millis } from "../../shared/ids.ts";
@@ -75,7 +75,7 @@ export class TentativeEdits {
     return showNext(author);
   }
 
-  /** Another client sent the same bytes as an edit of its own, after the original was abandoned. */
+  /** Another client sent the same bytes as its own edit, after the original was abandoned. */
   receiveSame(payload: Uint8Array): void {
     if (this.#size === 0) return;
     for (const author of this.#authors.values()) {
@@ -113,7 +113,7 @@ export class TentativeEdits {
     return { resubmit, unconfirmed };
   }
 
-  /** The edit was refused, or committed where this client did not see it. */
+  /** The edit was refused, or committed while this client did not receive edits. */
   #giveUp(author: Author): readonly Held[] {
     const tooOften = author.held.filter(({ resubmits }) => resubmits >= this.#options.resubmitsMax);
     if (tooOften.length > 0) author.held = author.held.filter(({ resubmits }) => resubmits < this.#options.resubmitsMax);

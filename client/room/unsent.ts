@@ -1,6 +1,6 @@
 /**
- * Edits that were never sent, oldest first. When the next one is taken, as many as fit are merged into it, and one that
- * is too large is cut. Rules UNS1 to UNS5.
+ * Edits that were never sent, oldest first. When the next one is taken, later ones are merged into it up to the maximum
+ * size, and an edit that is too large is cut. Rules UNS1 to UNS5.
  */
 
 import type { ClientId, Seq } from "../../shared/ids.ts";
@@ -9,7 +9,7 @@ import type { Counter } from "../../shared/wire/frames.ts";
 /** An edit that waits to be sent. */
 export type UnsentEdit = {
   readonly payload: Uint8Array;
-  /** Number of the application's calls that made it, because waiting edits are merged. */
+  /** Number of application calls that made it, because waiting edits are merged. */
   readonly made: number;
 };
 
@@ -80,7 +80,7 @@ export class Unsent {
     return this.#made;
   }
 
-  /** False: too much is waiting already. */
+  /** False: too many edits are waiting. */
   add(payload: Uint8Array): boolean {
     if (!this.isEmpty && this.#bytes + payload.byteLength > this.#bytesMax) return false;
     this.#edits.push(this.#counted({ payload, made: 1 }));

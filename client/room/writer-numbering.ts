@@ -1,6 +1,6 @@
 /**
- * The client key under which this page numbers its edits in a room: a key of its own, or for a while that of an earlier
- * page whose edits it sends again. Edits under one key are never renumbered under another while a server may know them.
+ * The client key with which this page numbers its edits in a room: its own key, or temporarily the key of an earlier
+ * page whose edits it sends again. Edits with one key are never renumbered with another while a server may know them.
  */
 
 import type { ClientId, ClientKey, Millis } from "../../shared/ids.ts";
@@ -9,9 +9,9 @@ import type { WriterEdits } from "../persistence/journal.ts";
 export class WriterNumbering {
   #client: ClientId | undefined;
   #isStale = false;
-  /** The key belonged to an earlier page, so the server may know edits under it that this page does not know. */
+  /** The key belonged to an earlier page, so the server may know edits with it that this page does not know. */
   #isInherited = false;
-  /** False: the room is not joined under this key yet, so an answer that arrives belongs to the key before. */
+  /** False: the room is not joined with this key yet, so an arriving answer belongs to the previous key. */
   #isJoined = true;
   #inherited: WriterEdits[] = [];
 
@@ -27,7 +27,7 @@ export class WriterNumbering {
     return this.#isJoined;
   }
 
-  /** Edits go out under the next key only. */
+  /** Edits are sent only with the next key. */
   get isStale(): boolean {
     return this.#isStale;
   }
@@ -37,7 +37,7 @@ export class WriterNumbering {
     return this.#inherited;
   }
 
-  /** How many calls of the application made the inherited edits. */
+  /** Number of application calls that made the inherited edits. */
   get inheritedMade(): number {
     return this.#inherited.reduce((sum, { sent }) => sum + sent.reduce((made, edit) => made + edit.made, 0), 0);
   }
@@ -56,7 +56,7 @@ export class WriterNumbering {
     this.#isStale = true;
   }
 
-  /** Starts the next inherited numbering; undefined: a fresh one, under a new key. */
+  /** Starts the next inherited numbering. Undefined: a fresh numbering with a new key. */
   takeNext(): WriterEdits | undefined {
     const next = this.#inherited.shift();
     this.#isInherited = this.#isStale = next !== undefined;
@@ -78,7 +78,7 @@ type NumberedEdits = {
  */
 const REPEATABLE_SHARE = 0.5;
 
-/** A page that had no connection for long takes a new key, because servers may have forgotten its numbering. */
+/** A page without a connection for this time takes a new key, because servers may have forgotten its numbering. */
 export class WriterKey {
   readonly #outbox: NumberedEdits;
   readonly #fresh: () => ClientKey;

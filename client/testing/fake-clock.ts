@@ -12,7 +12,7 @@ export class ClientFakeClock extends SharedFakeClock implements ClientClock {
     this.after(0, run);
   }
 
-  /** Many turns do nothing here, so each skips the round through the event loop. */
+  /** Many turns do nothing in these tests, so each skips the round through the event loop. */
   protected override async settled(): Promise<void> {
     for (let turn = 0; turn < 6; turn++) await undefined;
   }

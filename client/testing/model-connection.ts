@@ -11,7 +11,7 @@ import type { Channel, ClientFrame, Limits, ServerFrame } from "../../shared/wir
 import type { ClientClock, SocketListener } from "../ports.ts";
 import { TokenBucket } from "../../shared/limits/token-bucket.ts";
 
-/** What the model server allows a connection. */
+/** The limits of the model server for a connection. */
 export const LIMITS: Limits = {
   pingIntervalMs: 1_000,
   silenceMsMax: 3_000,

@@ -1,6 +1,6 @@
 /**
- * A Coroom server's contract for one room's presence, in its simplest form: every participant receives each change at
- * once, and a newcomer receives a snapshot.
+ * A minimal model of the server's contract for one room's presence: every participant receives each change at once, and
+ * a new participant receives a snapshot.
  */
 
 import type { ClientId, UserId } from "../../shared/ids.ts";

@@ -1,6 +1,6 @@
 /**
- * A Coroom server's contract for one room, in its simplest form: it numbers and commits edits, answers repeats, rejects
- * gaps, sends tentative edits, and trims its log behind a snapshot.
+ * A minimal model of the server's contract for one room: it numbers and commits edits, answers repeats, rejects gaps,
+ * sends tentative edits, and trims its log up to a snapshot.
  */
 
 import { isSameBytes } from "../../shared/collections/hash.ts";

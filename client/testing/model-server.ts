@@ -1,6 +1,6 @@
 /**
- * A server and the network before it, in one process on the test's clock. Sockets delay, break and lose frames; behind
- * them the frames of `shared/wire` meet a model of each room. A seed draws the faults.
+ * A server and the network before it, in one process on the test's clock. Sockets delay, break and lose frames. The
+ * server decodes the frames of `shared/wire` and passes them to a model of each room. A seed decides the faults.
  */
 
 import { assert } from "../../shared/assert.ts";
@@ -41,7 +41,7 @@ export class ModelServer {
   answersReplays = true;
   /** True: the server enforces send rates like a gateway: it skips presence frames and closes connections. */
   keepsRates = false;
-  /** Number of presence frames that the server skips, as if they had arrived too fast. */
+  /** Number of presence frames that the server skips, as if they exceeded the rate. */
   skippedCount = 0;
   /** False: the server treats each resubmitted edit as forged. */
   takesResubmits = true;

@@ -1,4 +1,4 @@
-/** Documents whose room contains edits that harm Yjs, or edits that complete what another provider brought. */
+/** Documents whose room contains edits that harm Yjs, or edits that complete content of another provider. */
 
 import { expect, test } from "vitest";
 import * as Y from "yjs";
@@ -34,7 +34,7 @@ function serverOn(): ModelServer {
   return server;
 }
 
-/** Edits of a client without an SDK. The log has them, and the server knows nothing of their content. */
+/** Edits of a client without an SDK. The log contains them, and the server does not check their content. */
 async function sendRaw(server: ModelServer, ...payloads: readonly Uint8Array[]): Promise<void> {
   await sendRawFrom(1, server, ...payloads);
 }

@@ -1,7 +1,8 @@
 /**
- * Finds content that the room lacks although an edit of the room brought it into the document: another provider had given
- * the document an update that was pending until that edit arrived. Yjs integrates both in one transaction, whose origin is
- * the room. The invariant: content that the room itself sent is never sent again, because every client would repeat it.
+ * Finds content that the room lacks although an edit of the room brought it into the document. This happens when
+ * another provider gave the document an update that stayed pending until that edit arrived. Yjs integrates both in one
+ * transaction, whose origin is the room. The invariant: content that the room itself sent is never sent again, because
+ * every client would repeat it.
  */
 
 import * as Y from "yjs";
@@ -11,7 +12,7 @@ type ClockRange = { readonly client: number; readonly from: number; readonly to:
 
 export class PendingContent {
   readonly #doc: Y.Doc;
-  /** What the room sent and the document cannot integrate yet. */
+  /** Content that the room sent and the document cannot integrate yet. */
   #pendingOfRoom: ClockRange[] = [];
   #areDeletionsOfRoom = false;
 
@@ -19,7 +20,7 @@ export class PendingContent {
     this.#doc = doc;
   }
 
-  /** Runs `apply`, which applies updates of the room and returns them. Returns what the room lacks; undefined: nothing. */
+  /** Runs `apply`, which applies updates of the room and returns them. Returns the content that the room lacks; undefined: nothing. */
   lackingAfter(apply: () => readonly Uint8Array[]): Uint8Array | undefined {
     const { store } = this.#doc;
     const [hadStructs, hadDeletions] = [store.pendingStructs !== null, store.pendingDs !== null];
@@ -64,7 +65,7 @@ function rangesOf(update: Uint8Array): ClockRange[] {
   return [...from].map(([client, clock]) => ({ client, from: clock, to: to.get(client) ?? clock }));
 }
 
-/** Adds ranges that connect to what is known. Behind a hole, other content may be in the document that the room lacks. */
+/** Adds ranges that connect to the known content. After a gap, the document may have other content that the room lacks. */
 function extend(known: Map<number, number>, ranges: readonly ClockRange[]): void {
   for (const { client, from, to } of [...ranges].sort((a, b) => a.from - b.from)) {
     const end = known.get(client) ?? 0;

@@ -1,4 +1,4 @@
-/** What applications and bindings written for y-websocket or Hocuspocus use of a provider, and subdocuments. */
+/** The parts of a provider that applications and bindings for y-websocket or Hocuspocus use, and subdocuments. */
 
 import { expect, test } from "vitest";
 import * as Y from "yjs";

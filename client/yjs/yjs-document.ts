@@ -25,7 +25,10 @@ import type { Seq } from "../../shared/ids.ts";
 /** An edit, or a snapshot up to `seq`. `isState`: a snapshot, or content of the local store, which may exceed an edit's limits. */
 export type RoomContent = { readonly seq?: Seq; readonly payload: Uint8Array; readonly isState?: boolean };
 
-/** `lacking`: content of other providers that the edits completed, and that the room lacks. `stuck`: why the document is. */
+/**
+ * `lacking`: content of other providers that the edits completed, and that the room lacks. `stuck`: the reason why the
+ * document can no longer follow the room.
+ */
 export type AppliedContent = {
   readonly read: readonly Uint8Array[];
   readonly lacking?: Uint8Array | undefined;
@@ -56,8 +59,8 @@ export class YjsContent {
 
   /**
    * Applies all edits in one transaction, so that an editor renders once. The transaction is not `local`, which
-   * bindings and undo managers rely on. An edit that is no Yjs update or exceeds a limit is left out, here and in all
-   * other documents of the room.
+   * bindings and undo managers rely on. An edit that is not a Yjs update or exceeds a limit is left out, here and in
+   * all other documents of the room.
    */
   apply(edits: readonly RoomContent[], onUnreadable: (cause: unknown, seq: Seq | undefined) => void): AppliedContent {
     const read: Uint8Array[] = [];
@@ -157,7 +160,7 @@ export class YjsChanges {
     return this.#mode.kind === "meeting";
   }
 
-  /** True: the room may lack content that is in no count. */
+  /** True: the room may lack content that no count includes. */
   get mayLack(): boolean {
     return this.#mode.kind === "meeting" && this.#mode.hadContent;
   }
@@ -190,8 +193,8 @@ export class YjsChanges {
 
   /**
    * The content of the local store has been applied. From now on each change is sent, because only sent changes are
-   * stored. Exception: the document had content before and nothing is known of the room, which may have that content
-   * too.
+   * stored. There is one exception: the document had content before, and nothing is known of the room, which may also
+   * have that content.
    */
   receiveRestored(isRoomKnown: boolean): void {
     if (this.#mode.kind === "meeting" && (isRoomKnown || !this.#mode.hadContent)) this.#follow(this.#mode);
@@ -213,7 +216,7 @@ export class YjsChanges {
     if (kept.length > 0) this.#unconfirmed = yjsEdits.merge(kept);
   }
 
-  /** Call when the client may write, or has made a change: others could not read that change without this content. */
+  /** Call when the client may write, or has made a change, because others could not read that change without this content. */
   sendUnconfirmed(): void {
     const unconfirmed = this.#unconfirmed;
     this.#unconfirmed = undefined;
@@ -228,7 +231,7 @@ export class YjsChanges {
     else this.#mode = { kind: "withholding", since: earliest(this.#mode.since, since), made: this.#mode.made + made };
   }
 
-  /** Content that was too large may be smaller now (for example after an undo), or the outbox may have room. */
+  /** Content that was too large may be smaller now (for example after an undo), or the outbox may have space. */
   tryAgain(): void {
     const bytesMax = this.#room.editBytesMax;
     if (this.#mode.kind !== "withholding" || bytesMax === undefined) return;

@@ -1,6 +1,6 @@
 /**
- * Yjs updates as edits: merges several, cuts large ones, and computes what a document has that a room lacks. Rules YED1
- * to YED6.
+ * Yjs updates as edits: merges several, cuts large ones, and computes the content of a document that a room lacks.
+ * Rules YED1 to YED6.
  */
 
 import * as encoding from "lib0/encoding";
@@ -10,7 +10,7 @@ import type { EditFormat } from "../room/unsent.ts";
 
 export const yjsEdits: EditFormat = { merge: (payloads) => Y.mergeUpdates([...payloads]), condense, split: splitEdit };
 
-/** Leaves out deleted content, and bytes that are no Yjs update, because no document contains them. */
+/** Leaves out deleted content, and bytes that are not a Yjs update, because no document contains them. */
 function condense(payloads: readonly Uint8Array[]): Uint8Array {
   const doc = new Y.Doc();
   doc.transact(() => {
@@ -21,7 +21,7 @@ function condense(payloads: readonly Uint8Array[]): Uint8Array {
   return condensed;
 }
 
-/** Returns what the document has beyond these edits, deletions included. Undefined: nothing. */
+/** Returns the content of the document that these edits do not contain, deletions included. Undefined: nothing. */
 export function lackingIn(received: readonly Uint8Array[], doc: Y.Doc): Uint8Array | undefined {
   const theirs = new Y.Doc();
   theirs.transact(() => {
@@ -31,7 +31,7 @@ export function lackingIn(received: readonly Uint8Array[], doc: Y.Doc): Uint8Arr
   return Y.snapshotContainsUpdate(Y.snapshot(theirs), lacking) ? undefined : lacking;
 }
 
-/** How much of each client's content a peer has. Of a client that is not listed the peer has everything. */
+/** The amount of each client's content that a peer has. If a client is not listed, the peer has everything from it. */
 export type Clocks = ReadonlyMap<number, number>;
 
 /** Where the content of these edits begins. */
@@ -60,8 +60,8 @@ export function isUpdate(payload: Uint8Array): boolean {
 }
 
 /**
- * Whether the update has neither structs nor deletions. Such an update is not sent, because a room cannot tell it from
- * other bytes.
+ * Whether the update has neither structs nor deletions. Such an update is not sent, because a room cannot distinguish
+ * it from other bytes.
  */
 export function isEmptyUpdate(update: Uint8Array): boolean {
   return update.byteLength === 2 && update[0] === 0 && update[1] === 0;
@@ -125,12 +125,12 @@ export function splitEdit(update: Uint8Array, bytesMax: number): readonly Uint8A
 
 type Struct = ReturnType<typeof Y.decodeUpdate>["structs"][number];
 
-/** Maximum bytes beside the content: an origin on each side, a parent and its key. */
+/** Maximum bytes in addition to the content: an origin on each side, a parent and its key. */
 const STRUCT_BYTES = 64;
 /** Maximum UTF-8 bytes of one UTF-16 code unit. */
 const UNIT_BYTES_MAX = 3;
 
-/** Cuts like Yjs does when a user types into the middle: the second part's origin is the end of the first. */
+/** Cuts like Yjs when a user types into the middle: the second part's origin is the end of the first. */
 function cutStruct(struct: Struct, bytesMax: number): Struct[] {
   if (!(struct instanceof Y.Item) || encode((encoder) => struct.write(encoder, 0)).byteLength <= bytesMax) return [struct];
   const {

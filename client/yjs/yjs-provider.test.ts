@@ -320,8 +320,9 @@ test("[YJS12] a read-only client has nothing unsaved when Yjs cleans up formatti
   await server.clock.advance(1_000);
   ann.type("some words");
   await server.clock.advance(1_000);
-  for (const { doc } of [ann, bob]) doc.getText("t").format(0, 4, { bold: true }); // Both at the same time, so that the marks of one are redundant.
-  for (const { provider } of [ann, bob]) provider.once("seq", () => provider.destroy()); // Before they send what they clean up.
+  // Both users format at the same time, so that the marks of one are redundant.
+  for (const { doc } of [ann, bob]) doc.getText("t").format(0, 4, { bold: true });
+  for (const { provider } of [ann, bob]) provider.once("seq", () => provider.destroy()); // Destroyed before they send their cleanup.
   await server.clock.advance(1_000);
   const late = new Writer(server, 4);
   expect(late.text).toBe("");
@@ -400,7 +401,7 @@ test("[YJS16] an edit typed behind a tentative edit is not saved before it: late
   bob.type("word");
   await server.clock.advance(100);
   ann.provider.destroy();
-  server.room("notes" as RoomId).failOver(); // Only bob has what ann typed.
+  server.room("notes" as RoomId).failOver(); // Only bob has ann's edit.
   server.cut();
   server.setSaving("notes" as RoomId, "saved");
   bob.provider.on("saved", (saved) => saved && bob.provider.destroy());

@@ -1,6 +1,6 @@
 /**
- * Keeps a Yjs document and a room the same: applies the room's edits to the document and sends the document's changes
- * to the room (`yjs-document.ts`). `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS29.
+ * Keeps a Yjs document and a room equal: applies the room's edits to the document and sends the document's changes to
+ * the room (`yjs-document.ts`). `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS29.
  */
 
 import type * as Y from "yjs";
@@ -31,7 +31,7 @@ export class YjsProvider<State extends object = AwarenessState> {
   readonly doc: Y.Doc;
   /** Awareness for editor bindings: carets, names and colours. */
   readonly awareness: RoomAwareness<State>;
-  /** This client's presence beside the awareness. `set` changes the named fields; null removes a field. */
+  /** This client's presence in addition to the awareness. `set` changes the named fields; null removes a field. */
   readonly presence = {
     set: (presence: Presence): void => {
       refuseReserved(presence);
@@ -44,7 +44,7 @@ export class YjsProvider<State extends object = AwarenessState> {
   readonly #content: YjsContent;
   readonly #soon: ClientWorld["clock"]["soon"];
   #synced = false;
-  /** The document does not follow the room any more. */
+  /** The document no longer follows the room. */
   #isStuck = false;
   #isCheckPlanned = false;
   #saved: boolean;
@@ -172,7 +172,7 @@ export class YjsProvider<State extends object = AwarenessState> {
     return this.#room.part(make);
   }
 
-  /** How the room's presence is sent. Undefined before the first MODE frame of the server. */
+  /** The mode in which the room's presence is sent. Undefined before the first MODE frame of the server. */
   get mode(): ModeFacts | undefined {
     return this.#room.mode;
   }
@@ -226,7 +226,7 @@ export class YjsProvider<State extends object = AwarenessState> {
     this.#emitSaved();
   };
 
-  /** Yjs may fail after any transaction, also of the application. Checked when the task, and so every transaction, has ended. */
+  /** Yjs may fail after any transaction, also of the application. Checked when the task, and so each transaction, has ended. */
   readonly #planCheck = (): void => {
     if (this.#isCheckPlanned) return;
     this.#isCheckPlanned = true;

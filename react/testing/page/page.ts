@@ -1,4 +1,4 @@
-/** A small page in React: a shared text, who is here, what they show, and stored versions. Under StrictMode. */
+/** A small page in React: a shared text, the present users and their presence, and stored versions. Under StrictMode. */
 
 import { type ChangeEvent, createElement as h, type ReactNode, StrictMode, useState, useSyncExternalStore } from "react";
 import { createRoot } from "react-dom/client";
