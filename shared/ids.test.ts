@@ -34,6 +34,17 @@ test("[IDS2] different rooms have different keys", () => {
   expect(key("notes.draft*>")).toBe("acme.notes=2edraft=2a=3e");
 });
 
+test.each([
+  ["bytes that are no UTF-8", "acme.=ff"],
+  ["half of a character", "acme.a=c3"],
+  ["a character that needs no escape", "acme.=61"],
+  ["a control character", "acme.=00"],
+  ["a room id that vanishes from a URL's path", "acme.=2e=2e"],
+  ["a room id that is too long", `acme.${"x".repeat(129)}`],
+])("[IDS4] a text that no room has as its key is refused: %s", (_, text) => {
+  expect(parseRoomKey(text)).toBeUndefined();
+});
+
 test.each(["", "a\u0000b", "x".repeat(129), "\ud800", ".", ".."])("[IDS3] %j is no room id", (text) => {
   expect(parseRoomId(text)).toBeUndefined();
 });

@@ -48,6 +48,7 @@ export const START: Position = { epoch: 0 as Epoch, seq: 0 as Seq };
 const SAFE_TOKEN = /^[A-Za-z0-9_-]{1,64}$/;
 const CLIENT_KEY = /^[A-Za-z0-9_-]{8,32}$/;
 const CLIENT_ID = /^[A-Za-z0-9_-]{16}$/;
+const ROOM_KEY = /^[A-Za-z0-9_-]{1,64}\.(?:[A-Za-z0-9_-]|=[0-9a-f]{2}){1,512}$/;
 const CONTROL = /\p{Cc}/u;
 
 export function parseTenantId(text: string): TenantId | undefined {
@@ -81,8 +82,12 @@ export function roomKey(tenant: TenantId, room: RoomId): RoomKey {
   return `${tenant}.${encodeToken(room)}` as RoomKey;
 }
 
+/** A key is what `roomKey` makes of a room: any other encoding of a room would be a second key for it. */
 export function parseRoomKey(text: string): RoomKey | undefined {
-  return /^[A-Za-z0-9_-]{1,64}\.(?:[A-Za-z0-9_-]|=[0-9a-f]{2}){1,512}$/.test(text) ? (text as RoomKey) : undefined;
+  if (!ROOM_KEY.test(text)) return undefined;
+  const key = text as RoomKey;
+  const room = parseRoomId(decodedRoomOf(key) ?? "");
+  return room !== undefined && (!text.includes("=") || roomKey(tenantOf(key), room) === text) ? key : undefined;
 }
 
 export function tenantOf(key: RoomKey): TenantId {
@@ -90,8 +95,17 @@ export function tenantOf(key: RoomKey): TenantId {
 }
 
 export function roomOf(key: RoomKey): RoomId {
-  const escaped = key.slice(key.indexOf(".") + 1).replaceAll("=", "%");
-  return decodeURIComponent(escaped) as RoomId;
+  return decodeURIComponent(key.slice(key.indexOf(".") + 1).replaceAll("=", "%")) as RoomId;
+}
+
+/** Undefined: the escaped bytes are no UTF-8. */
+function decodedRoomOf(key: RoomKey): string | undefined {
+  try {
+    return roomOf(key);
+  } catch (error) {
+    if (error instanceof URIError) return undefined;
+    throw error;
+  }
 }
 
 function encodeToken(room: RoomId): string {
