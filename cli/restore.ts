@@ -65,7 +65,9 @@ export async function restore(config: Values<typeof restoreSettings>, print: (li
         });
         if (restored.kind === "superseded") {
           unrestored.push(room);
-          print(`${room}: another process wrote its checkpoint during the restore. Stop the document services and run this command again`);
+          print(
+            `${room}: another process wrote its checkpoint or history during the restore. Stop the document services and run this command again`,
+          );
         }
         if (restored.kind === "rebuilt") {
           rebuilt += 1;

@@ -34,18 +34,13 @@ type Step =
       readonly earlier: readonly ReadSegment[];
     }
   | { readonly kind: "writing-object"; readonly history: History; readonly draft: ObjectDraft }
-  /**
-   * `object`: the new object that the entry names. `result`: ends the job once the entry is written; undefined: the job
-   * continues.
-   */
+  /** `result`: ends the job once the entry is written; undefined: the job continues. */
   | {
       readonly kind: "writing-entry";
-      readonly object?: string;
       readonly orphans?: readonly string[];
       readonly result: HistoryResult | undefined;
     }
   | { readonly kind: "removing-unnamed"; readonly result: HistoryResult | undefined }
-  | { readonly kind: "removing-superseded" }
   | { readonly kind: "fencing-entry"; readonly history: History }
   | { readonly kind: "erasing"; readonly history: History; readonly revision: number }
   | { readonly kind: "emptying-entry" };
@@ -279,7 +274,7 @@ export class HistoryPlan {
     if (draft.kind === "segment") for (const earlier of draft.replaced) this.#entry.addUnsettled(earlier);
     const result: HistoryResult | undefined =
       draft.kind === "version" ? { kind: "named", version: { ...written, ...draft.version } } : undefined;
-    return this.#writeEntry(running, entryNaming(history, draft, written), { object: written.object, result });
+    return this.#writeEntry(running, entryNaming(history, draft, written), { result });
   }
 
   #writeEntry(running: RunningJob, next: History, step: Omit<Step & { kind: "writing-entry" }, "kind">): HistoryEffect[] {
@@ -298,19 +293,9 @@ export class HistoryPlan {
         assert(step.kind === "writing-entry", "an entry is written to change it, to fence it or to empty it");
     }
     const unnamed = this.#entry.receiveWrite(write);
-    if (unnamed !== "superseded") {
-      return this.#remove(running, { kind: "removing-unnamed", result: step.result }, [...unnamed, ...(step.orphans ?? [])]);
-    }
-    if (job.kind === "remove-orphans") return this.#end(DONE); // The next sweep tries again.
-    return this.#remove(running, { kind: "removing-superseded" }, step.object === undefined ? [] : [step.object]);
-  }
-
-  #remove(
-    running: RunningJob,
-    step: Step & { kind: "removing-unnamed" | "removing-superseded" },
-    objects: readonly string[],
-  ): HistoryEffect[] {
-    running.step = step;
+    if (unnamed === "superseded") return job.kind === "remove-orphans" ? this.#end(DONE) : this.#tryAgain(running); // The next sweep tries again.
+    running.step = { kind: "removing-unnamed", result: step.result };
+    const objects = [...unnamed, ...(step.orphans ?? [])];
     return objects.length === 0 ? this.#receiveRemoved(running) : [{ kind: "remove-objects", objects }];
   }
 
@@ -319,8 +304,6 @@ export class HistoryPlan {
     switch (step.kind) {
       case "removing-unnamed":
         return step.result === undefined ? this.#begin(running) : this.#end(step.result);
-      case "removing-superseded":
-        return this.#tryAgain(running);
       default:
         assert(step.kind === "erasing", "objects are removed once no entry names them, or with the room");
         this.#entry.clearUnsettled();

@@ -58,7 +58,10 @@ export class KnownEntry {
     return { history, revision: this.#stored?.revision ?? 0 };
   }
 
-  /** Returns the objects that the new entry does not name; "superseded": another service had written the entry. */
+  /**
+   * Returns the objects that the new entry does not name. "superseded": the store refused the write. Then the objects stay
+   * unsettled: the store may have the entry of an earlier write that it did not answer, and a former leader may hide it.
+   */
   receiveWrite(write: LeaseWrite): readonly string[] | "superseded" {
     const history = this.#next;
     this.#next = undefined;

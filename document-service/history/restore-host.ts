@@ -57,8 +57,7 @@ async function outcomeOf(
     case "write-checkpoint":
       return { kind: "checkpoint-written", write: await checkpoints.write(room, effect.entry, effect.revision) };
     case "write-history":
-      await histories.write(room, effect.history, effect.revision);
-      return { kind: "history-written" };
+      return { kind: "history-written", write: await histories.write(room, effect.history, effect.revision) };
     default:
       return assertNever(effect);
   }

@@ -34,6 +34,10 @@ const recordsRead = (from: number, to: number): RestoreInput => ({ kind: "record
 const merged: RestoreInput = { kind: "merged", merged: { state: EMPTY_STATE, refused: 0 } };
 const unread = (why: "busy" | "unreadable"): RestoreInput => ({ kind: "merged", merged: why });
 const snapshotWritten: RestoreInput = { kind: "snapshot-written", written: { object: `${ROOM}/new`, bytes: 2, sha256: "y" } };
+const historyWritten = (kind: "written" | "superseded"): RestoreInput => ({
+  kind: "history-written",
+  write: kind === "written" ? { kind, revision: 8 } : { kind },
+});
 const checkpointWritten = (kind: "written" | "superseded"): RestoreInput => ({
   kind: "checkpoint-written",
   write: kind === "written" ? { kind, revision: 6 } : { kind },
@@ -98,7 +102,15 @@ test("[RSO4] an object ahead of the checkpoint adds the whole log to the merge, 
     kind: "write-history",
     history: { segments: [{ object: SEGMENT, lastSeq: 4 }], through: 40 },
   });
-  expect(receive({ kind: "history-written" })).toEqual({ kind: "end", restored: { kind: "superseded" } });
+  expect(receive(historyWritten("written"))).toEqual({ kind: "end", restored: { kind: "superseded" } });
+});
+
+test("[RSO7] a room whose history another process wrote during the restore counts as not restored", () => {
+  const receive = restoreOf([], [SEGMENT]);
+  receive(checkpointRead(undefined), historyRead(), logEnd, objectRead(encodeSegment(ROOM, RECORDS.slice(0, 4))));
+  receive(recordsRead(6, 6), merged, snapshotWritten, checkpointWritten("written"));
+  expect(receive(historyRead())).toMatchObject({ kind: "write-history" });
+  expect(receive(historyWritten("superseded"))).toEqual({ kind: "end", restored: { kind: "superseded" } });
 });
 
 test("[RSO5] the restored entry names every segment and version that is there, and keeps known facts of a version", () => {

@@ -57,7 +57,7 @@ export type RestoreInput =
   /** `written` undefined: the snapshot read back differs from what was written. */
   | { readonly kind: "snapshot-written"; readonly written: Written | undefined }
   | { readonly kind: "checkpoint-written"; readonly write: LeaseWrite }
-  | { readonly kind: "history-written" };
+  | { readonly kind: "history-written"; readonly write: LeaseWrite };
 
 export type RestoreEffect =
   | { readonly kind: "read-checkpoint" }
@@ -163,7 +163,7 @@ export class RoomRestore {
         return this.#receiveCheckpointWrite(input.write);
       case "history-written":
         assert(this.#step.kind === "writing-history", "the history's entry is written last");
-        return { kind: "end", restored: this.#step.restored };
+        return { kind: "end", restored: input.write.kind === "written" ? this.#step.restored : { kind: "superseded" } };
       default:
         return assertNever(input);
     }

@@ -8,7 +8,7 @@ import { History, NO_HISTORY } from "../history/history.ts";
 import type { z } from "zod";
 import { decodeJson, encodeJson, UndecodableEntry } from "../../shared/bus/json-messages.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import { kvBucket, replaceRevision } from "../../shared/io/jetstream-stores.ts";
+import { kvBucket, replaceEntry } from "../../shared/io/jetstream-stores.ts";
 import type { LeaseWrite } from "../../shared/cluster/lease.ts";
 
 /** Reads go to the leader, because an old entry from a replica would not match the trimmed log. */
@@ -37,14 +37,9 @@ async function kvRoomValues<Value extends object>(
         throw new UndecodableEntry(`the ${what} of room ${room} does not decode: check whether a newer version wrote it`);
       return { value, revision: entry.revision };
     },
-    write: async (room, value, revision) => {
+    write: (room, value, revision) => {
       const bytes = encodeJson(value);
-      const written = await replaceRevision(kv, room, bytes, revision);
-      if (written !== undefined) return { kind: "written", revision: written };
-      const found = await kv.get(room);
-      // The bytes are the same: an earlier try of this call wrote them, and its answer was lost.
-      const isOurs = found !== null && Buffer.compare(found.value, bytes) === 0;
-      return isOurs ? { kind: "written", revision: found.revision } : { kind: "superseded" };
+      return replaceEntry(kv, room, bytes, revision, (found) => Buffer.compare(found.value, bytes) === 0);
     },
   };
 }

@@ -13,7 +13,7 @@ import { z } from "zod";
 import { decodeJson, encodeJson, UndecodableEntry } from "../../shared/bus/json-messages.ts";
 import { partitionOf } from "../../shared/bus/subjects.ts";
 import { type Epoch, parseRoomKey, type RoomKey, type Seq, type UnixMillis } from "../../shared/ids.ts";
-import { kvBucket, objectBucket, replaceRevision } from "../../shared/io/jetstream-stores.ts";
+import { kvBucket, objectBucket, replaceEntry, replaceRevision } from "../../shared/io/jetstream-stores.ts";
 import { objectNames, readObject, removeObject, withTimeout, removeOrphanChunks } from "../../shared/io/jetstream-object.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { BoardsDump } from "../boards/board.ts";
@@ -111,14 +111,12 @@ export async function kvCheckpoints(
       }
       const windows = [...new Set(dump.boards.map(({ window }) => window.id))];
       const { epoch, time, seq, activity } = dump.applied;
-      const written = await replaceRevision(kv, keyOf(room), encodeJson({ epoch, time, seq, activity, windows, object }), revision);
-      const found = written === undefined ? await find(room) : undefined;
-      if (found !== undefined && found.entry?.object !== object) {
-        await removeObject(objects, object);
-        return { kind: "superseded" };
-      }
-      if (before !== undefined) await removeObject(objects, before);
-      return { kind: "written", revision: written ?? found?.revision ?? revision };
+      const entry = encodeJson({ epoch, time, seq, activity, windows, object });
+      const write = await replaceEntry(kv, keyOf(room), entry, revision, ({ value }) => Buffer.compare(value, entry) === 0);
+      // An object that the entry may name stays: the next sweep removes it if no entry does.
+      if (write.kind === "superseded" && write.isReplaced) await removeObject(objects, object);
+      if (write.kind === "written" && before !== undefined) await removeObject(objects, before);
+      return write;
     },
     remove: async (room) => {
       for (let tries = 0; tries < REMOVAL_TRIES_MAX; tries++) {

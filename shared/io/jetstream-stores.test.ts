@@ -3,7 +3,7 @@ import { TimeoutError } from "nats";
 import { expect, test } from "vitest";
 
 import { SettingError } from "../settings/settings.ts";
-import { retryUntilSettled } from "./jetstream-stores.ts";
+import { replaceEntry, retryUntilSettled } from "./jetstream-stores.ts";
 import { StartError } from "../process/lifecycle.ts";
 
 const refused = (code: number) => new JetStreamApiError({ code: 400, err_code: code, description: `error ${code}` });
@@ -44,4 +44,21 @@ test("[COP7] a stream that nats-server cannot create in its folder, as on a full
   const failed = retryUntilSettled(() => Promise.reject(refused(10_049)));
   await expect(failed).rejects.toThrow(StartError);
   await expect(failed).rejects.toThrow(/cannot create a stream .*free space on its disk/);
+});
+
+/** A bucket whose only entry is read as given, whichever revision a write was to replace. */
+function refusing(found: { revision: number; text: string } | null): Parameters<typeof replaceEntry>[0] {
+  const entry = found && { revision: found.revision, value: Buffer.from(found.text) };
+  return { put: () => Promise.reject(refused(10_071)), get: () => Promise.resolve(entry as never) };
+}
+
+test("[COP8] a refused write counts as an own earlier one only by a later entry, for a former leader answers with an older one", async () => {
+  const replace = (found: { revision: number; text: string } | null) =>
+    replaceEntry(refusing(found), "key", Buffer.from("ours"), 5, ({ value }) => Buffer.from(value).toString() === "ours");
+  expect(await replace({ revision: 6, text: "ours" })).toEqual({ kind: "written", revision: 6 });
+  expect(await replace({ revision: 6, text: "theirs" })).toEqual({ kind: "superseded", isReplaced: true });
+  // The entry that was to be replaced may have the same bytes, as when a sweep writes an entry again.
+  expect(await replace({ revision: 5, text: "ours" })).toEqual({ kind: "superseded", isReplaced: false });
+  expect(await replace({ revision: 4, text: "theirs" })).toEqual({ kind: "superseded", isReplaced: false });
+  expect(await replace(null)).toEqual({ kind: "superseded", isReplaced: false });
 });

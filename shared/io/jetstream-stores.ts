@@ -7,7 +7,7 @@
 import { setTimeout } from "node:timers/promises";
 
 import { JetStreamApiError, type JetStreamClient, type JetStreamManager, StorageType } from "@nats-io/jetstream";
-import { type KV, Kvm } from "@nats-io/kv";
+import { type KV, type KvEntry, Kvm } from "@nats-io/kv";
 import { type ObjectStore, Objm } from "@nats-io/obj";
 import { RequestError, TimeoutError } from "nats";
 
@@ -137,11 +137,34 @@ export function isRevisionConflict(error: unknown): boolean {
  * Compare-and-set: replaces exactly `revision` (0: none) and returns the new one. Undefined: the entry has another
  * revision. So a deposed process cannot overwrite its successor.
  */
-export async function replaceRevision(kv: KV, key: string, value: Uint8Array, revision: number): Promise<number | undefined> {
+export async function replaceRevision(kv: Pick<KV, "put">, key: string, value: Uint8Array, revision: number): Promise<number | undefined> {
   try {
     return await kv.put(key, value, { previousSeq: revision });
   } catch (error) {
     if (isRevisionConflict(error)) return undefined;
     throw new Error(`it is not known whether ${key} was written`, { cause: error });
   }
+}
+
+/** `isReplaced`: a later entry was read, so the refused one is not there. Otherwise it may be: the read was too old to show it. */
+export type EntryWrite =
+  { readonly kind: "written"; readonly revision: number } | { readonly kind: "superseded"; readonly isReplaced: boolean };
+
+/**
+ * As `replaceRevision`, but the refusal of a repeat counts as written: an earlier try of this call wrote the entry, and
+ * its answer was lost. `isOurs` recognises that entry. A former leader may answer the read with the entry that was to be
+ * replaced, or with an earlier one: `docs/adr/0036-reads-may-be-stale.md`.
+ */
+export async function replaceEntry(
+  kv: Pick<KV, "put" | "get">,
+  key: string,
+  value: Uint8Array,
+  revision: number,
+  isOurs: (found: KvEntry) => boolean,
+): Promise<EntryWrite> {
+  const written = await replaceRevision(kv, key, value, revision);
+  if (written !== undefined) return { kind: "written", revision: written };
+  const found = await kv.get(key);
+  if (found === null || found.revision <= revision) return { kind: "superseded", isReplaced: false };
+  return isOurs(found) ? { kind: "written", revision: found.revision } : { kind: "superseded", isReplaced: true };
 }

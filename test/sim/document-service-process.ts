@@ -65,7 +65,10 @@ export class DocumentServiceProcess {
       takesWrites,
       read: (room) => this.#readFrom("checkpoints", (asOf) => checkpoints.entryAsOf(room, asOf)),
     });
-    const ofHistories = kvValuesOf(line, histories, { takesWrites });
+    const ofHistories = kvValuesOf(line, histories, {
+      takesWrites,
+      read: (room) => this.#readFrom("checkpoints", (asOf) => histories.entryAsOf(room, asOf)),
+    });
     return {
       log: this.#log(),
       checkpoints: {

@@ -100,7 +100,14 @@ export class LeaderboardProcess {
   #checkpoints(): LeaderboardPortsInSim["checkpoints"] {
     const { boardCheckpoints, boards } = this.#world.stores!;
     const takesWrites = (): boolean => this.#world.log.takesWrites;
-    const values = kvValuesOf(this.line, boardCheckpoints, { takesWrites });
+    const values = kvValuesOf(this.line, boardCheckpoints, {
+      takesWrites,
+      read: (room) =>
+        this.line.read(
+          (asOf) => boardCheckpoints.entryAsOf(room, asOf),
+          (side) => this.#world.log.asOf("checkpoints", side),
+        ),
+    });
     const askObjects = <Answer>(run: () => Answer): Promise<Answer> => this.line.ask(run, () => boards.answers());
     let named = 0;
     return {
@@ -133,7 +140,8 @@ export class LeaderboardProcess {
         const { epoch, time, seq, activity } = dump.applied;
         const entry = { kind: "boards" as const, epoch, time, seq, activity, windows, object };
         const write = await values.write(room, entry, revision);
-        const old = write.kind === "superseded" ? object : before?.kind === "boards" ? before.object : undefined;
+        const replaced = before?.kind === "boards" ? before.object : undefined;
+        const old = write.kind === "written" ? replaced : write.isReplaced ? object : undefined;
         if (old !== undefined) await askObjects(() => boards.remove(old));
         return write;
       },

@@ -1,9 +1,10 @@
 /** How the simulated document services and leaderboards reach KV buckets and the log over their connections. */
 
 import type { ReadPosition, StoredRecord } from "../../shared/bus/record.ts";
-import type { Lease, Leases, LeaseWrite } from "../../shared/cluster/lease.ts";
+import type { Lease, Leases } from "../../shared/cluster/lease.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Clock } from "../../shared/time/clock.ts";
+import type { EntryWrite } from "../../shared/io/jetstream-stores.ts";
 import { followRecords, type LogReads } from "../../shared/io/log-follower.ts";
 import { pause } from "../../shared/time/pause.ts";
 import type { SimBucket } from "./sim-bucket.ts";
@@ -13,12 +14,12 @@ import type { SimLine } from "./sim-line.ts";
 type Entry<Value> = { readonly entry: Value | undefined; readonly revision: number };
 export type SimValues<Value> = {
   read(room: RoomKey): Promise<Entry<Value>>;
-  write(room: RoomKey, value: Value, revision: number): Promise<LeaseWrite>;
+  write(room: RoomKey, value: Value, revision: number): Promise<EntryWrite>;
 };
 
 const RECORDS_PER_READ = 64;
 
-/** As `document-service/io/kv-room-values.ts`. `read`: where a leader of before may answer. */
+/** As `replaceEntry` of `shared/io/jetstream-stores.ts`. `read`: where a former leader may answer. */
 export function kvValuesOf<Value>(
   line: SimLine,
   bucket: SimBucket<Value>,
@@ -40,8 +41,9 @@ export function kvValuesOf<Value>(
       );
       if (written !== undefined) return { kind: "written", revision: written };
       const found = await read(room);
-      const isOurs = JSON.stringify(found.entry) === JSON.stringify(value);
-      return isOurs ? { kind: "written", revision: found.revision } : { kind: "superseded" };
+      const isReplaced = found.revision > revision;
+      const isOurs = isReplaced && JSON.stringify(found.entry) === JSON.stringify(value);
+      return isOurs ? { kind: "written", revision: found.revision } : { kind: "superseded", isReplaced };
     },
   };
 }
