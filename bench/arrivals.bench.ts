@@ -24,7 +24,7 @@ const MB = 1024 ** 2;
 const SMALL_SHARE = 1 / 40;
 const SAMPLE_MS = 50;
 const COLD_MS_MAX = 120_000;
-/** A gateway shares a snapshot request for a short time. After this delay it shares none of an earlier leg. */
+/** A gateway shares a snapshot request for a short time. After this delay it shares none of an earlier measurement. */
 const SETTLE_MS = 3_000;
 /**
  * Memory and log cover only these bytes: a new client needs the snapshot, and a client with the snapshot catches up.

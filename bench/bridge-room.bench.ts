@@ -1,6 +1,7 @@
 /**
- * The bridge with many y-websocket clients in one room: memory and CPU until all have a long document, and CPU for each
- * edit that one of them types. `--build` runs another build's bridge beside this build's servers, for comparisons.
+ * The bridge with many y-websocket clients in one room. Measures memory and CPU until all have a long document, and CPU
+ * for each edit that one of them types. `--build` runs another build's bridge with this build's servers, for
+ * comparisons.
  */
 
 import { spawn } from "node:child_process";

@@ -1,7 +1,7 @@
 /**
- * Many clients return to rooms of 8, each with a 100 KB document. In the cold case a client needs the whole document.
- * In the warm case it holds a position a few edits ago. A client is synced when it has joined and holds everything up
- * to the head that JOINED named. Time runs from the first socket until the last client is synced.
+ * Many clients return to rooms of 8, each with a 100 KB document. In the cold case a client needs the complete
+ * document. In the warm case it has a position from a few edits ago. A client is synced when it has joined and holds
+ * everything up to the head that JOINED named. Time runs from the first socket until the last client is synced.
  *
  * A first cold round is not counted, except with `--small`: a new process spends more time on compiling than on
  * clients.
@@ -31,7 +31,7 @@ const PARAGRAPHS = 20;
 const PARAGRAPH_LETTERS = 5_000;
 const MISSED_EDITS = 5;
 const COLD_MS_MAX = 60_000;
-/** Memory and log cover only these bytes: they hold the missed edits but not the whole document. */
+/** Memory and log keep only these bytes: they contain the missed edits but not the complete document. */
 const HISTORY = {
   BACKLOG_BYTES_MAX: "4096",
   LOG_READ_BYTES_MAX: "4096",

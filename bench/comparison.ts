@@ -1,6 +1,6 @@
 /**
- * The form of a scenario that is not part of the edit path. It starts the systems that it compares one after the other,
- * drives them, checks what they did and returns figures. It throws when a system loses or repeats an edit.
+ * The interface of a scenario that is not part of the edit path. It starts the systems that it compares one after the
+ * other, generates load, checks the result and returns figures. It throws when a system loses or repeats an edit.
  */
 
 import type { Figures } from "./report.ts";

@@ -1,6 +1,6 @@
 /**
- * A room suddenly takes half of its server's budget. The experiment measures how long placement needs to move it to the
- * dedicated server, and how long its neighbours wait for acks before, beside it and after the move.
+ * A room suddenly takes half of its server's budget. Measures how long placement needs to move it to the dedicated
+ * server, and how long writers in the server's other rooms wait for acks before, during and after this time.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";

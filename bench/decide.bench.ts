@@ -112,7 +112,7 @@ export class SimulatedFleet {
     return counts;
   }
 
-  /** Rooms whose server is gone, and rooms that a server needs to reach its minimum. */
+  /** Number of rooms whose server is lost, and of rooms that a server needs to reach its minimum. */
   unavoidable(): number {
     const counts = this.roomsOf();
     const here = new Set(this.servers.map(({ server }) => server));

@@ -1,6 +1,7 @@
 /**
- * What stronger acknowledgements cost: the same rooms on one nats-server and on three, with and without a sync to disk
- * before each acknowledgement. First each writer sends at a steady rate, then as soon as its last edit is acknowledged.
+ * The cost of stronger acknowledgements: the same rooms on one nats-server and on three, with and without a sync to
+ * disk before each acknowledgement. First each writer sends at a steady rate, then as soon as its last edit is
+ * acknowledged.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";

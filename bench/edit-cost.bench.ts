@@ -1,8 +1,8 @@
 /**
- * What one edit costs in counts: messages to and from NATS by role, reads, writes and wake-ups by process. Counts show a
- * regression on a busy machine, where times do not. The floors beside Coroom are the relay and uWebSockets.js alone.
- *
- * Under load several messages share a write, so a busy machine shows fewer writes for each edit, never more.
+ * The cost of one edit in counts: messages to and from NATS by role, and reads, writes and wake-ups by process. Counts
+ * show a regression even on a busy machine, where times do not. The floors for comparison are the relay and
+ * uWebSockets.js alone. Under load several messages share a write, so a busy machine shows fewer writes for each edit,
+ * never more.
  */
 
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,4 +1,7 @@
-/** The form of everything that `npm run bench` can run: a plain object with its settings. `bench/main.ts` reads the settings and runs it. */
+/**
+ * The interface of everything that `npm run bench` can run: a plain object with its settings. `bench/main.ts` reads the
+ * settings and runs it.
+ */
 
 import { list, positiveInteger, type Settings, type Values } from "../shared/settings/settings.ts";
 

@@ -27,8 +27,8 @@ import { defineExperiment, type Print } from "./experiment.ts";
 
 /** Disturbances of a room server or of the log's leader, and how each is undone. */
 /**
- * `left alone`: nothing, for the machine's own noise. `stopped`: by SIGTERM, as in a rolling restart. `emptied`:
- * drained while it runs on.
+ * `left alone`: no disturbance, to measure the machine's own noise. `stopped`: by SIGTERM, as in a rolling restart.
+ * `emptied`: drained while it keeps running.
  */
 const OF_THE_OWNER = ["left alone", "killed", "paused", "cut off", "stopped", "emptied"] as const;
 /** These need three nats-servers. `log leader restarted`: the leader steps down, stops and starts again. */

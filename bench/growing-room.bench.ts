@@ -1,8 +1,8 @@
 /**
- * A room grows from 2 to 60 to 1,000 participants and shrinks to 30, while two edit and some move their cursors. At
- * every size each client's list of participants becomes exactly right. The room changes its presence mode once in each
- * direction, on every client and in the operations events. Every client receives every edit in order. A violation ends
- * the run.
+ * A room grows from 2 to 60 to 1,000 participants and shrinks to 30, while two participants edit and some move their
+ * cursors. At every size each client's list of participants becomes complete and exact. The room changes its presence
+ * mode once in each direction, on every client and in the operations events. Every client receives every edit in order.
+ * A violation ends the run.
  *
  * Edits sent within a second of a change of mode show its cost.
  */

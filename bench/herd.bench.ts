@@ -3,7 +3,8 @@
  * how long each client needs to catch up with its room and how fast the gateways admit them. Some clients type all the
  * time, and no edit may be lost.
  *
- * The floor follows from the cap on new connections: at 500 a second for each of two gateways, 5,000 clients need 4 s.
+ * The minimum duration follows from the limit on new connections: at 500 a second for each of two gateways, 5,000
+ * clients need 4 s.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,9 +1,7 @@
 /**
- * One very busy room and 200 ordinary rooms on one room server: how the busy room affects the others. The ordinary
- * rooms are measured twice in the same run, before the busy room exists and beside it.
- *
- * All rooms share two gateways, and the machine also runs the load: with few cores a part of the effect is the
- * machine's.
+ * The effect of one very busy room on 200 ordinary rooms of the same room server. The ordinary rooms are measured twice
+ * in the same run: before the busy room exists, and while it does. All rooms share two gateways, and the machine also
+ * runs the load, so with few cores a part of the effect comes from the machine.
  */
 
 import { cpuBetween, type CpuByRole, cpuByRole } from "./server-usage.ts";

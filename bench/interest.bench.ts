@@ -1,7 +1,7 @@
 /**
- * What viewports save: the bytes of presence to each participant of a large room when a gateway sends only what moves
- * near its view, compared with sending everything to all participants. It also measures the gateway's CPU for the choice and
- * the encoding of frames. It runs in one process without sockets.
+ * The bytes that viewports save: presence to each participant of a large room when a gateway sends only the moves near
+ * its view, compared with all moves to all participants. Also measures the gateway's CPU for the selection and the
+ * encoding of frames. It runs in one process without sockets.
  */
 
 import { createHash } from "node:crypto";

@@ -1,7 +1,7 @@
 /**
- * Measures the boards: the speed at which a log becomes boards, compared with the same script calls sent bare; the time
- * to read a rank as a board grows; and the memory of a member, with the ordered part apart from the full scores,
- * compared with one sorted set of all members.
+ * Measures the boards in three ways. Speed: the time until a log is counted, compared with the same script calls sent
+ * directly to Redis. Reads: the time to read a rank as a board grows. Memory: the bytes per member of the ordered part
+ * and of the hash with all scores, compared with one sorted set of all members.
  */
 
 import { createHash } from "node:crypto";
@@ -63,7 +63,7 @@ export async function connectedRedis(url: string): Promise<RedisConnection> {
 /** First part of a log, in which each room appears for the first time. It is checked but not timed. */
 const WARM_SHARE = 0.2;
 
-/** Writes the log first. Time runs from the end of the log's first part until the last edit is counted. */
+/** Writes the log first. The measured time runs from the end of the log's first part until the last edit is counted. */
 export async function benchUpdates(engines: Engines, load: UpdateLoad, environment: string): Promise<UpdateFigures> {
   const [nats, connection] = [await connectNats({ servers: engines.natsUrl, name: "bench" }), await connectedRedis(engines.redisUrl)];
   const subjects = subjectsOf(environment);

@@ -1,7 +1,7 @@
 /**
- * Compares the leaderboard service with bare calls of its script, and ranks in Redis with ranks in PostgreSQL. Each round
- * counts a log with the projector and then sends the same batches bare. On a busy machine compare the CPU a batch,
- * because both legs wait for the same processors.
+ * Compares the leaderboard service with direct calls of its script, and ranks in Redis with ranks in PostgreSQL. Each
+ * round counts a log with the projector and then sends the same batches directly to Redis. On a busy machine, compare
+ * the CPU per batch, because both parts wait for the same processors.
  */
 
 import { mkdtempSync, rmSync, chownSync, existsSync } from "node:fs";
@@ -150,7 +150,7 @@ export const leaderboard = defineExperiment({
   },
 });
 
-/** Returns the projector's speed in percent of the bare script's. */
+/** Returns the projector's speed in percent of the direct script calls. */
 async function compareCounting(engines: Engines, log: { rooms: number; edits: number }, round: number, print: Print): Promise<number> {
   const figures = await benchUpdates(engines, { ...log, users: 8, seed: SEED }, `bench${round}`);
   const { edits, batches, projector, bare, projectorHash, bareHash } = figures;

@@ -1,7 +1,7 @@
 /**
- * A busy room whose board all clients watch: the lists and bytes to each watcher, and the age of a shown list when it
- * is replaced. Watchers use the wire format directly. The age of a list runs from the watcher's receipt of the first
- * edit that the list lacks. The measurement ends when all watchers have the same list.
+ * A busy room whose board all clients watch. Measures the lists and bytes to each watcher, and the age of a shown list
+ * when it is replaced. Watchers use the wire format directly. The age of a list runs from the watcher's receipt of the
+ * first edit that the list lacks. The measurement ends when all watchers have the same list.
  */
 
 import { decodeFrame, encodeFrame } from "../shared/wire/codec.ts";

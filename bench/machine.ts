@@ -1,4 +1,4 @@
-/** Facts about the machine, without which a figure has no meaning. */
+/** Facts about the machine, which are needed to interpret a figure. */
 
 import { cpus, loadavg, release } from "node:os";
 

@@ -1,6 +1,6 @@
 /**
- * Waits of a room's writer and reader when placement moves the room, compared with rooms that are not moved. A measured
- * room has an edit every few milliseconds. Otherwise a short pause would fall between two edits.
+ * Measures the waits of a room's writer and reader when placement moves the room, compared with rooms that are not
+ * moved. A measured room has an edit every few milliseconds. Otherwise a short pause could fall between two edits.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,5 +1,5 @@
 /**
- * Head to head: Coroom as `npm start` runs it beside y-websocket's server, Hocuspocus and two relays, under the same
+ * Compares Coroom, as `npm start` runs it, with y-websocket's server, Hocuspocus and two relays, under the same
  * open-loop load. All processes of a server share one core, nats-server and redis-server included, and the load has
  * another. The servers are warmed up first and then take turns, so that all measure the same machine.
  */
@@ -70,7 +70,7 @@ export const PEERS_SCENARIOS: readonly PeersScenario[] = [
 const P99_MS_MAX = 100;
 const STEP = 1.5;
 const FINE_STEPS = 2;
-/** Part of the offered edits that a server must take for the step to count. */
+/** Fraction of the offered edits that a server must accept, so that the step counts. */
 const TAKEN_MIN = 0.95;
 const SEARCH_WARM_MS = 1_000;
 const STEADY_WARM_MS = 3_000;
@@ -208,7 +208,7 @@ function steadyFigures(driven: Driven, hasCursors: boolean): LegFigures {
   };
 }
 
-/** Rises until two rates in a row are too much, and then tries rates between the last good and the first bad one. */
+/** Increases the rate until two rates in a row are too high, and then tries rates between the last good and the first bad one. */
 async function search(
   { rooms, writers }: PeersScenario,
   from: number,
@@ -247,7 +247,7 @@ function cpuSeconds({ processes }: WholeSystem): number {
   return Object.values(cpuByRole(processes)).reduce((sum, seconds) => sum + seconds, 0);
 }
 
-/** Rooms of their own for each round. */
+/** Each round uses different rooms. */
 export async function seatsOf(
   { gateways: [gateway], token }: WholeSystem,
   { name, rooms, members }: PeersScenario,

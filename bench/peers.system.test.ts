@@ -1,4 +1,4 @@
-/** The head-to-head bench with two rooms: each server delivers every edit once to every member. Times are not checked. */
+/** The comparison with two rooms: each server delivers every edit once to every member. Times are not checked. */
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-/** Turns legs into figures, and the figures of several systems into a table with their ratios. */
+/** Turns measurements into figures, and the figures of several systems into a table with their ratios. */
 
 import type { CpuByRole } from "./server-usage.ts";
 import { bestOf, type EditPathLeg, type MeasuredPhase, rateOf, type Scenario, slowestP99 } from "./edit-path.bench.ts";

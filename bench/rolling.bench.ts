@@ -1,7 +1,7 @@
 /**
  * A deployment while clients type: three gateways and two room servers are restarted one after the other. No edit may
- * be lost or repeated, and no user may see an error. Measured are the longest time in which a client received nothing
- * from the others in its room, and the acks.
+ * be lost or repeated, and no user may see an error. Measures the acks, and the longest time in which a client received
+ * nothing from the others in its room.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";

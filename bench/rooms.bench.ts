@@ -1,8 +1,8 @@
 /**
  * Many rooms and few document services, which are killed, stopped and started at random while edits are appended. At
- * the end every room's document must equal its writer's text. Then the memory of a service that has read all these
- * rooms while few have edits is compared with a service of only those few. The experiment writes the log directly, on a
- * real nats-server, because only the document service is measured.
+ * the end every room's document must equal its writer's text. Then the memory of two services is compared: one has read
+ * all these rooms, of which few still have edits; the other has read only those few. The experiment writes the log
+ * directly, on a real nats-server, because only the document service is measured.
  */
 
 import { createHash } from "node:crypto";
@@ -89,7 +89,7 @@ export type RoomsOptions = {
   readonly seed: number;
   readonly print: Print;
 };
-/** `many`: the service that has read all rooms. `few`: a service with only as many rooms as are active. */
+/** `many`: the service that has read all rooms. `few`: a service that has read only the active rooms. */
 export type RoomsOutcome = Disturbed & {
   readonly rooms: number;
   readonly edits: number;

@@ -1,5 +1,5 @@
 /**
- * The scenarios that are not of the edit path, with few clients and two at a time: no edit is lost and every client is
+ * The scenarios outside of the edit path, with few clients and two at a time: no edit is lost and every client is
  * served. Times are not checked.
  */
 

@@ -44,7 +44,7 @@ function cpuSecondsOf(pid: number): number {
   return (Number(fields[USER_TIME]) + Number(fields[SYSTEM_TIME])) / TICKS_PER_SECOND;
 }
 
-/** What a process asked of the kernel: reads and writes of files and sockets, and how often one of its threads slept. */
+/** The system calls of a process: reads and writes of files and sockets, and how often one of its threads slept. */
 export type KernelCalls = { readonly reads: number; readonly writes: number; readonly wakeUps: number };
 
 /** uWebSockets.js sends and receives with calls that the kernel does not count here. */

@@ -1,7 +1,7 @@
 /**
- * One reader of a busy room stops reading for 30 s. Measured are the gateway's memory, the latencies of the other
- * members, and the reader's return: Coroom closes it and it catches up from its seq. The relay is plain publish and
- * subscribe: its reader misses edits without knowing.
+ * One reader of a busy room stops reading for 30 s. Measures the gateway's memory, the latencies of the other members,
+ * and the reader's return: Coroom closes the reader, which catches up from its seq. The relay is plain publish and
+ * subscribe, and its reader misses edits without noticing.
  *
  * The others' latencies run from the send to the receipt, in turns of three windows: the reader reads, stalls, and
  * catches up. Other work on the machine affects all three alike. Each window of all turns is shown as one.

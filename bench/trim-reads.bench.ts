@@ -1,6 +1,6 @@
 /**
- * CPU to read the records that rooms move into their histories, from a log in which all rooms write in turn: each room
- * by itself, and all rooms in one pass. Counted for the nats-server and for the reading process.
+ * CPU to read the records that rooms move into their histories, from a log in which all rooms write in turn. Compares
+ * separate reads for each room with one pass for all rooms. Measured for the nats-server and for the reading process.
  */
 
 import { jetstream } from "@nats-io/jetstream";

@@ -1,7 +1,7 @@
 /**
- * A complete Coroom whose rooms all receive edits at a steady rate, for experiments on what writers notice. Each room
- * has one writer and one reader, over two gateways. The connection of each room server to a single nats-server can be
- * cut.
+ * A complete Coroom whose rooms all receive edits at a steady rate, for experiments on the delays that writers notice.
+ * Each room has one writer and one reader, over two gateways. The connection of each room server to a single
+ * nats-server can be cut.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -30,7 +30,7 @@ export type TypingOptions = {
   readonly editsPerSecond: number;
   /** With three, everything has three copies. Default: one. */
   readonly natsServers?: number;
-  /** nats-server syncs to disk before it answers. Default: no. */
+  /** nats-server syncs to disk before it answers. Default: no sync. */
   readonly syncAlways?: boolean;
   readonly settings?: Readonly<Record<string, string>>;
   readonly roomServerSettings?: readonly Readonly<Record<string, string>>[];

@@ -1,7 +1,7 @@
 /**
- * Admits clients while there are places: each y-websocket client, each Hocuspocus socket, and each document of such a
- * socket takes one. A client counts as present until it has left and all that it wrote is saved, so that a stopping
- * server waits for it.
+ * Admits clients up to a maximum number. Each y-websocket client, each Hocuspocus socket, and each document of such a
+ * socket counts as one. A client counts until it has left and all its edits are saved, so that a stopping server waits
+ * for it.
  */
 
 import type { YWebsocketMetrics } from "./metrics.ts";
@@ -74,7 +74,7 @@ export class YAdmission implements YClientAdmission {
     this.#deps.metrics.closes.inc({ code: "1009" });
   }
 
-  /** Admits no further clients. */
+  /** Rejects all further clients. */
   close(): void {
     this.#isClosing = true;
   }

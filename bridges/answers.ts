@@ -1,6 +1,7 @@
 /**
- * Limits the answers to one client. A request of a few bytes may be answered with the whole document or all awareness
- * states, so each request is charged by the size of its answer. Over the rate, and while an answer is made, requests wait. Rules YAN1, YAN2.
+ * Limits the answers to one client. The answer to a request of a few bytes may be the complete document or all
+ * awareness states, so each request costs the size of its answer. Requests wait while the client is above the rate, and
+ * while an answer is made. Rules YAN1, YAN2.
  */
 
 import type { Clock } from "../shared/time/clock.ts";
@@ -9,7 +10,7 @@ import type { YMessage } from "./y-websocket-protocol.ts";
 
 export type StateRequest = Extract<YMessage, { readonly kind: "sync-request" | "awareness-request" }>;
 
-/** Cost of a request beside its own bytes and those of its answer. */
+/** Cost of a request in addition to its own bytes and the bytes of its answer. */
 const REQUEST_BYTES = 1_024;
 const LATER_MS = 1_000;
 
@@ -28,7 +29,7 @@ export class Answers {
     this.#ask = ask;
   }
 
-  /** False: it waits. Only the newest request of each kind is kept, because it reflects best what the client has. */
+  /** False: the request waits. Only the newest request of each kind is kept, because it describes the client's state best. */
   mayAnswer(request: StateRequest): boolean {
     if (!this.#isAnswering && this.#bytes.take(this.#clock.now(), 0)) return (this.#isAnswering = true);
     if (this.#later.size === 0) this.#stopWaiting = this.#clock.after(LATER_MS, () => this.#askAgain());
@@ -36,7 +37,7 @@ export class Answers {
     return false;
   }
 
-  /** The answer is ready. `workBytes`: what the work on it is worth, if that is more than the answer. */
+  /** The answer is ready. `workBytes`: the cost of the work, if it is higher than the bytes of the answer. */
   charge(request: StateRequest, answer: Uint8Array, workBytes = 0): void {
     this.#isAnswering = false;
     const asked = request.kind === "sync-request" ? request.stateVector.byteLength : 0;

@@ -1,4 +1,4 @@
-/** The unmodified y-websocket client, through a bridge and real processes. */
+/** The unmodified y-websocket client over a bridge and real processes. */
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -45,7 +45,7 @@ afterAll(() => cluster.stop());
 
 type Visitor = { readonly doc: Y.Doc; readonly provider: WebsocketProvider };
 
-/** The client as an application uses it: with its own document and y-websocket's provider. */
+/** The client as applications use it: with its own document and y-websocket's provider. */
 async function visit(room: string, user: string, rights?: readonly string[]): Promise<Visitor> {
   return enter(room, await cluster.token(room, user, rights === undefined ? {} : { rights }));
 }

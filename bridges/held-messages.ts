@@ -4,7 +4,7 @@
  * too.
  */
 
-/** Estimated bytes of a message beside its content. */
+/** Estimated bytes of a message in addition to its content. */
 const MESSAGE_OVERHEAD_BYTES = 256;
 
 export class EarlyMessages {
@@ -44,7 +44,7 @@ export class EarlyMessages {
     return true;
   }
 
-  /** Returns the held messages and holds nothing any more. The socket may hold its part until it is closed. */
+  /** Returns and forgets the held messages. The socket may keep its part until it is closed. */
   release(): readonly Uint8Array[] {
     const released = this.#messages;
     this.#budget.giveBack(this.#messageBytes);

@@ -22,7 +22,7 @@ const CLOSE = 7;
 const SYNC_STATUS = 8;
 const [TOKEN, PERMISSION_DENIED, AUTHENTICATED] = [0, 1, 2];
 
-/** Undefined: the bytes are no message of the protocol. */
+/** Undefined: the bytes are not a message of the protocol. */
 export function decodeHocuspocus(bytes: Uint8Array): HocuspocusMessage | undefined {
   try {
     return read(decoding.createDecoder(bytes));
@@ -50,7 +50,7 @@ export function roomNameOf(document: string): string {
   return document.split("\0", 1)[0]!;
 }
 
-/** Puts the name of the document before a message. */
+/** Adds the name of the document before a message. */
 export function toDocument(document: string, message: Uint8Array): Uint8Array {
   return encoding.encode((output) => {
     encoding.writeVarString(output, document);
@@ -73,7 +73,7 @@ export function isAuthenticated(message: Uint8Array): boolean {
 
 const [SAVED, NOT_SAVED] = [Uint8Array.of(SYNC_STATUS, 1), Uint8Array.of(SYNC_STATUS, 0)];
 
-/** The provider counts its unsynced changes down with each update that is reported as saved. */
+/** The provider reduces its count of unsynced changes with each update that is reported as saved. */
 export const hocuspocusDialect: YDialect = {
   joined: (mayWrite) => auth(AUTHENTICATED, mayWrite ? "read-write" : "readonly"),
   refused: (reason) => auth(PERMISSION_DENIED, reason),

@@ -1,6 +1,6 @@
 /**
- * One socket of a HocuspocusProvider: each document that it opens with a token becomes a client of its own, as if it had
- * a socket of its own. A document that is refused leaves the others open. Any other close ends the socket, because the
+ * One socket of a HocuspocusProvider. Each document that it opens with a token becomes a separate client, as if it had
+ * its own socket. The rejection of one document leaves the others open. Any other close ends the socket, because the
  * provider reconnects sockets and not documents. Rules YHP1 to YHP8.
  */
 
@@ -37,7 +37,7 @@ export class HocuspocusSocket implements YListener {
   readonly #held: EarlyMessages;
   readonly #stopWaiting: () => void;
   #hasToken = false;
-  /** A room was joined, so a token is valid. */
+  /** A room was joined, which proves that a token is valid. */
   #isTrusted = false;
   #isOpen = true;
 
@@ -84,7 +84,7 @@ export class HocuspocusSocket implements YListener {
     for (const document of this.#documents.keys()) this.#leave(document);
   }
 
-  /** A provider that reconnects uses its new token. One for an open document changes nothing. */
+  /** A provider that reconnects uses its new token. A new token for an open document has no effect. */
   #open(document: string, token: string): void {
     this.#stopWaiting();
     this.#hasToken = true;

@@ -1,6 +1,6 @@
 /**
- * Starts the bridge for clients of y-websocket and Hocuspocus. To a gateway each of them is a client of the SDK, with the
- * same guarantees and limits.
+ * Starts the bridge for clients of y-websocket and Hocuspocus. For a gateway, each of them is a client of the SDK, with
+ * the same guarantees and limits.
  */
 
 import { decodeJwt } from "jose";
@@ -83,7 +83,7 @@ export async function startBridges(
 
 function openRoom(options: RoomConnectionOptions, yjsClient: number | undefined, world: ClientWorld): YRoom {
   const room = new RoomConnection({ ...options, connect: false }, world);
-  const doc = new Y.Doc(); // It stays empty: the awareness uses its number only.
+  const doc = new Y.Doc(); // The document stays empty: the awareness uses only its client id.
   if (yjsClient !== undefined) doc.clientID = yjsClient;
   const awareness = new RoomAwareness(doc, room, world);
   room.on("presence", (change) => awareness.receivePresence(change, room));
@@ -91,7 +91,7 @@ function openRoom(options: RoomConnectionOptions, yjsClient: number | undefined,
   return Object.assign(room, { awareness });
 }
 
-/** The gateway verifies the token before the client's room is joined, and nothing of a copy is read before that. */
+/** The gateway verifies the token before the client's room is joined. The client receives nothing of a copy before that. */
 function tenantOf(token: string): string {
   try {
     const { tenant } = decodeJwt(token);

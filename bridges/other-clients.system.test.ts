@@ -1,6 +1,6 @@
 /**
- * Unmodified clients of other servers, as their applications use them: y-websocket 2, 3 and 4, and HocuspocusProvider 3
- * and 4, through one bridge and real processes.
+ * Unmodified clients of other servers, as applications use them: y-websocket 2, 3 and 4, and HocuspocusProvider 3 and
+ * 4, over one bridge and real processes.
  */
 
 import { HocuspocusProvider, HocuspocusProviderWebsocket } from "@hocuspocus/provider";

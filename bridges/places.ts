@@ -1,7 +1,4 @@
-/**
- * Limits the number of clients, in total and per address. A client keeps its place until it has left and its edits
- * are saved.
- */
+/** Limits the number of clients, in total and per address. A client counts until it has left and its edits are saved. */
 
 import type { ClientAddress } from "../shared/limits/client-address.ts";
 
@@ -20,7 +17,7 @@ export class Places {
     return this.#taken;
   }
 
-  /** Why there is no place. Clients without an address are on this machine and count in the total only. */
+  /** The reason why a client is rejected. Clients without an address are on this machine and count only in the total. */
   reasonAgainst(address: ClientAddress | undefined): "full" | "address" | undefined {
     if (this.#taken >= this.#options.yClientsMax) return "full";
     return address !== undefined && this.#of(address) >= this.#options.yClientsPerAddressMax ? "address" : undefined;

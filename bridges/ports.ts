@@ -25,7 +25,7 @@ export interface YjsWork {
 /** Reports an incident to the operator: its facts, and one sentence. */
 export type YWarn = (facts: object, sentence: string) => void;
 
-/** Where a socket comes from. */
+/** The origin of a socket. */
 export type YOrigin = {
   /** The client's address, as passed on to the gateway. */
   readonly address: string;
@@ -48,7 +48,7 @@ export type YListener = {
 
 /** Decides about each client before its socket is accepted. */
 export interface YClientAdmission {
-  /** Undefined: the client may enter. */
+  /** Undefined: the client is admitted. */
   mayEnter(origin: YOrigin): YRejection | undefined;
   enter(seat: YSeat, socket: YSocket): YListener;
   /** A client of Hocuspocus names its rooms and tokens over the socket. */

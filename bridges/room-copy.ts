@@ -1,8 +1,8 @@
 /**
- * A room's content in the bridge, once for all its clients: a snapshot and the edits behind it, as bytes. The copy
- * follows the room, so it has committed content only. No edit is ever integrated into a document here: bytes are merged
+ * The bridge's copy of a room's content, shared by all its clients: a snapshot and the edits after it, as bytes. The
+ * copy follows the room, so it has only committed content. No edit is integrated into a document here. Bytes are merged
  * in linear time, so no edit can block the bridge. After [1,2,3] from one client's connection, 2 and 3 from another
- * client's connection change nothing. Rules YRC1 to YRC8.
+ * client's connection have no effect. Rules YRC1 to YRC8.
  */
 
 import * as Y from "yjs";
@@ -31,7 +31,7 @@ export type RoomCopyOptions = { readonly yRoomBytesMax: number };
 export type RoomCopyDeps = { readonly work: YjsWork; readonly reportLeftOut: (why: string) => void };
 
 const NO_CONTENT = Uint8Array.of(0, 0);
-/** So many edits behind the snapshot are condensed: typed letters become words, and deleted content disappears. */
+/** Number of edits after the snapshot at which they are condensed: typed letters become words, and deleted content disappears. */
 const CONDENSE_EDITS = 1_000;
 
 export class RoomCopy {
@@ -39,7 +39,7 @@ export class RoomCopy {
   readonly #deps: RoomCopyDeps;
   readonly #readers = new Set<CopyReader>();
   readonly #jobs = new JobQueue();
-  /** Seq up to which content was received, and the edit there. Jobs may still wait. */
+  /** Seq of the last received content, and the edit at it. Jobs may still wait. */
   #seq = 0 as Seq;
   #since: KnownEdit | undefined;
   #base: Uint8Array = NO_CONTENT;
@@ -155,7 +155,7 @@ export class RoomCopy {
     return Y.equalDeleteSets(this.#deletes, Y.mergeDeleteSets([this.#deletes, deletes]));
   }
 
-  /** The room's content is not what the copy has, or the copy cannot be kept. */
+  /** The copy and the room have different content, or the copy cannot be kept. */
   lose(why: string): void {
     if (this.#isLost) return;
     this.#isLost = true;

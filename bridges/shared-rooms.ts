@@ -15,7 +15,7 @@ export class SharedRooms {
     this.#deps = deps;
   }
 
-  /** The copy is kept until as many users have released it. A copy that was lost is replaced. */
+  /** The copy is kept until every user has released it. A copy that was lost is replaced. */
   take(tenant: string, room: RoomId): { readonly copy: RoomCopy; readonly release: () => void } {
     const key = `${tenant}/${room}`;
     const known = this.#rooms.get(key);

@@ -1,7 +1,7 @@
 /**
- * What the bridge must know of a Yjs update without integrating it into a document: whether every document of a room
- * accepts it, and on which content it builds. Example: the second of two keystrokes needs the first, so a room that has
- * neither can show the second only after both. Linear in the update. Rules YUF1 to YUF3.
+ * The facts that the bridge needs about a Yjs update, found without integrating it into a document: whether every
+ * document of a room accepts it, and which content it builds on. Example: the second of two keystrokes needs the first,
+ * so a room that has neither can show the second only after both. Linear in the update. Rules YUF1 to YUF3.
  */
 
 import * as Y from "yjs";
@@ -13,7 +13,7 @@ export type YClocks = ReadonlyMap<number, number>;
 
 export type FitUpdate = {
   readonly kind: "fit";
-  /** The content that the update needs beside its own. */
+  /** The content that the update needs in addition to its own. */
   readonly needs: YClocks;
   /** The runs of content that the update has. */
   readonly runs: readonly ContentRun[];
@@ -39,7 +39,7 @@ export function factsOf(update: Uint8Array): UpdateFacts {
   return { kind: "fit", needs: needsOf(structs, ds, runs), runs, deletes: ds };
 }
 
-/** Whether all that an update needs is known. */
+/** Whether all content that an update needs is known. */
 export function isComplete(needs: YClocks, known: (client: number) => number): boolean {
   for (const [client, end] of needs) if (known(client) < end) return false;
   return true;
@@ -49,7 +49,7 @@ type Decoded = ReturnType<typeof Y.decodeUpdate>;
 
 function needsOf(structs: Decoded["structs"], ds: Decoded["ds"], runs: readonly ContentRun[]): YClocks {
   const needs = new Map<number, number>();
-  /** Content behind a hole counts as needed. An update without pending content has no hole. */
+  /** Content after a gap counts as needed. An update without pending content has no gap. */
   const firstRuns = new Map<number, ContentRun>();
   for (const run of runs) if (!firstRuns.has(run.client)) firstRuns.set(run.client, run);
   const need = (client: number, end: number): void => {

@@ -1,9 +1,9 @@
 /**
- * The awareness between one y-websocket client and its room. Only what a client sends about itself counts, because it
- * repeats everything that it receives, also from its other tabs. Tabs compare awareness clocks, so each client's own
- * clock travels through the room beside its state; clients of the SDK have no clock and get the date. A client accepts
- * "gone" under the clock that it knows, and a state only under a higher one. So one that returns unchanged is announced
- * with its clock plus one, and stays ahead by that. Rules YAW1 to YAW9.
+ * The awareness between one y-websocket client and its room. Only a client's messages about itself count, because it
+ * also repeats everything that it receives, for example from its other tabs. Tabs compare awareness clocks, so each
+ * client's own clock is sent through the room with its state. Clients of the SDK have no clock, and get the date as
+ * clock. A client accepts "gone" with the clock that it knows, and a state only with a higher clock. So a client that
+ * returns unchanged is announced with its clock plus one, and keeps this difference. Rules YAW1 to YAW9.
  */
 
 import { equalityDeep } from "lib0/function";
@@ -45,7 +45,7 @@ export class YAwareness {
   /** The y-websocket client's id. Undefined: not known yet. */
   #own: number | undefined;
   readonly #sent = new Map<number, SentState>();
-  /** The clock under which each departed client was announced as gone. */
+  /** The clock with which each departed client was announced as gone. */
   readonly #gone = new Map<number, number>();
   #lastDate = 0;
   #shown = { json: NOTHING, clock: -1 };
@@ -75,7 +75,7 @@ export class YAwareness {
     return others.map((client) => this.#stateOf(client));
   }
 
-  /** All states. A client forgets another that it receives no update of for 30 s. */
+  /** All states. A client forgets another client if it receives no update about it for 30 s. */
   allStates(): YState[] {
     return this.statesOf([...this.#room.states.keys()]);
   }
@@ -84,11 +84,12 @@ export class YAwareness {
     const state = this.#room.states.get(client) as Fields | undefined;
     if (state === undefined) return { client, clock: this.#clockOfGone(client), json: NOTHING };
     const { [Y_CLOCK]: own, ...fields } = state;
-    // Without an own clock the date is used: clients remember clocks over a reconnect, and this object starts empty.
+    // A state without its own clock gets the date: clients remember clocks over a reconnect, and this object starts
+    // empty.
     return { client, clock: this.#clockOf(client, isClock(own) ? own : this.#lastDate, fields), json: JSON.stringify(fields) };
   }
 
-  /** A client accepts a removal under the clock that it received last. */
+  /** A client accepts a removal with the clock that it received last. */
   #clockOfGone(client: number): number {
     const clock = this.#sent.get(client)?.clock ?? this.#gone.get(client) ?? 0;
     this.#sent.delete(client);

@@ -1,9 +1,9 @@
 /**
- * One client in one room, from its first message until what it wrote is saved. To the gateway it is a client of the SDK
+ * One client in one room, from its first message until its edits are saved. For the gateway it is a client of the SDK
  * with its own token. The bridge's copy of the room, which all clients of the room share, answers it. Messages are held
- * until that copy is complete: otherwise the client would see an empty document and fill it again. The client takes part
- * under its own Yjs client id, so that its other tabs, which exchange awareness among themselves, do not show it twice.
- * The room is therefore opened once the client has sent that id, with its first messages. Rules YCL1 to YCL27, YWS1 to
+ * until that copy is complete: otherwise the client would see an empty document and fill it again. The client uses its
+ * own Yjs client id in the room. Otherwise its other tabs, which exchange awareness among themselves, would show it
+ * twice. So the room is opened once the client has sent that id, with its first messages. Rules YCL1 to YCL27, YWS1 to
  * YWS21, YUC1 to YUC5.
  */
 
@@ -29,7 +29,7 @@ export type YRoom = Pick<
 };
 export type YClientOptions = YConnectionOptions & YExchangeOptions & Pick<YWebsocketConfig, "yHelloMsMax" | "ySaveMsMax">;
 export type YClientDeps = {
-  /** `yjsClient`: the client's id in the awareness, if it has sent one. `since`: what the copy has already. */
+  /** `yjsClient`: the client's id in the awareness, if it has sent one. `since`: the content that the copy already has. */
   readonly openRoom: (yjsClient: number | undefined, since: KnownEdit | undefined) => YRoom;
   readonly takeCopy: () => { readonly copy: RoomCopy; readonly release: () => void };
   readonly dialect: YDialect;
@@ -48,7 +48,7 @@ type OpenRoom = {
   readonly leave: () => void;
 };
 
-/** The connection's state is separate: a room is left after its connection, once what the client wrote is saved. */
+/** The connection has a separate state, because the room is left after the connection ends, once the client's edits are saved. */
 type State =
   /** The client has not sent its Yjs client id yet: no room is open. */
   | { readonly kind: "greeting"; readonly stopWaiting: () => void }
@@ -74,7 +74,7 @@ export class YClient {
     this.#deps = deps;
     this.#connection = new YConnection(socket, deps.dialect, options, deps.metrics.closes, (end) => this.#receiveConnectionEnd(end));
     this.#held = new EarlyMessages(deps.budget);
-    // Without this limit a client would keep its place without a verified token.
+    // Without this limit a client could count for a long time without a verified token.
     const stopWaiting = deps.clock.after(options.yHelloMsMax, () =>
       this.#connection.refuse(Y_CLOSE.silent, "the client sent nothing in time: connect again"),
     );
@@ -99,7 +99,7 @@ export class YClient {
     if (this.#state.kind === "greeting") this.#receiveGreeting(message, this.#state.stopWaiting);
   }
 
-  /** The socket is closed. Calls `onLeft` once what the client wrote is in the log, or the time for that is over. */
+  /** The socket is closed. Calls `onLeft` once the log has the client's edits, or the time for that is over. */
   receiveClosed(onLeft: () => void): void {
     this.#connection.receiveClosed();
     this.#held.dropPart();
@@ -149,7 +149,7 @@ export class YClient {
       this.#exchange?.receiveSaved();
     });
     room.on("saved", () => this.#exchange?.receiveSaved());
-    // A client that only enters may have been given a position that the log no longer holds, although the copy is right.
+    // A client that joins may have received a position that the log no longer has, although the copy is valid.
     room.on("rolled-back", () => this.#isInStep && copy.lose("the server lost edits of the room: connect again"));
     room.on("synced", (synced) => synced && this.#comeInStep());
     room.on("refused", ({ kind, message }) => {
@@ -193,7 +193,7 @@ export class YClient {
     if (this.#state.kind === "greeting") this.#state.stopWaiting();
     if (this.#state.kind === "in-step") this.#state.exchange.stop();
     if (this.#state.kind === "entering" || this.#state.kind === "in-step") this.#state.room.awareness.setLocalState(null);
-    if (end === "refused") this.#held.release(); // What a client that left has written is still saved.
+    if (end === "refused") this.#held.release(); // The edits of a client that left are still saved.
   }
 
   #leaveOnceSaved({ room, leave }: OpenRoom, onLeft: () => void): void {
@@ -216,7 +216,7 @@ export class YClient {
     this.#deps.warn({ room, unsavedEdits }, why);
   }
 
-  /** What the client wrote is in the log, or was not accepted. */
+  /** The log has the client's edits, or did not accept them. */
   get #isSaved(): boolean {
     return this.#held.all.length === 0 && (this.#exchange?.saved ?? true);
   }

@@ -1,6 +1,6 @@
 /**
- * The connection to one client: sends messages, and closes it with a close code. A closed client counts as
- * gone at once, although it may take long to answer the close.
+ * The connection to one client: sends messages, and closes it with a close code. A closed client counts as disconnected
+ * at once, although its answer to the close may take long.
  */
 
 import type { YWebsocketMetrics } from "./metrics.ts";
@@ -50,7 +50,7 @@ export class YConnection {
     return this.#isOpen;
   }
 
-  /** One message may be as long as the document. So the limit applies to the bytes that were unread before it. */
+  /** One message may be as long as the document, so the limit applies to the bytes that were unread before it. */
   send(bytes: Uint8Array | undefined): void {
     if (!this.#isOpen || bytes === undefined) return;
     if (this.#socket.waitingBytes > this.#options.yWaitingBytesMax) {

@@ -1,8 +1,8 @@
 /**
  * The exchange between one client and its room, once the bridge's copy of the room is complete. The client's updates
- * become edits under its own name; the copy announces them when the log has them, to their author too, so what comes
- * back is saved. An update that builds on content that the room lacks is not sent: the client is asked for everything
- * that is missing, and its answer is sent instead.
+ * become edits of this client. When the log has them, the copy sends them to all clients, including their author, so an
+ * update that comes back is saved. An update that builds on content that the room lacks is not sent. Instead, the
+ * client is asked for all missing content, and its answer is sent.
  */
 
 import * as Y from "yjs";
@@ -45,9 +45,9 @@ export type YExchangeParts = {
 };
 export type YExchangeDeps = { readonly clock: Clock; readonly warn: YWarn; readonly metrics: YWebsocketMetrics; readonly work: YjsWork };
 
-/** Half of the time after which a client considers a silent server, or another client without an update, as gone. */
+/** Half of the time after which a client treats a silent server, or another client without an update, as gone. */
 const RENEW_MS = 15_000;
-/** Cost of an update beside its bytes. */
+/** Cost of an update in addition to its bytes. */
 const UPDATE_BYTES = 1_024;
 /** Cost of comparing an answer with one range of deleted content. Measured: 10,000 ranges take 10 ms on a busy core. */
 const DELETED_RANGE_BYTES = 64;
@@ -63,10 +63,10 @@ export class YExchange {
   readonly #updates: TokenBucket;
   readonly #checks = new JobQueue();
   #checkCount = 0;
-  /** Exclusive ends of what this client wrote. Soon the copy has it too. */
+  /** Exclusive ends of this client's content. The copy receives it shortly afterwards. */
   readonly #written = new Map<number, number>();
   #sentCount = 0;
-  /** How many updates are to be reported as saved once so many edits are. In order. */
+  /** Pairs, in order: a number of saved edits, and the number of updates to report as saved when it is reached. */
   #reports: { readonly edits: number; updates: number }[] = [];
   /** An update was not accepted. It is requested again once the client may write. */
   #hasDenied = false;
@@ -94,7 +94,7 @@ export class YExchange {
     return this.#checkCount === 0 && this.#parts.room.unsavedEdits === 0;
   }
 
-  /** After a client has left only its updates still count. A message can close no connection but its own client's. */
+  /** After a client has left, only its updates count. A message can close only its own client's connection. */
   receiveMessage(message: YMessage): void {
     try {
       this.#carryOut(message);
@@ -197,9 +197,10 @@ export class YExchange {
     if (!this.#mayWrite) return this.#deny();
     this.#deps.metrics.updates.inc();
     const isMissing = !isComplete(facts.needs, (client) => this.#knownOf(client));
-    // A client that lacks the base too has sent all it has. Its update waits in the room's documents for the base.
+    // A client that also lacks the base has sent everything that it has. Its update waits in the room's documents for
+    // the base.
     if (isMissing && !isAnswer) {
-      this.#plan(this.#sentCount + 1); // The answer to the request has this update.
+      this.#plan(this.#sentCount + 1); // The answer to the request includes this update.
       if (!this.#askedForMissing) this.#requestSync();
       this.#askedForMissing = true;
       return;
@@ -254,7 +255,7 @@ export class YExchange {
     connection.send(dialect.written(false));
   }
 
-  /** The client answers with everything that neither the copy has nor the client has sent. */
+  /** The client answers with all content that the copy lacks and the client has not sent yet. */
   #requestSync(): void {
     this.#hasDenied = false;
     const known = new Map(this.#parts.copy.clocks);

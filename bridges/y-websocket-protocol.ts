@@ -13,7 +13,7 @@ import * as encoding from "lib0/encoding";
 export type YState = { readonly client: number; readonly clock: number; readonly json: string };
 
 export type YMessage =
-  /** What the client has. The bridge answers with the rest. */
+  /** The client's state vector. The bridge answers with the content that the client lacks. */
   | { readonly kind: "sync-request"; readonly stateVector: Uint8Array }
   /** `isAnswer`: everything that the client has beyond the state vector of a request. */
   | { readonly kind: "update"; readonly update: Uint8Array; readonly isAnswer: boolean }
@@ -31,10 +31,10 @@ const AWARENESS_REQUEST = 3;
 const STATELESS = 5;
 const [SYNC_STEP_1, SYNC_STEP_2, SYNC_UPDATE] = [0, 1, 2];
 const PERMISSION_DENIED = 0;
-/** A client's own state needs a hundredth of this. States of others that a client repeats are not needed. */
+/** A client's own state needs a hundredth of this. States of other clients, which a client repeats, are not needed. */
 const AWARENESS_BYTES_MAX = 256 * 1024;
 
-/** Undefined: the bytes are no message of the protocol. */
+/** Undefined: the bytes are not a message of the protocol. */
 export function decodeYMessage(bytes: Uint8Array): YMessage | undefined {
   try {
     return read(decoding.createDecoder(bytes));
@@ -122,7 +122,7 @@ function encodeDenied(reason: string): Uint8Array {
   });
 }
 
-/** What protocols on the base of y-protocols express differently. A message that a protocol does not have is undefined. */
+/** The differences between protocols that are based on y-protocols. A message that a protocol lacks is undefined. */
 export type YDialect = {
   /** The room is joined. */
   joined(mayWrite: boolean): Uint8Array | undefined;
@@ -130,13 +130,13 @@ export type YDialect = {
   refused(reason: string): Uint8Array | undefined;
   /** The client may not write. Sent once. */
   readOnly(reason: string): Uint8Array | undefined;
-  /** All that the client wrote up to one of its updates is in the log, or is not. Sent for each update. */
+  /** The log has all edits of the client up to one of its updates, or does not. Sent for each update. */
   written(isSaved: boolean): Uint8Array | undefined;
   /** An application's text from another client. */
   relayed(message: Uint8Array): Uint8Array | undefined;
 };
 
-/** A client learns that an update is saved when it comes back: the room's edits are sent to their author too. */
+/** A client treats an update as saved when it comes back, so the room's edits are also sent to their author. */
 export const yWebsocketDialect: YDialect = {
   joined: () => undefined,
   refused: encodeDenied,

@@ -1,15 +1,15 @@
 /**
- * Work on a room's bytes that grows with the room, so that threads do it. Linear in the bytes, except for condensing,
- * which integrates edits into a document within limits. Rules YWK1 to YWK3.
+ * Work on a room's bytes whose duration grows with the room. Threads run it. Linear in the bytes, except for
+ * condensing, which integrates edits into a document within limits. Rules YWK1 to YWK3.
  */
 
 import * as Y from "yjs";
 
 import { HOPS_MAX, withinBounds } from "../shared/yjs/bounded-integration.ts";
 
-/** `condense`: merge into few structs and drop deleted content, where the limits on Yjs' work allow it. */
+/** `condense`: merges into few structs and drops deleted content, if the limits on Yjs' work allow it. */
 export type MergeQuestion = { readonly parts: readonly Uint8Array[]; readonly stateVector: Uint8Array; readonly condense: boolean };
-/** `content`: all parts as one. `answer`: what it has beyond the state vector. */
+/** `content`: all parts merged. `answer`: the content beyond the state vector. */
 export type MergeAnswer = { readonly content: Uint8Array; readonly answer: Uint8Array };
 
 /** The document service has merged the edits one by one in limited time. */
@@ -21,7 +21,7 @@ export function mergeContent({ parts, stateVector, condense }: MergeQuestion): M
   return { content, answer: knowsNothing ? content : Y.diffUpdate(content, stateVector) };
 }
 
-/** How much of each client's content a snapshot has, and what is deleted: an encoded `Y.Snapshot`. */
+/** An encoded `Y.Snapshot`: the amount of each client's content in the snapshot, and the deletions. */
 export function openContent(content: Uint8Array): Uint8Array {
   const { ds } = Y.decodeUpdate(content);
   return Y.encodeSnapshot(Y.createSnapshot(ds, Y.decodeStateVector(Y.encodeStateVectorFromUpdate(content))));

@@ -9,7 +9,7 @@ export type CliCommand = {
   readonly name: string;
   readonly summary: string;
   readonly settings: Settings;
-  /** The setting that a word after the command stands for: `coroom ops room notes`. */
+  /** The setting that a word after the command sets: `coroom ops room notes` sets the room. */
   readonly subject?: string;
   /** The settings grouped by role, for the help text. */
   readonly groups?: Readonly<Record<string, Settings>>;
@@ -30,8 +30,8 @@ export function command<S extends Settings>({
 }
 
 /**
- * Marks settings that belong to one call (which room, user or host) as flags only. A variable of the same name may be
- * set for a process with another meaning.
+ * Marks settings that belong to one call (a room, user or host) as flags only. A variable of the same name may be set
+ * for a process with another meaning.
  */
 type FlagsOnly<S extends Settings> = { readonly [Key in keyof S]: S[Key] & { readonly flagOnly: true } };
 

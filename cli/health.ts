@@ -21,7 +21,7 @@ export const healthSettings = {
 } as const satisfies Settings;
 
 export type Health = Running & {
-  /** Call when all roles run. `obstacle`: why the process cannot do its work now; undefined if it can. */
+  /** Call when all roles run. `obstacle`: returns the reason why the process cannot work now; undefined if it can. */
   ready(obstacle?: () => string | undefined): void;
   /** Call before the roles stop. The port answers until `stop`. */
   stopping(): void;

@@ -1,7 +1,7 @@
 /**
  * Returns memory after a busy time. V8 collects only when the process allocates, so a quiet process would keep its
- * garbage and a large young generation. A process that was quiet for `idleMemoryMs` collects, and once more after the
- * next quiet interval (as G1 does for Java, JEP 346).
+ * garbage and a large young generation. A process that was quiet for `idleMemoryMs` collects garbage. It collects once
+ * more after the next quiet interval (as G1 does for Java, JEP 346).
  */
 
 import { Session } from "node:inspector";

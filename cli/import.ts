@@ -1,7 +1,8 @@
 /**
  * `coroom import` and `coroom export`: documents of other servers into rooms, and rooms into files. An import is an
- * ordinary client: it writes what the room lacks, waits until the log has it, and verifies it over a new connection. So
- * it may be interrupted and repeated, beside clients of the room, and for documents of any size.
+ * ordinary client: it writes the content that the room lacks, waits until the log has it, and verifies it over a new
+ * connection. So it may be interrupted and repeated, may run while clients use the room, and works for documents of any
+ * size.
  */
 
 import { mkdir, writeFile } from "node:fs/promises";
@@ -18,7 +19,7 @@ import type { exportSettings, importSettings } from "./command-settings.ts";
 import { openSource } from "./import-sources.ts";
 import { localToken } from "./token.ts";
 
-/** Small enough for the structs that a document accepts in one edit. */
+/** Small enough for the number of structs that a document accepts in one edit. */
 const PIECE_BYTES_MAX = 64 * 1024;
 
 type Target = Omit<Values<typeof importSettings>, "from" | "prefix">;
@@ -71,7 +72,7 @@ async function importOne(target: Target, room: string, update: Uint8Array): Prom
   return outcome;
 }
 
-/** By state vector and deletions. */
+/** Compares state vector and deletions. */
 function contains(content: Uint8Array, update: Uint8Array): boolean {
   const doc = new Y.Doc();
   Y.applyUpdate(doc, content);
@@ -82,7 +83,7 @@ function contains(content: Uint8Array, update: Uint8Array): boolean {
 
 type OpenRoom = {
   readonly connection: RoomConnection;
-  /** The room's content at the time of the join, and what came since. */
+  /** The room's content at the time of the join, and the edits since then. */
   readonly content: () => Uint8Array;
   readonly saved: () => Promise<void>;
 };

@@ -1,7 +1,8 @@
 /**
- * The secrets of a local system: generated once and stored in the data folder, readable only by the owner. So tokens of
- * `coroom token` work with the system that `npm start` runs, and nothing is open by default. A deployment configures
- * its own secrets. Roles in separate processes must receive the same secrets, because generated ones would differ.
+ * The secrets of a local system. They are generated once and stored in the data folder, readable only by the owner. So
+ * tokens of `coroom token` work with the system that `npm start` runs, and nothing is open by default. A deployment
+ * configures its own secrets. Roles in separate processes must receive the same secrets, because generated ones would
+ * differ.
  */
 
 import { randomBytes } from "node:crypto";
@@ -22,7 +23,7 @@ const Secret = z.string().min(32);
 const Secrets = z.object({ jwtSecret: Secret, roomSecret: Secret, internalSecret: Secret });
 export type Secrets = z.infer<typeof Secrets>;
 
-/** Secrets that only some may know, and passwords of the roles at the local nats-server and redis-server. */
+/** Secrets for some roles only, and passwords of the roles at the local nats-server and redis-server. */
 const RoleSecrets = z.object({
   operatorSecret: Secret,
   metricsSecret: Secret,
@@ -36,7 +37,7 @@ export function localSecrets(dataDir: string): Secrets {
   return storedIn(dataDir, "secrets.json", Secrets, () => ({ jwtSecret: secret(), roomSecret: secret(), internalSecret: secret() }));
 }
 
-/** The same for what a role or person has of its own. In a second file, because secrets of version 0.1 are kept. */
+/** The same for secrets of single roles and persons. They are in a second file, because the file of version 0.1 is kept unchanged. */
 export function roleSecrets(dataDir: string): RoleSecrets {
   const each = <Name extends string>(names: readonly Name[]) =>
     Object.fromEntries(names.map((name) => [name, secret()])) as Record<Name, string>;
@@ -82,7 +83,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Links a finished file into place. When two processes start together, both use the secrets of the first. */
+/** Links a complete file into place. If two processes start together, both use the secrets of the first. */
 function createOnce(file: string, text: string): void {
   const draft = `${file}.${process.pid}`;
   writeFileSync(draft, text, { mode: 0o600 });

@@ -46,7 +46,7 @@ function rowOf(name: string, setting: Setting<unknown>): string {
   return `| ${["`" + envName(name) + "`", takenBy(setting), fallback, setting.meaning].map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 }
 
-/** What a parser accepts, from the message with which it refuses a value. */
+/** The values that a parser accepts, from the message with which it refuses a value. */
 function takenBy({ parse }: Setting<unknown>): string {
   try {
     parse(UNFIT);

@@ -69,7 +69,7 @@ function gatewayFor({ roles, yGatewayUrl, tlsCertFile }: StartConfig): string {
   return OWN_GATEWAY;
 }
 
-/** The gateways for the probe, by the same rule. */
+/** The gateways for the probe, found in the same way. */
 function gatewaysFor({ roles, probeGatewayUrls, tlsCertFile }: StartConfig): readonly string[] {
   if (probeGatewayUrls.length > 0 || !roles.includes("gateway")) return probeGatewayUrls;
   if (tlsCertFile !== "")
@@ -104,7 +104,7 @@ export function refuseShortWriterMemory({
   );
 }
 
-/** Clock rates, ticks, and messages on their way. */
+/** Allowance for clock rates, ticks, and messages on their way. */
 const REPEAT_MARGIN_MS = 10_000;
 
 /**

@@ -28,8 +28,7 @@ export async function makeToken(claims: TokenClaims, jwtSecret: string): Promise
     .sign(new TextEncoder().encode(jwtSecret));
 }
 
-/** A pass for the operations console: made of the secret that the tiers share, so that no browser ever holds the secret itself. */
-/** Everybody who has seen a pass is an operator for this time. */
+/** Each person who has seen a pass is an operator for this time. */
 const SECONDS_MAX = 7 * 86_400;
 
 /**

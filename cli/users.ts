@@ -1,6 +1,6 @@
 /**
- * Prints what a deployment needs so that each role has its own user of NATS and Redis: the users with their permissions,
- * and a file of variables with a new value for each secret and password.
+ * Prints the users and variables of a deployment in which each role has its own user of NATS and Redis: the users with
+ * their permissions, and a file of variables with a new value for each secret and password.
  */
 
 import { randomBytes } from "node:crypto";

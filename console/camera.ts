@@ -48,7 +48,7 @@ export function cameraOn(things: readonly Rectangle[], size: ViewSize): Camera {
   return { x: left + width / 2 - size.width / 2 / zoom, y: top + height / 2 - size.height / 2 / zoom, zoom };
 }
 
-/** The first camera of a canvas: all things, or the middle of the canvas when they are too far apart. */
+/** The first camera of a canvas: shows all shapes, or the middle of the canvas when they are too far apart. */
 export function cameraAtFirst(things: readonly Rectangle[], size: ViewSize): Camera {
   const camera = cameraOn(things, size);
   return camera.zoom > ZOOM_MIN ? camera : cameraOver(size);

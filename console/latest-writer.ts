@@ -1,7 +1,4 @@
-/**
- * Finds the present name of the person who wrote last. A person who has left has no name, because presence is not
- * edits.
- */
+/** Finds the present name of the person who wrote last. A person who has left has no name, because the names come from presence. */
 
 import type { RoomAwareness } from "@coroom/client";
 import type * as Y from "yjs";

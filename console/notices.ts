@@ -1,4 +1,4 @@
-/** Texts of the notice under the bar: what is wrong, and what the reader can do about it. */
+/** Texts of the notice under the bar: the problem, and the remedy. */
 
 export type PageNotice = {
   readonly tone: "calm" | "warning" | "error";

@@ -50,7 +50,7 @@ export function inOrder(people: Iterable<ShownPerson>): ShownPerson[] {
   return [...people].sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name) || (a.id < b.id ? -1 : 1));
 }
 
-/** Without a connection nobody is known, not even the reader. */
+/** Without a connection no person is known, not even the reader. */
 export function countRemark(people: readonly Pick<ShownPerson, "bot">[]): string {
   const bots = people.filter(({ bot }) => bot).length;
   const others = people.length - bots;

@@ -45,7 +45,7 @@ export function friendlyName(chance: number, taken: ReadonlySet<string> = new Se
   return choice[Math.floor(chance * choice.length)] ?? NAMES[0];
 }
 
-/** Everybody sees the same colour for a name. */
+/** All people see the same colour for a name. */
 export function colourOf(name: string): number {
   return hashOf(name) % COLOURS.length;
 }

@@ -3,7 +3,7 @@ import * as Y from "yjs";
 
 import { Shapes } from "./shapes.ts";
 
-/** Two people whose documents synchronise in `meet`. */
+/** Two people whose documents synchronise when `meet` is called. */
 function two(): { ann: Shapes; bob: Shapes; meet: () => void; doc: Y.Doc } {
   const [a, b] = [new Y.Doc(), new Y.Doc()];
   const meet = (): void => {

@@ -1,6 +1,6 @@
 /**
  * Turns the facts about the connection into texts. The page never shows "Saved" while an edit is unsaved, and every
- * problem comes with advice.
+ * problem is shown with a remedy.
  */
 
 import type { Outage, SavingState, Status } from "@coroom/client";
@@ -63,7 +63,7 @@ export function saveRemark(facts: PageFacts): StatusRemark {
   return REMARKS[stateOf(facts)](facts);
 }
 
-/** The first matching state wins: problems of the connection before problems of the document. */
+/** The first matching state is used: problems of the connection precede problems of the document. */
 function stateOf(facts: PageFacts): PageState {
   const { status, loaded, putOff, deleted, lacksContent, saving, mayWrite, saved, unsavedEdits, keptHere, tooLarge } = facts;
   if (deleted) return loaded ? "deleted" : "opening-deleted";

@@ -35,7 +35,7 @@ const example = `${readFileSync("deploy/example.env", "utf8")}\n${SECRETS}`;
 
 /** As the first lines of the file make it. */
 const given = Object.fromEntries([...example.matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name!, value!]));
-/** Substitutes variables like compose, in parsed values: a variable that is empty must not change the structure of the file. */
+/** Substitutes variables like compose, in parsed values, because an empty variable must not change the structure of the file. */
 const filledIn = (text: string): string =>
   text.replaceAll(
     /\$\{(\w+)(?::([-?])([^}]*))?\}/g,

@@ -100,7 +100,7 @@ async function copiedByTheBuild(): Promise<readonly string[]> {
   return output.trim().split("\n");
 }
 
-/** Follows imports, and files that start a thread. */
+/** Files that are reached by imports, and files that start a thread. */
 function reachedFrom(entry: string): ReadonlySet<string> {
   const reached = new Set<string>([entry]);
   for (const file of reached) {

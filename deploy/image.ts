@@ -1,4 +1,4 @@
-/** `deploy/Dockerfile` as text: what its stages copy, and what its image sets for every role. */
+/** Reads `deploy/Dockerfile`: the files that its stages copy, and the variables that its image sets for every role. */
 
 import { readFileSync } from "node:fs";
 

@@ -1,4 +1,7 @@
-/** The users of `deploy/` with a real nats-server and redis-server: passwords come from the environment, and only they open. */
+/**
+ * The users of `deploy/` with a real nats-server and redis-server. Passwords come from the environment, and only these
+ * users can connect.
+ */
 
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

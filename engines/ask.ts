@@ -3,7 +3,7 @@ import { connect } from "node:net";
 
 export type TcpQuestion = { readonly host: string; readonly port: number; readonly send: string; readonly msMax: number };
 
-/** True when the received text satisfies `enough`; false when the server refuses, disconnects or does not answer. */
+/** True if the received text satisfies `enough`; false if the server refuses, disconnects or does not answer. */
 export function answersOverTcp(question: TcpQuestion, enough: (received: string) => boolean): Promise<boolean> {
   return new Promise((resolve) => {
     let received = "";

@@ -1,6 +1,6 @@
 /**
- * Why an engine is missing or did not start. The message alone tells the user what is wrong and what to do. Callers use
- * `kind` and never read the message.
+ * The reason why an engine is missing or did not start. The message alone gives the user the cause and the remedy.
+ * Callers use `kind` and never read the message.
  */
 export type EngineProblem = "binary-missing" | "port-in-use" | "data-dir-unwritable" | "data-dir-in-use" | "start-failed";
 

@@ -1,15 +1,15 @@
 /**
- * A lock file that names the processes holding it. One left by processes that are gone is taken
- * over, so a crash never locks anyone out. It serves one machine: process ids mean nothing elsewhere.
+ * A lock file that names the processes that hold it. A lock whose holders have ended is taken over, so a crash never
+ * blocks later processes. It is valid on one machine, because process ids have no meaning on others.
  */
 import { randomUUID } from "node:crypto";
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { isErrno } from "../shared/io/system-error.ts";
 
 export interface Lock {
-  /** The lock outlives us as long as this process runs. */
+  /** The lock stays after this process ends, as long as the given process runs. */
   shareWith(pid: number): void;
-  /** Safe to call twice: the second time the file may be another's. */
+  /** May be called twice. At the second call the file may belong to another process, and is kept. */
   release(): void;
 }
 
@@ -47,7 +47,7 @@ function heldLock(path: string, us: ProcessIdentity): Lock {
   };
 }
 
-/** Two processes may find the same stale lock: only one moves it away. A process that moved a fresh lock restores it. */
+/** Two processes may find the same stale lock, but only one moves it away. A process that moved a fresh lock restores it. */
 function removeStale(path: string, stale: string): void {
   const aside = `${path}.${randomUUID()}`;
   try {
@@ -79,16 +79,16 @@ function read(path: string): string {
   }
 }
 
-/** A file no longer readable as holders holds nothing: it is stale. */
+/** A file that does not decode has no holder, so it is stale. */
 function parseHolders(text: string): readonly ProcessIdentity[] {
   return [...text.matchAll(/"pid":(\d+),"started":"(\d*)"/g)].map((match) => ({ pid: Number(match[1]), started: match[2] ?? "" }));
 }
 
 /**
- * Which process is meant by a number that is used again once its owner is gone: the number and when
- * its process started. A zombie counts as gone: it holds nothing any more.
+ * Identifies a process by its id and its start time, because an id is used again after the process has ended. A zombie
+ * counts as ended, because it holds nothing.
  */
-/** `started` is in clock ticks since boot; empty where there is no /proc to ask, and then the number alone decides. */
+/** `started`: clock ticks since boot. Empty on a machine without /proc, where only the id decides. */
 type ProcessIdentity = { readonly pid: number; readonly started: string };
 
 export function identify(pid: number): ProcessIdentity {
@@ -107,7 +107,7 @@ export function isRunning({ pid, started }: ProcessIdentity): boolean {
 
 function startedTicks(pid: number): string {
   const stat = statOf(pid);
-  // The name, in brackets, may itself hold spaces and brackets.
+  // The name is in brackets, and may itself contain spaces and brackets.
   const [state, ...rest] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return state === "Z" ? "" : (rest[18] ?? "");
 }

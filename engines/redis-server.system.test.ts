@@ -1,4 +1,4 @@
-/** redis-server for real: what was written is there after a crash and after a stop. */
+/** A real redis-server: stored data is still there after a crash and after a stop. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

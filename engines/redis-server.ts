@@ -44,12 +44,12 @@ export async function startRedisServer(options: RedisServerOptions): Promise<Eng
   }
 }
 
-/** The server of named users answers nobody else, but it answers. */
+/** A server with named users refuses this request, but its refusal proves that it runs. */
 export function redisIsReady(received: string): boolean {
   return received.includes("+PONG") || received.includes("-NOAUTH");
 }
 
-/** The configuration file a local redis-server is started with. Pure text: the file is written elsewhere. */
+/** Builds the text of a local redis-server's configuration file. Another function writes the file. */
 type RedisConfig = {
   readonly host: string;
   readonly port: number;
@@ -57,7 +57,7 @@ type RedisConfig = {
   readonly users?: readonly RedisUser[] | undefined;
 };
 
-/** Appended to a file and never evicted: a board is rebuilt from the log only where that file is lost. */
+/** Data is appended to a file and never evicted: a board is rebuilt from the log only if that file is lost. */
 export function redisConfigText(config: RedisConfig): string {
   return [
     `bind ${config.host}`,

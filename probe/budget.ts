@@ -8,7 +8,7 @@ import type { Millis } from "../shared/ids.ts";
 /** Service level within one region, in milliseconds. */
 export const BUDGET_MS = 100;
 
-/** The sum is the budget. At the room server an edit waits for the append before its own. */
+/** The sum of the hops is the budget. At the room server an edit waits for the append before its own. */
 export const HOPS_MS = {
   "client to gateway": 10,
   "gateway to room server": 10,
@@ -21,7 +21,7 @@ export const HOPS_MS = {
 /** A PING takes the first hop and the last hop, without work in between. */
 export const ROUND_TRIP_MS = 2 * HOPS_MS["client to gateway"];
 
-/** Histogram bounds in seconds. Each part of the budget that a histogram is compared with is one of them. */
+/** Histogram bounds in seconds. Each part of the budget that is compared with a histogram is one of these bounds. */
 export const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 /** Schedules several repeated actions. Missed repetitions are skipped. */

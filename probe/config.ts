@@ -106,7 +106,7 @@ function atLeast(min: number): (raw: string) => number {
   };
 }
 
-/** At most what gateways allow one connection. */
+/** `max`: the limit of gateways for one connection. */
 function upTo(max: number): (raw: string) => number {
   return (raw) => {
     const value = positiveInteger(raw);

@@ -1,7 +1,4 @@
-/**
- * One attempt to connect, from the request for a socket to its end, as seen from the frames: whether it succeeded and
- * how fast.
- */
+/** Watches one attempt to connect, from the request for a socket to its end, by the frames: whether it succeeded and how long it took. */
 
 import type { Millis } from "../shared/ids.ts";
 import { CLOSE, type CloseName } from "../shared/wire/close-codes.ts";
@@ -11,7 +8,7 @@ import type { FailureCause, Finding } from "./findings.ts";
 
 type State = "opening" | "opened" | "welcomed" | "closed";
 
-/** Only these frame types are decoded; for all others reading the first byte is enough. */
+/** Only these frame types are decoded. For all others the first byte is enough. */
 const WATCHED: ReadonlySet<number | undefined> = new Set([FrameType.ping, FrameType.pong, FrameType.welcome, FrameType["replay-request"]]);
 
 export class ConnectionWatch {
@@ -52,7 +49,7 @@ export class ConnectionWatch {
     return [{ kind: "round-trip", ms: now - ping.at }];
   }
 
-  /** The end of an open connection is no failed attempt. */
+  /** The end of an open connection is not a failed attempt. */
   receiveClosed(code: number): Finding[] {
     const before = this.#state;
     this.#state = "closed";

@@ -1,8 +1,8 @@
 /**
- * The edits of one room: when each was made, acknowledged and seen, how long that took, and which are lost. PED1: an
- * edit counts as lost if a participant has the room up to a later seq without it; time alone never makes an edit lost.
- * PED2: the time to a participant counts only if both connections lasted; reconnects are measured separately. PED3:
- * edits in a snapshot count neither as seen nor as lost.
+ * Records the edits of one room: when each was made, acknowledged and seen, how long that took, and which are lost.
+ * PED1: an edit counts as lost if a participant has the room up to a later seq without it; time alone never makes an
+ * edit lost. PED2: the time to a participant counts only if both connections lasted; reconnects are measured
+ * separately. PED3: edits in a snapshot count neither as seen nor as lost.
  */
 
 import type { Millis, Seq } from "../shared/ids.ts";
@@ -27,8 +27,8 @@ type Edit = {
 };
 
 /**
- * `cameAt` undefined: the participant is away. `through`: it has all of the room up to this seq; edits up to `skipped`
- * came in a snapshot.
+ * `cameAt` undefined: the participant is disconnected. `through`: it has all of the room up to this seq; edits up to
+ * `skipped` were in a snapshot.
  */
 type Observer = { cameAt: Millis | undefined; through: Seq; skipped: Seq };
 
@@ -50,7 +50,7 @@ export class EditLedger {
     return oldest?.writtenAt;
   }
 
-  /** The participant has all of the room from now on. A participant that came once is expected to see all edits. */
+  /** From now on the participant has all edits of the room. A participant that joined once is expected to see all edits. */
   receiveCame(participant: ParticipantIndex, now: Millis): void {
     const observer = this.#observers.get(participant);
     if (observer === undefined) this.#observers.set(participant, { cameAt: now, through: NOTHING, skipped: NOTHING });
@@ -84,7 +84,7 @@ export class EditLedger {
     return number;
   }
 
-  /** In the room's order, without a gap. `number` undefined: an edit of another writer. */
+  /** Call in the room's order, without a gap. `number` undefined: an edit of another writer. */
   receiveDelivered(participant: ParticipantIndex, seq: Seq, number: EditNumber | undefined, now: Millis, findings: Finding[]): void {
     const edit = number === undefined ? undefined : this.#edits.get(number);
     if (edit !== undefined) {

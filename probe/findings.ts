@@ -6,34 +6,34 @@ import type { ProbeMetrics } from "./metrics.ts";
 import type { ProbeRoomKind } from "./plan.ts";
 
 /**
- * Why a connection attempt failed. unreachable: no WebSocket opened. broken: it opened and ended without a close code.
- * Otherwise the name of the gateway's close code.
+ * The reason why a connection attempt failed. unreachable: no WebSocket opened. broken: it opened and ended without a
+ * close code. Otherwise the name of the gateway's close code.
  */
 export type FailureCause = "unreachable" | "broken" | CloseName;
 
 /** Times in milliseconds. */
 export type Finding =
-  /** Another participant, connected all the time, has seen an edit. */
+  /** Another participant, which was connected all the time, has seen an edit. */
   | { readonly kind: "edit-arrived"; readonly ms: number }
   | { readonly kind: "edit-acknowledged"; readonly ms: number }
-  /** A participant has the room beyond the edit, but not the edit. */
+  /** A participant has later edits of the room, but not this one. */
   | { readonly kind: "edit-lost" }
   | { readonly kind: "edit-late" }
-  /** Unknown whether the edit arrived: a snapshot stands for it, or too many edits waited. */
+  /** It is unknown whether the edit arrived: a snapshot contains it, or too many edits waited. */
   | { readonly kind: "edit-unjudged" }
   /** Its writer has too many unacknowledged edits. */
   | { readonly kind: "edit-withheld" }
   /** The server withdrew edits that it had delivered. */
   | { readonly kind: "rolled-back" }
   | { readonly kind: "presence-seen"; readonly ms: number }
-  /** A newer position was seen instead. */
+  /** A newer position was seen instead of this one. */
   | { readonly kind: "presence-overtaken" }
   /** From PING to PONG. */
   | { readonly kind: "round-trip"; readonly ms: number }
   /** From the request for a socket. */
   | { readonly kind: "first-message"; readonly ms: number }
   | { readonly kind: "connect-failed"; readonly cause: FailureCause }
-  /** From the loss of the room until the participant has all of it again. */
+  /** From the loss of the room until the participant has all edits of it again. */
   | { readonly kind: "returned"; readonly ms: number }
   /** The client missed edits and requested them. */
   | { readonly kind: "gap" }

@@ -1,4 +1,4 @@
-/** Starts a probe: ordinary clients in rooms of their own, which measure what users would notice. */
+/** Starts a probe: ordinary clients in separate rooms, which measure what users would notice. */
 
 import type { Registry } from "prom-client";
 

@@ -1,7 +1,7 @@
 /**
- * Edits that a probe recognizes: Yjs updates that each replace the writer's last one, so the document grows by a few
- * bytes per probe start and not per edit. They must be Yjs updates, because only these enter snapshots and are trimmed
- * from the log.
+ * Edits that a probe recognizes: Yjs updates that each replace the writer's last one. So the document grows by a few
+ * bytes per probe start, and not per edit. The edits must be Yjs updates, because only these are included in snapshots
+ * and trimmed from the log.
  */
 
 import * as Y from "yjs";

@@ -1,6 +1,6 @@
 /**
- * A participant that uses the SDK like any application, with its own connection, tokens and reconnects. It watches the
- * frames on the socket and the attempts to connect. If an address does not connect, it takes the next one, like a load
+ * A participant that uses the SDK like any application, with its own connection, tokens and reconnects. It observes the
+ * frames on the socket and the attempts to connect. If an address does not connect, it uses the next one, like a load
  * balancer. Rules PPA1 and PPA2.
  */
 
@@ -34,7 +34,7 @@ export type ParticipantDeps = {
   readonly record: (finding: Finding) => void;
 };
 
-/** The code that a broken network produces. */
+/** The close code that a broken network causes. */
 const BROKEN = 1006;
 
 export class ParticipantHost implements ProbeParticipant {
@@ -48,7 +48,7 @@ export class ParticipantHost implements ProbeParticipant {
   #connectionCount = 0;
   #cutConnection: () => void = () => {};
   #isHere = false;
-  /** When it was last in the room. Undefined: it never was, or is now. */
+  /** The time at which it was last in the room. Undefined: it never was, or is now. */
   #wentAt: Millis | undefined;
   #isRefused = false;
 
@@ -148,7 +148,8 @@ export class ParticipantHost implements ProbeParticipant {
 
   readonly #openSocket: OpenSocket = (_, listener) => {
     const { clock, world } = this.#deps;
-    if (this.#connectionCount > 0) this.#takeNextAddress(); // While the connection to a closing gateway is open: a load balancer opens no new connections there.
+    // The connection to a closing gateway may still be open, but a load balancer opens no new connections to it.
+    if (this.#connectionCount > 0) this.#takeNextAddress();
     const watch = new ConnectionWatch(clock.now());
     const watched = this.#watched(watch, listener);
     const socket = world.openSocket(this.#here.socket, watched);

@@ -34,7 +34,7 @@ export function planRooms(config: ProbePlanConfig): ProbeRoomPlan[] {
   return PROBE_ROOM_KINDS.flatMap((kind) => Array.from({ length: config.probeRoomsPerKind }, (_, index) => planRoom(kind, index, config)));
 }
 
-/** Room names are permanent, because deleting a room leaves its name behind. */
+/** Room names are permanent, because the deletion of a room does not remove its name. */
 function planRoom(kind: ProbeRoomKind, index: number, config: ProbePlanConfig): ProbeRoomPlan {
   return {
     kind,

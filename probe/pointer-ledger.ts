@@ -1,6 +1,6 @@
 /**
- * The pointers of one room: where each of the pair points, since when, and when the other sees it. Presence is state,
- * so a position that a newer one replaces counts as overtaken.
+ * Records the pointers of one room: where each of the two participants points, since when, and when the other sees it.
+ * Presence is state, so a position that a newer one replaces counts as overtaken.
  */
 
 import type { Millis } from "../shared/ids.ts";
@@ -41,7 +41,7 @@ export class PointerLedger {
     marks.splice(0, index + 1);
   }
 
-  /** One of the pair left the room. Points shown meanwhile would measure the reconnect, not presence. */
+  /** One of the pair left the room. Points from that time would measure the reconnect, not presence. */
   receiveWent(): void {
     this.#marks.clear();
   }

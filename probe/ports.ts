@@ -1,4 +1,4 @@
-/** Ports of a probe's room. `participant-host.ts` implements them with the SDK, tests replace them. */
+/** The ports of a probe's room. `participant-host.ts` implements them with the SDK, and tests replace them. */
 
 import type { ClientId, Seq } from "../shared/ids.ts";
 import type { Point } from "../shared/wire/positions.ts";
@@ -19,10 +19,10 @@ export interface ProbeParticipant {
 }
 
 export interface ParticipantListener {
-  /** The participant is in the room and has all of it up to the join. */
+  /** The participant is in the room and has all edits up to the join. */
   came(): void;
   went(): void;
-  /** In the room's order, without a gap. The participant's own edits are included once they are acknowledged. */
+  /** Called in the room's order, without a gap. The participant's own edits are included once they are acknowledged. */
   delivered(edits: readonly { readonly seq: Seq; readonly payload: Uint8Array }[]): void;
   snapshot(seq: Seq): void;
   rolledBack(): void;

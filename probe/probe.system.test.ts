@@ -1,4 +1,4 @@
-/** A probe of real processes: its measurements while all is well, and during failures. */
+/** A probe of real processes: its measurements without and during failures. */
 
 import { Registry } from "prom-client";
 import * as Y from "yjs";

@@ -119,7 +119,7 @@ export class ProbedRoom {
     else participant.send(this.#writers[writer]!.write(this.#edits.write(writer, now, findings)));
   }
 
-  /** While the other of the pair is away there is nothing to measure. */
+  /** While the other participant of the pair is disconnected there is nothing to measure. */
   #point(participant: ParticipantIndex, now: Millis, findings: Finding[]): void {
     if (this.#isPairHere) this.#participants[participant]!.pointAt(this.#pointers.point(participant, now, findings));
   }

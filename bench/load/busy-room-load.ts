@@ -1,5 +1,6 @@
 /**
- * The load of the scenario stalled-reader without the stalled reader: a busy room whose members are checked seq by seq.
+ * The load of the scenario stalled-reader, except for the stalled reader itself: a busy room whose members are checked
+ * seq by seq. `stalled-reader-load.ts` is the reader.
  */
 
 import { monitorEventLoopDelay } from "node:perf_hooks";

@@ -101,7 +101,7 @@ class Returner {
   #socket: LoadSocket | undefined;
   #settle: { resolve: () => void; reject: (error: Error) => void } = { resolve: () => {}, reject: () => {} };
 
-  /** `keeps`: true if the client keeps the received bytes and decodes them at the end. Other clients only count bytes. */
+  /** `keeps`: the client keeps the received bytes and decodes them at the end. Other clients only count bytes. */
   constructor(seat: Seat, position: Position, { missed, keeps }: { missed: number; keeps: boolean }) {
     this.seat = seat;
     this.#position = position;

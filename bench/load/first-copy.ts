@@ -1,6 +1,6 @@
 /**
- * Bytes that many clients receive in pieces, stored once: the first client to receive a byte stores it, and the bytes
- * of all others are compared with it. The comparison finds more than a hash and costs a tenth.
+ * Bytes that many clients receive in pieces, stored once. The first client that receives a byte stores it, and the
+ * bytes of all others are compared with it. The comparison finds more errors than a hash and costs a tenth.
  */
 
 const BYTES_AT_FIRST = 1024 ** 2;

@@ -1,6 +1,7 @@
 /**
- * The load of a room that grows and shrinks: the first two edit and the first few move their cursors all the time,
- * while others join and leave. Each client keeps its own list of participants, and each edit is timed to each client.
+ * The load of a room that grows and shrinks. The first two participants edit and the first few move their cursors all
+ * the time, while others join and leave. Each client keeps its own list of participants, and the time of each edit to
+ * each client is measured.
  */
 
 import type { ClientId } from "../../shared/ids.ts";

@@ -1,6 +1,6 @@
 /**
- * An HTTP GET with little overhead, because the load shares the machine with the servers it measures: a connection of
- * its own, one read buffer for all connections, and only a head and a body of the announced length.
+ * An HTTP GET with little overhead, because the load shares the machine with the measured servers. It uses a separate
+ * connection and one read buffer for all connections, and reads only a head and a body of the announced length.
  */
 
 import { connect } from "node:net";

@@ -1,7 +1,4 @@
-/**
- * The bench's side of the load processes: shares the rooms among them, runs each phase in all of them, and adds the
- * counts.
- */
+/** Controls the load processes from the bench: divides the rooms among them, runs each phase in all of them, and adds their counts. */
 
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";

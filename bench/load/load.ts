@@ -1,4 +1,4 @@
-/** The rooms of one load process: opens them, runs phases over them, and counts what each room held at the end. */
+/** The rooms of one load process: opens them, runs phases over them, and counts the content of each room at the end. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WritePattern, LoadPhase, PhaseCounts, RoomCounts, LoadRoomPlan } from "./plan.ts";

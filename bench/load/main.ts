@@ -6,7 +6,7 @@ import type { LoadCommand, LoadReport } from "./plan.ts";
 let load: RoomsLoad | undefined;
 
 process.on("message", (command: LoadCommand) => void obey(command).catch(fail));
-process.on("uncaughtException", fail); // Includes the errors of a room's judge, which void the run.
+process.on("uncaughtException", fail); // Includes the errors of a room's judge, which make the run invalid.
 process.on("disconnect", () => process.exit(0));
 
 async function obey(command: LoadCommand): Promise<void> {

@@ -1,4 +1,4 @@
-/** Timers for the loads: even rates, waiting for a condition, and opening sockets. */
+/** Timers for the loads: even rates, waits for a condition, and the opening of sockets. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 

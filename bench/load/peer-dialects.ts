@@ -1,9 +1,9 @@
 /**
- * What a client of each compared server sends and receives, reduced to the same five messages. All servers carry the same
- * edits (one keystroke as a Yjs update) and the same cursors, each in the form that its own clients send.
+ * The messages of a client of each compared server, reduced to the same five. All servers carry the same edits (one
+ * keystroke as a Yjs update) and the same cursors, each in the form that its own clients send.
  *
- * A writer is known by its Yjs client id, which is its index in the room plus one. A cursor names its sender in `y` and
- * the moment of its sending in `x`.
+ * A writer is identified by its Yjs client id, which is its index in the room plus one. A cursor names its sender in
+ * `y` and the moment of its sending in `x`.
  */
 
 import * as decoding from "lib0/decoding";
@@ -19,7 +19,7 @@ import { readKeystrokes, type Keystrokes } from "./keystroke.ts";
 
 export type DialectName = "coroom" | "y-websocket" | "hocuspocus";
 
-/** What a member says about itself with its messages. */
+/** A member's data about itself in its messages. */
 export type Speaker = {
   readonly room: string;
   readonly index: number;
@@ -45,7 +45,7 @@ export type Dialect = {
   cursor(speaker: Speaker, cursor: Point, turn: number): Uint8Array;
   /** Keeps a silent client connected. */
   ping(): Uint8Array | undefined;
-  /** Throws on a message that refuses something. */
+  /** Throws on a message that refuses a request. */
   read(bytes: Uint8Array): PeerMessage;
 };
 

@@ -1,8 +1,7 @@
 /**
- * The load of the head-to-head bench: rooms whose members edit and move cursors on a schedule that no server's speed
- * changes. Every member must receive every edit of its room once, each writer's in order.
- *
- * A latency runs from the real send, so that a late load does not make a server look slower.
+ * The load of the comparison with other servers. Members of rooms edit and move cursors on a schedule that does not
+ * depend on a server's speed. Every member must receive every edit of its room once, each writer's in order. A latency
+ * runs from the actual send, so that a late load does not make a server look slower.
  */
 
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
@@ -66,7 +65,7 @@ class PeerRoom {
     return this.members.every((member) => this.members.every(({ index, sent }) => member.receivedOf(index) === sent));
   }
 
-  /** Decodes once what several members receive, because the load shares the machine with the servers. */
+  /** Decodes a message once if several members receive it, because the load shares the machine with the servers. */
   decode(bytes: Uint8Array): PeerMessage {
     const known = this.#decoded.findLast((one) => one.bytes.equals(bytes));
     if (known !== undefined) return known.message;

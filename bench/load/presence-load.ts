@@ -76,8 +76,8 @@ const functions = {
     };
   },
   /**
-   * All participants send a large state. Then ticks follow, each of one edit and all participants' presence. Then edits
-   * are sent one by one.
+   * All participants send a large state. Then ticks follow, each with one edit and the presence of all participants.
+   * Then edits are sent one by one.
    */
   burst: async ({ ticks, probes }: { ticks: number; probes: number }): Promise<ProbeFigures> => {
     const [room] = rooms as [PresenceRoom];

@@ -1,6 +1,6 @@
 /**
- * Compares what each member of a room receives with the order that the first receiver saw. It throws unless every
- * member receives every seq in turn, every edit once and the same edit for each seq.
+ * Checks the edits of a room against the order in which the first receiver saw them. It throws unless every member
+ * receives every seq in turn, every edit once and the same edit for each seq.
  */
 
 import type { ClientId } from "../../shared/ids.ts";

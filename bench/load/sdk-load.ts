@@ -1,8 +1,7 @@
 /**
- * Many SDK clients in rooms, some of which type, while gateways and room servers stop and start: for the scenarios herd
- * and rolling. New connections go to the gateways that `aim` names, in turn, as behind a load balancer.
- *
- * Every client is checked seq by seq. A lost, repeated or reordered edit and every error shown to a user are recorded.
+ * The load of the scenarios herd and rolling: many SDK clients in rooms, some of which type, while gateways and room
+ * servers stop and start. New connections go to the gateways that `aim` names, in turn, as with a load balancer. Every
+ * client is checked seq by seq. A lost, repeated or reordered edit and every error shown to a user are recorded.
  */
 
 import { createHash } from "node:crypto";

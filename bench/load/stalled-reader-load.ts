@@ -1,6 +1,6 @@
 /**
- * The reader of the scenario stalled-reader, in its own process, so that its catch-up does not delay the measurement of
- * the others. When the server closes it, it reconnects with its position.
+ * The stalled reader of the scenario stalled-reader. It runs in a separate process, so that its catch-up does not
+ * disturb the measurement of the other members. When the server closes its connection, it reconnects with its position.
  */
 
 import { type Position, type Seq, START } from "../../shared/ids.ts";
@@ -30,7 +30,7 @@ const functions = {
   /** Stops reading. */
   stop: (): void => reader.stop(),
   resume: (): void => reader.resume(),
-  /** Resolves when the reader has the edit of this seq, and all edits before it unless `mayMiss`. */
+  /** Resolves when the reader has the edit with this seq. It must also have all earlier edits, unless `mayMiss`. */
   level: async ({ seq, mayMiss }: { seq: number; mayMiss: boolean }): Promise<StallFigures> => {
     await until(`the reader has ${seq}`, () => reader.position.seq >= seq, LEVEL_MS_MAX);
     const { closedWith, replayed, comeBackMs, missed } = reader;

@@ -1,6 +1,6 @@
 /**
- * A load process from its caller's view: named functions, each with one argument and one result. Values are structured
- * clones.
+ * A load process as its caller uses it: a set of named functions, each with one argument and one result. Arguments and
+ * results are structured clones.
  */
 
 import { type ChildProcess, fork } from "node:child_process";
@@ -12,7 +12,7 @@ type Outcome = { readonly id: number; readonly value: unknown } | { readonly id:
 
 export type Functions = Readonly<Record<string, (argument: never) => unknown>>;
 
-/** Call it once in the load process. An error outside a call also ends the run. */
+/** Call this once in the load process. An error outside a call also ends the run. */
 export function serveCalls(functions: Functions): void {
   const fail = (id: number | undefined, error: unknown): void =>
     answer({ id, failure: error instanceof Error ? (error.stack ?? error.message) : String(error) });

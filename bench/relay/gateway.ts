@@ -1,6 +1,6 @@
 /**
- * The relay's edge: accepts Coroom's own frames, so that one load generator drives both systems, and forwards them. It
- * accepts every token, detects no repeated edit and repairs no gap.
+ * The gateway of the relay. It accepts Coroom's own frames, so that one load generator works for both systems, and
+ * forwards them. It accepts every token, detects no repeated edit and repairs no gap.
  */
 
 import * as encoding from "lib0/encoding";
@@ -131,7 +131,7 @@ export async function startRelayGateway(options: {
   }
 }
 
-/** All gateways of a relay number their rooms alike only if there is one. More than one is never measured with presence. */
+/** All gateways of a relay use the same room numbers only if there is one gateway. More than one is never measured with presence. */
 function presenceSubject(room: RoomKey): string {
   return `relay.presence.${room}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Runs one process of the relay, or a server of somebody else that has no program of its own:
- * `node main.js gateway|sequencer|bare|cached|naive|tick|hocuspocus`, settings from RELAY_… variables.
+ * Runs one process of the relay, or a server of another project that has no program of its own: `node main.js
+ * gateway|sequencer|bare|cached|naive|tick|hocuspocus`, with settings from RELAY_… variables.
  */
 
 import type { GatewayId, ClientId, Epoch, Seq } from "../../shared/ids.ts";

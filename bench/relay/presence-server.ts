@@ -1,7 +1,7 @@
 /**
- * The floor for presence: uWebSockets.js alone, nothing durable. `naive` forwards every state to everybody in the room
- * on arrival. `tick` keeps the newest state of each participant and sends all changes as one frame every 50 ms. An edit
- * gets the next seq and goes to everybody at once.
+ * The floor for presence: uWebSockets.js alone, nothing durable. `naive` forwards every state to all members on
+ * arrival. `tick` keeps the newest state of each participant and sends all changes as one frame every 50 ms. An edit
+ * gets the next seq and is sent to all members at once.
  */
 
 import * as encoding from "lib0/encoding";

@@ -1,7 +1,7 @@
 /**
- * The relay's only sequencing process: assigns each edit of a room the next seq and appends it to the log. A room has
- * one append in flight, and edits that arrive during an append share the next record, as in Coroom. The stream republishes
- * each stored record to the gateways, so the commit comes before the fan-out.
+ * The only sequencing process of the relay: assigns each edit of a room the next seq and appends it to the log. A room
+ * has one append in flight, and edits that arrive during an append share the next record, as in Coroom. The stream
+ * republishes each stored record to the gateways, so the commit precedes the fan-out.
  */
 
 import * as decoding from "lib0/decoding";

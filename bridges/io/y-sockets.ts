@@ -1,6 +1,6 @@
 /**
- * WebSocket server for y-websocket clients, `ws://host:port/room?token=…`, the URL that its provider makes of server, room
- * and `params`, and for Hocuspocus clients, `ws://host:port`.
+ * WebSocket server for two kinds of clients. A y-websocket client connects to `ws://host:port/room?token=…`, the URL
+ * that its provider builds from server, room and `params`. A Hocuspocus client connects to `ws://host:port`.
  */
 
 import { createServer, type IncomingMessage, STATUS_CODES } from "node:http";
@@ -32,7 +32,7 @@ export type YSockets = { readonly port: number; close(): Promise<void> };
 
 /** A client that does not answer a ping within this time is disconnected. */
 const PING_MS = 30_000;
-/** Time for a client to answer a close frame. It keeps its place meanwhile. */
+/** Time for a client to answer a close frame. Until then it counts as a client. */
 const CLOSE_ANSWER_MS = 5_000;
 /** Time for clients to read the close frames. */
 const FAREWELL_MS = 250;
@@ -156,7 +156,7 @@ function cut(reason: string): string {
   const start = Buffer.from(reason)
     .subarray(0, REASON_BYTES_MAX - 3)
     .toString("utf8");
-  return start.replace(/\uFFFD+$/, ""); // The cut may leave half a character.
+  return start.replace(/\uFFFD+$/, ""); // The cut may have split a character.
 }
 
 /** A room id may contain slashes and escaped characters. A Hocuspocus client names rooms and tokens later. */

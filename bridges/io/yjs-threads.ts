@@ -1,6 +1,6 @@
 /**
- * Checks and merges Yjs updates: short ones at once, others in threads, so that no room keeps the sockets of others
- * waiting. A task that takes too long costs its thread.
+ * Checks and merges Yjs updates: short updates on the calling thread, long ones in worker threads, so that no room
+ * blocks the sockets of others. A task that takes too long ends its thread.
  */
 
 import { Piscina } from "piscina";
@@ -11,15 +11,18 @@ import { factsOf, type UpdateFacts } from "../update-facts.ts";
 import { mergeContent, type MergeAnswer, openContent } from "../yjs-work.ts";
 import type * as tasks from "./yjs-worker.ts";
 
-/** The compiled file: Node 20 runs no TypeScript in a thread, so even a run from the sources uses the build's file. */
+/** The compiled file: Node 20 cannot run TypeScript in a thread, so even a run from the sources uses the build's file. */
 const WORKER = new URL(import.meta.url.endsWith(".ts") ? "../../dist/bridges/io/yjs-worker.js" : "./yjs-worker.js", import.meta.url);
 const THREADS_MAX = 2;
 const THREAD_IDLE_MS_MAX = 60_000;
 /** A merge of 20 MB takes about one second. */
 const TASK_MS_MAX = 10_000;
-/** Such an update has so few structs that its check takes less than the way to a thread. */
+/** Maximum bytes of an update that is checked on the calling thread: its check takes less time than the transfer to a thread. */
 const SHORT_UPDATE_BYTES = 1_000;
-/** Merging this much takes less than 2 ms, about as long as the way to a thread and back. */
+/**
+ * Maximum bytes that are merged on the calling thread: the merge takes less than 2 ms, about as long as the transfer to
+ * a thread and back.
+ */
 const SHORT_BYTES = 16_384;
 
 export function yjsThreads(log: Pick<Log, "warn">): YjsWork & { stop(): Promise<void> } {

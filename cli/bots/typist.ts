@@ -1,6 +1,6 @@
 /**
- * A bot that writes a line at the end of the text, pauses, and then undoes it. It removes only its own letters, even
- * when others typed into the line. So the text does not grow, however long bots run.
+ * A bot that writes a line at the end of the text, pauses, and then undoes it. It removes only its own letters, even if
+ * others typed into the line. So the text does not grow, even if bots run for a long time.
  */
 
 import * as Y from "yjs";

@@ -1,4 +1,4 @@
-/** Keyboard, double-click and button input on the canvas. A keyboard can do everything that a mouse can do. */
+/** Keyboard, double-click and button input on the canvas. Every action of the mouse is also possible with the keyboard. */
 
 import type { Point } from "@coroom/client";
 import { SHAPE_KINDS, type ShapeKind } from "../shapes.ts";

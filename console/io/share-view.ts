@@ -1,4 +1,4 @@
-/** Ways to bring others into the room: a second person in a new tab, a link to send, and bots. */
+/** Ways to invite others into the room: a second person in a new tab, a link to send, and bots. */
 
 import { searchOf } from "../address.ts";
 import { friendlyName } from "../person.ts";

@@ -8,7 +8,7 @@ export type FleetServer = {
   readonly zone: string;
   readonly pool: string;
   readonly used: number;
-  /** Why the log stores no edits of this server now. */
+  /** The reason why the log currently stores no edits of this server. */
   readonly logObstacle?: string;
   readonly hot: readonly { readonly tenant: string; readonly room: string; readonly share: number }[];
 };

@@ -1,4 +1,4 @@
-/** Judges the state of the system: all problems, the worst first, each with what to do about it. */
+/** Assesses the state of the system: returns all problems, the worst first, each with its remedy. */
 
 import type { FleetAnswer, FleetGateway, FleetGatewayState, RoomPageAnswer, ListedTakeover, HealthTone } from "./answers.ts";
 import { clockTime, count, counted, percent, shortName, droppedAt } from "./format.ts";
@@ -28,7 +28,7 @@ const STATES: Readonly<Record<Exclude<FleetGatewayState, "ready">, HealthProblem
   "log-full": { tone: "error", text: "is not ready, because no room server can store edits" },
 };
 
-/** Judges the last answers and whether they are current. */
+/** Assesses the last answers, and whether they are current. */
 export function verdictOf(
   fleet: FleetAnswer,
   page: RoomPageAnswer | undefined,
@@ -178,8 +178,8 @@ function problemsOfServers({ servers }: FleetAnswer): HealthProblem[] {
 }
 
 /**
- * Reports servers that were lost recently. Taken rooms are counted without their dates, because the clocks of the
- * servers differ.
+ * Reports servers that were lost recently. Rooms that other servers took are counted without their dates, because the
+ * clocks of the servers differ.
  */
 function problemsOfLost({ serversLost = [] }: FleetAnswer, takeovers: readonly ListedTakeover[]): HealthProblem[] {
   return serversLost.map(({ server, rooms, at }) => {

@@ -1,6 +1,6 @@
 /**
- * Whether the gateway answers, and when the console asks again: every 2 seconds while it does, less often while it does
- * not. The last data stays visible, with the time since when it is out of date.
+ * Whether the gateway answers, and when the console asks again: every 2 seconds while the gateway answers, less often
+ * while it does not. The last data stays visible, with the time since which it is out of date.
  */
 
 import { clockTime } from "./format.ts";
