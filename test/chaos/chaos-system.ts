@@ -9,6 +9,7 @@ import { readSettings } from "../../shared/settings/settings.ts";
 import { Balancer } from "../system/balancer.ts";
 import { SystemCluster, type Process, type ProcessRole } from "../system/cluster.ts";
 import { processFaults } from "./faults.ts";
+import { HostNames } from "./host-names.ts";
 import type { ChaosTarget } from "./target.ts";
 import { Zones } from "./zones.ts";
 import { opsStepDownSettings } from "../../cli/command-settings.ts";
@@ -23,15 +24,19 @@ export class ChaosSystem {
   readonly cluster: SystemCluster;
   readonly zones: Zones;
   readonly balancer: Balancer;
+  /** Undefined: this machine does not let a process have host names of its own. */
+  readonly names: HostNames | undefined;
 
-  private constructor(cluster: SystemCluster, zones: Zones, balancer: Balancer) {
+  private constructor(cluster: SystemCluster, zones: Zones, balancer: Balancer, names: HostNames | undefined) {
     this.cluster = cluster;
     this.zones = zones;
     this.balancer = balancer;
+    this.names = names;
   }
 
   static async start(): Promise<ChaosSystem> {
     const zones = new Zones(NATS_SERVERS);
+    const names = await HostNames.create(NATS_SERVERS);
     const settings = {
       LOG_LEVEL: "info",
       EDIT_BURST: NO_LIMIT,
@@ -51,10 +56,14 @@ export class ChaosSystem {
       leaderboards: 2,
       natsServers: NATS_SERVERS,
       natsRoute: zones.route,
-      natsUrlOf: zones.natsUrlOf,
+      natsUrlOf: async (process, servers) => {
+        const url = await zones.natsUrlOf(process, servers);
+        return names?.inUrl(url) ?? url;
+      },
+      ...(names === undefined ? {} : { launcherOf: names.launcherOf }),
       settings,
     });
-    return new ChaosSystem(cluster, zones, await Balancer.before(cluster.gateways));
+    return new ChaosSystem(cluster, zones, await Balancer.before(cluster.gateways), names);
   }
 
   get target(): ChaosTarget {
@@ -105,5 +114,6 @@ export class ChaosSystem {
     await this.cluster.stop(); // The balancer stops first, so that it releases clients that wait for a gateway.
     await this.balancer.stop();
     await this.zones.stop();
+    this.names?.remove();
   }
 }

@@ -71,3 +71,17 @@ test(
     expect(report.sums.typed).toBeGreaterThan(soakLength(30, 1_000));
   },
 );
+
+test.each(["without DNS", "without memory", "put back from an earlier copy"])(
+  "[CHA5] a fault of the machine loses no acknowledged edit, and the rooms become level again: %s",
+  { timeout: 400_000 },
+  async (only) => {
+    const kinds = system.target.faults.map(({ kind }) => kind);
+    if (!kinds.some((kind) => kind.includes(only)))
+      return void expect(system.names === undefined || process.platform !== "linux").toBe(true);
+    const options = { seed: SEED, rounds: 1, secondsMax: 60, rooms: 1, roomsNamed: only.replaceAll(" ", "-"), everyMs: 150, only };
+    const { faults, sums } = await runChaos(system.target, options, (line) => process.stdout.write(`${line}\n`));
+    expect([...faults.keys()].every((kind) => kind.includes(only))).toBe(true);
+    expect(sums.acked).toBe(sums.typed);
+  },
+);

@@ -1,5 +1,7 @@
 /** The faults for processes on this machine, by name. */
 
+import { cpSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Engine } from "../../engines/engine.ts";
@@ -8,12 +10,14 @@ import type { Prng } from "../../shared/collections/prng.ts";
 import type { Process, ProcessRole, SystemCluster } from "../system/cluster.ts";
 import type { Way } from "../system/cuttable-connection.ts";
 import { leaderOfLog } from "../system/log-leader.ts";
+import type { HostNames } from "./host-names.ts";
 import { type ChaosFault, LONG_MS, SHORT_MS, type Struck } from "./target.ts";
 import type { Zones } from "./zones.ts";
 
 type DisturbedSystem = {
   readonly cluster: SystemCluster;
   readonly zones: Zones;
+  readonly names: HostNames | undefined;
   processes(role: ProcessRole): readonly Process[];
   stepDown(server: string): Promise<void>;
   revive(process: Process): Promise<void>;
@@ -26,7 +30,7 @@ const PRLIMIT_MS_MAX = 10_000;
 const ROLES: readonly ProcessRole[] = ["room-server", "gateway", "placement", "document-service", "leaderboard"];
 
 export function processFaults(system: DisturbedSystem): ChaosFault[] {
-  const { cluster, zones } = system;
+  const { cluster, zones, names } = system;
   const servers = cluster.natsServers;
   const onEach = (done: string, lastsMsMax: number, strike: OnProcess): ChaosFault[] =>
     ROLES.map((role) => onProcess(system, role, done, lastsMsMax, strike));
@@ -41,6 +45,8 @@ export function processFaults(system: DisturbedSystem): ChaosFault[] {
     ...onEach("cut off", LONG_MS, cutOff("both")),
     ...onEach("not received, though it receives", LONG_MS, cutOff("to")),
     ...onEach("receives nothing, though it is received", LONG_MS, cutOff("from")),
+    ...(names === undefined ? [] : onEach("cut off once and without DNS", LONG_MS, loseNames(names))),
+    ...(process.platform === "linux" ? onEach("without memory", LONG_MS, takeMemory) : []),
     {
       kind: "redis-server killed",
       lastsMsMax: SHORT_MS,
@@ -53,8 +59,14 @@ export function processFaults(system: DisturbedSystem): ChaosFault[] {
     onAny("killed", LONG_MS, killServer),
     onAny("paused", LONG_MS, pauseServer),
     onAny("slow, as on a slow disk", LONG_MS, slowServer),
+    onLeader("put back from an earlier copy of its disk", LONG_MS, putBackLater),
+    onAny("put back from an earlier copy of its disk", LONG_MS, putBackLater),
     ...(process.platform === "linux"
-      ? [onLeader("without disk space", LONG_MS, fillDisk), onAny("without disk space", LONG_MS, fillDisk)]
+      ? [
+          onLeader("without disk space", LONG_MS, fillDisk),
+          onAny("without disk space", LONG_MS, fillDisk),
+          onAny("without memory", LONG_MS, takeServerMemory),
+        ]
       : []),
     {
       kind: "nats-server cut off from the others, reachable for processes",
@@ -147,6 +159,37 @@ function cutOff(way: Way): OnProcess {
   return ({ zones }, _, role, index) => repairLater(zones.cutOff({ role, index }, way));
 }
 
+/** The process has to resolve the names again, because its connections are closed. */
+function loseNames(names: HostNames): OnProcess {
+  return ({ zones }, _, role, index) => {
+    const repair = names.forget({ role, index });
+    zones.breakOff({ role, index });
+    return repairLater(repair);
+  };
+}
+
+/** It may live on what it has, or end. A supervisor would start it again. */
+async function takeMemory({ revive }: DisturbedSystem, process: Process): Promise<Struck> {
+  await allowNoMore(process.pid);
+  return {
+    undo: async () => {
+      await process.kill();
+      await revive(process);
+    },
+  };
+}
+
+async function takeServerMemory(_: DisturbedSystem, server: Engine): Promise<Struck> {
+  await allowNoMore(server.pid);
+  return { undo: () => server.restart() };
+}
+
+/** From now on the process gets no memory from the system beyond what it has mapped. */
+async function allowNoMore(pid: number): Promise<void> {
+  const kilobytes = /^VmSize:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1];
+  await runProgram("prlimit", ["--pid", String(pid), `--as=${Number(kilobytes) * 1_024}:`], { msMax: PRLIMIT_MS_MAX });
+}
+
 async function repairLater(repair: () => void): Promise<Struck> {
   return { undo: async () => repair() };
 }
@@ -196,4 +239,25 @@ async function emptyAndRestart({ stepDown }: DisturbedSystem, server: Engine, na
   await stepDown(name);
   await server.restart();
   return { undo: () => sleep(0) };
+}
+
+/** Copies its disk now. Later, as an operator who restores a volume does, puts the copy in the place of what it has by then. */
+async function putBackLater({ cluster }: DisturbedSystem, server: Engine, name: string): Promise<Struck> {
+  const disk = join(cluster.folder, "nats", name, "jetstream");
+  const copy = `${disk}-earlier`;
+  const whileStopped = async (change: () => void): Promise<void> => {
+    server.kill("SIGTERM");
+    await server.exited;
+    change();
+    await server.restart();
+  };
+  await whileStopped(() => cpSync(disk, copy, { recursive: true }));
+  return {
+    undo: () =>
+      whileStopped(() => {
+        rmSync(disk, { recursive: true });
+        cpSync(copy, disk, { recursive: true });
+        rmSync(copy, { recursive: true });
+      }),
+  };
 }

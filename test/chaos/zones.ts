@@ -58,6 +58,11 @@ export class Zones {
     return this.#cut(({ from }) => from === nameOf(process), way);
   }
 
+  /** Closes the process's connections to all nats-servers. It may connect again. */
+  breakOff(process: ProcessName): void {
+    for (const { from, connection } of this.#connections) if (from === nameOf(process)) connection.breakOff();
+  }
+
   async stop(): Promise<void> {
     await Promise.all(this.#connections.map(({ connection }) => connection.stop()));
   }

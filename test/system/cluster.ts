@@ -44,6 +44,8 @@ export type ClusterShape = {
   readonly roomServerSettings?: readonly Readonly<Record<string, string>>[];
   /** Address of NATS for a process, if not the servers themselves: a proxy, or a connection that a test can cut. */
   readonly natsUrlOf?: (process: ProcessName, servers: readonly string[]) => Promise<string>;
+  /** A program with its arguments that starts the process's program, for example in a namespace. */
+  readonly launcherOf?: (process: ProcessName) => readonly [string, ...string[]];
 };
 
 export type ProcessRole = "placement" | "document-service" | "room-server" | "leaderboard" | "gateway";
@@ -75,8 +77,13 @@ export class Process {
     this.#child = child;
   }
 
-  static async start(role: string, logFile: string, settings: Readonly<Record<string, string>>): Promise<Process> {
-    const start = () => startRole(role, logFile, settings);
+  static async start(
+    role: string,
+    logFile: string,
+    settings: Readonly<Record<string, string>>,
+    launcher: readonly string[] = [],
+  ): Promise<Process> {
+    const start = () => startRole(role, logFile, settings, launcher);
     return new Process(role, logFile, start, await start());
   }
 
@@ -173,11 +180,8 @@ export class SystemCluster {
     };
     const start = async (role: ProcessRole, index: number, more: Readonly<Record<string, string>> = {}): Promise<Process> => {
       const natsUrl = await (shape.natsUrlOf?.({ role, index }, urls) ?? urls.join(","));
-      return Process.start(role, join(folder, `${role}-${index + 1}.log`), {
-        ...settings,
-        NATS_URL: withUser(natsUrl, role, passwordOf(role)),
-        ...more,
-      });
+      const ofRole = { ...settings, NATS_URL: withUser(natsUrl, role, passwordOf(role)), ...more };
+      return Process.start(role, join(folder, `${role}-${index + 1}.log`), ofRole, shape.launcherOf?.({ role, index }));
     };
     // No role needs another at its start. However, one of several nats-servers may not answer when many clients request
     // the same thing at once, and such a client waits 5 s.
@@ -309,12 +313,18 @@ function passwordOf(role: string): string {
   return `the password of ${role}, for tests`;
 }
 
-async function startRole(role: string, logFile: string, settings: Readonly<Record<string, string>>): Promise<ChildProcessHandle> {
+async function startRole(
+  role: string,
+  logFile: string,
+  settings: Readonly<Record<string, string>>,
+  launcher: readonly string[],
+): Promise<ChildProcessHandle> {
   const env = Object.fromEntries(Object.entries(settings).map(([name, value]) => [`COROOM_${name}`, value]));
   const ready = new GrowingLog(logFile, (line) => line.includes("coroom ready"), sizeOf(logFile));
+  const [path, ...args] = [...launcher, process.execPath, ...NODE_FLAGS, resolve("dist/cli/main.js"), "start", "--roles", role];
   const child = await spawnChild({
-    path: process.execPath,
-    args: [...NODE_FLAGS, resolve("dist/cli/main.js"), "start", "--roles", role],
+    path: path!,
+    args,
     env,
     cwd: resolve("."),
     logFile,

@@ -39,8 +39,13 @@ export class CuttableConnection {
     for (const socket of this.#sockets.keys()) this.#holdOrLet(socket);
   }
 
-  async stop(): Promise<void> {
+  /** Closes what is connected. New connections are accepted. */
+  breakOff(): void {
     for (const socket of this.#sockets.keys()) socket.destroy();
+  }
+
+  async stop(): Promise<void> {
+    this.breakOff();
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
