@@ -1,12 +1,13 @@
 /** The chunks that dead writers leave in a JetStream object store, on a real nats-server. */
 
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { Objm } from "@nats-io/obj";
 import { expect, test } from "vitest";
 
 import { startRealNats } from "../../test/contract/real-nats.ts";
 import { eventually } from "../../test/system/eventually.ts";
 import { objectBucket } from "./jetstream-stores.ts";
-import { readObject, removeOrphanChunks } from "./jetstream-object.ts";
+import { readObject, removeObject, removeOrphanChunks } from "./jetstream-object.ts";
 import { connectNats } from "./nats.ts";
 const CHUNK = 128 * 1024;
 
@@ -39,6 +40,34 @@ test("[UNC1] chunks whose writer was killed before it named them go once they ar
   const partial = { ...bucket, store: Object.assign(Object.create(store) as typeof store, { list: () => Promise.resolve([]) }) };
   expect(await removeOrphanChunks(partial, 0), "a listing that breaks off costs nothing").toBe(0);
   void writing;
+  await nats.close();
+  await server.stop();
+});
+
+test("[UNC2] an object is removed completely, also from a store that has no storage left for a marker", async () => {
+  const server = await startRealNats();
+  const nats = await connectNats({ servers: server.url, name: "test" });
+  const store = await new Objm(jetstream(nats)).create("full", { max_bytes: 6 * CHUNK });
+  const bucket = { name: "full", store, manager: await jetstreamManager(nats) };
+  const messages = async () => (await bucket.manager.streams.info("OBJ_full")).state.messages;
+  const write = (name: string) => store.putBlob({ name }, new Uint8Array(2 * CHUNK));
+
+  await write("acme.a/1");
+  await write("acme.a/2");
+  await expect(write("acme.a/3")).rejects.toThrow(/maximum bytes exceeded/);
+  await removeOrphanChunks(bucket, 0); // The parts of the refused one.
+  for (const size of [10_000, 1_000, 0]) {
+    const isFull = async () => "error" in (await nats.request("$O.full.M.filler", new Uint8Array(size))).json<object>();
+    while (!(await isFull())); // Until not even a marker fits.
+  }
+  await removeObject(bucket, "acme.a/1");
+  expect(await readObject(bucket, "acme.a/1")).toBeUndefined();
+  await write("acme.a/3");
+  expect((await readObject(bucket, "acme.a/3"))?.byteLength).toBe(2 * CHUNK);
+  const before = await messages();
+  await removeObject(bucket, "acme.a/3");
+  expect(before - (await messages()), "two chunks and the entry").toBe(3);
+  await removeObject(bucket, "acme.a/3");
   await nats.close();
   await server.stop();
 });

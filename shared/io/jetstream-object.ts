@@ -48,10 +48,15 @@ function isNotFound(error: unknown): boolean {
   return error instanceof JetStreamError && "code" in error && error.code === NOT_FOUND;
 }
 
-/** For names that are never reused: no deletion marker is needed. */
+/**
+ * For names that are never reused: no deletion marker is needed, which a store without storage would refuse. The entry
+ * goes first, so that no entry names missing chunks. Chunks that are left after a crash are old soon, and swept.
+ */
 export async function removeObject({ name: bucket, store, manager }: ObjectBucket, name: string): Promise<void> {
-  await store.delete(name);
+  const info = await store.info(name);
+  if (info === null) return;
   await manager.streams.purge(`OBJ_${bucket}`, { filter: `$O.${bucket}.M.${token(name)}` });
+  await manager.streams.purge(`OBJ_${bucket}`, { filter: `$O.${bucket}.C.${info.nuid}` });
 }
 
 /** Names of all objects. */
