@@ -141,7 +141,9 @@ export class DocumentServiceProcess {
   #objects(store: SimObjects<Uint8Array>): ObjectStore {
     const ask = <Answer>(run: () => Answer): Promise<Answer> => this.line.ask(run, () => store.answers());
     return {
-      write: (name, bytes) => ask(() => store.write(name, bytes.slice())),
+      write: async (name, bytes) => {
+        if (!(await ask(() => store.write(name, bytes.slice())))) throw new Error(`there is no storage for ${name}`);
+      },
       read: (name) => ask(() => store.read(name)),
       remove: (name) => ask(() => store.remove(name)),
       list: () => ask(() => store.names()),

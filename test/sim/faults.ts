@@ -88,6 +88,7 @@ const SERVICE_FAULTS = {
   "leaderboard's line stalled": services.stallLeaderboard,
   "object store away": services.takeObjectsAway,
   "object store damages writes": services.damageObjects,
+  "storage of an object store full": services.fillObjects,
   "Redis away": services.takeRedisAway,
   "Redis loses data": services.loseEndOfRedis,
   "lease buckets lose their ends": services.loseEndsOfLeases,
@@ -118,6 +119,8 @@ const LOSSES_WITH_SERVICES = ["log loses its end", "log and stores lose their en
 const PRESENCE_FAULTS = ["gateway's presence cut off", "room server's presence cut off"] as const;
 /** Of a run with one of these, drawn last. */
 const RARE_FAULTS = ["hostile client in the room", "storage of the log full"] as const;
+/** Of a run with document services, drawn after all others. */
+const RARE_SERVICE_FAULTS = ["storage of an object store full"] as const;
 const RARE_CHANCE = 0.1;
 const CHOSEN_APART: ReadonlySet<string> = new Set([
   "room deleted",
@@ -125,6 +128,7 @@ const CHOSEN_APART: ReadonlySet<string> = new Set([
   "log loses its end",
   ...PRESENCE_FAULTS,
   ...RARE_FAULTS,
+  ...RARE_SERVICE_FAULTS,
 ]);
 /** In a run with document services these trim the log. Lost ends are drawn apart. */
 const NOT_WITH_SERVICES: ReadonlySet<string> = new Set([...CHOSEN_APART, "log trimmed", "log and stores lose their ends apart"]);
@@ -152,7 +156,7 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
     prng.chance(PRESENCE_CHANCE)
       ? Array.from({ length: 1 + prng.below(PRESENCE_FAULTS_MAX) }, () => drawOne(PRESENCE_FAULTS[prng.below(PRESENCE_FAULTS.length)]!))
       : [];
-  const drawRare = (): Fault[] => RARE_FAULTS.flatMap((kind) => (prng.chance(RARE_CHANCE) ? [drawOne(kind)] : []));
+  const drawRare = (of: readonly FaultKind[]): Fault[] => of.flatMap((kind) => (prng.chance(RARE_CHANCE) ? [drawOne(kind)] : []));
   const drawn = Array.from({ length: draw(faults, prng) }, () => drawOne(kinds[prng.below(kinds.length)]!));
   if (tiers !== undefined) {
     // So that about as many faults meet the edit path as without the other tiers.
@@ -162,14 +166,15 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
     const lostHere = prng.chance(LOSS_WITH_SERVICES_CHANCE)
       ? [drawOne(LOSSES_WITH_SERVICES[prng.below(LOSSES_WITH_SERVICES.length)]!)]
       : [];
-    return [...drawn, ...more, ...deletedHere, ...madeHere, ...lostHere, ...drawPresence(), ...drawRare()].sort((a, b) => a.atMs - b.atMs);
+    const rare = [...drawPresence(), ...drawRare(RARE_FAULTS), ...drawRare(RARE_SERVICE_FAULTS)];
+    return [...drawn, ...more, ...deletedHere, ...madeHere, ...lostHere, ...rare].sort((a, b) => a.atMs - b.atMs);
   }
   // Trimming is no fault but every day's work; what follows from it shows only where it is frequent.
   const trimmed = prng.chance(0.5) ? Array.from({ length: prng.below(trims) }, () => drawOne("log trimmed")) : [];
   const deleted = prng.chance(DELETION_CHANCE) ? [drawOne("room deleted")] : [];
   const made = prng.chance(MAKING_CHANCE) ? [{ ...drawOne("document made of content"), atMs: prng.below(MAKING_MS_MAX) }] : [];
   const lost = prng.chance(LOSS_CHANCE) ? Array.from({ length: 1 + prng.below(LOSSES_MAX) }, () => drawOne("log loses its end")) : [];
-  return [...drawn, ...trimmed, ...deleted, ...made, ...lost, ...drawPresence(), ...drawRare()].sort((a, b) => a.atMs - b.atMs);
+  return [...drawn, ...trimmed, ...deleted, ...made, ...lost, ...drawPresence(), ...drawRare(RARE_FAULTS)].sort((a, b) => a.atMs - b.atMs);
 }
 
 export function strike(cluster: Cluster, fault: Fault): Met {

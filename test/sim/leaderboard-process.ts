@@ -135,7 +135,7 @@ export class LeaderboardProcess {
       write: async (room, dump, revision) => {
         const object = `${room}/${this.#name}-${++named}`;
         const { entry: before } = await values.read(room);
-        await askObjects(() => boards.write(object, structuredClone(dump)));
+        if (!(await askObjects(() => boards.write(object, structuredClone(dump))))) throw new Error(`there is no storage for ${object}`);
         const windows = windowsOf(dump);
         const { epoch, time, seq, activity } = dump.applied;
         const entry = { kind: "boards" as const, epoch, time, seq, activity, windows, object };

@@ -22,6 +22,25 @@ const snapshotNotReadBack: PlantedBug = {
   faults: ({ faultyMs }: Size): readonly Fault[] => [{ kind: "object store damages writes", atMs: 100, forMs: faultyMs, whom: 0, how: 0 }],
 };
 
+/** A full store's refusal is dropped, and the service takes what it wrote for what the store has. */
+const refusalOfFullStore: PlantedBug = {
+  name: "refusal of a full object store ignored",
+  documentService: (ports) => {
+    const written = new Map<string, Uint8Array>();
+    return {
+      ...ports,
+      snapshots: {
+        ...ports.snapshots,
+        write: (name, bytes) => (written.set(name, bytes), ports.snapshots.write(name, bytes).catch(() => {})),
+        read: async (name) => (await ports.snapshots.read(name)) ?? written.get(name),
+      },
+    };
+  },
+  faults: ({ faultyMs }: Size): readonly Fault[] => [
+    { kind: "storage of an object store full", atMs: 100, forMs: faultyMs, whom: 0, how: 0 },
+  ],
+};
+
 const PAUSED_MS = 1_500;
 
 /** A batch counts wherever the boards are: its writer does not check up to which seq they were counted. */
@@ -70,4 +89,4 @@ const lostEndUnnoticed: PlantedBug = {
 };
 
 /** They show only where document services and leaderboards run. */
-export const PLANTED_SERVICE_BUGS: readonly PlantedBug[] = [snapshotNotReadBack, appliedSeqUnchecked, lostEndUnnoticed];
+export const PLANTED_SERVICE_BUGS: readonly PlantedBug[] = [snapshotNotReadBack, refusalOfFullStore, appliedSeqUnchecked, lostEndUnnoticed];

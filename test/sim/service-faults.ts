@@ -72,6 +72,21 @@ export const damageObjects: Strike = (cluster, { how, forMs }) => {
   return () => met;
 };
 
+/** Disk or limit: the store refuses to write. */
+export const fillObjects: Strike = (cluster, { how, forMs }) => {
+  const { stores } = cluster.world;
+  if (stores === undefined) return never;
+  const store = [stores.snapshots, stores.archive, stores.boards][Math.floor(how * 3)]!;
+  const before = store.refusedEver;
+  store.isFull = true;
+  let met = false;
+  cluster.later(forMs, () => {
+    met = store.refusedEver > before;
+    store.isFull = false;
+  });
+  return () => met;
+};
+
 export const takeRedisAway: Strike = (cluster, { forMs }) => {
   const { stores } = cluster.world;
   if (stores === undefined) return never;

@@ -74,7 +74,10 @@ export class SimObjects<Value> {
   readonly #objects = new Map<string, StoredObject<Value>>();
   #unansweredEver = 0;
   #damagedEver = 0;
+  #refusedEver = 0;
   isThere = true;
+  /** It has no storage left for another object. Objects can be read and removed. */
+  isFull = false;
   /** Set: what a write stores in place of the value. The write is answered as if nothing were wrong. */
   damage: ((value: Value) => Value) | undefined;
 
@@ -91,15 +94,25 @@ export class SimObjects<Value> {
     return this.#damagedEver;
   }
 
+  get refusedEver(): number {
+    return this.#refusedEver;
+  }
+
   /** Asked once for each request. */
   answers(): boolean {
     if (!this.isThere) this.#unansweredEver += 1;
     return this.isThere;
   }
 
-  write(name: string, value: Value): void {
+  /** Returns whether it had storage for it. */
+  write(name: string, value: Value): boolean {
+    if (this.isFull) {
+      this.#refusedEver += 1;
+      return false;
+    }
     if (this.damage !== undefined) this.#damagedEver += 1;
     this.#objects.set(name, { value: this.damage?.(value) ?? value, at: this.#scheduler.now, removedAt: Number.POSITIVE_INFINITY });
+    return true;
   }
 
   read(name: string): Value | undefined {
