@@ -8,13 +8,16 @@ import type { YWebsocketMetrics } from "./metrics.ts";
 import type { Places } from "./places.ts";
 import { HocuspocusSocket, type HocuspocusSocketDeps, type HocuspocusSocketOptions } from "./hocuspocus-socket.ts";
 import { hocuspocusDialect } from "./hocuspocus-protocol.ts";
-import type { YRejection, YClientAdmission, YListener, YOrigin, YSeat, YSocket } from "./ports.ts";
+import { UnfinishedMessages } from "./held-messages.ts";
+import type { YRejection, YClientAdmission, YListener, YOrigin, YSeat, YSocket, YWebSocket } from "./ports.ts";
+import { Y_CLOSE } from "./y-connection.ts";
 import type { YClient } from "./y-client.ts";
 import { type YDialect, yWebsocketDialect } from "./y-websocket-protocol.ts";
 
 export type AdmissionDeps = {
   readonly places: Places;
-  readonly metrics: Pick<YWebsocketMetrics, "clients" | "turnedAway" | "closes">;
+  readonly metrics: Pick<YWebsocketMetrics, "clients" | "turnedAway" | "closes" | "unfinishedBytes" | "unfinishedBytesMax">;
+  readonly unfinishedBytesMax: number;
   readonly hocuspocus: HocuspocusSocketOptions & Pick<HocuspocusSocketDeps, "budget" | "clock">;
   readonly newClient: (
     seat: YSeat,
@@ -23,21 +26,33 @@ export type AdmissionDeps = {
   ) => Pick<YClient, "receiveBytes" | "receiveMessage" | "receiveClosed">;
 };
 
+const TOO_MUCH_UNFINISHED = "clients sent too many unfinished messages: connect again later";
+
 export class YAdmission implements YClientAdmission {
   readonly #deps: AdmissionDeps;
+  readonly #unfinished: UnfinishedMessages;
   #presentCount = 0;
   #isClosing = false;
   #onEmpty = (): void => {};
 
   constructor(deps: AdmissionDeps) {
     this.#deps = deps;
+    deps.metrics.unfinishedBytesMax.set(deps.unfinishedBytesMax);
+    this.#unfinished = new UnfinishedMessages(deps.unfinishedBytesMax, (oldest) => {
+      deps.metrics.closes.inc({ code: String(Y_CLOSE.overloaded) });
+      oldest.cut(Y_CLOSE.overloaded, TOO_MUCH_UNFINISHED);
+    });
   }
 
   mayEnter({ place }: YOrigin): YRejection | undefined {
     return this.#isClosing ? "stopping" : this.#deps.places.reasonAgainst(place);
   }
 
-  enter(seat: YSeat, socket: YSocket, dialect = yWebsocketDialect): YListener {
+  enter(seat: YSeat, socket: YWebSocket): YListener {
+    return this.#counted(socket, this.#enter(seat, socket, yWebsocketDialect));
+  }
+
+  #enter(seat: YSeat, socket: YSocket, dialect: YDialect): YListener {
     const client = this.#deps.newClient(seat, socket, dialect);
     this.#receiveEntered(seat);
     return {
@@ -47,23 +62,23 @@ export class YAdmission implements YClientAdmission {
     };
   }
 
-  enterHocuspocus(origin: YOrigin, socket: YSocket): YListener {
+  enterHocuspocus(origin: YOrigin, socket: YWebSocket): YListener {
     const { hocuspocus, metrics } = this.#deps;
     const enter = (seat: YSeat, document: YSocket): YListener | YRejection => {
       const reason = this.mayEnter(seat);
       if (reason !== undefined) this.receiveRejected(reason);
-      return reason ?? this.enter(seat, document, hocuspocusDialect);
+      return reason ?? this.#enter(seat, document, hocuspocusDialect);
     };
     const listener = new HocuspocusSocket(socket, origin, hocuspocus, { ...hocuspocus, closes: metrics.closes, enter });
     this.#receiveEntered(origin);
-    return {
+    return this.#counted(socket, {
       receiveBytes: (count) => listener.receiveBytes(count),
       receiveMessage: (bytes) => listener.receiveMessage(bytes),
       receiveClosed: () => {
         listener.receiveClosed();
         this.#receiveLeft(origin);
       },
-    };
+    });
   }
 
   receiveRejected(reason: YRejection): void {
@@ -83,6 +98,29 @@ export class YAdmission implements YClientAdmission {
   whenEmpty(onEmpty: () => void): void {
     if (this.#presentCount === 0) onEmpty();
     else this.#onEmpty = onEmpty;
+  }
+
+  /** Counts what the socket holds of a message that is not complete. */
+  #counted(socket: YWebSocket, listener: YListener): YListener {
+    const forget = (): void => {
+      this.#unfinished.forget(socket);
+      this.#deps.metrics.unfinishedBytes.set(this.#unfinished.bytes);
+    };
+    return {
+      receiveBytes: (count) => {
+        this.#unfinished.receiveBytes(socket, count);
+        this.#deps.metrics.unfinishedBytes.set(this.#unfinished.bytes);
+        return listener.receiveBytes(count);
+      },
+      receiveMessage: (bytes) => {
+        forget();
+        listener.receiveMessage(bytes);
+      },
+      receiveClosed: () => {
+        forget();
+        listener.receiveClosed();
+      },
+    };
   }
 
   #receiveEntered({ place }: YOrigin): void {

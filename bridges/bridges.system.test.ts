@@ -3,8 +3,10 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { get } from "node:http";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { promisify } from "node:util";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 
 import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
@@ -19,6 +21,9 @@ import { SystemCluster } from "../test/system/cluster.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { type EdgeConfig, yWebsocketSettings } from "./config.ts";
 import { type RunningYWebsocket, startBridges } from "./main.ts";
+
+/** More for a measurement: COROOM_TEST_UNFINISHED=500. */
+const UNFINISHED_CLIENTS = Number(process.env["COROOM_TEST_UNFINISHED"] ?? 100);
 
 let cluster: SystemCluster;
 let bridge: RunningYWebsocket;
@@ -409,6 +414,53 @@ test("[YWS21] an endless message of an unverified client closes its socket once 
   await eventually("it is closed", async () => (await registry.metrics()).includes('coroom_y_closes_total{code="1013"} 1'));
   await eventually("it is gone", async () => (await counted("coroom_y_clients")) === 0, 20_000);
 });
+
+test("[YWS22] unfinished messages of verified clients cost a bounded amount of memory, and the oldest make room", async () => {
+  const budget = 64 * 1024 ** 2;
+  await startBridge({ yUnfinishedBytesMax: String(budget), yHeldBytesMax: "1000000", yMessageBytesMax: String(32 * 1024 ** 2) });
+  const sockets: WebSocket[] = [];
+  for (let index = 0; index < UNFINISHED_CLIENTS; index++) {
+    const token = await cluster.token("unfinished", `eve-${index}`);
+    const socket = new WebSocket(`ws://127.0.0.1:${bridge.port}/unfinished?token=${token}`);
+    ends.push(() => socket.terminate());
+    socket.on("error", () => {}); // A write to a connection that was cut.
+    await once(socket, "open");
+    socket.send(Uint8Array.of(0, 0, 1, 0)); // The first step of y-websocket's protocol, with an empty document.
+    await once(socket, "message"); // The room is joined.
+    sockets.push(socket);
+  }
+  const before = process.memoryUsage().rss;
+  const bytes = 3 * 1024 ** 2;
+  const header = Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0, bytes >> 16, 0, 0, 0, 0, 0, 0]);
+  const unfinished = Buffer.alloc(bytes - 1);
+  for (const socket of sockets) {
+    const { _socket: stream } = socket as unknown as { _socket: Socket };
+    stream.write(header);
+    await new Promise((resolve) => stream.write(unfinished, resolve));
+  }
+  await eventually("most are cut", async () => {
+    const open = sockets.filter(({ readyState }) => readyState === WebSocket.OPEN).length;
+    return open > 0 && open * (bytes - 1) <= budget;
+  });
+  expect(await counted("coroom_y_unfinished_bytes")).toBeLessThanOrEqual(budget);
+  const closed = await counted("coroom_y_closes_total");
+  expect(closed).toBeGreaterThanOrEqual(UNFINISHED_CLIENTS - Math.floor(budget / (bytes - 1)) - 1);
+  collectGarbage();
+  const [held, grown] = [process.memoryUsage().arrayBuffers, process.memoryUsage().rss - before].map((all) => Math.round(all / 1024 ** 2));
+  console.log(`${UNFINISHED_CLIENTS} unfinished messages of 3 MiB less a byte: ${held} MiB of buffers, RSS grown by ${grown} MiB`);
+  expect(held, "with the test's own message of 3 MiB").toBeLessThan(96);
+  const honest = await visit("unfinished", "honest");
+  write(honest, "x".repeat(1_000_000));
+  await eventually(
+    "a long honest message arrives",
+    async () => textOf(await visit("unfinished", "reader")) !== undefined && honest.provider.synced,
+  );
+});
+
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  (runInNewContext("gc") as () => void)();
+}
 
 /** A length below 16,384 as lib0 encodes it, then the bytes. */
 function lengthAnd(bytes: Uint8Array): number[] {

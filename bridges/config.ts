@@ -59,6 +59,12 @@ export const yWebsocketSettings = {
     meaning:
       "Maximum bytes received from all clients of the bridge before their rooms are joined. The sender beyond it is closed and may reconnect.",
   },
+  yUnfinishedBytesMax: {
+    parse: positiveInteger,
+    fallback: 256 * 1024 ** 2,
+    meaning:
+      "Maximum bytes of unfinished messages of all connections of the bridge together. Beyond it the oldest is cut and its client may reconnect. More than COROOM_Y_HELD_BYTES_MAX and COROOM_Y_MESSAGE_BYTES_MAX together.",
+  },
   yWaitingBytesMax: {
     parse: positiveInteger,
     fallback: 32 * 1024 ** 2,
@@ -97,7 +103,12 @@ export type YWebsocketConfig = Values<typeof yWebsocketSettings>;
 export type EdgeConfig = { readonly production: boolean; readonly allowedOrigins: readonly string[]; readonly clientAddressHeader: string };
 
 /** Throws `SettingError` if the settings are unsafe or do not name a gateway. */
-export function refuseUnsafe({ yGatewayUrl, production, allowedOrigins }: YWebsocketConfig & EdgeConfig): void {
+export function refuseUnsafe({ yGatewayUrl, production, allowedOrigins, ...config }: YWebsocketConfig & EdgeConfig): void {
+  if (config.yUnfinishedBytesMax < config.yHeldBytesMax + config.yMessageBytesMax) {
+    throw new SettingError(
+      "COROOM_Y_UNFINISHED_BYTES_MAX must be at least COROOM_Y_HELD_BYTES_MAX and COROOM_Y_MESSAGE_BYTES_MAX together: otherwise clients without a valid token could end messages of others",
+    );
+  }
   if (production && allowedOrigins.length === 0) {
     throw new SettingError("cannot allow all origins in production. Set COROOM_ALLOWED_ORIGINS to the origins of your pages.");
   }

@@ -77,3 +77,46 @@ export class EarlyMessagesBudget {
     this.#bytes -= bytes;
   }
 }
+
+/** Ends a connection whose message never ends. */
+export type UnfinishedSender = { cut(code: number, reason: string): void };
+
+/**
+ * Unfinished messages of all connections, verified or not, within one budget. The sockets hold the bytes. Above it the connection
+ * with the oldest unfinished message is cut. The budget exceeds that of early messages, so clients without a valid token
+ * alone do not reach it.
+ */
+export class UnfinishedMessages {
+  readonly #bytesMax: number;
+  readonly #receiveExcess: (sender: UnfinishedSender) => void;
+  /** The oldest first. */
+  readonly #bytesOf = new Map<UnfinishedSender, number>();
+  #bytes = 0;
+
+  constructor(bytesMax: number, receiveExcess: (sender: UnfinishedSender) => void) {
+    this.#bytesMax = bytesMax;
+    this.#receiveExcess = receiveExcess;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Each piece counts for more than its bytes, because the socket holds it as an object. */
+  receiveBytes(sender: UnfinishedSender, count: number): void {
+    const added = count + MESSAGE_OVERHEAD_BYTES;
+    this.#bytesOf.set(sender, (this.#bytesOf.get(sender) ?? 0) + added);
+    this.#bytes += added;
+    for (const oldest of this.#bytesOf.keys()) {
+      if (this.#bytes <= this.#bytesMax) return;
+      this.forget(oldest);
+      this.#receiveExcess(oldest);
+    }
+  }
+
+  /** A message of the sender is complete, or its connection is closed. */
+  forget(sender: UnfinishedSender): void {
+    this.#bytes -= this.#bytesOf.get(sender) ?? 0;
+    this.#bytesOf.delete(sender);
+  }
+}

@@ -67,7 +67,9 @@ export async function startBridges(
       work,
     });
   };
-  const admission = new YAdmission({ places: new Places(config), metrics, hocuspocus: { ...config, budget, clock }, newClient });
+  const { yUnfinishedBytesMax: unfinishedBytesMax } = config;
+  const hocuspocus = { ...config, budget, clock };
+  const admission = new YAdmission({ places: new Places(config), metrics, hocuspocus, newClient, unfinishedBytesMax });
   const { yHost: host, yPort: port, allowedOrigins, yMessageBytesMax: messageBytesMax } = config;
   const sockets = await ySockets({ host, port, allowedOrigins, addressHeader, messageBytesMax, protocols }, admission);
   log.info({ port: sockets.port, gateway: url, protocols }, "serving clients of other protocols");

@@ -35,6 +35,16 @@ export const yWebsocketMetrics = (registry: Registry) => {
       help: "Stateless messages of Hocuspocus clients that were not relayed, because the client may not write or sends too fast",
       registers,
     }),
+    unfinishedBytes: new Gauge({
+      name: "coroom_y_unfinished_bytes",
+      help: "Bytes of messages whose end has not arrived, of all connections of the bridge",
+      registers,
+    }),
+    unfinishedBytesMax: new Gauge({
+      name: "coroom_y_unfinished_bytes_max",
+      help: "Maximum bytes of messages whose end has not arrived",
+      registers,
+    }),
     leftOut: new Counter({
       name: "coroom_y_edits_left_out_total",
       help: "Edits not sent to clients of the bridge, because they are not Yjs updates or exceed a limit",

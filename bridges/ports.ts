@@ -13,6 +13,9 @@ export interface YSocket {
   readonly waitingBytes: number;
 }
 
+/** A WebSocket itself. `cut`: closes it and reads no more, so that what it holds is released at once. */
+export type YWebSocket = YSocket & { cut(code: number, reason: string): void };
+
 /** Work on Yjs updates that may take long. The answer comes at once or later. */
 export interface YjsWork {
   check(update: Uint8Array, receive: (facts: UpdateFacts) => void): void;
@@ -50,9 +53,9 @@ export type YListener = {
 export interface YClientAdmission {
   /** Undefined: the client is admitted. */
   mayEnter(origin: YOrigin): YRejection | undefined;
-  enter(seat: YSeat, socket: YSocket): YListener;
+  enter(seat: YSeat, socket: YWebSocket): YListener;
   /** A client of Hocuspocus names its rooms and tokens over the socket. */
-  enterHocuspocus(origin: YOrigin, socket: YSocket): YListener;
+  enterHocuspocus(origin: YOrigin, socket: YWebSocket): YListener;
   receiveRejected(reason: YRejection): void;
   /** A client was closed because its message was too large. */
   receiveTooLarge(): void;

@@ -22,7 +22,7 @@ import {
   yWebsocketDialect,
 } from "./y-websocket-protocol.ts";
 import { YClient, type YRoom } from "./y-client.ts";
-import { EarlyMessagesBudget } from "./held-messages.ts";
+import { EarlyMessagesBudget, UnfinishedMessages } from "./held-messages.ts";
 
 const OWN = 42;
 const hello = encodeAwareness([{ client: OWN, clock: 1, json: "{}" }]);
@@ -352,6 +352,23 @@ test("[YCL20] the parts of a rejected message count until their socket is closed
   expect([one.closed, other.client.receiveBytes(900)]).toEqual([[4508], false]);
   await leave(one.client);
   expect(rig({ budget }).client.receiveBytes(900)).toBe(true);
+});
+
+test("[YUN1] above the budget of unfinished messages the oldest one is cut, whoever sends more", () => {
+  const cutOff: string[] = [];
+  const unfinished = new UnfinishedMessages(10_000, (sender) => sender.cut(0, ""));
+  const sender = (name: string) => ({ cut: () => void cutOff.push(name) });
+  const [ann, bob, eve] = [sender("ann"), sender("bob"), sender("eve")];
+  unfinished.receiveBytes(ann, 4_000);
+  unfinished.forget(ann); // The message is complete.
+  unfinished.receiveBytes(eve, 4_000);
+  unfinished.receiveBytes(ann, 4_000);
+  expect(cutOff).toEqual([]);
+  unfinished.receiveBytes(bob, 4_000);
+  expect(cutOff).toEqual(["eve"]);
+  for (let piece = 0; piece < 30; piece++) unfinished.receiveBytes(bob, 1);
+  expect(cutOff, "pieces cost more than their bytes").toEqual(["eve", "ann", "bob"]);
+  expect(unfinished.bytes).toBeLessThan(10_000);
 });
 
 test("[YCL12] edits of a client that left before the room was joined are still written", async () => {

@@ -13,6 +13,12 @@ export const gatewayMetrics = (registry: Registry) => {
       help: "Bytes of frames whose last part has not arrived",
       registers,
     }),
+
+    partialBytesMax: new Gauge({
+      name: "coroom_gateway_partial_bytes_max",
+      help: "Maximum bytes of frames whose last part has not arrived",
+      registers,
+    }),
     rooms: new Gauge({ name: "coroom_gateway_rooms", help: "Rooms that this gateway is subscribed to", registers }),
     connects: new Counter({ name: "coroom_gateway_connects_total", help: "WebSocket connections opened", registers }),
     turnedAway: new Counter({

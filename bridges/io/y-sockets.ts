@@ -14,7 +14,7 @@ import { clientAddressOf } from "../../shared/limits/client-address.ts";
 import { parseRoomId } from "../../shared/ids.ts";
 import { isAllowedOrigin } from "../../shared/settings/origins.ts";
 import { StartError } from "../../shared/process/lifecycle.ts";
-import type { YRejection, YClientAdmission, YListener, YOrigin, YSeat, YSocket } from "../ports.ts";
+import type { YRejection, YClientAdmission, YListener, YOrigin, YSeat, YWebSocket } from "../ports.ts";
 import { Y_CLOSE } from "../y-connection.ts";
 
 export type YProtocol = "y-websocket" | "hocuspocus";
@@ -36,6 +36,8 @@ const PING_MS = 30_000;
 const CLOSE_ANSWER_MS = 5_000;
 /** Time for clients to read the close frames. */
 const FAREWELL_MS = 250;
+/** Pieces of one message. `ws` holds each as an object, however small it is; no browser sends as many. */
+const FRAGMENTS_MAX = 1_024;
 /** Error code of `ws`. */
 const TOO_LARGE = "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH";
 const BASE = "ws://host";
@@ -61,7 +63,12 @@ export async function ySockets(options: YSocketsOptions, admission: YClientAdmis
       .writeHead(426, { "content-type": "text/plain" })
       .end("this port serves y-websocket and Hocuspocus clients only. Connect with WebsocketProvider or HocuspocusProvider.\n");
   });
-  const server = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: options.messageBytesMax });
+  const server = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    maxPayload: options.messageBytesMax,
+    maxFragments: FRAGMENTS_MAX,
+  });
   const answered = new WeakSet<WebSocket>();
 
   const connections = new Set<Socket>();
@@ -133,7 +140,7 @@ function cannotListen({ host, port }: YSocketsOptions, cause: Error): StartError
   return new StartError(`cannot listen on ${host}:${port} for y-websocket and Hocuspocus clients: ${why}`, { cause });
 }
 
-function ySocketOf(socket: WebSocket): YSocket {
+function ySocketOf(socket: WebSocket): YWebSocket {
   return {
     send: (bytes) => {
       if (socket.readyState === socket.OPEN) socket.send(bytes);
@@ -141,6 +148,11 @@ function ySocketOf(socket: WebSocket): YSocket {
     close: (code, reason) => {
       socket.close(code, cut(reason));
       setTimeout(() => socket.terminate(), CLOSE_ANSWER_MS).unref();
+    },
+    cut: (code, reason) => {
+      socket.pause();
+      socket.close(code, cut(reason));
+      setTimeout(() => socket.terminate(), FAREWELL_MS).unref();
     },
     get waitingBytes() {
       return socket.bufferedAmount;

@@ -25,20 +25,21 @@ export class WholeFrames implements Clients {
   readonly #clients: Clients;
   readonly #sockets: Sockets;
   readonly #options: WholeFramesOptions;
-  readonly #metrics: Pick<GatewayMetrics, "partialBytes" | "limitsReached" | "closes">;
+  readonly #metrics: Pick<GatewayMetrics, "partialBytes" | "partialBytesMax" | "limitsReached" | "closes">;
   readonly #partial: PartialFrames;
 
   constructor(
     clients: Clients,
     sockets: Sockets,
     options: WholeFramesOptions,
-    metrics: Pick<GatewayMetrics, "partialBytes" | "limitsReached" | "closes">,
+    metrics: Pick<GatewayMetrics, "partialBytes" | "partialBytesMax" | "limitsReached" | "closes">,
   ) {
     this.#clients = clients;
     this.#sockets = sockets;
     this.#options = options;
     this.#metrics = metrics;
     this.#partial = new PartialFrames(options);
+    metrics.partialBytesMax.set(options.partialBytesMax);
   }
 
   receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void {
