@@ -47,7 +47,8 @@ export async function startDocumentService(
 
   const nats = await connectAs("document-service", "document-service", config);
   refuseUnwritable(config, nats.info?.max_payload);
-  await ensureLogStreams(nats, subjects, { partitions: config.logPartitions, replicas: config.logReplicas });
+  const { logPartitions: partitions, logReplicas: replicas, logBytesMax: bytesMax } = config;
+  await ensureLogStreams(nats, subjects, { partitions, replicas, bytesMax });
   const streams = jetstream(nats, { timeout: ANSWER_MS_MAX });
   const threads = documentThreads(config, { clock: systemClock, log, quarantinedRooms: metrics.quarantinedRooms });
   const traces = await startTraces(config, { role: "document-service", instance: service }, { log, registry });

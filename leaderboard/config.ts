@@ -58,7 +58,6 @@ export const leaderboardSettings = {
     parse: roles,
     fallback: ["everyone"],
     meaning: "Boards of each room, comma-separated: everyone, editors, commenters.",
-    basic: true,
   },
   boardShownMax: {
     parse: positiveInteger,

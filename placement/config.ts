@@ -50,7 +50,6 @@ export const placementSettings = {
     parse: flag,
     fallback: true,
     meaning: "Keep a replica of each room on a second room server, for fast failover.",
-    basic: true,
   },
 } as const satisfies Settings;
 

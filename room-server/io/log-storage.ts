@@ -17,7 +17,7 @@ const OBSTACLES: Readonly<Record<StorageFailure, string>> = {
   broken: "the log stores no records: the disk of a nats-server is full or broken",
 };
 const ADVICE: Readonly<Record<StorageFailure, string>> = {
-  full: "JetStream refuses records, and new edits are refused. Free disk space of the nats-servers, or raise max_file_store or the limits of the account or stream",
+  full: "JetStream refuses records, and new edits are refused. At COROOM_LOG_BYTES_MAX the log has space again once the document service trimmed it: check that it writes snapshots, or raise the limit. Else free disk space of the nats-servers, or raise max_file_store or the limits of the account",
   broken:
     "New edits are refused. The log of nats-server names the error. Free disk space, then restart nats-server: it stores nothing before",
 };

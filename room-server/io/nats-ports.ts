@@ -49,8 +49,8 @@ export async function natsPorts(
   deps: NatsPortsDeps,
 ) {
   const { clock, log, metrics } = deps;
-  const { logPartitions: partitions, logReplicas: replicas, appendAnswerMsMax } = config;
-  await ensureLogStreams(nats, subjects, { partitions, replicas });
+  const { logPartitions: partitions, logReplicas: replicas, logBytesMax: bytesMax, appendAnswerMsMax } = config;
+  await ensureLogStreams(nats, subjects, { partitions, replicas, bytesMax });
   await ensureOperationsStream(nats, subjects, config);
   const checkpoints = await kvCheckpoints(nats, subjects.checkpointsBucket, replicas);
   const logDeps = { checkpoints, clock, log, metrics, storage: deps.storage };

@@ -1,10 +1,16 @@
 /** The streams of the log on a real nats-server: they are created once, for one number of partitions. */
 
-import { jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { jetstream, jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { type RealNats, startRealNats } from "../../test/contract/real-nats.ts";
+import { startTestNats } from "../../test/contract/test-engines.ts";
 import { subjectsOf } from "../bus/subjects.ts";
+import type { RoomKey } from "../ids.ts";
 import { SettingError } from "../settings/settings.ts";
 import { checkLogPartitions, ensureLogStreams } from "./log-stream.ts";
 import { closeNats, connectNats, type NatsConnection } from "./nats.ts";
@@ -87,6 +93,51 @@ test("[LGS6] a process that only checks the number is refused another number, an
   const refused = check(3);
   await expect(refused).rejects.toThrow(SettingError);
   await expect(refused).rejects.toThrow(/set COROOM_LOG_PARTITIONS=2 for every role/);
+});
+
+const limitsOf = async (environment: string) =>
+  (await manager.streams.list(subjectsOf(environment).logOfPartition("*")).next()).map(({ config: { max_bytes, discard } }) => ({
+    max_bytes,
+    discard,
+  }));
+
+test("[LGS7] the streams of the log refuse records above their limit, also those of an earlier version", async () => {
+  const subjects = subjectsOf("lgs7");
+  const limit = (bytesMax: number) => ensureLogStreams(nats, subjects, { partitions: 2, replicas: 1, bytesMax });
+  await addStreams("lgs7", [0, 1]);
+  await limit(20_000);
+  expect(await limitsOf("lgs7")).toEqual([0, 1].map(() => ({ max_bytes: 10_000, discard: "new" })));
+  const log = jetstream(nats);
+  const subject = subjects.log(0, "acme.full" as RoomKey);
+  const append = () => log.publish(subject, new Uint8Array(1_000));
+  await expect(
+    (async () => {
+      for (let sent = 0; sent < 20; sent++) await append();
+    })(),
+  ).rejects.toMatchObject({ code: 10_077 });
+  const { state } = await manager.streams.info(subjects.logStream(0));
+  expect(state.first_seq, "nothing was removed").toBe(1);
+  await limit(0);
+  expect((await limitsOf("lgs7"))[0], "an automatic limit replaces no other").toMatchObject({ max_bytes: 10_000 });
+  await limit(40_000);
+  await append();
+});
+
+test("[LGS8] an automatic limit leaves half of the storage for snapshots; a limit above the storage is refused", async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "coroom-small-"));
+  const small = await startTestNats({ dataDir, fileBytesMax: 100 * 1024 ** 2 });
+  const connection = await connectNats({ servers: small.url, name: "small" });
+  const limit = (environment: string, bytesMax: number) =>
+    ensureLogStreams(connection, subjectsOf(environment), { partitions: 1, replicas: 1, bytesMax });
+  await limit("lgs8", 0);
+  const { config } = await (await jetstreamManager(connection)).streams.info(subjectsOf("lgs8").logStream(0));
+  expect(config.max_bytes).toBe(32 * 1024 ** 2);
+  const refused = limit("large", 200 * 1024 ** 2);
+  await expect(refused).rejects.toThrow(SettingError);
+  await expect(refused).rejects.toThrow(/COROOM_LOG_BYTES_MAX=209715200.*max_file_store/);
+  await closeNats(connection);
+  await small.stop();
+  rmSync(dataDir, { recursive: true, force: true });
 });
 
 /** In the form that an earlier version created. */

@@ -2,12 +2,14 @@
  * Creates the missing streams of the log. Room servers and document services call this at their start, so the order of
  * starts does not matter. Leaderboards and gateways may only read, and wait for the streams. Streams have no age limit:
  * only the document service removes records, and only those that a snapshot covers.
+ * A stream at its size limit refuses records, and never removes one to store another.
  *
  * The first stream stores the number of partitions. A process with another number would look for a room's records in
  * the wrong place, and two owners of one room would not fence each other.
  */
 
 import {
+  DiscardPolicy,
   jetstreamManager,
   JetStreamApiError,
   type JetStreamManager,
@@ -18,7 +20,7 @@ import {
 
 import type { Subjects } from "../bus/subjects.ts";
 import { SettingError } from "../settings/settings.ts";
-import { ensureReplicas, retryUntilSettled } from "./jetstream-stores.ts";
+import { ensureReplicas, retryUntilSettled, STORAGE_FULL } from "./jetstream-stores.ts";
 import type { NatsConnection } from "./nats.ts";
 
 const STREAM_NOT_FOUND = 10_059;
@@ -27,7 +29,12 @@ const DUPLICATE_WINDOW_NANOS = 120_000_000_000;
 /** In the first stream's metadata. */
 const PARTITIONS = "coroom.partitions";
 
-type LogOptions = { readonly partitions: number; readonly replicas: number };
+/** `bytesMax`: of all streams together; 0: `AUTOMATIC_BYTES_MAX`, or a part of the storage. Undefined: limits stay as they are. */
+type LogOptions = { readonly partitions: number; readonly replicas: number; readonly bytesMax?: number };
+
+/** Automatic limits are a power of two in this range, and at most half of the storage that nats-server can reserve. */
+const AUTOMATIC_BYTES_MAX = 32 * 1024 ** 3;
+const AUTOMATIC_BYTES_MIN = 16 * 1024 ** 2;
 
 /**
  * `replicas`: 1, 3 or 5. `partitions` is fixed for the life of a deployment: rooms are spread over them by hash.
@@ -65,6 +72,46 @@ export function awaitLogStreams(nats: NatsConnection, subjects: Subjects, partit
 async function makeLogStreams(nats: NatsConnection, subjects: Subjects, options: LogOptions): Promise<void> {
   const manager = await jetstreamManager(nats);
   for (let partition = 0; partition < options.partitions; partition++) await makeLogStream(manager, subjects, partition, options);
+  if (options.bytesMax !== undefined) await limitLogStreams(manager, subjects, { ...options, bytesMax: options.bytesMax });
+}
+
+/** nats-server reserves the limits, so it refuses those above its storage. */
+async function limitLogStreams(
+  manager: JetStreamManager,
+  subjects: Subjects,
+  { partitions, bytesMax }: Required<LogOptions>,
+): Promise<void> {
+  const isAutomatic = bytesMax === 0;
+  const first = (await manager.streams.info(subjects.logStream(0))).config;
+  if (isAutomatic && first.max_bytes > 0 && first.discard === DiscardPolicy.New) return;
+  const total = isAutomatic ? await automaticBytesMax(manager, first.name) : bytesMax;
+  for (let partition = 0; total !== undefined && partition < partitions; partition++) {
+    const limit = { max_bytes: Math.floor(total / partitions), discard: DiscardPolicy.New };
+    const { config } = await manager.streams.info(subjects.logStream(partition));
+    if (config.max_bytes === limit.max_bytes && config.discard === limit.discard) continue;
+    if (!(await setLimit(manager, config.name, limit)))
+      throw new SettingError(
+        `nats-server cannot reserve COROOM_LOG_BYTES_MAX=${total} for the log: lower it, or raise max_file_store or the limits of the account`,
+      );
+  }
+}
+
+/** Half of the largest power of two that nats-server can reserve: snapshots and history need space too. Undefined: there is nearly none. */
+async function automaticBytesMax(manager: JetStreamManager, stream: string): Promise<number | undefined> {
+  for (let bytes = AUTOMATIC_BYTES_MAX; bytes >= AUTOMATIC_BYTES_MIN; bytes /= 2)
+    if (await setLimit(manager, stream, { max_bytes: 2 * bytes, discard: DiscardPolicy.New })) return bytes;
+  return undefined;
+}
+
+/** False: the storage is too small. */
+async function setLimit(manager: JetStreamManager, stream: string, limit: Pick<StreamConfig, "max_bytes" | "discard">): Promise<boolean> {
+  try {
+    await manager.streams.update(stream, limit);
+    return true;
+  } catch (error) {
+    if (!(error instanceof JetStreamApiError) || !STORAGE_FULL.has(error.code)) throw error;
+    return false;
+  }
 }
 
 /**

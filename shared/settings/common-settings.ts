@@ -1,6 +1,6 @@
 /** The settings that every role reads. Settings of one role are declared in its tier. */
 
-import { oneOf, positiveInteger, type Settings, SettingError, text, type Values } from "./settings.ts";
+import { oneOf, positiveInteger, type Settings, SettingError, text, type Values, wholeNumber } from "./settings.ts";
 import { tracesSettings } from "./traces-settings.ts";
 import { webhookEndpoints } from "./webhook-endpoints.ts";
 
@@ -44,6 +44,13 @@ export const sharedSettings = {
     basic: true,
   },
   logReplicas: { parse: copies, fallback: 1, meaning: "Copies of the log in a NATS cluster: 1, 3 or 5.", basic: true },
+  logBytesMax: {
+    parse: wholeNumber,
+    fallback: 0,
+    meaning:
+      "Maximum bytes of one copy of the log, all partitions together; further edits are refused. At most half of the disk: snapshots need space, and without them the log is not trimmed. 0: half of what nats-server can reserve, at most 32 GiB, chosen at the first start.",
+    basic: true,
+  },
   opsEventsMax: {
     parse: positiveInteger,
     fallback: 10_000,

@@ -109,6 +109,34 @@ test("[LFUL2] a room server with edits that the full log refuses stops by itself
   bob.leave();
 });
 
+test("[LFUL4] a log at COROOM_LOG_BYTES_MAX refuses edits and reports it, and has space again once snapshots cover it", async () => {
+  const port = await claimPort(0, "127.0.0.1", "port");
+  const limited = await SystemCluster.start({
+    gateways: 1,
+    roomServers: 1,
+    settings: {
+      LOG_BYTES_MAX: "2000000",
+      SNAPSHOT_AGE_MS_MAX: "10000",
+      SNAPSHOT_BYTES_MAX: "100000000",
+      REPLAY_WINDOW_MS: "2000",
+      HISTORY_SEGMENT_MS_MIN: "500",
+    },
+    roomServerSettings: [{ HEALTH_PORT: String(port) }],
+  });
+  const ready = async () => (await (await fetch(`http://127.0.0.1:${port}/readyz`)).text()).trim();
+  const dan = await Person.enter(limited, limited.gateways[0]!, ROOM, "dan", { merging: true });
+  for (let edit = 0; edit < 8; edit++) dan.type(insertion("x".repeat(400_000)));
+  await eventually("the room refuses edits", () => dan.room.saving === "refusing");
+  expect(await ready()).toBe("the storage of the log is full");
+  expect(limited.roomServers[0]!.printed()).toContain('"kind":"log_storage","state":"full"');
+  await dan.untilSaved();
+  expect(await ready()).toBe("ready");
+  expect(dan.text.length).toBe(8 * 400_000);
+  expect([...dan.disorders, ...dan.errors]).toEqual([]);
+  dan.leave();
+  await limited.stop();
+});
+
 /** Maximum size of a file that the process may write; undefined: no limit. */
 function limitFiles(pid: number, bytes: number | undefined): void {
   execFileSync("prlimit", ["--pid", String(pid), `--fsize=${bytes ?? "unlimited"}:unlimited`]);
