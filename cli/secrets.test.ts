@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { localSecrets } from "./secrets.ts";
+import { writeOwnFile } from "../engines/data-dir.ts";
+import { localSecrets, roleSecrets } from "./secrets.ts";
 import { StartError } from "../shared/process/lifecycle.ts";
 
 let folder: string;
@@ -31,4 +32,22 @@ test("[SEC6] the error for an unusable data folder names its setting", () => {
   writeFileSync(join(folder, "file"), "");
   expect(() => localSecrets(join(folder, "file", "data"))).toThrow(StartError);
   expect(() => localSecrets(join(folder, "file", "data"))).toThrow(/cannot be used \(ENOTDIR\)\. Make it writable .* COROOM_DATA_DIR/);
+});
+
+test("[SEC7] only the owner may read generated secrets, whatever the umask and an earlier file allow", () => {
+  const dataDir = join(folder, "data");
+  const before = process.umask(0);
+  try {
+    localSecrets(dataDir);
+    roleSecrets(dataDir);
+    for (const config of ["nats-server.conf", "redis-server.conf"]) {
+      writeFileSync(join(dataDir, config), "written for all by an earlier version");
+      chmodSync(join(dataDir, config), 0o666);
+      writeOwnFile(join(dataDir, config), "with passwords");
+    }
+  } finally {
+    process.umask(before);
+  }
+  const modes = Object.fromEntries(readdirSync(dataDir).map((name) => [name, (statSync(join(dataDir, name)).mode & 0o777).toString(8)]));
+  expect(modes).toEqual({ "secrets.json": "600", "role-secrets.json": "600", "nats-server.conf": "600", "redis-server.conf": "600" });
 });
