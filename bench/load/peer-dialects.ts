@@ -30,10 +30,10 @@ export type Speaker = {
 
 export type PeerMessage =
   | { readonly kind: "joined"; readonly channel: number }
-  /** `lastSeq`: 0 for servers without seqs. */
-  | { readonly kind: "edits"; readonly edits: readonly Keystrokes[]; readonly lastSeq: number }
+  /** `firstSeq`: 0 for servers without seqs. */
+  | { readonly kind: "edits"; readonly edits: readonly Keystrokes[]; readonly firstSeq: number }
   /** The receiver's own edits. */
-  | { readonly kind: "acked"; readonly counter: number; readonly count: number; readonly lastSeq: number }
+  | { readonly kind: "acked"; readonly counter: number; readonly count: number; readonly firstSeq: number }
   | { readonly kind: "cursors"; readonly cursors: readonly Point[] }
   | { readonly kind: "other" };
 
@@ -96,10 +96,10 @@ function readCoroomFrame(bytes: Uint8Array): PeerMessage {
       return { kind: "joined", channel: frame.channel };
     case "committed": {
       const { firstSeq, edits } = frame.edits;
-      return { kind: "edits", edits: edits.flatMap(({ payload }) => readKeystrokes(payload)), lastSeq: firstSeq + edits.length - 1 };
+      return { kind: "edits", edits: edits.flatMap(({ payload }) => readKeystrokes(payload)), firstSeq };
     }
     case "ack":
-      return { kind: "acked", counter: frame.counter, count: frame.count, lastSeq: frame.seq + frame.count - 1 };
+      return { kind: "acked", counter: frame.counter, count: frame.count, firstSeq: frame.seq };
     case "presence-delta": {
       const fields = frame.delta.states.flatMap((state) => state.fields).filter(({ name }) => name === CURSOR);
       return { kind: "cursors", cursors: frame.delta.snapshot ? [] : fields.map(({ value }) => decodePoint(value)!) };
@@ -121,7 +121,7 @@ function readYjsMessage(input: decoding.Decoder): PeerMessage {
     case SYNC_REPLY: {
       const step = decoding.readVarUint(input);
       if (step === STEP_2) return { kind: "joined", channel: 0 };
-      if (step === UPDATE) return { kind: "edits", edits: readKeystrokes(decoding.readVarUint8Array(input)), lastSeq: 0 };
+      if (step === UPDATE) return { kind: "edits", edits: readKeystrokes(decoding.readVarUint8Array(input)), firstSeq: 0 };
       return OTHER;
     }
     case AWARENESS:

@@ -8,11 +8,12 @@ import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promi
 
 import type { Point } from "../../shared/wire/positions.ts";
 import type { Seat } from "./enter.ts";
-import { keystroke } from "./keystroke.ts";
+import { keystroke, type Keystrokes } from "./keystroke.ts";
 import { Latencies, type LatencyPairs } from "./latencies.ts";
 import { typingSchedule } from "./load.ts";
 import { openAll, until } from "./paced.ts";
 import { DIALECTS, type Dialect, type DialectName, type PeerMessage } from "./peer-dialects.ts";
+import { ReceivedEdits } from "./received-edits.ts";
 import { type LoadSocket, openSocket } from "./web-socket.ts";
 import { serveCalls } from "./worker.ts";
 
@@ -82,11 +83,9 @@ class PeerMember {
   readonly #seat: Seat;
   readonly index: number;
   readonly sentAt: number[] = [];
-  /** Last received counter, by writer. */
-  readonly #received: number[] = [];
+  readonly #received: ReceivedEdits;
   #socket: LoadSocket | undefined;
   channel = 0;
-  seq = 0;
   joined = false;
   /** The server may still be sending. */
   #isClosed = false;
@@ -95,6 +94,7 @@ class PeerMember {
     this.#room = room;
     this.#seat = seat;
     this.index = index;
+    this.#received = new ReceivedEdits(`member ${index} of ${seat.room}`);
   }
 
   get room(): string {
@@ -109,8 +109,12 @@ class PeerMember {
     return this.receivedOf(this.index);
   }
 
+  get seq(): number {
+    return this.#received.seq;
+  }
+
   receivedOf(writer: number): number {
-    return this.#received[writer] ?? 0;
+    return this.#received.counterOf(writer);
   }
 
   async open(): Promise<void> {
@@ -155,12 +159,11 @@ class PeerMember {
         this.joined = true;
         return;
       case "edits":
-        this.seq = message.lastSeq;
-        for (const { writer, counter, count } of message.edits) this.#receiveEdits(writer - 1, counter, count);
-        return;
+        this.#received.receive(message.firstSeq, message.edits);
+        return this.#measure(message.edits);
       case "acked":
-        this.seq = message.lastSeq;
-        return this.#receiveEdits(this.index, message.counter, message.count);
+        this.#received.receiveAck(message.firstSeq, { ...message, writer: this.index + 1 });
+        return;
       case "cursors": {
         const now = performance.now() * TICKS_PER_MS;
         for (const { x, y } of message.cursors) if (y !== this.index) cursors.record((now - x) / TICKS_PER_MS);
@@ -168,15 +171,13 @@ class PeerMember {
     }
   }
 
-  #receiveEdits(writer: number, counter: number, count: number): void {
-    const expected = this.receivedOf(writer) + 1;
-    if (counter !== expected)
-      throw new Error(`member ${this.index} of ${this.room} received edit ${counter} of writer ${writer} instead of ${expected}`);
-    this.#received[writer] = counter + count - 1;
-    if (writer === this.index) return;
-    const { sentAt } = this.#room.members[writer]!;
+  #measure(received: readonly Keystrokes[]): void {
     const now = performance.now();
-    for (let index = counter - 1; index < counter - 1 + count; index++) edits.record(now - sentAt[index]!);
+    for (const { writer, counter, count } of received) {
+      if (writer - 1 === this.index) continue;
+      const { sentAt } = this.#room.members[writer - 1]!;
+      for (let index = counter - 1; index < counter - 1 + count; index++) edits.record(now - sentAt[index]!);
+    }
   }
 }
 
