@@ -27,16 +27,20 @@ test.each(commands.map((command) => [command.name, command] as const))(
 );
 
 const operations = ["docs/OPERATIONS.md", ...readdirSync("docs/operations").map((page) => `docs/operations/${page}`)];
+const guides = ["client/README.md", "react/README.md", "docs/leaving-y-websocket.md", "docs/leaving-hocuspocus.md"].concat(
+  readdirSync("docs/guide").map((page) => `docs/guide/${page}`),
+);
 
 test.each([
   ["README.md", ["README.md"]],
   ["docs/OPERATIONS.md with its pages", operations],
+  ["the guides", guides],
 ] as const)("[CMD2] %s shows only commands and flags that exist", (document, files) => {
   const shown = [
     ...files
       .map((file) => readFileSync(file, "utf8"))
       .join("\n")
-      .matchAll(/(?:`|^(?:COROOM_\S+ )*)coroom (?!ready )((?:ops )?[a-z][a-z-]*)([^`\n#]*)/gm),
+      .matchAll(/(?:`|^ *(?:COROOM_\S+ )*)(?:npx )?coroom (?!ready )((?:ops )?[a-z][a-z-]*)([^`\n#]*)/gm),
   ];
   expect(shown.length).toBeGreaterThan(4);
   for (const [, name, rest] of shown) {

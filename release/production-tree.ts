@@ -20,6 +20,7 @@ export function productionTree(entries: LockEntries, folder: string): string[] {
     const { dependencies = {}, optionalDependencies = {} } = entries[path]!;
     for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
       const dependency = pathOf(entries, path, name);
+      if (dependency === undefined) throw new Error(`the lock file has no ${name}, which ${path} needs`);
       if (found.has(dependency)) continue;
       found.add(dependency);
       visit(dependency);
@@ -29,11 +30,11 @@ export function productionTree(entries: LockEntries, folder: string): string[] {
   return [...found].toSorted();
 }
 
-/** As Node searches: beside the package's own files, then in each folder above. */
-function pathOf(entries: LockEntries, from: string, name: string): string {
+/** The path of a package's dependency. As Node searches: beside the package's own files, then in each folder above. */
+export function pathOf(entries: LockEntries, from: string, name: string): string | undefined {
   for (let at = from; ; at = at.slice(0, Math.max(0, at.lastIndexOf("node_modules/") - 1))) {
     const path = at === "" ? `node_modules/${name}` : `${at}/node_modules/${name}`;
     if (entries[path] !== undefined) return path;
-    if (at === "") throw new Error(`the lock file has no ${name}, which ${from} needs`);
+    if (at === "") return undefined;
   }
 }

@@ -4,10 +4,9 @@ import { readFileSync } from "node:fs";
 
 import { expect, test } from "vitest";
 
-type Entry = { readonly integrity?: string; readonly link?: boolean; readonly optional?: boolean; readonly os?: readonly string[] };
-type Packages = Readonly<Record<string, Entry>>;
+import { type LockEntries, pathOf } from "../release/production-tree.ts";
 
-const { packages } = JSON.parse(readFileSync(new URL("../package-lock.json", import.meta.url), "utf8")) as { packages: Packages };
+const { packages } = JSON.parse(readFileSync(new URL("../package-lock.json", import.meta.url), "utf8")) as { packages: LockEntries };
 
 /**
  * Builds of uWebSockets.js for other platforms. The registry where the lock file was made answers 404 for them, so npm
@@ -17,7 +16,7 @@ const { packages } = JSON.parse(readFileSync(new URL("../package-lock.json", imp
  */
 const NOT_PINNED = [/(^|\/)node_modules\/@uwsjs\/(darwin|win32|linux-arm|linux-arm64)-/];
 
-function unpinned(among: Packages): string[] {
+function unpinned(among: LockEntries): string[] {
   return Object.entries(among)
     .filter(([path, { integrity, link }]) => path.includes("node_modules/") && link !== true && !/^sha512-.{88}$/.test(integrity ?? ""))
     .map(([path]) => path);
@@ -41,4 +40,12 @@ test("[LOCK3] a package without a hash, or with a weak one, is found", () => {
   const sha512 = `sha512-${"A".repeat(86)}==`;
   const planted = { "node_modules/a": {}, "node_modules/b": { integrity: "sha1-AAAA" }, "node_modules/c": { integrity: sha512 } };
   expect(unpinned(planted)).toEqual(["node_modules/a", "node_modules/b"]);
+});
+
+test("[LOCK4] the lock file holds every optional package, those of other platforms too", () => {
+  // npm leaves out the ones it could not look up when it wrote the file, and `npm ci` then refuses it.
+  const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
+    Object.keys(optionalDependencies).filter((name) => pathOf(packages, path, name) === undefined),
+  );
+  expect(missing).toEqual([]);
 });

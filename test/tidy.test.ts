@@ -210,16 +210,3 @@ async function declaredSettings(): Promise<string[]> {
     ),
   );
 }
-
-test("the lock file holds every optional package, those of other platforms too", () => {
-  // npm leaves out the ones it could not look up when it wrote the file, and `npm ci` then refuses it.
-  const { packages } = JSON.parse(readFileSync("package-lock.json", "utf8")) as {
-    packages: Record<string, { version?: string; optionalDependencies?: Record<string, string> }>;
-  };
-  const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
-    Object.keys(optionalDependencies).filter(
-      (name) => packages[`${path}/node_modules/${name}`] === undefined && packages[`node_modules/${name}`] === undefined,
-    ),
-  );
-  expect(missing).toEqual([]);
-});
