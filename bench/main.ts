@@ -20,10 +20,12 @@ import { rooms } from "./rooms.bench.ts";
 import { peers } from "./peers.bench.ts";
 import { COMPARISONS, SCENARIO_NAMES, scenarios } from "./scenarios.ts";
 import { trimReads } from "./trim-reads.bench.ts";
+import { unitCosts } from "./unit-costs.bench.ts";
 
 const EXPERIMENTS: readonly Experiment[] = [
   peers,
   editCost,
+  unitCosts,
   failover,
   moves,
   fanOut,

@@ -1,6 +1,16 @@
 /** The settings of every command except `coroom start`. Values that belong to one call can only be flags. */
 
-import { oneOf, positiveInteger, SettingError, type Settings, text, type Values, wholeNumber, list } from "../shared/settings/settings.ts";
+import {
+  flag,
+  oneOf,
+  positiveInteger,
+  SettingError,
+  type Settings,
+  text,
+  type Values,
+  wholeNumber,
+  list,
+} from "../shared/settings/settings.ts";
 import { startSettings } from "./settings.ts";
 import { flagsOnly } from "./command.ts";
 import { storeSettings, threadSettings } from "../document-service/config.ts";
@@ -204,3 +214,17 @@ function duration(raw: string): number {
   if (match === null) throw new SettingError("must be a number and a unit: 90s, 15m, 1h, 7d");
   return positiveInteger(match[1]!) * { s: 1, m: 60, h: 3600, d: 86_400 }[match[2] as "s" | "m" | "h" | "d"];
 }
+
+/** The defaults are the load of SPEC: 100,000 rooms with 800,000 participants. */
+export const capacitySettings = flagsOnly({
+  rooms: { parse: positiveInteger, fallback: 100_000, meaning: "Number of rooms that people are in at the same time." },
+  medianParticipants: { parse: positiveInteger, fallback: 4, meaning: "Participants of the median room." },
+  p95Participants: { parse: positiveInteger, fallback: 30, meaning: "Participants that 95% of the rooms do not exceed." },
+  largeRooms: { parse: wholeNumber, fallback: 100, meaning: "Number of rooms of 1,000 participants, besides the others." },
+  edits: { parse: positiveInteger, fallback: 50_000, meaning: "Edits per second of all rooms." },
+  cursors: { parse: wholeNumber, fallback: 5_000_000, meaning: "Cursor moves and other presence updates per second of all rooms." },
+  editBytes: { parse: positiveInteger, fallback: 60, meaning: "Bytes of an average edit." },
+  replicas: { parse: oneOf("1", "3", "5"), fallback: "3", meaning: "Copies of the log: 1, 3 or 5." },
+  sync: { parse: flag, fallback: true, meaning: "Whether nats-server syncs to disk before it acknowledges." },
+  zones: { parse: positiveInteger, fallback: 3, meaning: "Zones, one of which may be lost. 1: no spare processes." },
+});

@@ -7,6 +7,7 @@ import type { Settings, Values } from "../shared/settings/settings.ts";
 import {
   type AdminCommandName,
   adminSettings,
+  capacitySettings,
   opsGatewaysSettings,
   opsRoomsSettings,
   opsDrainSettings,
@@ -103,6 +104,13 @@ export const commands: readonly CliCommand[] = [
     subject: "room",
     examples: ["coroom export notes,team/plan --to backup"],
     run: async (config, print) => (await import("./import.ts")).exportRoom(config, print),
+  }),
+  command({
+    name: "capacity",
+    summary: "compute the processes, memory and bandwidth that a load needs",
+    settings: capacitySettings,
+    examples: ["coroom capacity --rooms 2000 --edits 1000 --cursors 50000", "coroom capacity --replicas 1 --sync false --zones 1"],
+    run: async (config, print) => print((await import("./capacity/capacity-command.ts")).capacityText(config)),
   }),
   command({
     name: "ops watch",

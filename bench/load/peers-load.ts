@@ -32,6 +32,8 @@ export type PeersFigures = {
   readonly edits: LatencyPairs;
   readonly cursors: LatencyPairs;
   readonly editsSent: number;
+  /** By all members, without the headers of WebSocket and TCP. */
+  readonly bytesReceived: number;
   readonly seconds: number;
   readonly loadCpuSeconds: number;
 };
@@ -51,6 +53,7 @@ let rooms: PeerRoom[] = [];
 let edits = new Latencies();
 let cursors = new Latencies();
 let turn = 0;
+let bytesReceived = 0;
 
 class PeerRoom {
   readonly dialect: Dialect;
@@ -121,6 +124,7 @@ class PeerMember {
     const { dialect } = this.#room;
     this.#socket = await openSocket(dialect.addressOf(this.#seat), {
       receiveFrame: (bytes) => {
+        bytesReceived += bytes.byteLength;
         if (!this.#isClosed) this.#receive(this.#room.decode(bytes));
       },
       receiveEnd: (reason) => {
@@ -189,6 +193,7 @@ const functions = {
   drive: async ({ ms, writers, editsPerSecond, cursorsPerSecond, seed }: PeersMotion): Promise<PeersFigures> => {
     [edits, cursors] = [new Latencies(), new Latencies()];
     const sentBefore = sentByAll();
+    bytesReceived = 0;
     const cpuBefore = process.cpuUsage();
     const writing = rooms.flatMap((room) => room.members.slice(0, writers));
     await Promise.all([
@@ -202,6 +207,7 @@ const functions = {
       edits: edits.toPairs(),
       cursors: cursors.toPairs(),
       editsSent: sentByAll() - sentBefore,
+      bytesReceived,
       seconds: ms / 1000,
       loadCpuSeconds: (cpu.user + cpu.system) / 1e6,
     };

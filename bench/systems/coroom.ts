@@ -39,25 +39,39 @@ export const PATIENT = {
 /** `natsUrl` and `environment`: for reading the operations events. */
 export type Coroom = MeasuredSystem & { readonly natsUrl: string; readonly environment: string };
 
+/** `leaderboards`: none by default, and none has a redis-server. */
 export async function startCoroom({
   gateways = GATEWAYS,
+  leaderboards,
   small = false,
   settings: more = {},
-}: { gateways?: number; small?: boolean; settings?: Readonly<Record<string, string>> } = {}): Promise<Coroom> {
+}: { gateways?: number; leaderboards?: number; small?: boolean; settings?: Readonly<Record<string, string>> } = {}): Promise<Coroom> {
   const settings = {
     LOG_LEVEL: "warn",
     ...Object.fromEntries(LIFTED_LIMITS),
     ...(small ? PATIENT : {}),
     ...more,
   };
-  const cluster = await SystemCluster.start({ gateways, roomServers: 1, settings });
-  const roles = [...cluster.gateways.map(({ process }) => process), ...cluster.roomServers, cluster.placement, cluster.documentService];
+  const cluster = await SystemCluster.start({
+    gateways,
+    roomServers: 1,
+    settings,
+    ...(leaderboards === undefined ? {} : { leaderboards }),
+  });
+  const roles = [
+    ...cluster.gateways.map(({ process }) => process),
+    ...cluster.roomServers,
+    cluster.placement,
+    cluster.documentService,
+    ...cluster.leaderboards,
+  ];
+  const redis = cluster.redis === undefined ? [] : [{ role: "redis-server", pid: cluster.redis.pid }];
   return {
     name: "coroom",
     natsUrl: cluster.natsUrl,
     environment: cluster.environment,
     gateways: cluster.gateways.map(({ url }) => url),
-    processes: [{ role: "nats-server", pid: cluster.nats.pid }, ...roles.map(({ role, pid }) => ({ role, pid }))],
+    processes: [{ role: "nats-server", pid: cluster.nats.pid }, ...redis, ...roles.map(({ role, pid }) => ({ role, pid }))],
     token: (user) => cluster.token("*", user),
     stop: () => cluster.stop(),
   };

@@ -56,6 +56,7 @@ export type Manifest = {
   readonly metadata: Named & { readonly annotations?: Labels };
   readonly spec: {
     readonly replicas?: number;
+    readonly minReplicas?: number;
     readonly ordinals?: { readonly start: number };
     readonly serviceName?: string;
     readonly selector: Selector | Labels;

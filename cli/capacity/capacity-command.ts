@@ -1,0 +1,75 @@
+/** `coroom capacity`: reads its flags, and takes the bounds of a process from the defaults of the settings. */
+
+import { documentServiceSettings } from "../../document-service/config.ts";
+import { admissionSettings } from "../../gateway/settings/admission.ts";
+import { leaderboardSettings } from "../../leaderboard/config.ts";
+import { roomServerSettings } from "../../room-server/config.ts";
+import { readSettings, SettingError, type Values } from "../../shared/settings/settings.ts";
+import { capacitySettings } from "../command-settings.ts";
+import { type CapacityLoad, planCapacity, type ProcessLimits } from "./capacity.ts";
+import { capacityReport, figuresReport } from "./capacity-report.ts";
+import { FIGURES } from "./figures.ts";
+
+export const DEFAULT_LIMITS: ProcessLimits = {
+  connectionsPerGateway: admissionSettings.connectionsMax.fallback,
+  roomsPerRoomServer: roomServerSettings.roomsMax.fallback,
+  roomsPerDocumentService: documentServiceSettings.documentsMax.fallback,
+  roomsPerLeaderboard: leaderboardSettings.boardRoomsMax.fallback,
+  flatParticipantsMax: roomServerSettings.flatParticipantsMax.fallback,
+};
+
+export function capacityText(config: Values<typeof capacitySettings>): string {
+  const load = loadOf(config);
+  return `${capacityReport(planCapacity(load, DEFAULT_LIMITS, FIGURES), load)}\n\n${figuresReport(FIGURES)}`;
+}
+
+/** docs/CAPACITY.md. `npm run capacity-doc` updates it. */
+export function capacityDocument(): string {
+  return [
+    "# Capacity",
+    "",
+    "`coroom capacity` computes what a load needs from measured costs. `npm run capacity-doc` generates this page with the same code. Below is the load that Coroom is designed for: 100,000 rooms with a median of 4 and a 95th percentile of 30 participants, and 100 rooms of 1,000.",
+    "",
+    "## The full size",
+    "",
+    ...documentPart({}),
+    "",
+    "## A small deployment",
+    "",
+    "`coroom capacity --rooms 500 --large-rooms 0 --edits 500 --cursors 10000`:",
+    "",
+    ...documentPart({ rooms: "500", largeRooms: "0", edits: "500", cursors: "10000" }),
+    "",
+    "## How it is computed",
+    "",
+    "- Each role's CPU is the sum of events per second times their cost. A process is one JavaScript thread, and plans use 60% of a core for it.",
+    "- Every process count is large enough that the load still fits when one zone is lost.",
+    "- A room server gets at most 5,000 rooms, so that its loss is taken over quickly.",
+    "- The members of a room meet on one gateway. Without the routing key at the balancer, a room costs one more edit and cursor for each of its gateways.",
+    "- nats-server uses several cores. Its plan has one server for each copy of the log. Its processes are the least, its cores decide how large their machines are.",
+    "- The costs were measured with one process of each role on one machine. Measure your own machines: `npm run bench -- unit-costs`.",
+    "- A log partition is one stream with one leader. The measured appends include the machine's disk.",
+    "",
+    "## Measured costs",
+    "",
+    figuresReport(FIGURES),
+    "",
+  ].join("\n");
+}
+
+function documentPart(flags: Readonly<Record<string, string>>): readonly string[] {
+  const load = loadOf(readSettings(capacitySettings, { flags, env: {} }));
+  return [capacityReport(planCapacity(load, DEFAULT_LIMITS, FIGURES), load)];
+}
+
+function loadOf({ edits, cursors, replicas, sync, ...config }: Values<typeof capacitySettings>): CapacityLoad {
+  if (config.p95Participants < config.medianParticipants)
+    throw new SettingError("--p95-participants must not be less than --median-participants: 95% of the rooms have at most as many");
+  return {
+    ...config,
+    editsPerSecond: edits,
+    cursorsPerSecond: cursors,
+    logReplicas: Number(replicas) as CapacityLoad["logReplicas"],
+    isSynced: sync,
+  };
+}

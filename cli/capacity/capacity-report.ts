@@ -1,0 +1,58 @@
+/** The text of `coroom capacity` and of docs/CAPACITY.md. */
+
+import type { Bottleneck, CapacityLoad, CapacityPlan, RolePlan } from "./capacity.ts";
+import type { CapacityFigures } from "./figures.ts";
+
+const DECIDED_BY: Readonly<Record<Bottleneck, string>> = {
+  "CPU": "CPU",
+  "connections": "connections (COROOM_CONNECTIONS_MAX)",
+  "rooms": "rooms per process",
+  "one per zone": "one for each zone",
+};
+
+export function capacityReport(plan: CapacityPlan, load: CapacityLoad): string {
+  return [
+    `${count(load.rooms + load.largeRooms)} rooms with ${count(plan.participants)} participants, ${count(plan.hierarchicalRooms)} of them in hierarchical mode; ${count(load.editsPerSecond)} edits and ${count(load.cursorsPerSecond)} cursors per second.`,
+    "",
+    "| role | cores in use | processes | decided by | memory |",
+    "|---|---|---|---|---|",
+    ...plan.roles.map(
+      ({ role, cores, processes, by, memoryBytes }) =>
+        `| ${role} | ${cores.toFixed(1)} | ${count(processes)} | ${DECIDED_BY[by]} | ${gigabytes(memoryBytes)} |`,
+    ),
+    "",
+    `- COROOM_LOG_PARTITIONS: ${count(plan.logPartitions)}, ${load.logReplicas === 1 ? "one copy" : `${load.logReplicas} copies`}${load.isSynced ? ", synced before each acknowledgement" : ""}. Each partition needs a stream leader; spread them over the nats-servers.`,
+    `- To clients: ${(plan.bytesPerSecondToClients / 1e6).toFixed(0)} MB/s, without the headers of TCP and TLS.`,
+    `- Written to the log: ${gigabytes(plan.diskBytesPerDay)} a day, of which trimming removes what snapshots cover.`,
+    `- Bottleneck: ${bottleneckOf(plan.roles)}`,
+  ].join("\n");
+}
+
+export function figuresReport({ measuredOn, machine, costs, bytesPerConnection, appendsPerSecond }: CapacityFigures): string {
+  const micros = (value: number): string => (value === 0 ? "" : value < 10 ? value.toPrecision(2) : String(Math.round(value)));
+  return [
+    `Measured on ${measuredOn} (${machine}). In microseconds of CPU; \`network\` in bytes.`,
+    "",
+    "| role | edit | its delivery to one more member | cursor | its delivery to one more member | a second of a member in hierarchical mode | bytes for each connection |",
+    "|---|---|---|---|---|---|---|",
+    ...Object.entries(costs).map(
+      ([role, cost]) =>
+        `| ${role} | ${micros(cost.editMicros)} | ${micros(cost.editDeliveryMicros)} | ${micros(cost.cursorMicros)} | ${micros(cost.cursorDeliveryMicros)} | ${micros(cost.largeRoomMemberMicros)} | ${bytesPerConnection[role] ?? ""} |`,
+    ),
+    "",
+    `Appends per second of one partition: ${appendsPerSecond.oneCopy} with one copy (${appendsPerSecond.oneCopySynced} synced), ${appendsPerSecond.threeCopies} with three copies (${appendsPerSecond.threeCopiesSynced} synced).`,
+  ].join("\n");
+}
+
+function bottleneckOf(roles: readonly RolePlan[]): string {
+  const { role, cores } = roles.reduce((most, one) => (one.cores > most.cores ? one : most));
+  return `CPU of the role ${role}, ${cores.toFixed(1)} cores. Add processes of it first when the load grows.`;
+}
+
+function count(value: number): string {
+  return Math.round(value).toLocaleString("en-US");
+}
+
+function gigabytes(bytes: number): string {
+  return bytes < 1e10 ? `${(bytes / 1e9).toFixed(1)} GB` : `${count(bytes / 1e9)} GB`;
+}

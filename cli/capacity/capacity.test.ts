@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+
+import { configMaps, manifestsOf, workloads } from "../../deploy/kubernetes/manifests.ts";
+import { type CapacityLoad, planCapacity, type RolePlan } from "./capacity.ts";
+import { capacityDocument, capacityText, DEFAULT_LIMITS } from "./capacity-command.ts";
+import { FIGURES } from "./figures.ts";
+import { capacitySettings } from "../command-settings.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
+
+const FULL_SIZE: CapacityLoad = {
+  rooms: 100_000,
+  medianParticipants: 4,
+  p95Participants: 30,
+  largeRooms: 100,
+  editsPerSecond: 50_000,
+  cursorsPerSecond: 5_000_000,
+  editBytes: 60,
+  logReplicas: 3,
+  isSynced: true,
+  zones: 3,
+};
+const plan = (load: Partial<CapacityLoad> = {}) => planCapacity({ ...FULL_SIZE, ...load }, DEFAULT_LIMITS, FIGURES);
+const processesOf = (roles: readonly RolePlan[], role: string): number => roles.find((one) => one.role === role)!.processes;
+
+test("[CAP1] a larger load never needs less of anything", () => {
+  const before = plan();
+  for (const more of ["rooms", "largeRooms", "editsPerSecond", "cursorsPerSecond", "p95Participants"] as const) {
+    const after = plan({ [more]: FULL_SIZE[more] * 2 });
+    for (const [index, role] of after.roles.entries())
+      expect(role.processes, `${role.role} with more ${more}`).toBeGreaterThanOrEqual(before.roles[index]!.processes);
+    expect(after.logPartitions).toBeGreaterThanOrEqual(before.logPartitions);
+  }
+});
+
+test("[CAP2] the rooms of the full size hold between 800,000 and a million participants", () => {
+  const { participants, hierarchicalRooms } = plan();
+  expect(participants).toBeGreaterThan(800_000);
+  expect(participants).toBeLessThan(1_000_000);
+  expect(hierarchicalRooms).toBeGreaterThan(FULL_SIZE.largeRooms);
+});
+
+test("[CAP3] what remains after the loss of a zone carries the load", () => {
+  const [alone, spread] = [plan({ zones: 1 }).roles, plan({ zones: 3 }).roles];
+  for (const { role, processes } of spread.filter(({ role: name }) => !name.endsWith("-server") || name === "room-server")) {
+    expect(processes % 3).toBe(0);
+    expect((processes * 2) / 3).toBeGreaterThanOrEqual(processesOf(alone, role));
+  }
+});
+
+test("[CAP4] docs/CAPACITY.md matches the measured figures (npm run capacity-doc updates it)", async () => {
+  await expect(capacityDocument()).toMatchFileSnapshot("../../docs/CAPACITY.md");
+});
+
+test("[CAP5] a process of the full size stays within the default limits, also when a zone is lost", () => {
+  const { participants, roles } = plan();
+  const rooms = FULL_SIZE.rooms + FULL_SIZE.largeRooms;
+  const left = (role: string): number => (processesOf(roles, role) * 2) / 3;
+  expect(participants / left("gateway")).toBeLessThanOrEqual(DEFAULT_LIMITS.connectionsPerGateway);
+  expect(rooms / left("room-server")).toBeLessThanOrEqual(DEFAULT_LIMITS.roomsPerRoomServer);
+  expect(rooms / left("document-service")).toBeLessThanOrEqual(DEFAULT_LIMITS.roomsPerDocumentService);
+  expect(rooms / left("leaderboard")).toBeLessThanOrEqual(DEFAULT_LIMITS.roomsPerLeaderboard);
+});
+
+test("[CAP6] the Kubernetes files carry the small deployment of docs/CAPACITY.md with one replica less of each role", () => {
+  const { roles, logPartitions } = plan({ rooms: 500, largeRooms: 0, editsPerSecond: 500, cursorsPerSecond: 10_000, zones: 1 });
+  for (const role of ["gateway", "room-server", "document-service", "leaderboard", "placement"])
+    expect(replicasOf(role) - 1, role).toBeGreaterThanOrEqual(processesOf(roles, role));
+  const partitions = Object.values(configMaps).flatMap(({ COROOM_LOG_PARTITIONS }) => COROOM_LOG_PARTITIONS ?? []);
+  expect(Number(partitions[0])).toBeGreaterThanOrEqual(logPartitions);
+});
+
+test("[CAP7] a distribution that cannot be is refused by the names of the flags", () => {
+  const config = readSettings(capacitySettings, { flags: { medianParticipants: "30", p95Participants: "4" }, env: {} });
+  expect(() => capacityText(config)).toThrow("--p95-participants must not be less than --median-participants");
+});
+
+function replicasOf(role: string): number {
+  const scaled = manifestsOf("HorizontalPodAutoscaler").find(({ spec }) => spec.scaleTargetRef.name === role);
+  return scaled?.spec.minReplicas ?? workloads.find(({ metadata }) => metadata.name === role)!.spec.replicas!;
+}

@@ -1,0 +1,156 @@
+/**
+ * Computes how many processes of each role a load needs, from measured costs (`figures.ts`): pure arithmetic.
+ *
+ * The members of a room are assumed to meet on one gateway, as the routing key and the balancer arrange it. Costs are
+ * linear in the events, so the invariant of a plan is: a larger load never needs less.
+ */
+
+import type { CapacityFigures, RoleCosts } from "./figures.ts";
+
+export type CapacityLoad = {
+  readonly rooms: number;
+  /** Participants of rooms: a log-normal distribution with this median and 95th percentile. */
+  readonly medianParticipants: number;
+  readonly p95Participants: number;
+  /** Rooms of `LARGE_ROOM` participants, besides the others. */
+  readonly largeRooms: number;
+  readonly editsPerSecond: number;
+  readonly cursorsPerSecond: number;
+  readonly editBytes: number;
+  readonly logReplicas: 1 | 3 | 5;
+  readonly isSynced: boolean;
+  /** The fleet still carries the load after the loss of one of these zones. */
+  readonly zones: number;
+};
+
+/** The maximum values of settings that bound one process. */
+export type ProcessLimits = {
+  readonly connectionsPerGateway: number;
+  readonly roomsPerRoomServer: number;
+  readonly roomsPerDocumentService: number;
+  readonly roomsPerLeaderboard: number;
+  readonly flatParticipantsMax: number;
+};
+
+export type Bottleneck = "CPU" | "connections" | "rooms" | "one per zone";
+export type RolePlan = {
+  readonly role: string;
+  readonly cores: number;
+  readonly processes: number;
+  /** What decides the number of processes. */
+  readonly by: Bottleneck;
+  readonly memoryBytes: number;
+};
+export type CapacityPlan = {
+  readonly participants: number;
+  readonly hierarchicalRooms: number;
+  readonly roles: readonly RolePlan[];
+  readonly logPartitions: number;
+  readonly bytesPerSecondToClients: number;
+  readonly diskBytesPerDay: number;
+};
+
+const LARGE_ROOM = 1_000;
+/** One JavaScript thread. Above this part of a core its latency grows. */
+const CORE_SHARE_MAX = 0.6;
+/** Rooms of a room server: more of them take longer to fail over than users should notice. */
+const ROOMS_PER_ROOM_SERVER = 5_000;
+/** Resident memory of a process of Coroom that has no clients. */
+const PROCESS_BYTES = 100 * 1024 * 1024;
+/** Headers of a record in the log and its share of the index. */
+const RECORD_OVERHEAD_BYTES = 150;
+const SECONDS_PER_DAY = 86_400;
+/** 95th percentile of the standard normal distribution. */
+const Z95 = 1.6449;
+
+/** Steps of the sum over the distribution of room sizes, from -4 to 4 standard deviations. */
+const STEPS = 800;
+const DEVIATIONS = 4;
+
+/** Events per second of all rooms together, and members in rooms in hierarchical mode. */
+type Events = Readonly<Record<"edits" | "editDeliveries" | "cursors" | "cursorDeliveries" | "largeRoomMembers", number>>;
+type RoomClass = { readonly rooms: number; readonly participants: number };
+
+export function planCapacity(load: CapacityLoad, limits: ProcessLimits, figures: CapacityFigures): CapacityPlan {
+  const classes = roomClasses(load);
+  const participants = sum(classes, ({ rooms, participants: each }) => rooms * each);
+  const events = eventsOf(classes, participants, load, limits);
+  const rooms = load.rooms + load.largeRooms;
+  const plan = (role: string, bounds: Partial<Record<Bottleneck, number>> = {}): RolePlan => {
+    const cores = coresOf(figures.costs[role]!, events);
+    const needed = { "one per zone": 1, "CPU": cores / CORE_SHARE_MAX, ...bounds } satisfies Partial<Record<Bottleneck, number>>;
+    const [by, count] = (Object.entries(needed) as [Bottleneck, number][]).reduce((most, one) => (one[1] > most[1] ? one : most));
+    const processes = withSpareZone(Math.ceil(count), load.zones);
+    const memoryBytes = participants * (figures.bytesPerConnection[role] ?? 0) + processes * PROCESS_BYTES;
+    return { role, cores, processes, by, memoryBytes };
+  };
+  const natsCores = coresOf(figures.costs["nats-server"]!, events) * load.logReplicas;
+  return {
+    participants,
+    hierarchicalRooms: sum(classes, ({ rooms: count, participants: each }) => (each > limits.flatParticipantsMax ? count : 0)),
+    roles: [
+      plan("gateway", { connections: participants / limits.connectionsPerGateway }),
+      plan("room-server", { rooms: rooms / Math.min(limits.roomsPerRoomServer, ROOMS_PER_ROOM_SERVER) }),
+      plan("document-service", { rooms: rooms / limits.roomsPerDocumentService }),
+      plan("leaderboard", { rooms: rooms / limits.roomsPerLeaderboard }),
+      plan("placement"),
+      { ...plan("redis-server"), processes: 1 },
+      { ...plan("nats-server"), cores: natsCores, processes: load.logReplicas },
+    ],
+    logPartitions: Math.ceil(load.editsPerSecond / figures.appendsPerSecond[appendsName(load)] / CORE_SHARE_MAX),
+    bytesPerSecondToClients: 1e6 * coresOf(figures.costs["network"]!, events),
+    diskBytesPerDay: load.editsPerSecond * (load.editBytes + RECORD_OVERHEAD_BYTES) * SECONDS_PER_DAY * load.logReplicas,
+  };
+}
+
+/** Rooms by size. The sum over the normal density replaces its inverse, which has no closed form. */
+function roomClasses({ rooms, medianParticipants, p95Participants, largeRooms }: CapacityLoad): readonly RoomClass[] {
+  const sigma = Math.log(p95Participants / medianParticipants) / Z95;
+  const steps = Array.from({ length: STEPS }, (_, index) => DEVIATIONS * ((2 * (index + 0.5)) / STEPS - 1));
+  const density = steps.map((z) => Math.exp(-(z ** 2) / 2));
+  const total = sum(density, (weight) => weight);
+  const ordinary = steps.map((z, index) => ({
+    rooms: (rooms * density[index]!) / total,
+    participants: Math.min(LARGE_ROOM, Math.max(1, medianParticipants * Math.exp(sigma * z))),
+  }));
+  return [...ordinary, { rooms: largeRooms, participants: LARGE_ROOM }];
+}
+
+/** Every participant edits and moves equally often, whatever the size of the room. */
+function eventsOf(classes: readonly RoomClass[], participants: number, load: CapacityLoad, { flatParticipantsMax }: ProcessLimits): Events {
+  const [editsEach, cursorsEach] = [load.editsPerSecond / participants, load.cursorsPerSecond / participants];
+  const pairs = (of: readonly RoomClass[]): number => sum(of, ({ rooms, participants: each }) => rooms * each * (each - 1));
+  const flat = classes.filter(({ participants: each }) => each <= flatParticipantsMax);
+  const inHierarchical = sum(classes, ({ rooms, participants: each }) => (each > flatParticipantsMax ? rooms * each : 0));
+  return {
+    edits: load.editsPerSecond,
+    editDeliveries: editsEach * pairs(classes),
+    cursors: load.cursorsPerSecond,
+    cursorDeliveries: cursorsEach * pairs(flat),
+    largeRoomMembers: inHierarchical,
+  };
+}
+
+function coresOf(costs: RoleCosts, events: Events): number {
+  const micros =
+    costs.editMicros * events.edits +
+    costs.editDeliveryMicros * events.editDeliveries +
+    costs.cursorMicros * events.cursors +
+    costs.cursorDeliveryMicros * events.cursorDeliveries +
+    costs.largeRoomMemberMicros * events.largeRoomMembers;
+  return micros / 1e6;
+}
+
+/** At least one for each zone, and what remains without one zone suffices. */
+function withSpareZone(processes: number, zones: number): number {
+  return zones === 1 ? processes : zones * Math.ceil(processes / (zones - 1));
+}
+
+function appendsName({ logReplicas, isSynced }: CapacityLoad): keyof CapacityFigures["appendsPerSecond"] {
+  if (logReplicas === 1) return isSynced ? "oneCopySynced" : "oneCopy";
+  return isSynced ? "threeCopiesSynced" : "threeCopies";
+}
+
+function sum<Item>(items: readonly Item[], value: (item: Item) => number): number {
+  return items.reduce((total, item) => total + value(item), 0);
+}
