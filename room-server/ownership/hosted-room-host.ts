@@ -109,13 +109,11 @@ export class HostedRoom implements Receiver {
     }));
   }
 
-  /**
-   * Claims the expected room. `end`: the log's end, sent by its owner. `from`: the owner, if it sent no end and has not
-   * released the room.
-   */
-  claimExpected(end: LogEnd | undefined, from: ServerId | undefined): Promise<ClaimOutcome> {
+  /** As `claim`, for the expected room. `end`: the log's end, if the owner has sent it. Then `from` is undefined. */
+  claimExpected(above: Epoch | undefined, end: LogEnd | undefined, from: ServerId | undefined): Promise<ClaimOutcome> {
     this.#from = from;
     const outcome = this.#untilClaimed();
+    this.receiveOwnershipInput({ kind: "ownership-questioned", above });
     this.receiveOwnershipInput(end === undefined ? { kind: "claimed" } : { kind: "end-received", end });
     return outcome;
   }

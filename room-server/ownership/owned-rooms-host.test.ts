@@ -424,3 +424,10 @@ test("[HOST28] a claim reports the earlier owner unless that owner had released 
   await handed.host.claim({ room, end: { id: "two.1", streamSeq: 1, epoch: 1 as Epoch, head: 0 as Seq } });
   expect(handed.reports).toEqual([{ ...report, epoch: 2 }]);
 });
+
+test("[HOST29] an expected room that is claimed gets an epoch above the one that the requester knows", async () => {
+  const { host, stored } = world();
+  stored.push({ record: otherClaim(1), streamSeq: 1 });
+  expect(await host.expect(room)).toBe(true);
+  expect(await host.claim({ room, above: 7 as Epoch })).toEqual(claimed(8));
+});

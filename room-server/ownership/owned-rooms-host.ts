@@ -244,7 +244,8 @@ export class OwnedRooms {
   }
 
   #claim({ room, above, end }: ClaimRequest, { beginning, from }: ClaimPlan): Promise<ClaimOutcome> {
-    return beginning === undefined ? this.#rooms.get(room)!.claimExpected(end, from) : this.#host(room, beginning).claim(above, from);
+    if (beginning === undefined) return this.#rooms.get(room)!.claimExpected(above, end, from);
+    return this.#host(room, beginning).claim(above, from);
   }
 
   #host(key: RoomKey, beginning: ClaimBeginning): HostedRoom {
