@@ -12,6 +12,7 @@ import type { RoomFeed } from "./room-feed.ts";
 import { WorkQueue } from "./work-queue.ts";
 
 export type PassJobsOptions = {
+  readonly boardReadMs: number;
   readonly boardBatchMs: number;
   readonly boardWritesMax: number;
   readonly boardTotalsMs: number;
@@ -74,7 +75,7 @@ export class PassJobs {
   }
 
   begin(now: Millis): void {
-    this.#allDueAt = now + this.#options.boardBatchMs;
+    this.#allDueAt = now + this.#allMs;
     this.#scheduleCount(now);
     this.#dueAt.save = now + SAVE_MS;
     this.#dueAt.totals = now + this.#options.boardTotalsMs;
@@ -140,6 +141,16 @@ export class PassJobs {
     if (this.#restoring.get(room.key) === room) this.#settleRestored(room);
   }
 
+  /**
+   * While any board is watched, the log is read many times a second. All other rooms are still counted as often as without
+   * watchers: a script of Redis costs more than the edits in it.
+   */
+  get #allMs(): number {
+    const { boardBatchMs, boardReadMs } = this.#options;
+    for (const _ of this.#watchedRooms()) return Math.max(boardBatchMs, boardReadMs);
+    return boardBatchMs;
+  }
+
   /** The next turn begins immediately if counting took longer than the interval. */
   #scheduleCount(now: Millis): void {
     const { boardBatchMs } = this.#options;
@@ -170,7 +181,7 @@ export class PassJobs {
     if (!counting.queue.isOver) return;
     this.#counting = undefined;
     if (counting.isForAll) {
-      this.#allDueAt = counting.begun + this.#options.boardBatchMs;
+      this.#allDueAt = counting.begun + this.#allMs;
       if (counting.received !== undefined) this.#pass.onCounted(counting.received);
     }
     this.#scheduleCount(now);
