@@ -10,6 +10,7 @@ import { z } from "zod";
 import { SettingError, type Settings, type Values } from "../shared/settings/settings.ts";
 import type { AdminCommandName, GatewayAccess } from "./command-settings.ts";
 import { type GatewayAnswer, askGateway } from "./ask-gateway.ts";
+import { gatewayFor } from "./local-addresses.ts";
 import { roleSecrets } from "./secrets.ts";
 
 const DRAIN_STEP_MS = 1_000;
@@ -19,7 +20,8 @@ const Imposed = z.object({ until: z.string() });
 
 /** Resolves with the text to print. When the gateway refuses, it throws a SettingError with the gateway's message. */
 export async function runAdmin(command: AdminCommandName, given: Values<Settings>): Promise<string> {
-  const { url, token, operatorSecret, dataDir, for: seconds, ...named } = given as GatewayAccess & Record<string, unknown>;
+  const { url: givenUrl, token, operatorSecret, dataDir, for: seconds, ...named } = given as GatewayAccess & Record<string, unknown>;
+  const url = gatewayFor({ url: givenUrl, dataDir });
   const bearer = token || operatorSecret || roleSecrets(dataDir).operatorSecret;
   const ask = (path: string, body?: object) =>
     askGateway(new URL(`/v1/admin${path}`, url), bearer, body === undefined ? {} : { method: "POST", body: JSON.stringify(body) });

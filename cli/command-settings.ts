@@ -16,7 +16,11 @@ import { flagsOnly } from "./command.ts";
 import { storeSettings, threadSettings } from "../document-service/config.ts";
 
 const gateway = {
-  url: { parse: gatewayAddress, fallback: "http://127.0.0.1:8080", meaning: "URL of any gateway. Commands reach all gateways." },
+  url: {
+    parse: gatewayAddress,
+    fallback: "",
+    meaning: "URL of any gateway. Commands reach all gateways. Empty: that of the local system, or http://127.0.0.1:8080.",
+  },
   token: { parse: text, secret: true, fallback: "", meaning: "Token with the right admin. Empty: the operator secret is used." },
   operatorSecret: {
     ...startSettings.operatorSecret,

@@ -54,6 +54,14 @@ export const commands: readonly CliCommand[] = [
     run: (config) => runUntilSignalled(async () => (await import("./start.ts")).start(config)),
   }),
   command({
+    name: "doctor",
+    summary: "check NATS, Redis, clock, disk, limits, TLS and secrets, each with a remedy",
+    settings: startSettings,
+    groups: startGroups,
+    examples: ["coroom doctor", "coroom doctor --nats-url nats://nats-1:4222 --environment production"],
+    run: async (config, print) => (await import("./doctor.ts")).doctor(config, print),
+  }),
+  command({
     name: "token",
     summary: "print a token for the local system",
     settings: tokenSettings,

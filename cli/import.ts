@@ -17,6 +17,7 @@ import { SettingError, type Values } from "../shared/settings/settings.ts";
 import type { PrintLine } from "./command.ts";
 import type { exportSettings, importSettings } from "./command-settings.ts";
 import { openSource } from "./import-sources.ts";
+import { gatewayFor } from "./local-addresses.ts";
 import { localToken } from "./token.ts";
 
 /** Small enough for the number of structs that a document accepts in one edit. */
@@ -91,7 +92,7 @@ type OpenRoom = {
 async function withRoom<T>(target: Target, room: string, use: (room: OpenRoom) => Promise<T>): Promise<T> {
   const token =
     target.token || (await localToken({ ...target, room: [room], user: "import", name: "", rights: ["read", "write"], ttl: 86_400 }));
-  const connection = new RoomConnection({ url: target.url, token, room, format: yjsEdits });
+  const connection = new RoomConnection({ url: gatewayFor(target), token, room, format: yjsEdits });
   let received: Uint8Array[] = [];
   connection.on("snapshot", ({ payload }) => (received = [payload]));
   connection.on("rolled-back", () => (received = []));

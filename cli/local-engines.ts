@@ -1,16 +1,23 @@
 /** The engines of a local system. Each starts when its URL is not set, and restarts when it dies. */
 
+import { statfs } from "node:fs/promises";
 import { join } from "node:path";
+
+import { Gauge, type Registry } from "prom-client";
 
 import type { Engine } from "../engines/engine.ts";
 import { startNatsServer } from "../engines/nats-server.ts";
 import { type RedisUser, startRedisServer } from "../engines/redis-server.ts";
 import { NATS_ROLES, natsPermissions, type NatsRole } from "../shared/bus/permissions.ts";
+import { subjectsOf } from "../shared/bus/subjects.ts";
+import { closeNats, connectAs } from "../shared/io/nats.ts";
+import { natsOperations } from "../shared/io/nats-operations.ts";
+import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
 import type { Log } from "../shared/process/log.ts";
 import { REDIS_ROLES, type RedisRole } from "../shared/settings/redis-permissions.ts";
 import { roleSecrets } from "./secrets.ts";
-import { withUser } from "./local-nats-url.ts";
+import { withUser } from "./local-addresses.ts";
 import type { StartConfig } from "./settings.ts";
 
 /** The addresses contain the user of the role, unless they are configured. */
@@ -22,7 +29,7 @@ export type LocalEngines = Running & {
 /** `print` receives a message when a slow step begins. */
 export async function startLocalEngines(
   config: StartConfig,
-  { log, print }: { log: Log; print: (line: string) => void },
+  { log, registry, print }: { log: Log; registry: Registry; print: (line: string) => void },
 ): Promise<LocalEngines> {
   const where = { cacheDir: config.cacheDir, print };
   const passwords = roleSecrets(config.dataDir);
@@ -45,9 +52,15 @@ export async function startLocalEngines(
       : undefined,
   ]);
   const engines = [nats, redis].filter((engine) => engine !== undefined);
-  const watches = engines.map((engine) => keepRunning(engine, log));
+  diskFreeGauge(config.dataDir, registry);
+  const natsUrlOf = (role: NatsRole): string => (nats === undefined ? config.natsUrl : withUser(nats.url, role, passwords.nats[role]));
+  const report = (restart: EngineRestart): void =>
+    void reportRestart(restart, { ...config, natsUrl: natsUrlOf("operator") }, log).catch((cause: unknown) =>
+      log.warn({ ...restart, cause }, "the restart of an engine is not among the operations events, because NATS does not answer"),
+    );
+  const watches = engines.map((engine) => keepRunning(engine, log, report));
   return {
-    natsUrlOf: (role) => (nats === undefined ? config.natsUrl : withUser(nats.url, role, passwords.nats[role])),
+    natsUrlOf,
     redisUrlOf: (role) => (redis === undefined ? config.redisUrl : withUser(redis.url, role, passwords.redis[role])),
     stop: async () => {
       for (const watch of watches) watch.end();
@@ -82,15 +95,41 @@ async function allOrNone(starting: readonly (Promise<Engine> | undefined)[]): Pr
   throw failure.reason;
 }
 
+type EngineRestart = { readonly engine: string; readonly exit: string; readonly downMs: number };
+
+/** Reported once NATS answers, which may be the engine that has died. */
+async function reportRestart(restart: EngineRestart, config: StartConfig, log: Log): Promise<void> {
+  const nats = await connectAs("operator", "engines", config);
+  const operations = natsOperations(nats, subjectsOf(config.environment), "engines", { clock, log, count: () => {} });
+  operations.report({ kind: "engine_restarted", ...restart });
+  await operations.settled();
+  await closeNats(nats);
+}
+
+export function diskFreeGauge(folder: string, registry: Registry): void {
+  const gauge = new Gauge({
+    name: "coroom_engines_disk_free_bytes",
+    help: "Free bytes of the disk with the data folder of the local engines",
+    registers: [registry],
+    collect: async () => {
+      const { bavail, bsize } = await statfs(folder);
+      gauge.set(bavail * bsize);
+    },
+  });
+}
+
 /** Restarts an engine that died, on its port and data, like an init system. */
-function keepRunning(engine: Engine, log: Log): { end(): void } {
+function keepRunning(engine: Engine, log: Log, report: (restart: EngineRestart) => void): { end(): void } {
   let ended = false;
   const watch = async (): Promise<void> => {
     while (!ended) {
       const exit = await engine.exited;
       if (ended) return;
-      log.warn({ engine: engine.url, ...exit }, "an engine stopped unexpectedly; restarting it");
+      const endedAt = clock.now();
+      log.warn({ engine: engine.name, url: engine.url, ...exit }, "an engine stopped unexpectedly; restarting it");
       await engine.restart();
+      const exitedWith = exit.signal ?? `exit code ${exit.code ?? "unknown"}`;
+      report({ engine: engine.name, exit: exitedWith, downMs: Math.round(clock.now() - endedAt) });
     }
   };
   watch().catch((cause: unknown) =>

@@ -6,6 +6,7 @@ import type { Values } from "../shared/settings/settings.ts";
 import { type GatewayAnswer, askGateway } from "./ask-gateway.ts";
 import type { GatewayAccess, opsGatewaysSettings, opsRoomsSettings } from "./command-settings.ts";
 import type { PrintLine } from "./command.ts";
+import { gatewayFor } from "./local-addresses.ts";
 import { roleSecrets } from "./secrets.ts";
 
 /** Maximum number of rooms in one answer of a gateway. */
@@ -80,6 +81,10 @@ export async function listGateways(config: Values<typeof opsGatewaysSettings>, p
     print("this gateway cannot reach NATS, so the list does not contain other gateways. Check NATS, or set --url to another gateway");
 }
 
-function ask({ url, token, operatorSecret, dataDir }: GatewayAccess, path: string): Promise<GatewayAnswer> {
-  return askGateway(new URL(`/v1/admin${path}`, url), token || operatorSecret || roleSecrets(dataDir).operatorSecret, {});
+function ask({ token, operatorSecret, dataDir, ...where }: GatewayAccess, path: string): Promise<GatewayAnswer> {
+  return askGateway(
+    new URL(`/v1/admin${path}`, gatewayFor({ ...where, dataDir })),
+    token || operatorSecret || roleSecrets(dataDir).operatorSecret,
+    {},
+  );
 }

@@ -15,7 +15,7 @@ import { withoutSecrets } from "../shared/io/nats-address.ts";
 import { hasOperationsStream } from "../shared/io/nats-operations.ts";
 import { watchOperations } from "../shared/io/nats-operations.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
-import { localNatsUrl } from "./local-nats-url.ts";
+import { localNatsUrl } from "./local-addresses.ts";
 import type { opsRoomSettings, opsWatchSettings, whereSettings, opsLeftOutSettings } from "./command-settings.ts";
 import { jetstream } from "@nats-io/jetstream";
 import { CheckpointEntry, isDeleted } from "../shared/bus/checkpoint.ts";

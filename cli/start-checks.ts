@@ -12,7 +12,7 @@ import { SettingError } from "../shared/settings/settings.ts";
 import { internalTls } from "../shared/io/internal-tls.ts";
 import { natsAddress } from "../shared/io/nats-address.ts";
 import { refuseUnsafe as refuseYWebsocket } from "../bridges/config.ts";
-import { DEFAULT_NATS_URL } from "./local-nats-url.ts";
+import { DEFAULT_NATS_URL } from "./local-addresses.ts";
 import type { Role, StartConfig } from "./settings.ts";
 import { createServer } from "node:net";
 

@@ -18,7 +18,7 @@ import { refuseUnfit, refuseTakenPort } from "./start-checks.ts";
 import { serveHealth } from "./health.ts";
 import { giveBackIdleMemory, v8Heap } from "./idle-memory.ts";
 import { type LocalEngines, startLocalEngines } from "./local-engines.ts";
-import { DEFAULT_NATS_URL, rememberNatsUrl } from "./local-nats-url.ts";
+import { DEFAULT_NATS_URL, rememberAddress } from "./local-addresses.ts";
 import { openapiRoute } from "./openapi.ts";
 import type { Role, StartConfig } from "./settings.ts";
 import { missingSecrets } from "./secrets.ts";
@@ -74,9 +74,10 @@ async function startRoles(given: StartConfig, config: StartConfig, registry: Reg
 
   let engines: LocalEngines | undefined;
   if (runs("engines")) {
-    engines = await startLocalEngines(config, { log: deps("engines").log, print });
+    engines = await startLocalEngines(config, { ...deps("engines"), print });
     add(engines);
-    if (config.natsUrl === "") rememberNatsUrl(config.dataDir, engines.natsUrlOf("operator"));
+    if (config.natsUrl === "") rememberAddress("nats", config.dataDir, engines.natsUrlOf("operator"));
+    if (config.redisUrl === "") rememberAddress("redis", config.dataDir, engines.redisUrlOf("leaderboard"));
   }
   /** Each role has its own user of the local engines. */
   const as = (role: NatsRole): StartConfig => ({
@@ -92,13 +93,15 @@ async function startRoles(given: StartConfig, config: StartConfig, registry: Reg
     add(await (await load.documentService()).startDocumentService(as("document-service"), deps("document-service")));
   if (runs("leaderboard")) add(await (await load.leaderboard()).startLeaderboard(as("leaderboard"), deps("leaderboard")));
   const url = runs("gateway") ? await startEdge(given, as("gateway"), { ...deps("gateway"), localOwners }, add) : undefined;
+  if (runs("engines") && url !== undefined) rememberAddress("gateway", config.dataDir, url);
   const ownGateway = url?.replace("http", "ws") ?? "";
+  const addresses: [string, string][] = [];
   const protocols = (["y-websocket", "hocuspocus"] as const).filter(runs);
   if (protocols.length > 0) {
     const { startBridges } = await load.bridges();
     const bridges = await startBridges({ ...config, yGatewayUrl: config.yGatewayUrl || ownGateway }, { ...deps(protocols[0]!), protocols });
     add(bridges);
-    for (const protocol of protocols) print(`coroom ${protocol} ws://${config.yHost}:${bridges.port}`);
+    for (const protocol of protocols) addresses.push([protocol, `ws://${config.yHost}:${bridges.port}`]);
   }
   if (runs("probe")) {
     const { startProbe } = await load.probe();
@@ -107,7 +110,20 @@ async function startRoles(given: StartConfig, config: StartConfig, registry: Reg
   }
   const reason = demoObstacle(given);
   if (runs("engines") && runs("gateway") && given.demo && reason !== undefined) print(`no demo page: ${reason}`);
-  print(url === undefined ? "coroom ready" : `coroom ready ${url}`);
+  if (url !== undefined) addresses.unshift(...gatewayAddresses(given, url));
+  if (given.healthPort !== 0) addresses.push(["health", `http://${given.healthHost}:${given.healthPort}/readyz`]);
+  for (const [name, address] of addresses) print(`coroom ${name.padEnd(NAME_WIDTH)} ${address}`);
+  print(url === undefined ? "coroom ready" : `coroom ready ${url}`); // The last line: scripts wait for it.
+}
+
+const NAME_WIDTH = 11;
+
+function gatewayAddresses(given: StartConfig, url: string): [string, string][] {
+  return [
+    ...(demoObstacle(given) === undefined ? [["page", `${url}/`] as [string, string]] : []),
+    ...(given.operationsPage ? [["console", `${url}/operations/`] as [string, string]] : []),
+    ["metrics", `${url}/metrics`],
+  ];
 }
 
 /** Returns the local address of the gateway. */

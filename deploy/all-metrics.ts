@@ -2,6 +2,7 @@
 
 import { Registry } from "prom-client";
 
+import { diskFreeGauge } from "../cli/local-engines.ts";
 import { giveBackIdleMemory } from "../cli/idle-memory.ts";
 import type { MetricDescription } from "../cli/metrics-document.ts";
 import { documentServiceMetrics } from "../document-service/metrics.ts";
@@ -24,6 +25,7 @@ const ROLES: Readonly<Record<string, (registry: Registry) => unknown>> = {
   "leaderboard": leaderboardMetrics,
   "y-websocket": yWebsocketMetrics,
   "probe": probeMetrics,
+  "engines": (registry) => diskFreeGauge(".", registry),
   "Every process": (registry) => {
     void giveBackIdleMemory({ idleMemoryMs: 1_000 }, IDLE_HEAP, { clock: new FakeClock(), registry }).stop();
     traceMetrics(registry);

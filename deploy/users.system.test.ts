@@ -11,7 +11,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 
-import { withUser } from "../cli/local-nats-url.ts";
+import { withUser } from "../cli/local-addresses.ts";
 import { newSecretsText } from "../cli/users.ts";
 import { BINARIES } from "../engines/binaries.ts";
 import { type ChildProcessHandle, spawnChild } from "../engines/child.ts";

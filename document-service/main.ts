@@ -10,6 +10,7 @@ import { sendHeartbeats } from "../shared/io/heartbeats.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { closeNats, connectAs } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
+import { publishVitals } from "../shared/io/vitals.ts";
 import { startTraces } from "../shared/io/traces/start-traces.ts";
 import { tracedLog } from "../shared/io/traces/traced-log.ts";
 import { type Running, stopOnce } from "../shared/process/lifecycle.ts";
@@ -87,7 +88,9 @@ export async function startDocumentService(
     systemClock,
   );
 
+  const stopVitals = publishVitals(nats, subjects, { role: "document-service", instance: service }, registry, systemClock);
   const stop = async (): Promise<void> => {
+    stopVitals();
     heartbeats.stop();
     await http.stop();
     await host.stop();

@@ -11,6 +11,7 @@ import { EngineError } from "./engine-error.ts";
 import type { Lock } from "./pid-lock.ts";
 
 export interface Engine extends Running {
+  readonly name: string;
   readonly url: string;
   readonly port: number;
   /** The current process; `restart` changes it. */
@@ -42,6 +43,7 @@ export async function runEngine(program: EngineProgram): Promise<Engine> {
   let turn: Promise<void> = Promise.resolve();
   const inTurn = (act: () => Promise<void>): Promise<void> => (turn = turn.then(act, act));
   return {
+    name: program.name,
     url: program.url,
     port: program.port,
     get pid() {

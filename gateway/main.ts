@@ -8,6 +8,7 @@ import type { LocalOwners } from "../shared/bus/local-owners.ts";
 import type { GatewayId } from "../shared/ids.ts";
 import { turnEnd } from "../shared/io/event-loop.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
+import { reportOutages } from "../shared/io/nats-operations.ts";
 import { startTraces } from "../shared/io/traces/start-traces.ts";
 import { type Running, stopOnce } from "../shared/process/lifecycle.ts";
 import type { Log } from "../shared/process/log.ts";
@@ -21,6 +22,7 @@ import { jwtTokens, rememberedTokens } from "./io/jwt-tokens.ts";
 import { connectBus } from "./io/nats/nats-bus.ts";
 import { measuredPressures } from "./io/pressures.ts";
 import { redisSanctions } from "./io/redis-sanctions.ts";
+import { saveMeter } from "./io/save-meter.ts";
 import { gatewayStatus } from "./gateway-status.ts";
 import { tracedEdits } from "./io/traced-edits.ts";
 import { watchPressure } from "./limits/pressure-host.ts";
@@ -46,7 +48,9 @@ export async function startGateway(
   const { endOfTurn, lastOfTurn } = turnEnd();
   const traces = await startTraces(config, { role: "gateway", instance: gateway }, { log, registry });
   const metrics = gatewayMetrics(registry);
-  const deps = { clock, endOfTurn, log, metrics, hops: traces && tracedEdits(gateway, traces.edits) };
+  const traced = traces === undefined ? undefined : tracedEdits(gateway, traces.edits);
+  const hops = saveMeter((seconds) => metrics.saveSeconds.observe(seconds), clock, traced);
+  const deps = { clock, endOfTurn, log, metrics, hops };
 
   const edge = openEdge(
     config,
@@ -66,8 +70,10 @@ export async function startGateway(
   const load = { shed: new LoadShedder(config), outbound: new OutboundHealth(config) };
   const pressures = measuredPressures(bus.nats, edge, rooms.backbone);
   const { operations } = bus;
+  void reportOutages(bus.nats, operations, clock);
   const stopWatching = watchPressure(load, pressures, (level) => presence.receiveShed(level), { ...deps, operations });
   const status = gatewayStatus(gateway, { ...parts, ...load, ...bus, ...kept, servers: bus.operators.fleet.servers });
+  const stopVitals = bus.startVitals(registry, metrics);
   const drain = (): number => (void clients.drain(config.drainMsMax), clients.size);
   bus.onGatewayAsked(status.account, drain);
   edge.serveHttp({ ...bus.ports, ...bus.services, ...bus.operators, ...parts, ...status, tokens, clientIdOf, drain }, routes);
@@ -76,6 +82,7 @@ export async function startGateway(
     // Without draining it does not wait, because NATS may end at the same time.
     await parts.stop(config.drainMsMax === 0 ? 0 : SETTLE_MS_MAX);
     stopWatching();
+    stopVitals();
     pressures.stop();
     kept.stop();
     await edge.stop();

@@ -124,6 +124,12 @@ export const gatewayMetrics = (registry: Registry) => {
       help: "Unacknowledged edits that were sent to an owner again",
       registers,
     }),
+    saveSeconds: new Histogram({
+      name: "coroom_gateway_save_seconds",
+      help: "Seconds from an edit's receipt until its record in the log arrived and it was sent to the members; one edit per room at a time",
+      buckets: [0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0.5, 1, 2, 5, 10],
+      registers,
+    }),
     nacks: new Counter({ name: "coroom_gateway_nacks_total", help: "Refused edits, by reason", labelNames: ["reason"], registers }),
     committedFrames: new Counter({
       name: "coroom_gateway_committed_frames_total",
@@ -257,6 +263,7 @@ export const gatewayMetrics = (registry: Registry) => {
       help: "Round trip time of a NATS message",
       registers,
     }),
+    jetstreamBytes: new Gauge({ name: "coroom_gateway_jetstream_bytes", help: "Bytes that JetStream stores, of all streams", registers }),
     events: new Counter({
       name: "coroom_gateway_events_total",
       help: "Operations events published, by kind",

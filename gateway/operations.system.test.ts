@@ -11,6 +11,7 @@ import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { type ListedRoom, RoomListRequest, type RoomReport } from "../shared/bus/fleet-messages.ts";
 import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
 import { type PlannedRoom, type RoomEntry, ServerCommand } from "../shared/bus/placement-messages.ts";
+import type { Vitals } from "../shared/bus/vitals.ts";
 import { type Epoch, type RoomId, roomKey, type ServerId, type TenantId, type UnixMillis } from "../shared/ids.ts";
 import { kvBucket } from "../shared/io/jetstream-stores.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
@@ -195,6 +196,39 @@ test("[OPR3] a room is described by its owner and by placement, and a room that 
   });
   expect((await ask(`/rooms/${ROOM}`, await admin({ rooms: [ROOM] }))).status).toBe(200);
   expect(await ask("/rooms/elsewhere", OPERATOR)).toMatchObject({ status: 404, body: { error: "not-open" } });
+});
+
+test("[OPR15] the vitals of all processes are kept over time for operators, and those of a room for its tenant", async () => {
+  const server: Vitals = {
+    instance: "rs-1",
+    role: "room-server",
+    values: { editsPerSecond: 12.34567, memoryBytes: 1_000 },
+    rooms: [{ room: NOTES, participants: 7, editsPerSecond: 2, mode: "flat" }],
+  };
+  const send = setInterval(() => rig.connection.publish(rig.subjects.vitals, encodeJson(server)), 500);
+  onTestFinished(() => clearInterval(send));
+  type Lines = { vital: string; role: string; values: (number | null)[] }[];
+  const newest = async (query = ""): Promise<Record<string, number | null | undefined>> => {
+    const { series } = (await ask(`/vitals${query}`, OPERATOR)).body as { series: Lines };
+    return Object.fromEntries(series.map(({ vital, role, values }) => [`${role} ${vital}`, values.at(-1)]));
+  };
+  await expect.poll(newest, EVENTUALLY).toMatchObject({
+    "gateway connections": 0,
+    "gateway natsLag": expect.any(Number),
+    "gateway storedBytes": expect.any(Number),
+    "room-server editsPerSecond": 12.35,
+    "room-server memoryBytes": 1_000,
+  });
+  expect(Object.keys(await newest("?process=rs-1"))).toEqual(["room-server editsPerSecond", "room-server memoryBytes"]);
+  const { body } = await ask("/vitals?after=9999999999", OPERATOR);
+  expect((body["series"] as Lines).every(({ values }) => values.length === 0)).toBe(true);
+  const ofRoom = (await ask(`/rooms/${ROOM}/vitals`, await admin())).body as Record<string, (number | null)[]>;
+  expect([ofRoom["participants"]!.at(-1), ofRoom["editsPerSecond"]!.at(-1)]).toEqual([7, 2]);
+  expect((await ask("/rooms/other/vitals", OPERATOR)).body).toMatchObject({ participants: [] });
+  for (const wrong of ["/vitals?after=-1", "/vitals?process=a.b", `/rooms/${ROOM}/vitals?after=x`])
+    expect((await ask(wrong, OPERATOR)).status).toBe(400);
+  expect((await ask(`/rooms/${ROOM}/vitals`, await admin({ rooms: ["elsewhere"] }))).status).toBe(403);
+  expect(await ask("/vitals", await admin())).toMatchObject({ status: 401, body: { error: "not-an-operator" } });
 });
 
 test("[OPR4] events are listed from the first one or after a number, and an administrator gets only those of its tenant", async () => {

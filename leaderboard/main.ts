@@ -17,6 +17,7 @@ import { awaitLogStreams } from "../shared/io/log-stream.ts";
 import { subscribeJson } from "../shared/io/nats-json.ts";
 import { closeNats, connectAs, type NatsConnection, publish } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
+import { publishVitals } from "../shared/io/vitals.ts";
 import { startTraces } from "../shared/io/traces/start-traces.ts";
 import { tracedLog } from "../shared/io/traces/traced-log.ts";
 import { type Running, stopOnce } from "../shared/process/lifecycle.ts";
@@ -84,7 +85,9 @@ export async function startLeaderboard(
     { service, url, everyMs: config.boardsHeartbeatMs, isServing: () => true, reachesRedis: redis.reaches },
     systemClock,
   );
+  const stopVitals = publishVitals(nats, subjects, { role: "leaderboard", instance: service }, registry, systemClock);
   const stop = async (): Promise<void> => {
+    stopVitals();
     heartbeats.stop();
     await http.stop();
     await host.stop();

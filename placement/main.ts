@@ -11,6 +11,7 @@ import { kvLeases } from "../shared/io/kv-leases.ts";
 import { closeNats, connectAs } from "../shared/io/nats.ts";
 import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operations.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
+import { publishVitals } from "../shared/io/vitals.ts";
 import { type Running, stopOnce } from "../shared/process/lifecycle.ts";
 import type { Log } from "../shared/process/log.ts";
 import type { SharedConfig } from "../shared/settings/common-settings.ts";
@@ -41,7 +42,9 @@ export async function startPlacement(
   };
   const placement = hostPlacement(ports, { ...config, ...decideOptions(config), holder }, { clock, log, metrics });
   await nats.flush();
+  const stopVitals = publishVitals(nats, subjects, { role: "placement", instance: holder }, registry, clock);
   const stop = async (): Promise<void> => {
+    stopVitals();
     placement.stop();
     await closeNats(nats);
   };

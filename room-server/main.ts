@@ -5,7 +5,8 @@ import { randomBytes } from "node:crypto";
 import type { Registry } from "prom-client";
 
 import type { LocalOwners } from "../shared/bus/local-owners.ts";
-import type { ServerId } from "../shared/ids.ts";
+import { VITAL_ROOMS_MAX } from "../shared/bus/vitals.ts";
+import type { RoomKey, ServerId } from "../shared/ids.ts";
 import { endOfTurn, eventLoopDelay } from "../shared/io/event-loop.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import { startTraces } from "../shared/io/traces/start-traces.ts";
@@ -21,7 +22,7 @@ import { LogStorage } from "./io/log-storage.ts";
 import { connectBus } from "./io/nats-bus.ts";
 import { tracedPorts } from "./io/traced-ports.ts";
 import { LoadMeter } from "./load/load-meter.ts";
-import { listRooms } from "./load/room-list.ts";
+import { largestRooms, listRooms } from "./load/room-list.ts";
 import { startSharing } from "./load/sharing-host.ts";
 import { roomServerMetrics } from "./metrics.ts";
 import { sendServerHeartbeats, LISTEN_HEARTBEATS, listenToPeers } from "./ownership/heartbeat-host.ts";
@@ -58,9 +59,12 @@ export async function startRoomServer(
   const receiveLost = (lost: ServerId): void => void takeovers.receiveLost(lost);
   const stopListening = listenToPeers(server, membership, bus.peers, { clock, log, receiveLost });
   await pause(clock, LISTEN_HEARTBEATS * config.heartbeatMs); // After this wait, the heartbeat of every live server has arrived.
-  await bus.answer({ ...parts, listRooms: (question) => listRooms(server, presence, (room) => loads.editsPerSecondOf(room), question) });
+  const editsPerSecondOf = (room: RoomKey): number => loads.editsPerSecondOf(room);
+  await bus.answer({ ...parts, listRooms: (question) => listRooms(server, presence, editsPerSecondOf, question) });
+  const stopVitals = bus.publishVitals(() => largestRooms(presence, editsPerSecondOf, VITAL_ROOMS_MAX), registry);
   const describe = () => ({ ...parts.describe(), ...(storage.obstacle === undefined ? {} : { logObstacle: storage.obstacle }) });
   const heart = sendServerHeartbeats(describe, bus.peers, clock, config.heartbeatMs);
+  storage.onSpeedChange((speed) => bus.ports.operations.report({ kind: "log_slow", ...speed }));
   storage.onChange((failure) => {
     bus.ports.operations.report({ kind: "log_storage", state: failure ?? "stores" });
     heart.beatNow();
@@ -84,6 +88,7 @@ export async function startRoomServer(
     heart.stop();
     stopListening();
     stopSharing();
+    stopVitals();
     delay.stop();
     await bus.stop();
     await traces?.stop();

@@ -83,7 +83,7 @@ export class Board {
   }
 
   /**
-   * This user's own rank and score. Rank 0: no points, or beyond the ranked places (twice as many as the server shows).
+   * This user's own rank and score. Rank 0: no points, or with a score: not known exactly on a very long board.
    * Undefined: no answer yet.
    */
   get own(): { readonly rank: number; readonly score: number } | undefined {

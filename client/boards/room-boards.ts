@@ -19,7 +19,7 @@ export type BoardFacts = {
   readonly seq: Seq;
   readonly members: number;
   readonly places: readonly BoardPlace[];
-  /** Rank 0: no points, or beyond the ranked places. Undefined: no answer yet. */
+  /** Rank 0: no points, or with a score: not known exactly on a very long board. Undefined: no answer yet. */
   readonly own: { readonly rank: number; readonly score: number } | undefined;
 };
 

@@ -94,6 +94,20 @@ export type EventsAnswer = {
   readonly last: number;
 };
 
+/** Values of slots of `everyMs`, numbered from the Unix epoch; `from` is the slot of the first value. */
+export type VitalsAnswer = {
+  readonly everyMs: number;
+  readonly from: number;
+  readonly series: readonly { readonly role: string; readonly vital: string; readonly values: readonly (number | null)[] }[];
+  readonly processes: readonly { readonly instance: string; readonly role: string }[];
+};
+export type RoomVitalsAnswer = {
+  readonly everyMs: number;
+  readonly from: number;
+  readonly participants: readonly (number | null)[];
+  readonly editsPerSecond: readonly (number | null)[];
+};
+
 export type ListedBan = {
   readonly kind: "user" | "address";
   readonly tenant?: string;

@@ -1,15 +1,18 @@
 /**
  * Builds the rows of the event list from the answers of the gateway, newest first. An event appears once, even when two
- * answers contain it.
+ * answers contain it. Routine events are kept apart, so that a thousand opened rooms displace no change of a mode.
  */
 
-import type { EventsAnswer, ListedEvent, ListedTakeover, HealthTone } from "./answers.ts";
-import { counted, shortName, droppedAt } from "./format.ts";
-/** `routine`: frequent events, such as rooms that open and close. */
-export type EventTopic = "mode" | "move" | "takeover" | "load" | "routine";
+import type { EventsAnswer, HealthTone, ListedEvent, ListedTakeover } from "./answers.ts";
+import { episodesOf, isOfEpisode } from "./episodes.ts";
+import { type EventTopic, textsOf } from "./event-texts.ts";
+import { clockTime, counted, shortName } from "./format.ts";
+
+/** `until`: end of an episode; "now" while it goes on. Absent: the event has no duration. */
 export type EventRow = {
-  readonly seq: number;
+  readonly key: string;
   readonly at: string;
+  readonly until?: string;
   readonly topic: EventTopic;
   readonly tone: HealthTone;
   readonly what: string;
@@ -17,10 +20,16 @@ export type EventRow = {
   readonly by: string;
 };
 /** `takeovers`: all known takeovers. Rows combine takeovers of several tenants. */
-export type EventRows = { readonly rows: readonly EventRow[]; readonly takeovers: readonly ListedTakeover[]; readonly last: number };
+export type EventRows = {
+  readonly rows: readonly EventRow[];
+  readonly notable: readonly ListedEvent[];
+  readonly routine: readonly EventRow[];
+  readonly takeovers: readonly ListedTakeover[];
+  readonly last: number;
+};
 
-export const NO_EVENTS: EventRows = { rows: [], takeovers: [], last: 0 };
-const [ROWS_MAX, TAKEOVERS_MAX] = [300, 500];
+export const NO_EVENTS: EventRows = { rows: [], notable: [], routine: [], takeovers: [], last: 0 };
+const [NOTABLE_MAX, ROUTINE_MAX, TAKEOVERS_MAX] = [500, 300, 500];
 /** Takeovers between the same two servers within this time form one row. */
 const TAKEOVER_MS_MAX = 60_000;
 const NAMES_MAX = 3;
@@ -29,10 +38,27 @@ const NAMES_MAX = 3;
 export function addEvents(known: EventRows, answer: EventsAnswer): EventRows {
   const before = answer.last < known.last ? NO_EVENTS : known;
   const takeovers = withNewestCounts(before.takeovers, answer.takeovers ?? []);
-  const kept = before.rows.filter(({ topic }) => topic !== "takeover"); // Takeover rows are rebuilt, because their counts grow.
-  const added = answer.events.filter(({ seq }) => seq > before.last).map(rowOf);
-  const rows = [...kept, ...added, ...mergedTakeovers(takeovers).map(takeoverRow)].sort((a, b) => b.seq - a.seq);
-  return { rows: rows.slice(0, ROWS_MAX), takeovers, last: answer.last };
+  const added = answer.events.filter(({ seq }) => seq > before.last);
+  if (added.length === 0 && (answer.takeovers ?? []).length === 0) return { ...before, last: answer.last };
+  const isRoutine = (event: ListedEvent): boolean => !isOfEpisode(event) && textsOf(event).topic === "routine";
+  const notable = [...before.notable, ...added.filter((event) => !isRoutine(event))].slice(-NOTABLE_MAX);
+  const routine = [...before.routine, ...added.filter(isRoutine).map(rowOf)].slice(-ROUTINE_MAX);
+  const episodes = episodesOf(notable.filter(isOfEpisode).toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at)));
+  const rows = [
+    ...episodes.map((episode): EventRow => ({ ...episode, until: episode.until ?? "now", topic: "problem" })),
+    ...notable.filter((event) => !isOfEpisode(event)).map(rowOf),
+    ...mergedTakeovers(takeovers).map(takeoverRow),
+    ...routine,
+  ];
+  return { rows: rows.reverse().sort((a, b) => Date.parse(b.at) - Date.parse(a.at)), notable, routine, takeovers, last: answer.last };
+}
+
+/** Moments to mark in charts, in seconds since the Unix epoch. */
+export function marksOf(rows: readonly EventRow[]): readonly { readonly at: number; readonly text: string }[] {
+  return rows
+    .filter(({ tone }) => tone === "warning" || tone === "error")
+    .map(({ at, what }) => ({ at: Date.parse(at) / 1_000, text: what }))
+    .reverse();
 }
 
 /** Keeps the newest answer for each takeover. */
@@ -56,7 +82,12 @@ function mergedTakeovers(takeovers: readonly ListedTakeover[]): ListedTakeover[]
 function takeoverRow({ seq, at, by, from, count, rooms }: ListedTakeover): EventRow {
   const more = count > rooms.length ? ` and ${counted(count - rooms.length, "more", "more")}` : "";
   const what = `${shortName(by)} took over ${counted(count, "room")} from ${shortName(from)}`;
-  return { seq, at, by, topic: "takeover", tone: "warning", what, why: `${rooms.join(", ")}${more}` };
+  return { key: `takeover ${seq}`, at, by, topic: "takeover", tone: "warning", what, why: `${rooms.join(", ")}${more}` };
+}
+
+function rowOf(event: ListedEvent): EventRow {
+  const { seq, at, by } = event;
+  return { key: `event ${seq}`, at, by, ...textsOf(event) };
 }
 
 const NONE = "No events of this kind.";
@@ -67,110 +98,23 @@ export const EVENT_FILTERS = {
     shows: ({ topic }: EventRow) => topic !== "routine",
     whenEmpty: "No notable events. Select All to see rooms that open and close.",
   },
+  problem: { label: "Problems", shows: ({ topic }: EventRow) => topic === "problem" || topic === "takeover", whenEmpty: "No problems." },
   mode: { label: "Modes", shows: ({ topic }: EventRow) => topic === "mode", whenEmpty: NONE },
   move: { label: "Moves", shows: ({ topic }: EventRow) => topic === "move" || topic === "takeover", whenEmpty: NONE },
   all: { label: "All", shows: () => true, whenEmpty: NONE },
 } as const;
 export type EventFilter = keyof typeof EVENT_FILTERS;
 
-const CAUSES: Readonly<Record<string, string>> = {
-  "grew": "the room grew",
-  "shrank": "the room shrank",
-  "new-owner": "set by a new owner",
-  "delay": "its event loop is slow",
-  "outbound": "clients receive too slowly",
-  "nats-lag": "NATS is slow",
-  "calm": "the load is normal again",
-};
-const PLACED: Readonly<Record<string, { readonly topic: EventTopic; readonly words: string }>> = {
-  move: { topic: "move", words: "moved to" },
-  promote: { topic: "move", words: "taken over by" },
-  follow: { topic: "routine", words: "replicated to" },
-  unfollow: { topic: "routine", words: "no longer replicated to" },
-};
-const ENDED: Readonly<Record<string, { readonly topic: EventTopic; readonly tone: HealthTone; readonly words: string }>> = {
-  "handed-over": { topic: "move", tone: "calm", words: "handed over" },
-  "released": { topic: "routine", tone: "calm", words: "closed: no members left" },
-  "fenced": { topic: "move", tone: "warning", words: "lost to another owner" },
-  "failed": { topic: "move", tone: "warning", words: "closed after a failure" },
-  "deleted": { topic: "routine", tone: "calm", words: "deleted" },
-};
-
-function rowOf(event: ListedEvent): EventRow {
-  const { seq, at, by } = event;
-  return { seq, at, by, ...textsOf(event) };
+/** "16:37:09", "16:37:09 to 16:37:40", "since 16:37:09", and the day unless it is today. */
+export function timesOf({ at, until }: Pick<EventRow, "at" | "until">, now: Date): string {
+  const from = new Date(at);
+  const day = from.toDateString() === now.toDateString() ? "" : `${from.toLocaleDateString("en", { month: "short", day: "numeric" })} `;
+  if (until === "now") return `${day}since ${clockTime(from)}`;
+  const end = until === undefined ? clockTime(from) : clockTime(new Date(until));
+  return end === clockTime(from) ? `${day}${end}` : `${day}${clockTime(from)} to ${end}`;
 }
 
-type RowTexts = Pick<EventRow, "topic" | "tone" | "what" | "why">;
-
-function textsOf(event: ListedEvent): RowTexts {
-  const text = (name: string): string => String(event[name] ?? "");
-  const number = (name: string): number => Number(event[name] ?? 0);
-  const { room = "", by } = event;
-  switch (event.kind) {
-    case "mode_transition":
-      return {
-        topic: "mode",
-        tone: "calm",
-        what: `${room}: ${text("from")} → ${text("to")}`,
-        why: `${counted(number("participants"), "participant")}; ${CAUSES[text("cause")] ?? text("cause")}`,
-      };
-    case "room_claimed":
-      return { topic: "routine", tone: "calm", what: `${room} owned by ${shortName(by)}`, why: `epoch ${number("epoch")}` };
-    case "room_ended": {
-      const { topic, tone, words } = ENDED[text("why")] ?? { topic: "routine", tone: "calm", words: text("why") };
-      return {
-        topic,
-        tone,
-        what: `${room} ${words}`,
-        why: [text("reason"), `by ${shortName(by)}`].filter((part) => part !== "").join("; "),
-      };
-    }
-    case "room_placed": {
-      const { topic, words } = PLACED[text("action")] ?? { topic: "routine", words: text("action") };
-      return { topic, tone: "calm", what: `${room} ${words} ${shortName(text("server"))}`, why: text("reason") };
-    }
-    case "room_budget":
-      return {
-        topic: "load",
-        tone: number("to") > number("from") ? "warning" : "calm",
-        what: number("to") === 0 ? `${room} is no longer throttled` : `${room} is throttled: level ${number("to")}`,
-        why: `event loop of ${shortName(by)} was ${Math.round(number("delayMs"))} ms late`,
-      };
-    case "yjs_id_disputed":
-      return {
-        topic: "load",
-        tone: "warning",
-        what: `${room}: ${text("user")} writes under a Yjs client id of ${text("introducedBy")}`,
-        why: `edits of ${text("introducedBy")} may be ignored; Yjs client id ${number("yjsClient")}`,
-      };
-    case "log_storage":
-      return {
-        topic: "load",
-        tone: text("state") === "stores" ? "calm" : "warning",
-        what: text("state") === "stores" ? "The log stores edits again" : "The log stores no edits",
-        why: `reported by ${shortName(by)}: ${text("state")}`,
-      };
-    case "shed_level":
-      return {
-        topic: "load",
-        tone: number("to") > number("from") ? "warning" : "calm",
-        what:
-          number("to") === 0
-            ? `Gateway ${shortName(by)} sends all updates again`
-            : `Gateway ${shortName(by)} drops ${droppedAt(number("to"))}`,
-        why: CAUSES[text("cause")] ?? text("cause"),
-      };
-    case "placement_leads":
-      return {
-        topic: "load",
-        tone: "calm",
-        what: `${shortName(by)} became placement leader`,
-        why: number("generation") === 0 ? "no placement plan yet" : `newest placement plan: ${number("generation")}`,
-      };
-    case "webhook_given_up":
-      return { topic: "load", tone: "warning", what: `Webhook event dropped: ${text("endpoint")}`, why: text("reason") };
-    default: // An event kind of a later version.
-      return { topic: "load", tone: "calm", what: `${event.kind} ${room}`.trim(), why: "" };
-  }
+/** `wanted`: text in any case. */
+export function isFound({ what, why, by }: EventRow, wanted: string): boolean {
+  return `${what} ${why} ${by}`.toLowerCase().includes(wanted.trim().toLowerCase());
 }

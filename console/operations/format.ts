@@ -20,6 +20,23 @@ export function rate(perSecond: number): string {
   return perSecond < 10 ? perSecond.toFixed(1) : count(Math.round(perSecond));
 }
 
+/** Formats seconds with a unit that fits: "0.4 ms", "12 ms", "1.5 s". */
+export function duration(seconds: number): string {
+  const ms = seconds * 1_000;
+  if (ms < 10) return `${Math.round(ms * 10) / 10} ms`;
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  return seconds < 60 ? `${Math.round(seconds * 10) / 10} s` : `${Math.round(seconds / 60)} min`;
+}
+
+const BYTE_UNITS = ["B", "KB", "MB", "GB", "TB"] as const;
+
+/** Formats a number of bytes: "812 KB", "1.4 GB". */
+export function bytes(number: number): string {
+  const unit = number < 1 ? 0 : Math.min(BYTE_UNITS.length - 1, Math.floor(Math.log10(number) / 3));
+  const shown = number / 1_000 ** unit;
+  return `${shown < 10 && unit > 0 ? Math.round(shown * 10) / 10 : Math.round(shown)} ${BYTE_UNITS[unit]!}`;
+}
+
 /** Formats an elapsed time in one unit. */
 export function ago(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));

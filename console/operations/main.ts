@@ -1,21 +1,34 @@
 /**
  * Entry point of the operations console: polls the gateway every two seconds while the page is visible, and shows the
- * answers.
+ * answers. The address of the page (`console-address.ts`) decides what is shown and requested.
  */
 
 import { element } from "../io/element.ts";
-import type { ListedBan, EventsAnswer, FleetAnswer, ListedMember, RoomDetails, RoomName, RoomPageAnswer } from "./answers.ts";
+import type {
+  ListedBan,
+  EventsAnswer,
+  FleetAnswer,
+  ListedMember,
+  RoomDetails,
+  RoomPageAnswer,
+  RoomVitalsAnswer,
+  VitalsAnswer,
+} from "./answers.ts";
 import * as actions from "./actions.ts";
-import { addEvents, NO_EVENTS } from "./event-rows.ts";
+import { addValues, askAfter, linesOf, NO_VALUES } from "./charts.ts";
+import { addEvents, marksOf, NO_EVENTS } from "./event-rows.ts";
 import { type AdminApi, type AdminResponse, adminApi } from "./io/admin-api.ts";
 import { bansView } from "./io/bans-view.ts";
+import { chartsPage } from "./io/charts-page.ts";
 import { confirmDialog } from "./io/confirm.ts";
 import { eventsView } from "./io/events-view.ts";
 import { fleetView } from "./io/fleet-view.ts";
 import { setText } from "./io/keyed-rows.ts";
 import { roomView } from "./io/room-view.ts";
 import { roomsView } from "./io/rooms-view.ts";
+import { viewTabs } from "./io/view-tabs.ts";
 import { forgetPass, keptPass, signInView } from "./io/sign-in-view.ts";
+import { type ConsoleAddress, consoleAddress, parseConsoleAddress } from "./console-address.ts";
 import { nextPollState, FIRST_POLL, nextPollMs, type PollOutcome, type PollState, pollRemark, mergeFleet } from "./polling.ts";
 
 /** Bans are many and change rarely: requested in every fifth round. */
@@ -26,6 +39,11 @@ let poll: PollState = FIRST_POLL;
 let events = NO_EVENTS;
 let fleet: FleetAnswer | undefined;
 let page: RoomPageAnswer | undefined;
+let address = parseConsoleAddress(location.hash);
+/** Of the chosen process, or of all. */
+let vitals = NO_VALUES;
+let processes: VitalsAnswer["processes"] = [];
+let roomVitals = NO_VALUES;
 /** Until an answer proves otherwise. */
 let isOperator = true;
 let rounds = 0;
@@ -37,12 +55,21 @@ const confirm = confirmDialog();
 const perform = (plan: actions.PlannedAction): void =>
   confirm({ ...plan, act: () => request<Readonly<Record<string, unknown>>>(plan.path, plan.body).finally(pollNow) });
 const acceptingServers = (): number => (fleet?.servers ?? []).filter(({ draining }) => !draining).length;
-const showEvents = eventsView();
+/** Each change but a search is a step that the button Back undoes. */
+const change = (to: Partial<ConsoleAddress>): void => {
+  const [next, isSearch] = [{ ...address, ...to }, "find" in to];
+  history[isSearch ? "replaceState" : "pushState"](null, "", consoleAddress(next) || location.pathname);
+  receiveAddress(next);
+};
+const showEvents = eventsView(change);
+const showCharts = chartsPage(change);
+const showTabs = viewTabs();
 const showBans = bansView((ban) => perform(actions.planLift(ban)));
 const room = roomView({
   move: (...given) => perform(actions.planMove(...given)),
   kick: (...given) => perform(actions.planKick(...given)),
   makeReadOnly: (...given) => perform(actions.planReadOnly(...given)),
+  closed: () => change({ room: undefined }),
 });
 const showFleet = fleetView({
   drainServer: (server) => perform(actions.planServerDrain(server, acceptingServers() - 1)),
@@ -54,14 +81,11 @@ const showFleet = fleetView({
       ),
     ),
 });
-const openRoom = (name: RoomName): void => {
-  room.begin(name);
-  pollNow();
-};
-const rooms = roomsView(openRoom, pollNow);
+const rooms = roomsView((name) => change({ room: name }), pollNow);
 const showSignIn = signInView(signIn);
 
 element("sign-out", HTMLButtonElement).addEventListener("click", () => signOut(""));
+window.addEventListener("popstate", () => receiveAddress(parseConsoleAddress(location.hash)));
 document.addEventListener("visibilitychange", () => document.hidden || pollNow());
 const kept = keptPass();
 if (kept === undefined) showSignIn("");
@@ -70,8 +94,9 @@ else signIn(kept);
 function signIn(pass: string): void {
   [request, poll, events, fleet, page, isOperator, rounds] = [adminApi(pass), FIRST_POLL, NO_EVENTS, undefined, undefined, true, 0];
   for (const id of ["operations", "sign-out", "reach"]) element(id, HTMLElement).hidden = false;
+  [vitals, processes] = [NO_VALUES, []];
   showPollState();
-  pollNow();
+  receiveAddress(address);
 }
 
 function signOut(problem: string): void {
@@ -88,6 +113,21 @@ function pollNow(): void {
   void round(++turn);
 }
 
+function receiveAddress(to: ConsoleAddress): void {
+  const before = address;
+  address = to;
+  if (before.process !== to.process) vitals = NO_VALUES;
+  const isSameRoom = room.open()?.tenant === to.room?.tenant && room.open()?.room === to.room?.room;
+  if (element("operations", HTMLElement).hidden) return;
+  if (!isSameRoom) {
+    roomVitals = NO_VALUES;
+    if (to.room === undefined) room.end();
+    else room.begin(to.room);
+  }
+  show();
+  pollNow();
+}
+
 /** A hidden page sends no requests. Each answer is shown as soon as it arrives. */
 async function round(of: number): Promise<void> {
   if (document.hidden || element("operations", HTMLElement).hidden) return;
@@ -96,6 +136,7 @@ async function round(of: number): Promise<void> {
     receiveAnswer(of, request<FleetAnswer>("/fleet"), (body) => (fleet = mergeFleet(fleet, body))),
     receiveAnswer(of, request<EventsAnswer>(`/events?after=${events.last}`), (body) => (events = addEvents(events, body))),
   ]);
+  if (address.tab === "charts") await receiveAnswer(of, request<VitalsAnswer>(vitalsPath()), receiveVitals);
   const bansResponse = rounds % ROUNDS_PER_BANS === 0 ? await request<{ sanctions: readonly ListedBan[] }>("/bans") : undefined;
   if (of !== turn) return;
   if (roomsResponse.kind === "refused" && [401, 403].includes(roomsResponse.status)) return signOut(roomsResponse.message);
@@ -108,6 +149,15 @@ async function round(of: number): Promise<void> {
   poll = nextPollState(poll, outcome, new Date());
   show();
   next = setTimeout(pollNow, nextPollMs(poll, outcome));
+}
+
+function vitalsPath(): string {
+  return `/vitals?${new URLSearchParams({ after: String(askAfter(vitals)), ...(address.process === "" ? {} : { process: address.process }) })}`;
+}
+
+function receiveVitals(body: VitalsAnswer): void {
+  vitals = addValues(vitals, { ...body, lines: linesOf(body) });
+  ({ processes } = body);
 }
 
 async function receiveAnswer<Body>(
@@ -126,7 +176,9 @@ function show(): void {
   if (page !== undefined) rooms.show(page, !isOperator);
   if (!isOperator) showFleet("not-for-you", page, poll, []);
   else if (fleet !== undefined) showFleet(fleet, page, poll, events.takeovers);
-  showEvents(events);
+  showTabs(address, isOperator);
+  showEvents(events, address);
+  if (address.tab === "charts") showCharts(vitals, processes, address, marksOf(events.rows));
   showPollState();
 }
 
@@ -134,11 +186,17 @@ async function showOpenRoom(of: number): Promise<void> {
   const open = room.open();
   if (open === undefined) return;
   const [place, tenant] = [`/rooms/${encodeURIComponent(open.room)}`, `?${new URLSearchParams({ tenant: open.tenant })}`];
-  const [response, members] = await Promise.all([
+  const [response, members, overTime] = await Promise.all([
     request<RoomDetails>(`${place}${tenant}`),
     request<{ members: readonly ListedMember[] }>(`${place}/members${tenant}`),
+    request<RoomVitalsAnswer>(`${place}/vitals${tenant}&after=${askAfter(roomVitals)}`),
   ]);
   if (of !== turn || room.open() !== open) return;
+  if (overTime.kind === "answered") {
+    const { participants, editsPerSecond, ...slots } = overTime.body;
+    roomVitals = addValues(roomVitals, { ...slots, lines: new Map(Object.entries({ participants, editsPerSecond })) });
+    room.showOverTime(roomVitals, address.minutes, marksOf(events.rows));
+  }
   if (response.kind === "answered") room.show(response.body, members.kind === "answered" ? members.body.members : undefined, fleet);
   else if (response.kind === "refused" && response.error === "not-open") room.show("gone", undefined, fleet);
 }

@@ -65,7 +65,7 @@ export class BoardHost {
   }
 
   receiveUpdate(update: BoardUpdate): void {
-    this.#carryOut(this.#boards.receiveUpdate(update));
+    this.#carryOut(this.#boards.receiveUpdate(update, this.#deps.clock.now()));
   }
 
   receiveBackboneFound(): void {

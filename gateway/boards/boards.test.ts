@@ -80,6 +80,7 @@ test("[GBO1] the first watch requests the board; the answer is published once, a
           ["user-2", 9],
           ["ann", 4],
         ]),
+        at(10),
       ),
     ),
   ).toEqual([`publish ${TOPIC}: live user-2=9 ann=4`, "send 1: rank 0 score 0", "send 2: rank 1 score 9"]);
@@ -88,9 +89,9 @@ test("[GBO1] the first watch requests the board; the answer is published once, a
 test("[GBO2] a later watcher gets the known board at once, without a new request", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
-  watched.receiveUpdate(shown([["user-2", 9]]));
+  watched.receiveUpdate(shown([["user-2", 9]]), at(10));
   expect(summaryOf(watched.receiveRequest(of(2), at(5)))).toEqual([`listen 2 ${TOPIC}`, "send 2: live user-2=9", "send 2: rank 1 score 9"]);
-  expect(summaryOf(watched.receiveUpdate(shown([["user-2", 9]])))).toEqual([]);
+  expect(summaryOf(watched.receiveUpdate(shown([["user-2", 9]]), at(10)))).toEqual([]);
 });
 
 test("[GBO3] a list is published only when it changed; own ranks go to watchers whose rank or score changed", () => {
@@ -101,14 +102,14 @@ test("[GBO3] a list is published only when it changed; own ranks go to watchers 
     ["user-1", 5],
     ["user-2", 4],
   ];
-  watched.receiveUpdate(shown(first));
-  expect(summaryOf(watched.receiveUpdate(shown([...first.slice(0, 10), ["user-2", 6], ["user-1", 5]], { seq: 6 })))).toEqual([
+  watched.receiveUpdate(shown(first), at(10));
+  expect(summaryOf(watched.receiveUpdate(shown([...first.slice(0, 10), ["user-2", 6], ["user-1", 5]], { seq: 6 }), at(10)))).toEqual([
     "send 1: rank 12 score 5",
     "send 2: rank 11 score 6",
   ]);
-  expect(summaryOf(watched.receiveUpdate(shown([["top-0", 101], ...first.slice(1, 10), ["user-2", 6], ["user-1", 5]])))[0]).toContain(
-    "publish",
-  );
+  expect(
+    summaryOf(watched.receiveUpdate(shown([["top-0", 101], ...first.slice(1, 10), ["user-2", 6], ["user-1", 5]], at(10)), at(10)))[0],
+  ).toContain("publish");
 });
 
 test("[GBO4] lists differ by length, role and window, and watchers of a similar length share one list", () => {
@@ -117,7 +118,7 @@ test("[GBO4] lists differ by length, role and window, and watchers of a similar 
   watched.receiveRequest(of(2, { shown: 40 }), at(0));
   expect(summaryOf(watched.receiveRequest(of(3, { window: "all" }), at(0)))).toEqual(["listen 3 board 7 everyone all 10", "watch new"]);
   const many = Array.from({ length: 60 }, (_, index): [string, number] => [`top-${index}`, 100 - index]);
-  const published = watched.receiveUpdate(shown(many, { shown: 50 })).filter((effect) => effect.kind === "publish");
+  const published = watched.receiveUpdate(shown(many, { shown: 50 }), at(10)).filter((effect) => effect.kind === "publish");
   expect(published.map(({ topic, frame }) => [topic, frame.type === "board" && frame.ranking.length])).toEqual([
     [TOPIC, 10],
     ["board 7 everyone hour 100", 50],
@@ -127,7 +128,7 @@ test("[GBO4] lists differ by length, role and window, and watchers of a similar 
 test("[GBO5] a new length replaces the first; length 0 ends the watch, and the last watcher closes the board", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
-  watched.receiveUpdate(shown([["ann", 1]]));
+  watched.receiveUpdate(shown([["ann", 1]]), at(10));
   expect(summaryOf(watched.receiveRequest(of(1, { shown: 100 }), at(1))).slice(0, 2)).toEqual([
     `unlisten 1 ${TOPIC}`,
     "listen 1 board 7 everyone hour 100",
@@ -142,14 +143,14 @@ test("[GBO6] a connection that leaves the room or closes is forgotten", () => {
   watched.receiveRequest(of(1, { room: "acme.other" as RoomKey, channel: 8 }), at(0));
   expect(summaryOf(watched.receiveLeft(1 as ConnectionId, ROOM))).toEqual([`unlisten 1 ${TOPIC}`, "unfollow"]);
   expect(summaryOf(watched.receiveGone(1 as ConnectionId))).toEqual(["unlisten 1 board 8 everyone hour 10", "unfollow"]);
-  expect(watched.receiveUpdate(shown([["ann", 1]]))).toEqual([]);
+  expect(watched.receiveUpdate(shown([["ann", 1]], at(10)), at(10))).toEqual([]);
 });
 
 test("[GBO7] a board above the limit, or one that does not exist, is unavailable, and no update follows", () => {
   const watched = boards();
   for (const window of ["hour", "day"] as const) watched.receiveRequest(of(1, { window }), at(0));
   expect(summaryOf(watched.receiveRequest(of(1, { window: "all" }), at(0)))).toEqual(["send 1: unavailable"]);
-  expect(summaryOf(watched.receiveUpdate({ ...behind, kind: "unavailable" }))).toEqual([
+  expect(summaryOf(watched.receiveUpdate({ ...behind, kind: "unavailable" }, at(10)))).toEqual([
     `publish ${TOPIC}: unavailable`,
     `unlisten 1 ${TOPIC}`,
   ]);
@@ -161,10 +162,10 @@ test("[GBO8] a board is behind while its leaderboard does not answer, reports so
   watched.receiveRequest(of(1), at(0));
   expect(summaryOf(watched.receiveTick(1, at(1_999)))).toEqual([]);
   expect(summaryOf(watched.receiveTick(1, at(2_000)))).toEqual([`publish ${TOPIC}: behind`, "watch new"]);
-  expect(summaryOf(watched.receiveUpdate(shown([["ann", 1]])))[0]).toBe(`publish ${TOPIC}: live ann=1`);
-  expect(summaryOf(watched.receiveUpdate(behind))).toEqual([`publish ${TOPIC}: behind ann=1`]);
-  expect(summaryOf(watched.receiveUpdate(behind))).toEqual([]);
-  expect(summaryOf(watched.receiveUpdate(shown([["ann", 1]])))[0]).toBe(`publish ${TOPIC}: live ann=1`);
+  expect(summaryOf(watched.receiveUpdate(shown([["ann", 1]], at(10)), at(10)))[0]).toBe(`publish ${TOPIC}: live ann=1`);
+  expect(summaryOf(watched.receiveUpdate(behind, at(10)))).toEqual([`publish ${TOPIC}: behind ann=1`]);
+  expect(summaryOf(watched.receiveUpdate(behind, at(10)))).toEqual([]);
+  expect(summaryOf(watched.receiveUpdate(shown([["ann", 1]], at(10)), at(10)))[0]).toBe(`publish ${TOPIC}: live ann=1`);
   expect(summaryOf(watched.receiveTick(0, at(3_000)))).toEqual([`publish ${TOPIC}: behind ann=1`]);
   expect(summaryOf(watched.receiveTick(1, at(4_000)))).toEqual(["watch new"]);
 });
@@ -172,7 +173,7 @@ test("[GBO8] a board is behind while its leaderboard does not answer, reports so
 test("[GBO9] a watch is renewed in time, and requested again when NATS returns", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
-  watched.receiveUpdate(shown([]));
+  watched.receiveUpdate(shown([]), at(10));
   expect(summaryOf(watched.receiveTick(1, at(9_999)))).toEqual([]);
   expect(summaryOf(watched.receiveTick(1, at(10_000)))).toEqual(["watch still"]);
   expect(summaryOf(watched.receiveBackboneFound(at(11_000)))).toEqual(["watch new"]);
@@ -188,6 +189,7 @@ test("[GBO10] the name of a user whom a board shows without a name, or with an o
           ["user-1", 1],
           ["bob", 1],
         ]),
+        at(10),
       ),
     ),
   ).toContain("name user-1 Ann");
@@ -198,6 +200,7 @@ test("[GBO10] the name of a user whom a board shows without a name, or with an o
           ["user-1", 2],
           ["bob", 1],
         ]),
+        at(10),
       ),
     ).some((summary) => summary.startsWith("name")),
   ).toBe(false);
@@ -206,12 +209,39 @@ test("[GBO10] the name of a user whom a board shows without a name, or with an o
 test("[GBO14] a name that equals the user id replaces an older name, and is not published when none is shown", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
-  expect(summaryOf(watched.receiveUpdate(shown([["user-1", 1]]))).some((summary) => summary.startsWith("name"))).toBe(false);
-  expect(summaryOf(watched.receiveUpdate(shown([["user-1", 2, "Ann"]])))).toContain("name user-1 user-1");
+  expect(summaryOf(watched.receiveUpdate(shown([["user-1", 1]]), at(10))).some((summary) => summary.startsWith("name", at(10)))).toBe(
+    false,
+  );
+  expect(summaryOf(watched.receiveUpdate(shown([["user-1", 2, "Ann"]]), at(10)))).toContain("name user-1 user-1");
 });
 
 test("[GBO11] a score above the range of a frame is sent as the highest score that a frame holds", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
-  expect(summaryOf(watched.receiveUpdate(shown([["ann", 2 ** 53]])))[0]).toContain(`ann=${Number.MAX_SAFE_INTEGER}`);
+  expect(summaryOf(watched.receiveUpdate(shown([["ann", 2 ** 53]], at(10)), at(10)))[0]).toContain(`ann=${Number.MAX_SAFE_INTEGER}`);
+});
+
+test("[GBO17] the places of watchers outside the ranking are asked for, once for each, and sent when the leaderboard answers", () => {
+  const watched = boards();
+  watched.receiveRequest(of(1), at(0));
+  const ranking: [string, number][] = [["ann", 9]];
+  const first = watched.receiveUpdate(shown(ranking, { members: 300 }), at(1));
+  expect(summaryOf(first), "no rank is sent before it is known").toEqual([`publish ${TOPIC}: live ann=9`, "watch still"]);
+  expect(first.at(-1)).toMatchObject({ watch: { sought: ["user-1"], isNew: false } });
+  const own = (rank: number): object => ({ members: 300, own: [["user-1", rank, 2]] });
+  expect(summaryOf(watched.receiveUpdate(shown(ranking, own(201)), at(2)))).toEqual(["send 1: rank 201 score 2"]);
+  expect(summaryOf(watched.receiveUpdate(shown(ranking, own(202)), at(3)))).toEqual(["send 1: rank 202 score 2"]);
+  const later = watched.receiveRequest(of(2), at(4));
+  expect(later.at(-1)).toMatchObject({ kind: "watch", watch: { sought: ["user-1", "user-2"] } });
+  expect(watched.receiveTick(1, at(20_000)).at(-1), "repeated while it is watched").toMatchObject({
+    watch: { sought: ["user-1", "user-2"] },
+  });
+  const noPoints = shown(ranking, {
+    members: 300,
+    own: [
+      ["user-1", 202, 2],
+      ["user-2", 0, 0],
+    ],
+  });
+  expect(summaryOf(watched.receiveUpdate(noPoints, at(5)))).toEqual(["send 2: rank 0 score 0"]);
 });

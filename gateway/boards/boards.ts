@@ -4,7 +4,13 @@
  * caller carries out the returned effects.
  */
 
-import type { DisplayName, BoardUpdate, BoardSnapshot, BoardWatch } from "../../shared/bus/board-messages.ts";
+import {
+  type DisplayName,
+  type BoardUpdate,
+  type BoardSnapshot,
+  type BoardWatch,
+  SOUGHT_USERS_MAX,
+} from "../../shared/bus/board-messages.ts";
 import type { Millis, RoomKey, Seq, UserId } from "../../shared/ids.ts";
 import type { BoardRole, BoardState, BoardWindow } from "../../shared/wire/boards.ts";
 import type { BoardFrame, Channel, ServerFrame } from "../../shared/wire/frames.ts";
@@ -57,6 +63,8 @@ type Board = {
   state: BoardState | undefined;
   latest: BoardSnapshot | undefined;
   askedAt: Millis;
+  /** Users outside the ranking that the leaderboard was last asked for. */
+  sought: ReadonlySet<string>;
 };
 
 /** Few numbers of entries, so that few frames are sent: a request for another number gets the next longer list. */
@@ -110,6 +118,7 @@ export class GatewayBoards {
       ...effects,
       { kind: "send", to: connection, frame: frameOf(board, watcher.length) },
       ...ownRanks(board, [[connection, watcher]]),
+      ...this.#seek(board, now),
     ];
   }
 
@@ -124,13 +133,18 @@ export class GatewayBoards {
     return boards.flatMap((board) => [...this.#leave(connection, board), ...this.#closeIfUnwatched(board)]);
   }
 
-  receiveUpdate(update: BoardUpdate): BoardEffect[] {
+  receiveUpdate(update: BoardUpdate, now: Millis): BoardEffect[] {
     const board = this.#byRoom.get(update.room)?.get(keyOf(update));
     if (board === undefined) return [];
     switch (update.kind) {
       case "shown":
         board.latest = update;
-        return [...this.#publish(board, "live"), ...ownRanks(board, board.watchers), ...missingNames(board, update)];
+        return [
+          ...this.#publish(board, "live"),
+          ...ownRanks(board, board.watchers),
+          ...missingNames(board, update),
+          ...this.#seek(board, now),
+        ];
       case "behind":
         return this.#publish(board, "behind");
       case "unavailable":
@@ -172,6 +186,7 @@ export class GatewayBoards {
       state: undefined,
       latest: undefined,
       askedAt: now,
+      sought: new Set(),
     };
     const ofRoom = this.#byRoom.get(room);
     if (ofRoom !== undefined) ofRoom.set(keyOf(board), board);
@@ -182,7 +197,14 @@ export class GatewayBoards {
   #ask(board: Board, now: Millis, isNew = board.state !== "live"): BoardEffect {
     board.askedAt = now;
     const { room, role, window } = board;
-    return { kind: "watch", watch: { room, role, window, isNew } };
+    const sought = [...usersOutside(board)];
+    board.sought = new Set(sought);
+    return { kind: "watch", watch: { room, role, window, isNew, ...(sought.length === 0 ? {} : { sought }) } };
+  }
+
+  /** Asks for the places of watchers that left the ranking, or began to watch outside it. */
+  #seek(board: Board, now: Millis): BoardEffect[] {
+    return usersOutside(board).every((user) => board.sought.has(user)) ? [] : [this.#ask(board, now, false)];
   }
 
   #leave(connection: ConnectionId, board: Board): BoardEffect[] {
@@ -250,17 +272,27 @@ function frameOf(
   };
 }
 
-/** Sends each watcher its own rank and score if either changed. */
+/** Watchers that the ranking does not contain, while the board has more members than the ranking. */
+function usersOutside({ latest, watchers }: Board): readonly string[] {
+  if (latest === undefined || latest.members <= latest.ranking.length) return [];
+  const ranked = new Set(latest.ranking.map(([user]) => user));
+  const outside = new Set([...watchers.values()].map(({ user }) => user as string).filter((user) => !ranked.has(user)));
+  return [...outside].slice(0, SOUGHT_USERS_MAX);
+}
+
+/** Sends each watcher its own rank and score if either changed. A watcher outside the ranking waits for its entry. */
 function ownRanks(board: Board, watchers: Iterable<[ConnectionId, Watcher]>): BoardEffect[] {
   const { channel, role, window, latest } = board;
   if (latest === undefined) return [];
-  const ranks = new Map(
-    latest.ranking.map(([user, score], index): [string, OwnRank] => [user, { rank: index + 1, score: scoreOf(score) }]),
-  );
+  const { ranking, own: others = [], members } = latest;
+  const ranks = new Map([
+    ...others.map(([user, rank, score]): [string, OwnRank] => [user, { rank, score: scoreOf(score) }]),
+    ...ranking.map(([user, score], index): [string, OwnRank] => [user, { rank: index + 1, score: scoreOf(score) }]),
+  ]);
   const effects: BoardEffect[] = [];
   for (const [to, watcher] of watchers) {
-    const own = ranks.get(watcher.user) ?? NO_RANK;
-    if (watcher.own?.rank === own.rank && watcher.own.score === own.score) continue;
+    const own = ranks.get(watcher.user) ?? (members <= ranking.length ? NO_RANK : undefined);
+    if (own === undefined || (watcher.own?.rank === own.rank && watcher.own.score === own.score)) continue;
     watcher.own = own;
     effects.push({ kind: "send", to, frame: { type: "own-rank", channel, role, window, ...own } });
   }

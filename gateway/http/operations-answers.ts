@@ -7,6 +7,8 @@ import type { ServerCommandReply, ServerHeartbeat } from "../../shared/bus/place
 import type { MoveOutcome } from "../../shared/bus/placement-messages.ts";
 import { type RoomKey, roomOf, type ServerId, tenantOf } from "../../shared/ids.ts";
 import type { TakeoverTally } from "../operations/events-kept.ts";
+import type { RoomOverTime, VitalsOverTime } from "../operations/vitals-history.ts";
+import { VITALS_EVERY_MS } from "../../shared/bus/vitals.ts";
 import type { LostRoomServer } from "../operations/servers-lost.ts";
 import type { RoomDescription } from "../ports.ts";
 import type { KeptEventsSince } from "../operations/events-kept.ts";
@@ -105,6 +107,27 @@ export function eventsAnswer({ events, takeovers, last }: KeptEventsSince): Http
     takeovers: takeovers.map(takeoverShown),
     last,
   });
+}
+
+/** Values are numbers, or null for slots without one. `from`: slot of the first value. */
+export function vitalsAnswer({ from, lines, instances }: VitalsOverTime): HttpAnswer {
+  const shown = lines.map(({ vital, role, values }) => ({ vital, role, values: values.map(valueShown) }));
+  return jsonAnswer(200, { everyMs: VITALS_EVERY_MS, from, series: shown, processes: instances });
+}
+
+export function roomVitalsAnswer(history: RoomOverTime | undefined): HttpAnswer {
+  const { from, participants, editsPerSecond } = history ?? { from: 0, participants: [], editsPerSecond: [] };
+  return jsonAnswer(200, {
+    everyMs: VITALS_EVERY_MS,
+    from,
+    participants: participants.map(valueShown),
+    editsPerSecond: editsPerSecond.map(valueShown),
+  });
+}
+
+/** Four digits are more than a chart shows. */
+function valueShown(value: number | undefined): number | null {
+  return value === undefined ? null : Number(value.toPrecision(4));
 }
 
 export function moveAnswer(outcome: MoveOutcome, to: ServerId): HttpAnswer {

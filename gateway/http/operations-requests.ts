@@ -61,6 +61,15 @@ export function eventsAfter({ query }: Pick<RouteRequest, "query">, authority: A
   return Number.isSafeInteger(after) && after >= 0 ? { after } : errorAnswer(400, "bad-request", "after: the number of an event");
 }
 
+/** The newest slot that the console has. */
+export function slotsAfter({ query }: Pick<RouteRequest, "query">): { readonly after: number; readonly process?: string } | HttpAnswer {
+  const [after, process] = [Number(query.get("after") ?? 0), query.get("process")];
+  if (!Number.isSafeInteger(after) || after < 0) return errorAnswer(400, "bad-request", "after: the number of a slot of five seconds");
+  if (process !== null && !SERVER_NAME.test(process))
+    return errorAnswer(400, "bad-request", "process: one that GET /v1/admin/vitals lists");
+  return { after, ...(process === null ? {} : { process }) };
+}
+
 export function moveRequest(request: Pick<RouteRequest, "body">): { readonly room: RoomKey; readonly to: ServerId } | HttpAnswer {
   const body = readBody(request, MoveBody);
   if ("status" in body) return body;

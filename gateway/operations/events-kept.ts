@@ -17,7 +17,9 @@ export type KeptEventsSince = {
 
 export class RecentEventLog {
   readonly #options: { readonly eventsMax: number; readonly takeoversMax: number };
-  #events: KeptEvent[] = [];
+  #notable: KeptEvent[] = [];
+  /** Kept apart, so that a thousand opened rooms displace no failure. */
+  #routine: KeptEvent[] = [];
   #takeovers: Takeovers;
   #last = 0;
 
@@ -32,21 +34,30 @@ export class RecentEventLog {
 
   /** `event` is undefined when only its seq counts. A seq below the newest means that the stream was created anew. */
   receiveEvent(seq: number, event: OperationsEvent | undefined): void {
-    if (seq <= this.#last) [this.#events, this.#takeovers] = [[], new Takeovers(this.#options)];
+    if (seq <= this.#last) [this.#notable, this.#routine, this.#takeovers] = [[], [], new Takeovers(this.#options)];
     this.#last = seq;
     if (event === undefined) return;
     if (isTakeover(event)) return this.#takeovers.receive(seq, event);
-    this.#events.push({ seq, event });
-    if (this.#events.length > this.#options.eventsMax) this.#events.shift();
+    const kept = ROUTINE.has(event.kind) ? this.#routine : this.#notable;
+    kept.push({ seq, event });
+    if (kept.length > this.#options.eventsMax) kept.shift();
   }
 
-  /** The newest visible events after a seq, oldest first; all of them when the stream was created anew. */
+  /**
+   * The newest visible events after a seq, oldest first: at most `eventsMax` routine ones and as many others. All of them
+   * when the stream was created anew.
+   */
   since(after: number, eventsMax: number, mayShow: (event: OperationsEvent) => boolean): KeptEventsSince {
     const from = after > this.#last ? 0 : after;
-    const events = this.#events.filter(({ seq, event }) => seq > from && mayShow(event));
-    return { events: events.slice(-eventsMax), takeovers: this.#takeovers.since(from, mayShow), last: this.#last };
+    const newest = (kept: readonly KeptEvent[]): KeptEvent[] =>
+      kept.filter(({ seq, event }) => seq > from && mayShow(event)).slice(-eventsMax);
+    const events = [...newest(this.#routine), ...newest(this.#notable)].sort((a, b) => a.seq - b.seq);
+    return { events, takeovers: this.#takeovers.since(from, mayShow), last: this.#last };
   }
 }
+
+/** Frequent while nothing is wrong. */
+const ROUTINE: ReadonlySet<OperationsEvent["kind"]> = new Set(["room_claimed", "room_ended", "room_placed"]);
 
 /**
  * Counts the rooms that servers took over from lost servers, because a lost server had hundreds of rooms and each is an

@@ -197,7 +197,7 @@ export class RoomProjection {
     const seq = (firstSeq + index) as Seq;
     const instant = instantAfter(last, time, "edits");
     const draft = this.#draftFor(1, time);
-    this.#award(draft, { user, points: worthOfEdit(payload.byteLength, this.#options), roles: EDIT_ROLES, cap: "edits" }, instant, time);
+    this.#award(draft, { user, points: worthOfEdit(payload, this.#options), roles: EDIT_ROLES, cap: "edits" }, instant, time);
     this.#advance(draft, {
       epoch,
       seq,

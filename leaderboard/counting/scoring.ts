@@ -29,7 +29,14 @@ export const PRESENT_ROLES: readonly MemberRole[] = ["everyone"];
 
 const MINUTE_MS = 60_000;
 
-export function worthOfEdit(bytes: number, options: ScoringOptions): number {
+/** A Yjs update (version 1) without structs and deletions: two lists of length 0. It changes nothing. */
+function isEmptyUpdate(payload: Uint8Array): boolean {
+  return payload.byteLength === 2 && payload[0] === 0 && payload[1] === 0;
+}
+
+export function worthOfEdit(payload: Uint8Array, options: ScoringOptions): number {
+  const bytes = payload.byteLength;
+  if (isEmptyUpdate(payload)) return 0;
   if (bytes >= options.boardEditLargeBytesMin) return options.boardEditPointsLarge;
   return bytes >= options.boardEditMediumBytesMin ? options.boardEditPointsMedium : options.boardEditPointsSmall;
 }

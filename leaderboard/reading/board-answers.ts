@@ -45,6 +45,9 @@ export type About = {
 /** A rank is exact, or a range. */
 export type OwnRank = { readonly rank: number } | { readonly rankFirst: number; readonly rankLast: number };
 
+/** A user's place on the board, of unique ranks. 0 without points; rank 0 with points: the rank is not known exactly. */
+export type OwnPlace = { readonly user: string; readonly rank: number; readonly score: number };
+
 export type BoardRefusal = {
   readonly kind: "unknown-room" | "unknown-window" | "unknown-role" | "too-deep" | "not-ranked" | "beyond-archive" | "rebuilding";
 };
@@ -96,6 +99,8 @@ export type BoardStep<Answer> =
       readonly next: (standings: readonly RankEntry[]) => BoardStep<Answer>;
     };
 
+export type OwnPlaces = { readonly kind: "own-places"; readonly places: readonly OwnPlace[] };
+
 type PageStep = BoardStep<PageAnswer>;
 type MemberStep = BoardStep<MemberAnswer>;
 type MembersStep = BoardStep<MembersAnswer>;
@@ -138,6 +143,27 @@ export class BoardAnswers {
         answered({ kind: "members", about: view.about, ranking: rankAll([...standings].sort(byRank), question.ranking) });
       if (view.state === undefined) return rank(view.ordered.filter(({ member }) => wanted.has(member)));
       return { kind: "read-members", window: view.window, members: [...wanted], next: rank };
+    });
+  }
+
+  /**
+   * The unique rank and score of each user, for live boards. Exact on a board that may be read completely, and on one of
+   * any size whose tail is in order.
+   */
+  ownPlaces(question: BoardQuestion, users: readonly string[]): BoardStep<OwnPlaces> {
+    return this.#view<OwnPlaces>(question, 0, (first) => {
+      const isKnown = first.isWhole || users.every((user) => first.ordered.some(({ member }) => member === user));
+      if (isKnown) return answered({ kind: "own-places", places: placesIn(first, users) });
+      return this.#view<OwnPlaces>(question, Number.POSITIVE_INFINITY, (view) => {
+        if (view.isWhole) return answered({ kind: "own-places", places: placesIn(view, users) });
+        const { window, state } = view;
+        return {
+          kind: "read-members",
+          window,
+          members: users,
+          next: (found) => placesBehind(window, state?.isOrdered === true, users, found),
+        };
+      });
     });
   }
 
@@ -226,6 +252,32 @@ function deepPage({ about, window, reach }: View, { ranking }: BoardQuestion, { 
       return answered({ kind: "page", about, ranking: rankFrom(places, ranking), nextOffset: end < reach ? end : undefined });
     },
   };
+}
+
+function placesIn({ ordered }: View, users: readonly string[]): readonly OwnPlace[] {
+  const ranks = new Map(ordered.map(({ member, score }, index) => [member, { user: member, rank: index + 1, score }]));
+  return users.map((user) => ranks.get(user) ?? { user, rank: 0, score: 0 });
+}
+
+/** One read for each user with points: the board is too long to be read completely. */
+function placesBehind(window: Window, isOrdered: boolean, users: readonly string[], found: readonly RankEntry[]): BoardStep<OwnPlaces> {
+  const scores = new Map(found.map(({ member, score }) => [member, score]));
+  const places: OwnPlace[] = users.filter((user) => !scores.has(user)).map((user) => ({ user, rank: 0, score: 0 }));
+  if (!isOrdered)
+    return answered({ kind: "own-places", places: [...places, ...[...scores].map(([user, score]) => ({ user, rank: 0, score }))] });
+  const waiting = [...scores];
+  const step = (): BoardStep<OwnPlaces> => {
+    const next = waiting.shift();
+    if (next === undefined) return answered({ kind: "own-places", places });
+    const [user, score] = next;
+    const receive = (around: OrderedPlaces | undefined): BoardStep<OwnPlaces> => {
+      const own = around?.standings[0];
+      places.push(own?.member === user ? { user, rank: around!.first + 1, score: own.score } : { user, rank: 0, score });
+      return step();
+    };
+    return { kind: "read-places", window, places: { kind: "around", member: user, around: 0 }, next: receive };
+  };
+  return step();
 }
 
 /** The range of ranks of a member below the ordered part. */

@@ -31,6 +31,7 @@ const answerOf = (read: LiveEffect & { kind: "read-board" }): LiveInput => ({
   kind: "board-read",
   state: STATE,
   names: new Map(),
+  own: [],
 });
 
 test("[LIVEB1] a room is counted before its boards are read, and is published again only after the interval", () => {
@@ -71,4 +72,23 @@ test("[LIVEB3] no board of a room that is behind is read", () => {
   const { feed, watch } = begin("behind");
   watch("day", 0);
   expect(feed({ kind: "tick" }, 5)).toEqual([{ kind: "publish", update: { kind: "behind", room: ROOM, role: "everyone", window: "day" } }]);
+});
+
+test("[LIVEB4] a sought user is read with the board, also when nothing has changed, and is published with its place", () => {
+  const { feed, watch } = begin();
+  watch("day", 0);
+  const [count] = feed({ kind: "tick" }, 5);
+  if (count?.kind !== "count-room") throw new Error("the room is counted first");
+  feed(answerOf(reads(feed({ kind: "room-counted", push: count.push }, 6))[0]!), 7);
+  const seek = (users: readonly string[], ms: number) =>
+    feed({ kind: "watch", watch: { room: ROOM, role: "everyone", window: "day", isNew: false, sought: [...users] } }, ms);
+  seek(["zoe"], 20);
+  const [read] = reads(feed({ kind: "tick" }, 25));
+  expect(read).toMatchObject({ from: "recent", sought: ["zoe"] });
+  const own = [{ user: "zoe", rank: 201, score: 3 }];
+  expect(feed({ ...(answerOf(read!) as LiveInput & { kind: "board-read" }), own }, 26)).toMatchObject([
+    { kind: "publish", update: { kind: "shown", own: [["zoe", 201, 3]] } },
+  ]);
+  seek(["zoe"], 30);
+  expect(feed({ kind: "tick" }, 40), "a user that is known already").toEqual([]);
 });

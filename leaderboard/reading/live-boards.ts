@@ -11,7 +11,8 @@ import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
 import { type BoardContents, checksumOf, type Names, NOTHING_APPLIED, rankAll } from "../boards/board.ts";
 import { parseRole, type MemberRole } from "../boards/keys.ts";
 import { type Window, windowAt, WINDOW_KINDS } from "../boards/windows.ts";
-import { type Counted, type WatchedBoard, WatchedBoards, type WatchedRoom } from "./watched-boards.ts";
+import type { OwnPlace } from "./board-answers.ts";
+import { type Counted, seekUsers, type WatchedBoard, WatchedBoards, type WatchedRoom } from "./watched-boards.ts";
 
 export type LiveOptions = {
   readonly boardRoles: readonly MemberRole[];
@@ -35,6 +36,7 @@ export type LiveInput =
       readonly window: Window;
       readonly state: BoardContents;
       readonly names: Names;
+      readonly own: readonly OwnPlace[];
     }
   /** A request of the push failed. */
   | { readonly kind: "failed"; readonly push: BoardPush };
@@ -50,6 +52,7 @@ export type LiveEffect =
       readonly board: WatchedBoard;
       readonly window: Window;
       readonly from: "redis" | "recent";
+      readonly sought: readonly string[];
     }
   | { readonly kind: "publish"; readonly update: BoardUpdate }
   | { readonly kind: "watch-refused" };
@@ -126,7 +129,7 @@ export class LiveBoards {
     }
   }
 
-  #receiveWatch({ room, role: roleName, window, isNew }: BoardWatch): void {
+  #receiveWatch({ room, role: roleName, window, isNew, sought = [] }: BoardWatch): void {
     const [role, kind] = [parseRole(roleName), WINDOW_KINDS.find((known) => known === window)];
     const isKept = role !== undefined && kind !== undefined && this.#options.boardRoles.includes(role);
     const known = isKept ? this.#watched.find(room, role, kind) : undefined;
@@ -136,11 +139,10 @@ export class LiveBoards {
       return;
     }
     const until = (this.#time.now + this.#options.boardWatchMs) as Millis;
-    if (known === undefined) this.#watched.add(room, role, kind, until);
-    else {
-      known.until = until;
-      if (isNew) this.#watched.publishAgain(room, known);
-    }
+    const board = known ?? this.#watched.add(room, role, kind, until);
+    board.until = until;
+    const hasAdded = seekUsers(board, sought, until);
+    if (known !== undefined && (isNew || hasAdded)) this.#watched.publishAgain(room, known);
     this.#tickAt ??= (this.#time.now + TICK_MS) as Millis;
   }
 
@@ -178,7 +180,15 @@ export class LiveBoards {
     for (const board of boards) {
       const window = windowAt(board.kind, this.#time.wallNow);
       board.windowId = window.id;
-      this.#effects.push({ kind: "read-board", push, room: room.room, board, window, from: isFresh ? "redis" : "recent" });
+      this.#effects.push({
+        kind: "read-board",
+        push,
+        room: room.room,
+        board,
+        window,
+        from: isFresh ? "redis" : "recent",
+        sought: [...board.sought.keys()],
+      });
     }
     if (boards.length === 0) this.#endPush(push);
   }
@@ -202,7 +212,7 @@ export class LiveBoards {
   #publish(
     room: RoomKey,
     board: WatchedBoard,
-    { window, state, names }: Omit<LiveInput & { kind: "board-read" }, "kind" | "push" | "board">,
+    { window, state, names, own }: Omit<LiveInput & { kind: "board-read" }, "kind" | "push" | "board">,
   ): void {
     const { applied = NOTHING_APPLIED, hot, members } = state;
     const ranked = rankAll(hot, "unique");
@@ -210,6 +220,7 @@ export class LiveBoards {
       ...ranked,
       { user: window.id, score: members },
       ...[...names].map(([user, name]) => ({ user: `${user} ${name}`, score: 0 })),
+      ...own.map(({ user, rank, score }) => ({ user: `${user} at ${rank}`, score })),
     ]);
     if (checksum === board.published) return;
     board.published = checksum;
@@ -226,6 +237,7 @@ export class LiveBoards {
       checksum: checksumOf(rankAll(hot.slice(0, shown), "unique")),
       members,
       ranking: ranked.map(({ user, score }) => [user, score, names.get(user) ?? ""]),
+      ...(own.length === 0 ? {} : { own: own.map(({ user, rank, score }): [string, number, number] => [user, rank, score]) }),
     });
   }
 

@@ -29,7 +29,7 @@ function begin() {
     });
   };
   let recent: Promise<BoardContents> | undefined;
-  const reader = { readNow: () => (recent = readNow()), readRecent: () => recent ?? readNow() };
+  const reader = { readNow: () => (recent = readNow()), readRecent: () => recent ?? readNow(), ownPlaces: () => Promise.resolve([]) };
   const countNow = (): Promise<void> => {
     [world.score, world.uncounted] = [world.score + world.uncounted, 0];
     return Promise.resolve();

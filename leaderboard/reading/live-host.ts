@@ -13,7 +13,7 @@ import type { BoardReader, NamesHost } from "./reads-host.ts";
 import type { Counted } from "./watched-boards.ts";
 
 export type LivePorts = {
-  readonly reader: Pick<BoardReader, "readNow" | "readRecent">;
+  readonly reader: Pick<BoardReader, "readNow" | "readRecent" | "ownPlaces">;
   readonly names: Pick<NamesHost, "namesOf">;
   readonly shown: BoardPublisher;
 };
@@ -116,10 +116,13 @@ export class LiveHost {
     );
   }
 
-  async #read({ push, room, board, window, from }: LiveEffect & { kind: "read-board" }): Promise<LiveInput> {
+  async #read({ push, room, board, window, from, sought }: LiveEffect & { kind: "read-board" }): Promise<LiveInput> {
     const { reader, names } = this.#ports;
     const state = await (from === "redis" ? reader.readNow(room, board.role, window) : reader.readRecent(room, board.role, window));
     const users = state.hot.map(({ member }) => member);
-    return { kind: "board-read", push, board, window, state, names: await names.namesOf(room, users) };
+    const listed = new Set(users);
+    const others = sought.filter((user) => !listed.has(user));
+    const [named, own] = await Promise.all([names.namesOf(room, users), reader.ownPlaces(room, board.role, window, others)]);
+    return { kind: "board-read", push, board, window, state, names: named, own };
   }
 }

@@ -44,3 +44,38 @@ test("[LB6] a watched board is published after a change, at most once in the pus
   // After the clock was set ahead, the counter is behind for a moment and then current again.
   expect(all().length).toBeLessThanOrEqual(count + 2);
 });
+
+test("[LB22] a watcher behind the ranked members is sent its exact rank and score after each change, with and without an ordered tail", async () => {
+  for (const boardTail of ["counted", "ordered"]) {
+    const [log, clock] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE)];
+    const flags = { boardPushMs: "200", boardShownMax: "1", boardTail, ...(boardTail === "ordered" ? { boardReadMembersMax: "2" } : {}) };
+    const { host, shown } = await rig.start(`lb60-${boardTail}`, log, clock, flags);
+    const [room, users] = [ROOMS[0]!, USERS.slice(0, 4)];
+    const edits = (user: (typeof USERS)[number], count: number) => {
+      for (let edit = 0; edit < count; edit++) log.append(room, [{ user, bytes: 1, time: clock.wallNow() }]);
+    };
+    users.forEach((user, index) => edits(user, 10 - 2 * index));
+    const watch = (sought: readonly string[]) =>
+      host.receiveWatch({ room, role: "everyone", window: "day", isNew: true, sought: [...sought] });
+    watch([users[3]!, "nobody"]);
+    const own = () => JSON.stringify(shown.findLast(({ kind }) => kind === "shown")?.own);
+    await eventually(
+      "the last of four is sent its place",
+      () =>
+        own() ===
+          JSON.stringify([
+            ["nobody", 0, 0],
+            [users[3], 4, 4],
+          ]) ||
+        own() ===
+          JSON.stringify([
+            [users[3], 4, 4],
+            ["nobody", 0, 0],
+          ]),
+    );
+    edits(users[3]!, 1);
+    await eventually("its score is sent", () => own()?.includes(`["${users[3]}",4,5]`) === true);
+    edits(users[3]!, 2);
+    await eventually("it has overtaken another", () => own()?.includes(`["${users[3]}",3,7]`) === true);
+  }
+});

@@ -19,6 +19,7 @@ import {
   type BoardStep,
   type MemberAnswer,
   type MembersAnswer,
+  type OwnPlace,
   type PageAnswer,
   type PageRange,
 } from "./board-answers.ts";
@@ -51,6 +52,14 @@ export class BoardReader {
 
   members(question: BoardQuestion, users: readonly string[]): Promise<MembersAnswer | BoardRefusal> {
     return this.#answer(question, this.#answers().members(question, users));
+  }
+
+  /** Empty if the board is not ranked now: the users keep what they know. */
+  async ownPlaces(room: RoomKey, role: MemberRole, window: Window, users: readonly string[]): Promise<readonly OwnPlace[]> {
+    if (users.length === 0) return [];
+    const question: BoardQuestion = { room, role, window: window.id, ranking: "unique" };
+    const answer = await this.#answer(question, this.#answers().ownPlaces(question, users));
+    return answer.kind === "own-places" ? answer.places : [];
   }
 
   /** Reads the board now, and shares the result within the push interval from now. */

@@ -13,14 +13,32 @@ import type { WindowKind } from "../boards/windows.ts";
  */
 export type Counted = "elsewhere" | "behind" | "current";
 
-/** `published`: checksum of the last push, or "behind". Undefined: nothing was pushed, or the board must be pushed again. */
+/**
+ * `sought`: users whose own entries are sent, and until when a gateway wants them. At most `SOUGHT_MAX`, of all gateways;
+ * the others get no own entry.
+ *
+ * `published`: checksum of the last push, or "behind". Undefined: nothing was pushed, or the board must be pushed again. */
 export type WatchedBoard = {
   readonly role: MemberRole;
   readonly kind: WindowKind;
   until: Millis;
   windowId: string;
   published: number | "behind" | undefined;
+  readonly sought: Map<string, Millis>;
 };
+const SOUGHT_MAX = 5_000;
+
+/** Whether a user was added, so that the board has to be read for the user. */
+export function seekUsers({ sought }: WatchedBoard, users: readonly string[], until: Millis): boolean {
+  let added = false;
+  for (const user of users) {
+    if (!sought.has(user) && sought.size >= SOUGHT_MAX) continue;
+    added ||= !sought.has(user);
+    sought.set(user, until);
+  }
+  return added;
+}
+
 export type WatchedRoom = {
   readonly room: RoomKey;
   readonly boards: Map<string, WatchedBoard>;
@@ -64,7 +82,7 @@ export class WatchedBoards {
       isPushing: false,
     };
     this.#rooms.set(key, room);
-    const board: WatchedBoard = { role, kind, until, windowId: "", published: undefined };
+    const board: WatchedBoard = { role, kind, until, windowId: "", published: undefined, sought: new Map() };
     room.boards.set(`${role} ${kind}`, board);
     this.#size += 1;
     this.#again.add(room);
@@ -108,7 +126,10 @@ export class WatchedBoards {
   /** Removes boards without watchers. Boards are published again when the room's currency has changed or a new window has begun. */
   sweep(now: Millis, { counted, windowIdOf }: { counted: (room: RoomKey) => Counted; windowIdOf: (kind: WindowKind) => string }): void {
     for (const room of this.#rooms.values()) {
-      for (const [key, board] of room.boards) if (board.until < now) this.#remove(room, key);
+      for (const [key, board] of room.boards) {
+        if (board.until < now) this.#remove(room, key);
+        for (const [user, until] of board.sought) if (until < now) board.sought.delete(user);
+      }
       const isOther = counted(room.room) !== room.counted;
       if (isOther) for (const board of room.boards.values()) board.published = undefined;
       if (isOther || [...room.boards.values()].some((board) => windowIdOf(board.kind) !== board.windowId)) {

@@ -19,7 +19,7 @@ export function recordOf(firstSeq: number, edits: readonly LoggedEdit[], epoch =
         client: clientOf(user),
         counter: firstSeq + index,
         parentSeq: (firstSeq + index - 1) as Seq,
-        payload: new Uint8Array(bytes),
+        payload: new Uint8Array(bytes).fill(1),
       })),
     },
   });

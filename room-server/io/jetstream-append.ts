@@ -97,7 +97,9 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
 
   const settle = (token: string, append: Append, outcome: AppendOutcome): void => {
     if (!appends.delete(token)) return; // Abandoned, or another copy's reply came first.
-    metrics.appendSeconds.observe((performance.now() - append.begun) / 1000);
+    const tookMs = performance.now() - append.begun;
+    metrics.appendSeconds.observe(tookMs / 1000);
+    storage.receiveAppend(tookMs);
     append.settled(outcome);
   };
 

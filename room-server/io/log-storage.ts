@@ -1,10 +1,12 @@
 /**
- * Whether the log has storage for records. Reports once when the storage is lost, and once when it is back. While the
- * storage is full, each append is refused ten times a second, and a log message for each refusal would fill the disk
- * too.
+ * Whether the log stores records, and in time. Reports once when the storage is lost or the log is slow, and once when that
+ * is over. While the storage is full, each append is refused ten times a second, and a log message for each refusal would
+ * fill the disk too.
  */
 
+import type { OperationsReport } from "../../shared/bus/operations-events.ts";
 import type { Log } from "../../shared/process/log.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 
 /** `full`: JetStream refuses records. `broken`: a stream neither stores nor refuses records, as on a full disk. */
@@ -20,12 +22,23 @@ const ADVICE: Readonly<Record<StorageFailure, string>> = {
     "New edits are refused. The log of nats-server names the error. Free disk space, then restart nats-server: it stores nothing before",
 };
 
+/** An append that takes longer is slow: its members have seen its edits as tentative for a while. */
+export const SLOW_APPEND_MS = 1_000;
+/** The log is in time again when no append was slow for this time. */
+const CALM_MS = 5_000;
+
+export type LogSpeed = Pick<Extract<OperationsReport, { kind: "log_slow" }>, "state" | "forMs" | "worstMs">;
+type LogStorageDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics };
+
 export class LogStorage {
-  readonly #deps: { readonly log: Log; readonly metrics: RoomServerMetrics };
+  readonly #deps: LogStorageDeps;
   #failure: StorageFailure | undefined;
   #receiveChange: (failure: StorageFailure | undefined) => void = () => {};
+  /** Since when appends are slow, and the end of the last slow one. */
+  #slow: { readonly since: number; readonly worstMs: number; readonly until: number } | undefined;
+  #receiveSpeed: (speed: LogSpeed) => void = () => {};
 
-  constructor(deps: { readonly log: Log; readonly metrics: RoomServerMetrics }) {
+  constructor(deps: LogStorageDeps) {
     this.#deps = deps;
     deps.metrics.logFull.set(0);
   }
@@ -36,6 +49,31 @@ export class LogStorage {
 
   onChange(receive: (failure: StorageFailure | undefined) => void): void {
     this.#receiveChange = receive;
+  }
+
+  onSpeedChange(receive: (speed: LogSpeed) => void): void {
+    this.#receiveSpeed = receive;
+  }
+
+  /** Called for each append that has ended. */
+  receiveAppend(tookMs: number): void {
+    if (tookMs < SLOW_APPEND_MS) return;
+    const { clock } = this.#deps;
+    const [now, before] = [clock.now(), this.#slow];
+    const since = Math.min(now - tookMs, before?.since ?? now);
+    this.#slow = { since, worstMs: Math.max(tookMs, before?.worstMs ?? 0), until: now };
+    if (before !== undefined) return;
+    this.#receiveSpeed({ state: "slow", forMs: Math.round(tookMs), worstMs: Math.round(tookMs) });
+    clock.after(CALM_MS, () => this.#checkCalm());
+  }
+
+  #checkCalm(): void {
+    const { clock } = this.#deps;
+    const { since, worstMs, until } = this.#slow!;
+    const waitMs = until + CALM_MS - clock.now();
+    if (waitMs > 0) return void clock.after(waitMs, () => this.#checkCalm());
+    this.#slow = undefined;
+    this.#receiveSpeed({ state: "normal", forMs: Math.round(until - since), worstMs: Math.round(worstMs) });
   }
 
   receiveFailure(failure: StorageFailure, reason: string | undefined): void {

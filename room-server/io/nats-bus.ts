@@ -5,7 +5,10 @@
 
 import { hostname } from "node:os";
 
+import type { Registry } from "prom-client";
+
 import { type RoomListReply, RoomListRequest, type RoomReport, RoomReportRequest } from "../../shared/bus/fleet-messages.ts";
+import type { VitalRoom } from "../../shared/bus/vitals.ts";
 import { subjectsOf, type Subjects } from "../../shared/bus/subjects.ts";
 import type { ServerId } from "../../shared/ids.ts";
 import { closeNats, connectAs, type NatsConnection, publish, type Msg, respond } from "../../shared/io/nats.ts";
@@ -13,6 +16,7 @@ import { natsCounts } from "../../shared/io/nats-counts.ts";
 import type { SharedConfig } from "../../shared/settings/common-settings.ts";
 import { type RoomServerConfig, roomHostOptions } from "../config.ts";
 import type { RoomServerParts } from "../room-server.ts";
+import { publishVitals } from "../../shared/io/vitals.ts";
 import { natsPorts, type NatsPortsDeps } from "./nats-ports.ts";
 import { encodeJson } from "../../shared/bus/json-messages.ts";
 import { ServerHeartbeat, UnreachedServer, ServerCommand, ClaimRequest } from "../../shared/bus/placement-messages.ts";
@@ -39,6 +43,8 @@ export async function connectBus(server: ServerId, config: SharedConfig & RoomSe
     ports: await natsPorts({ nats, presence }, subjects, server, config, deps),
     peers: natsHeartbeat(nats, subjects),
     counts: natsCounts(nats, subjects),
+    publishVitals: (rooms: () => readonly VitalRoom[], registry: Registry): (() => void) =>
+      publishVitals(nats, subjects, { role: "room-server", instance: server, rooms }, registry, deps.clock),
     /** Starts to answer claims, commands and questions. */
     answer: async ({ rooms, handovers, presence: presences, listRooms }: AnsweringParts): Promise<void> => {
       natsClaims(nats, subjects, server, deps.log).onClaim((request) => rooms.claim(request));

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { RoomListRequest } from "../../shared/bus/fleet-messages.ts";
 import { type RoomId, type RoomKey, roomKey, type ServerId, type TenantId } from "../../shared/ids.ts";
-import { type ListedRooms, listRooms } from "./room-list.ts";
+import { largestRooms, type ListedRooms, listRooms } from "./room-list.ts";
 
 const key = (tenant: string, room: string): RoomKey => roomKey(tenant as TenantId, room as RoomId);
 const SIZES = new Map([
@@ -62,4 +62,14 @@ test("[RLI3] a tenant and a part of the name filter the list, ignoring case", ()
   expect(names({ search: "notes" })).toEqual([key("acme", "Notes"), key("beta", "notes 2")]);
   expect(names({ search: "NOTES", tenant: "beta" })).toEqual([key("beta", "notes 2")]);
   expect(list({ search: "no such name" })).toEqual({ rooms: [], matching: 0 });
+});
+
+test("[RLI4] the rooms with most participants are described with their rate, and empty rooms are not", () => {
+  const largest = (roomsMax: number) => largestRooms(rooms, () => 1.5, roomsMax).map(({ room, participants }) => [room, participants]);
+  expect(largest(2)).toEqual([
+    [key("acme", "big"), 400],
+    [key("acme", "Notes"), 3],
+  ]);
+  expect(largest(10)).toHaveLength(3);
+  expect(largestRooms(rooms, () => 1.5, 1)).toEqual([{ room: key("acme", "big"), participants: 400, editsPerSecond: 1.5, mode: "flat" }]);
 });

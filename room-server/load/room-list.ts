@@ -11,6 +11,7 @@ import {
   type RoomListRequest,
   type RoomReport,
 } from "../../shared/bus/fleet-messages.ts";
+import type { VitalRoom } from "../../shared/bus/vitals.ts";
 import { type RoomKey, roomOf, type ServerId, tenantOf } from "../../shared/ids.ts";
 
 export type ListedRooms = {
@@ -38,6 +39,26 @@ export function listRooms(
     matching,
     rooms: page.flatMap(({ room, participants }) => describe(server, room, participants, rooms.accountOf(room), editsPerSecondOf(room))),
   };
+}
+
+/** The rooms with most participants, for the console's charts. Empty rooms are not among them. */
+export function largestRooms(rooms: ListedRooms, editsPerSecondOf: (room: RoomKey) => number, roomsMax: number): VitalRoom[] {
+  const largest: RoomCursor[] = [];
+  rooms.eachSize((room, participants) => {
+    const smallest = largest.at(-1);
+    if (
+      participants === 0 ||
+      (largest.length === roomsMax && smallest !== undefined && compareListed({ room, participants }, smallest) > 0)
+    )
+      return;
+    const at = largest.findIndex((other) => compareListed({ room, participants }, other) < 0);
+    largest.splice(at === -1 ? largest.length : at, 0, { room, participants });
+    if (largest.length > roomsMax) largest.pop();
+  });
+  return largest.flatMap(({ room, participants }) => {
+    const account = rooms.accountOf(room);
+    return account === undefined ? [] : [{ room, participants, editsPerSecond: editsPerSecondOf(room), mode: account.mode }];
+  });
 }
 
 /** Empty for a room that is no longer here. `participants`: the number that it was sorted by. */

@@ -13,11 +13,15 @@ const room = z.string().transform((text, context) => {
 /** The room, the role and the kind of window; `hour` is always the current hour. */
 const board = { room, role: z.string(), window: z.string() };
 
+/** Users whose places a gateway asks for on one board: ids of the longest take a fifth of a NATS message. */
+export const SOUGHT_USERS_MAX = 1_000;
+
 /**
  * gateway -> leaderboard: a client of this gateway watches this board; repeated every third of its validity. `isNew`:
- * the gateway has no ranking yet, so send it even if unchanged.
+ * the gateway has no ranking yet, so send it even if unchanged. `sought`: users who watch at this gateway and were not in
+ * the last ranking. Their own places are sent with the next one.
  */
-export const BoardWatch = z.object({ ...board, isNew: z.boolean() });
+export const BoardWatch = z.object({ ...board, isNew: z.boolean(), sought: z.array(z.string().max(128)).max(SOUGHT_USERS_MAX).optional() });
 export type BoardWatch = z.infer<typeof BoardWatch>;
 
 /** The display name of a user who may write in the room, from the token. */
@@ -61,6 +65,8 @@ export const BoardSnapshot = z.object({
   checksum: z.int().nonnegative(),
   /** In order, best first: user, score and name; an empty name is unknown. */
   ranking: z.array(z.tuple([z.string(), z.number(), z.string()])),
+  /** Sought users outside the ranking: user, rank and score; 0 without points. Rank 0 with points: not known exactly. */
+  own: z.array(z.tuple([z.string(), z.int().nonnegative(), z.number()])).optional(),
 });
 export type BoardSnapshot = z.infer<typeof BoardSnapshot>;
 

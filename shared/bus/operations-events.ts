@@ -39,6 +39,12 @@ const Reports = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("room_budget"), room, from: z.int(), to: z.int(), cost: z.number(), delayMs: z.number() }),
   /** Events could not be delivered; the first failure in a minute. `endpoint`: the tenant, or all-tenants. */
   z.object({ kind: z.literal("webhook_given_up"), endpoint: z.string(), id: z.string(), reason: z.string() }),
+  /** An engine of a local system ended and runs again: how it ended (an exit code or a signal), and for how long it was down. */
+  z.object({ kind: z.literal("engine_restarted"), engine: z.string(), exit: z.string(), downMs: z.int() }),
+  /** A gateway reaches NATS again. Reported at the end, because nothing can be reported before. */
+  z.object({ kind: z.literal("nats_lost"), downMs: z.int() }),
+  /** Edits of a room server wait for the log. `forMs`: how long it has lasted; `worstMs`: the longest wait of an edit. */
+  z.object({ kind: z.literal("log_slow"), state: z.enum(["slow", "normal"]), forMs: z.int(), worstMs: z.int() }),
   /** The log stores no records of a room server (`full`, `broken`), or stores them again (`stores`). */
   z.object({ kind: z.literal("log_storage"), state: z.enum(["full", "broken", "stores"]) }),
   /** `user` wrote structs with a Yjs client id that another user had introduced. Yjs may ignore edits of the other user. */

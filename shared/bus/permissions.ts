@@ -84,6 +84,7 @@ const RULES = {
   askRooms: { subject: (s) => s.askRooms, from: ["gateway"], to: ["room-server"], isAnswered: true },
   listRooms: { subject: (s) => s.listRooms, from: ["gateway"], to: ["room-server"], isAnswered: true },
   askGateways: { subject: (s) => s.askGateways, from: ["gateway"], to: ["gateway"], isAnswered: true },
+  vitals: { subject: (s) => s.vitals, from: ["placement", "document-service", "leaderboard", ...BOTH], to: ["gateway"] },
   operations: { subject: (s) => s.allOperations, from: ["placement", "document-service", ...BOTH], to: [] },
   allOperations: "in another row",
   webhook: { subject: (s) => s.webhook("*" as TenantId), from: ["room-server", "document-service"], to: [] },

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type Authenticator, nkeys } from "nats";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-import { rememberNatsUrl } from "../../cli/local-nats-url.ts";
+import { rememberAddress } from "../../cli/local-addresses.ts";
 import { writeCertificate } from "../../test/contract/certificate.ts";
 import { SettingError } from "../settings/settings.ts";
 import { natsAddress, type NatsSettings, withoutSecrets } from "./nats-address.ts";
@@ -77,7 +77,7 @@ test("[NAT16] replaced credentials sign from the next connection on, and a damag
 });
 
 test("[NAT10] the file that gives other terminals the NATS address holds no password", () => {
-  rememberNatsUrl(folder, "nats://ada:SECRET@nats-1:4222,nats-2");
+  rememberAddress("nats", folder, "nats://ada:SECRET@nats-1:4222,nats-2");
   expect(readFileSync(join(folder, "nats-url"), "utf8")).toBe("nats://nats-1:4222,nats://nats-2");
   expect(withoutSecrets("nats://127.0.0.1:4222")).toBe("nats://127.0.0.1:4222");
 });

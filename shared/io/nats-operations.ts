@@ -1,19 +1,25 @@
 /**
- * Reports operations events to this process's log, and over core NATS to the stream that keeps the newest. No caller
- * waits for the stream: an event that NATS loses is still in the log.
+ * Reports operations events to this process's log, and to the stream that keeps the newest. No caller waits for the stream.
+ * An event about a failure is sent again until the stream has it: while NATS or its disk fails, nothing is stored.
  */
 
+import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { DiscardPolicy, jetstreamManager, JetStreamApiError, StorageType } from "@nats-io/jetstream";
 
+import { headers } from "nats";
+import { z } from "zod";
+
 import { encodeJson, decodeJson } from "../bus/json-messages.ts";
 import { OperationsEvent, type Operations } from "../bus/operations-events.ts";
 import type { Subjects } from "../bus/subjects.ts";
+import type { Millis } from "../ids.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Log } from "../process/log.ts";
 import type { SharedConfig } from "../settings/common-settings.ts";
 import { ensureReplicas, retryUntilSettled } from "./jetstream-stores.ts";
+import { isNoAnswer } from "./nats-json.ts";
 import { type NatsConnection, publish } from "./nats.ts";
 
 const NANOS_PER_MS = 1_000_000;
@@ -68,21 +74,62 @@ export async function hasOperationsStream(nats: NatsConnection, subjects: Subjec
   }
 }
 
-/** `by`: the process that reports. `count`: the counter of the tier, by kind. */
+/** Thousands at once when a server is lost. One that the stream does not get is still in the log. */
+const ROUTINE: ReadonlySet<OperationsEvent["kind"]> = new Set(["room_claimed", "room_ended", "room_placed"]);
+const STORED_MS_MAX = 2_000;
+const RETRY_MS = 1_000;
+/** An hour: a full disk may take somebody a while. */
+const RETRIES_MAX = 1_200;
+const UNSTORED_MAX = 100;
+
+/** `by`: the process that reports. `count`: the counter of the tier, by kind. `settled`: for a process that is about to end. */
 export function natsOperations(
   nats: NatsConnection,
   subjects: Subjects,
   by: string,
   { clock, log, count }: { clock: Clock; log: Log; count: (kind: OperationsEvent["kind"]) => void },
-): Operations {
+): Operations & { settled(): Promise<void> } {
+  const unstored = new Set<Promise<void>>();
+  const store = async (event: OperationsEvent, id: string): Promise<void> => {
+    const meant = headers();
+    meant.set("Nats-Msg-Id", id); // A copy whose answer was lost is stored once.
+    for (let tries = 0; tries < RETRIES_MAX && !nats.isClosed() && !nats.isDraining(); tries++) {
+      const answer = await nats
+        .request(subjects.operations(event.kind), encodeJson(event), { headers: meant, timeout: STORED_MS_MAX })
+        .catch(undefinedIfSilent);
+      if (answer !== undefined && decodeJson(STORED, answer.data) !== undefined) return;
+      await new Promise<void>((resolve) => void clock.after(RETRY_MS, resolve));
+    }
+  };
   return {
     report: (report) => {
       const event: OperationsEvent = { ...report, at: clock.wallNow(), by };
       count(report.kind);
       log.info(report, "published an event to operations");
-      publish(nats, subjects.operations(report.kind), encodeJson(event));
+      if (ROUTINE.has(report.kind) || unstored.size >= UNSTORED_MAX)
+        return publish(nats, subjects.operations(report.kind), encodeJson(event));
+      const storing = store(event, randomUUID()).finally(() => unstored.delete(storing));
+      unstored.add(storing);
     },
+    settled: async () => void (await Promise.all(unstored)),
   };
+}
+
+const STORED = z.object({ seq: z.int(), error: z.undefined().optional() });
+
+function undefinedIfSilent(error: unknown): undefined {
+  if (!isNoAnswer(error)) throw error;
+}
+
+/** Reports each time that NATS was out of reach, once it is back. */
+export async function reportOutages(nats: NatsConnection, operations: Operations, clock: Clock): Promise<void> {
+  let lostAt: Millis | undefined;
+  for await (const { type } of nats.status()) {
+    if (type === "disconnect") lostAt ??= clock.now();
+    if (type !== "reconnect" || lostAt === undefined) continue;
+    operations.report({ kind: "nats_lost", downMs: Math.round(clock.now() - lostAt) });
+    lostAt = undefined;
+  }
 }
 
 /** `seq`: in the stream. `event`: undefined for an unknown kind. */

@@ -43,6 +43,7 @@ export async function runContainer(program: ContainerProgram): Promise<Engine> {
   let exited = ended();
   let pid = await pidOf();
   return {
+    name: "container",
     url: `${program.scheme}://${HOST}:${port}`,
     port,
     get pid() {

@@ -96,7 +96,7 @@ export class ServiceJudge {
       if (record.kind !== "edits") continue;
       for (const { client, payload } of record.edits.edits) {
         const user = record.users.get(client)!;
-        points.set(user, (points.get(user) ?? 0) + worthOfEdit(payload.byteLength, this.#scoring));
+        points.set(user, (points.get(user) ?? 0) + worthOfEdit(payload, this.#scoring));
       }
     }
     return points;

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 import { natsUsers, redisUsers } from "../../cli/local-engines.ts";
-import { withUser } from "../../cli/local-nats-url.ts";
+import { withUser } from "../../cli/local-addresses.ts";
 import { NODE_FLAGS } from "../../cli/node-flags.ts";
 import { makeToken } from "../../cli/token.ts";
 import { spawnChild, type ChildProcessHandle, type Exit } from "../../engines/child.ts";

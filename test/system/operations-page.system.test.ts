@@ -49,12 +49,12 @@ const operatorsPass = () => makeOperatorPass(cluster.operatorSecret, (Date.now()
 const tokenWith = (rights: readonly string[]) =>
   makeToken({ room: ["*"], user: "boss", name: "", rights, tenant: "default", ttl: 3_600 }, cluster.internalSecret);
 
-async function open(pass: string, options: BrowserContextOptions = { viewport: WINDOW }): Promise<Page> {
+async function open(pass: string, options: BrowserContextOptions = { viewport: WINDOW }, hash = ""): Promise<Page> {
   const context = await browser.newContext(options);
   context.setDefaultTimeout(PATIENCE_MS);
   onTestFinished(() => context.close());
   const page = await context.newPage();
-  await page.goto(`${cluster.gateways[0]!.httpUrl}/operations`);
+  await page.goto(`${cluster.gateways[0]!.httpUrl}/operations${hash}`);
   await page.getByLabel("Pass or token").fill(pass);
   await page.getByRole("button", { name: "Sign in" }).click();
   return page;
@@ -269,6 +269,45 @@ test("[OPG10] a failure of NATS is reported as such and blamed on no server, and
   await eventually("the failure is no longer reported", async () => !(await verdict(page)).includes("reach NATS"));
   ada!.type(insertion("two."));
   await ada!.untilSaved();
+});
+
+test("[OPG11] charts show what the processes measure, and the address keeps tab, range, process and room for a colleague", async () => {
+  const [ada] = await occupy("measured", NAMES);
+  const typing = setInterval(() => ada!.type(insertion("word ")), 200);
+  onTestFinished(() => clearInterval(typing));
+  const page = await open(operatorsPass());
+  const refusals: string[] = [];
+  page.on("console", (message) => void (message.text().includes("Content Security Policy") && refusals.push(message.text())));
+  await page.getByRole("link", { name: "Charts" }).click();
+  const figures = (title: string) =>
+    page
+      .locator(".chart", { has: page.getByRole("heading", { name: title, exact: true }) })
+      .locator(".chart-legend")
+      .innerText();
+  await eventually("people are counted", async () => /participants\s*[1-9]/.test(await figures("Connections")));
+  await eventually("the latency of edits is measured", async () => /p99\s*[\d.]+ m?s/.test(await figures("Save and propagation")));
+  expect(await page.locator(".chart canvas").count()).toBeGreaterThan(5);
+  await page.getByRole("button", { name: "5 min", exact: true }).click();
+  const process = (await page.locator("#charts-process option", { hasText: "Room server" }).first().getAttribute("value"))!;
+  await page.locator("#charts-process").selectOption(process);
+  await eventually(
+    "charts of gateways are gone",
+    async () => (await page.locator(".chart", { hasText: "NATS round trip" }).isVisible()) === false,
+  );
+  await page.getByRole("link", { name: "Overview" }).click();
+  await page.getByRole("button", { name: "measured", exact: true }).click();
+  await eventually("the room has a chart", async () => /participants\s*5/.test(await page.locator("#room-chart").innerText()));
+  await page.getByLabel("Part of a member’s name").fill("sha");
+  await eventually("only one member is listed", async () => (await page.locator("#members .who").allInnerTexts()).join() === "Shafi");
+  expect(refusals).toEqual([]);
+  const { hash } = new URL(page.url());
+  expect(Object.fromEntries(new URLSearchParams(hash.slice(1)))).toEqual({ minutes: "5", process, tenant: "default", room: "measured" });
+  const colleague = await open(operatorsPass(), {}, hash);
+  await eventually("a colleague sees the same room", async () => (await colleague.locator("#room-title").innerText()) === "measured");
+  await colleague.locator("#room-close").click();
+  expect(new URL(colleague.url()).hash).toBe(`#minutes=5&process=${process}`);
+  await colleague.goBack();
+  await eventually("Back opens the room again", async () => (await colleague.locator("#room-title").isVisible()) === true);
 });
 
 /** Rooms with people who type, for the picture. The returned function ends the typing. */

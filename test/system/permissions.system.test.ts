@@ -9,7 +9,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { natsUsers, redisUsers } from "../../cli/local-engines.ts";
-import { withUser } from "../../cli/local-nats-url.ts";
+import { withUser } from "../../cli/local-addresses.ts";
 import type { Engine } from "../../engines/engine.ts";
 import { inboxOf, type NatsRole } from "../../shared/bus/permissions.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";

@@ -2,18 +2,24 @@
 
 import { element, tagged } from "../../io/element.ts";
 import type { FleetAnswer, ListedMember, RoomDetails, RoomName, FleetServer } from "../answers.ts";
+import { ROOM_CHART, type ValuesOverTime } from "../charts.ts";
 import { clockTime, count, counted, percent, shortName } from "../format.ts";
+import { type ChartMark, chartView } from "./charts-view.ts";
 import { keyedRows, setText } from "./keyed-rows.ts";
 
 export type RoomActions = {
   readonly move: (room: RoomName, to: FleetServer) => void;
   readonly kick: (room: RoomName, member: ListedMember) => void;
   readonly makeReadOnly: (room: RoomName, member: ListedMember) => void;
+  /** The user has closed the dialog. */
+  readonly closed: () => void;
 };
 export type RoomDialogView = {
   /** Undefined while no room is open. */
   readonly open: () => RoomName | undefined;
   readonly begin: (room: RoomName) => void;
+  readonly end: () => void;
+  readonly showOverTime: (values: ValuesOverTime, minutes: number, marks: readonly ChartMark[]) => void;
   readonly show: (room: RoomDetails | "gone", members: readonly ListedMember[] | undefined, fleet: FleetAnswer | undefined) => void;
 };
 
@@ -28,7 +34,11 @@ export function roomView(actions: RoomActions): RoomDialogView {
     element("members-count", HTMLElement),
   ];
   const [form, choice] = [element("move", HTMLFormElement), element("move-to", HTMLSelectElement)];
+  const find = element("members-find", HTMLInputElement);
+  const chart = chartView(ROOM_CHART);
+  element("room-chart", HTMLElement).replaceChildren(chart.card);
   let here: RoomName | undefined;
+  let listed: readonly ListedMember[] | undefined;
   let servers: readonly FleetServer[] = [];
   const members = keyedRows<ListedMember>(
     element("members", HTMLElement),
@@ -38,7 +48,20 @@ export function roomView(actions: RoomActions): RoomDialogView {
   );
 
   element("room-close", HTMLButtonElement).addEventListener("click", () => dialog.close());
-  dialog.addEventListener("close", () => (here = undefined));
+  dialog.addEventListener("close", () => {
+    if (here === undefined) return;
+    here = undefined;
+    actions.closed();
+  });
+  const showMembers = (): void => {
+    if (listed === undefined) return;
+    const wanted = find.value.trim().toLowerCase();
+    const found = listed.filter(({ user, name }) => `${user} ${name}`.toLowerCase().includes(wanted));
+    members(found.slice(0, MEMBERS_MAX));
+    const shown = found.length > MEMBERS_MAX ? `${count(found.length)} (first ${MEMBERS_MAX} shown)` : count(found.length);
+    setText(total, found.length < listed.length ? `${shown} of ${count(listed.length)}` : shown);
+  };
+  find.addEventListener("input", showMembers);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const to = servers.find(({ server }) => server === choice.value);
@@ -49,15 +72,23 @@ export function roomView(actions: RoomActions): RoomDialogView {
     open: () => here,
     begin: (room) => {
       here = room;
+      listed = undefined;
+      find.value = "";
+      chart.card.hidden = true;
       title.textContent = room.room;
       facts.replaceChildren();
       members([]);
       form.hidden = true;
       setText(total, "");
       setText(remark, "Loading…");
-      dialog.showModal();
+      if (!dialog.open) dialog.showModal();
     },
-    show: (room, listed, fleet) => {
+    end: () => {
+      here = undefined;
+      dialog.close();
+    },
+    showOverTime: chart.show,
+    show: (room, answered, fleet) => {
       if (room === "gone") {
         setText(remark, "This room is no longer open.");
         form.hidden = true;
@@ -68,9 +99,9 @@ export function roomView(actions: RoomActions): RoomDialogView {
       servers = (fleet?.servers ?? []).filter(({ server, draining }) => server !== room.server && !draining);
       form.hidden = servers.length === 0;
       showChoice(choice, servers);
-      if (listed === undefined) return;
-      members(listed.slice(0, MEMBERS_MAX));
-      setText(total, listed.length > MEMBERS_MAX ? `${count(listed.length)} (first ${MEMBERS_MAX} shown)` : count(listed.length));
+      if (answered === undefined) return;
+      listed = answered;
+      showMembers();
     },
   };
 }

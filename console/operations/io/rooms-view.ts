@@ -99,7 +99,7 @@ function fill(row: HTMLElement, { mode, participants, gateways, editsPerSecond, 
     HTMLElement,
   ];
   modeCell.replaceChildren(
-    tagged("span", "tag", mode),
+    tagged("span", "tag", participants === 0 ? "idle" : mode),
     ...(heldBack === 0 ? [] : [withTone(tagged("span", "tag", `throttled ${heldBack}`), "warning")]),
   );
   setText(people, count(participants));

@@ -10,6 +10,7 @@ import type { GatewayReport } from "../../../shared/bus/fleet-messages.ts";
 import type { ServerId, UnixMillis } from "../../../shared/ids.ts";
 import { systemClock as clock } from "../../../shared/io/system-clock.ts";
 import { gatewayMetrics } from "../../metrics.ts";
+import { VitalsHistory } from "../../operations/vitals-history.ts";
 import { RecentEventLog } from "../../operations/events-kept.ts";
 import type { FleetControl, OpenRooms } from "../../ports.ts";
 import type { RouteRequest } from "../../http/requests.ts";
@@ -39,6 +40,7 @@ async function ask(
       fleet,
       openRooms: { list: async () => [] } as Partial<OpenRooms> as OpenRooms,
       events: { read: async () => kept },
+      vitals: new VitalsHistory({ slotsMax: 5, instancesMax: 5, roomsMax: 5 }),
       account,
       documents: { urls: () => ["http://127.0.0.1:1"] },
       leaderboards: { urls: () => [], withoutRedis: () => 1 },

@@ -20,15 +20,26 @@ import {
   noServer,
   roomAnswer,
   roomListAnswer,
+  roomVitalsAnswer,
   type SeenGateways,
   seenGateways,
   serverDrainAnswer,
+  vitalsAnswer,
 } from "../../http/operations-answers.ts";
-import { drainRequest, eventsAfter, moveRequest, rateKey, roomListRequest, TOO_MANY_QUERIES } from "../../http/operations-requests.ts";
+import {
+  drainRequest,
+  eventsAfter,
+  moveRequest,
+  rateKey,
+  roomListRequest,
+  slotsAfter,
+  TOO_MANY_QUERIES,
+} from "../../http/operations-requests.ts";
 import type { RouteRequest } from "../../http/requests.ts";
 import type { HttpRoute } from "../../http/route-table.ts";
 import { type Rate, UserRates } from "../../limits/reader-rates.ts";
 import type { GatewayMetrics } from "../../metrics.ts";
+import type { VitalsHistory } from "../../operations/vitals-history.ts";
 import type { FleetControl, OpenRooms, RecentEvents } from "../../ports.ts";
 import type { ServiceDirectoryWithRedis, ServiceDirectory } from "../nats/nats-services.ts";
 import { authorityOf, type HttpTokens, isOperator } from "./authenticate.ts";
@@ -38,6 +49,7 @@ export type OperationsPorts = {
   readonly fleet: FleetControl;
   readonly openRooms: OpenRooms;
   readonly events: RecentEvents;
+  readonly vitals: VitalsHistory;
   readonly account: () => GatewayReport;
   readonly documents: Pick<ServiceDirectory, "urls">;
   readonly leaderboards: Pick<ServiceDirectoryWithRedis, "urls" | "withoutRedis">;
@@ -89,6 +101,8 @@ export function operationsRoutes(
     { method: "get", path: "/v1/admin/fleet", answer: forOperators(queries.showFleet) },
     { method: "get", path: "/v1/admin/rooms", answer: forAdmins(queries.listRooms) },
     { method: "get", path: "/v1/admin/rooms/:room", answer: forAdmins(queries.describeRoom) },
+    { method: "get", path: "/v1/admin/rooms/:room/vitals", answer: forAdmins(queries.showRoomVitals) },
+    { method: "get", path: "/v1/admin/vitals", answer: forOperators(queries.showVitals) },
     { method: "get", path: "/v1/admin/events", answer: forAdmins(queries.listEvents) },
     { method: "post", path: "/v1/admin/move", answer: forOperators(actions.moveRoom) },
     { method: "post", path: "/v1/admin/drain-server", answer: forOperators(actions.drainServer) },
@@ -96,10 +110,12 @@ export function operationsRoutes(
   ];
 }
 
-type Queries = Readonly<Record<"showFleet" | "listRooms" | "describeRoom" | "listEvents", AuthorizedAnswer>>;
+type Queries = Readonly<
+  Record<"showFleet" | "listRooms" | "describeRoom" | "listEvents" | "showVitals" | "showRoomVitals", AuthorizedAnswer>
+>;
 
 function operationsQueries(ports: OperationsPorts, environment: string, clock: Clock): Queries {
-  const { fleet, openRooms, events, account, documents, leaderboards } = ports;
+  const { fleet, openRooms, events, vitals, account, documents, leaderboards } = ports;
   /** A gateway that has lost NATS asks no other process. */
   const findGateways = async (): Promise<SeenGateways> =>
     account().state === "degraded" ? seenGateways(account(), []) : answeredGateways(await fleet.gateways());
@@ -135,6 +151,15 @@ function operationsQueries(ports: OperationsPorts, environment: string, clock: C
       const scope = scopeInPath(request, authority);
       if ("status" in scope) return scope;
       return roomAnswer(scope.room!, await openRooms.describe(scope.room!));
+    },
+    showVitals: async (request) => {
+      const asked = slotsAfter(request);
+      return "status" in asked ? asked : vitalsAnswer(vitals.since(asked.after, clock.wallNow(), asked.process));
+    },
+    showRoomVitals: async (request, authority) => {
+      const [scope, asked] = [scopeInPath(request, authority), slotsAfter(request)];
+      if ("status" in scope) return scope;
+      return "status" in asked ? asked : roomVitalsAnswer(vitals.ofRoom(scope.room!, asked.after, clock.wallNow()));
     },
     listEvents: async (request, authority) => {
       const asked = eventsAfter(request, authority);

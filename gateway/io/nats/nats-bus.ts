@@ -17,6 +17,7 @@ import { type BoardListener, natsBoards, natsActivities } from "./nats-boards.ts
 import { natsEvents } from "./nats-events.ts";
 import { answerGatewayQuestions, natsFleet, natsOpenRooms } from "./nats-fleet.ts";
 import { natsPlacement } from "./nats-placement.ts";
+import { natsVitals } from "./nats-vitals.ts";
 import { natsServices } from "./nats-services.ts";
 import { natsPresenceServers } from "./nats-presence.ts";
 import { natsRoomOwners } from "./nats-rooms.ts";
@@ -49,6 +50,7 @@ export async function connectBus(
     natsServices(nats, subjects.leaderboards, deps, { ca }),
   ];
   const placement = natsPlacement(nats, subjects, config, clock);
+  const vitals = natsVitals(nats, subjects, gateway, clock);
   const boards = natsBoards(nats, subjects, leaderboards);
   return {
     nats,
@@ -69,7 +71,9 @@ export async function connectBus(
       fleet: natsFleet(nats, subjects, placement, clock),
       openRooms: natsOpenRooms(nats, subjects, () => placement.servers().length),
       events: natsEvents(nats, subjects, config, deps),
+      vitals: vitals.history,
     },
+    startVitals: vitals.start,
     onGatewayAsked: (account: () => GatewayReport, drain: () => void): void => answerGatewayQuestions(nats, subjects, account, drain),
     start: async (listeners: BusListeners): Promise<void> => {
       await rooms.start(listeners.rooms);

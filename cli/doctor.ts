@@ -1,0 +1,198 @@
+/** `coroom doctor`: measures what a Coroom with these settings needs. It changes nothing, and starts nothing. */
+
+import { X509Certificate } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { statfs } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+
+import { JetStreamApiError, JetStreamError, jetstreamManager } from "@nats-io/jetstream";
+
+import { subjectsOf } from "../shared/bus/subjects.ts";
+import { checkLogPartitions } from "../shared/io/log-stream.ts";
+import { isNoAnswer } from "../shared/io/nats-json.ts";
+import { closeNats, type NatsConnection } from "../shared/io/nats.ts";
+import { redisConnection } from "../shared/io/redis.ts";
+import { SettingError } from "../shared/settings/settings.ts";
+import type { PrintLine } from "./command.ts";
+import {
+  type DoctorFinding,
+  findingLine,
+  judgeCertificate,
+  judgeClock,
+  judgeDisk,
+  judgeOpenFiles,
+  judgeRedis,
+  judgeSecrets,
+  judgeStorage,
+  judgeStream,
+  problem,
+} from "./findings.ts";
+import { localGatewayUrl, localRedisUrl } from "./local-addresses.ts";
+import { missingSecrets } from "./secrets.ts";
+import { connectOperator } from "./ops.ts";
+import type { StartConfig } from "./settings.ts";
+import { refuseUnfit } from "./start-checks.ts";
+
+const ANSWER_MS_MAX = 3_000;
+
+/** Throws a SettingError when there is a problem, so that the command ends with an error. */
+export async function doctor(config: StartConfig, print: PrintLine): Promise<void> {
+  let problems = 0;
+  for (const check of [checkSettings, checkTls, checkOpenFiles, checkDisk, checkNats, checkRedis, checkGateway]) {
+    for (const finding of await check(config)) {
+      if (finding.state === "problem") problems += 1;
+      print(findingLine(finding));
+    }
+  }
+  if (problems > 0)
+    throw new SettingError(`${problems === 1 ? "1 problem" : `${problems} problems`} found; each line above says what to do`);
+}
+
+/** A local system generates the secrets that are missing. */
+async function checkSettings(config: StartConfig): Promise<readonly DoctorFinding[]> {
+  const isLocal = config.roles.includes("engines") && !config.production;
+  const assumed = "a".repeat(32);
+  const given = isLocal ? { ...config, ...filled(config, assumed) } : config;
+  const unfit = await refuseUnfit(given).then(
+    () => [],
+    (error: unknown) => {
+      if (!(error instanceof SettingError)) throw error;
+      const lines = error.message.split("\n").map((each) => each.trim());
+      return lines.length > 1 ? lines.filter((each) => !each.endsWith(":")) : lines; // Without the title of a list.
+    },
+  );
+  const settings: DoctorFinding[] =
+    unfit.length === 0
+      ? [{ about: "settings", state: "ok", text: `fit together for ${config.roles.join(", ")}` }]
+      : unfit.map((text) => problem("settings", text));
+  const missing = isLocal ? [] : missingOf(config).map((text) => problem("secrets", `${text}. coroom secrets prints new ones`));
+  return [...settings, ...(missing.length > 0 ? missing : judgeSecrets(config))];
+}
+
+function missingOf(config: StartConfig): readonly string[] {
+  try {
+    missingSecrets(config);
+    return [];
+  } catch (error) {
+    if (error instanceof SettingError)
+      return error.message
+        .split("\n")
+        .slice(1)
+        .map((each) => each.trim());
+    throw error;
+  }
+}
+
+function filled({ jwtSecret, roomSecret, internalSecret, operatorSecret, metricsSecret }: StartConfig, assumed: string) {
+  const all = { jwtSecret, roomSecret, internalSecret, operatorSecret, metricsSecret };
+  return Object.fromEntries(Object.entries(all).map(([name, value]) => [name, value === "" ? `${assumed}${name}` : value])) as typeof all;
+}
+
+async function checkTls(config: StartConfig): Promise<readonly DoctorFinding[]> {
+  const files = { COROOM_TLS_CERT_FILE: config.tlsCertFile, COROOM_NATS_CERT: config.natsCert };
+  return Object.entries(files).flatMap(([setting, file]): DoctorFinding[] => {
+    if (file === "" || !existsSync(file)) return []; // `checkSettings` reports a missing file.
+    return [judgeCertificate(setting, Date.parse(new X509Certificate(readFileSync(file)).validTo), Date.now())];
+  });
+}
+
+/** Only Linux shows the limit of a process in a file. */
+async function checkOpenFiles(config: StartConfig): Promise<readonly DoctorFinding[]> {
+  const limits = existsSync("/proc/self/limits") ? readFileSync("/proc/self/limits", "utf8") : "";
+  const limit = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
+  return limit === undefined ? [] : [judgeOpenFiles(Number(limit), config)];
+}
+
+async function checkDisk({ roles, dataDir }: StartConfig): Promise<readonly DoctorFinding[]> {
+  if (!roles.includes("engines")) return [];
+  let folder = resolve(dataDir);
+  while (!existsSync(folder)) folder = dirname(folder);
+  const { bavail, blocks, bsize } = await statfs(folder);
+  return [judgeDisk(dataDir, bavail * bsize, blocks * bsize)];
+}
+
+async function checkNats(config: StartConfig): Promise<readonly DoctorFinding[]> {
+  const isLocal = config.natsUrl === "";
+  if (isLocal && !existsSync(join(config.dataDir, "nats-url")))
+    return [{ about: "NATS", state: "ok", text: `no local system has run in ${config.dataDir} yet. coroom start starts one` }];
+  try {
+    const nats = await connectOperator(config);
+    return await checkConnected(nats, config).finally(() => closeNats(nats));
+  } catch (error) {
+    if (!(error instanceof SettingError)) throw error;
+    return [problem("NATS", error.message)];
+  }
+}
+
+async function checkConnected(nats: NatsConnection, config: StartConfig): Promise<readonly DoctorFinding[]> {
+  const rttMs = await nats.rtt();
+  const answers: DoctorFinding = {
+    about: "NATS",
+    state: "ok",
+    text: `${nats.info?.server_name ?? ""} ${nats.info?.version ?? ""} answers in ${rttMs} ms`,
+  };
+  const subjects = subjectsOf(config.environment);
+  try {
+    const manager = await jetstreamManager(nats, { timeout: ANSWER_MS_MAX, checkAPI: false });
+    const { storage, limits } = await manager.getAccountInfo();
+    const found: DoctorFinding[] = [answers, judgeStorage(storage, limits.max_storage)];
+    if (!(await checkLogPartitions(nats, subjects, config.logPartitions)))
+      return [...found, { about: "log", state: "ok", text: `no Coroom of the environment ${config.environment} has started here yet` }];
+    for (let partition = 0; partition < config.logPartitions; partition++) {
+      const before = Date.now();
+      const { config: stream, cluster, ts } = await manager.streams.info(subjects.logStream(partition));
+      if (partition === 0) found.push(judgeClock((before + Date.now()) / 2 - Date.parse(String(ts))));
+      const lagging = (cluster?.replicas ?? []).filter(({ current, offline }) => !current || offline === true).map(({ name }) => name);
+      const hasLeader = cluster === undefined || cluster.leader !== undefined;
+      found.push(judgeStream({ name: stream.name, replicas: stream.num_replicas, hasLeader, lagging }, config));
+    }
+    return found;
+  } catch (error) {
+    if (error instanceof SettingError) return [answers, problem("log", error.message)];
+    if (!isNoAnswer(error) && !(error instanceof JetStreamError) && !(error instanceof JetStreamApiError)) throw error;
+    return [
+      answers,
+      problem(
+        "JetStream",
+        `does not answer (${error instanceof Error ? error.message : ""}). Enable it with jetstream {} in nats-server's configuration, and check that most servers of the cluster run`,
+      ),
+    ];
+  }
+}
+
+async function checkRedis(config: StartConfig): Promise<readonly DoctorFinding[]> {
+  const urls = config.redisUrl === "" ? localRedisUrl(config.dataDir) : config.redisUrl;
+  if (urls === undefined) return [];
+  const { redis, stop } = redisConnection(urls, { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} });
+  try {
+    await new Promise<void>((resolved, refused) => {
+      const timer = setTimeout(() => refused(new Error("no answer")), ANSWER_MS_MAX);
+      redis.once("ready", () => (clearTimeout(timer), resolved()));
+      redis.once("error", (error: Error) => (clearTimeout(timer), refused(error)));
+    });
+    const info = await redis.info().catch(() => ""); // The user of a role may not ask.
+    const read = (name: string): string | undefined => new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(info)?.[1];
+    const aof = read("aof_enabled");
+    return [judgeRedis(read("redis_version"), read("maxmemory_policy"), aof === undefined ? undefined : aof === "1")];
+  } catch (error) {
+    const why = error instanceof Error ? error.message : "";
+    return [problem("Redis", `does not answer (${why}): boards and new bans are not stored. Start it, or set COROOM_REDIS_URL`)];
+  } finally {
+    stop();
+  }
+}
+
+async function checkGateway({ dataDir, port, host, tlsCertFile, roles }: StartConfig): Promise<readonly DoctorFinding[]> {
+  if (!roles.includes("gateway")) return [];
+  const own = `${tlsCertFile === "" ? "http" : "https"}://${host === "0.0.0.0" ? "127.0.0.1" : host}:${port}`;
+  const url = localGatewayUrl(dataDir) ?? own;
+  try {
+    const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(ANSWER_MS_MAX) });
+    const text = (await answer.text()).trim();
+    return [answer.ok ? { about: "gateway", state: "ok", text: `${url} is ready` } : problem("gateway", `${url} is not ready: ${text}`)];
+  } catch {
+    return [
+      { about: "gateway", state: "warning", text: `nothing answers at ${url}. Start it with coroom start, or set COROOM_PORT to its port` },
+    ];
+  }
+}

@@ -1,0 +1,52 @@
+/** Stores the addresses of the local system in the data folder, for commands in other terminals. */
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { roleSecrets } from "./secrets.ts";
+import { withoutSecrets } from "../shared/io/nats-address.ts";
+
+export const DEFAULT_NATS_URL = "nats://127.0.0.1:4222";
+export const DEFAULT_GATEWAY_URL = "http://127.0.0.1:8080";
+
+const FILES = { nats: "nats-url", redis: "redis-url", gateway: "gateway-url" } as const;
+
+/** Stores the address without its secrets, because more users may read the folder than may use NATS. */
+export function rememberAddress(of: keyof typeof FILES, dataDir: string, url: string): void {
+  writeFileSync(join(dataDir, FILES[of]), of === "nats" ? withoutSecrets(url) : url.replaceAll(/\/\/[^@/]*@/g, "//"));
+}
+
+/** `url`: one address without a user, or several separated by commas. */
+export function withUser(url: string, user: string, password: string): string {
+  return url.replaceAll("://", `://${encodeURIComponent(user)}:${encodeURIComponent(password)}@`);
+}
+
+/** Returns the stored address of the local system with its operator, or NATS's default address. */
+export function localNatsUrl(dataDir: string): string {
+  const url = remembered("nats", dataDir);
+  return url === undefined ? DEFAULT_NATS_URL : withUser(url, "operator", roleSecrets(dataDir).nats.operator);
+}
+
+/** Undefined: no local system has run in this folder. */
+export function localRedisUrl(dataDir: string): string | undefined {
+  const url = remembered("redis", dataDir);
+  return url === undefined ? undefined : withUser(url, "leaderboard", roleSecrets(dataDir).redis.leaderboard);
+}
+
+export function localGatewayUrl(dataDir: string): string | undefined {
+  return remembered("gateway", dataDir);
+}
+
+/** The given gateway, that of the local system, or the one at the default port. */
+export function gatewayFor({ url, dataDir }: { readonly url: string; readonly dataDir: string }): string {
+  return url || (localGatewayUrl(dataDir) ?? DEFAULT_GATEWAY_URL);
+}
+
+function remembered(of: keyof typeof FILES, dataDir: string): string | undefined {
+  try {
+    return readFileSync(join(dataDir, FILES[of]), "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,75 @@
+/** Sentences about single events: what happened, and why. Events with a beginning and an end are in `episodes.ts`. */
+
+import type { HealthTone, ListedEvent } from "./answers.ts";
+import { counted, shortName } from "./format.ts";
+
+/** `routine`: frequent events, such as rooms that open and close. */
+export type EventTopic = "mode" | "move" | "takeover" | "problem" | "change" | "routine";
+export type EventTexts = { readonly topic: EventTopic; readonly tone: HealthTone; readonly what: string; readonly why: string };
+
+const CAUSES: Readonly<Record<string, string>> = {
+  "grew": "the room grew",
+  "shrank": "the room shrank",
+  "new-owner": "set by a new owner",
+};
+const PLACED: Readonly<Record<string, { readonly topic: EventTopic; readonly words: string }>> = {
+  move: { topic: "move", words: "moved to" },
+  promote: { topic: "move", words: "taken over by" },
+  follow: { topic: "routine", words: "replicated to" },
+  unfollow: { topic: "routine", words: "no longer replicated to" },
+};
+const ENDED: Readonly<Record<string, { readonly topic: EventTopic; readonly tone: HealthTone; readonly words: string }>> = {
+  "handed-over": { topic: "move", tone: "calm", words: "handed over" },
+  "released": { topic: "routine", tone: "calm", words: "closed: no members left" },
+  "fenced": { topic: "move", tone: "warning", words: "lost to another owner" },
+  "failed": { topic: "move", tone: "warning", words: "closed after a failure" },
+  "deleted": { topic: "routine", tone: "calm", words: "deleted" },
+};
+
+export function textsOf(event: ListedEvent): EventTexts {
+  const text = (name: string): string => String(event[name] ?? "");
+  const number = (name: string): number => Number(event[name] ?? 0);
+  const { room = "", by } = event;
+  switch (event.kind) {
+    case "mode_transition":
+      return {
+        topic: "mode",
+        tone: "calm",
+        what: `${room}: ${text("from")} → ${text("to")}`,
+        why: `${counted(number("participants"), "participant")}; ${CAUSES[text("cause")] ?? text("cause")}`,
+      };
+    case "room_claimed":
+      return { topic: "routine", tone: "calm", what: `${room} owned by ${shortName(by)}`, why: `epoch ${number("epoch")}` };
+    case "room_ended": {
+      const { topic, tone, words } = ENDED[text("why")] ?? { topic: "routine", tone: "calm", words: text("why") };
+      return {
+        topic,
+        tone,
+        what: `${room} ${words}`,
+        why: [text("reason"), `by ${shortName(by)}`].filter((part) => part !== "").join("; "),
+      };
+    }
+    case "room_placed": {
+      const { topic, words } = PLACED[text("action")] ?? { topic: "routine", words: text("action") };
+      return { topic, tone: "calm", what: `${room} ${words} ${shortName(text("server"))}`, why: text("reason") };
+    }
+    case "yjs_id_disputed":
+      return {
+        topic: "problem",
+        tone: "warning",
+        what: `${room}: ${text("user")} writes under a Yjs client id of ${text("introducedBy")}`,
+        why: `edits of ${text("introducedBy")} may be ignored; Yjs client id ${number("yjsClient")}`,
+      };
+    case "placement_leads":
+      return {
+        topic: "change",
+        tone: "calm",
+        what: `${shortName(by)} became placement leader`,
+        why: number("generation") === 0 ? "no placement plan yet" : `newest placement plan: ${number("generation")}`,
+      };
+    case "webhook_given_up":
+      return { topic: "problem", tone: "warning", what: `Webhook event dropped: ${text("endpoint")}`, why: text("reason") };
+    default: // An event kind of a later version.
+      return { topic: "change", tone: "calm", what: `${event.kind} ${room}`.trim(), why: "" };
+  }
+}

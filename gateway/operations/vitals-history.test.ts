@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+
+import { VITALS_EVERY_MS, type Vitals } from "../../shared/bus/vitals.ts";
+import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
+import { VitalsHistory } from "./vitals-history.ts";
+
+const ROOM = "acme.notes" as RoomKey;
+const at = (slot: number): UnixMillis => (slot * VITALS_EVERY_MS + 700) as UnixMillis;
+const few = () => new VitalsHistory({ slotsMax: 5, instancesMax: 2, roomsMax: 2 });
+const gateway = (instance: string, values: Record<string, number>): Vitals => ({ instance, role: "gateway", values });
+
+test("[VHI1] connections of gateways are added, and of their lags the highest is shown", () => {
+  const history = few();
+  history.receiveVitals(gateway("gw-1", { connections: 3, natsLag: 0.5, unknown: 9 }), at(100));
+  history.receiveVitals(gateway("gw-2", { connections: 4, natsLag: 0.25 }), at(100));
+  const { from, lines, instances } = history.since(99, at(101));
+  expect(from).toBe(100);
+  expect(lines).toEqual([
+    { role: "gateway", vital: "connections", values: [7] },
+    { role: "gateway", vital: "natsLag", values: [0.5] },
+  ]);
+  expect(instances.map(({ instance }) => instance)).toEqual(["gw-1", "gw-2"]);
+  expect(history.since(99, at(101), "gw-2").lines[0]).toMatchObject({ values: [4] });
+});
+
+test("[VHI2] the newest slots are kept, the slot of now is not shown, and a silent process leaves a gap", () => {
+  const history = few();
+  for (const slot of [90, 91, 96, 97]) history.receiveVitals(gateway("gw-1", { connections: slot }), at(slot));
+  const { from, lines } = history.since(0, at(98));
+  expect([from, lines[0]!.values]).toEqual([93, [undefined, undefined, undefined, 96, 97]]);
+  expect(history.since(96, at(98)).lines[0]!.values).toEqual([97]);
+  expect(history.since(0, at(97)).lines[0]!.values.at(-1)).toBe(96);
+});
+
+test("[VHI3] a message that arrives a moment late leaves no gap, and a date set back changes nothing that is kept", () => {
+  const history = few();
+  for (const [slot, connections] of [
+    [95, 1],
+    [97, 2],
+    [20, 9],
+  ] as const)
+    history.receiveVitals(gateway("gw-1", { connections }), at(slot));
+  expect(history.since(94, at(98)).lines[0]!.values).toEqual([1, 2, 2]);
+});
+
+test("[VHI4] of processes and rooms the newest are kept, and a process is not shown after an hour of silence", () => {
+  const history = few();
+  for (const [index, instance] of ["gw-1", "gw-2", "gw-3"].entries())
+    history.receiveVitals(gateway(instance, { connections: 1 }), at(100 + index));
+  expect(history.since(0, at(103)).instances.map(({ instance }) => instance)).toEqual(["gw-2", "gw-3"]);
+  expect(history.since(0, at(200))).toMatchObject({ lines: [], instances: [] });
+  for (const room of ["acme.notes", "acme.plan", "acme.board"] as RoomKey[])
+    history.receiveVitals(
+      { instance: "rs-1", role: "room-server", values: {}, rooms: [{ room, participants: 3, editsPerSecond: 0.5, mode: "flat" }] },
+      at(103),
+    );
+  expect(history.ofRoom(ROOM, 0, at(104))).toBeUndefined();
+  expect(history.ofRoom("acme.plan" as RoomKey, 102, at(104))).toEqual({ from: 103, participants: [3], editsPerSecond: [0.5] });
+});

@@ -1,0 +1,79 @@
+/** Reads the vitals of one role from this process's metrics, every five seconds. */
+
+import type { Registry } from "prom-client";
+
+import { encodeJson } from "../bus/json-messages.ts";
+import type { Subjects } from "../bus/subjects.ts";
+import {
+  type MetricReading,
+  VITAL_SOURCES,
+  type VitalRole,
+  vitalOf,
+  type VitalRoom,
+  type Vitals,
+  VITALS_EVERY_MS,
+  type VitalSource,
+} from "../bus/vitals.ts";
+import type { Millis } from "../ids.ts";
+import type { Clock } from "../time/clock.ts";
+import { type NatsConnection, publish } from "./nats.ts";
+
+type VitalsOf = { readonly role: VitalRole; readonly instance: string; readonly rooms?: () => readonly VitalRoom[] };
+
+/** Publishes the vitals to the gateways. Returns a function that stops it. */
+export function publishVitals(nats: NatsConnection, subjects: Subjects, who: VitalsOf, registry: Registry, clock: Clock): () => void {
+  return readVitals(who, registry, clock, (vitals) => publish(nats, subjects.vitals, encodeJson(vitals)));
+}
+
+export function readVitals(
+  { role, instance, rooms }: VitalsOf,
+  registry: Registry,
+  clock: Clock,
+  receive: (vitals: Vitals) => void,
+): () => void {
+  let before: { readonly at: Millis; readonly readings: ReadonlyMap<string, MetricReading> } | undefined;
+  let cancel = (): void => {};
+  let isStopped = false;
+
+  const read = async (): Promise<void> => {
+    const at = clock.now();
+    const values: Record<string, number> = { memoryBytes: process.memoryUsage.rss() };
+    const readings = new Map<string, MetricReading>();
+    for (const [name, source] of Object.entries<VitalSource>(VITAL_SOURCES[role])) {
+      const reading = readings.get(source.metric) ?? (await readMetric(registry, source.metric));
+      if (reading === undefined) continue;
+      readings.set(source.metric, reading);
+      const value = vitalOf(source, reading, before?.readings.get(source.metric), before === undefined ? 0 : at - before.at);
+      if (value !== undefined && Number.isFinite(value)) values[name] = value;
+    }
+    before = { at, readings };
+    if (!isStopped) receive({ role, instance, values, ...(rooms === undefined ? {} : { rooms: [...rooms()] }) });
+  };
+  const next = (): void => {
+    cancel = clock.after(VITALS_EVERY_MS, next);
+    void read();
+  };
+  next();
+  return () => {
+    isStopped = true;
+    cancel();
+  };
+}
+
+/** Undefined: this process has no such metric. Labels are added together. */
+async function readMetric(registry: Registry, name: string): Promise<MetricReading | undefined> {
+  const read = await registry.getSingleMetric(name)?.get();
+  if (read === undefined) return undefined;
+  let [total, highest] = [0, 0];
+  const buckets = new Map<number, number>();
+  for (const { value, labels, ...named } of read.values) {
+    const part = "metricName" in named ? named.metricName : name;
+    const bound = labels["le" as keyof typeof labels];
+    if (part === name) [total, highest] = [total + value, Math.max(highest, value)];
+    else if (part === `${name}_bucket` && bound !== undefined) {
+      const upper = bound === "+Inf" ? Number.POSITIVE_INFINITY : Number(bound);
+      buckets.set(upper, (buckets.get(upper) ?? 0) + value);
+    }
+  }
+  return { total, highest, buckets };
+}
