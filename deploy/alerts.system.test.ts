@@ -62,6 +62,12 @@ const WELL: Series = {
   [of("coroom_room_server_take_over_seconds_count", "room-server")]: always(2),
   [of("coroom_placement_leads", "placement", {}, 1)]: always(1),
   [of("coroom_placement_leads", "placement", {}, 2)]: always(0),
+  [of("coroom_gateway_connections", "gateway")]: always(500),
+  [of("coroom_gateway_connection_ends_total", "gateway", { cause: "network" })]: growing(2),
+  [of("coroom_gateway_lagging_connections", "gateway")]: always(4),
+  [of("coroom_placement_rooms_without_replica", "placement", {}, 1)]: always(0),
+  [of("coroom_room_server_rooms", "room-server", {}, 1)]: always(50),
+  [of("coroom_room_server_rooms", "room-server", {}, 2)]: always(50),
   [of("coroom_gateway_shed_level", "gateway")]: always(0),
   [of("coroom_room_server_loop_delay_seconds", "room-server")]: always(0.01),
   [of("coroom_gateway_turned_away_total", "gateway", { reason: "herd" })]: growing(10),
@@ -124,6 +130,15 @@ const CASES: Readonly<Record<string, Case>> = {
     series: { [of("coroom_edits_committed_total", "room-server")]: always(900) },
   },
   "a gateway is cut off": { fires: ["CoroomGatewayCutOff"], series: { [of("coroom_gateway_backbone_connected", "gateway")]: always(0) } },
+  "the network loses connections": {
+    fires: ["CoroomConnectionsLost"],
+    series: { [of("coroom_gateway_connection_ends_total", "gateway", { cause: "network" })]: growing(40) },
+  },
+  "many clients lag": { fires: ["CoroomMembersLag"], series: { [of("coroom_gateway_lagging_connections", "gateway")]: always(60) } },
+  "rooms have no replica": {
+    fires: ["CoroomRoomsWithoutReplica"],
+    series: { [of("coroom_placement_rooms_without_replica", "placement", {}, 1)]: always(7) },
+  },
   "owners are searched for": {
     fires: ["CoroomOwnersMissing"],
     series: { [of("coroom_gateway_owner_searches_total", "gateway", { cause: "silent" })]: growing(600) },

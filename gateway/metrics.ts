@@ -106,6 +106,22 @@ export const gatewayMetrics = (registry: Registry) => {
       labelNames: ["close"],
       registers,
     }),
+    ends: new Counter({
+      name: "coroom_gateway_connection_ends_total",
+      help: "Ended connections, by cause: gateway (closed with a code), client (closed by the page or the SDK), network (lost without a close)",
+      labelNames: ["cause"],
+      registers,
+    }),
+    lagging: new Gauge({
+      name: "coroom_gateway_lagging_connections",
+      help: "Connections whose oldest unread data is older than 1 s",
+      registers,
+    }),
+    replays: new Counter({
+      name: "coroom_gateway_replay_requests_total",
+      help: "Requests of clients for edits that they lack in a room that they have joined",
+      registers,
+    }),
     joins: new Counter({
       name: "coroom_gateway_joins_total",
       help: "Joins, by outcome: joined, resync, or the reason of the refusal",
@@ -278,12 +294,13 @@ export const gatewayMetrics = (registry: Registry) => {
 type Waiting = { readonly count: number; readonly bytes: number };
 
 export function countBehind(
-  metrics: Pick<GatewayMetrics, "behind" | "behindBytes" | "closing" | "closingBytes">,
-  behind: Waiting,
+  metrics: Pick<GatewayMetrics, "behind" | "behindBytes" | "closing" | "closingBytes" | "lagging">,
+  behind: Waiting & { readonly laggingCount: number },
   closing: Waiting,
 ): void {
   metrics.behind.set(behind.count);
   metrics.behindBytes.set(behind.bytes);
+  metrics.lagging.set(behind.laggingCount);
   metrics.closing.set(closing.count);
   metrics.closingBytes.set(closing.bytes);
 }

@@ -3,9 +3,12 @@
  * answer must match its schema, and each declared error must occur in a test.
  */
 
+import { once } from "node:events";
+
 import { jetstream } from "@nats-io/jetstream";
 import { generateKeyPair, SignJWT } from "jose";
 import type { Msg } from "nats";
+import { WebSocket } from "ws";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 
 import { type ListedRoom, RoomListRequest, type RoomReport } from "../shared/bus/fleet-messages.ts";
@@ -19,6 +22,7 @@ import { natsOperations } from "../shared/io/nats-operations.ts";
 import { makeOperatorPass } from "../shared/io/operator-pass.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import { SILENT_LOG } from "../shared/testing/silent-log.ts";
+import { SOCKET_PATH } from "./http/route-table.ts";
 import { Declared } from "../test/contract/declared.ts";
 import { until } from "../test/contract/real-nats.ts";
 import { gatewayRig, metric, OPERATOR, ROOM, TENANT, tokenOf } from "./testing/gateway-rig.ts";
@@ -229,6 +233,19 @@ test("[OPR15] the vitals of all processes are kept over time for operators, and 
     expect((await ask(wrong, OPERATOR)).status).toBe(400);
   expect((await ask(`/rooms/${ROOM}/vitals`, await admin({ rooms: ["elsewhere"] }))).status).toBe(403);
   expect(await ask("/vitals", await admin())).toMatchObject({ status: 401, body: { error: "not-an-operator" } });
+});
+
+test("[OPR16] ended connections are counted by their cause: closed by the gateway, closed by the client, or lost", async () => {
+  const ends = (cause: string) => metric(one, `coroom_gateway_connection_ends_total{cause="${cause}"}`);
+  const opened = async (): Promise<WebSocket> => {
+    const socket = new WebSocket(`ws://${one}${SOCKET_PATH}`);
+    await once(socket, "open");
+    return socket;
+  };
+  (await opened()).close();
+  (await opened()).terminate();
+  (await opened()).send(Uint8Array.of(255));
+  await expect.poll(() => Promise.all(["client", "network", "gateway"].map(ends)), EVENTUALLY).toEqual([1, 1, 1]);
 });
 
 test("[OPR4] events are listed from the first one or after a number, and an administrator gets only those of its tenant", async () => {

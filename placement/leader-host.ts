@@ -45,6 +45,7 @@ export class LeaderHost {
         const begun = clock.now();
         const plan = decide(world, previous, options);
         metrics.decideSeconds.observe((clock.now() - begun) / 1_000);
+        metrics.roomsWithoutReplica.set(view.roomsWithoutReplica);
         return plan;
       },
     });
@@ -89,6 +90,7 @@ export class LeaderHost {
         return log.info({ generation: effect.generation }, "this process leads placement");
       case "leading-ended":
         metrics.leads.set(0);
+        metrics.roomsWithoutReplica.set(0);
         return log.warn({}, "another process leads placement");
       case "plan-adopted": {
         const { generation, stepCount: steps, promotionCount: promotions } = effect;

@@ -14,6 +14,11 @@ export const placementMetrics = (registry: Registry) => {
       registers,
     }),
     leads: new Gauge({ name: "coroom_placement_leads", help: "1 while this process is the placement leader", registers }),
+    roomsWithoutReplica: new Gauge({
+      name: "coroom_placement_rooms_without_replica",
+      help: "Rooms without a planned replica: their next owner has to read the log. Counted by the placement leader, 0 elsewhere",
+      registers,
+    }),
     steps: new Counter({
       name: "coroom_placement_steps_total",
       help: "Steps of placement plans, by action (promote, move, follow, unfollow) and outcome (done, refused)",

@@ -25,3 +25,13 @@ test("[VIEW1] the rooms of one owner share one object, also after the owner's he
   expect(view.ownerOf(notes)).toBe(one);
   expect(rooms.get(plans)).toBe(rooms.get(lists));
 });
+
+test("[VIEW2] rooms with an owner and without a planned replica are counted", () => {
+  const view = new PlacementView();
+  for (const room of [notes, plans]) view.receiveEntry(room, { owner: one, epoch: 1 as Epoch });
+  view.receivePlanned(notes, { owner: one, replica: two, reason: "", generation: 1, at: 0 as UnixMillis });
+  view.receivePlanned(lists, { owner: two, reason: "", generation: 1, at: 0 as UnixMillis });
+  expect(view.roomsWithoutReplica).toBe(1);
+  view.receiveEntry(notes, { owner: two, epoch: 2 as Epoch }); // The replica's server owns the room now.
+  expect(view.roomsWithoutReplica).toBe(2);
+});

@@ -62,6 +62,13 @@ export class PlacementView {
     return owner === undefined || planned === undefined ? undefined : ownerReasonIn(planned, owner);
   }
 
+  /** Rooms with an owner and without a planned replica. */
+  get roomsWithoutReplica(): number {
+    let count = 0;
+    for (const room of this.#rooms.keys()) if (this.replicaOf(room) === undefined) count += 1;
+    return count;
+  }
+
   /** Planned rooms that no server owns any more. */
   *released(): Iterable<{ room: RoomKey; replica: ServerId | undefined }> {
     for (const [room, { replica }] of this.#planned) if (!this.#rooms.has(room)) yield { room, replica };

@@ -14,6 +14,12 @@ export const roomServerMetrics = (registry: Registry) => {
   const registers = [registry];
   return {
     rooms: new Gauge({ name: "coroom_room_server_rooms", help: "Rooms that this server owns or is claiming", registers }),
+    roomsByMode: new Gauge({
+      name: "coroom_room_server_rooms_by_mode",
+      help: "Rooms that this server owns, by presence mode: flat, hierarchical",
+      labelNames: ["mode"],
+      registers,
+    }),
     logFull: new Gauge({
       name: "coroom_room_server_log_full",
       help: "1 while the log stores no edits, because its storage or its disk is full, else 0",

@@ -29,7 +29,10 @@ export function openEdge(
   };
   const policy = { unready, mayConnect, onTurnedAway };
   return {
-    ...uwsSockets(app, config, policy, lastOfTurn, (...looked) => countBehind(metrics, ...looked)),
+    ...uwsSockets(app, config, policy, lastOfTurn, {
+      onLooked: (...looked) => countBehind(metrics, ...looked),
+      onEnded: (cause) => metrics.ends.inc({ cause }),
+    }),
     /** `more` are routes of the process that starts the gateway. */
     serveHttp: (ports: RoutePorts, more: readonly HttpRoute[]): void => serveGatewayHttp(app, config, ports, more, deps),
     /**

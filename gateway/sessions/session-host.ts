@@ -258,6 +258,7 @@ export class SessionHost implements Clients {
           rooms.receiveInput(effect.room, { kind: "resubmit", edit: effect.edit });
           break;
         case "replay":
+          this.#deps.metrics.replays.inc();
           rooms.receiveInput(effect.room, { kind: "replay", connection, after: effect.after, through: effect.through });
           break;
         default:

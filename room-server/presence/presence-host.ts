@@ -27,6 +27,7 @@ import {
   type OwnerPresenceOptions,
 } from "./presence.ts";
 import type { Operations } from "../../shared/bus/operations-events.ts";
+import type { RoomMode } from "../../shared/wire/frames.ts";
 
 /** `presenceTickMs`: minimum time between two deltas of a room. */
 export type OwnerPresenceHostOptions = OwnerPresenceOptions & { readonly gatewaySilenceMsMax: number; readonly presenceTickMs: number };
@@ -46,6 +47,8 @@ type Hosted = {
   readonly key: RoomKey;
   readonly presence: OwnerPresence;
   readonly alarm: Alarm;
+  /** As announced last. */
+  mode: RoomMode;
 };
 
 const WATCH_MS = 250;
@@ -87,7 +90,7 @@ export class OwnerPresenceHost {
   begin(key: RoomKey, epoch: Epoch): void {
     const presence = new OwnerPresence(epoch, this.#options, this.#ticks.momentsOf(hashOfRoom(key)), this.#deps.clock.now());
     const alarm = new Alarm(() => this.#feed(hosted, TICK), this.#alarms);
-    const hosted: Hosted = { key, presence, alarm };
+    const hosted: Hosted = { key, presence, alarm, mode: "flat" };
     this.#rooms.set(key, hosted);
     this.#setAlarm(hosted);
   }
@@ -166,8 +169,9 @@ export class OwnerPresenceHost {
     if (dueAt !== undefined && this.#rooms.get(hosted.key) === hosted) hosted.alarm.setFor(dueAt);
   }
 
-  #carryOut({ key }: Hosted, effect: OwnerPresenceEffect): void {
+  #carryOut(hosted: Hosted, effect: OwnerPresenceEffect): void {
     const { metrics, operations, onDeposed } = this.#deps;
+    const { key } = hosted;
     switch (effect.kind) {
       case "broadcast":
         if (effect.message.kind === "delta") {
@@ -179,6 +183,7 @@ export class OwnerPresenceHost {
         if (effect.answer.kind === "snapshot") metrics.presenceSyncs.inc();
         return this.#sendTo([effect.gateway], key, effect.answer);
       case "mode-changed":
+        hosted.mode = effect.to;
         metrics.modeChanges.inc({ to: effect.to });
         return operations.report({ ...effect, kind: "mode_transition", room: key });
       case "deposed":
@@ -240,17 +245,20 @@ export class OwnerPresenceHost {
 
   #lookAtRooms(couldReceive: boolean, now: Millis): void {
     const { metrics } = this.#deps;
-    let [participants, bytes, inhabited] = [0, 0, 0];
+    let [participants, bytes, inhabited, hierarchical] = [0, 0, 0, 0];
     for (const hosted of this.#rooms.values()) {
       const { presence } = hosted;
       if (couldReceive && presence.hasSilent(now)) this.#feed(hosted, { kind: "look" });
       participants += presence.participants;
       bytes += presence.bytes;
       if (presence.participants > 0) inhabited += 1;
+      if (hosted.mode === "hierarchical") hierarchical += 1;
     }
     this.#ticks.receiveRoomCount(inhabited);
     metrics.participants.set(participants);
     metrics.presenceBytes.set(bytes);
+    metrics.roomsByMode.set({ mode: "flat" }, this.#rooms.size - hierarchical);
+    metrics.roomsByMode.set({ mode: "hierarchical" }, hierarchical);
   }
 }
 

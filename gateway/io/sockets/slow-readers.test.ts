@@ -23,6 +23,15 @@ test("[OUH4] the p99 is the age that 1 of 100 connections exceeds", () => {
   expect(p99Of(2_000, 21)).toBeGreaterThan(8_000);
 });
 
+test("[OUH6] a connection is lagging when it has read nothing for longer than a second", () => {
+  const clients = new SlowReaders(new Map([[1 as ConnectionId, { getBufferedAmount: () => 1_000, getTopics: () => [] }]]), OPTIONS);
+  const laggingAfter = (ms: number): number => {
+    for (let passed = 0; passed < ms; passed += CHECK_MS) clients.look();
+    return clients.laggingCount;
+  };
+  expect([laggingAfter(1_000), laggingAfter(3_000)]).toEqual([0, 1]);
+});
+
 test("[OUH5] nine slow connections do not make a gateway slow, however few connections it has", () => {
   expect([p99Of(9, 9), p99Of(20, 9)]).toEqual([0, 0]);
   expect(p99Of(20, 10)).toBeGreaterThan(8_000);

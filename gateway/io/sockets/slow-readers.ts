@@ -12,6 +12,8 @@ import type { ConnectionId, ReadProgress } from "../../ports.ts";
 /** Interval between two checks of the clients with unread data. Every few checks, all clients are checked. */
 export const CHECK_MS = 250;
 const LOOKS_PER_SWEEP = 4;
+/** Beyond this delay people notice that they see old content. */
+const LAGGING_MS = 1_000;
 /** Up to this number, slow connections may be slow because of the clients, even in a small gateway. */
 const SLOW_LINES = 9;
 
@@ -36,6 +38,13 @@ export class SlowReaders {
 
   get count(): number {
     return this.#behind.size;
+  }
+
+  /** Connections whose oldest unread data is older than `LAGGING_MS`. */
+  get laggingCount(): number {
+    let count = 0;
+    for (const { ageMs } of this.#behind.values()) if (ageMs > LAGGING_MS) count += 1;
+    return count;
   }
 
   get bytes(): number {

@@ -42,6 +42,16 @@ const NO_FRAME = new Uint8Array(0);
  */
 const OVERSIZE_FACTOR = 2;
 
+/** `network`: the connection was lost without a close frame. */
+export type EndCause = "gateway" | "client" | "network";
+/** `onLooked`: called several times a second. */
+export type SocketWatch = {
+  readonly onLooked: (behind: SlowReaders, closing: ClosingSockets) => void;
+  readonly onEnded?: (cause: EndCause) => void;
+};
+/** The code of uWebSockets.js for a connection without a close frame. */
+const LOST = 1006;
+
 /**
  * `outboundBytes`: bytes that clients have not read, closing clients included. `outboundP99Ms`: age of the oldest
  * unread data, p99 of all connections.
@@ -51,7 +61,7 @@ export function uwsSockets(
   options: SocketOptions,
   policy: UpgradePolicy,
   lastOfTurn: (run: () => void) => void,
-  onLooked: (behind: SlowReaders, closing: ClosingSockets) => void,
+  { onLooked, onEnded = () => {} }: SocketWatch,
 ): {
   sockets: Sockets;
   topics: Topics;
@@ -91,9 +101,11 @@ export function uwsSockets(
         },
         message: (socket, bytes, isBinary) => toClients.receiveFrame(socket.getUserData().id, isBinary ? new Uint8Array(bytes) : NO_FRAME),
         drain: (socket) => closing.receiveDrained(socket.getUserData().id),
-        close: (socket) => {
+        close: (socket, code) => {
           const { id } = socket.getUserData();
-          if (!closing.receiveClosed(id)) forget(id);
+          const isClosing = closing.receiveClosed(id);
+          onEnded(isClosing ? "gateway" : code === LOST ? "network" : "client");
+          if (!isClosing) forget(id);
         },
       });
     }
