@@ -56,7 +56,7 @@ test("[EPI3] a nats-server that died explains the outage that gateways saw, and 
   expect(rows).toEqual([
     "15:00:00 to 15:00:01 | 1 gateway did not reach NATS for up to 1 s | edits waited; check the NATS servers and the network",
     "14:03:01 to 14:03:04 | nats-server stopped, and was restarted after 2.5 s | it was killed, or the machine had no memory left; 2 gateways did not reach NATS for up to 4.1 s, and edits waited",
-    "14:03:01 to 14:03:11 | The log was slow: edits waited up to 4.9 s | NATS was unreachable at that time; reported by 1 room server",
+    "14:03:01 to 14:03:06 | The log was slow: edits waited up to 4.9 s | NATS was unreachable at that time; reported by 1 room server",
   ]);
 });
 
@@ -77,6 +77,14 @@ test("[EPI5] a log that is slow without an outage points to the disks, and redis
   expect(
     shown(event("10:00:02", "engine_restarted", "engines", { engine: "redis-server", exit: "exit code 1", downMs: 800 }))[0],
   ).toContain("redis-server stopped, and was restarted after 800 ms | it ended with exit code 1");
+});
+
+test("[EPI7] a log that is slow while gateways measure a slow NATS names that as its cause", () => {
+  const rows = shown(
+    event("10:00:02", "shed_level", "gw-1", { from: 0, to: 1, cause: "nats-lag", delayMs: 1, outboundBytes: 0, natsLagMs: 1_200 }),
+    event("10:00:03", "log_slow", "rs-1", { state: "slow", forMs: 2_000, worstMs: 2_000 }),
+  );
+  expect(rows.find((row) => row.includes("The log is slow"))).toContain("NATS answered gateways after up to 1.2 s at that time");
 });
 
 test("[EPI6] an episode of an earlier day shows its day, is found by its room, and is marked in charts where it began", () => {

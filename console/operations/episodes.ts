@@ -41,6 +41,7 @@ export function episodesOf(events: readonly ListedEvent[]): Episode[] {
     ...slowEpisodes(
       events.filter(({ kind }) => kind === "log_slow"),
       outages,
+      lagsOf(events),
     ),
   ];
 }
@@ -199,9 +200,26 @@ function storageEpisodes(events: readonly ListedEvent[]): Episode[] {
   }));
 }
 
-function slowEpisodes(events: readonly ListedEvent[], outages: readonly Span[]): Episode[] {
+/** Times in which gateways measured a slow NATS. */
+function lagsOf(events: readonly ListedEvent[]): Span[] {
+  return merged(
+    events.flatMap((event) => {
+      if (event.kind !== "shed_level" || text(event, "cause") !== "nats-lag") return [];
+      const [until, worstMs] = [Date.parse(event.at), number(event, "natsLagMs")];
+      return [{ key: `lag ${event.seq}`, from: until - worstMs, until, by: [event.by], worstMs }];
+    }),
+  );
+}
+
+function slowEpisodes(events: readonly ListedEvent[], outages: readonly Span[], lags: readonly Span[]): Episode[] {
   return stateSpans(events, (event) => text(event, "state") === "normal").map((span) => {
     const isOutage = outages.some((outage) => overlaps(outage, span));
+    const lag = lags.find((each) => overlaps(each, span));
+    const cause = isOutage
+      ? "NATS was unreachable at that time"
+      : lag === undefined
+        ? "check the disks of the nats-servers and their network"
+        : `NATS answered gateways after up to ${ms(lag.worstMs)} at that time; check the CPU load of the nats-servers and their network`;
     const servers = `reported by ${counted(span.by.length, "room server")}`;
     return {
       ...datesOf(span),
@@ -211,7 +229,7 @@ function slowEpisodes(events: readonly ListedEvent[], outages: readonly Span[]):
         span.until === undefined
           ? `The log is slow: an edit waited ${ms(span.worstMs)}`
           : `The log was slow: edits waited up to ${ms(span.worstMs)}`,
-      why: isOutage ? `NATS was unreachable at that time; ${servers}` : `check the disks of the nats-servers and their network; ${servers}`,
+      why: `${cause}; ${servers}`,
       by: span.by.join(", "),
     };
   });
@@ -230,12 +248,22 @@ function stateSpans(events: readonly ListedEvent[], isEnd: (event: ListedEvent) 
       worstMs: 0,
       until: undefined,
     };
-    const span = { ...known, worstMs: Math.max(known.worstMs, number(event, "worstMs")), until: isEnd(event) ? at : undefined };
+    const span = {
+      ...known,
+      worstMs: Math.max(known.worstMs, number(event, "worstMs")),
+      until: isEnd(event) ? endOf(event, known.from) : undefined,
+    };
     open.delete(event.by);
     if (isEnd(event)) done.push(span);
     else open.set(event.by, span);
   }
   return merged([...done, ...open.values()]);
+}
+
+/** An end is reported some time after it, with the time that it all took. */
+function endOf(event: ListedEvent, from: number): number {
+  const took = number(event, "forMs");
+  return took === 0 ? Date.parse(event.at) : from + took;
 }
 
 function datesOf({ from, until }: Span): Pick<Episode, "at" | "until"> {

@@ -2,6 +2,7 @@
 
 import type { FleetAnswer, FleetGateway, FleetGatewayState, RoomPageAnswer, ListedTakeover, HealthTone } from "./answers.ts";
 import { clockTime, count, counted, percent, shortName, droppedAt } from "./format.ts";
+import type { EventRow } from "./event-rows.ts";
 import type { PollState } from "./polling.ts";
 
 export type HealthProblem = { readonly tone: "warning" | "error"; readonly text: string };
@@ -34,6 +35,7 @@ export function verdictOf(
   page: RoomPageAnswer | undefined,
   reach: PollState,
   takeovers: readonly ListedTakeover[],
+  rows: readonly EventRow[] = [],
 ): HealthVerdict {
   const problems =
     reach.state === "lost"
@@ -43,7 +45,12 @@ export function verdictOf(
         : [NO_NATS];
   problems.sort((a, b) => Number(b.tone === "error") - Number(a.tone === "error"));
   const tone: HealthTone = problems[0]?.tone ?? "good";
-  return { tone, title: reach.state === "lost" ? "No answer from the gateway" : TITLES[tone], facts: factsOf(fleet, page), problems };
+  return {
+    tone,
+    title: reach.state === "lost" ? "No answer from the gateway" : TITLES[tone],
+    facts: [...factsOf(fleet, page), ...recentProblems(fleet, rows)],
+    problems,
+  };
 }
 
 const NO_NATS: HealthProblem = {
@@ -73,6 +80,17 @@ const TITLES: Readonly<Record<HealthTone, string>> = {
   warning: "Needs attention",
   error: "Something is wrong",
 };
+
+const RECENT_MS = 3_600_000;
+
+/** So that nobody takes "All is well" for "nothing happened". */
+function recentProblems({ at }: FleetAnswer, rows: readonly EventRow[]): string[] {
+  const since = Date.parse(at) - RECENT_MS;
+  const recent = rows.filter((row) => row.topic === "problem" && Date.parse(row.at) >= since);
+  return recent.length === 0
+    ? []
+    : [`${counted(recent.length, "problem")} in the last hour, the last at ${clockTime(new Date(recent[0]!.at))}`];
+}
 
 function factsOf({ servers, gateways, placement, services }: FleetAnswer, page: RoomPageAnswer | undefined): string[] {
   const connections = gateways.reduce((sum, gateway) => sum + gateway.connections, 0);

@@ -174,8 +174,8 @@ async function receiveAnswer<Body>(
 
 function show(): void {
   if (page !== undefined) rooms.show(page, !isOperator);
-  if (!isOperator) showFleet("not-for-you", page, poll, []);
-  else if (fleet !== undefined) showFleet(fleet, page, poll, events.takeovers);
+  if (!isOperator) showFleet("not-for-you", page, poll, events);
+  else if (fleet !== undefined) showFleet(fleet, page, poll, events);
   showTabs(address, isOperator);
   showEvents(events, address);
   if (address.tab === "charts") showCharts(vitals, processes, address, marksOf(events.rows));

@@ -72,6 +72,17 @@ test("[OPC2] the verdict is good only when every role is present, ready and drop
   for (const [more, text] of wrong) expect(texts({ ...WELL, ...more }).join()).toMatch(text);
 });
 
+test("[OPC13] a good verdict names the problems of the last hour, so that nobody takes it for a quiet hour", () => {
+  const row = (at: string, topic: "problem" | "mode") => ({ key: at, at, topic, tone: "error" as const, what: "", why: "", by: "" });
+  const rows = [
+    row("2026-11-23T14:09:00.000Z", "mode"),
+    row("2026-11-23T14:05:00.000Z", "problem"),
+    row("2026-11-23T13:00:00.000Z", "problem"),
+  ];
+  const at = clockTime(new Date("2026-11-23T14:05:00.000Z"));
+  expect(verdictOf(WELL, page, LIVE, [], rows).facts.at(-1)).toBe(`1 problem in the last hour, the last at ${at}`);
+});
+
 test("[OPC3] the worst problem comes first, and the verdict reports rooms missing from the list", () => {
   const verdict = verdictOf({ ...WELL, placement: {} }, { ...page, servers: 1, serversKnown: 2 }, LIVE, []);
   expect([verdict.tone, verdict.title, verdict.problems.map(({ tone }) => tone)]).toEqual([

@@ -1,7 +1,8 @@
 /** Shows servers, gateways, placement and the overall state. */
 
 import { element, tagged } from "../../io/element.ts";
-import type { FleetAnswer, FleetGateway, RoomPageAnswer, FleetServer, ListedTakeover, HealthTone } from "../answers.ts";
+import type { FleetAnswer, FleetGateway, RoomPageAnswer, FleetServer, HealthTone } from "../answers.ts";
+import type { EventRows } from "../event-rows.ts";
 import { counted, percent, shortName, droppedAt } from "../format.ts";
 import { verdictOf } from "../health.ts";
 import type { PollState } from "../polling.ts";
@@ -23,7 +24,7 @@ export type ShowFleet = (
   fleet: FleetAnswer | "not-for-you",
   page: RoomPageAnswer | undefined,
   reach: PollState,
-  takeovers: readonly ListedTakeover[],
+  events: Pick<EventRows, "takeovers" | "rows">,
 ) => void;
 
 export function fleetView(actions: FleetActions): ShowFleet {
@@ -55,7 +56,7 @@ export function fleetView(actions: FleetActions): ShowFleet {
     },
   );
 
-  return (fleet, page, reach, takeovers) => {
+  return (fleet, page, reach, { takeovers, rows }) => {
     const isForAll = fleet !== "not-for-you";
     for (const id of ["gateways-card", "placement-card", "verdict"]) element(id, HTMLElement).hidden = !isForAll;
     environment.hidden = !isForAll;
@@ -67,7 +68,7 @@ export function fleetView(actions: FleetActions): ShowFleet {
       );
     }
     [environment.textContent, environment.dataset["environment"]] = [fleet.environment, fleet.environment];
-    const judged = verdictOf(fleet, page, reach, takeovers);
+    const judged = verdictOf(fleet, page, reach, takeovers, rows);
     verdict.dataset["tone"] = judged.tone;
     setText(title, judged.title);
     facts.replaceChildren(...judged.facts.map((fact) => tagged("li", "", fact)));
