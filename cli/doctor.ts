@@ -12,6 +12,7 @@ import { checkLogPartitions } from "../shared/io/log-stream.ts";
 import { isNoAnswer } from "../shared/io/nats-json.ts";
 import { closeNats, type NatsConnection } from "../shared/io/nats.ts";
 import { redisConnection } from "../shared/io/redis.ts";
+import { StartError } from "../shared/process/lifecycle.ts";
 import { SettingError } from "../shared/settings/settings.ts";
 import type { PrintLine } from "./command.ts";
 import {
@@ -39,13 +40,19 @@ const ANSWER_MS_MAX = 3_000;
 export async function doctor(config: StartConfig, print: PrintLine): Promise<void> {
   let problems = 0;
   for (const check of [checkSettings, checkTls, checkOpenFiles, checkDisk, checkNats, checkRedis, checkGateway]) {
-    for (const finding of await check(config)) {
+    for (const finding of await check(config).catch(asProblem)) {
       if (finding.state === "problem") problems += 1;
       print(findingLine(finding));
     }
   }
   if (problems > 0)
     throw new SettingError(`${problems === 1 ? "1 problem" : `${problems} problems`} found; each line above says what to do`);
+}
+
+/** Such as a data folder that cannot be used. The other checks follow. */
+function asProblem(error: unknown): readonly DoctorFinding[] {
+  if (error instanceof StartError || error instanceof SettingError) return [problem("start", error.message)];
+  throw error;
 }
 
 /** A local system generates the secrets that are missing. */
@@ -115,13 +122,8 @@ async function checkNats(config: StartConfig): Promise<readonly DoctorFinding[]>
   const isLocal = config.natsUrl === "";
   if (isLocal && !existsSync(join(config.dataDir, "nats-url")))
     return [{ about: "NATS", state: "ok", text: `no local system has run in ${config.dataDir} yet. coroom start starts one` }];
-  try {
-    const nats = await connectOperator(config);
-    return await checkConnected(nats, config).finally(() => closeNats(nats));
-  } catch (error) {
-    if (!(error instanceof SettingError)) throw error;
-    return [problem("NATS", error.message)];
-  }
+  const nats = await connectOperator(config);
+  return checkConnected(nats, config).finally(() => closeNats(nats));
 }
 
 async function checkConnected(nats: NatsConnection, config: StartConfig): Promise<readonly DoctorFinding[]> {

@@ -70,6 +70,16 @@ test("[EPI4] a full disk that several room servers report is one episode until t
   expect(rowsOf(...full)[0]).toMatchObject({ tone: "error", topic: "problem" });
 });
 
+test("[EPI8] a log that is slow while it stores nothing names that, also when somebody restarted the nats-server meanwhile", () => {
+  const rows = shown(
+    event("10:00:01", "log_storage", "rs-1", { state: "broken" }),
+    event("10:00:30", "nats_lost", "gw-1", { downMs: 200 }),
+    event("10:00:30", "log_storage", "rs-1", { state: "stores" }),
+    event("10:00:30", "log_slow", "rs-1", { state: "slow", forMs: 29_000, worstMs: 29_000 }),
+  );
+  expect(rows.find((row) => row.includes("The log is slow"))).toContain("the log stored no edits at that time");
+});
+
 test("[EPI5] a log that is slow without an outage points to the disks, and redis-server is named when it died", () => {
   expect(shown(event("10:00:02", "log_slow", "rs-1", { state: "slow", forMs: 1_500, worstMs: 1_500 }))).toEqual([
     "since 10:00:00 | The log is slow: an edit waited 1.5 s | check the disks of the nats-servers and their network; reported by 1 room server",

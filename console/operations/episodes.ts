@@ -34,14 +34,14 @@ export function isOfEpisode({ kind }: ListedEvent): boolean {
 /** `events`: those that `isOfEpisode` accepts, in the order of their dates. */
 export function episodesOf(events: readonly ListedEvent[]): Episode[] {
   const outages = spansOf(events.filter(({ kind }) => kind === "nats_lost"));
+  const storage = events.filter(({ kind }) => kind === "log_storage");
   return [
     ...pressures(events),
     ...engineEpisodes(events, outages),
-    ...storageEpisodes(events.filter(({ kind }) => kind === "log_storage")),
+    ...storageEpisodes(storage),
     ...slowEpisodes(
       events.filter(({ kind }) => kind === "log_slow"),
-      outages,
-      lagsOf(events),
+      { outages, lags: lagsOf(events), fullDisks: storageSpans(storage) },
     ),
   ];
 }
@@ -188,9 +188,13 @@ function engineEpisodes(events: readonly ListedEvent[], outages: readonly Span[]
   return [...engines, ...others];
 }
 
+function storageSpans(events: readonly ListedEvent[]): Span[] {
+  return stateSpans(events, (event) => text(event, "state") === "stores");
+}
+
 function storageEpisodes(events: readonly ListedEvent[]): Episode[] {
   const causes = new Map(events.map((event) => [`log_storage ${event.seq}`, text(event, "state")]));
-  return stateSpans(events, (event) => text(event, "state") === "stores").map((span) => ({
+  return storageSpans(events).map((span) => ({
     ...datesOf(span),
     key: span.key,
     tone: "error",
@@ -211,15 +215,19 @@ function lagsOf(events: readonly ListedEvent[]): Span[] {
   );
 }
 
-function slowEpisodes(events: readonly ListedEvent[], outages: readonly Span[], lags: readonly Span[]): Episode[] {
+/** What may have made the log slow, the most certain cause first. */
+type SlowCauses = { readonly fullDisks: readonly Span[]; readonly outages: readonly Span[]; readonly lags: readonly Span[] };
+
+function causeOfSlow(span: Span, { fullDisks, outages, lags }: SlowCauses): string {
+  if (fullDisks.some((each) => overlaps(each, span))) return "the log stored no edits at that time";
+  if (outages.some((each) => overlaps(each, span))) return "NATS was unreachable at that time";
+  const lag = lags.find((each) => overlaps(each, span));
+  if (lag === undefined) return "check the disks of the nats-servers and their network";
+  return `NATS answered gateways after up to ${ms(lag.worstMs)} at that time; check the CPU load of the nats-servers and their network`;
+}
+
+function slowEpisodes(events: readonly ListedEvent[], causes: SlowCauses): Episode[] {
   return stateSpans(events, (event) => text(event, "state") === "normal").map((span) => {
-    const isOutage = outages.some((outage) => overlaps(outage, span));
-    const lag = lags.find((each) => overlaps(each, span));
-    const cause = isOutage
-      ? "NATS was unreachable at that time"
-      : lag === undefined
-        ? "check the disks of the nats-servers and their network"
-        : `NATS answered gateways after up to ${ms(lag.worstMs)} at that time; check the CPU load of the nats-servers and their network`;
     const servers = `reported by ${counted(span.by.length, "room server")}`;
     return {
       ...datesOf(span),
@@ -229,7 +237,7 @@ function slowEpisodes(events: readonly ListedEvent[], outages: readonly Span[], 
         span.until === undefined
           ? `The log is slow: an edit waited ${ms(span.worstMs)}`
           : `The log was slow: edits waited up to ${ms(span.worstMs)}`,
-      why: `${cause}; ${servers}`,
+      why: `${causeOfSlow(span, causes)}; ${servers}`,
       by: span.by.join(", "),
     };
   });
