@@ -6,7 +6,7 @@ import { liveThroughYear } from "./decide.bench.ts";
 const now = (): number => 0;
 
 /** `npm run bench -- decide` does the same with 100,000 rooms on 32 servers. */
-test("[DEC10] a year of lost and restarted servers keeps balance and replicas apart, with few avoidable moves", () => {
+test("[DEC10] over a year of lost and restarted servers, load stays balanced and replicas stay apart from owners, with few avoidable moves", () => {
   const year = liveThroughYear({ servers: 16, rooms: 16_000, weeks: 52, seed: 1, now });
   expect(year.imbalance).toBeLessThan(0.11); // Half a room above the allowed tenth.
   expect(year.moved / year.unavoidable).toBeLessThan(1.2);
@@ -18,7 +18,7 @@ test("[DEC11] the rooms of a lost server spread evenly over all servers of the o
   expect(spread.most - spread.least).toBeLessThanOrEqual(2);
 });
 
-test("[DEC15] balance, few moves and replicas apart hold for any fleet and any sequence of rooms and servers", () => {
+test("[DEC15] for any fleet and any sequence of rooms and servers, load is balanced, moves are few, and replicas are apart from owners", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 8, max: 24 }),

@@ -20,7 +20,7 @@ test("participants spread over a canvas receive less than half of all presence, 
   expect(figures.bytesByView).toBeLessThan(figures.bytesToAll / 2);
 });
 
-test("participants who view the same place receive what moves there, spectators at a lower rate", () => {
+test("participants who view the same place receive the moves in it, spectators at a lower rate", () => {
   const together = benchInterest({ ...scene, canvas: { width: 1_000, height: 500 }, spectators: 0 });
   expect(together.bytesByView).toBeGreaterThan(together.bytesToAll / 2);
   expect(benchInterest({ ...scene, canvas: { width: 1_000, height: 500 }, spectators: 40 }).bytesByView).toBeLessThan(together.bytesByView);

@@ -17,7 +17,7 @@ function rig(answerBytes: number) {
   return { clock, answers, answered, ask };
 }
 
-test("[YAN1] requests are charged by their answers; above the limit one of each kind waits, and the newest is answered", () => {
+test("[YAN1] requests cost the size of their answers; above the limit only the newest request of each kind waits and is answered", () => {
   const { clock, answered, ask } = rig(130_000);
   ask(question(1));
   for (let bytes = 2; bytes <= 50; bytes++) ask(question(bytes));
@@ -32,7 +32,7 @@ test("[YAN1] requests are charged by their answers; above the limit one of each 
   expect(clock.pending).toBe(0);
 });
 
-test("[YAN2] many small answers cost more than their bytes, and nothing is answered after the stop", () => {
+test("[YAN2] a small answer costs more than its bytes, and no request is answered after the stop", () => {
   const { clock, answers, answered, ask } = rig(2);
   for (let asked = 0; asked < 1_000; asked++) ask(question(1));
   expect(answered).toHaveLength(98);

@@ -128,7 +128,7 @@ test("[YWS2] each client sees the states of the others, once, and their removal"
   await eventually("who goes is not seen any more", () => namesSeenBy(ann) === "SDK");
 });
 
-test("[YWS3] a client with a read-only token reads, learns that it may not write, and writes nothing", async () => {
+test("[YWS3] a client with a read-only token reads, is informed that it may not write, and writes nothing", async () => {
   await startBridge();
   const warned = vi.spyOn(console, "warn").mockReturnValue();
   const [writer, reader] = [await visit("read", "writer"), await visit("read", "reader", ["read"])];
@@ -188,7 +188,7 @@ test("[YWS6] edits of a client that left at once are saved", async () => {
   await eventually("nobody is counted", async () => (await counted("coroom_y_clients")) === 0);
 });
 
-test("[YWS7] a client above the limit is rejected, and admitted once there is a place", async () => {
+test("[YWS7] a client above the limit is rejected, and admitted once another client has left", async () => {
   await startBridge({ yClientsMax: "1" });
   const ann = await visit("full", "ann");
   await eventually("Ann is in step", () => ann.provider.synced);
@@ -199,7 +199,7 @@ test("[YWS7] a client above the limit is rejected, and admitted once there is a 
   await eventually("Bob comes in", () => bob.provider.synced);
 });
 
-test("[YWS8] bytes that are no message, update or state vector close the client, and nothing of them is written", async () => {
+test("[YWS8] bytes that are not a message, update or state vector close the client, and none of them is written", async () => {
   await startBridge();
   const token = await cluster.token("hostile", "eve");
   const ann = await visit("hostile", "ann");
@@ -213,7 +213,7 @@ test("[YWS8] bytes that are no message, update or state vector close the client,
   expect(textOf(ann)).toBe("");
 });
 
-test("[YWS9] a client is closed with a retry when its messages exceed what may be held before the join", async () => {
+test("[YWS9] a client is closed with a retry when its messages exceed the limit of bytes held before the join", async () => {
   await startBridge({ yHeldBytesMax: "1000" });
   const socket = new WebSocket(`ws://127.0.0.1:${bridge.port}/held?token=${await cluster.token("held", "eve")}`);
   const closed = new Promise<number>((resolve) => socket.on("close", resolve));
@@ -224,7 +224,7 @@ test("[YWS9] a client is closed with a retry when its messages exceed what may b
   expect(await counted("coroom_y_closes_total")).toBe(1);
 });
 
-test("[YWS10] a request without room or token, or over plain HTTP, receives an answer with what to do", async () => {
+test("[YWS10] a request without room or token, or over plain HTTP, receives an answer that names the remedy", async () => {
   await startBridge();
   const upgrade = {
     "connection": "Upgrade",
@@ -270,13 +270,13 @@ test("[YWS11] the gateway receives the client's address from the load balancer, 
   for (const socket of gateway.clients) socket.terminate();
 });
 
-test("[YWS12] in production the bridge does not start with any origin allowed, and nowhere without a gateway", async () => {
+test("[YWS12] the bridge does not start without a gateway, and in production not while every origin is allowed", async () => {
   await startBridge();
   await expect(startBridge({}, 0, { production: true })).rejects.toThrow("COROOM_ALLOWED_ORIGINS");
   for (const yGatewayUrl of ["", "gateway:8080"]) await expect(startBridge({ yGatewayUrl })).rejects.toThrow("COROOM_Y_GATEWAY_URL");
 });
 
-test("[YWS13] tabs of one browser, which send each other their states, keep what each shows", async () => {
+test("[YWS13] tabs of one browser, which send each other their states, each keep their own state", async () => {
   await startBridge();
   const token = await cluster.token("tabs", "ann");
   const [one, other] = [enter("tabs", token, { disableBc: false }), enter("tabs", token, { disableBc: false })];
@@ -314,7 +314,7 @@ test("[YWS14] a page whose token has expired returns with a current one", async 
   warned.mockRestore();
 });
 
-test("[YWS15] the bridge stops though clients are silent, rejected but connected, or answer no close", async () => {
+test("[YWS15] the bridge stops even if clients are silent, rejected but still connected, or do not answer a close", async () => {
   await startBridge();
   const { port } = bridge;
   const silent = connect({ port, host: "127.0.0.1" });
@@ -341,7 +341,7 @@ test("[YWS15] the bridge stops though clients are silent, rejected but connected
   await eventually("its last edit is saved", () => textOf(bob) === "said just before");
 });
 
-test("[YWS16] over TLS the bridge in the same process is given the gateway's address", async () => {
+test("[YWS16] over TLS a bridge in the gateway's process receives the gateway's address", async () => {
   const { stderr } = await promisify(execFile)(process.execPath, ["dist/cli/main.js", "start", "--roles", "gateway,y-websocket"], {
     env: {
       COROOM_TLS_CERT_FILE: "cert.pem",
@@ -357,7 +357,7 @@ test("[YWS16] over TLS the bridge in the same process is given the gateway's add
   await startBridge(); // Kept until this test ends.
 });
 
-test("[YWS17] silent sockets that only answer pings are closed and release their places", async () => {
+test("[YWS17] silent sockets that only answer pings are closed and no longer count", async () => {
   await startBridge({ yClientsMax: "2", yHelloMsMax: "500" });
   const token = await cluster.token("mute", "eve");
   const mute = [1, 2].map(() => new WebSocket(`ws://127.0.0.1:${bridge.port}/mute?token=${token}`));
@@ -367,7 +367,7 @@ test("[YWS17] silent sockets that only answer pings are closed and release their
   expect(await counted("coroom_y_closes_total")).toBeGreaterThanOrEqual(2); // Ann too, although her first message comes late.
 });
 
-test("[YWS18] clients are limited per address, as the load balancer names it, and other addresses are still admitted", async () => {
+test("[YWS18] clients are limited per address that the load balancer reports, and other addresses are still admitted", async () => {
   await startBridge({ yClientsPerAddressMax: "1" }, 0, { clientAddressHeader: "x-forwarded-for" });
   const knock = (address: string): Promise<number | undefined> =>
     new Promise((resolve) => {
@@ -380,7 +380,7 @@ test("[YWS18] clients are limited per address, as the load balancer names it, an
   expect(await counted("coroom_y_turned_away_total")).toBe(1);
 });
 
-test("[YWS19] a closed client that does not answer the close releases its place within seconds", async () => {
+test("[YWS19] a closed client that does not answer the close no longer counts after a few seconds", async () => {
   await startBridge({ yHelloMsMax: "100" });
   const deaf = new WebSocket(`ws://127.0.0.1:${bridge.port}/deaf?token=${await cluster.token("deaf", "eve")}`);
   ends.push(() => deaf.terminate());
@@ -390,7 +390,7 @@ test("[YWS19] a closed client that does not answer the close releases its place 
   await eventually("it is gone", async () => (await counted("coroom_y_clients")) === 0, 20_000); // ws waits for 30 s by default.
 });
 
-test("[YWS20] a message over the limit closes its sender, is counted, and releases the place", async () => {
+test("[YWS20] a message over the limit closes its sender, which no longer counts, and is shown in the metrics", async () => {
   await startBridge({ yMessageBytesMax: "1000" });
   const deaf = new WebSocket(`ws://127.0.0.1:${bridge.port}/long?token=${await cluster.token("long", "eve")}`);
   ends.push(() => deaf.terminate());
@@ -401,7 +401,7 @@ test("[YWS20] a message over the limit closes its sender, is counted, and releas
   await eventually("it is gone", async () => (await counted("coroom_y_clients")) === 0, 20_000); // ws waits for 30 s by default.
 });
 
-test("[YWS21] an endless message of an unverified client closes its socket once it exceeds what may be held", async () => {
+test("[YWS21] an endless message of an unverified client closes its socket once it exceeds the limit of held bytes", async () => {
   await startBridge({ yHeldBytesMax: "1000000" });
   const socket = connect(bridge.port, "127.0.0.1");
   ends.push(() => socket.destroy());

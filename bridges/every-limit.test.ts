@@ -27,7 +27,7 @@ const LIMITS: readonly Limit<Setting>[] = [
 /** Addresses that the bridge listens on or connects to. */
 const NO_LIMITS: readonly Setting[] = ["yHost", "yPort", "yGatewayUrl"];
 
-test("[YCF1] every setting is a limit with a metric and a test, or declared as none", () => {
+test("[YCF1] every setting is a limit with a metric and a test, or is declared as no limit", () => {
   const named = [...LIMITS.flatMap(({ settings }) => settings), ...NO_LIMITS];
   expect(named.toSorted(), "name it in LIMITS, or in NO_LIMITS").toEqual(Object.keys(yWebsocketSettings).toSorted());
 });

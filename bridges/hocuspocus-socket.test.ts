@@ -43,7 +43,7 @@ function rig({ rejection, budget = new EarlyMessagesBudget(1_000) }: { rejection
   return { hocuspocus, clock, sent, closed, documents };
 }
 
-test("[YHP1] each document is a client of its own: with its token, its messages, and its name before each answer", () => {
+test("[YHP1] each document is a separate client with its token and its messages, and each answer begins with its name", () => {
   const { hocuspocus, documents, sent } = rig();
   for (const bytes of [
     token("a", "of a"),
@@ -84,7 +84,7 @@ test("[YHP3] any other close of a document closes the socket, and with it all do
   expect(documents.map(({ received }) => received)).toEqual([["closed"], ["closed"]]);
 });
 
-test("[YHP4] more documents than allowed, or than there are places, close the socket with a retry", () => {
+test("[YHP4] a socket with too many documents, or above the limit of clients, is closed with a retry", () => {
   const { hocuspocus, closed, documents } = rig();
   for (const name of ["a", "b", "c"]) hocuspocus.receiveMessage(token(name));
   expect([documents.length, closed]).toEqual([2, [1013]]);
@@ -112,7 +112,7 @@ test("[YHP6] bytes of incomplete messages are bounded in total until a token is 
   expect(one.hocuspocus.receiveBytes(100_000)).toBe(true);
 });
 
-test("[YHP7] a document without a name or a token is refused with what to do", () => {
+test("[YHP7] a document without a name or a token is refused with the remedy", () => {
   const { hocuspocus, sent, documents, closed } = rig();
   hocuspocus.receiveMessage(token("a", ""));
   hocuspocus.receiveMessage(token("x".repeat(200)));
@@ -120,7 +120,7 @@ test("[YHP7] a document without a name or a token is refused with what to do", (
   expect(new TextDecoder().decode(sent[0])).toContain("`name` and `token`");
 });
 
-test("[YHP8] a client of another protocol is told the right place, and no bytes make the socket throw", () => {
+test("[YHP8] a client of another protocol receives the right URL, and no bytes make the socket throw", () => {
   const sdk = rig();
   sdk.hocuspocus.receiveMessage(encodeFrame({ type: "hello", version: 1, token: "a token", agent: "test" }));
   expect([sdk.closed, decodeFrame(sdk.sent[0]!)]).toEqual([

@@ -159,7 +159,7 @@ test("[YUC2] HocuspocusProvider counts its changes as synced once the log has th
   }
 });
 
-test("[YUC3] one Hocuspocus socket carries several documents, each with its own token, and a refused one harms no other", async () => {
+test("[YUC3] one Hocuspocus socket carries several documents, each with its own token, and the refusal of one does not affect the others", async () => {
   const websocketProvider = new HocuspocusProviderWebsocket({ url: url(), WebSocketPolyfill: polyfill });
   const failed: string[] = [];
   const scopes: string[] = [];
@@ -207,7 +207,7 @@ test("[YUC4] a stateless message reaches the other clients of the document, also
   expect(received).toEqual(["bob: saved version 3"]);
 });
 
-test("[YUC5] a y-websocket client receives its own update back once the log has it, and not before", async () => {
+test("[YUC5] a y-websocket client receives its own update back only once the log has it", async () => {
   const room = "echoed";
   const ann = await yWebsocket(3, room, "ann");
   await eventually("synced", () => ann.isSynced());

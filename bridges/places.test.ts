@@ -5,7 +5,7 @@ import { Places } from "./places.ts";
 
 const [HERE, THERE] = ["203.0.113.9", "203.0.113.10"] as ClientAddress[];
 
-test("[YPL1] clients are limited per address and in total, and each place is free again after its client leaves", () => {
+test("[YPL1] clients are limited per address and in total, and a client that has left no longer counts", () => {
   const places = new Places({ yClientsMax: 4, yClientsPerAddressMax: 2 });
   for (const address of [HERE, HERE, THERE]) places.take(address);
   expect([HERE, THERE, undefined].map((address) => places.reasonAgainst(address))).toEqual(["address", undefined, undefined]);
@@ -17,7 +17,7 @@ test("[YPL1] clients are limited per address and in total, and each place is fre
   expect(places.taken).toBe(2);
 });
 
-test("[YPL2] clients of this machine count only toward the total: behind a local proxy all clients come from there", () => {
+test("[YPL2] clients of this machine count only in the total, because behind a local proxy all clients have its address", () => {
   const places = new Places({ yClientsMax: 4, yClientsPerAddressMax: 1 });
   for (let client = 0; client < 3; client++) places.take(undefined);
   expect(places.reasonAgainst(undefined)).toBe(undefined);

@@ -67,7 +67,7 @@ test("[YRC1] each edit is announced once, whichever connections of the room deli
   expect(copy.since).toEqual({ position: position(3), last: { client: "ann", counter: 3 } });
 });
 
-test("[YRC2] a snapshot replaces what is older than it, is announced to present clients, and is ignored if the copy is newer", () => {
+test("[YRC2] a snapshot replaces older content and is announced to present clients; it is ignored if the copy is newer", () => {
   const { copy, received, deliver, answer } = rig();
   const words = typed(["a", "b", "c", "d"]);
   deliver(1, words[0]!);
@@ -81,7 +81,7 @@ test("[YRC2] a snapshot replaces what is older than it, is announced to present 
   expect(received).toHaveLength(3);
 });
 
-test("[YRC3] a request is answered with what the client lacks, after all edits received before it", () => {
+test("[YRC3] a request is answered with the content that the client lacks, after all edits received before the request", () => {
   const { deliver, answer } = rig();
   const words = typed(["a", "b", "c"]);
   for (const [index, word] of words.entries()) deliver(index + 1, word);
@@ -108,7 +108,7 @@ test("[YRC4] while a thread reads an edit, later edits and requests wait for it"
   expect([textOf(received), textOf([answered!])]).toEqual(["ab", "ab"]);
 });
 
-test("[YRC5] a room that is too large is lost, once, and takes nothing more", () => {
+test("[YRC5] a copy that is too large is lost once, and takes no further edits", () => {
   const { lost, received, deliver } = rig(yjsWorkHere, 100);
   const [a, b, c] = typed(["a", "b".repeat(200), "c"]);
   deliver(1, a!);
@@ -117,7 +117,7 @@ test("[YRC5] a room that is too large is lost, once, and takes nothing more", ()
   expect([received.length, lost]).toEqual([1, [expect.stringContaining("larger than this server holds")]]);
 });
 
-test("[YRC6] an edit that no document of the room accepts is left out, also one that is no Yjs update", () => {
+test("[YRC6] an edit that no document of the room accepts is left out, also one that is not a Yjs update", () => {
   const { received, leftOut, deliver, answer } = rig();
   const [a, b] = typed(["a", "b"]);
   deliver(1, a!);
@@ -140,7 +140,7 @@ test("[YRC7] a thousand typed letters are condensed, and deleted content disappe
   expect(textOf([content])).toBe("x".repeat(100));
 });
 
-test("[YRC8] the copy knows whether an update has anything new, deletions included", () => {
+test("[YRC8] the copy knows whether an update has new content or deletions", () => {
   const { copy, deliver } = rig();
   const doc = new Y.Doc();
   doc.getText("t").insert(0, "abc");

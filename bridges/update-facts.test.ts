@@ -21,7 +21,7 @@ const needsOf = (update: Uint8Array): unknown => {
 };
 const first = typed(7, [], (text) => text.insert(0, "ab"));
 
-test("[YUF1] an update needs what comes before it, beside it and what it deletes, but nothing of its own", () => {
+test("[YUF1] an update needs the content before it, beside it and that it deletes, but none of its own", () => {
   expect(needsOf(first[0]!)).toEqual({});
   const [second, deletion] = typed(7, first, (text) => {
     text.insert(2, "c");
@@ -33,7 +33,7 @@ test("[YUF1] an update needs what comes before it, beside it and what it deletes
   expect(needsOf(Y.mergeUpdates([first[0]!, second!]))).toEqual({});
 });
 
-test("[YUF2] an update with a hole needs what is missing in it", () => {
+test("[YUF2] an update with a gap needs the content that is missing in it", () => {
   const [a, b, c] = typed(7, [], (text) => {
     for (const letter of "abc") text.insert(text.length, letter);
   });

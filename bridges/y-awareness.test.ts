@@ -32,7 +32,7 @@ test("[YAW1] a client's own state is shown with its clock, and removed", () => {
   expect(shown).toEqual([{ "name": "Ann", "mood": 1, "y-websocket": 1 }, { "name": "Ann", "mood": 1, "y-websocket": 2 }, null]);
 });
 
-test("[YAW2] states of others that a client repeats are not taken as its own, whether the bridge sent them or a tab beside it", () => {
+test("[YAW2] states of other clients that a client repeats do not count as its own, whether the bridge or another tab sent them", () => {
   const { awareness, shown, say } = rig();
   awareness.allStates();
   say(BOB, { name: "Bob" });
@@ -40,7 +40,7 @@ test("[YAW2] states of others that a client repeats are not taken as its own, wh
   expect(shown).toEqual([]);
 });
 
-test("[YAW3] the client's own id may be learned late: it is the one that the bridge did not send", () => {
+test("[YAW3] the client's own id may become known late: it is the id that the bridge did not send", () => {
   const { awareness, shown, say } = rig({ own: undefined });
   awareness.allStates();
   say(BOB, { name: "Bob" });
@@ -62,7 +62,7 @@ test("[YAW4] each update of an SDK client has a higher clock than all before it,
   expect(awareness.statesOf([BOB])).toEqual([{ client: BOB, clock: 1_002, json: "null" }]);
 });
 
-test("[YAW5] updates of y-websocket clients keep their own clock, which other tabs of that browser know already", () => {
+test("[YAW5] updates of y-websocket clients keep their own clock, because other tabs of that browser already know it", () => {
   const { awareness, states, date } = rig();
   date.is = 1_000;
   states.set(BOB, { "name": "Bob", "y-websocket": 7 });
@@ -77,7 +77,7 @@ test.each([["a text"], [7], [[1]]])("[YAW6] a state that is no object shows noth
   expect(shown).toEqual([null]);
 });
 
-test("[YAW6] fields that the SDK rejects or reserves are skipped, and a state that is too long, or no JSON, is not shown", () => {
+test("[YAW6] fields that the SDK rejects or reserves are skipped, and a state that is too long or not JSON is not shown", () => {
   const { awareness, shown, say } = rig();
   say(OWN, { "yjs": 99, "y-websocket": 5, "@me": 1, "": 1, ["x".repeat(65)]: 1, ["\ud800"]: 1, "name": "Ann" });
   say(OWN, { name: "x".repeat(10_000) }, 2);

@@ -166,7 +166,7 @@ function rig({
   return { client, clock, room, opened, sent, received, warnings, closed, socket };
 }
 
-test("[YCL1] a client joins under its own number", () => {
+test("[YCL1] a client joins with its own Yjs client id", () => {
   const { client, opened } = rig();
   client.receiveMessage(encodeSyncRequest(new Uint8Array([0])));
   expect(opened).toEqual([]);
@@ -184,7 +184,7 @@ test("[YCL2] a client without awareness is admitted shortly after its first mess
   expect(opened).toHaveLength(1);
 });
 
-test("[YCL3] a client is sent nothing, and writes nothing, before the copy equals the room", () => {
+test("[YCL3] until the copy equals the room, a client receives no content and none of its updates is written", () => {
   const { client, room, sent, received } = rig();
   for (const bytes of [hello, encodeSyncRequest(new Uint8Array([0])), encodeUpdate(updateOf("mine"))]) client.receiveMessage(bytes);
   room.deliver(updateOf("the room's"));
@@ -203,7 +203,7 @@ test("[YCL4] a client is sent a message every 15 s, because it closes a connecti
   expect(sent).toEqual(["awareness", "awareness", "awareness"]);
 });
 
-test("[YCL5] a client that does not read is closed with a retry; but not because of a single long answer", () => {
+test("[YCL5] a client that does not read is closed with a retry, but not because of a single long answer", () => {
   const { client, room, socket, closed } = rig();
   client.receiveMessage(hello);
   room.comeInStep();
@@ -261,7 +261,7 @@ test("[YCL7] a message without a valid update closes the client, and no message 
   expect(() => client.receiveMessage(encodeAwareness([{ client: OWN, clock: 2, json: deep }]))).not.toThrow();
 });
 
-test("[YCL8] a client without write permission for a time sends all its edits once it has the permission again", () => {
+test("[YCL8] a client that temporarily had no write permission sends all its edits once it has the permission again", () => {
   const { client, clock, room, sent } = rig();
   const mine = new Y.Doc();
   const updates: Uint8Array[] = [];
@@ -288,7 +288,7 @@ test("[YCL8] a client without write permission for a time sends all its edits on
   expect(room.text).toBe("while muted, and after");
 });
 
-test("[YCL9] a client that lacks the base of its own update is asked for it once", () => {
+test("[YCL9] the bridge requests the base of an update only once, because the client may lack it too", () => {
   const { client, room, sent } = rig();
   const mine = new Y.Doc();
   const updates: Uint8Array[] = [];
@@ -416,7 +416,7 @@ test("[YCL15] a client that the bridge closes disappears at once, though it neve
   expect(room.shown).toBe(null);
 });
 
-test("[YCL16] a client that sends nothing in time is closed with a retry, and one that sends something is not", () => {
+test("[YCL16] a client that sends no message in time is closed with a retry, and other clients are not", () => {
   const [mute, speaking] = [rig(), rig()];
   speaking.client.receiveMessage(hello);
   for (const { clock } of [mute, speaking]) clock.turn(9_999);
@@ -427,7 +427,7 @@ test("[YCL16] a client that sends nothing in time is closed with a retry, and on
   expect(mute.opened).toEqual([]);
 });
 
-test("[YCL17] repeated requests for the whole document are answered at the allowed rate, and not after the client left", async () => {
+test("[YCL17] repeated requests for the complete document are answered at the allowed rate, and not after the client left", async () => {
   const { client, clock, room, sent } = rig();
   client.receiveMessage(hello);
   room.deliver(updateOf("a long document ".repeat(5_000)));
@@ -444,7 +444,7 @@ test("[YCL17] repeated requests for the whole document are answered at the allow
   expect(answers()).toBe(before);
 });
 
-test("[YCL18] a client that writes too fast is closed with a retry and its data; one at the limit is not", () => {
+test("[YCL18] a client that writes too fast is closed with a retry and keeps its data; a client at the limit is not closed", () => {
   const [fast, honest] = [rig(), rig()];
   for (const { client, room } of [fast, honest]) {
     client.receiveMessage(hello);
@@ -484,7 +484,7 @@ test.each([
   expect([closed, room.written]).toEqual([[4400], []]);
 });
 
-test("[YCL23] clients of a room share its content: the second joins from where the copy is, and each edit is sent once", () => {
+test("[YCL23] clients of a room share its content: the second joins from the copy's position, and each edit is sent once", () => {
   const rooms = sharedRooms();
   const [ann, bob] = [rig({ rooms }), rig({ rooms })];
   ann.client.receiveMessage(hello);
@@ -502,7 +502,7 @@ test("[YCL23] clients of a room share its content: the second joins from where t
   expect([ann.received.length, bob.received.length]).toEqual([1, 2]);
 });
 
-test("[YCL24] a client is told that an update is saved when the log has it, or what is asked instead", () => {
+test("[YCL24] a client is informed when the log has its update, or is asked for the missing content", () => {
   const { client, room, sent } = rig({ dialect: hocuspocusDialect });
   client.receiveMessage(hello);
   room.comeInStep();
@@ -564,7 +564,7 @@ test("[YCL26] stateless messages reach the other Hocuspocus clients of the room,
   expect(relayed()).toEqual([0, 5, 0]);
 });
 
-test("[YCL27] a request counts by the room's content, and an answer by the deletions with which it is compared", () => {
+test("[YCL27] a request costs the bytes of the room's content, and an answer the number of deletions that it is compared with", () => {
   const { client, clock, room, sent, closed } = rig();
   client.receiveMessage(hello);
   const doc = new Y.Doc();

@@ -69,7 +69,7 @@ test("[ADC3] a drain repeats its request until no client is connected or the tim
   await expect(run("drain", { drainMs: "1" })).rejects.toThrow("2 connections have not moved");
 });
 
-test.each<AdminCommandName>(["members", "kick"])("[ADC4] %s that no gateway took part in has failed", async (command) => {
+test.each<AdminCommandName>(["members", "kick"])("[ADC4] %s fails if no gateway answers", async (command) => {
   answers = [{ status: 200, body: { members: [], kicked: 0, gateways: 0 } }];
   await expect(run(command, { room: "notes" })).rejects.toThrow(/no gateway took part.*NATS/);
 });

@@ -31,7 +31,7 @@ test("[BOT3] a room has the requested number of bots, and none after the time li
   expect(timers).toHaveLength(0);
 });
 
-test("[BOT3] all rooms together never have more bots than one machine can run", async () => {
+test("[BOT3] the total number of bots never exceeds the number that one machine can run", async () => {
   const { bots: demoBots, orders } = bots();
   await demoBots.set(ROOM, 200);
   expect([await demoBots.set("other" as RoomId, 101), await demoBots.set("other" as RoomId, 100), orders.length]).toEqual([

@@ -22,7 +22,7 @@ test("[DEM1] only a local system issues tokens, and never with a configured secr
   }
 });
 
-test("[DEM5] a system without a demo names the setting that disables it at /", async () => {
+test("[DEM5] a system without a demo page shows at / the setting that disables it", async () => {
   const answer = await noPageRoute("COROOM_JWT_SECRET is set").answer({} as RouteRequest);
   expect(answer).toMatchObject({ status: 404, body: expect.stringContaining("COROOM_JWT_SECRET is set") });
 });

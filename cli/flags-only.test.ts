@@ -14,7 +14,7 @@ const ofStart: Settings = startSettings;
 const OF_MANY_CALLS = ["url", "token"];
 
 test.each(commands.map(({ name, settings }) => [name, settings] as const))(
-  "[ONE1] coroom %s gives no other meaning to a name of start's, and reads nothing else from variables",
+  "[ONE1] coroom %s reads from variables only settings of start, with the same meaning",
   (_, settings) => {
     const strayed = Object.entries(settings).filter(([name, { parse, fallback, flagOnly }]) => {
       const meant = ofStart[name];

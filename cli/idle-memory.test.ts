@@ -137,7 +137,7 @@ test("[IDL6] the young generation may grow only while the process is busy", asyn
   await running.stop();
 });
 
-test("[IDL7] V8 enlarges the young generation only when growth is allowed", async () => {
+test("[IDL7] V8 enlarges the young generation only while its growth is allowed", async () => {
   const heap = v8Heap();
   const youngBytes = (): number => getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space")!.space_size;
   const outlive = (): void => {

@@ -60,7 +60,7 @@ test("[IMP3] a LevelDB folder as y-websocket's server writes it", async () => {
   expect(await textsIn(path)).toEqual({ notes: "one two", other: "another" });
 });
 
-test("[IMP4] what holds no documents is refused with what is expected", async () => {
+test("[IMP4] a source without documents is refused, and the error names the accepted sources", async () => {
   const [empty, file] = [folder(), join(folder(), "text.txt")];
   writeFileSync(file, "a text");
   for (const path of [empty, file]) await expect(openSource(path)).rejects.toThrow("holds no documents");

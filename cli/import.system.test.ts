@@ -24,7 +24,7 @@ const textIn = (update: Uint8Array): string => {
   return doc.getText("t").toJSON();
 };
 
-test("[IMP5] documents are imported, also beyond 512 KiB and with deletions, once, and exported as they were", async () => {
+test("[IMP5] documents, even those with more than 512 KiB or with deletions, are imported once and exported unchanged", async () => {
   const [files, out] = [mkdtempSync(join(tmpdir(), "coroom-import-")), mkdtempSync(join(tmpdir(), "coroom-export-"))];
   const long = new Y.Doc();
   const text = long.getText("t");

@@ -112,7 +112,7 @@ test("[OPL3] a drained server has no rooms left and takes none, and the operator
   for (const one of [person, another]) one.leave();
 });
 
-test("[OPL4] a command that cannot be done names the remedy", async () => {
+test("[OPL4] the error of a command that cannot be carried out names the remedy", async () => {
   await expect(asked(moveRoom, opsMoveSettings, { room: "nowhere", to: "rs-none" })).rejects.toThrow(/is not open/);
   const person = await writeIn("stays");
   await eventually("it is on record who owns the room", async () => (await explained("stays")).includes("is owned by"));

@@ -29,7 +29,7 @@ beforeAll(() => {
 
 afterAll(() => project.remove());
 
-test("[PKG9] the package holds what the roles and pages need, and neither tests nor source maps", () => {
+test("[PKG9] the package contains all files that the roles and pages need, and neither tests nor source maps", () => {
   const packed = readdirSync(join(project.folder, "node_modules/coroom"), { recursive: true }).map(String);
   expect(packed).toEqual(
     expect.arrayContaining([
@@ -72,7 +72,7 @@ test("[PKG10] coroom dev starts everything in an empty folder, and a client writ
   expect(readdirSync(join(project.folder, ".coroom"))).toContain("data");
 });
 
-test("[PKG11] without engines, and without apt, the error names each program and what to do", async () => {
+test("[PKG11] without engines and apt, the error names each missing program and the remedy", async () => {
   const only = join(project.folder, "only-node");
   mkdirSync(only);
   symlinkSync(process.execPath, join(only, "node"));

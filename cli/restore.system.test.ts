@@ -152,7 +152,7 @@ async function settled(doc: Y.Doc, seq: number): Promise<void> {
   await service.stop();
 }
 
-test("[RST1] a lost log restarts after every position that was ever used: saved edits remain, and new edits are stored", async () => {
+test("[RST1] after a lost log, numbering continues above every position that was ever used: saved edits remain, and new edits are stored", async () => {
   const doc = new Y.Doc();
   await (await start()).stop(); // Creates the streams.
   await write(doc, 1, 0, "abc");
@@ -164,7 +164,7 @@ test("[RST1] a lost log restarts after every position that was ever used: saved 
   await settled(doc, 5);
 });
 
-test("[RST2] a log that was rolled back keeps its records and continues after every position that was ever used", async () => {
+test("[RST2] a log that was rolled back keeps its records, and continues above every position that was ever used", async () => {
   const doc = new Y.Doc();
   await (await start()).stop();
   await write(doc, 1, 0, "abc");

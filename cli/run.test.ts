@@ -82,7 +82,7 @@ test.each(commands.map(({ name }) => name))("[RUN8] the help of %s shows each de
   expect(await printed(`${name} --help`)).not.toContain("[object");
 });
 
-test("[RUN5] what is no command is refused, help or not, and a group lists its own", async () => {
+test("[RUN5] an unknown command is refused, with or without help, and a group lists its commands", async () => {
   await expect(printed("nonsense --help")).rejects.toThrow('unknown command "nonsense". Run coroom --help for the list.');
   await expect(printed("member")).rejects.toThrow('unknown command "member". Did you mean members? Run coroom --help for the list.');
   await expect(printed("ops nonsense")).rejects.toThrow('unknown command "ops nonsense". Run coroom ops for the list.');

@@ -37,7 +37,7 @@ test.each<[SecretsGiven["roles"], string[]]>([
   [["document-service"], ["COROOM_INTERNAL_SECRET"]],
   [["leaderboard"], ["COROOM_INTERNAL_SECRET"]],
   [["placement"], []],
-])("[SEC2] %s started apart is given its secrets, never makes its own: %s", (roles, names) => {
+])("[SEC2] %s in a separate process needs configured secrets and never generates them: %s", (roles, names) => {
   if (names.length === 0) return void expect(missing({ roles })).toEqual({});
   for (const name of names) expect(() => missing({ roles })).toThrow(name);
   expect(missing({ roles, ...made })).toEqual({});

@@ -68,7 +68,7 @@ test.each<[string, Record<string, string>, RegExp]>([
   ],
   ["a probe of a gateway over TLS", { roles: "gateway,probe", tlsCertFile: "/nope" }, /COROOM_PROBE_GATEWAY_URLS is not set. Over TLS/],
   ["a bridge to a gateway over TLS", { roles: "gateway,y-websocket", tlsCertFile: "/nope" }, /COROOM_Y_GATEWAY_URL is not set. Over TLS/],
-])("[FIT5] %s is looked at before anything starts", async (_, settings, message) => {
+])("[FIT5] %s is checked before anything starts", async (_, settings, message) => {
   const config = read(settings);
   await expect(refuseUnfit(config)).rejects.toThrow(SettingError);
   await expect(refuseUnfit(config)).rejects.toThrow(message);

@@ -68,7 +68,7 @@ test("[DEP6] the compose file has two processes per role, a probe, three nats-se
   expect(Object.keys(services).filter((name) => name.startsWith("nats"))).toEqual(["nats-1", "nats-2", "nats-3"]);
 });
 
-test.each(processes)("[DEP7] $name gets only settings that it reads, and would start with them", async ({ role, service, env }) => {
+test.each(processes)("[DEP7] $name gets only settings that it reads, and can start with them", async ({ role, service, env }) => {
   const settings = settingsOf(role);
   expect(Object.keys(service.environment ?? {}).filter((name) => !settings.has(name))).toEqual([]);
   const config = await configOf(role, env);

@@ -415,7 +415,7 @@ test("[DOC9] a stopping service hands over at once, with all edits in snapshots"
   await third.stop();
 });
 
-test("[DOC10] a room whose edits are no Yjs updates does not affect others: they are served, and its log stays complete", async () => {
+test("[DOC10] a room whose edits are not Yjs updates does not affect other rooms, and its log stays complete", async () => {
   const environment = "doc10";
   const settings = { snapshotEditsMax: "2", snapshotIntervalMsMin: "1", replayWindowMs: "100", snapshotAgeMsMax: "100" };
   const service = await start(environment, settings);

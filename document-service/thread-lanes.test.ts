@@ -7,7 +7,7 @@ const lanes = () => new ThreadLanes({ mergeMsMax: 10_000, mergeThreads: 2 });
 const [A, B] = ["demo.a", "demo.b"] as RoomKey[] as [RoomKey, RoomKey];
 const at = (ms: number) => ms as Millis;
 
-test("[LAN1] each lane has threads of its own, and tasks of a lane start in order", () => {
+test("[LAN1] each lane has separate threads, and tasks of a lane start in order", () => {
   const plan = lanes();
   const started: string[] = [];
   for (const task of ["one", "two", "three", "four"]) plan.take("quick", () => started.push(task));
@@ -21,7 +21,7 @@ test("[LAN1] each lane has threads of its own, and tasks of a lane start in orde
   expect(started.at(-1)).toBe("five");
 });
 
-test("[LAN2] a first try has a second, and no task more than the setting", () => {
+test("[LAN2] a first try may take one second, and no task more than the setting", () => {
   expect((["quick", "writes", "quarantine"] as const).map((lane) => lanes().msMax(lane))).toEqual([1_000, 10_000, 10_000]);
   expect(new ThreadLanes({ mergeMsMax: 300, mergeThreads: 1 }).msMax("quick")).toBe(300);
 });

@@ -54,7 +54,7 @@ test("[YAU1] a user who writes under the Yjs client id of another user is report
   }
 });
 
-test("[YAU2] a repeat of structs that the document has is no dispute: after a synchronisation anybody may send them", () => {
+test("[YAU2] a repeat of structs that the document has is not reported, because any client may send them after a synchronisation", () => {
   const { merge, state } = room();
   const ann = editor(7);
   const first = ann.type("one ");

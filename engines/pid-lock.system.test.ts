@@ -16,14 +16,14 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-test("a held lock names its holder, and is free once released", () => {
+test("a lock names its holder, and is free once released", () => {
   const first = claimLock(path);
   expect(claimLock(path)).toEqual({ kind: "held", by: process.pid });
   if (first.kind === "claimed") first.lock.release();
   expect(claimLock(path).kind).toBe("claimed");
 });
 
-test("a second release does not free what another has claimed since", () => {
+test("a second release does not release a lock that another process has claimed since", () => {
   const first = claimLock(path);
   if (first.kind === "claimed") first.lock.release();
   claimLock(path);
@@ -31,7 +31,7 @@ test("a second release does not free what another has claimed since", () => {
   expect(claimLock(path).kind).toBe("held");
 });
 
-test("a lock of a process that is gone, or whose number another has now, is taken over", async () => {
+test("a lock of a process that has ended, or whose id now belongs to another process, is taken over", async () => {
   const gone = spawn("true");
   await once(gone, "exit");
   for (const stale of [`[{"pid":${gone.pid},"started":"1"}]`, `[{"pid":${process.pid},"started":"1"}]`, "", "torn [{"]) {

@@ -7,7 +7,7 @@ import { answersOverTcp } from "./ask.ts";
 import type { Engine } from "./engine.ts";
 import { startRedisServer } from "./redis-server.ts";
 
-test("a key written is there after SIGKILL and after an orderly stop", async () => {
+test("a written key still exists after SIGKILL and after an orderly stop", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "coroom-redis-"));
   const engine = await startRedisServer({ dataDir });
   expect(await answers(engine, "SET kept hello", "+OK")).toBe(true);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { isAtLeast, parseVersion } from "./binaries.ts";
 
-test("a version is read out of what each engine prints", () => {
+test("the version of each engine is parsed from its output", () => {
   expect(parseVersion("nats-server: v2.15.1\n")).toEqual([2, 15, 1]);
   expect(parseVersion("Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64")).toEqual([7, 0, 15]);
   expect(parseVersion("Chromium 147.0.7727.55 built on Debian")).toEqual([147, 0, 7727]);

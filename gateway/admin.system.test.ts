@@ -45,7 +45,7 @@ async function ask(address: string, path: string, token: string, body?: object |
 
 const admin = (claims: object = {}) => tokenOf("boss", { rights: ["read", "admin"], ...claims });
 
-test("[ADN1] a room's members are listed from all gateways, with what they may do", async () => {
+test("[ADN1] a room's members are listed from all gateways, with their rights", async () => {
   await enter(one, "ann");
   await enter(two, "bob");
   const listed = async () => {
@@ -119,7 +119,7 @@ test("[ADN5] operators ban addresses: their connections are closed, and new ones
   await (await rig.greet(two, "cid", { from: "203.0.113.8" })).next("welcome");
 });
 
-test("[ADN10] a request that an address cannot have is refused, and never applied more widely", async () => {
+test("[ADN10] a request with fields that do not apply to an address is refused, and never applied to more users", async () => {
   const message = expect.stringContaining("an address can only be banned from everywhere: name a user");
   for (const [path, more] of [
     ["/ban", { room: ROOM }],

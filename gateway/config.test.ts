@@ -88,7 +88,7 @@ test("[GCF10] origins are accepted as browsers write them, and other text is ref
   }
 });
 
-test("[GCF12] in production the operator secret and the metrics secret are secrets of their own", () => {
+test("[GCF12] in production the operator secret and the metrics secret differ from all other secrets", () => {
   const safe = { production: "true", allowedOrigins: "https://a", internalSecret: "i".repeat(32), jwtSecret: "j".repeat(32) };
   expect(() => refuseUnsafeGateway(read({ ...safe, operatorSecret: "o".repeat(32), metricsSecret: "m" }))).not.toThrow();
   for (const operatorSecret of [safe.internalSecret, safe.jwtSecret, "short"])

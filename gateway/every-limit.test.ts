@@ -130,7 +130,7 @@ const NO_LIMITS: readonly Setting[] = [
   "boardWatchMs",
 ];
 
-test("[GCF3] every setting is a limit with a metric and a test, or is none", () => {
+test("[GCF3] every setting is a limit with a metric and a test, or is declared as no limit", () => {
   const named = [...LIMITS.flatMap(({ settings }) => settings), ...NO_LIMITS];
   const settings = Object.keys(gatewaySettings);
   expect(

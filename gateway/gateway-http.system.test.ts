@@ -262,7 +262,7 @@ test("[HTTP10] the answer to HEAD has no body, so that the next answer on the co
   socket.destroy();
 });
 
-test("[HTTP8] in production only Prometheus gets the metrics, by a secret that opens nothing else", async () => {
+test("[HTTP8] in production only Prometheus gets the metrics, with a secret that is not valid elsewhere", async () => {
   const internalSecret = "between us, and at least 32 bytes long";
   const operatorSecret = "of operators, and at least 32 bytes long";
   const metricsSecret = "of Prometheus";

@@ -4,7 +4,7 @@ import { decideUpgrade, isLogFull, type UpgradeFacts, upgradeRefusal } from "./g
 
 const facts: UpgradeFacts = { isOriginAllowed: true, unready: undefined, hasRoom: true, isAddressWithinLimit: () => true };
 
-test("[GST1] an upgrade is refused for its origin first, then for the gateway's state, its connections, and the address", () => {
+test("[GST1] an upgrade is checked for its origin first, then for the gateway's state, its number of connections, and the address", () => {
   const reasonOf = (given: Partial<UpgradeFacts>) => {
     const decision = decideUpgrade({ ...facts, ...given });
     return decision.kind === "refuse" ? decision.reason : undefined;

@@ -76,7 +76,7 @@ async function enter(address: string, user: string, claims: object = {}): Promis
   return client;
 }
 
-test("[GW1] an edit travels from its author over the owner to another client, and the author receives an ack", async () => {
+test("[GW1] an edit goes from its author over the owner to another client, and the author receives an ack", async () => {
   startOwner("rs-1");
   const address = await start();
   const [ann, bob] = [await enter(address, "ann"), await enter(address, "bob")];

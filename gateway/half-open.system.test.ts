@@ -79,7 +79,7 @@ test("[HALF3] a HELLO whose signing keys never arrive is refused with a time to 
   await new Promise((resolve) => void keys.close(resolve));
 });
 
-test("[HALF4] unfinished messages and frames of clients with valid tokens cost a bounded amount, and the oldest frame makes room", async () => {
+test("[HALF4] unfinished messages and frames of clients with valid tokens use limited memory, and at the limit the oldest frame is dropped", async () => {
   const partialBytesMax = 2_000_000;
   const address = await rig.start({ partialBytesMax: String(partialBytesMax), helloMsMax: "60000" });
   const before = process.memoryUsage().rss;

@@ -50,7 +50,7 @@ test.each([
       ),
   ],
 ])(
-  "[LB17] where a room's %s cannot be understood the others are counted and archived, and once it can be so is the room, with all that came meanwhile",
+  "[LB17] while a room's %s does not decode the other rooms are counted and archived; once it decodes, the room and all its waiting entries are too",
   async (what, damage) => {
     const environment = `lb17${what.length}`;
     const [log, clock, prng] = [new MadeUpLog(1), hurried(new SetClock(NEW_YEARS_EVE)), new Prng(17)];

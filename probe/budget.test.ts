@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { BUCKETS, BUDGET_MS, HOPS_MS, ROUND_TRIP_MS } from "./budget.ts";
 
-test("[PBU1] the shares of the hops add up to the budget, and measurements are compared at a bucket's bound", () => {
+test("[PBU1] the shares of the hops add up to the budget, and each share is a histogram bound", () => {
   expect(Object.values(HOPS_MS).reduce((sum, ms) => sum + ms, 0)).toBe(BUDGET_MS);
   expect([BUDGET_MS, ROUND_TRIP_MS].filter((ms) => !BUCKETS.includes(ms / 1_000))).toEqual([]);
 });

@@ -35,7 +35,7 @@ test("[PCF5] only the large room is large enough for hierarchical presence", () 
   ).toEqual(["large"]);
 });
 
-test("[PCF6] rooms have names of their own, the same at each start", () => {
+test("[PCF6] each room has a different name, which is the same at each start", () => {
   const rooms = planRooms(read({ probeRoomsPerKind: "2" })).map(({ room }) => room);
   expect(rooms).toEqual([
     "probe-small-1",

@@ -30,7 +30,7 @@ const NO_LIMITS: readonly Setting[] = [
   "probeReconnectMs",
 ];
 
-test("[PCF1] every setting is a limit with a metric and a test, or declared as none", () => {
+test("[PCF1] every setting is a limit with a metric and a test, or is declared as no limit", () => {
   const named = [...LIMITS.flatMap(({ settings }) => settings), ...NO_LIMITS];
   expect(named.toSorted(), "name it in LIMITS, or in NO_LIMITS").toEqual(Object.keys(probeSettings).toSorted());
 });

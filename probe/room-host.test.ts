@@ -78,7 +78,7 @@ class FakeRoom {
   };
 }
 
-test("[PRH1] the pair writes and points, and all that each sees of the other is measured", () => {
+test("[PRH1] the pair writes and points, and the probe measures when each sees the other's edits and pointer", () => {
   const room = new FakeRoom();
   room.clock.turn(10_000);
   expect(room.msOf("edit-arrived")).toEqual(Array(20).fill(3));

@@ -179,6 +179,6 @@ test("[HOOK8] a refused token is shown with its reason, also by a component that
   await eventually("by both", () => tree.text === "[stopped saved 0 connection-refused]connection-refused");
 });
 
-test("[HOOK9] a room outside of a CoroomProvider throws an error that says what is missing", () => {
+test("[HOOK9] a room outside of a CoroomProvider throws an error that names the missing component", () => {
   expect(() => renderToString(h(Facts))).toThrow("need a <CoroomProvider");
 });

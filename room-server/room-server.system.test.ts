@@ -401,7 +401,7 @@ test("[RS13] a client at the newest snapshot or later is answered, from the log 
   );
 });
 
-test("[RS14] a new owner knows from the checkpoint what the trimmed log no longer holds", async () => {
+test("[RS14] a new owner knows from the checkpoint the edits that the trimmed log no longer has", async () => {
   const [first, second] = [await startServer(), await startServer()];
   const received = listen();
   await claim(first.server);

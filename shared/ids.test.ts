@@ -49,7 +49,7 @@ test.each(["", "a\u0000b", "x".repeat(129), "\ud800", ".", ".."])("[IDS3] %j is 
   expect(parseRoomId(text)).toBeUndefined();
 });
 
-test("[IDS3] every room id stands in a URL's path as it is", () => {
+test("[IDS3] every room id can be put into a URL's path unchanged", () => {
   fc.assert(
     fc.property(fc.string({ minLength: 1, maxLength: 4, unit: fc.constantFrom(".", "/", "%", "2", "e", "?", "#", "\\") }), (text) => {
       const room = parseRoomId(text);

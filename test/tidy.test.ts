@@ -28,7 +28,7 @@ const documents = files.filter((file) =>
   /^(?:README|ARCHITECTURE|CHANGELOG|CONTRIBUTING|SECURITY)\.md$|^docs\/.*\.md$|^[^/]+\/(?:.*\/)?(?:README|WIRE)\.md$/.test(file),
 );
 
-test("a tier imports nothing of another, and the client nothing of the servers", () => {
+test("a tier imports nothing from another tier, and the client nothing from the servers", () => {
   const strayed = code
     .filter((file) => !file.includes("/testing/"))
     .flatMap((file) => {
@@ -54,7 +54,7 @@ test("a tier's deterministic file neither waits nor logs nor uses a clock, a tim
   expect(using(/\b(?:Date\.now|performance\.now|Math\.random|setTimeout|setInterval|setImmediate)\(|\bnew WebSocket\(/)).toEqual([]);
 });
 
-test("an exported class, interface or type has a name of its own", () => {
+test("every exported class, interface or type has a unique name", () => {
   const filesOf = new Map<string, string[]>();
   for (const file of sources) {
     for (const [, name] of withoutComments(file).matchAll(/^export (?:abstract )?(?:class|interface|type) (\w+)/gm))
@@ -64,7 +64,7 @@ test("an exported class, interface or type has a name of its own", () => {
   expect(shared.map(([name, holders]) => `${name}: ${holders.join(" ")}`)).toEqual([]);
 });
 
-test("no file imports itself through others, types included", () => {
+test("no file imports itself through other files, type imports included", () => {
   const circles = new Set<string>();
   const done = new Set<string>();
   const visit = (file: string, path: readonly string[]): void => {
@@ -77,36 +77,36 @@ test("no file imports itself through others, types included", () => {
   expect([...circles]).toEqual([]);
 });
 
-test("every file of more than a few lines opens with what it is", () => {
+test("every file of more than a few lines begins with a header", () => {
   const LINES_MIN = 12;
   expect(code.filter((file) => linesOf(file).length >= LINES_MIN && !/^(?:\/\*\*|#!)/.test(linesOf(file)[0]!))).toEqual([]);
 });
 
-test("no file has more than 350 lines, tests apart", () => {
+test("no file except tests has more than 350 lines", () => {
   const LINES_MAX = 350;
   expect(code.filter((file) => readFileSync(file, "utf8").split("\n").length - 1 > LINES_MAX)).toEqual([]);
 });
 
-test("what the callback of a NATS subscription throws ends the process, in every tier", () => {
+test("an exception in a callback of a NATS subscription ends the process, in every tier", () => {
   const withCallbacks = code.filter((file) => [...TIERS, "shared"].includes(folderOf(file)) && /\bcallback: /.test(withoutComments(file)));
   expect(withCallbacks.length).toBeGreaterThan(5);
   expect(withCallbacks.filter((file) => /\bcallback: (?!crashing\()/.test(withoutComments(file)))).toEqual([]);
 });
 
-test("scripts come to Redis through one function, which knows what a cluster does with them", () => {
+test("scripts are defined in Redis clients by one function, which handles clusters", () => {
   expect(code.filter((file) => /\bdefineCommand\(/.test(withoutComments(file)))).toEqual(["shared/io/redis.ts"]);
 });
 
-test("documents run coroom so that npm adds nothing to what it prints", () => {
+test("documents run coroom without npm's own output", () => {
   expect(documents.filter((file) => /npm run coroom/.test(textOf(file)))).toEqual([]);
 });
 
-test("nothing is left to be done in a comment", () => {
+test("no comment contains a task for later", () => {
   const LEFT = new RegExp(["TO" + "DO", "FIX" + "ME", "XX" + "X"].map((word) => `\\b${word}\\b`).join("|"));
   expect([...sources, ...documents].filter((file) => LEFT.test(textOf(file)))).toEqual([]);
 });
 
-test("an id stands in one file of tests, but for the rules of the wire, which several hold", () => {
+test("a test id occurs in only one file, except ids of wire rules", () => {
   const rules = new Set([...textOf("shared/wire/WIRE.md").matchAll(/\*\*(WIRE\d+)\*\*/g)].map(([, rule]) => rule!));
   const filesOf = new Map<string, Set<string>>();
   for (const file of sources.filter((source) => source.endsWith(".test.ts"))) {
@@ -116,7 +116,7 @@ test("an id stands in one file of tests, but for the rules of the wire, which se
   expect(shared.map(([id, holders]) => `${id} stands in ${[...holders].join(" and ")}`)).toEqual([]);
 });
 
-test("no two tests of a file have one name, and no two decisions one number", () => {
+test("no two tests of a file have the same name, and no two decision records the same number", () => {
   const titles = sources
     .filter((source) => source.endsWith(".test.ts"))
     .flatMap((file) => twice([...textOf(file).matchAll(/^ *test\((".*?[^\\]"),/gm)].map(([, title]) => `${file}: ${title}`)));

@@ -11,7 +11,7 @@ const updateOf = (text: string): Uint8Array => {
   return Y.encodeStateAsUpdate(doc);
 };
 
-test("[YTH1] long updates are checked and merged in threads, short ones at once, with the same results", async () => {
+test("[YTH1] long updates are checked and merged in worker threads, short ones on the calling thread, with the same results", async () => {
   const threads = yjsThreads(SILENT_LOG);
   const kinds: string[] = [];
   threads.check(updateOf("short"), ({ kind }) => void kinds.push(kind));

@@ -122,7 +122,7 @@ test("[COH11] the client leaves a room on the server when a rejoin is rejected",
   expect(receivedFrames(server, "leave").map(({ channel }) => channel)).toEqual([2]);
 });
 
-test("[COH2] a second member of a room uses an additional connection, which closes with its last room", async () => {
+test("[COH2] a second member of a room uses an additional connection, which closes when its last room is left", async () => {
   const server = serverOn();
   const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
   const shared = (seed: number): RoomConnection => new RoomConnection({ connection, room: NOTES }, server.world(seed));
@@ -237,7 +237,7 @@ test.each(["destroyed", "left", "left, wanted again and left"])(
   },
 );
 
-test("[COH12] a room that its own listener leaves and enters again during a rejoin joins after the LEAVE", async () => {
+test("[COH12] a room that a listener leaves and enters again during a rejoin sends its JOIN after the LEAVE", async () => {
   const { server, tasks } = await askForTasks();
   tasks.host.send(bytes(1));
   await server.clock.advance(1_000);
@@ -299,7 +299,7 @@ test("[COH4] when a gateway announces its shutdown the next connection opens bef
   expect(ann.statuses, "away for one answer to JOIN only").toEqual(["connecting", "connected", "connecting", "connected"]);
 });
 
-test("[COH5] a connection to a closing gateway stays in use while no other gateway is available, and its end is an ordinary one", async () => {
+test("[COH5] a connection to a closing gateway stays in use while no other gateway is available, and its end is handled like any other", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
@@ -318,7 +318,7 @@ test("[COH5] a connection to a closing gateway stays in use while no other gatew
   expect(ann.statuses).toEqual(["connecting", "connected", "waiting", "connecting", "connected"]);
 });
 
-test("[COH7] while the gateway has lost its backbone the client tries another gateway; once the backbone is back it keeps its connection", async () => {
+test("[COH7] while the gateway has lost NATS the client tries another gateway; once NATS is back it keeps its connection", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
@@ -508,7 +508,7 @@ test.each([
   ["edits", 1, {}],
   ["bytes", 4_000, { bytesBurst: 40_000 }],
 ])(
-  "[COH20] %s that use up the rate behind a PING send again with its PONG, without waiting for the interval",
+  "[COH20] %s that use up the rate after a PING are sent again when its PONG arrives, without waiting for the interval",
   async (_what, size, limits) => {
     const { server, ann, show } = await onSlowConnection(limits);
     const before = receivedFrames(server, "ping").length;
@@ -524,7 +524,7 @@ test.each<[string, Partial<Limits>]>([
   ["one control frame", { controlBurst: 1, controlsPerSecond: 1 }],
   ["two control frames", { controlBurst: 4 }],
   ["fewer bytes than a PING", { bytesBurst: LIMITS.editBytesMax }],
-])("[COH21] PING and PONG do not alternate endlessly where the unconfirmed maximum is %s", async (_what, limits) => {
+])("[COH21] PING and PONG do not alternate endlessly if the unconfirmed maximum is %s", async (_what, limits) => {
   const { server, ann, show } = await onSlowConnection(limits);
   show();
   ann.host.send(bytes(1));

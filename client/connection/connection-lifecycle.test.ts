@@ -399,7 +399,7 @@ test("[CON20] an ERROR frame without a close is not the reason of a later close"
   expect(driver.connection.waiting?.why).toBe("the connection was lost (close code 1006)");
 });
 
-test("[CON21] the application learns that it exceeded the server's presence limits; on a close the ERROR is only the reason", () => {
+test("[CON21] an ERROR about presence limits is reported to the application; an ERROR before a close is only the reason for the close", () => {
   const driver = new Driver();
   driver.open();
   const error: ConnectionInput = { kind: "frame", frame: { type: "error", code: CLOSE.frameTooLarge.code, message: "too large" } };
@@ -430,7 +430,7 @@ test("[CON15] a banned client returns when the ban ends, however long it is, and
   expect([driver.connection.status, driver.untilDue()]).toEqual(["waiting", 3_602_500]);
 });
 
-test("[CON14] the status shows that a gateway lost its backbone; the client leaves at its assigned time, or stays if the backbone returns", () => {
+test("[CON14] the status shows that a gateway lost NATS; the client leaves at its assigned time, or stays if NATS returns", () => {
   const driver = new Driver();
   driver.open();
   const announce = (backbone: "lost" | "found", reconnectAfterMs = 0): string[] =>

@@ -87,7 +87,7 @@ describe.each([
     socket.send(new Uint8Array(1));
   });
 
-  test("[SOC3] a server that cannot be reached reads as a broken connection", async () => {
+  test("[SOC3] a server that cannot be reached is reported as a broken connection", async () => {
     const { socket, next } = open(openSocket, "ws://127.0.0.1:9/");
     socket.send(new Uint8Array(1));
     expect(await next()).toBe("closed 1006");
@@ -105,7 +105,7 @@ describe.each([
     expect(await Promise.race([next(), Promise.resolve("nothing")])).toBe("nothing");
   });
 
-  test("[SOC5] a text message is no frame: it reads as zero bytes", async () => {
+  test("[SOC5] a text message is not a frame and is passed on as zero bytes", async () => {
     const server = accepted();
     const { next } = open(openSocket, `ws://${url}/`);
     await next();
@@ -138,7 +138,7 @@ test.each([
   expect(events).toEqual([1006, "HTTP 429 Too Many Requests", expected]);
 });
 
-test("[SNA1] a snapshot arrives with its position, for the token that requests it", async () => {
+test("[SNA1] a snapshot request sends the token, and the snapshot arrives with its position", async () => {
   let authorization: string | undefined;
   answerWith = (request, response) => {
     authorization = request.headers.authorization;
@@ -193,7 +193,7 @@ test("[SNA5] a long download may take any time while bytes arrive", async () => 
 test.each<[string, (response: ServerResponse) => void]>([
   ["without a head", () => {}],
   ["in the middle", (response) => void response.writeHead(200, { "x-coroom-seq": "70", "x-coroom-epoch": "3" }).write("x")],
-])("[SNA6] a server that falls silent %s rejects", async (_, begin) => {
+])("[SNA6] the request is rejected when the server becomes silent %s", async (_, begin) => {
   answerWith = (_request, response) => begin(response);
   await expect(fetchSnapshot(`http://${url}/`, "t", NEVER, 200)).rejects.toThrow("no data arrived for 200 ms");
 });

@@ -137,4 +137,4 @@ async function run(log: World["log"], seed: number, { pagesMax }: World): Promis
 
 const runs = WORLDS.flatMap((world) => world.seeds.map((seed) => [world.log, seed, world] as const));
 
-test.each(runs)("[KCV1] no stored edit is lost or applied twice with a log that %s (seed %i)", run);
+test.each(runs)("[KCV1] with a log that %s, no stored edit is lost or applied twice (seed %i)", run);

@@ -107,7 +107,7 @@ test("[KPO2] when the log is trimmed beyond the stored position a snapshot catch
   }
 });
 
-test("[KPO5] a stored document that ended in a snapshot continues from there, where the log still holds its last edit", async () => {
+test("[KPO5] a stored document that ended with a snapshot continues from the snapshot if the log still has its last edit", async () => {
   const { server, device } = await withTwoEdits();
   Object.assign(server.room(NOTES), { trimmedThrough: 1, snapshotThrough: 2 });
   const ann = await opened(server, device, 2);

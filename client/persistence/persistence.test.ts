@@ -302,7 +302,7 @@ test("[KEE10] unsent edits are written again when the store reports a possible l
   expect(after.text).toBe("typed on a train ");
 });
 
-test("[KEE10] a failure to write unsent edits again is reported at once", async () => {
+test("[KEE10] when the repeated write of unsent edits fails, the failure is reported at once", async () => {
   const [server, device] = [serverOn(), new MemoryStore()];
   const page = new TestPage(server, device, 1);
   await server.clock.advance(1_000);

@@ -121,7 +121,7 @@ class Editor {
   }
 }
 
-test("[AWA2] each client sees the states of the others by document client id, and learns who was added, updated and removed", async () => {
+test("[AWA2] each client sees the states of others by document client id, and receives events for added, updated and removed clients", async () => {
   const server = new ModelServer(new ClientFakeClock());
   const ann = new Editor(server, 1);
   ann.provider.awareness.setLocalState({ user: { name: "Ann" }, cursor: null, list: [1, [2]] });

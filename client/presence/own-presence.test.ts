@@ -173,7 +173,7 @@ const moment = fc.record({
   ),
 });
 
-test("[OPN6] after any changes and lost connections the room shows what is set, and never received frames above the rate", () => {
+test("[OPN6] after any changes and lost connections the room shows the current fields, and never received frames above the rate", () => {
   fc.assert(
     fc.property(fc.array(moment, { maxLength: 60 }), (moments) => {
       const own = new OwnPresence(OPTIONS);

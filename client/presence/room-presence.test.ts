@@ -45,7 +45,7 @@ class App {
 const framesReceived = (server: ModelServer): string[][] =>
   server.receivedFrames.flatMap((frame) => (frame.type === "presence" ? [frame.fields.map(({ name }) => name)] : []));
 
-test("[RPR1] all participants, late ones too, see who is present and what each shows", async () => {
+test("[RPR1] all participants, including late ones, see who is present and the presence of each", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   ann.host.presence.set({ cursor: { x: 1.2, y: 2 }, mood: "calm" });
@@ -87,7 +87,7 @@ test("[RPR2] fields set together go out as one frame with only the changes, at t
   expect(bob.others, "the last is never lost").toMatchObject([{ cursor: { x: 100, y: 0 } }]);
 });
 
-test("[RPR3] after a broken connection all fields are sent again, and nobody disappears meanwhile", async () => {
+test("[RPR3] after a broken connection all fields are sent again, and no participant disappears in the meantime", async () => {
   const server = serverOn();
   const [ann, bob] = [new App(server, 1), new App(server, 2)];
   ann.host.presence.set({ mood: "calm", gone: true });

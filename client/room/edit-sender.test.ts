@@ -161,7 +161,7 @@ test("[SEN6] an edit that cannot be cut is reported, and later edits continue", 
   expect(server.room(NOTES).log.map(({ payload }) => `${payload}`)).toEqual(["1", "3"]);
 });
 
-test("[SEN7] an edit that was committed when the connection broke is not sent again, though the next server takes only smaller frames", async () => {
+test("[SEN7] an edit that was committed when the connection broke is not sent again, even if the next server accepts only smaller frames", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
@@ -209,7 +209,7 @@ test.each([
   ["at the same time", 0],
   ["after it has received the other's edits", 1_000],
   ["while it is away", -1],
-])("[SEN9] of two copies of a page with one client key none loses an edit: the second types %s", async (_, afterMs) => {
+])("[SEN9] two copies of a page with one client key lose no edit: the second types %s", async (_, afterMs) => {
   const server = serverOn();
   const [ann, copy] = [new App(server, 1), new App(server, 1)];
   await server.clock.advance(1_000);

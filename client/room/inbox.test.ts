@@ -91,7 +91,7 @@ test("[INB6] the position carries the epoch of the last edit, and starts again a
   expect(inbox.position).toEqual({ epoch: 5, seq: 2 });
 });
 
-test("[INB9] edits that are known to be committed and do not arrive are requested, before and behind held edits", () => {
+test("[INB9] edits that are known to be committed and do not arrive are requested, both before and after held edits", () => {
   const inbox = new EditInbox(OPTIONS);
   receive(inbox, batch(1, 2));
   inbox.receiveHead(2 as Seq, 0, at(0));
@@ -106,7 +106,7 @@ test("[INB9] edits that are known to be committed and do not arrive are requeste
   expect(inbox.dueAt).toBeUndefined();
 });
 
-test("[INB8] edits without a payload count toward the bound: a flood of them behind a gap is bounded", () => {
+test("[INB8] edits without a payload count toward the limit, so a flood of them after a gap is limited", () => {
   const inbox = new EditInbox({ ...OPTIONS, heldBytesMax: 100_000 });
   for (let seq = 2; seq <= 20_000; seq++) receive(inbox, batch(seq, seq, 1, 0));
   expect(inbox.planRepair(at(0))).toEqual({ kind: "replay", after: 0, through: 1 });

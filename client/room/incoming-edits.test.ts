@@ -78,7 +78,7 @@ test("[FEE7] a tentative edit that a snapshot contains, by the author of its las
   expect(feed.takeResubmits(MINUTE as Millis).resubmit.map(({ counter }) => counter)).toEqual([3]);
 });
 
-test("[FEE4] a gap is requested, and filled before anything behind it is delivered", async () => {
+test("[FEE4] a gap is requested, and filled before later edits are delivered", async () => {
   const server = serverOn();
   const [ann, bob] = [new App(server, 1), new App(server, 2)];
   await server.clock.advance(1_000);
@@ -92,7 +92,7 @@ test("[FEE4] a gap is requested, and filled before anything behind it is deliver
   expect(receivedFrames(server, "replay-request").map(({ after, through }) => [after, through])).toEqual([[0, 1]]);
 });
 
-test("[FEE5] the client rejoins where no replay fills a gap, and edits typed meanwhile go out", async () => {
+test("[FEE5] the client rejoins if no replay fills a gap, and edits typed in the meantime are sent", async () => {
   const server = serverOn();
   const [ann, bob] = [new App(server, 1), new App(server, 2)];
   await server.clock.advance(1_000);

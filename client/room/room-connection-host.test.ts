@@ -276,7 +276,7 @@ test("[ROO12] revoked rights end the room", async () => {
   expect([ann.host.status, ann.refusals[0]?.kind]).toEqual(["stopped", "room-refused"]);
 });
 
-test("[ROO13] edits that a listener sends go out behind those before them", async () => {
+test("[ROO13] edits that a listener sends follow the edits made before them", async () => {
   const server = serverOn();
   const [ann, bob] = [new App(server, 1), new App(server, 2)];
   await server.clock.advance(1_000);
@@ -316,7 +316,7 @@ test("[ROO15] a room whose rights changed is joined again on the same connection
   expect(receivedFrames(server, "hello")).toHaveLength(1);
 });
 
-test("[ROO19] a room that was left permanently stays left, whatever is called", async () => {
+test("[ROO19] a room that was left permanently stays left, even if other methods are called", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
@@ -426,7 +426,7 @@ test("[ROO26] a connection that is lost while the room admits nobody is reported
   expect(reported).toMatchObject([{ status: "waiting", why: "the connection was lost (close code 1006)" }]);
 });
 
-test("[ROO22] each listener receives the statuses in order, though an earlier listener ends the connection meanwhile", async () => {
+test("[ROO22] each listener receives the statuses in order, even if an earlier listener ends the connection", async () => {
   const server = serverOn();
   const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
   const ann = new App(server, 2, { connection, url: undefined, token: undefined } as unknown as Partial<RoomConnectionOptions>);
@@ -462,7 +462,7 @@ test.each([
   expect(receivedFrames(server, "leave")).toHaveLength(1);
 });
 
-test("[ROO23] a room that is left permanently stays left, though a status listener calls connect", async () => {
+test("[ROO23] a room that is left permanently stays left, even if a status listener calls connect", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   await server.clock.advance(1_000);

@@ -110,7 +110,7 @@ test("[TNT7] authors are forgotten after a long time, except those whose edits a
   expect(held.size).toBe(0);
 });
 
-test("[TNT8] an edit that was shown and submitted as often as allowed is handed back, once; one never shown is not", () => {
+test("[TNT8] an edit that was shown and submitted as often as allowed is reported as unconfirmed once; an edit that was never shown is not", () => {
   const held = tentativeEdits();
   for (const counter of [1, 3]) held.receiveTentative(edit(ann, counter));
   const givenUp: string[][] = [];

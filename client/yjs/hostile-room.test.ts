@@ -61,7 +61,7 @@ test.each([
   ["nested 5,000 deep by five updates", [...[0, 1, 2, 3, 4].map((part) => nestingBomb(1_000, 1_000 * part)), NESTING_FUSE]],
   ["nested 1,200 deep by small updates", [...[0, 1, 2].map((part) => nestingBomb(400, 400 * part)), NESTING_FUSE]],
   ["in conflict with each other", [conflictBomb(6_000)]],
-])("[YJS18] edits %s are left out; the document works on and says so", async (_, bomb) => {
+])("[YJS18] edits %s are left out; the document continues and reports them", async (_, bomb) => {
   const server = serverOn();
   const ann = new Member(server, 1);
   await server.clock.advance(1_000);

@@ -147,7 +147,7 @@ test("[YJS5] the edits of a frame are one transaction", async () => {
   expect([bob.text, transactions]).toEqual(["abcdef", 1]);
 });
 
-test("[YJS5] edits from the room are no local change, typed edits are", async () => {
+test("[YJS5] edits from the room do not count as local changes, typed edits do", async () => {
   const server = serverOn();
   const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
   await server.clock.advance(1_000);
@@ -391,7 +391,7 @@ test("[YJS15] a `sync` listener, as bindings for y-websocket use, is called when
   expect([received, provider.synced]).toEqual([[true, false, true], true]);
 });
 
-test("[YJS16] an edit typed behind a tentative edit is not saved before it: late joiners can read it", async () => {
+test("[YJS16] an edit typed after a tentative edit is not saved before it, so that late joiners can read it", async () => {
   const server = serverOn();
   const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
   await server.clock.advance(1_000);

@@ -56,7 +56,7 @@ test("[KUB3] every file is applied, and each role has a Deployment that runs onl
 });
 
 test.each(roles)(
-  "[KUB4] $role gets only settings that it reads, with valid values, and would start with them",
+  "[KUB4] $role gets only settings that it reads, with valid values, and can start with them",
   async ({ role, containers }) => {
     const settings = settingsOf(role);
     const given = Object.keys(environmentOf(containers[0], { fields: FIELDS, secret: (key) => `${key} ${SECRET}` }));
@@ -141,7 +141,7 @@ test.each(workloads.map(({ metadata: { name }, spec }) => ({ name, ...spec.templ
 );
 
 test.each(workloads.map(({ metadata: { name }, spec }) => ({ name, ...spec.template.spec.containers[0].resources })))(
-  "[KUB11] $name asks for memory and a share of the CPU, is held to memory and never throttled",
+  "[KUB11] $name requests memory and a share of the CPU, has a memory limit, and is never throttled",
   ({ requests, limits }) => {
     expect(Object.keys(requests)).toEqual(["cpu", "memory"]);
     expect(Object.keys(limits)).toEqual(["memory"]);
@@ -149,7 +149,7 @@ test.each(workloads.map(({ metadata: { name }, spec }) => ({ name, ...spec.templ
   },
 );
 
-test("[KUB12] the memory request of a room server equals its budget, and its backlog fits", async () => {
+test("[KUB12] the memory request of a room server equals its budget, and its backlog fits into it", async () => {
   const { containers } = roles.find(({ role }) => role === "room-server")!;
   const config = await configOf("room-server", settingsIn(containers[0]));
   expect(config.budgetMemoryBytes).toBe(amountOf(containers[0].resources.requests["memory"]!));

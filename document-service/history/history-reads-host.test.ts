@@ -66,7 +66,7 @@ test("[PST3] writing sessions are read from segments and from the log", async ()
   expect(await run.room.historyReads.sessions(7 as Seq)).toEqual({ sessions: [], through: 6 });
 });
 
-test("[PST4] an old state comes back as an ordinary edit, and the edits since stay in the history", async () => {
+test("[PST4] an old state is restored by an ordinary edit, and the later edits stay in the history", async () => {
   const { run } = await written("abcd");
   const reverted = await run.room.historyReads.revert({ seq: 2 as Seq });
   expect(reverted.kind).toBe("edit");
@@ -107,7 +107,7 @@ test("[PST5] a named version outlives the history around it until it is removed,
   );
 });
 
-test("[PST6] a state whose version is lost or damaged is built another way, and a state whose segment is lost is not made up", async () => {
+test("[PST6] a state whose version is lost or damaged is built from other objects, and a state whose segment is lost is reported as missing", async () => {
   const { stores, run } = await written("abcdefgh", { historyVersionEditsMax: 2 });
   expect(stores.history.versions.length).toBeGreaterThan(1);
   for (const { object } of stores.history.versions) stores.objects.set(object, Uint8Array.of(1));
@@ -264,7 +264,7 @@ test.each([
   expect(read).toBe(5);
 });
 
-test("[PST11] a room whose log lost the record that its checkpoint names, or shows less, is not trimmed", async () => {
+test("[PST11] a room is not trimmed if its log lost the record that its checkpoint names, or ends before it", async () => {
   const [lost, lagging] = [new Stores(), new Stores()];
   for (const stores of [lost, lagging]) {
     const run = new RoomRun(stores, KEEP_ALL);

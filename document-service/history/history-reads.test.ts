@@ -82,7 +82,7 @@ test("[HRS2] a state between two versions is built from the earlier one and the 
   });
 });
 
-test("[HRS3] a state behind the last segment needs the log's tail, and is first compared with the log's end", () => {
+test("[HRS3] a state after the last segment needs the log's tail, and is first compared with the log's end", () => {
   const receive = stateAt(seq(6));
   expect(receive(entry())).toEqual({ kind: "read-log-end" });
   expect(receive(endAt(6))).toEqual(readObject("version 4"));

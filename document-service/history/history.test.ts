@@ -115,7 +115,7 @@ test("[HIS4] history that is too old or too large is removed, the oldest first, 
   expect(retained(many, 10 as UnixMillis, POLICY).history.versions.map(({ seq }) => seq)).toEqual([1, 3, 4, 5, 6]);
 });
 
-test("[HIS5] retention names or drops every object, and never does both", () => {
+test("[HIS5] retention either keeps or drops every object", () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.nat(20_000), fc.boolean()), { maxLength: 20 }),

@@ -34,7 +34,7 @@ test.each([
       stores.log = records(EDITS);
     },
   ],
-])("[RSTH1] a room is rebuilt however many records its %s has", async (_, fill) => {
+])("[RSTH1] a room is rebuilt even if its %s has very many records", async (_, fill) => {
   const stores = new Stores();
   fill(stores);
   const restored = await restoreRoom(ROOM, { snapshots: [...stores.snapshots.keys()], history: [...stores.objects.keys()] }, stores.ports, {
@@ -96,7 +96,7 @@ test.each(["busy", "overran"] as const)(
   },
 );
 
-test("[RSTH4] a room that only its history knows to be deleted stays deleted, whatever a backup brought back of it", async () => {
+test("[RSTH4] a room whose deletion is only in its history stays deleted, even if a backup brought back other data", async () => {
   const stores = new Stores();
   stores.history = { versions: [], segments: [], through: 0, deleted: true };
   stores.historyRevision = 1;
@@ -108,7 +108,7 @@ test("[RSTH4] a room that only its history knows to be deleted stays deleted, wh
   expect([restored, stores.deleted]).toEqual([{ kind: "deleted" }, { deleted: true, time: 0, wiping: true }]);
 });
 
-test("[RSTH5] edits that a history names and no object has are counted as missing, and the room is not reported whole", async () => {
+test("[RSTH5] edits that a history names and no object contains are counted as missing, and the room is not reported as complete", async () => {
   const stores = new Stores();
   stores.history = {
     versions: [],

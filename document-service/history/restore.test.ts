@@ -54,7 +54,7 @@ function restoreOf(snapshots: readonly string[], history: readonly string[] = []
   };
 }
 
-test("[RSO1] a room is whole if its checkpoint and snapshot are there, or if it never had any", () => {
+test("[RSO1] a room is complete if its checkpoint and snapshot exist, or if it never had a checkpoint", () => {
   const receive = restoreOf([SNAPSHOT.object]);
   expect(receive()).toEqual({ kind: "read-checkpoint" });
   expect(receive(checkpointRead(CHECKPOINT))).toEqual(readHistory);
@@ -90,7 +90,7 @@ test("[RSO3] a rebuilt room begins from its newest readable state and merges the
   expect(receive(checkpointWritten("written"), historyRead())).toEqual({ kind: "end", restored: { kind: "rebuilt", seq: 2, missing: 0 } });
 });
 
-test("[RSO4] an object ahead of the checkpoint adds the whole log to the merge, and edits that nothing has are counted", () => {
+test("[RSO4] an object ahead of the checkpoint adds the complete log to the merge, and edits that no source contains are counted", () => {
   const receive = restoreOf([], [SEGMENT]);
   expect(receive(checkpointRead(CHECKPOINT), historyRead(), logEnd)).toEqual({ kind: "read-object", store: "history", object: SEGMENT });
   receive(objectRead(encodeSegment(ROOM, RECORDS.slice(0, 4))));
@@ -126,7 +126,7 @@ test("[RSO5] the restored entry names every segment and version that is there, a
   });
 });
 
-test("[RSO6] a state that could not be checked fails the restore, so that no older one takes its place", () => {
+test("[RSO6] a state that could not be checked makes the restore fail, so that no older state replaces it", () => {
   const receive = restoreOf([`${ROOM}/1-2-a`]);
   receive(checkpointRead(undefined), historyRead(), logEnd, objectRead(EMPTY_STATE));
   expect(receive(unread("busy"))).toMatchObject({ kind: "fail", why: expect.stringContaining(`${ROOM}/1-2-a`) as string });

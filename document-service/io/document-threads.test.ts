@@ -80,7 +80,7 @@ test("[MTH1] edits reach the thread and return unchanged", () => {
   expect(unpack(pack(edits))).toEqual(edits);
 });
 
-test("[MTH2] a merge that exceeds its time ends with its thread, and the merges behind it still run", async () => {
+test("[MTH2] a merge that exceeds its time ends with its thread, and the waiting merges still run", async () => {
   const threads = start();
   const merge = (byte: number) => threads.merge(state(byte), [Uint8Array.of(byte)], ROOM);
   const [first, stuck, second] = [merge(1), stick(threads), merge(2)] as const;

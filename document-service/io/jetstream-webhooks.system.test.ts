@@ -13,7 +13,7 @@ import { jetstreamWebhooks } from "./jetstream-webhooks.ts";
 
 const SETTLED_MS_MIN = 5_000;
 
-test("[WBQ1] an event that waits behind a slow one and is slow itself is not delivered a second time meanwhile", async () => {
+test("[WBQ1] a slow event that waits for another slow event is not delivered a second time in the meantime", async () => {
   const server = await startRealNats();
   const nats = await connectNats({ servers: server.url, name: "test" });
   const subjects = subjectsOf("told");

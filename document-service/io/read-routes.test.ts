@@ -38,7 +38,7 @@ function reader(
   };
 }
 
-test("[RRT1] a document that cannot be read in the requested form is answered with the alternative", async () => {
+test("[RRT1] the error for a document that cannot be read in the requested form names the alternative", async () => {
   const ask = reader({
     json: () => Promise.resolve("unreadable"),
     text: () => Promise.resolve("unreadable"),

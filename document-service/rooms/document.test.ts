@@ -88,7 +88,7 @@ test("[DCM2] a repeated record changes nothing", () => {
   expect(document.pending.edits).toBe(2);
 });
 
-test("[DCM3] a record behind a hole is taken only across the gap, and the missing edits then count as left out", () => {
+test("[DCM3] a record after a gap is taken only when the gap is accepted, and the missing edits then count as left out", () => {
   const document = new Document(undefined, options);
   const [a, , , d] = letters("abcd");
   document.receiveRecord(edits(4, 1, 1, [a!]));
@@ -128,7 +128,7 @@ test("[DCM5] a checkpoint covers its merged edits, and later edits stay uncovere
   expect(document.uncovered).toBeUndefined();
 });
 
-test("[DCM6] a newer checkpoint of another service replaces the whole document", () => {
+test("[DCM6] a newer checkpoint of another service replaces the complete document", () => {
   const ahead = new Document(undefined, options);
   const [a, b, c] = letters("abc");
   ahead.receiveRecord(edits(4, 1, 1, [a!]));
@@ -289,7 +289,7 @@ test.each([
   expect([last, seq, epochs]).toEqual([3, 19, [3, 0]]);
 });
 
-test("[DCM13] epoch and seq tell a repeat, whichever stream sequence the log gives the record", () => {
+test("[DCM13] a repeat is recognised by epoch and seq, even if the log gave the record another stream sequence", () => {
   const document = new Document(undefined, options);
   const [a, b, c] = letters("abc");
   document.receiveRecord(edits(40, 1, 1, [a!]));

@@ -10,7 +10,7 @@ function hostOf({ ports, options, deps }: OnePartition): DocumentPartitionHost {
   return new DocumentPartitionHost(0, ports, options, deps);
 }
 
-test("[PTH1] a partition lost while one of its rooms does not open is held again later, and given back at the end", async () => {
+test("[PTH1] a partition whose lease is lost while one of its rooms does not open is held again later, and released at the end", async () => {
   const rig = new OnePartition();
   const host = hostOf(rig);
   const run = host.run();

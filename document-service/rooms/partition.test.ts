@@ -130,7 +130,7 @@ test("[PTN6] a room that can take its dropped records is forgotten, and the log 
   expect([rig.partition.received, rig.partition.rooms.size]).toEqual([39, 0]);
 });
 
-test("[PTN7] a drain ends once no job runs and everything that can be covered is covered", () => {
+test("[PTN7] a drain ends once no job runs and every room that can be saved is saved", () => {
   const rig = new Rig();
   rig.add("stuck", { uncoveredFrom: 1, canBeCovered: false });
   const room = rig.add("a", { uncoveredFrom: 5, isSaveDue: (_, isPressed) => isPressed && room.uncoveredFrom !== undefined });
@@ -172,7 +172,7 @@ test("[PTN10] all records count as held for the boards until their floor is know
   expect([partition.boardsFloor, partition.heldForBoardsCount]).toEqual([Number.POSITIVE_INFINITY, 0]);
 });
 
-test("[PTN8] after the lease is given back no job starts", () => {
+test("[PTN8] no job starts after the lease is released", () => {
   const rig = new Rig();
   for (const name of ["a", "b", "c"]) rig.add(name, { isSaveDue: due });
   rig.tick();
@@ -193,7 +193,7 @@ test("[LGE1] a room of which no edit was read is loading while its log has edits
   ]);
 });
 
-test("[LGE2] a room is deleted once, a room that never existed not at all, and a room whose log was lost by its checkpoint", () => {
+test("[LGE2] a room is deleted only once; a room that never existed is not deleted; a room whose log was lost is deleted if it has a checkpoint", () => {
   const steps = [
     nextDeletionStep({ isDeleted: false, isKnown: false }, empty),
     nextDeletionStep({ isDeleted: false, isKnown: true }, empty),

@@ -61,7 +61,7 @@ test("[RMH3] a checkpoint never names a snapshot that reads back different from 
   expect(await run.served()).toBe("4 abcd");
 });
 
-test("[RMH4] a hole in the log that a newer checkpoint explains is filled from that checkpoint", async () => {
+test("[RMH4] a gap in the log that a newer checkpoint covers is filled from that checkpoint", async () => {
   const stores = new Stores();
   const records = recordsOf("abcd");
   const slow = new RoomRun(stores);
@@ -76,7 +76,7 @@ test("[RMH4] a hole in the log that a newer checkpoint explains is filled from t
   expect(stores.checkpoint?.leftOut).toBeUndefined();
 });
 
-test("[RMH5] an unexplained hole is counted, the existing edits are served, and the log is never trimmed again", async () => {
+test("[RMH5] a gap that no checkpoint covers is counted, the existing edits are served, and the log is never trimmed again", async () => {
   const stores = new Stores();
   const [a, , c] = recordsOf("abc");
   const run = new RoomRun(stores);
@@ -89,7 +89,7 @@ test("[RMH5] an unexplained hole is counted, the existing edits are served, and 
   expect((await run.metrics.gaps.get()).values[0]?.value).toBe(1);
 });
 
-test("[RMH6] a service that saves behind a newer checkpoint continues from it, and removes its own snapshot", async () => {
+test("[RMH6] a service whose save is older than another service's checkpoint continues from that checkpoint, and removes its own snapshot", async () => {
   const stores = new Stores();
   const records = recordsOf("abcd");
   const [stale, fresh] = [new RoomRun(stores), new RoomRun(stores)];
@@ -164,7 +164,7 @@ function rawRecord(seq: number): StoredRecord {
   return { room: ROOM, streamSeq: 10 * seq, time: 0 as UnixMillis, bytes };
 }
 
-test("[RMH41] edits that are no Yjs updates go into the history, and the log is trimmed, also by the next service", async () => {
+test("[RMH41] edits that are not Yjs updates go into the history, and the log is trimmed, also by the next service", async () => {
   const stores = new Stores();
   const records = [...recordsOf("abc"), rawRecord(4)];
   const run = new RoomRun(stores);
@@ -181,7 +181,7 @@ test("[RMH41] edits that are no Yjs updates go into the history, and the log is 
   expect(stores.trimmedBefore).toBe(40);
 });
 
-test("[RMH42] the log of a room whose edits are mostly no Yjs updates is not trimmed: only its clients know the content", async () => {
+test("[RMH42] the log of a room whose edits are mostly not Yjs updates is not trimmed, because only its clients can read the content", async () => {
   const stores = new Stores();
   const run = new RoomRun(stores);
   await run.take(recordsOf("a")[0]!, rawRecord(2));
@@ -190,7 +190,7 @@ test("[RMH42] the log of a room whose edits are mostly no Yjs updates is not tri
   expect(run.room.state.isTrimDue(run.now)).toBe(false);
 });
 
-test("[RMH10] a thousand concurrent requests cost one merge, and a second one only if edits arrived meanwhile", async () => {
+test("[RMH10] a thousand concurrent requests cause one merge, and a second one only if edits arrived during the first", async () => {
   const stores = new Stores();
   let merges = 0;
   let finish: () => void = () => {};

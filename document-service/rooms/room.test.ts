@@ -149,7 +149,7 @@ test("[DRM3] a save writes the snapshot, then the checkpoint, and removes the ol
   expect(again).toEqual([{ kind: "remove-snapshots", names: [`${ROOM}/1-1-name1`], isAwaited: true }]);
 });
 
-test("[DRM4] a save that another service was faster than goes on from that service's checkpoint, and removes its own snapshot", () => {
+test("[DRM4] if another service saves first, a save continues from that service's checkpoint and removes its own snapshot", () => {
   const rig = Rig.opened();
   rig.read(...recordsOf("a"));
   const { checkpoint } = rig.saveUntilNamed();
@@ -167,7 +167,7 @@ test("[DRM4] a save that another service was faster than goes on from that servi
   expect([rig.room.uncoveredFrom, rig.room.isSaveDue(99_999 as Millis, true)]).toEqual([undefined, false]);
 });
 
-test("[DRM17] a checkpoint that a former leader answers removes no snapshot: the write that was refused shows that it is old", () => {
+test("[DRM17] a stale checkpoint from a former leader removes no snapshot: the refused write shows that it is stale", () => {
   const rig = Rig.opened();
   rig.read(...recordsOf("ab").slice(0, 1));
   rig.fail(rig.saveUntilNamed()); // The bucket may have it: its answer was lost.
@@ -192,7 +192,7 @@ test("[DRM5] a save whose store fails is due again after a pause, and names the 
   expect(effectOf(again, "write-checkpoint").checkpoint.snapshot).toEqual(naming.checkpoint.snapshot);
 });
 
-test("[DRM6] a save is due by edits or by age, not while a save runs, and at once where memory is short", () => {
+test("[DRM6] a save is due by edits or by age, at once if memory is short, and never while another save runs", () => {
   const rig = Rig.opened();
   const [first, second] = recordsOf("ab") as [StoredRecord, StoredRecord];
   rig.read(first);
@@ -250,7 +250,7 @@ test("[DRM9] a merge that fails answers every caller, and the save that waited f
   expect(kindsOf(rig.fail(merge))).toEqual(["answer-failure", "report save-ended", "report storage-failed", "job-ended"]);
 });
 
-test("[DRM10] a hole in the log is looked up once; the records behind it wait, and a hole that no checkpoint explains is reported", () => {
+test("[DRM10] a gap in the log causes one read of the checkpoint; later records wait, and a gap that no checkpoint covers is reported", () => {
   const rig = Rig.opened();
   const [a, , c, d] = recordsOf("abcd") as [StoredRecord, StoredRecord, StoredRecord, StoredRecord];
   rig.read(a);
@@ -274,7 +274,7 @@ test("[DRM11] a deleted room takes no more records, is wiped once, and can then 
   expect(rig.room.state).toBe("deleting");
 });
 
-test("[DRM12] orphans are removed after the checkpoint is written again, and stay where another service was faster", () => {
+test("[DRM12] orphans are removed after the checkpoint is written again, and stay if another service wrote it first", () => {
   const snapshot = { object: "named", bytes: 1, sha256: "" };
   const checkpoint = { epoch: 1, seq: 1, streamSeq: 10, time: 0, clients: [], snapshot } as unknown as Checkpoint;
   const rig = Rig.opened(checkpoint, 3);
@@ -322,7 +322,7 @@ test("[DRM14] a closed room answers the callers that wait for it, and reports no
   expect(rig.receive({ kind: "tick", isPressed: false })).toEqual([]);
 });
 
-test("[DRM15] a checkpoint is written only while the log has its last record, and nothing is trimmed behind one whose record is gone", () => {
+test("[DRM15] a checkpoint is written only while the log has its last record, and a log without the checkpoint's record is not trimmed", () => {
   const rig = Rig.opened();
   rig.read(...recordsOf("ab"));
   const writing = effectOf(rig.merge(rig.begin({ kind: "save" })), "write-snapshot");

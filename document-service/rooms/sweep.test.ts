@@ -74,7 +74,7 @@ test("[SWE4] only one partition's sweep removes unfinished objects, and each swe
   expect(first.rooms.length * second.rooms.length).toBeGreaterThan(0);
 });
 
-test("[SWE5] a room's snapshots are swept once nothing else is under way in it, and not in this pass where it cannot be opened", () => {
+test("[SWE5] a room's snapshots are swept once no other job runs in it, and not in this pass if the room cannot be opened", () => {
   const idle = { isOpened: true, isOpening: false, isBusy: false, isWipeDue: false };
   expect([idle, { ...idle, isOpened: false }].map(decideSnapshotSweep)).toEqual(["sweep", "skip"]);
   for (const busy of ["isOpening", "isBusy", "isWipeDue"]) expect(decideSnapshotSweep({ ...idle, [busy]: true })).toBe("later");

@@ -76,7 +76,7 @@ test("[CMP6] records that the boards' checkpoints lack stay until the maximum ho
   expect(plan.before(checkpoint, 19, at(20_000))).toBe(19);
 });
 
-test("[CMP7] however long the boards hold the log, the marks stay few, and nothing is trimmed early", () => {
+test("[CMP7] even if the boards hold the log for very long, the number of marks is limited and no record is trimmed early", () => {
   const plan = new TrimPlan(TRIM);
   const records = Array.from({ length: 100_000 }, (_, index) => ({ streamSeq: index + 1, since: at(index * 100) }));
   for (const record of records) receive(plan, record);

@@ -86,7 +86,7 @@ const rangeOf = (index: number, after = 0, through = 100 + index): RoomRange => 
 });
 const allRooms = Array.from({ length: ROOMS }, (_, index) => rangeOf(index));
 
-test("[AHD1] rooms with records in the same stretch of the log are read in one pass, each completely", async () => {
+test("[AHD1] rooms with records in the same part of the log are read in one pass, each completely", async () => {
   const rig = new Rig();
   const { ends, isCut } = await rig.read(...allRooms);
   expect([ends.get(roomAt(3)), ends.size, isCut]).toEqual([103, ROOMS, false]);
@@ -96,7 +96,7 @@ test("[AHD1] rooms with records in the same stretch of the log are read in one p
   expect(await rig.passes()).toEqual([["whole", 1]]);
 });
 
-test("[AHD2] other reads come from the log: another end, an earlier start, a forgotten room", async () => {
+test("[AHD2] reads with another end, an earlier start or a forgotten room come from the log", async () => {
   const rig = new Rig();
   await rig.read(...allRooms.map((range) => ({ ...range, after: 20, from: 20 })));
   expect((await rig.seqs(roomAt(3), 20, 123)).at(-1)).toBe(123);
@@ -106,7 +106,7 @@ test("[AHD2] other reads come from the log: another end, an earlier start, a for
   expect(rig.asked).toEqual(["all", roomAt(3), roomAt(3), roomAt(4)]);
 });
 
-test("[AHD3] few rooms, and rooms with few records over a long stretch, are read separately", async () => {
+test("[AHD3] few rooms, and rooms with few records in a long part of the log, are read separately", async () => {
   const rig = new Rig();
   expect((await rig.read(...allRooms.slice(0, 5))).ends.size).toBe(0);
   const rare = Array.from({ length: 100 }, (_, index) => ({ room: roomAt(index), after: 0, from: 0, through: 1_000_000, records: 2 }));
@@ -143,7 +143,7 @@ test("[AHD6] after a failed pass each room is read separately", async () => {
   expect(await rig.passes()).toEqual([["failed", 1]]);
 });
 
-test("[AHD7] a pass replaces the pass before", async () => {
+test("[AHD7] the records of a pass replace those of the previous pass", async () => {
   const rig = new Rig();
   await rig.read(...allRooms);
   await rig.read(rangeOf(3));
@@ -151,7 +151,7 @@ test("[AHD7] a pass replaces the pass before", async () => {
   expect(rig.asked).toEqual(["all", roomAt(3)]);
 });
 
-test("[AHD8] a room with few records of an earlier run takes part: those are read from the log and come first", async () => {
+test("[AHD8] a room with few records of an earlier run takes part in a pass: its earlier records are read from the log first", async () => {
   const rig = new Rig();
   const { ends } = await rig.read(...allRooms.map((range) => ({ ...range, after: 0, from: 60 })));
   expect(ends.get(roomAt(3))).toBe(103);

@@ -187,7 +187,7 @@ test("[TRM14] a room that a pass did not reach waits for the next round and is n
   expect(rig.underWay).toEqual(["a"]);
 });
 
-test("[TRM15] where no trim succeeds the log is not read again before the next round", () => {
+test("[TRM15] if no trim succeeds, the log is not read again before the next round", () => {
   const rig = new Rig("a", "b");
   for (const room of rig.rooms.values()) room.isFailing = true;
   rig.ahead = { ends: new Map(), isCut: true };

@@ -55,7 +55,7 @@ class QueueRig {
   }
 }
 
-test("[NWH1] a change that fails to be queued behind another one is queued when the save tries again", async () => {
+test("[NWH1] a change that waited for another one and could not be queued is queued when the save tries again", async () => {
   const rig = new QueueRig();
   rig.edit(1);
   await rig.clock.advance(2 * QUIET_MS);

@@ -8,7 +8,7 @@ const at = (ms: number) => ms as Millis;
 const position = (seq: number) => ({ epoch: 2 as Epoch, seq: seq as Seq });
 const start = () => new PendingChange({ webhookQuietMs: 100, webhookChangeMsMax: 1_000 });
 
-test("[CHN1] edits typed in one go are announced as one change, after a quiet time", () => {
+test("[CHN1] edits typed without a pause are announced as one change, after a quiet time", () => {
   const pending = start();
   for (const [ms, seq] of [
     [0, 1],

@@ -58,7 +58,7 @@ async function deliver(
   return { settled, reports };
 }
 
-test("[WEBH5] an abandoned event is taken from the queue, and operations receive one report a minute", async () => {
+test("[WEBH5] an abandoned event is removed from the queue, and operations receive one report a minute", async () => {
   const { settled, reports } = await deliver([
     { kind: "delivered" },
     { kind: "failed", why: "HTTP 500" },

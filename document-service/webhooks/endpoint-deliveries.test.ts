@@ -15,7 +15,7 @@ function attempted(deliveries: EndpointDeliveries, event: QueuedEvent, outcome: 
   return deliveries.receive({ kind: "attempted", queued: event, outcome, chance: 0 }, at(ms)).map(({ kind }) => kind);
 }
 
-test("[EPD1] the number of attempts at once is limited by the setting", () => {
+test("[EPD1] the number of concurrent attempts is limited by the setting", () => {
   const deliveries = new EndpointDeliveries(OPTIONS);
   const [first, second] = [queued("1"), queued("2")];
   expect(deliveries.receive({ kind: "taken", queued: first }, at(0))).toEqual([{ kind: "attempt", queued: first, event: EVENT }]);

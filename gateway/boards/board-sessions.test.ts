@@ -12,7 +12,7 @@ const writer = (room: string, user: string, forMs: number): RoomWriter => ({
   since: (NOW - forMs) as Millis,
 });
 
-test("[BSES1] a user who is in a room for half an interval is reported once, however many connections the user has", () => {
+test("[BSES1] a user who is in a room for half an interval is reported once, even with several connections", () => {
   const writers = [
     writer("acme.a", "ann", 60_000),
     writer("acme.a", "ann", 40_000),

@@ -112,7 +112,7 @@ test("[GBO3] a list is published only when it changed; own ranks go to watchers 
   ).toContain("publish");
 });
 
-test("[GBO4] lists differ by length, role and window, and watchers of a similar length share one list", () => {
+test("[GBO4] lists differ by number of entries, role and window, and watchers with a similar number share one list", () => {
   const watched = boards();
   watched.receiveRequest(of(1, { shown: 3 }), at(0));
   watched.receiveRequest(of(2, { shown: 40 }), at(0));
@@ -125,7 +125,7 @@ test("[GBO4] lists differ by length, role and window, and watchers of a similar 
   ]);
 });
 
-test("[GBO5] a new length replaces the first; length 0 ends the watch, and the last watcher closes the board", () => {
+test("[GBO5] a new number of entries replaces the first; 0 ends the watch, and the last watcher closes the board", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
   watched.receiveUpdate(shown([["ann", 1]]), at(10));
@@ -157,7 +157,7 @@ test("[GBO7] a board above the limit, or one that does not exist, is unavailable
   expect(watched.size).toEqual({ boards: 1, watchers: 1 });
 });
 
-test("[GBO8] a board is behind while its leaderboard does not answer, reports so, or is gone", () => {
+test("[GBO8] a board is behind while its leaderboard does not answer, reports that it is behind, or is lost", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
   expect(summaryOf(watched.receiveTick(1, at(1_999)))).toEqual([]);

@@ -40,7 +40,7 @@ async function joined(ann: WireClient): Promise<Joined> {
   }
 }
 
-test("[GBO13] a client that is refused a room it was in leaves its presence and boards, and gets both under its next channel", async () => {
+test("[GBO13] a client whose rejoin is refused loses its presence and boards in the room, and gets both with its next channel", async () => {
   const exited: number[] = [];
   const owner = rig.startOwner();
   owner.onPresence = (message) => {

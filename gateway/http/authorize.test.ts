@@ -24,7 +24,7 @@ test("[AUZ1] an invalid token is answered with 401, and a token that cannot be c
   expect(identityFrom({ kind: "valid", identity: identity() })).toMatchObject({ user: "ann" });
 });
 
-test("[AUZ2] a bearer needs the right admin, and a refusal is passed on", () => {
+test("[AUZ2] a bearer needs the right admin, and the refusal of its token is returned unchanged", () => {
   expect(adminFrom(identity())).toMatchObject({ of: { user: "ann" } });
   expect(refusal(adminFrom(identity({ rights: { ...RIGHTS, admin: false } })))).toBe(403);
   expect(adminFrom({ status: 401 })).toEqual({ status: 401 });
@@ -47,7 +47,7 @@ test("[AUZ4] a read-only bearer may read and may not act, and a banned bearer ma
   expect(refusal(scopeOf({ room: "notes" }, restricted("banned"), "look"))).toBe(403);
 });
 
-test("[AUZ5] the room of a path is admitted as a join would admit it", () => {
+test("[AUZ5] a token opens the room of a path by the same rule as a join", () => {
   expect(admittedRoom({ parameters: ["plans-2026"] }, identity())).toBe(parseRoomId("plans-2026"));
   expect(admittedRoom({ parameters: ["%ZZ"] }, identity())).toMatchObject({ status: 404 });
   expect(admittedRoom({ parameters: ["other"] }, identity())).toMatchObject({ status: 403 });

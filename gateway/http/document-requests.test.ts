@@ -36,7 +36,7 @@ test("[DRQ1] a read asks the service for the room's part, with the known paramet
   expect(documentRead(request("", { "accept-encoding": "gzip;q=0" }), ann, "text")).toMatchObject({ headers: {} });
 });
 
-test("[DRQ2] versions are kept by users who may write, and not while they are restricted", () => {
+test("[DRQ2] only users who may write can keep versions, and not while they are restricted", () => {
   const keep = { place: "versions", needs: "write", method: "POST" } as const;
   expect(historyRequest(request(), ann, keep)).toMatchObject({ method: "POST", body: new Uint8Array([1]) });
   expect(historyRequest(request(), { ...ann, rights: { ...RIGHTS, write: false } }, keep)).toMatchObject({ status: 403 });

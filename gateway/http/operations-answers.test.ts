@@ -43,7 +43,7 @@ test("[RPG2] a room that two servers list belongs to the later epoch", () => {
   expect(page.rooms).toEqual([listed("a.x", 0, { epoch: 5, server: "rs-2" })]);
 });
 
-test("[RPG3] a cursor is written as text and read again, and other text is refused", () => {
+test("[RPG3] a cursor that is encoded as text decodes to the same cursor, and other text is refused", () => {
   const cursor = { participants: 12, room: "acme.notes=20today" as RoomKey };
   expect(parseCursor(cursorText(cursor))).toEqual(cursor);
   for (const text of ["", "12", "12:", ":acme.notes", "-1:acme.notes", "12:no key", "1e3:acme.notes"])

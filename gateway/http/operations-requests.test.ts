@@ -27,7 +27,7 @@ test("[ORQ3] a move names a room and a server, a drain a server", () => {
   expect(drainRequest(body({}))).toMatchObject({ status: 400 });
 });
 
-test("[ORQ4] a gateway that is not among those that answer is cut off from NATS", () => {
+test("[ORQ4] a gateway that does not receive its own answer has lost NATS", () => {
   const report = (gateway: string, state: GatewayReport["state"] = "ready") => ({ gateway, state }) as GatewayReport;
   const other = report("two");
   expect(seenGateways(report("one"), [report("one"), other])).toMatchObject({ reachesNats: true });

@@ -13,7 +13,7 @@ test("[RTB1] a path names all its methods, and a path with * names none", () => 
   expect(parameterCount("/v1/rooms/:room/versions/:version")).toBe(2);
 });
 
-test("[RTB2] the Authorization header comes before the query's token, and an empty token is none", () => {
+test("[RTB2] the Authorization header has priority over the query's token, and an empty token counts as missing", () => {
   const ask = (authorization: string, query: string) => requestToken({ header: () => authorization, query: new URLSearchParams(query) });
   expect(ask("Bearer one", "token=two")).toBe("one");
   expect(ask("", "token=two")).toBe("two");

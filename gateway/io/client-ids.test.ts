@@ -10,7 +10,7 @@ test("[CID1] equal tenant, user and key always give the same well-formed client 
   expect(parseClientId(id("acme", "ann", "12345678"))).toBeDefined();
 });
 
-test("[CID2] another tenant, user or key gives another id, wherever the parts are divided", () => {
+test("[CID2] another tenant, user or key gives another id, even if the joined texts are equal", () => {
   const ids = [
     id("acme", "ann", "12345678"),
     id("acme", "ann1", "2345678x"),
@@ -21,6 +21,6 @@ test("[CID2] another tenant, user or key gives another id, wherever the parts ar
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-test("[CID3] ids never change: edits are numbered by them, and clients of an older gateway return", () => {
+test("[CID3] ids are the same in all versions, because edits are numbered by them and clients move between gateway versions", () => {
   expect(id("acme", "ann", "12345678")).toBe("j2DOJNTzSWZGDmCC");
 });

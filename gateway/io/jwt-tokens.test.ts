@@ -116,7 +116,7 @@ test("[JWT5] keys of a JWKS allow their own algorithms only, and a public key is
   expect((await tokens.verify(await token({}, "1h", { alg: "ES256", kid: "two" }).sign(pair.privateKey))).kind).toBe("refused");
 });
 
-test("[JWT6] keys that cannot be fetched are a failure, and no verdict on the token", async () => {
+test("[JWT6] keys that cannot be fetched are a failure and do not refuse the token", async () => {
   const tokens = jwtTokens({ ...options, jwtSecret: "", jwksUrl: "http://127.0.0.1:1/jwks.json" });
   await expect(tokens.verify(await token({}, "1h", { alg: "ES256", kid: "one" }).sign(pair.privateKey))).rejects.toThrow(
     "could not be had",
@@ -129,7 +129,7 @@ test.each([
   ["no list of keys", JSON.stringify({ keys: null })],
   ["keys that are none", JSON.stringify({ keys: ["one"] })],
   ["no JSON", "<html>"],
-])("[JWT9] a JWKS address that answers 200 with %s gives no keys, and no verdict on the token", async (_, body) => {
+])("[JWT9] a JWKS address that answers 200 with %s gives no keys, and does not refuse the token", async (_, body) => {
   const issuer = createServer((_request, response) => void response.setHeader("content-type", "application/json").end(body)).listen(
     0,
     "127.0.0.1",
@@ -204,7 +204,7 @@ test("[JWT7] tokens of a new key and of an invented key wait for the JWKS, and o
     expect((await tokens.verify(await of("three", first))).kind, "the keys are old: they are fetched for it at once").toBe("refused");
   }));
 
-test("[JWT8] a token above the maximum that may wait for keys is not judged", () =>
+test("[JWT8] a token above the maximum number of tokens that wait for keys is not checked", () =>
   issuing(async ({ tokens, add, turn, waiting }) => {
     const first = await add("one");
     await tokens.verify(await of("one", first));

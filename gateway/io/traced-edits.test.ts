@@ -55,7 +55,7 @@ test("[TRC17] an edit's span lasts from its receipt until the log is known to ha
   });
 });
 
-test("[TRC18] an edit that the log already has is a repeat under the first one's span; a refused first edit is an error", () => {
+test("[TRC18] the span of an edit that the log already has belongs to the first copy's span; a refused first edit is an error", () => {
   const { traces, hops, traced } = gateway();
   for (const counter of [1, 2]) hops.received(ROOM, edit(counter));
   hops.answered(ROOM, { kind: "acked", epoch: EPOCH, client: CLIENT, counter: 1, seq: 8 as Seq, exact: true });
@@ -68,7 +68,7 @@ test("[TRC18] an edit that the log already has is a repeat under the first one's
   expect([repeat!.parentSpanId, repeat!.spanId === repeat!.parentSpanId]).toEqual([editSpanId(traced(1), GATEWAY), false]);
 });
 
-test("[TRC19] delivery is a span on every gateway, under the append in its epoch, and delivers once", () => {
+test("[TRC19] every gateway records one span for a delivery, whose parent is the append in its epoch", () => {
   const { traces, hops, traced } = gateway();
   let delivered = 0;
   hops.delivering(ROOM, batch(3, 8), () => {

@@ -98,7 +98,7 @@ test("[ABS3] a ban in Redis outlives the gateways", async () => {
   expect(await outcomeOf(await rig.greet(second, "eve"))).toBe(4009);
 });
 
-test("[ABS4] while Redis is unreachable nobody is locked out or waits; a ban made meanwhile is stored afterwards", async () => {
+test("[ABS4] while Redis is unreachable, no user is locked out or waits; a ban from this time is stored afterwards", async () => {
   const address = await rig.start({}, redis.url);
   redis.kill("SIGKILL");
   await redis.exited;

@@ -86,7 +86,7 @@ function forge(tokens: number): void {
 
 const lengths = (): number[] => imposed.map(({ madeAt, until }) => until - madeAt);
 
-test("[DIS1] a burst of bad tokens is one offence, however many are judged after the ban; a later burst is another offence", () => {
+test("[DIS1] a burst of bad tokens leads to one ban, even if many of them are checked after the ban; a later burst leads to another", () => {
   forge(100);
   expect(lengths()).toEqual([60_000]);
   clock.turn(60_000);
@@ -107,7 +107,7 @@ test("[DIS3] faults of one user on many connections at once are one offence", ()
   expect(lengths()).toEqual([60_000]);
 });
 
-test("[DIS6] bytes of another protocol instead of HELLO count as much as silence", () => {
+test("[DIS6] bytes of another protocol instead of HELLO raise the abuse score as much as silence", () => {
   for (let attempt = 0; attempt < 49; attempt++) discipline.receiveClose(attempt as ConnectionId, eve, "otherProtocol");
   expect(imposed).toEqual([]);
   for (let attempt = 0; attempt < 2; attempt++) discipline.receiveClose(attempt as ConnectionId, eve, "otherProtocol");

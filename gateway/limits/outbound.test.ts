@@ -13,7 +13,7 @@ function look(outbound: OutboundLag, ...looks: readonly { sent: number; waiting:
   });
 }
 
-test("[OUT1] a client that reads nothing is slow once its oldest unread data is older than a second, however little it is", () => {
+test("[OUT1] a client that reads nothing is slow once its oldest unread data is older than a second, even if it is little data", () => {
   const seen = look(new OutboundLag(options), ...Array.from({ length: 6 }, (_, index) => ({ sent: 10, waiting: 10 * (index + 1) })));
   expect(seen.map(({ ageMs }) => ageMs)).toEqual([0, 250, 500, 750, 1_000, 1_250]);
   expect(seen.map(({ slow }) => slow)).toEqual([false, false, false, false, false, true]);

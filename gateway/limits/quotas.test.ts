@@ -28,7 +28,7 @@ const OPTIONS = {
 };
 const quotas = (): Quotas => new Quotas(OPTIONS);
 
-test("[QUO1] an address has a maximum of connections, and one that ends makes room", () => {
+test("[QUO1] an address has a maximum of connections, and a connection that ends no longer counts", () => {
   const mine = quotas();
   for (const number of [1, 2]) mine.receiveConnection(connection(number), place, at(0));
   expect(mine.mayConnect(place)).toBe(false);

@@ -36,7 +36,7 @@ test("[RATE5] directly after a join, edits that another connection may have sent
   expect(takeAll(() => later.takeEdit((counter += 1), { joinedAt: at(-60_000), first: 1, through: 0 }, at(0)))).toBe(3);
 });
 
-test("[RATE6] a counter far ahead does not make repeats of the edits below it, which were never sent", () => {
+test("[RATE6] after an edit with a much higher counter, edits with lower counters that were never sent still count as new", () => {
   const rate = new EditRate(rates, at(0));
   const seen = { joinedAt: at(-60_000), first: 1, through: 0 };
   expect(rate.takeEdit(Number.MAX_SAFE_INTEGER, seen, at(0))).toBe(true);

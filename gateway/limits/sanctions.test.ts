@@ -131,7 +131,7 @@ const arriving = fc.array(
   { maxLength: 12 },
 );
 
-test("[SAN5] all gateways enforce the same sanctions, in whatever order they arrive", () => {
+test("[SAN5] all gateways enforce the same sanctions, in any order of arrival", () => {
   fc.assert(
     fc.property(arriving, fc.infiniteStream(fc.nat()), (sanctions, shuffle) => {
       // Two sanctions of one moment on one target differ only in being lifted, because a gateway makes each one once.

@@ -134,7 +134,7 @@ test("[REA2] in a hierarchical room members receive presence by view and lane, a
   expect([...topics.get(ann)!]).toEqual(["everybody"]);
 });
 
-test("[REA3] a spectator receives presence at its interval, and the rest at a tick", () => {
+test("[REA3] a spectator receives presence at its interval, and the remaining changes at the next tick", () => {
   const { audience, enter, status, move, pass, received } = room();
   enter(ann, "spectators");
   status("hierarchical", 0);

@@ -115,7 +115,7 @@ test("[PRG19] names that a member used and removed before they were sent are for
   expect(outbox.dueAt).toBe(Number.POSITIVE_INFINITY);
 });
 
-test("[PRG28] new names are refused while too many removed fields may still be shown", () => {
+test("[PRG28] new field names are refused while too many removed fields may still be shown", () => {
   const outbox = new PresenceOutbox(options);
   const all = (names: string, text: string) => [...names].map((name) => field(name, text));
   outbox.set(ann, all("abc", "1"));

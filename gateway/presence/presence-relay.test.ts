@@ -187,7 +187,7 @@ test("[PRG63] the log's new epoch names the owner, and everything is sent to it 
   expect(feed(2_000, ACKED)).not.toContain("rs-1 members"); // The former owner is not believed any more.
 });
 
-test("[PRG64] a server that does not own the room is not sent to again before the question is answered", () => {
+test("[PRG64] a server that does not own the room receives nothing before the question for the owner is answered", () => {
   const { feed } = unknownOwner();
   feed(0, { kind: "attached" }, ACKED);
   expect(feed(1_000, { kind: "not-owner", server })).toEqual(["ask-owner"]);

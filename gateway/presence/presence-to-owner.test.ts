@@ -35,7 +35,7 @@ function withMany(): PresenceUpward {
 
 const members = (messages: readonly PresenceToOwner[]) => messages.flatMap((message) => (message.kind === "members" ? [message] : []));
 
-test("[PRG42] a field that a new owner did not receive is sent again, although the view still shows it for the former owner", () => {
+test("[PRG42] a field that a new owner did not receive is sent again, even if the view still shows the former owner's copy of it", () => {
   const view = new PresenceView();
   const up = new PresenceUpward(options, view, 0, 0 as Millis);
   const ann = { client: client(1), user: "ann" as UserId, name: "ann", canWrite: true, spectator: false };
@@ -61,7 +61,7 @@ test("[PRG42] a field that a new owner did not receive is sent again, although t
   expect(states(up.takeDue(30, 2_000 as Millis).messages)).toEqual([{ client: ann.client, fields: [cursor] }]);
 });
 
-test("[PRG55] a clock that a y-websocket client renews by itself is sent, and is no input", () => {
+test("[PRG55] a clock that a y-websocket client renews by itself is sent, and does not count as input", () => {
   const up = new PresenceUpward(options, new PresenceView(), 0, 0 as Millis);
   const connection = 1 as ConnectionId;
   const clockAt = (value: number) => ({ name: "y-websocket", value: Uint8Array.of(value) });

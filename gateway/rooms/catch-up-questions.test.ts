@@ -92,7 +92,7 @@ test("[CUP7] an unanswered question is overdue after a limit that doubles with e
   expect(catchUps.overdue(1_000, at(3_000))).toBe("some");
 });
 
-test("[CUP8] a question that nobody waits for is dropped, one that others wait for is not", () => {
+test("[CUP8] a question without waiting members is dropped, a question that other members wait for is not", () => {
   const catchUps = new CatchUpQuestions("gw" as GatewayId);
   catchUps.askForMember(one, position(0), at(0));
   catchUps.askForMember(two, position(0), at(0));

@@ -32,7 +32,7 @@ test("[ORD1] batches in order pass immediately, repeated ones do not", () => {
   expect(order.position).toEqual({ epoch: 1, seq: 5 });
 });
 
-test("[ORD2] an early batch is held behind the gap, which is reported, and passes once it is closed", () => {
+test("[ORD2] a batch after a gap is held, the gap is reported, and the batch passes once the gap is closed", () => {
   const order = startedAt(2);
   expect(seqs(order.receiveBatch(batch(7, 8)))).toBe("");
   expect(seqs(order.receiveBatch(batch(5, 6)))).toBe("");
@@ -50,7 +50,7 @@ test("[ORD3] everything is held until a position is known", () => {
   expect(seqs(order.receiveBatch(batch(5)))).toBe("5-5 6-6");
 });
 
-test("[ORD4] a batch beyond the limit is dropped, and is the next gap", () => {
+test("[ORD4] a batch above the limit of held bytes is dropped, and becomes the next gap", () => {
   const order = startedAt(0, 2 * HELD_BYTES);
   for (const seq of [2, 3, 4]) order.receiveBatch(batch(seq));
   expect(seqs(order.receiveBatch(batch(1)))).toBe("1-1 2-2 3-3");
@@ -97,7 +97,7 @@ test("[ORD11] everything is held until the owner confirms that its log has the d
   expect([order.isUnconfirmed, seqs(order.receiveBatch(batch(4, 4, 2)))]).toEqual([false, "4-4"]);
 });
 
-test("[ORD12] a new beginning settles the doubt, and there is none if nothing was delivered", () => {
+test("[ORD12] a new start position ends the wait for the owner's confirmation, which is not needed if nothing was delivered", () => {
   const order = startedAt(2);
   order.doubt();
   order.receiveBatch(batch(6, 6, 2));

@@ -109,7 +109,7 @@ test("[UNA8] the edits of a disconnected client expire after five minutes, unles
   expect(counters(unacked.sendAllAgain(at(300_001)))).toBe("bob1");
 });
 
-test("[UNA9] a missing edit that is here is sent again with all later ones", () => {
+test("[UNA9] a missing edit that the gateway holds is sent again with all later ones", () => {
   const unacked = held();
   for (const counter of [2, 3, 4]) unacked.add(edit(ann, counter), at(0));
   expect(counters(unacked.sendAgainFrom(ann, 3, at(1)))).toBe("ann3 ann4");
@@ -117,7 +117,7 @@ test("[UNA9] a missing edit that is here is sent again with all later ones", () 
   expect(unacked.sendAgainFrom(bob, 1, at(1))).toEqual([]);
 });
 
-test("[UNA10] repeated edits name what is settled, so that an owner that has lost those edits does not wait for them", () => {
+test("[UNA10] repeated edits name the settled edits, so that an owner that has lost those edits does not wait for them", () => {
   const unacked = held();
   for (const counter of [1, 2, 3, 4]) unacked.add(edit(ann, counter), at(0));
   unacked.settle(ann, 2, at(1));

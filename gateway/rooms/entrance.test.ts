@@ -41,7 +41,7 @@ test("[ETR1] a member that needs a snapshot receives JOINED first, and no edits"
   expect(entrance.isServed(connection)).toBe(false);
 });
 
-test("[ETR2] a member that joins while the log is slow learns that, and learns the recovery while it catches up", () => {
+test("[ETR2] a member that joins while the log is slow is informed of it, and of the recovery while it catches up", () => {
   entrance.receiveSaving("saving", effects);
   expect(effects).toEqual([]); // No member is there.
   const member = entrance.admit(join(), HEAD.seq, 0 as Millis, effects);

@@ -206,7 +206,7 @@ test("[ROOM2] a member at the room's head is live immediately, and one that was 
   ]);
 });
 
-test("[ROOM3] the owner judges a position of an unknown epoch", () => {
+test("[ROOM3] the owner decides about a position in an unknown epoch", () => {
   bothLive();
   const dave = { connection: 4 as ConnectionId, client: "davedavedavedav1" as ClientId };
   expect(summaryOf(join(dave, { epoch: 9 as Epoch, seq: 0 as Seq }))).toEqual(["ask #2 after 0"]);
@@ -391,14 +391,14 @@ test("[ROOM16] the gateway closes a gap in a client's edits from its own, or ref
   expect(summaryOf(feed(refused(bob.client, 5, "gap", 4)))).toEqual(["nack to 2"]);
 });
 
-test("[ROOM17] a refusal removes the edit and all later ones, and the client learns that", () => {
+test("[ROOM17] a refusal removes the edit and all later ones, and the client is informed", () => {
   bothLive();
   send(ann, 1, 2);
   expect(summaryOf(feed(refused(ann.client, 1, "log-stalled")))).toEqual(["nack to 1"]);
   expect(summaryOf(feed(epochBegins(2, 0)))).toEqual([]);
 });
 
-test("[ROOM18] a refusal of an edit that was not sent from here affects nobody, not even the client that a forgery names", () => {
+test("[ROOM18] a refusal of an edit that was not sent from this gateway has no effect, not even on the client that a forged edit names", () => {
   bothLive();
   send(ann, 1);
   expect(summaryOf(feed(refused(ann.client, 1, "forged")))).toEqual([]);
@@ -451,7 +451,7 @@ test("[ROOM21] tentative edits reach everybody except their author, and a joinin
   expect(summaryOf(feed(epochBegins(2, 0)))).toEqual(["saving to all"]); // The new owner is not known to be slow.
 });
 
-test("[ROOM21] a member that catches up learns whether the log is slow, and that ends with a lost connection to NATS", () => {
+test("[ROOM21] a member that catches up is informed whether the log is slow; a lost connection to NATS resets this state", () => {
   bothLive(2);
   const saving = (state: "saving" | "saved"): FollowedRoomInput => ({
     kind: "from-owner",
@@ -564,7 +564,7 @@ test("[ROOM28] an owner that is alive and leaves a catch-up open is asked again,
 });
 
 test.each(["when its turn has ended", "in the same turn"])(
-  "[ROOM29] edits to a room that may not be opened are not sent later, and do not open it: refused %s",
+  "[ROOM29] edits to a room that may not be opened do not open it, and are not sent later: refused %s",
   (when) => {
     feed({ kind: "attached" });
     feed(WRITE);

@@ -15,7 +15,7 @@ const steps = fc.array(
   { maxLength: 200 },
 );
 
-test("[MEM1] a client's connections are those that joined as it and are still there, however many members there are", () => {
+test("[MEM1] a client's connections are those that joined with its id and have not left, with few or many members", () => {
   fc.assert(
     fc.property(steps, (taken) => {
       const members = new MemberConnections();

@@ -121,7 +121,7 @@ test("[OSE11] a server that is named as the owner and does not answer is replace
   expect(search.receiveOutcome(owned(one), at(4)).found).toBe(true);
 });
 
-test("[OSE11] a server that still names a skipped server learns that, once", () => {
+test("[OSE11] a server that still names a skipped server is informed once that it was skipped", () => {
   const search = new OwnerSearch();
   search.receiveNewOwner(three);
   search.begin(SILENT, at(0));
@@ -132,7 +132,7 @@ test("[OSE11] a server that still names a skipped server learns that, once", () 
   expect(search.receiveOutcome(elsewhere(one, two), at(5)).steps).toEqual([{ kind: "locate", suspects: [two, one] }]);
 });
 
-test("[OSE12] two servers that name each other do not keep the search", () => {
+test("[OSE12] two servers that name each other do not keep the search running", () => {
   const search = new OwnerSearch();
   search.begin(SILENT, at(0));
   let steps = search.receiveOutcome(located(one), at(1)).steps;

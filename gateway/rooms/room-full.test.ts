@@ -23,7 +23,7 @@ const delta: PresenceDelta = {
   states: [],
 };
 
-test("[FULL1] a room over its budget admits nobody new, but clients that were just there", () => {
+test("[FULL1] a room over its budget admits no new client, but clients that were just in it", () => {
   const presence = new PresenceRelay(options, 0, now);
   const receiveShed = (shed: number): void => {
     presence.receiveInput(

@@ -43,7 +43,7 @@ test("[SEAT3] an unknown client has a seat by its position, while this gateway h
   expect([answer(BEHIND, { isFull: true }), answer(BEHIND, { isFull: true, isFullHere: true })]).toEqual(["come in", "room"]);
 });
 
-test("[SEAT4] a room over its budget admits nobody new, according to presence or, without it, to the room server", () => {
+test("[SEAT4] a room that is over its budget according to presence, or without presence to the room server, admits no new client", () => {
   expect([answer(START, { isFullFor: true }), answer(BEHIND, { isFullFor: true })]).toEqual(["room-budget", "room-budget"]);
   expect(answer(START, { isFullFor: false, isOverBudget: true }), "its presence knows better").toBe("come in");
   expect([answer(START, { isOverBudget: true }), answer(BEHIND, { isOverBudget: true })]).toEqual(["room-budget", "come in"]);

@@ -78,7 +78,7 @@ test("[WRI4] a write beyond the limit is refused before it is sent, and a room t
   expect(sent).toEqual([`${ROOM} a`]);
 });
 
-test("[WRI5] while a write waits, another one of the same key is refused, and so is the one whose key another gateway used first", async () => {
+test("[WRI5] while a write waits, a different write with the same key is refused; a write whose key another gateway used first is refused too", async () => {
   const { writes, sent } = start();
   const first = writes.write(ROOM, editOf("a", 7));
   expect(await writes.write(ROOM, editOf("a", 8))).toMatchObject({ kind: "refused", reason: "key-reused" });

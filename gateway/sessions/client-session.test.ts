@@ -361,7 +361,7 @@ test("[SES21] the session leaves a room whose right to write has changed, so tha
 test.each([
   ["lost", false],
   ["given", true],
-])("[SES22] a right %s during a join is %s in the room, and the client learns it with JOINED", (_, write) => {
+])("[SES22] a right %s during a join is %s in the room, and JOINED contains it", (_, write) => {
   const session = welcomed({ write: !write });
   receive(session, join("notes"));
   expect(renewed(session, { rights: { read: true, write, admin: false, award: false } })).toHaveLength(1);
@@ -415,7 +415,7 @@ test("[SES25] open sessions learn that NATS is lost, the others wait for WELCOME
   expect(connect().receiveBackbone("lost", 700)).toEqual([]);
 });
 
-test("[SES40] presence is passed on with its fields; too fast, it is dropped and asked for again; much too fast, it closes the connection", () => {
+test("[SES40] presence is passed on with its fields; above the rate it is dropped and requested again, far above the rate it closes the connection", () => {
   const session = joined();
   const presence: ClientFrame = { type: "presence", channel: 7, fields: [{ name: "tool", value: Uint8Array.of(1) }] };
   expect(receive(session, presence)).toEqual([{ kind: "presence", room: notes, fields: presence.fields }]);

@@ -32,7 +32,7 @@ function rig() {
   return { frames, received, sent, partialBytes };
 }
 
-test("[WHF1] a frame in parts arrives as one, beside frames that come between its parts and the frames of others", async () => {
+test("[WHF1] a frame in parts is passed on complete, and other frames may arrive between its parts", async () => {
   const { frames, received, partialBytes } = rig();
   const [long, other, ping] = [frameOf(50_000), frameOf(40_000), encodeFrame({ type: "ping", nonce: 1 })];
   const [parts, others] = [messagesOf(long, LIMITS), messagesOf(other, LIMITS)];

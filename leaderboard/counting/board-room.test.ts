@@ -110,7 +110,7 @@ test("[BROOM4] one batch is under way at a time, and what arrives meanwhile is a
   expect([room.isApplying, room.pending]).toEqual([false, 0]);
 });
 
-test("[BROOM5] boards that stand elsewhere than expected fail the room", () => {
+test("[BROOM5] boards with another mark than expected make the room fail", () => {
   const { answers, feed, answerAll, edit, notices } = begin();
   feed({ kind: "open" });
   answerAll();
@@ -136,7 +136,7 @@ test("[BROOM6] a checkpoint is due after its time, is applied and sent first, an
   expect([room.isSaving, room.uncoveredFrom("edits"), room.canRetire]).toEqual([false, 2, false]);
 });
 
-test("[BROOM7] a room that is idle and covered, with its totals sent, can retire", () => {
+test("[BROOM7] a room can leave memory once it is idle, covered by a checkpoint, and its totals are sent", () => {
   const { feed, answerAll, edit, room } = begin();
   feed({ kind: "open" });
   answerAll();

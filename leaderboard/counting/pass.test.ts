@@ -157,7 +157,7 @@ test("[PASS5] the floor rises to what checkpoints cover, and only with a sentine
   expect(floorOf()).toBe(1);
 });
 
-test("[PASS6] a sentinel that shows that Redis was away ends the pass", () => {
+test("[PASS6] a sentinel that shows that Redis was unreachable ends the pass", () => {
   const { pass, feed, advance, answers, notices } = begin();
   feed({ kind: "begin" });
   answers.beat = { kind: "doubtful", sentinel: SENTINEL };
@@ -166,7 +166,7 @@ test("[PASS6] a sentinel that shows that Redis was away ends the pass", () => {
   expect(pass.nextTickAt).toBe(Number.POSITIVE_INFINITY);
 });
 
-test("[PASS7] boards that stand elsewhere than expected end the pass, and what arrives then begins nothing", () => {
+test("[PASS7] boards with another mark than expected end the pass, and later inputs begin no work", () => {
   const { pass, feed, advance, edit, answers, take } = begin();
   feed({ kind: "begin" });
   edit(ROOM, 1, 1);

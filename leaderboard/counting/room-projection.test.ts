@@ -44,7 +44,7 @@ test("[PROJ2] counted edits are skipped, and the rest of a partly counted record
   expect(projection.takeBatch()).toMatchObject({ after: { seq: 2 }, applied: { seq: 3, missing: 0 } });
 });
 
-test("[PROJ3] edits that the log has lost are reported as missing, and the rest counts", () => {
+test("[PROJ3] edits that the log has lost are reported as missing, and the other edits count", () => {
   const projection = fresh();
   projection.receiveRecord(records(1, ["ann"]), 1, NOON);
   expect(projection.receiveRecord(records(5, ["ann"]), 7, NOON)).toEqual({ kind: "counted", missing: 3 });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { WorkQueue } from "./work-queue.ts";
 
-test("[TURN1] each entry is started once, in order, so many at a time", () => {
+test("[TURN1] each entry is started once, in order, up to the maximum at a time", () => {
   const started: number[] = [];
   const queue = new WorkQueue([1, 2, 3, 4, 5], 2);
   const advance = (): void => queue.advance((entry) => started.push(entry) > 0);

@@ -191,7 +191,7 @@ test("[LOG15] an append during a lost connection is fenced if a checkpoint cover
   expect(await other.endsAt(room, 1)).toBe(true);
 });
 
-test("[LOG6] an append delayed on the connection is fenced once another server has claimed the room", async () => {
+test("[LOG6] an append that arrives late is fenced if another server has claimed the room in the meantime", async () => {
   await append(log, claim("one.1", 1, 0));
   proxy.hold();
   const outcome = append(log, edits(1, 1));

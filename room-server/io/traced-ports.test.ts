@@ -80,7 +80,7 @@ test("[TRC20] an edit is processed until the log contains its record, and the ap
   expect(reached).toEqual([edits(1, 2), edits(2), recordOf(1, 2), { kind: "appended", streamSeq: 3 }]);
 });
 
-test("[TRC21] every other outcome of an edit is recorded as that outcome", async () => {
+test("[TRC21] the span of an edit that was not appended records the outcome", async () => {
   const { traces, ports, give, edits, append, settle } = await roomServer();
   const answer = (message: OwnerReply): void => ports.gateways.answer(GATEWAY, ROOM, message);
   give(edits(1, 2, 3, 4));

@@ -18,7 +18,7 @@ test("[FAIR1] the room that costs half of the total is throttled; ordinary rooms
   expect([1, 2, 3].map((level) => share.heldAt(level))).toEqual([0, 1, 0]);
 });
 
-test("[FAIR2] the room goes down to the last level and stays there while the server is late", () => {
+test("[FAIR2] the room is throttled more, down to the last level, and stays there while the server is late", () => {
   const share = new FairShare(options);
   for (let second = 1; second <= BUDGET_LEVEL_MAX; second++) expect(share.receiveCosts(costs, 500, seconds(second))).toHaveLength(1);
   expect(share.receiveCosts(costs, 500, seconds(9))).toEqual([]);

@@ -373,7 +373,7 @@ test("[HOST25] a replica that was unfollowed is not kept again after the claim t
   expect(kept).toEqual(["cold", "none"]);
 });
 
-test("[HOST26] a claim that waits for the bucket until a takeover has ended is answered like a later request", async () => {
+test("[HOST26] a claim request that waited for the bucket during a takeover is answered like a later request", async () => {
   const { host, clock, stored, state } = world();
   let answerEntry = (): void => {};
   state.entryFound = new Promise((resolve) => (answerEntry = resolve));

@@ -208,7 +208,7 @@ test("[OWN8] an owner checks the log when a gateway knows of a later owner; requ
   expect(kinds(receive({ kind: "log-end-read", last: last(3, 0, 8), checkpoint: undefined }))).toEqual(["broadcast", "ended"]);
 });
 
-test("[OWN62] a check alone does not prove that a position belongs to the log: a record that the owner appended just before does", () => {
+test("[OWN62] a check alone does not prove that a position is in the log: a record that the owner appended just before does", () => {
   const { receive } = owning();
   const asked = (now: number) => [
     ...receive(message(ask(3)), now),
@@ -235,7 +235,7 @@ test("[OWN62] a check that began before that record was in the log proves nothin
   expect(kinds(receive({ kind: "log-end-read", last: own(5), checkpoint: undefined }, 20_000))).toEqual(["confirmed"]);
 });
 
-test("[OWN63] an owner with an unanswered doubt ends when gateways search for an owner: a new claim is the proof", () => {
+test("[OWN63] an owner that could not prove its ownership ends when gateways search for an owner, because a new claim is the proof", () => {
   const { receive } = owning();
   receive(message(ask(3)), 20_000);
   receive({ kind: "log-end-read", last: own(5), checkpoint: undefined }, 20_000);

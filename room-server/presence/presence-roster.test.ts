@@ -113,7 +113,7 @@ test("[PRS8] a state beyond the room's bytes is not shown; a removed state relea
   expect(room.bytes).toBe(0);
 });
 
-test("[PRS8] a state beyond the room's bytes is shown once bytes are free: a value or name shrinks, or a participant leaves; a long name does not exclude a short one", () => {
+test("[PRS8] a state above the room's limit of bytes is shown once bytes are free, and a long name does not block a short one", () => {
   const room = roster({ presenceBytesMax: 1_000 });
   room.enter(here, member(ann));
   room.setFields(here, ann, [field("avatar", "x".repeat(800))], true);

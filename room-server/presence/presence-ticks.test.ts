@@ -25,7 +25,7 @@ test("[PTK2] a timer that is late does not skip a tick", () => {
   expect(moments.after(at(1_000.2), 4)).toBe(1_200);
 });
 
-test("[PTK3] a gateway that sends when it should arrives before the tick, whatever the difference between the clocks and the way is", () => {
+test("[PTK3] presence from a gateway that follows the timing arrives before the tick, for any clock difference and network delay", () => {
   for (const clockDifferenceMs of [0, 13, 49.5, 7_777])
     for (const wayMs of [0.2, 3, 30]) {
       const ticks = new PresenceTicks({ presenceTickMs: TICK_MS });

@@ -131,7 +131,7 @@ test("[PRS20] after a reconnect all gateways are asked again, and a gateway that
   expect(room.presence.participants).toBe(1);
 });
 
-test("[PRS21] a gateway that sends nothing about its members for long is asked once; its members leave if it has left the room, and stay otherwise", () => {
+test("[PRS21] a gateway that has sent nothing about its members for long is asked once; its members leave only if it has left the room", () => {
   const room = new Owned();
   room.receiveAll(members(here, 1, ["ann"]), members(there, 1, ["bob"]));
   room.pass(8_000);

@@ -236,7 +236,7 @@ test("[LCU9] the bytes of earlier answers count, until a newer snapshot is the b
   expect([first.answer, second.answer]).toEqual([2, "too-old"]);
 });
 
-test("[LCU10] other requests that continue at the same place are read from there too, but not after that place led nowhere", async () => {
+test("[LCU10] other requests that continue at the same place are read from it too, unless a read from this place failed", async () => {
   const [, , third] = await askedOn(1e6);
   expect([third.answer, third.read]).toEqual([1, [3, 4]]);
   const [, turnedAway, another] = await askedOn(450);

@@ -196,7 +196,7 @@ test("[RRM10] a tentative edit is submitted again by any client with its seal, a
   expect(answers(resubmit(tentative))).toMatchObject([{ kind: "acked", counter: 1, seq: 1 }]);
 });
 
-test("[RRM27] while the log stays slow the oldest tentative edits are sent again, because a client that missed one shows nothing of its author", () => {
+test("[RRM27] while the log is slow the oldest tentative edits are sent again, because a client that missed one shows no later edit of its author", () => {
   const room = roomAt(0, { recordBytesMax: 10 });
   const large = { payload: new Uint8Array(8) };
   send(room, 0, edit(ann, 1, large), edit(ann, 2, large));

@@ -7,7 +7,7 @@ import { ReplayPositions, type ReplayKey } from "./log-replay.ts";
 const at = (seq: number, gateway = "gw"): ReplayKey => ({ gateway: gateway as GatewayId, room: "acme.board" as RoomKey, seq: seq as Seq });
 const replayPosition = (streamSeq: number): ReplayPosition => ({ streamSeq, readBytes: 0, restUntil: 0 as Millis });
 
-test("[BKM1] a replayPosition is for all who ask on behind the very edit, over the same gateway, until it leads nowhere", () => {
+test("[BKM1] all requests of one gateway that continue after the same edit use its replay position, until a read from it fails", () => {
   const replayPositions = new ReplayPositions(10);
   replayPositions.keep(at(3), replayPosition(30));
   replayPositions.keep(at(3), replayPosition(33));

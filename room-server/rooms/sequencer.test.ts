@@ -115,7 +115,7 @@ test("[SEQ6] a counter that only the writer knows committed is not confirmed: an
   expect(seq.placeOf(ann, 2, 0, PAYLOAD, at(0))).toEqual({ kind: "committed", seq: 2, exact: true });
 });
 
-test("[SEQ7] a limited number of stretches is known exactly; an edit before them is committed at or before the head", () => {
+test("[SEQ7] the seqs of a limited number of runs are known exactly; an edit before them was committed at or before the head", () => {
   const seq = sequencer();
   for (let counter = 1; counter <= 6; counter++)
     commit(seq, [
@@ -127,7 +127,7 @@ test("[SEQ7] a limited number of stretches is known exactly; an edit before them
   expect(seq.placeOf(ann, 2, 0, PAYLOAD, at(0))).toEqual({ kind: "committed", seq: 12, exact: false });
 });
 
-test("[SEQ7] consecutive edits are one stretch, however many", () => {
+test("[SEQ7] any number of consecutive edits is one run", () => {
   const seq = sequencer({ runsPerWriterMax: 1 });
   for (let counter = 1; counter <= 500; counter++) commit(seq, [[ann, counter]]);
   expect(seq.placeOf(ann, 1, 0, PAYLOAD, at(0))).toEqual({ kind: "committed", seq: 1, exact: true });

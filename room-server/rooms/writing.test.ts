@@ -53,7 +53,7 @@ test("[WRG2] writing is not over while a writer was refused for a gap a moment a
   expect(begun.isIdle).toBe(true);
 });
 
-test("[WRG3] writing is not over while the room is throttled, because its first edits would not gather", () => {
+test("[WRG3] writing is not over while the room is throttled, because its first edits would not share a record", () => {
   const begun = writing();
   begun.unacked.gatherFor(500);
   expect(begun.isIdle).toBe(false);

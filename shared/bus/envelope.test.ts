@@ -133,7 +133,7 @@ test.each(languages)(
   },
 );
 
-test("[BUS2] each direction refuses the messages of another", () => {
+test("[BUS2] a decoder for one direction refuses messages of the other directions", () => {
   fc.assert(
     fc.property(toOwner, fromOwner, answer, (up, out, down) => {
       expect([decodeFromOwner(encodeToOwner(up)), decodeOwnerReply(encodeToOwner(up))]).toEqual([undefined, undefined]);

@@ -5,7 +5,7 @@ import { NATS_ROLES, natsPermissions } from "./permissions.ts";
 const ENVIRONMENT = "staging";
 const of = (role: (typeof NATS_ROLES)[number]) => natsPermissions(role, ENVIRONMENT, 2);
 
-test("[PRM1] a gateway has nothing with which it could write the log, or have nats-server write it", () => {
+test("[PRM1] a gateway has no permission with which it could write to the log, or make nats-server write to it", () => {
   const { publish } = of("gateway");
   expect(publish.filter((subject) => /\.(?:CREATE|UPDATE|DELETE|PURGE)\b|CONSUMER|DIRECT|\$O\.|\.log\./.test(subject))).toEqual([]);
   expect(publish.filter((subject) => subject.startsWith("$KV."))).toEqual(["$KV.staging_plan.>"]);

@@ -37,7 +37,7 @@ test("[PBA3] a peer that is gone is sent nothing, and others are", () => {
   expect(batches.takeDue(at(0)).map(({ peer }) => peer)).toEqual(["rs-2"]);
 });
 
-test("[PBA4] a batch above what NATS carries is split, and an entry above it is left out", () => {
+test("[PBA4] a batch above the maximum size of a NATS message is split, and an entry above it is left out", () => {
   const { batches, unsent } = batchesOf([entry(1, 400), entry(2, 2_000), entry(3, 400), entry(4, 400)], 1_000);
   expect(batches.map((batch) => batch.map(({ room }) => room))).toEqual([[entry(1).room, entry(3).room], [entry(4).room]]);
   expect(unsent).toBe(1);

@@ -17,7 +17,7 @@ function storedLeases() {
   return { leases, store };
 }
 
-test("[LSE4] a stop waits a second at most for a lease that the store does not write", async () => {
+test("[LSE4] a stop waits at most one second for a lease that the store does not write", async () => {
   const clock = new FakeClock();
   const { leases, store } = storedLeases();
   const lease = new LeaseHolder(0, leases, { holder: "me", leaseMs: 4_000 }, { clock, log: SILENT_LOG });

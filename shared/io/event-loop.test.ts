@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { endOfTurn, turnEnd, untilTurnEnds } from "./event-loop.ts";
 
-test("what waits for the end of a turn runs in its order with nothing between, and what it leads to runs in the next", async () => {
+test("callers that wait for the end of a turn run in order without a break, and the work that they cause runs in the next turn", async () => {
   const ran: string[] = [];
   const later = endOfTurn();
   for (const name of ["one", "two", "three"]) {

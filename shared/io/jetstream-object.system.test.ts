@@ -11,7 +11,7 @@ import { readObject, removeObject, removeOrphanChunks } from "./jetstream-object
 import { connectNats } from "./nats.ts";
 const CHUNK = 128 * 1024;
 
-test("[UNC1] chunks whose writer was killed before it named them go once they are old, and what has a name stays", async () => {
+test("[UNC1] chunks whose writer was killed before it named them are removed once they are old, and named chunks stay", async () => {
   const server = await startRealNats();
   const [nats, dying] = await Promise.all([
     connectNats({ servers: server.url, name: "test" }),

@@ -13,7 +13,7 @@ test.each([
   ["temporarily unavailable", refused(10_008)],
   ["not found, though just made", refused(10_059)],
   ["no answer", new TimeoutError()],
-])("[COP4] what may pass is tried again: %s", async (_, error) => {
+])("[COP4] a request that failed temporarily is repeated: %s", async (_, error) => {
   const outcomes = [() => Promise.reject(error), () => Promise.resolve("made")];
   expect(await retryUntilSettled(() => outcomes.shift()!())).toBe("made");
 });

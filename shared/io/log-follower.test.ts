@@ -49,14 +49,14 @@ class TestLog {
 
 const nothing = (): void => {};
 
-test("[LOGREAD3] a reader goes from record to record, over what is trimmed, and reads each once", async () => {
+test("[LOGREAD3] a reader reads each record once, and skips trimmed records", async () => {
   const log = new TestLog(record(1), record(2), record(4));
   const grow = (rest: number): void => void (rest === 1 && log.records.push(record(7), record(8), record(9)));
   expect(await log.read({ after: 0 }, grow)).toEqual([1, 2, 4, 7, 8, 9]);
   expect(await log.read({ after: 4, last: placeOf(record(9)) }, nothing)).toEqual([7, 8, 9]);
 });
 
-test("[LOGREAD4] a log that gives the number of the last record read to another record has lost its end", async () => {
+test("[LOGREAD4] a log that has another record at the number of the last record read has lost its end", async () => {
   const log = new TestLog(record(1), record(2), record(3));
   const loseEnd = (): void => void (log.records = [record(1), record(2), record(3, "other.1"), record(4, "other.2")]);
   await expect(log.read({ after: 0 }, loseEnd)).rejects.toThrow(LogEndLost);

@@ -32,7 +32,7 @@ test("[LOGREAD1] the position of a message is read from the bytes before its dat
   expect(readStoredMessage(message)).toMatchObject(STORED);
 });
 
-test("[LOGREAD2] headers that are not there, or are longer than a log's, are read through the client", () => {
+test("[LOGREAD2] headers that are missing, or longer than a log's headers, are read through the client", () => {
   const long = ["NATS/1.0", `Other: ${"x".repeat(600)}`, ...LINES, "", ""].join("\r\n");
   for (const before of ["", "something else\r\n\r\n", "NATS/1.0\r\nNats-Sequence: 6\r\n\r\n and more", long])
     expect(readStoredMessage(answered(dataBehind(before)))).toMatchObject(STORED);

@@ -43,7 +43,7 @@ test("[LGS1] a process with another number of partitions is refused, and creates
   expect(await streamsOf("lgs1")).toEqual(["lgs1_log_0", "lgs1_log_1"]);
 });
 
-test("[LGS2] of two that start at once with different numbers only one goes on", async () => {
+test("[LGS2] if two processes start at once with different numbers of partitions, only one continues", async () => {
   const outcomes = await Promise.allSettled([ensure("lgs2", 1), ensure("lgs2", 4)]);
   const refused = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason as unknown] : []));
   expect(refused).toEqual([expect.any(SettingError)]);
@@ -58,7 +58,7 @@ test("[LGS3] a log whose first stream does not state the number of partitions us
   await expect(ensure("lgs3", 1)).rejects.toThrow(/spread over 2 streams/);
 });
 
-test("[LGS4] a process that found no stream is refused if another has meanwhile created the first for another number", async () => {
+test("[LGS4] a process that found no stream is refused if another process then creates the first one for another number of partitions", async () => {
   let looked = false;
   const request: NatsConnection["request"] = async (subject, payload, options) => {
     const answer = await nats.request(subject, payload, options);
@@ -75,7 +75,7 @@ test("[LGS4] a process that found no stream is refused if another has meanwhile 
   expect(await streamsOf("lgs4")).toEqual(["lgs4_log_0"]);
 });
 
-test("[LGS5] one that lost a stream in between is not taken for a smaller one", async () => {
+test("[LGS5] a log that lost a stream in between does not count as a log with fewer partitions", async () => {
   await addStreams("lgs5", [0, 1, 3]);
   const refused = ensure("lgs5", 2);
   await expect(refused).rejects.toThrow(SettingError);
@@ -84,7 +84,7 @@ test("[LGS5] one that lost a stream in between is not taken for a smaller one", 
   expect(await streamsOf("lgs5")).toEqual([0, 1, 2, 3].map((partition) => `lgs5_log_${partition}`));
 });
 
-test("[LGS6] a process that only checks the number is refused another number, and creates nothing", async () => {
+test("[LGS6] a process that only checks the number of partitions is refused if it differs, and creates nothing", async () => {
   const check = (partitions: number) => checkLogPartitions(nats, subjectsOf("lgs6"), partitions);
   expect(await check(3)).toBe(false);
   expect(await streamsOf("lgs6")).toEqual([]);

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test("[NAT7] who Coroom is to NATS is taken out of the addresses, decoded", () => {
+test("[NAT7] user and password are removed from the addresses of NATS, and decoded", () => {
   const { servers, options } = natsAddress({ natsUrl: "nats://ada:p%40ss%2C1@nats-1:4222, nats-2:4223,tls://ada:p%40ss%2C1@[::1]:4224" });
   expect(servers).toEqual(["nats://nats-1:4222", "nats://nats-2:4223", "tls://[::1]:4224"]);
   expect(options).toEqual({ user: "ada", pass: "p@ss,1", tls: {} });
@@ -51,7 +51,7 @@ test("[NAT8] an error names the setting and the remedy, and contains no secret",
   }
 });
 
-test("[NAT9] a credentials file signs, and certificates are for TLS only", () => {
+test("[NAT9] a credentials file signs connections, and certificates are used only for TLS", () => {
   const [creds, ca] = [join(folder, "coroom.creds"), join(folder, "ca.pem")];
   writeFileSync(creds, credentialsOf("jwt"));
   writeFileSync(ca, "certificates");

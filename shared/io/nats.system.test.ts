@@ -24,7 +24,7 @@ test("[NAT1] published messages are delivered before the connection ends", async
   await closeNats(to);
 });
 
-test("[NAT2] the connection ends even while NATS is away, so that a process stops in order", async () => {
+test("[NAT2] the connection ends even while NATS is unreachable, so that a process stops in order", async () => {
   const nats = await connectNats({ servers: server.url, name: "test" });
   nats.subscribe("words", { callback: () => {} });
   await nats.flush();

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 const LOGS = `import("./dist/shared/io/pino-log.js").then(({ pinoLog }) => pinoLog({ role: "gateway" }, "info").info({ port: 8080 }, "gateway is listening"))`;
 
-test("[PLOG1] a log that is no terminal has one line of JSON per event", () => {
+test("[PLOG1] the log has one line of JSON per event if the output is not a terminal", () => {
   const { stderr } = spawnSync(process.execPath, ["-e", LOGS], { encoding: "utf8" });
   expect(JSON.parse(stderr)).toMatchObject({ level: 30, role: "gateway", port: 8080, msg: "gateway is listening" });
 });

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { FakeClock } from "../testing/fake-clock.ts";
 import { watchRedis } from "./redis.ts";
 
-test("[RAD5] Redis is reached for as long as it answers, however well its connection stands, and that is measured", async () => {
+test("[RAD5] Redis counts as reached only while it answers, even if its connection is open, and a metric shows this", async () => {
   const clock = new FakeClock();
   let answers = true;
   let asked = 0;

@@ -22,7 +22,7 @@ test.each([
   { COROOM_TRACES_SHARE: "1.01" },
   { COROOM_TRACES_SHARE: "-0.1" },
   { COROOM_TRACES_SHARE: "1%" },
-])("[TRC4] what cannot be meant is refused, and no password is shown: %j", (env) => {
+])("[TRC4] an invalid endpoint is refused, and no password is shown: %j", (env) => {
   expect(() => read(env)).toThrow(SettingError);
   expect(() => read(env)).not.toThrow(/HUSH/);
 });

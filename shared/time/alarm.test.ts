@@ -13,7 +13,7 @@ function alarms(...names: string[]) {
   return { clock, rung, endTurn, set: names.map((name) => new Alarm(() => rung.push(name), all)) };
 }
 
-test("[ALM1] all that are due in a turn ring together at its end", () => {
+test("[ALM1] all alarms that are due in a turn ring together at its end", () => {
   const { clock, rung, endTurn, set } = alarms("a", "b", "c");
   const [a, b, c] = set as [Alarm, Alarm, Alarm];
   a.setFor(10 as Millis);
@@ -40,7 +40,7 @@ test("[ALM2] an alarm keeps the time it was last set to, earlier or later than t
   expect(rung).toEqual(["a", "b"]);
 });
 
-test("[ALM3] one that is put off or called off while its turn ends does not ring, though its time has come", () => {
+test("[ALM3] an alarm that is postponed or cancelled while its turn ends does not ring, even if its time has come", () => {
   const { clock, rung, endTurn, set } = alarms("a", "b", "c");
   const [a, b, c] = set as [Alarm, Alarm, Alarm];
   for (const alarm of [a, b, c]) alarm.setFor(10 as Millis);
@@ -57,7 +57,7 @@ test("[ALM3] one that is put off or called off while its turn ends does not ring
   expect(rung).toEqual(["b"]);
 });
 
-test("[ALM4] putting it off takes no timer of its own, and it may be set again while it rings", () => {
+test("[ALM4] postponing an alarm takes no new timer, and an alarm may be set again while it rings", () => {
   const clock = new FakeClock(0);
   const rung: number[] = [];
   const alarm: Alarm = new Alarm(
@@ -74,7 +74,7 @@ test("[ALM4] putting it off takes no timer of its own, and it may be set again w
   expect(clock.pending).toBe(0);
 });
 
-test("[ALM5] those for one time share a timer, which is called off with the last of them", () => {
+test("[ALM5] alarms for one time share a timer, which is cancelled with the last of them", () => {
   const { clock, rung, endTurn, set } = alarms("a", "b", "c");
   const [a, b, c] = set as [Alarm, Alarm, Alarm];
   for (const alarm of [a, b, c]) alarm.setFor(10 as Millis);
@@ -89,7 +89,7 @@ test("[ALM5] those for one time share a timer, which is called off with the last
   expect(rung).toEqual(["b"]);
 });
 
-test("[ALM6] one that calls another off as it rings, or sets it again, is obeyed though both were due", () => {
+test("[ALM6] an alarm that rings can cancel or postpone another alarm that is due at the same time", () => {
   const clock = new FakeClock(0);
   const rung: string[] = [];
   const all = new Alarms({ clock, endOfTurn: (run) => run() });

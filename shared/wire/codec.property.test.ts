@@ -19,7 +19,7 @@ test("[WIRE11] committed edits decode to what was encoded, and their position de
   );
 });
 
-test("[WIRE38] a tentative edit comes back in a resubmit with every byte of it", () => {
+test("[WIRE38] a resubmit contains every byte of the tentative edit", () => {
   fc.assert(
     fc.property(tentativeEdit, (edit) => {
       const received = decodeFrame(encodeFrame({ type: "tentative", channel: 1, edit }));

@@ -20,11 +20,11 @@ const good = vectors.filter(({ frame }) => frame !== null).map(({ rule, hex, fra
 const bad = vectors.filter(({ frame }) => frame === null);
 const known = good.filter((vector): vector is typeof vector & { frame: Frame } => vector.frame.type !== "unknown");
 
-test.each(good)("[$rule] $hex is read", ({ hex, frame }) => {
+test.each(good)("[$rule] $hex decodes to the frame of the vector", ({ hex, frame }) => {
   expect(decodeFrame(bytesOf(hex))).toEqual(frame);
 });
 
-test.each(known)("[$rule] $hex is written", ({ hex, frame }) => {
+test.each(known)("[$rule] the frame of the vector encodes to $hex", ({ hex, frame }) => {
   expect(hexOf(encodeFrame(frame))).toBe(hex.replaceAll(" ", ""));
 });
 
@@ -32,7 +32,7 @@ test.each(bad)("[$rule] $hex is refused: $why", ({ hex }) => {
   expect(decodeFrame(bytesOf(hex))).toBeUndefined();
 });
 
-test("[WIRE2] [WIRE7] the vectors hold every frame type and every numbered name, and more bad frames than good", () => {
+test("[WIRE2] [WIRE7] the vectors contain every frame type and every numbered name, and more invalid frames than valid ones", () => {
   expect(new Set(known.map(({ frame }) => frame.type))).toEqual(new Set(Object.keys(FrameType)));
   const named = (type: Frame["type"], field: string) =>
     new Set(known.flatMap(({ frame }) => (frame.type === type ? [(frame as unknown as Record<string, unknown>)[field]] : [])));
@@ -49,7 +49,7 @@ test("[WIRE2] [WIRE7] the vectors hold every frame type and every numbered name,
   expect(bad.length).toBeGreaterThan(good.length);
 });
 
-test("[WIRE3] a frame cut short anywhere is refused, unless an earlier version ends it there", () => {
+test("[WIRE3] a frame that is truncated anywhere is refused, unless an earlier version ends it there", () => {
   const whole = new Set(known.map(({ hex }) => hexOf(bytesOf(hex))));
   for (const { hex } of known) {
     const bytes = bytesOf(hex);
@@ -60,7 +60,7 @@ test("[WIRE3] a frame cut short anywhere is refused, unless an earlier version e
   }
 });
 
-test("[WIRE3] a client's frame with bytes left over is refused, but for a hello; a gateway's may go on", () => {
+test("[WIRE3] a client's frame with extra bytes is refused, except HELLO; a gateway's frame may have extra bytes", () => {
   for (const { hex, frame } of known) {
     const mayGoOn = frame.type === "hello" || FrameType[frame.type] >= 0x80;
     expect(decodeFrame(bytesOf(`${hex} 00`)), hex).toEqual(mayGoOn ? frame : undefined);
@@ -77,19 +77,19 @@ test("[WIRE5] the bytes beside a frame in its buffer are never read", () => {
   }
 });
 
-test("[WIRE5] a Buffer, which is a slice of a pool, is read like any bytes", () => {
+test("[WIRE5] a Buffer, which is a slice of a pool, is decoded like any bytes", () => {
   for (const { hex, frame } of good)
     expect(decodeFrame(Buffer.from(hex.replaceAll(" ", ""), "hex")), hex).toMatchObject({ type: frame.type });
 });
 
-test("[WIRE22] bits of the rights that this version does not know are ignored", () => {
+test("[WIRE22] unknown bits of the rights are ignored", () => {
   expect(decodeFrame(bytesOf("84 01 07 105a6b335f2d6162636465666748494a4b 03 9c03 fd"))).toMatchObject({
     type: "joined",
     rights: { read: true, write: false },
   });
 });
 
-test("[WIRE11] committed edits that are bytes already make the same frame", () => {
+test("[WIRE11] committed edits that are already encoded give the same frame", () => {
   for (const { hex, frame } of known) {
     if (frame.type !== "committed") continue;
     const bytes = bytesOf(hex);
@@ -97,7 +97,7 @@ test("[WIRE11] committed edits that are bytes already make the same frame", () =
   }
 });
 
-test("[WIRE11] a parent that does not come before its edit is written as the seq before it", () => {
+test("[WIRE11] a parent that does not precede its edit is encoded as the previous seq", () => {
   const frame = (parentSeq: number) =>
     frameOf({
       type: "committed",

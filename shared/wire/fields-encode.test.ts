@@ -4,7 +4,7 @@ import { encode } from "./fields.ts";
 
 const LENGTHS = [0, 1, 99, 100, 101, 150, 5_000, 3];
 
-test("[ENCODE1] messages of any length, one after the other, are what lib0 encodes", () => {
+test("[ENCODE1] messages of any length, one after the other, are encoded as lib0 encodes them", () => {
   for (const length of LENGTHS) {
     const value = Uint8Array.from({ length }, (_, index) => index % 251);
     const write = (out: lib0.Encoder): void => {
@@ -15,7 +15,7 @@ test("[ENCODE1] messages of any length, one after the other, are what lib0 encod
   }
 });
 
-test("[ENCODE2] what was encoded stays as it is, though more is encoded after it", () => {
+test("[ENCODE2] encoded bytes do not change when further messages are encoded", () => {
   const messages = LENGTHS.map((length) => encode((out) => lib0.writeVarString(out, "a".repeat(length))));
   expect(messages.map(({ byteLength }) => byteLength)).toEqual(
     LENGTHS.map((length) => lib0.encode((out) => lib0.writeVarString(out, "a".repeat(length))).byteLength),
@@ -24,7 +24,7 @@ test("[ENCODE2] what was encoded stays as it is, though more is encoded after it
   expect(new Set(messages.map(({ buffer }) => buffer)).size).toBe(messages.length);
 });
 
-test("[ENCODE3] a message within a message, and one after another that could not be written", () => {
+test("[ENCODE3] a message can be encoded within another, and after a failed one", () => {
   const inner = (): Uint8Array => encode((out) => lib0.writeVarUint(out, 7));
   expect(
     encode((out) => {

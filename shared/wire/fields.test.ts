@@ -8,7 +8,7 @@ import { readBytes, readCount, readList, readNumber } from "./fields.ts";
 
 const inputOf = (hex: string) => decoding.createDecoder(bytesOf(hex));
 
-test("[WIRE4] numbers are those that lib0 writes", () => {
+test("[WIRE4] numbers are encoded as lib0 encodes them", () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -25,7 +25,7 @@ test("[WIRE4] numbers are those that lib0 writes", () => {
   );
 });
 
-test("[WIRE4] no number is read that a double cannot hold, or that is written longer than need be", () => {
+test("[WIRE4] a number that a double cannot hold, or that is not in its shortest form, is refused", () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 1, maxLength: 12 }), (bytes) => {
       const input = decoding.createDecoder(bytes);
@@ -43,14 +43,14 @@ test("[WIRE4] no number is read that a double cannot hold, or that is written lo
   );
 });
 
-test("[WIRE5] a length that reaches past the view is refused even where the buffer goes on", () => {
+test("[WIRE5] a length beyond the view is refused even if the buffer is longer", () => {
   const buffer = bytesOf("04 01 02 03 04 05 06");
   expect(() => readBytes(decoding.createDecoder(buffer.subarray(0, 4)))).toThrow(RangeError);
   expect(readBytes(decoding.createDecoder(buffer.subarray(0, 5)))).toEqual(bytesOf("01 02 03 04"));
 });
 
 test.each(["01", "04 000000", "ffffffffffffff0f 00"])(
-  "[WIRE13] a count of entries that the bytes left cannot hold is refused before any is read: %s",
+  "[WIRE13] a count of entries that the remaining bytes cannot hold is refused before any entry is decoded: %s",
   (hex) => {
     let read = 0;
     expect(() => readList(inputOf(hex), 1, () => (read += 1))).toThrow(RangeError);
@@ -58,7 +58,7 @@ test.each(["01", "04 000000", "ffffffffffffff0f 00"])(
   },
 );
 
-test("[WIRE13] a count goes by the smallest size of an entry", () => {
+test("[WIRE13] a count is checked against the smallest size of an entry", () => {
   expect(readCount(inputOf("02 00000000"), 2)).toBe(2);
   expect(() => readCount(inputOf("02 000000"), 2)).toThrow(RangeError);
 });

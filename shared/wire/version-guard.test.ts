@@ -29,7 +29,7 @@ const ADVICE = `What the wire is made of has changed: frame types, names, close 
   - Anything that a released client would misread or refuse: raise PROTOCOL_VERSION in frames.ts, add a line to
     WIRE_BY_VERSION and to the version history in WIRE.md, and serve the version before for as long as it is in use.`;
 
-test("the wire changes with its version only", () => {
+test("the wire format changes only with its version", () => {
   expect(WIRE_BY_VERSION[PROTOCOL_VERSION], ADVICE).toBe(hashOfTheWire());
   expect(Math.max(...Object.keys(WIRE_BY_VERSION).map(Number)), "the newest line is this version's").toBe(PROTOCOL_VERSION);
 });

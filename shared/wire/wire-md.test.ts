@@ -90,14 +90,14 @@ test("WIRE.md lists every name with its number", () => {
   }
 });
 
-test("every rule that a vector cites stands in WIRE.md, once, and the version history ends at this version", () => {
+test("WIRE.md contains every rule that a vector cites, once, and its version history ends at this version", () => {
   const rules = [...WIRE.matchAll(/^- \*\*(WIRE\d+)\*\*/gm)].map(([, rule]) => rule);
   expect(new Set(rules).size).toBe(rules.length);
   expect(rules).toEqual(expect.arrayContaining(vectors.map(({ rule }) => rule)));
   expect([...WIRE.matchAll(/^\| (\d+) \| \d+\.\d+\.\d+ \|/gm)].at(-1)?.[1]).toBe(String(PROTOCOL_VERSION));
 });
 
-test("the session in WIRE.md is made of the frames that it names", () => {
+test("the sample session in WIRE.md consists of the frames that it names", () => {
   const lines = [...WIRE.matchAll(/^([CS]) {2}([0-9a-f ]+)\n {5}([A-Z-]+)/gm)];
   expect(lines.length).toBeGreaterThan(10);
   for (const [, from, hex, name] of lines) {
@@ -107,7 +107,7 @@ test("the session in WIRE.md is made of the frames that it names", () => {
   }
 });
 
-test("[WIRE28] each close code states what comes next, and an unknown one counts as a broken connection", () => {
+test("[WIRE28] each close code determines the client's next step, and an unknown code counts as a broken connection", () => {
   for (const { code, reconnect } of Object.values(CLOSE)) expect(reconnectAfterClose(code)).toBe(reconnect);
   expect([1000, 1001, 1005, 1006, 1008, 1009, 1012, 4999].map(reconnectAfterClose)).toEqual([
     "after-backoff",

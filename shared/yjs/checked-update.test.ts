@@ -38,7 +38,7 @@ test.each([
       doc.transact(() => void Array.from({ length: 20_000 }, (_, index) => text.delete(index, 1)));
     }),
   ],
-])("[YCK1] what editors make is fit: %s", (_, update) => {
+])("[YCK1] an update from an editor is accepted: %s", (_, update) => {
   expect(checkUpdate(update)).toMatchObject({ kind: "fit" });
 });
 
@@ -52,11 +52,11 @@ test.each<readonly [name: string, update: Uint8Array, why: string]>([
   ["values 600 deep", valueBomb(600), "500 deep"],
   ["30,000 deletions from the end", deletionBomb(30_000), "deletions out of order"],
   ...HALF_UPDATES.map(([name, update]) => [name, update, "half-way"] as const),
-])("[YCK2] what harms Yjs is unfit: %s", (_, update, why) => {
+])("[YCK2] an update that harms Yjs is refused: %s", (_, update, why) => {
   expect(checkUpdate(update)).toEqual(expect.objectContaining({ kind: "unfit", why: expect.stringContaining(why) }));
 });
 
-test("[YCK3] the nesting in the document below counts, and the update is refused before any of it is applied", () => {
+test("[YCK3] the nesting of the document counts too, and the update is refused before any of it is applied", () => {
   const doc = new Y.Doc();
   Y.applyUpdate(doc, nestingBomb(300));
   const more = nestingBomb(300, 300);
@@ -89,7 +89,7 @@ test("[YCK5] conflicts that two updates build together are refused while Yjs int
   expect(() => withinBounds(() => Y.applyUpdate(doc, inserts))).toThrow(UpdateRefused);
 });
 
-test("[YCK6] structs that need each other do not stop the check", () => {
+test("[YCK6] structs that depend on each other do not stop the check", () => {
   const a = new Y.Item(Y.createID(1, 0), null, Y.createID(2, 0), null, null, null, null, new Y.ContentType(new Y.Map()));
   const encoder = new Y.UpdateEncoderV1();
   a.write(encoder, 0);
@@ -100,14 +100,14 @@ test("[YCK6] structs that need each other do not stop the check", () => {
   expect(checkUpdate(update).kind).toBe("fit");
 });
 
-test("[YCK7] the ends of a fit update are the clocks behind its last structs", () => {
+test("[YCK7] the ends of an accepted update are the clocks after its last structs", () => {
   const doc = new Y.Doc();
   doc.clientID = 7;
   doc.getText("t").insert(0, "abc");
   expect(checkUpdate(Y.encodeStateAsUpdate(doc))).toEqual({ kind: "fit", ends: new Map([[7, 3]]) });
 });
 
-test("[YCK8] a limit holds only while updates are applied within bounds", () => {
+test("[YCK8] the limits apply only during the call that applies updates within them", () => {
   const doc = new Y.Doc();
   expect(() => withinBounds(() => Y.applyUpdate(doc, conflictBomb(1_500)))).toThrow(UpdateRefused);
   const other = new Y.Doc();

@@ -40,7 +40,7 @@ test("[CHA2] every stream, bucket and object store of the roles has the configur
   expect(Object.entries(copies).filter(([, count]) => count !== 3)).toEqual([]);
 });
 
-test("[CHA3] after a step-down a nats-server leads nothing, and the step-down is refused when other servers could not continue", async () => {
+test("[CHA3] after a step-down a nats-server leads no stream, and a step-down is refused if the other servers could not continue", async () => {
   const leader = await leaderOfLog(system.cluster);
   const lines: string[] = [];
   await stepDownFrom(`nats-${leader + 1}`, (line) => lines.push(line));

@@ -98,7 +98,7 @@ test("[ACT5] a lost stream is created again behind all numbers that it ever had"
   expect(await activities.storeActivity(ROOM, ANN, "b")).toBe("stored");
 });
 
-test("[ACT6] a stream continues behind the number that it must forget, even if it does not have that many", async () => {
+test("[ACT6] a stream continues after the number up to which it must be emptied, even if it ends before that number", async () => {
   const { stream, activities } = await begin("act6");
   await activities.storeActivity(ROOM, ANN, "a");
   const far = (await stream.end(0)) + 5_000;

@@ -77,7 +77,7 @@ describe.each([
   afterEach(() => line.stop());
   const send = (text: string): void => line.connection.publish("words", new TextEncoder().encode(text));
 
-  test("[LIN1] a subscription that drains receives everything published before, and nothing after", async () => {
+  test("[LIN1] a draining subscription receives all messages published before the drain, and none published after it", async () => {
     for (const text of ["one", "two"]) send(text);
     const drained = subscription.drain();
     send("three");

@@ -171,7 +171,7 @@ test("[BOARD4] of equal scores the one reached first ranks higher, to the last d
   expect((await allOf(room)).map(({ member }) => member)).toEqual(["top", "late", "first", "second"]);
 });
 
-test("[BOARD5] a score at the maximum of a double stays, with the moment when it was reached", async () => {
+test("[BOARD5] a score at the maximum of a double does not change, and neither does the moment when it was reached", async () => {
   const room = newRoom();
   await boards.apply(room, batchOf(0, 1, [["ann", SCORE_MAX, 1]]));
   await boards.apply(room, batchOf(1, 2, [["ann", 10, 2]]));
@@ -192,7 +192,7 @@ test("[BOARD6] a participant from the tail enters the hot set with the full scor
   ]);
 });
 
-test("[BOARD7] names are only names, whatever they contain", async () => {
+test("[BOARD7] a name with any content is stored as a name", async () => {
   const room = newRoom();
   const names = ["__proto__", "constructor", "seq", "points", "0", "ünïcode ✓", " ", "{x}", "a:b"];
   await boards.apply(

@@ -65,7 +65,7 @@ async function publishAll(): Promise<void> {
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-test("[UWS1] past maxBackpressure a publish is dropped for that subscriber, which receives no notice and reads on behind the gap", async () => {
+test("[UWS1] above maxBackpressure a publication is dropped for that subscriber, which is not informed and continues after the gap", async () => {
   await serve(false);
   const [stalled, other] = [await enter(), await enter()];
   stalled.client.pause();

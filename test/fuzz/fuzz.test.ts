@@ -22,7 +22,7 @@ test.each(TARGET_NAMES)("[FUZ1] every input of the corpus keeps the guarantees: 
   expect(accepted.length).toBeGreaterThan(inputs.length / 10); // Otherwise the inputs are so wrong that they show nothing.
 });
 
-test.each(TARGET_NAMES)("[FUZ2] inputs that are almost right keep the guarantees: %s", async (name) => {
+test.each(TARGET_NAMES)("[FUZ2] almost valid inputs keep the guarantees: %s", async (name) => {
   const target = await loadTarget(name);
   let accepted = 0;
   for (const input of almostRight(SEED, allInputs(name, target), MUTATIONS[name])) if (target.fuzz(input)) accepted += 1;

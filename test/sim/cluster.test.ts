@@ -20,7 +20,7 @@ async function pass(ms: number, { world: { scheduler } }: Cluster): Promise<void
 test.each([
   ["while things go wrong", (): void => {}],
   ["as peace comes", (there: Cluster): void => there.heal()],
-])("[SIM8] a gateway that exits because its line breaks before it is up is started again: %s", async (_, then) => {
+])("[SIM8] a gateway that exits because its connection breaks during its start is started again: %s", async (_, then) => {
   const there = cluster();
   const gateway = there.gateway(WHOM);
   gateway.line.break();

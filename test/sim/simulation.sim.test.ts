@@ -404,7 +404,7 @@ test("[SIM4] the seeds draw every kind of fault", () => {
   expect([...new Set(drawn)].sort()).toEqual(Object.keys(FAULTS).sort());
 });
 
-test("[SIM7] a run in which time stands still fails and names the event that repeats", async () => {
+test("[SIM7] a run in which time does not advance fails and names the event that repeats", async () => {
   const scheduler = new Scheduler(new Trace({ verbose: false }), { explains: false });
   const goRoundInCircles = (): void => void scheduler.after(0, goRoundInCircles);
   scheduler.after(5, goRoundInCircles);

@@ -123,7 +123,7 @@ test("[MOV3] a lost owner's room goes to the server with its replica, and an ope
   for (const person of people) person.leave();
 });
 
-test("[MOV4] without placement rooms are found, lost and handed over, and placement adopts them when it returns", async () => {
+test("[MOV4] without placement, rooms are found, taken over and handed over, and placement includes them when it returns", async () => {
   await cluster.placement.kill();
   const people = await enter("unplaced");
   people[0]!.type(insertion("one."));

@@ -252,7 +252,7 @@ test("[OPG9] a killed room server is named in the verdict and among the events, 
   await process.startAgain();
 });
 
-test("[OPG10] a failure of NATS is reported as such and blamed on no server, and the report ends when NATS returns", async () => {
+test("[OPG10] a failure of NATS is reported as a failure of NATS and not of a server, and the report ends when NATS returns", async () => {
   const [ada] = await occupy("waiting for NATS", ["Ada"]);
   const page = await open(operatorsPass());
   await eventually("both servers are listed", async () => (await page.locator("#servers li").count()) === 2);

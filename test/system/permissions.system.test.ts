@@ -92,7 +92,7 @@ test.each<[NatsRole, readonly string[]]>([
   ["room-server", [`$KV.${OURS}_checkpoints.${ROOM}`, `$JS.API.STREAM.DELETE.${LOG}`, `$KV.${OURS}_plan.${ROOM}`, `${OURS}.orders`]],
   ["document-service", [`${OURS}.orders`, `$KV.${OURS}_rooms.${ROOM}`, `$JS.API.STREAM.MSG.GET.${OTHERS}_log_0`]],
   ["operator", [`${OTHERS}.log.0.${ROOM}`, `$JS.API.STREAM.PURGE.${OTHERS}_log_0`, `$JS.API.STREAM.DELETE.${OTHERS}_log_0`]],
-])("[PRM5] nats-server refuses %s what its work does not need", async (role, subjects) => {
+])("[PRM5] nats-server refuses %s every operation that it does not need", async (role, subjects) => {
   const connection = await as(role);
   for (const subject of subjects) expect(await outcome(connection, subject), subject).toMatch(REFUSED);
 });
@@ -135,7 +135,7 @@ test.each<[RedisRole, string, readonly (readonly string[])[]]>([
       ["acl", "list"],
     ],
   ],
-])("[PRM9] redis-server allows %s its work (%s), and refuses what it does not need", async (role, allowed, refused) => {
+])("[PRM9] redis-server allows %s the commands that it needs (%s), and refuses others", async (role, allowed, refused) => {
   const { hostname, port } = new URL(redis.url);
   const client = new Redis({ host: hostname, port: Number(port), username: role, password: passwordOf(role) });
   try {

@@ -81,7 +81,7 @@ test("[PRE3] when the room's owner is killed nobody disappears, and later presen
 });
 
 test(
-  `[PRE4] after random kills of gateways and room servers, all participant lists are equal and correct (seed ${SEED})`,
+  `[PRE4] after random kills of gateways and room servers, all lists of participants are equal and correct (seed ${SEED})`,
   { timeout: soakLength(300_000, 900_000) },
   async () => {
     const ROOM = "killed-at-random";

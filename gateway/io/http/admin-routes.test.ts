@@ -54,7 +54,7 @@ test("[ADN11] when both people and a gateway have banned a user, a lift lasts as
   }
 });
 
-test("[ADN12] the end of a sanction is an ISO 8601 date, whatever the request", async () => {
+test("[ADN12] the end of a sanction is an ISO 8601 date in every answer", async () => {
   const routes = routesWith([ban(95_000)]);
   const ends: string[] = [];
   for (const path of ["/v1/admin/ban", "/v1/admin/downgrade", "/v1/admin/lift", "/v1/admin/bans"]) {
@@ -71,7 +71,7 @@ test("[ADN12] the end of a sanction is an ISO 8601 date, whatever the request", 
   ]);
 });
 
-test("[ADN14] a body with an unknown field is refused, because the field may narrow its target; every refusal names the error", async () => {
+test("[ADN14] a body with an unknown field is refused, because the field may be meant to limit the request; every refusal has an error code", async () => {
   const imposed: Sanction[] = [];
   const routes = routesWith([ban(95_000)], imposed);
   const eve = { tenant: "acme", user: "eve" };

@@ -29,7 +29,7 @@ const OPTIONS = {
 const countsOf = async (registry: Registry): Promise<string[]> =>
   (await registry.metrics()).split("\n").filter((line) => line.startsWith("coroom_gateway_limits_reached_total{"));
 
-test("[STM1] shared answers are served however many clients read long answers slowly", async () => {
+test("[STM1] shared answers are served even if very many clients read long answers slowly", async () => {
   const service = createServer(({ url }, response) => void response.end(url?.endsWith("/diff") === true ? LONG : "small")).listen(
     0,
     "127.0.0.1",

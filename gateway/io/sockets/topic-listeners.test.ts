@@ -57,7 +57,7 @@ test("[LSN1] rare frames are sent to each of a few listeners, and no topic is cr
   expect(publish()).toEqual([]);
 });
 
-test("[LSN2] frequent frames go to a topic, after the frames sent before it, until a window without any", () => {
+test("[LSN2] frequent frames go to a topic, after the frames sent directly before, until a window passes without frames", () => {
   const { publish, listen, unlisten, subscribed, passWindow } = rig(4);
   for (const id of [0, 1]) listen(id);
   expect(publish(FRAMES_SENT_MAX + 1, 1).slice(-3)).toEqual(["to 0", "flush", "topic room but 1"]);
@@ -73,7 +73,7 @@ test("[LSN2] frequent frames go to a topic, after the frames sent before it, unt
   expect(publish()).toEqual(["to 0", "to 1"]);
 });
 
-test("[LSN3] many listeners share a topic, however quiet it is", () => {
+test("[LSN3] many listeners share a topic, even if it is quiet", () => {
   const { publish, listen, unlisten, subscribed, passWindow } = rig(LISTENERS_SENT_MAX + 1);
   for (let id = 0; id < LISTENERS_SENT_MAX; id++) listen(id);
   expect(publish()).toHaveLength(LISTENERS_SENT_MAX);

@@ -15,7 +15,7 @@ function tracing(share: number, environment = "test"): EditTraces {
   return new EditTraces({ environment, share }, { send: () => {}, now: () => 0, metrics: traceMetrics(new Registry()) });
 }
 
-test("[TRC5] whether an edit is traced follows from it alone: as many as were asked for, none of 0, all of 1, and of less a part of those of more", () => {
+test("[TRC5] the decision to trace depends only on the edit; share 0 traces none, share 1 all, and a smaller share a part of a larger one's", () => {
   const tracedOf = (share: number): number[] =>
     Array.from({ length: EDITS }, (_, counter) => counter).filter((counter) => tracing(share).of(ROOM, CLIENT, counter) !== undefined);
   const [tenth, half] = [tracedOf(0.1), tracedOf(0.5)];
@@ -25,7 +25,7 @@ test("[TRC5] whether an edit is traced follows from it alone: as many as were as
   expect(tenth.every((counter) => half.includes(counter))).toBe(true);
 });
 
-test("[TRC6] an edit's trace has one name wherever it is met, and no other edit's has it", () => {
+test("[TRC6] an edit's trace has the same name in every process, and a different name from every other edit's", () => {
   const named = tracing(1).of(ROOM, CLIENT, 1)!;
   expect(named).toEqual(tracing(0.999_999).of(ROOM, CLIENT, 1));
   const others = [
@@ -41,7 +41,7 @@ test("[TRC6] an edit's trace has one name wherever it is met, and no other edit'
   expect([isValidTraceId(named.traceId), ...spans.map(isValidSpanId)]).toEqual(Array.from({ length: 8 }, () => true));
 });
 
-test("[TRC7] of edits committed together each that is traced is found, with its seq", () => {
+test("[TRC7] each traced edit among edits committed together is found, with its seq", () => {
   const runs = [
     { client: CLIENT, counter: 7, seq: 21 as Seq, count: 2 },
     { client: "BBBBBBBBBBBBBBBB" as ClientId, counter: 1, seq: 23 as Seq, count: 1 },

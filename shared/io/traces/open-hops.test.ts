@@ -34,7 +34,7 @@ test("[TRC9] a hop is reported once, at its end, with its events and attributes"
   expect(open.size).toBe(0);
 });
 
-test("[TRC28] of what happens to one hop only the first is kept", () => {
+test("[TRC28] a hop keeps only a limited number of its first events", () => {
   const { traces, open, edit, hop } = opened({ openMax: 10, openMsMax: 1_000 });
   open.begin(edit(1), hop("one"));
   for (let repeat = 0; repeat < 1_000; repeat++) open.note(edit(1), "refused");

@@ -51,7 +51,7 @@ function span(name: string): Span {
   return { name, kind: 0, traceId: "t", spanId: "s", parentSpanId: undefined, start: 0, end: 0, attributes: {} };
 }
 
-test("[TRC12] spans go below the endpoint, with its user, in parts of 512, and what waits at the end too", async () => {
+test("[TRC12] spans are sent to a path below the endpoint, with its user, in batches of 512, and waiting spans are sent at the stop", async () => {
   const { url, requests } = await collector([]);
   const { sender: to, counted, logged } = sender(`http://ada:p%40ss@${url}/otlp/`);
   for (let count = 0; count < 600; count++) to.send(span(`hop ${count}`));
@@ -66,7 +66,7 @@ test("[TRC12] spans go below the endpoint, with its user, in parts of 512, and w
   expect(requests.length).toBe(2);
 });
 
-test("[TRC13] what waits is bounded: more is dropped, and counted", async () => {
+test("[TRC13] the number of waiting spans is limited: further spans are dropped and counted", async () => {
   const { url, requests } = await collector([]);
   const { sender: to, counted } = sender(`http://${url}`, 3);
   for (const name of ["a", "b", "c", "d", "e"]) to.send(span(name));
@@ -89,7 +89,7 @@ test("[TRC14] spans that a collector refuses are dropped and counted; the log re
   ]);
 });
 
-test("[TRC15] a collector that is not there costs the spans, and nothing else", async () => {
+test("[TRC15] an unreachable collector loses spans and has no other effect", async () => {
   const { url } = await collector([]);
   ends.pop()!();
   const { sender: to, counted, logged } = sender(`http://${url}`);

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import { encodeSpans } from "./span.ts";
 
-test("[TRC11] spans are written as OTLP has them in JSON: whole numbers and times as text, kinds from 1", () => {
+test("[TRC11] spans are written in OTLP's JSON form: integers and times as text, kinds from 1", () => {
   const named = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331", parentSpanId: undefined };
   const written = encodeSpans({ "service.name": "coroom-gateway" }, [
     {

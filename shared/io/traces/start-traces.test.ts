@@ -6,7 +6,7 @@ import { sharedSettings } from "../../settings/common-settings.ts";
 import { SILENT_LOG } from "../../testing/silent-log.ts";
 import { startTraces } from "./start-traces.ts";
 
-test("[TRC16] off, as it is by default, nothing is loaded and nothing is counted", async () => {
+test("[TRC16] with tracing off, the default, no tracing module is loaded and nothing is counted", async () => {
   const loaded = vi.fn();
   vi.doMock("./edit-traces.ts", () => (loaded(), {}));
   const registry = new Registry();

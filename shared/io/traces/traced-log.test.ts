@@ -40,7 +40,7 @@ async function read(records: readonly StoredRecord[]): Promise<TestTraces> {
   return traces;
 }
 
-test("[TRC23] an edit that is read from the log is a hop under its append, for as long as its reader takes", async () => {
+test("[TRC23] an edit that is read from the log is a hop whose parent is its append, until the reader has processed the record", async () => {
   const { spans, summary, edits: traces } = await read([stored(edits(1))]);
   expect(summary).toEqual([{ name: "process log", took: [NOW_MS * 1_000, NOW_MS * 1_000 + 5] }]);
   expect(spans[0]).toMatchObject({
@@ -49,14 +49,14 @@ test("[TRC23] an edit that is read from the log is a hop under its append, for a
   });
 });
 
-test("[TRC24] what is no edit, does not decode or is read again after a start is passed on, and leaves no trace", async () => {
+test("[TRC24] a record that has no edits, does not decode or is read again after a restart is passed on without a trace", async () => {
   const whole = edits(1);
   const broken = Array.from({ length: whole.byteLength }, (_, length) => stored(whole.slice(0, length)));
   const epoch = stored(encodeEpochRecord({ ...STAMP, epoch: EPOCH, head: 0 as Seq }));
   expect((await read([...broken, epoch, stored(whole, NOW_MS - 60_000)])).spans).toEqual([]);
 });
 
-test("[TRC25] where nothing is traced the log is the same as before", () => {
+test("[TRC25] without traces, the reader of the log is returned unchanged", () => {
   const log = { follow: async function* (): AsyncIterable<StoredRecord> {} };
   expect(tracedLog(log, undefined, "readers")).toBe(log);
 });
