@@ -1,4 +1,4 @@
-/** What the simulator does to its processes, and how they come back: see `cluster.ts`. */
+/** The simulator ends, loses and restarts its processes: see `cluster.ts`. */
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,7 @@
-/** All processes of a run, and how they end and are replaced. What was done ends after its time, or at the latest with `heal`. */
+/**
+ * All processes of a run: how each one ends, and how another replaces it. Each effect of a fault is undone after its
+ * time, or by `heal` at the latest.
+ */
 
 import type { RoomId, RoomKey } from "../../shared/ids.ts";
 import type { Prng } from "../../shared/collections/prng.ts";
@@ -15,17 +18,20 @@ import { draw } from "./sizes.ts";
 import { type Internet, Tab } from "./tab.ts";
 import type { World } from "./world.ts";
 
-/** How a process ends: by a signal; with its machine, so that nobody is told; in good order. */
+/**
+ * How a process ends. `killed`: by a signal. `lost`: with its machine, so NATS notices it only later. `stopped`: by an
+ * orderly shutdown.
+ */
 export type Ending = "killed" | "lost" | "stopped";
 
-/** Of a fault: which of those there are. */
+/** Selects the process that a fault affects. */
 export type Whom = { readonly whom: number; readonly aimed?: boolean };
 
 export type OnLine = { readonly process: SimProcess; readonly line: SimLine };
 
-/** NATS notices a lost machine after so long. */
+/** Time until NATS notices a lost machine. */
 const LOST_NOTICED_MS = 8_000;
-/** A process that exits by itself is started again after so long. */
+/** Time until a process that exited by itself starts again. */
 const RESTART_MS = 300;
 const DEVICE_CHANCE = 0.7;
 const ROOM_NAMES = ["notes", "tasks"] as RoomId[];
@@ -34,7 +40,7 @@ export class Cluster {
   readonly world: World;
   readonly internet: Internet;
   readonly tabs: Tab[] = [];
-  /** Those too that were closed. */
+  /** Includes closed tabs. */
   readonly everyTab: Tab[] = [];
   readonly #gateways: GatewayProcess[] = [];
   readonly #roomServers: RoomServerProcess[] = [];
@@ -42,12 +48,12 @@ export class Cluster {
   readonly #documentServices: DocumentServiceProcess[] = [];
   readonly #leaderboards: LeaderboardProcess[] = [];
   readonly #rooms: readonly RoomId[];
-  /** What is to be undone when the faults end, whether its time has come or not. */
+  /** Undo functions of the current effects. `heal` calls the ones whose time has not come. */
   readonly #remedies = new Set<() => void>();
   #named = 0;
   readonly #devicesKeep: boolean;
 
-  /** `devicesKeep`: what tabs have not saved is kept on the devices of some. */
+  /** `devicesKeep`: some devices keep unsaved edits of their tabs. */
   constructor(world: World, prng: Prng, { devicesKeep }: { devicesKeep: boolean }) {
     this.world = world;
     this.#devicesKeep = devicesKeep;
@@ -97,7 +103,7 @@ export class Cluster {
     return pick(this.#documentServices, whom);
   }
 
-  /** The one that answers for the room. */
+  /** The document service that is responsible for the room. */
   documentServiceOf(room: RoomKey): DocumentServiceProcess | undefined {
     return this.#documentServices.find(({ process, host }) => process.state === "running" && host.holds(room));
   }
@@ -127,7 +133,7 @@ export class Cluster {
     );
   }
 
-  /** False: it is dead already. Another takes its place after that time. */
+  /** Another gateway replaces it after `forMs`. False: the gateway is dead already. */
   endGateway(gateway: GatewayProcess, ending: Ending, forMs: number): boolean {
     if (gateway.process.state === "dead") return false;
     if (ending === "stopped") gateway.process.run(() => gateway.stop());
@@ -194,21 +200,21 @@ export class Cluster {
     return true;
   }
 
-  /** Somebody else comes. */
+  /** The person leaves, and another person comes. */
   replaceTab(tab: Tab): void {
     tab.close();
     this.#replace(this.tabs, tab, () => this.#openTab(tab));
   }
 
-  /** On the same device, with what that has kept. */
+  /** The same person reopens the page on the same device, which has its kept edits. */
   reloadTab(tab: Tab): void {
     tab.close();
     this.#replace(this.tabs, tab, () => this.#openTab(tab, tab.device));
   }
 
-  /** From now on nothing goes wrong any more, and whoever was ended is there again. */
+  /** Undoes all effects of faults: from now on nothing fails, and each ended process is replaced. */
   heal(): void {
-    for (const remedy of this.#remedies) remedy(); // Those that a remedy adds come too.
+    for (const remedy of this.#remedies) remedy(); // The loop includes remedies that a remedy adds.
   }
 
   later(forMs: number, remedy: () => void): void {
@@ -226,13 +232,13 @@ export class Cluster {
     else line.end();
   }
 
-  /** One that was to stop in good order and has not yet is killed: nobody waits for ever. */
+  /** Kills a process that has not completed its orderly shutdown in time. */
   #endUnlessLost({ process, line }: OnLine, ending: Ending): void {
     process.die();
     if (ending !== "lost") line.end();
   }
 
-  /** Nothing happens if another has taken its place already: two faults may have ended it, one while it was stopping. */
+  /** Does nothing if another process has replaced this one: two faults may have ended it, the second one during its shutdown. */
   #replace<Part>(parts: Part[], part: Part, start: () => Part): void {
     const index = parts.indexOf(part);
     if (index >= 0) parts[index] = start();

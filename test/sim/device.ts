@@ -1,4 +1,7 @@
-/** A browser that keeps what its tabs have not saved, over their end: the real client's store, whose writes take time. */
+/**
+ * A simulated browser that keeps unsaved edits after its tabs are closed. It uses the real client's store, with writes
+ * that take time.
+ */
 
 import type { EditStore } from "../../client/persistence/edit-store.ts";
 import { MemoryStore } from "../../client/testing/memory-store.ts";
@@ -9,7 +12,7 @@ const WRITE_MS_MAX = 30;
 
 export class Device {
   readonly user: string;
-  /** Of authors whose tabs are gone: so many keystrokes were said to be kept. */
+  /** By author whose tab is closed: count of keystrokes that the store reported as kept. */
   readonly promised = new Map<number, number>();
   readonly #store = new MemoryStore();
   readonly #prng: Prng;
@@ -19,7 +22,7 @@ export class Device {
     this.#prng = prng;
   }
 
-  /** As one tab has it: what is under way when its process dies is not kept. */
+  /** The store as one tab sees it. A write that is under way when the tab's process dies is lost. */
   storeOf({ clock }: SimProcess): EditStore & { die(): void } {
     const page = this.#store.forPage();
     const later = <Value>(run: () => Promise<Value>): Promise<Value> =>

@@ -1,4 +1,7 @@
-/** One run of a document service: `document-service/main.ts` again, over simulated stores and with the simulator's payloads. */
+/**
+ * One run of a document service. It assembles the parts as `document-service/main.ts` does, over simulated stores and
+ * with the simulator's payloads.
+ */
 
 import { createHash } from "node:crypto";
 
@@ -19,7 +22,7 @@ import type { World } from "./world.ts";
 
 type Notifications = ConstructorParameters<typeof DocumentHost>[2]["notifications"];
 
-/** Webhooks are off: every call does nothing. */
+/** Webhooks are off: each method does nothing. */
 const NO_NOTIFICATIONS = new Proxy({}, { get: () => () => Promise.resolve() }) as Notifications;
 
 export class DocumentServiceProcess {
@@ -46,7 +49,7 @@ export class DocumentServiceProcess {
     );
   }
 
-  /** In good order. */
+  /** An orderly shutdown. */
   async stop(): Promise<void> {
     await this.host.stop();
     this.process.die();
@@ -156,7 +159,7 @@ export class DocumentServiceProcess {
   }
 }
 
-/** A state is all keystrokes in their order, behind the bytes of an empty document. As with Yjs, a repeated edit changes nothing. */
+/** A state is the bytes of an empty document, then all keystrokes in order. As with Yjs, a repeated edit changes nothing. */
 function mergeKeystrokes(state: Uint8Array, edits: readonly Uint8Array[]): MergedDocument {
   const nameOf = ({ author, index }: Keystroke): number => author * 65_536 + index;
   const known = new Set(keystrokesIn(contentOf(state)).map(nameOf));

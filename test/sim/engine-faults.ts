@@ -1,4 +1,4 @@
-/** What happens to NATS, the log, the buckets and the snapshots. */
+/** Faults of NATS, the log, the buckets and the snapshots. */
 
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import { NO_EPOCHS, withRecords } from "../../shared/bus/epoch-history.ts";
@@ -13,23 +13,23 @@ import { deleteRoomThroughService } from "./service-faults.ts";
 import type { LogMood } from "./sim-jetstream.ts";
 import { breakLine, replace } from "./tab-faults.ts";
 
-/** Far less than the two minutes of the real one: more would leave nothing of a run. */
+/** Much less than the two minutes of a real server, so that a loss does not remove the complete run. */
 const UNSYNCED_MS_MAX = 1_500;
 const LOG_SLOW_MS_MAX = 4_000;
 const LAG_MS_MAX = 3_000;
-/** A new leader is chosen sooner than the rest lasts. */
+/** Share of the fault's time until a new leader is elected. */
 const LEADER_SHARE = 0.25;
-/** nats-server's least; with it a run hardly has time for more than one. */
+/** The shortest election timeout of nats-server. A run has time for about one election. */
 const ELECTION_MS = 4_000;
-/** A leader tells the others of itself each second. */
+/** A leader announces itself to the other nodes each second. */
 const BOTH_ANSWER_MS = 1_500;
 const DELETE_AGAIN_MS = 200;
 const WIPE_MS = 100;
 const TELL_OWNER_MS = 300;
 
 /**
- * Its only node loses power before it has synced: what it acknowledged since is gone, and it comes back. Not where a room is
- * deleted, which would come back too (docs/DURABILITY.md).
+ * The only node loses power before it has synced: it loses the writes that it acknowledged since the last sync, and
+ * restarts. Skipped if a room is deleted, because the loss would restore the room (docs/DURABILITY.md).
  */
 export const loseEndOfLog: Strike = (cluster, fault) => {
   const { judge, log, scheduler, trace } = cluster.world;
@@ -41,7 +41,7 @@ export const loseEndOfLog: Strike = (cluster, fault) => {
   return edits > 0 ? always : never;
 };
 
-/** Some processes are at a node without the others. No connection breaks, so nobody is told. */
+/** Some processes are connected to a node that is cut off from the others. No connection breaks, so no process is informed. */
 export const cutNodes: Strike = (cluster, { how, forMs }) => {
   const { nats } = cluster.world;
   const sides = new Prng(Math.floor(how * 2 ** 32));
@@ -57,9 +57,10 @@ export const cutNodes: Strike = (cluster, { how, forMs }) => {
 };
 
 /**
- * Some nodes are cut off, and with them leaders: they take nothing, and go on answering what is read. The others choose new
- * ones after a while, and for a moment once all nodes are together again both answer (docs/adr/0036-reads-may-be-stale.md).
- * Meanwhile rooms are taken, trimmed, and asked for by whoever comes over another gateway.
+ * Some nodes are cut off, with the leaders of some streams. An old leader accepts no writes and continues to answer
+ * reads. The other nodes elect new leaders after a time. When all nodes are connected again, both leaders answer for a
+ * moment (docs/adr/0036-reads-may-be-stale.md). Meanwhile rooms are claimed and trimmed, and clients reconnect over
+ * other gateways.
  */
 export const leaveOldLeader: Strike = (cluster, fault) => {
   const { how, forMs } = fault;
@@ -117,7 +118,7 @@ export const slowLog: Strike = (cluster, { how, forMs }) => {
   return () => met;
 };
 
-/** Reads and watches alike are behind, and a room gets another owner meanwhile. */
+/** Reads and watches return old entries, and meanwhile a room changes its owner. */
 export const lagEntries: Strike = (cluster, fault) => {
   const { how, forMs } = fault;
   const { entries } = cluster.world.log;
@@ -144,7 +145,7 @@ export const takeEntriesAway: Strike = (cluster, { forMs }) => {
   return () => met;
 };
 
-/** Just when the log is trimmed and somebody new needs one. */
+/** Snapshots are unavailable at the same time as a trim of the log and a new tab, which needs a snapshot. */
 export const takeSnapshotsAway: Strike = (cluster, fault) => {
   const { forMs } = fault;
   const { internet } = cluster;
@@ -161,8 +162,8 @@ export const takeSnapshotsAway: Strike = (cluster, fault) => {
 };
 
 /**
- * For good: the log takes the record as soon as it takes any. Then what is kept goes, and whoever owns the room is told to
- * look at the log until nobody does, as the document service does it.
+ * Deletes a room permanently. It appends the deletion record as soon as the log accepts it, and then removes the room's
+ * data. Until no server has the room, it asks the owner to check the log, as the document service does.
  */
 export const deleteRoom: Strike = (cluster, fault) => {
   if (cluster.world.stores !== undefined) return deleteRoomThroughService(cluster, fault);
@@ -191,10 +192,10 @@ export const deleteRoom: Strike = (cluster, fault) => {
   return always;
 };
 
-/** A snapshot of some of the newest records is durable; what it covers goes from the log. */
+/** Makes a durable snapshot that covers all but some of the newest records, and trims the log up to it. */
 export const checkpointAndTrim: Strike = (cluster, { whom, how }) => {
   const { judge, log, scheduler, trace } = cluster.world;
-  if (log.checkpointEntries !== undefined) return never; // The document services do it.
+  if (log.checkpointEntries !== undefined) return never; // The document services trim the log.
   const key = pick([...judge.rooms.keys()], whom);
   if (key === undefined) return never;
   const [{ records, isDeleted }, before] = [judge.room(key), log.checkpoint(key)];

@@ -1,6 +1,6 @@
 /**
- * What goes wrong in a run. All of it is drawn from the seed before the run begins, so that a failing run can be tried
- * again with fewer faults (minimize.ts). Every fault ends by itself.
+ * The faults of a run. All are drawn from the seed before the run begins, so a failing run can be repeated with fewer
+ * faults (minimize.ts). Every fault ends by itself.
  */
 
 import type { Prng } from "../../shared/collections/prng.ts";
@@ -101,23 +101,26 @@ const STORMS_MAX = 4;
 const STORM_MS = 1_500;
 const MS_MIN = 50;
 const AIMED_CHANCE = 0.6;
-/** Of a run in which a room is deleted: what comes after is one long refusal. */
+/** Chance that a run deletes a room. It is small because after the deletion all edits are refused. */
 const DELETION_CHANCE = 0.05;
-/** Of a run in which a document is made of content, twice, as it begins: once people write it comes too late. */
+/**
+ * Chance that two writers create a document from content at the start of a run. Later it would always be refused,
+ * because people have typed.
+ */
 const MAKING_CHANCE = 0.3;
 const MAKING_MS_MAX = 50;
-/** Of a run in which the log loses what it had acknowledged: in all others none of that may ever be missing. */
+/** Chance that the log loses acknowledged records in a run. In all other runs the judge reports any missing record. */
 const LOSS_CHANCE = 0.15;
 const LOSSES_MAX = 2;
-/** Of a run in which presence alone is cut off, several times. */
+/** Chance that a run has faults of presence connections. */
 const PRESENCE_CHANCE = 0.3;
 const PRESENCE_FAULTS_MAX = 4;
-/** More often where checkpoints, leases and boards refer to what the log lost. */
+/** Higher with services: checkpoints, leases and boards then refer to lost records. */
 const LOSS_WITH_SERVICES_CHANCE = 0.3;
 const LOSSES_WITH_SERVICES = ["log loses its end", "log and stores lose their ends apart"] as const;
-/** Those that not every run may have. */
+/** Drawn apart from other faults, and not in every run. */
 const PRESENCE_FAULTS = ["gateway's presence cut off", "room server's presence cut off"] as const;
-/** Of a run with one of these, drawn last. */
+/** Drawn last, with `RARE_CHANCE` for each. */
 const RARE_FAULTS = ["hostile client in the room", "storage of the log full"] as const;
 /** Of a run with document services, drawn after all others. */
 const RARE_SERVICE_FAULTS = ["storage of an object store full"] as const;
@@ -130,12 +133,12 @@ const CHOSEN_APART: ReadonlySet<string> = new Set([
   ...RARE_FAULTS,
   ...RARE_SERVICE_FAULTS,
 ]);
-/** In a run with document services these trim the log. Lost ends are drawn apart. */
+/** In a run with document services, the services trim the log. Lost ends are drawn apart. */
 const NOT_WITH_SERVICES: ReadonlySet<string> = new Set([...CHOSEN_APART, "log trimmed", "log and stores lose their ends apart"]);
 
 const SERVICE_KINDS = (Object.keys(SERVICE_FAULTS) as FaultKind[]).filter((kind) => !NOT_WITH_SERVICES.has(kind));
 
-/** In most runs the faults come in storms, so that they meet. */
+/** In most runs the faults come in groups (storms), so that they overlap. */
 export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, services: tiers }: Size): Fault[] {
   const kinds =
     tiers === undefined
@@ -159,7 +162,7 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
   const drawRare = (of: readonly FaultKind[]): Fault[] => of.flatMap((kind) => (prng.chance(RARE_CHANCE) ? [drawOne(kind)] : []));
   const drawn = Array.from({ length: draw(faults, prng) }, () => drawOne(kinds[prng.below(kinds.length)]!));
   if (tiers !== undefined) {
-    // So that about as many faults meet the edit path as without the other tiers.
+    // Additional faults of services, so that the edit path has about as many faults as without services.
     const more = Array.from({ length: 3 + prng.below(4) }, () => drawOne(SERVICE_KINDS[prng.below(SERVICE_KINDS.length)]!));
     const deletedHere = prng.chance(DELETION_CHANCE) ? [drawOne("room deleted")] : [];
     const madeHere = prng.chance(MAKING_CHANCE) ? [{ ...drawOne("document made of content"), atMs: prng.below(MAKING_MS_MAX) }] : [];
@@ -169,7 +172,7 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
     const rare = [...drawPresence(), ...drawRare(RARE_FAULTS), ...drawRare(RARE_SERVICE_FAULTS)];
     return [...drawn, ...more, ...deletedHere, ...madeHere, ...lostHere, ...rare].sort((a, b) => a.atMs - b.atMs);
   }
-  // Trimming is no fault but every day's work; what follows from it shows only where it is frequent.
+  // Trimming is normal operation, not a fault. Frequent trims are necessary to show its effects.
   const trimmed = prng.chance(0.5) ? Array.from({ length: prng.below(trims) }, () => drawOne("log trimmed")) : [];
   const deleted = prng.chance(DELETION_CHANCE) ? [drawOne("room deleted")] : [];
   const made = prng.chance(MAKING_CHANCE) ? [{ ...drawOne("document made of content"), atMs: prng.below(MAKING_MS_MAX) }] : [];

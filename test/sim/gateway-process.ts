@@ -1,4 +1,7 @@
-/** One run of a gateway: `gateway/main.ts` again, on a simulated line and simulated sockets, with its own adapters to NATS. */
+/**
+ * One run of a gateway. It assembles the parts as `gateway/main.ts` does, on a simulated NATS connection and simulated
+ * sockets, with the gateway's own NATS adapters.
+ */
 
 import { assembleGateway, type GatewayPorts } from "../../gateway/gateway.ts";
 import { clientIdOf } from "../../gateway/io/client-ids.ts";
@@ -19,10 +22,10 @@ import { natsRoomOwners } from "../../gateway/io/nats/nats-rooms.ts";
 
 const TOKEN_CHECK_MS = 1;
 
-/** Nobody watches boards here. */
+/** No client watches boards in a simulation. */
 const NO_BOARDS: BoardBus = { follow: () => {}, unfollow: () => {}, watch: () => {}, publishNames: () => {}, leaderboards: () => 0 };
 const NO_ACTIVITIES: Activities = { storeActivity: () => Promise.resolve("unavailable") };
-/** Nobody is kicked or banned, and nothing comes near a limit. */
+/** No member is kicked or banned, and no limit is reached. */
 const ALONE: Pick<GatewayPorts, "counts" | "sanctionsBus" | "store" | "orders"> = {
   counts: { publishReport: () => {}, onReport: () => {} },
   sanctionsBus: { publishSanction: () => {}, onSanction: () => {}, requestSanctions: () => Promise.resolve([]), onRequest: () => {} },
@@ -33,7 +36,7 @@ const ALONE: Pick<GatewayPorts, "counts" | "sanctionsBus" | "store" | "orders"> 
 export class GatewayProcess {
   readonly process: SimProcess;
   readonly line: SimLine;
-  /** Of presence alone. */
+  /** The separate connection for presence. */
   readonly presenceLine: SimLine;
   readonly listener: SimListener;
   readonly #clients: SessionHost;
@@ -43,7 +46,7 @@ export class GatewayProcess {
   #isStarted = false;
   #stopping = false;
 
-  /** `exited`: by itself, because it could not come up. */
+  /** Calls `exited` if the gateway exits by itself because its start fails. */
   constructor(world: World, name: string, exited: () => void) {
     this.process = world.process(name);
     this.line = new SimLine(this.process, world.nats, world.scheduler, world.latencyMs);
@@ -90,25 +93,25 @@ export class GatewayProcess {
     );
   }
 
-  /** Whether it takes requests over HTTP. */
+  /** Whether the gateway accepts HTTP requests. */
   get isUp(): boolean {
     return this.#isStarted && !this.#stopping;
   }
 
-  /** As the routes over HTTP do it. */
+  /** Writes an edit as the HTTP routes do. */
   write(room: RoomKey, edit: SubmittedEdit): Promise<WriteOutcome> {
     return this.#writes.write(room, edit);
   }
 
-  /** As `gateway/main.ts` does if its line breaks before it is up. */
+  /** Exits as `gateway/main.ts` does if the NATS connection fails during the start. */
   #exit(exited: () => void): void {
-    if (this.process.state === "dead") return; // It was told to stop, and is replaced anyway.
+    if (this.process.state === "dead") return; // The cluster stopped it, and replaces it.
     this.process.die();
     this.line.end();
     exited();
   }
 
-  /** In good order: clients are sent elsewhere, edits under way are sent on. */
+  /** An orderly shutdown: the gateway asks clients to reconnect elsewhere, and sends the edits that are under way. */
   stop(): void {
     this.#stopping = true;
     this.#clients.stop();
@@ -122,7 +125,7 @@ export class GatewayProcess {
     void this.line.flush().then(end, end);
   }
 
-  /** The token is the user's name. */
+  /** A token is the user's name. */
   #tokens(): Tokens {
     const rights = { read: true, write: true, admin: false, award: false };
     return {

@@ -1,4 +1,4 @@
-/** A room that a room server owns and two people have joined over one gateway: the real parts, for a test to carry on by hand. */
+/** A room with an owner and two joined clients on one gateway, made of the real parts. A test continues step by step. */
 
 import { OUTBOX, ROOM as CLIENT_ROOM } from "../../client/defaults.ts";
 import { RoomSession } from "../../client/room/room-session.ts";
@@ -41,7 +41,7 @@ export function joinedRoom(): { ann: JoinedPerson; ben: JoinedPerson; gateway: G
   return { ann, ben, gateway, owner };
 }
 
-/** The only effect of a kind. */
+/** Returns the effect of the kind; fails unless there is exactly one. */
 export function the<Effect extends { readonly kind: string }, Kind extends Effect["kind"]>(
   kind: Kind,
   effects: readonly Effect[],
@@ -51,7 +51,7 @@ export function the<Effect extends { readonly kind: string }, Kind extends Effec
   return effect;
 }
 
-/** Its epoch record is the first of the log. */
+/** The first record of the log is the room's epoch record. */
 function claimedRoom(): Ownership {
   let records = 0;
   const deps = {
@@ -105,7 +105,7 @@ function join(name: string, number: number, gateway: GatewayRoom, owner: Ownersh
     ),
   );
   const effects = gateway.receiveInput({ ...admitted, connection }, NOW);
-  // Of the first to come the gateway asks the owner how far the room is; from then on it knows.
+  // On the first join the gateway asks the owner for the room's head; later it knows the head.
   const question = effects.find((effect) => effect.kind === "send-to-owner");
   const answers = question === undefined ? [] : owner.receiveOwnershipInput({ kind: "message", message: question.message, bytes: 0 }, NOW);
   const { client, request, epoch, head } = the(

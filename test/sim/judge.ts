@@ -1,8 +1,8 @@
 /**
- * ARCHITECTURE.md's invariants 1 to 3, held against all that happens: every record as the log stores it, every edit as
- * a tab is given it, every acknowledgement as a tab believes it, that what must be a room's first edit is it or never
- * comes, and that nothing follows a room's deletion. It knows what was typed, and looks at nothing inside the parts.
- * The first broken promise ends the run.
+ * Checks the invariants 1 to 3 of ARCHITECTURE.md against all events of a run: each record as the log stores it, each
+ * edit as a tab receives it, and each acknowledgement as a tab understands it. It also checks that an edit which must
+ * be a room's first edit is the first or is refused, and that no record follows a room's deletion. The judge knows all
+ * keystrokes, and does not read the internal state of the parts. The first failed check ends the run.
  */
 
 import type { DecodedRecord } from "../../room-server/ports.ts";
@@ -14,21 +14,21 @@ import type { RoomEdit } from "../../client/room/room-messages.ts";
 
 export type Failure = { readonly room: RoomKey | undefined; readonly reason: string };
 
-/** What whoever sent an edit that must be the first was told of it. */
+/** The answer to an edit that must be the room's first. */
 export type FirstEdit = "asked" | "committed" | "not-first" | "deleted";
 
-/** A room as the log has it, trimmed or not. */
+/** The contents of a room's log, with trimmed records. */
 export class RoomTruth {
   readonly records: DecodedRecord[] = [];
   readonly order: Ordered[] = [];
   readonly lost = new LostEnds();
   readonly counters = new Map<ClientId, number>();
-  /** How many of each author's keystrokes are in the log: always the first ones, but for what it has lost. */
+  /** By author: count of keystrokes in the log. These are the author's first keystrokes, except after the log lost records. */
   readonly logged = new Map<number, number>();
-  /** The record that began each epoch, those that the log has lost among them: it names who wrote it. */
+  /** By epoch: the record that began it, which names the owner. Includes records that the log lost. */
   readonly beginnings = new Map<number, RecordStamp>();
   readonly firstEdits = new Map<ClientId, FirstEdit>();
-  /** Records that the log lost. Their points may be counted or not. */
+  /** Records that the log lost. The boards may include their points or not. */
   readonly lostRecords: DecodedRecord[] = [];
   isDeleted = false;
 
@@ -41,12 +41,12 @@ export class RoomTruth {
     return last === undefined ? 0 : epochOf(last.record);
   }
 
-  /** How many of an author's keystrokes are in the log, or were and are lost. */
+  /** Count of an author's keystrokes that are in the log or that the log lost. */
   accountedFor(author: number): number {
     return this.lost.typed(author, this.logged.get(author) ?? 0);
   }
 
-  /** Only the records up to there are left. How many edits are gone with the others. */
+  /** Removes the records after `streamSeq`. Returns the count of removed edits. */
   loseBehind(streamSeq: number): number {
     const [before, records] = [this.order.slice(), this.records.filter((stored) => stored.streamSeq <= streamSeq)];
     this.lostRecords.push(...this.records.filter((stored) => stored.streamSeq > streamSeq));
@@ -58,7 +58,7 @@ export class RoomTruth {
     return before.length - this.order.length;
   }
 
-  /** A snapshot has edits that the log has lost: they are the room's first ones again. False: it has something else. */
+  /** Restores lost edits that a snapshot contains. False: the content matches no known order. */
   receiveSnapshotContent(content: Uint8Array, seq: number): boolean {
     const order = this.lost.orderOf(content, seq);
     if (order === undefined) return false;
@@ -77,23 +77,23 @@ export class RoomTruth {
   }
 }
 
-/** A tab, as far as it can be judged from outside. */
+/** The public state of a tab that the judge checks. */
 export type Judged = {
   readonly author: number;
   readonly room: RoomKey;
   readonly typed: number;
   readonly unsaved: number;
   readonly name: string;
-  /** What it was given, one edit's after the other's. */ readonly content: Uint8Array;
+  /** The payloads of all received edits, concatenated. */ readonly content: Uint8Array;
 };
 
 export class Judge {
   readonly #rooms = new Map<RoomKey, RoomTruth>();
   #failure: Failure | undefined;
-  /** Ids of clients whose edits are empty, which only a hostile client's are. A damaged JOIN gives it another id. */
+  /** Ids of clients with empty edits. Only a hostile client sends these; a damaged JOIN gives it another id. */
   readonly #strangers = new Set<ClientId>();
   readonly #typists = new Set<ClientId>();
-  /** What the snapshot of the room's checkpoint has, if that is at this seq. */
+  /** Returns the content of the room's checkpointed snapshot if that snapshot is at this seq. */
   snapshotContent: (room: RoomKey, seq: number) => Uint8Array | undefined = () => undefined;
 
   get failure(): Failure | undefined {
@@ -114,7 +114,7 @@ export class Judge {
     return known;
   }
 
-  /** One order, without hole or repeat; one writer in each epoch. */
+  /** Checks that the log has one order without gaps and repeats, and one writer in each epoch. */
   receiveStored(key: RoomKey, stored: DecodedRecord): void {
     const room = this.room(key);
     const { record } = stored;
@@ -140,14 +140,14 @@ export class Judge {
     if (record.edits.firstSeq !== room.head + 1) this.fail(`seq ${record.edits.firstSeq} follows seq ${room.head}`, key);
     for (const { client, counter, payload } of record.edits.edits) {
       const before = room.counters.get(client) ?? 0;
-      const isStrange = payload.byteLength === 0; // It may skip counters.
+      const isStrange = payload.byteLength === 0; // A hostile client may skip counters.
       (isStrange ? this.#strangers : this.#typists).add(client);
       if (this.#strangers.has(client) && this.#typists.has(client))
         this.fail(`the log has edits of a stranger and of a tab under ${client}, up to edit ${counter}`, key);
       if (counter <= before || (!isStrange && counter > room.lost.counted(client, before) + 1))
         this.fail(`edit ${counter} of ${client} follows its edit ${before} in the log (head ${headOf(record)})`, key);
       const first = room.firstEdits.get(client);
-      const wasTold = first === "not-first" && !room.lost.hasAny; // It was so, and what was first is lost.
+      const wasTold = first === "not-first" && !room.lost.hasAny; // After a loss, the answer may have been true.
       if (first !== undefined && (room.head > 0 || wasTold))
         this.fail(`what ${client} wrote to be the room's first edit, and was told "${first}" of, is seq ${room.head + 1}`, key);
       room.counters.set(client, counter);
@@ -160,7 +160,7 @@ export class Judge {
     this.room(key).firstEdits.set(client, "asked");
   }
 
-  /** For good. */
+  /** Receives the final answer. */
   receiveFirstEditAnswered(key: RoomKey, client: ClientId, answer: FirstEdit): void {
     const { order, firstEdits, lost } = this.room(key);
     firstEdits.set(client, answer);
@@ -175,7 +175,7 @@ export class Judge {
     return [...this.#rooms.values()].every(({ firstEdits }) => [...firstEdits.values()].every((answer) => answer !== "asked"));
   }
 
-  /** All that was stored behind that record is gone from the log, and nothing else. How many edits that are. */
+  /** The log lost all records after `streamSeq`, and no other records. Returns the count of lost edits. */
   receiveEndLost(streamSeq: number): number {
     let edits = 0;
     for (const room of this.#rooms.values()) if ((room.records.at(-1)?.streamSeq ?? 0) > streamSeq) edits += room.loseBehind(streamSeq);
@@ -186,7 +186,7 @@ export class Judge {
     this.room(key).isDeleted = true;
   }
 
-  /** Nobody is told so of a room that lives. */
+  /** Checks that a tab is informed of a deletion only if its room is deleted. */
   receiveToldDeleted({ name, room }: Judged): void {
     if (!this.room(room).isDeleted) this.fail(`${name} is told that its room is deleted, which it is not`, room);
   }
@@ -200,7 +200,7 @@ export class Judge {
     }
   }
 
-  /** Each tab is given the log's own order, without a hole, and only what the log has. */
+  /** Checks that each tab receives the log's order without gaps, and only edits of the log. */
   receiveDelivered(tab: Judged, after: number, edits: readonly RoomEdit[]): void {
     const { order, lost } = this.room(tab.room);
     if (lost.hasAny) return this.#receiveDeliveredOfSome(tab, after, edits);
@@ -213,7 +213,7 @@ export class Judge {
     });
   }
 
-  /** What is on its way as the log loses it still arrives. But nobody is given a part of one order and a part of another. */
+  /** Edits that are under way when the log loses them still arrive. But no tab may receive parts of two orders. */
   #receiveDeliveredOfSome(tab: Judged, after: number, edits: readonly RoomEdit[]): void {
     edits.forEach(({ seq }, index) => {
       if (seq !== after + 1 + index) this.fail(`${tab.name} is given seq ${seq} after ${after + index}`, tab.room);
@@ -227,7 +227,7 @@ export class Judge {
       );
   }
 
-  /** Only where an end of the log was lost. */
+  /** Checks that a tab is informed of a rollback only after the log lost records. */
   receiveRolledBack({ name, room }: Judged): void {
     if (!this.room(room).lost.hasAny) this.fail(`${name} is told that the log was rolled back, which it never was`, room);
   }
@@ -236,7 +236,7 @@ export class Judge {
     if (seq <= after) this.fail(`${tab.name} is sent back from seq ${after} to a snapshot at ${seq}`, tab.room);
   }
 
-  /** What a tab shows as saved is in the log. */
+  /** Checks that the log has all keystrokes that a tab shows as saved. */
   checkSaved({ author, room, typed, unsaved, name }: Judged): void {
     const accountedFor = this.room(room).accountedFor(author);
     if (typed - unsaved > accountedFor)

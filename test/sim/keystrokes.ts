@@ -1,4 +1,4 @@
-/** The payloads of simulated edits: keystrokes, four bytes each, so that edits can be merged and cut like a document's. */
+/** The payloads of simulated edits: keystrokes of four bytes each. Like a document's updates, payloads can be merged and split. */
 
 import { EMPTY_STATE } from "../../document-service/merge.ts";
 import type { EditFormat } from "../../client/room/unsent.ts";
@@ -28,7 +28,7 @@ export const keystrokeEdits: EditFormat = {
   },
 };
 
-/** The keystrokes in a document's state, behind the bytes of an empty document. */
+/** Reads the keystrokes of a document's state, which follow the bytes of an empty document. */
 export function contentOf(state: Uint8Array): Uint8Array {
   return state.slice(EMPTY_STATE.byteLength);
 }

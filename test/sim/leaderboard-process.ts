@@ -1,4 +1,7 @@
-/** One run of a leaderboard: `leaderboard/main.ts` again, over a simulated log, Redis and checkpoints. Nobody reports activities. */
+/**
+ * One run of a leaderboard. It assembles the parts as `leaderboard/main.ts` does, over a simulated log, Redis and
+ * checkpoints. No process sends activities.
+ */
 
 import type { BoardsDump } from "../../leaderboard/boards/board.ts";
 import { LeaderboardHost } from "../../leaderboard/leaderboard-host.ts";
@@ -11,7 +14,7 @@ import { SimLine } from "./sim-line.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
 
-/** A request to Redis that is not answered fails after so long. */
+/** Timeout of a request to Redis. */
 const REDIS_MS_MAX = 500;
 const REST_MS = 60_000;
 
@@ -35,7 +38,7 @@ export class LeaderboardProcess {
     );
   }
 
-  /** In good order. */
+  /** An orderly shutdown. */
   async stop(): Promise<void> {
     await this.host.stop();
     this.process.die();
@@ -70,7 +73,7 @@ export class LeaderboardProcess {
     };
   }
 
-  /** As `leaderboard/io/redis-progress.ts`. */
+  /** Behaves as `leaderboard/io/redis-progress.ts`. */
   #progress(): LeaderboardPortsInSim["progress"] {
     const { redis } = this.#world.stores!;
     const service = this.#name;
@@ -96,7 +99,7 @@ export class LeaderboardProcess {
     };
   }
 
-  /** As `leaderboard/io/kv-checkpoints.ts`: the object first, then the entry that names it. */
+  /** Behaves as `leaderboard/io/kv-checkpoints.ts`: writes the object first, then the entry that names it. */
   #checkpoints(): LeaderboardPortsInSim["checkpoints"] {
     const { boardCheckpoints, boards } = this.#world.stores!;
     const takesWrites = (): boolean => this.#world.log.takesWrites;
@@ -179,7 +182,7 @@ export class LeaderboardProcess {
     };
   }
 
-  /** There and back again. Fails where Redis is away, and where its connections broke meanwhile. */
+  /** A request and its answer. Fails if Redis is unavailable or its connections broke meanwhile. */
   #askRedis<Answer>(run: () => Answer): Promise<Answer> {
     const { scheduler, latencyMs, stores } = this.#world;
     const { redis } = stores!;
@@ -199,7 +202,7 @@ export class LeaderboardProcess {
   }
 }
 
-/** Nobody looks at boards in a run, and no window ends. */
+/** No client watches boards in a run, and no window ends. */
 const NOT_IN_A_RUN = {
   closings: {
     open: () => Promise.resolve(),

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { LossyPresence } from "./lossy-presence.ts";
 
-/** Seeds that once failed, and why. */
+/** Seeds that failed once, with the cause. */
 const REGRESSION_SEEDS = [
   102, // A removed field was forgotten before the room had shown its removal.
   26, // Fields that a client had shown over its former gateway stayed after that gateway removed the client.

@@ -1,8 +1,8 @@
 /**
- * The two halves of presence, the owner's and several gateways', with nothing between them that can be relied on: each
- * message is lost, doubled or late, as the seed has it. People come, go, move between gateways and show things;
- * gateways die and owners change, rooms switch their mode, gateways shed. In the end, once messages arrive again,
- * everybody must be told the truth; of cursors in a large room, those in view.
+ * Tests the two parts of presence, the owner's and several gateways', over an unreliable network. Each message is lost,
+ * duplicated or delayed, as the seed says. Users join, leave, change gateways and show fields; gateways die, owners
+ * change, rooms change their mode, and gateways shed clients. At the end messages arrive again, and then each client
+ * must know the true state. In a large room this includes only cursors in the viewport.
  */
 
 import {
@@ -50,7 +50,7 @@ const FAULTY_MS = 6_000;
 const HEALING_MS = 20_000;
 const STEP_MS = 40;
 const FIELDS = ["name", "color", "tool", CURSOR, CURSOR, CURSOR, VIEWPORT];
-/** Few people make a large room, and soon. */
+/** A low limit, so that rooms become large with few users. */
 const SMALL_STEPS = { flatParticipantsMax: 2, flatAgainParticipants: 1, modeMsMin: 500 };
 const USUAL_STEPS = { flatParticipantsMax: 50, flatAgainParticipants: 40, modeMsMin: 5_000 };
 const SHED_LEVEL_MAX = 6;
@@ -71,7 +71,7 @@ export class LossyPresence {
   #owner: OwnerPresence;
   #epoch = 1 as Epoch;
   #server = "server-1" as ServerId;
-  /** Servers that do not run any more. */
+  /** Servers that have ended. */
   readonly #gone = new Set<ServerId>();
   readonly #people: Person[];
   #named = 0;
@@ -129,7 +129,7 @@ export class LossyPresence {
     else if (dice < 0.78) this.#feedGateway(this.#pick(this.#gateways), { kind: "shed", level: this.#prng.below(SHED_LEVEL_MAX + 1) });
   }
 
-  /** Its former gateway may go on taking it for connected. */
+  /** The former gateway may still treat the user as connected. */
   #connect(person: Person): void {
     const gateway = this.#pick(this.#gateways);
     const connection = ++this.#connections as ConnectionId;
@@ -187,10 +187,11 @@ export class LossyPresence {
     for (const person of this.#people) if (person.at?.gateway === gateway) person.at = undefined;
     this.#gateways[this.#gateways.indexOf(gateway)] = this.#newGateway();
     this.#after(2_000, () => this.#feedOwner(this.#owner, { kind: "gateway-lost", gateway: gateway.id }));
-    this.#after(4_000, () => this.#feedOwner(this.#owner, { kind: "gateway-lost", gateway: gateway.id })); // What was late of it has come, and it was silent since.
+    // Its delayed messages have arrived, and it has been silent since.
+    this.#after(4_000, () => this.#feedOwner(this.#owner, { kind: "gateway-lost", gateway: gateway.id }));
   }
 
-  /** The former server is gone, or it is still there and does not own the room. Gateways may learn of the new one from the log. */
+  /** Either the former server has ended, or it still runs without owning the room. Gateways may learn of the new owner from the log. */
   #changeOwner(): void {
     if (this.#prng.chance(0.5)) this.#gone.add(this.#server);
     this.#epoch = (this.#epoch + 1) as Epoch;
@@ -264,7 +265,7 @@ export class LossyPresence {
     });
   }
 
-  /** What arrives at a server that is gone is reported by NATS, and what arrives at one without the room by that server. */
+  /** NATS reports a message to a server that has ended; a server without the room reports the message itself. */
   #receiveAt(server: ServerId, gateway: Gateway, message: PresenceToOwner): void {
     if (this.#gone.has(server)) this.#send(() => this.#feedGateway(gateway, { kind: "server-gone", server }));
     else if (server === this.#server) this.#feedOwner(this.#owner, message);

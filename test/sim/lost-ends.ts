@@ -1,6 +1,7 @@
 /**
- * What a room's log has lost with its end: which edits of which writers, and the orders that there were before. An edit
- * may be missing only if it is among them, and what somebody was given is the log's order, or one of these.
+ * The records that a room's log lost from its end: the lost edits of each writer, and the complete order before each
+ * loss. An edit may be missing only if it is one of these. The edits that a tab received must be a prefix of the log's
+ * current order or of one of the earlier orders.
  */
 
 import type { ClientId } from "../../shared/ids.ts";
@@ -17,7 +18,7 @@ export class LostEnds {
     return this.#orders.length > 0;
   }
 
-  /** `kept`: so many of these edits are there still. */
+  /** `kept`: count of edits of this order that the log still has. */
   add(order: readonly Ordered[], kept: number): void {
     this.#orders.push(order);
     for (const { client, counter, payload } of order.slice(kept)) {
@@ -26,39 +27,39 @@ export class LostEnds {
     }
   }
 
-  /** How far a writer's edits come that are in the log up to `through`, or behind that were lost. */
+  /** Highest counter up to which all edits of a writer are in the log or lost. `through`: highest counter in the log. */
   counted(client: ClientId, through: number): number {
     return goOn(this.#counters.get(client), through + 1) - 1;
   }
 
-  /** Of an author of whose keystrokes so many are in the log: how many with those that were lost behind them. */
+  /** Count of an author's keystrokes that are in the log or lost. `logged`: count in the log. */
   typed(author: number, logged: number): number {
     return goOn(this.#keystrokes.get(author), logged);
   }
 
-  /** Whether the log began with this writer's edit before it lost it. */
+  /** Whether an earlier order began with this writer's edit. */
   began(client: ClientId): boolean {
     return this.#orders.some((order) => order[0]?.client === client);
   }
 
-  /** Whether the log began with another's edit before it lost it. */
+  /** Whether an earlier order began with another writer's edit. */
   beganWithout(client: ClientId): boolean {
     return this.#orders.some((order) => order[0] !== undefined && order[0].client !== client);
   }
 
-  /** The first edits of an order that there was before, if these are so many and have that content. */
+  /** Returns the first `count` edits of an earlier order if their payloads are exactly `content`. */
   orderOf(content: Uint8Array, count: number): readonly Ordered[] | undefined {
     const order = this.#orders.find((known) => known.length >= count && beginsWith(known.slice(0, count), content));
     return order === undefined || lengthOf(order, count) !== content.byteLength ? undefined : order.slice(0, count);
   }
 
-  /** Whether these are the first edits of the log before it lost an end, in its order. */
+  /** Whether an earlier order begins with `content`. */
   had(content: Uint8Array): boolean {
     return this.#orders.some((order) => beginsWith(order, content));
   }
 }
 
-/** The content that whoever was given the first of these edits has. */
+/** Whether `content` is the concatenated payloads of the first edits of `order`. */
 export function beginsWith(order: readonly Ordered[], content: Uint8Array): boolean {
   let at = 0;
   for (const { payload } of order) {

@@ -1,4 +1,7 @@
-/** `npm run sim`: seed after seed until the time is over or some fail. Says what was run, and how to see a failure again. */
+/**
+ * `npm run sim`: runs seed after seed until the time is over or some seeds fail. Prints the runs, and the command that
+ * repeats a failure.
+ */
 
 import { describeFault } from "./faults.ts";
 import { parseOptions, sizeOf, USAGE } from "./options.ts";
@@ -21,7 +24,7 @@ if (options === undefined || (options.planted !== undefined && !plantedBugs.some
 }
 const { seed: firstSeed, runsMax, secondsMax, verbose, planted } = options;
 const isOfEditPath = PLANTED_BUGS.some(({ name }) => name === planted);
-/** Bugs in the edit path need logs trimmed where their faults have it, not where document services do. */
+/** Planted bugs of the edit path need the trims of fault injection, so they run without document services. */
 const sizes = isOfEditPath && options.size === "mixed" ? "mixed-edit-path" : options.size;
 const begun = performance.now();
 const secondsSince = (): number => (performance.now() - begun) / 1_000;

@@ -1,6 +1,6 @@
 /**
- * Two who make one room's document of content, each through another gateway, as `PUT …/document` does it: with an edit
- * that must be the first, sent again as it is, through either gateway, until it is answered for good.
+ * Two writers that create one room's document from content, each over another gateway, as `PUT …/document` does. Each
+ * sends an edit that must be the first, and repeats it over either gateway until it receives a final answer.
  */
 
 import { clientIdOf } from "../../gateway/io/client-ids.ts";
@@ -12,10 +12,10 @@ import type { Met, Strike } from "./strike.ts";
 import { keystroke } from "./keystrokes.ts";
 
 const MAKERS = 2;
-/** What they write are keystrokes of authors who are no tabs. */
+/** Author numbers of the two writers, which are not tabs. */
 const AUTHORS_FROM = 240;
 const AGAIN_MS = 1_500;
-/** Nobody can be asked before the gateway is up. */
+/** Time between attempts while no gateway is ready. */
 const SOON_MS = 10;
 
 export const makeDocument: Strike = (cluster, { whom, how }) => {
@@ -24,7 +24,7 @@ export const makeDocument: Strike = (cluster, { whom, how }) => {
   return () => makers.every((isAnswered) => isAnswered());
 };
 
-/** `how`: through which gateway first. Tells whether it is answered. */
+/** `how`: selects the first gateway. Returns whether the edit has a final answer. */
 function make(cluster: Cluster, room: RoomKey, author: number, how: number): Met {
   const { judge, scheduler, trace } = cluster.world;
   const user = `maker-${author}` as UserId;

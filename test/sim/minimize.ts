@@ -1,11 +1,11 @@
-/** A failing run with fewer faults: leaves out halves, then quarters, down to single ones, for as long as the run still fails. */
+/** Reduces the faults of a failing run. Leaves out halves, then quarters, down to single faults, as long as the run still fails. */
 
 import type { Fault } from "./faults.ts";
 import { type Outcome, simulate, type SimulationOptions } from "./simulation.ts";
 
 const RUNS_MAX = 60;
 
-/** The run with the fewest faults found that still fails, told message by message. */
+/** Returns the failing run with the fewest faults, with a trace of each message. */
 export async function minimize(failed: Outcome, options: Omit<SimulationOptions, "size">): Promise<Outcome> {
   let faults = failed.faults;
   let runs = 0;

@@ -1,4 +1,4 @@
-/** What one connection has been told of who is there and what they show, and how that differs from the truth. Values are their bytes, in text. */
+/** The presence that one connection has received, and its differences from the true presence. Values are compared as strings. */
 
 import type { ClientId } from "../../shared/ids.ts";
 import { decodePoint, decodeRectangle } from "../../shared/wire/positions.ts";
@@ -35,7 +35,7 @@ export class SimOnlooker {
     }
   }
 
-  /** What it is told of everybody else, against what is. `own`: what it shows itself, and with that what it looks at. */
+  /** Compares the received presence of all others with the true presence. `own`: the fields that this client shows, with its viewport. */
   wrongAbout(here: readonly { readonly client: ClientId; readonly shows: Fields }[], own: Fields): string[] {
     if (!this.#isWelcome) return [`${this.client} was never told who is there`];
     const shown = new Map([...this.#told.values()].map(({ participant, fields }) => [participant.client, fields]));
@@ -60,7 +60,7 @@ export function bytesOf(text: string): Uint8Array {
   return text === "" ? new Uint8Array(0) : Uint8Array.from(text.split(" "), Number);
 }
 
-/** All but the cursor must be so; and that, where either place of it is in view. */
+/** All fields except the cursor must be equal. The cursor must be equal if its old or new place is in the viewport. */
 function isToldOf(viewer: Fields, seen: Fields, real: Fields): boolean {
   const [seenCursor, realCursor] = [seen.get(CURSOR), real.get(CURSOR)];
   return (

@@ -1,4 +1,4 @@
-/** What `npm run sim --` understands. */
+/** Parses the options of `npm run sim --`. */
 
 import { parseArgs } from "node:util";
 
@@ -40,10 +40,10 @@ const FLAGS = {
 } as const;
 const SIZE_NAMES = ["small", "large", "mixed", "small-edit-path", "large-edit-path", "mixed-edit-path", "local-owners"] as const;
 type SizeOption = (typeof SIZE_NAMES)[number];
-/** Of as many seeds one is large. */
+/** One of this many seeds is large. */
 const LARGE_EVERY = 20;
 
-/** Undefined: none of it was understood. `fresh`: where to begin when no seed is given. */
+/** `fresh`: first seed if none is given. Undefined: the options are invalid. */
 export function parseOptions(args: readonly string[], fresh: number): SimOptions | undefined {
   try {
     const { values } = parseArgs({ args: [...args], options: FLAGS });
@@ -66,7 +66,7 @@ export function parseOptions(args: readonly string[], fresh: number): SimOptions
       verbose: values.verbose,
     };
   } catch (error) {
-    if (error instanceof TypeError || error instanceof RangeError) return undefined; // What parseArgs throws, and what is no number or size.
+    if (error instanceof TypeError || error instanceof RangeError) return undefined; // From parseArgs, or from an invalid number or size.
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * One direction of a TCP connection: what is sent arrives in order, each after some time. While the network is cut
- * nothing arrives and nothing is lost; what is under way when the connection breaks never arrives.
+ * One direction of a TCP connection. Data arrives in order, with a delay for each message. While the network is cut, no
+ * data arrives and no data is lost. Data that is under way when the connection breaks never arrives.
  */
 
 import type { Scheduler } from "./scheduler.ts";
@@ -13,7 +13,7 @@ export class Pipe {
   #underWay = 0;
   #heldEver = 0;
   #lostEver = 0;
-  /** Rises when the connection breaks. */
+  /** Increases with each break of the connection. */
   #incarnation = 0;
 
   constructor(scheduler: Scheduler, latencyMs: () => number) {
@@ -21,12 +21,12 @@ export class Pipe {
     this.#latencyMs = latencyMs;
   }
 
-  /** So many came while nothing could arrive. */
+  /** Count of messages that came during a cut. */
   get heldEver(): number {
     return this.#heldEver;
   }
 
-  /** So many never arrived. */
+  /** Count of messages that never arrived. */
   get lostEver(): number {
     return this.#lostEver;
   }
@@ -44,7 +44,7 @@ export class Pipe {
   release(): void {
     const held = this.#held ?? [];
     this.#held = undefined;
-    for (const arrive of held) this.#arriveAfter(0, arrive); // Before what is under way still.
+    for (const arrive of held) this.#arriveAfter(0, arrive); // Before the messages that are still under way.
   }
 
   break(): void {

@@ -1,4 +1,4 @@
-/** One run of placement, on a simulated line. */
+/** One run of placement, on a simulated NATS connection. */
 
 import { decideOptions } from "../../placement/config.ts";
 import { natsQuestions, natsRoomServers } from "../../placement/io/nats-questions.ts";
@@ -10,7 +10,7 @@ import { SimLine } from "./sim-line.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
 
-/** One that could not look at a bucket tries again. */
+/** Time until a failed read of a bucket is repeated. */
 const LOOK_AGAIN_MS = 250;
 const LEASE = "placement.lease" as RoomKey;
 
@@ -79,7 +79,10 @@ export class PlacementProcess {
     };
   }
 
-  /** As a watch: all that is there first and whenever the line is back, then what changes, as late as the bucket lags. Resolves once all was told. */
+  /**
+   * Behaves as a KV watch: reports all entries at the start and after each reconnection, then each change, delayed by
+   * the bucket's lag. Resolves after the first report.
+   */
   #follow<Entry>(bucket: SimBucket<Entry>, receive: (room: RoomKey, entry: Entry | undefined) => void): Promise<void> {
     const { entries } = this.#world.log;
     let seen = new Map<RoomKey, Entry>();

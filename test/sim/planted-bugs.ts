@@ -1,6 +1,6 @@
 /**
- * Bugs that the simulator must find, or it proves nothing. Each stands around a real part, at one of its ports, and
- * changes none of the product's code.
+ * Bugs that the simulator must find; otherwise it proves nothing. Each bug wraps a real part at one of its ports, and
+ * changes no product code.
  */
 
 import type { RoomServerPorts } from "../../room-server/room-server.ts";
@@ -16,11 +16,11 @@ import type { Size } from "./sizes.ts";
 
 export type PlantedBug = PlantedHooks & {
   readonly name: string;
-  /** What must go wrong for the bug to show, where chance rarely has it. */
+  /** Faults that show the bug, if random faults rarely show it. */
   readonly faults?: (size: Size) => readonly Fault[];
 };
 
-/** Whoever owns a room does something else as well with each message that it takes. */
+/** Adds an action to each message that an owner receives. */
 function afterEach(ports: RoomServerPorts, also: (message: ToOwner, room: RoomKey, epoch: Epoch) => void): RoomServerPorts {
   const epochs = new Map<RoomKey, Epoch>();
   return {
@@ -43,7 +43,7 @@ function afterEach(ports: RoomServerPorts, also: (message: ToOwner, room: RoomKe
   };
 }
 
-/** The owner acknowledges an edit when it comes, not when the log has it. */
+/** The owner acknowledges an edit when it arrives, before the log has it. */
 const earlyAck: PlantedBug = {
   name: "early ack",
   roomServer: (ports) =>
@@ -54,7 +54,7 @@ const earlyAck: PlantedBug = {
     }),
 };
 
-/** An append does not say which record it is to follow, so the log takes it from anybody. */
+/** An append names no expected last record, so the log accepts it from any server. */
 const noFencing: PlantedBug = {
   name: "no fencing",
   appendsLine: (connection) => ({
@@ -66,7 +66,7 @@ const noFencing: PlantedBug = {
   }),
 };
 
-/** A new owner takes each client for one edit less far than the checkpoint says. */
+/** A new owner reads each client's counter as one less than in the checkpoint. */
 const watermarkTooLow: PlantedBug = {
   name: "watermark one too low",
   roomServer: (ports) => ({
@@ -82,13 +82,16 @@ const watermarkTooLow: PlantedBug = {
   }),
 };
 
-/** All that the log has is under a checkpoint when every room server dies, and with them the warm copies: what the next owner knows of its writers it knows from the checkpoint. */
+/**
+ * All records are covered by a checkpoint when all room servers, with their warm copies, die. So the next owner knows
+ * its writers only from the checkpoint.
+ */
 const onlyCheckpointsLeft = ({ faultyMs }: Size): readonly Fault[] => [
   ...[0.1, 0.9].map((whom): Fault => ({ kind: "log trimmed", atMs: 0.8 * faultyMs, forMs: 0, whom, how: 0 })),
   ...[0.1, 0.5, 0.9].map((whom): Fault => ({ kind: "room server killed", atMs: 0.8 * faultyMs + 1, forMs: 300, whom, how: 0 })),
 ];
 
-/** And here for one edit further. */
+/** A new owner reads each client's counter as one more than in the checkpoint. */
 const watermarkTooHigh: PlantedBug = {
   name: "watermark one too high",
   faults: onlyCheckpointsLeft,
@@ -105,7 +108,7 @@ const watermarkTooHigh: PlantedBug = {
   }),
 };
 
-/** A new owner begins from what it had of the log, which is not its end. */
+/** A new owner begins from the records that it had already, without reading the log's newest records. */
 const notCaughtUp: PlantedBug = {
   name: "promoted without catching up",
   roomServer: (ports) => ({
@@ -122,7 +125,7 @@ const notCaughtUp: PlantedBug = {
   }),
 };
 
-/** A gateway sends each edit to an owner once, whatever becomes of the owner. */
+/** A gateway sends each edit to an owner only once, even if the owner changes. */
 const unackedForgotten: PlantedBug = {
   name: "gateway forgets un-acked edits",
   gatewayRooms: (rooms) => {
@@ -140,7 +143,10 @@ const unackedForgotten: PlantedBug = {
   },
 };
 
-/** Spans and deadlines go by the date: set back an hour while edits wait for a lost owner, nobody looks for another one within that hour. */
+/**
+ * Durations and deadlines use the date instead of the steady clock. When the date is set back by an hour while edits
+ * wait for a lost owner, the gateway searches no new owner within that hour.
+ */
 const deadlinesByDate: PlantedBug = {
   name: "deadlines by the date",
   clock: (clock) => ({ ...clock, now: () => clock.wallNow() as number as Millis }),
@@ -156,7 +162,7 @@ const deadlinesByDate: PlantedBug = {
   ],
 };
 
-/** Stands in the way of what warm copies hear of a record. */
+/** Changes the records that warm copies receive. */
 function copiesHear(name: string, hear: (edits: CommittedEdits) => CommittedEdits): PlantedBug {
   return {
     name,
@@ -174,19 +180,19 @@ function copiesHear(name: string, hear: (edits: CommittedEdits) => CommittedEdit
   };
 }
 
-/** A room is moved, or its copy takes over, without what is known of its writers. */
+/** A room is moved, or its warm copy takes over, without the room's known writers. */
 const movedWithoutWriters = copiesHear("moved without its writers", (edits) => ({
   ...edits,
   edits: edits.edits.map((edit) => ({ ...edit, client: "nobodynobodynobo" as ClientId })),
 }));
 
-/** A warm copy takes each writer for one edit further than the log has it. */
+/** A warm copy reads each writer's counter as one more than in the log. */
 const copyAhead = copiesHear("warm copy one edit ahead", (edits) => ({
   ...edits,
   edits: edits.edits.map((edit) => ({ ...edit, counter: edit.counter + 1 })),
 }));
 
-/** A claim takes the record of a room's deletion for an owner's: the room begins again under its name. */
+/** A claim reads the record of a room's deletion as an owner's record, so the room begins again under its name. */
 const deletedClaimed: PlantedBug = {
   name: "deleted room claimed anew",
   roomServer: (ports) => ({
@@ -219,7 +225,7 @@ const deletedClaimed: PlantedBug = {
   ],
 };
 
-/** What must be a room's first edit goes out as tentative, and whoever holds it sends it in once another is first. */
+/** An edit that must be a room's first is also sent as tentative. Its receiver submits it after another edit is first. */
 const firstEditShown: PlantedBug = {
   name: "first edit shown as tentative",
   roomServer: (ports) =>
@@ -232,7 +238,10 @@ const firstEditShown: PlantedBug = {
   faults: () => [{ kind: "document made of content", atMs: 0, forMs: 0, whom: 0, how: 0 }],
 };
 
-/** A claim is of the epoch behind the last that the log knows of, which the log has lost: two owners of one epoch, and gateways that believe both. */
+/**
+ * A claim uses the next epoch after the log's last record, even if the log lost an epoch. So two owners have one epoch,
+ * and gateways believe both.
+ */
 const epochGivenAgain: PlantedBug = {
   name: "epoch given again",
   roomServer: (ports) => ({ ...ports, epochs: { after: (known) => (known + 1) as Epoch } }),
@@ -242,7 +251,7 @@ const epochGivenAgain: PlantedBug = {
   ],
 };
 
-/** An owner takes a position for its log's by the seq alone, as if whoever asks had heard of no epoch but its own. */
+/** An owner compares a position with its log by seq alone, as if the client knew only the current epoch. */
 const positionBySeq: PlantedBug = {
   name: "position taken by its seq",
   roomServer: (ports) => {
@@ -273,7 +282,7 @@ const positionBySeq: PlantedBug = {
   ],
 };
 
-/** A gateway sends each state once: what is lost while its presence is cut off is never shown. */
+/** A gateway sends each state once, so a state that is lost during a cut of presence is never shown. */
 const statesSentOnce: PlantedBug = {
   name: "gateway sends each presence state once",
   gatewayPresence: (servers) => ({
@@ -320,7 +329,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   statesSentOnce,
 ];
 
-/** For spreading: a connection's methods, bound. */
+/** A connection's bound methods, for object spread. */
 function methodsOf(connection: NatsConnection): NatsConnection {
   return {
     subscribe: connection.subscribe.bind(connection),

@@ -12,7 +12,7 @@ import type { Clock } from "../../shared/time/clock.ts";
 export type DocumentServicePorts = ConstructorParameters<typeof DocumentHost>[0];
 export type LeaderboardPortsInSim = ConstructorParameters<typeof LeaderboardHost>[0];
 
-/** A hook is called once for each process of its kind. */
+/** Each hook is called once for each process of its kind. */
 export type PlantedHooks = {
   readonly roomServer?: (ports: RoomServerPorts) => RoomServerPorts;
   readonly documentService?: (ports: DocumentServicePorts) => DocumentServicePorts;
@@ -22,6 +22,6 @@ export type PlantedHooks = {
   readonly gatewayRooms?: (rooms: RoomOwners) => RoomOwners;
   readonly gatewayPresence?: (servers: PresenceServers) => PresenceServers;
   readonly clock?: (clock: Clock) => Clock;
-  /** Whether a tab whose connection is lost begins again without the edits that it had not saved. */
+  /** Whether a tab that reconnects drops its unsaved edits. */
   readonly tabForgets?: (status: ClientRoomHost["status"]) => boolean;
 };

@@ -1,9 +1,9 @@
-/** Bugs in what a room server believes of others: of a client that submits an edit again, and of a log that refuses a record. */
+/** Planted bugs of a room server: a wrong assumption about a resubmitted edit, and one about a record that the log refused. */
 
 import type { PlantedHooks } from "./planted-hooks.ts";
 import type { Size } from "./sizes.ts";
 
-/** A room server takes any edit that is submitted again for one that a room server has sealed. */
+/** A room server treats each resubmitted edit as one that a room server has sealed. */
 export const forgedTaken = {
   name: "forged edits taken",
   roomServer: (ports) => ({ ...ports, seal: { ...ports.seal, isGenuine: () => true } }),
@@ -12,7 +12,7 @@ export const forgedTaken = {
   ],
 } satisfies PlantedHooks & { readonly name: string; readonly faults: unknown };
 
-/** A room server goes on after a record that the log refused for lack of storage, as if the log had it. */
+/** A room server continues after the log refused a record for lack of storage, as if the log had the record. */
 export const refusalIgnored = {
   name: "refusal of a full log ignored",
   roomServer: (ports) => ({

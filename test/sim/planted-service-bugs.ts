@@ -5,7 +5,7 @@ import type { Fault } from "./faults.ts";
 import type { PlantedBug } from "./planted-bugs.ts";
 import type { Size } from "./sizes.ts";
 
-/** A snapshot counts as durable once it is written: the service takes what it wrote for what the store has, and trims behind it. */
+/** The service treats a snapshot as durable once it is written, and trims up to it without reading it back. */
 const snapshotNotReadBack: PlantedBug = {
   name: "snapshot not read back",
   documentService: (ports) => {
@@ -43,7 +43,7 @@ const refusalOfFullStore: PlantedBug = {
 
 const PAUSED_MS = 1_500;
 
-/** A batch counts wherever the boards are: its writer does not check up to which seq they were counted. */
+/** A batch is added to the boards without a check of the seq up to which they are counted. */
 const appliedSeqUnchecked: PlantedBug = {
   name: "applied seq unchecked",
   leaderboard: (ports) => ({
@@ -56,7 +56,7 @@ const appliedSeqUnchecked: PlantedBug = {
       },
     },
   }),
-  /** The leaderboard that counts is paused with a batch in hand, for longer than its lease; another counts meanwhile. */
+  /** The counting leaderboard is paused with a batch in memory for longer than its lease; another one counts meanwhile. */
   faults: ({ faultyMs }: Size): readonly Fault[] =>
     [0.1, 0.9].slice(0, faultyMs > 2 * PAUSED_MS ? 2 : 1).map((whom, index): Fault => ({
       kind: "leaderboard paused",
@@ -67,7 +67,7 @@ const appliedSeqUnchecked: PlantedBug = {
     })),
 };
 
-/** A reader of the log goes by stream sequences alone: what a log that lost its end gives to other records, it has read. */
+/** A log reader compares stream sequences alone. If a log that lost its end reuses a number, the reader skips the new record. */
 const lostEndUnnoticed: PlantedBug = {
   name: "lost end of the log unnoticed",
   documentService: (ports) => ({

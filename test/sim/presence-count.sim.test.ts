@@ -125,8 +125,9 @@ test("[SIM20] 50 rooms of 4 people with 20 cursors a second each take at most 60
   relay.stop();
   owners.stop();
 
-  expect(messages / SECONDS).toBeLessThanOrEqual(60); // 20 in each direction, and confirmations of members.
-  expect(messages / SECONDS).toBeGreaterThan(30); // Nothing was counted that was not sent.
+  expect(messages / SECONDS).toBeLessThanOrEqual(60); // At most 20 in each direction, and confirmations of members.
+  expect(messages / SECONDS).toBeGreaterThan(30); // Proves that messages were counted.
   expect(moves.size).toBe(ROOMS);
-  for (const shown of moves.values()) expect(shown / SECONDS / PEOPLE).toBeGreaterThan(MOVES_PER_SECOND * 0.8); // Two moves share a tick where its moment shifts.
+  // Two moves may share one tick.
+  for (const shown of moves.values()) expect(shown / SECONDS / PEOPLE).toBeGreaterThan(MOVES_PER_SECOND * 0.8);
 });

@@ -1,4 +1,4 @@
-/** What happens to processes, their clocks and their lines, and what they are asked to do at the wrong time. */
+/** Faults of processes, their clocks and their NATS connections, and requests at the wrong time. */
 
 import type { ClaimRequest, ServerCommand } from "../../shared/bus/placement-messages.ts";
 import type { Cluster, Ending, OnLine, Whom } from "./cluster.ts";
@@ -61,7 +61,7 @@ export function cutOff(chosen: Chosen<OnLine>): Strike {
   };
 }
 
-/** Presence alone is cut off or stalled, while edits go on. */
+/** Cuts off or stalls presence only; edits continue. */
 export function cutOffPresence(chosen: Chosen<OnLine>): Strike {
   return (cluster, fault) => {
     const presence = chosen(cluster, fault).line.companion;
@@ -82,7 +82,7 @@ export function cutOffPresence(chosen: Chosen<OnLine>): Strike {
   };
 }
 
-/** Nothing passes in one direction or both; then it all arrives, or the connection breaks after all. */
+/** Holds all messages in one direction or both. Afterwards all held messages arrive, or the connection breaks. */
 export function stall(chosen: Chosen<OnLine>, direction: "up" | "down" | "both"): Strike {
   return (cluster, fault) => {
     const { how, forMs } = fault;
@@ -104,7 +104,7 @@ export function stall(chosen: Chosen<OnLine>, direction: "up" | "down" | "both")
   };
 }
 
-/** Somebody asks a server to take a room, whoever has it: a mistaken gateway or placement. */
+/** Asks a server to claim a room that may have an owner, as a gateway or placement with old information would. */
 export const claimAtRandom: Strike = (cluster, { whom, how }) => {
   const server = cluster.roomServer({ whom });
   const room = pick([...cluster.world.judge.rooms.keys()], how);
@@ -116,7 +116,7 @@ export const claimAtRandom: Strike = (cluster, { whom, how }) => {
   return isNews ? always : never;
 };
 
-/** An owner is told to hand one of its rooms over, or somebody to follow a room. */
+/** Commands an owner to hand over one of its rooms, or another server to follow a room. */
 export const moveAtRandom: Strike = (cluster, { whom, how }) => {
   const room = pick([...cluster.world.judge.rooms.keys()], whom);
   if (room === undefined) return never;
@@ -140,7 +140,7 @@ export const setDate: Strike = (cluster, { whom, how }) => {
   return process.state === "dead" ? never : always;
 };
 
-/** Far more than any clock drifts: what a deadline may be off by in the end. */
+/** Changes the rate of a steady clock, by much more than a real clock drifts. */
 export const setRate: Strike = (cluster, { whom, how, forMs }) => {
   const process = pick(cluster.processes(), whom)!;
   process.setRate(1 + (how - 0.5) * 2 * RATE_CHANGE_MAX);

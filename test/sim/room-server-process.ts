@@ -1,4 +1,7 @@
-/** One run of a room server: `room-server/main.ts` again, on a simulated line, with its own adapters wherever they speak core NATS. */
+/**
+ * One run of a room server. It assembles the parts as `room-server/main.ts` does, on a simulated NATS connection, with
+ * the real adapters of core NATS.
+ */
 
 import { sendServerHeartbeats, LISTEN_HEARTBEATS, listenToPeers } from "../../room-server/ownership/heartbeat-host.ts";
 import { roomHostOptions } from "../../room-server/config.ts";
@@ -33,7 +36,7 @@ const RECORDS_PER_FETCH = 3;
 export class RoomServerProcess {
   readonly process: SimProcess;
   readonly line: SimLine;
-  /** Of presence alone. */
+  /** The separate connection for presence. */
   readonly presenceLine: SimLine;
   readonly server: ServerId;
   readonly host: OwnedRooms;
@@ -82,7 +85,7 @@ export class RoomServerProcess {
     });
   }
 
-  /** In good order. */
+  /** An orderly shutdown. */
   async stop(): Promise<void> {
     const { rooms, replicas, presence, handovers } = this.#parts;
     await handovers.drain();
@@ -90,7 +93,7 @@ export class RoomServerProcess {
     replicas.stop();
     presence.stop();
     this.#stopHeart();
-    await this.line.flush().catch(() => {}); // The line may be lost: then there is nobody to wait for.
+    await this.line.flush().catch(() => {}); // If the connection is lost, no message can be flushed.
     this.process.die();
     this.line.end();
   }
@@ -135,7 +138,7 @@ export class RoomServerProcess {
     };
   }
 
-  /** Only a running process takes a message. In reality a paused or dead one has no gateway that sends. */
+  /** Only a running process receives a local message. In reality, a paused or dead process contains no gateway that sends. */
   #localOwners(): Pick<LocalOwners, "add" | "remove"> | undefined {
     const { localOwners } = this.#world;
     if (localOwners === undefined) return undefined;
@@ -165,7 +168,7 @@ export class RoomServerProcess {
       if (record.kind !== "deleted") yield { record, streamSeq };
   }
 
-  /** In several fetches: between two of them the log may be trimmed. */
+  /** Reads in several fetches, so that the log may be trimmed between two of them. */
   async *#readOn(room: RoomKey, after: number): AsyncIterable<LastRecord> {
     for (let last = after; ;) {
       const fetched = await this.#readFrom("log", (asOf) => this.#world.log.read(room, last, RECORDS_PER_FETCH, asOf));
@@ -175,7 +178,7 @@ export class RoomServerProcess {
     }
   }
 
-  /** As `room-server/io/kv-rooms.ts`: each write is conditional on what was read. */
+  /** Behaves as `room-server/io/kv-rooms.ts`: each write is conditional on the revision that was read. */
   #entries(): RoomEntries {
     const { entries } = this.#world.log;
     const read = (room: RoomKey) =>

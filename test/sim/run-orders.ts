@@ -1,4 +1,4 @@
-/** What is said between the main thread and those that run seeds. */
+/** Messages between the main thread and the threads that run seeds. */
 
 import type { Outcome } from "./simulation.ts";
 import type { SizeName } from "./sizes.ts";
@@ -6,9 +6,9 @@ import type { Sum } from "./tally.ts";
 
 export type RunOrder =
   | { readonly kind: "run"; readonly seed: number; readonly size: SizeName; readonly verbose: boolean }
-  /** The run, which fails, with as few faults as possible. */
+  /** Repeats a failed run with as few faults as possible. */
   | { readonly kind: "minimize"; readonly failed: Outcome }
-  /** The run up to a step that it does not come back from. */
+  /** Repeats a run up to `stepsMax`, before the step that does not return. */
   | { readonly kind: "retrace"; readonly seed: number; readonly size: SizeName; readonly stepsMax: number }
   | { readonly kind: "count" };
 
@@ -17,5 +17,5 @@ export type RunAnswer =
   | { readonly kind: "told"; readonly outcome: Outcome }
   | { readonly kind: "counters"; readonly counters: readonly (readonly [name: string, value: number])[] };
 
-/** A thread's beginning: which bug is planted, and where it says how many steps it has begun. */
+/** The start data of a thread: its planted bug, and a shared counter of begun steps. */
 export type RunnerData = { readonly planted: string | undefined; readonly pulse: Int32Array };

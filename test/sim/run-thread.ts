@@ -1,17 +1,17 @@
 /**
- * A thread that runs seeds, as the main thread sees it. It is ended when a step does not come to its end, which is an
- * endless loop of microtasks or of plain code, and when a run takes too long; the next order begins another.
+ * The main thread's view of a thread that runs seeds. It terminates the thread if a step does not return (an endless
+ * loop), or if a run takes too long. The next order starts a new thread.
  */
 
 import { Worker } from "node:worker_threads";
 
 import type { RunAnswer, RunnerData, RunOrder } from "./run-orders.ts";
 
-/** `steps`: so many were begun. */
+/** `steps`: count of begun steps. */
 export type Stuck = { readonly kind: "stuck"; readonly steps: number; readonly why: string };
 
 const LOOK_MS = 1_000;
-/** On a machine that is busy with other things a thread may wait for long: the step must have cost CPU time too. */
+/** A thread may wait for long on a busy machine. So a step must also have used this much CPU time. */
 const STEP_MS_MAX = 20_000;
 const STEP_CPU_MS_MAX = 5_000;
 

@@ -1,4 +1,4 @@
-/** Runs seeds on a thread of its own, so that one which never comes back can be ended from outside. */
+/** Runs seeds on a separate thread, so that the main thread can terminate a run that does not return. */
 
 import { parentPort, workerData } from "node:worker_threads";
 
@@ -43,7 +43,7 @@ function sumOf({ seed, size, failure, hash, steps, edits, acked, struck, healedI
   return { seed, size, failure, hash, steps, edits, acked, struck, healedInMs };
 }
 
-/** Which of the parts' own paths the runs came through. */
+/** The metrics of the parts, which show the code paths that the runs covered. */
 async function countersOf({ registry }: Telemetry): Promise<(readonly [string, number])[]> {
   const metrics = await registry.getMetricsAsJSON();
   return metrics

@@ -1,14 +1,14 @@
 /**
- * Virtual time: events in the order of their time, and of their making where the times are equal. One event is one
- * step. Before the next one, everything that follows from it by promises has happened: Node runs all microtasks before
- * it comes to the next immediate, and nothing simulated uses timers, sockets or threads of its own. So what a run does
- * depends on its seed alone, and `Trace` proves it: the same seed gives the same hash. Time that stands still, and a
- * run without an end, are errors that say what ran.
+ * Virtual time. Events run in the order of their time; events of equal time run in the order of their creation. One
+ * event is one step. Before the next step, all promises that follow from the event have settled: Node runs all
+ * microtasks before the next immediate, and no simulated part uses real timers, sockets or threads. So a run depends on
+ * its seed alone. `Trace` proves this: the same seed gives the same hash. A run without an end, or without progress of
+ * time, fails with an error that names its events.
  */
 
 import type { Trace } from "./trace.ts";
 
-/** `made`: where, told only when somebody wants to know. */
+/** `made`: stack of the event's creation, if it is recorded. */
 type Event = {
   readonly at: number;
   readonly order: number;
@@ -17,20 +17,23 @@ type Event = {
   calledOff: boolean;
 };
 
-/** `explains`: events remember where they were made, which is slow. `pulse`: somebody else's view of how many steps were begun. */
+/**
+ * `explains`: records the stack of each event's creation, which is slow. `pulse`: shared counter of begun steps, which
+ * another thread reads.
+ */
 export type SchedulerOptions = {
   readonly explains: boolean;
   readonly pulse?: Int32Array | undefined;
   readonly stepsMax?: number | undefined;
 };
 
-/** When every run begins, in milliseconds since the Unix epoch. */
+/** Start time of each run, in milliseconds since the Unix epoch. */
 export const START_MS = 1_700_000_000_000;
-/** Far more than a long pause leaves to be caught up with. */
+/** Far more steps at one time than a long pause can cause. */
 const STEPS_AT_ONCE_MAX = 20_000;
-/** Some fifty times what a long run takes. */
+/** About 50 times the steps of a long run. */
 const STEPS_MAX = 1_000_000;
-/** A turn of Node's event loop costs as much as a step: so many immediates share one. */
+/** A turn of Node's event loop costs as much as a step, so one turn runs several immediates. */
 const STEPS_PER_TURN = 64;
 
 export class Scheduler {
@@ -38,7 +41,7 @@ export class Scheduler {
   readonly #explains: boolean;
   readonly #pulse: Int32Array | undefined;
   readonly #stepsMax: number | undefined;
-  /** A binary heap, the next event on top. */
+  /** A binary heap with the next event at the top. */
   readonly #events: Event[] = [];
   #now = START_MS;
   #order = 0;
@@ -52,7 +55,7 @@ export class Scheduler {
     this.#stepsMax = stepsMax;
   }
 
-  /** True time: no process sees it, each has a clock of its own. */
+  /** The true time. Each process sees only its own clock. */
   get now(): number {
     return this.#now;
   }
@@ -61,7 +64,7 @@ export class Scheduler {
     return this.#steps;
   }
 
-  /** The returned function calls it off. */
+  /** Returns a function that cancels the event. */
   after(delayMs: number, run: () => void): () => void {
     const made = this.#explains || this.#stepsAtOnce > STEPS_AT_ONCE_MAX - 10 ? whereFrom() : undefined;
     const event: Event = { at: this.#now + Math.max(0, delayMs), order: this.#order++, run, made, calledOff: false };
@@ -71,7 +74,7 @@ export class Scheduler {
     };
   }
 
-  /** Runs events until the time, or until `enough` says so after a step. */
+  /** Runs events until the time `end`, or until `enough` returns true after a step. */
   async runUntil(end: number, enough: () => boolean): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       let over = false;
@@ -100,7 +103,7 @@ export class Scheduler {
     });
   }
 
-  /** False: there is nothing left until that time, which has come. */
+  /** Runs the next event. False: no event is left up to `end`, and the time is now `end`. */
   #step(end: number): boolean {
     let next = this.#events[0];
     while (next?.calledOff === true) {

@@ -1,4 +1,4 @@
-/** What happens to document services, leaderboards and their stores. */
+/** Faults of document services, leaderboards and their stores. */
 
 import type { Strike } from "./strike.ts";
 import type { Cluster, Ending, OnLine, Whom } from "./cluster.ts";
@@ -8,14 +8,14 @@ import { always, cutOff, never, pause, restartNats, stall } from "./process-faul
 
 type Chosen = (cluster: Cluster, fault: Whom) => OnLine | undefined;
 
-/** As with the log: what a store had not synced when its machine lost power. */
+/** Longest time since the last sync of a store whose machine loses power, as for the log. */
 const UNSYNCED_MS_MAX = 1_500;
 const DAMAGE_BYTES = 3;
 
 const documentService: Chosen = (cluster, fault) => cluster.documentService(fault);
 const leaderboard: Chosen = (cluster, fault) => cluster.leaderboard(fault);
 
-/** Nothing happens where no such process runs. */
+/** Does nothing if no such process runs. */
 function ofEach(chosen: Chosen, strikeOn: (found: (cluster: Cluster, fault: Whom) => OnLine) => Strike): Strike {
   const strike = strikeOn((cluster, fault) => chosen(cluster, fault)!);
   return (cluster, fault) => (chosen(cluster, fault) === undefined ? never : strike(cluster, fault));
@@ -57,7 +57,7 @@ export const takeObjectsAway: Strike = (cluster, { how, forMs }) => {
   return () => met;
 };
 
-/** The store answers that a write is done, and has other bytes. */
+/** The store reports a completed write, but has stored other bytes. */
 export const damageObjects: Strike = (cluster, { how, forMs }) => {
   const { stores } = cluster.world;
   if (stores === undefined) return never;
@@ -101,13 +101,13 @@ export const takeRedisAway: Strike = (cluster, { forMs }) => {
   return () => met;
 };
 
-/** Redis restarts with what it last wrote to disk, or with nothing. Checkpoints and the log have the rest. */
+/** Redis restarts with the data that it last wrote to disk, or with no data. Checkpoints and the log restore the rest. */
 export const loseEndOfRedis: Strike = (cluster, { how }) => {
   const { redis } = cluster.world.stores ?? {};
   return redis?.lose(how < 0.7 ? "end" : "everything") === true ? always : never;
 };
 
-/** The buckets of leases and of rooms' owners lose their ends, each at an instant of its own. Log and checkpoints are whole. */
+/** The buckets of leases and of rooms' owners lose their ends, each from a different time. The log and the checkpoints are complete. */
 export const loseEndsOfLeases: Strike = (cluster, { how }) => {
   const { stores, log, scheduler } = cluster.world;
   if (stores === undefined) return never;
@@ -118,9 +118,9 @@ export const loseEndsOfLeases: Strike = (cluster, { how }) => {
 };
 
 /**
- * The log, the stores of the document services, those of the leaderboards, and their leases lose their ends, each group at an
- * instant of its own. A log is never newer than the checkpoints that trims relied on, and a lease never newer than its
- * checkpoints: from there `coroom restore` is the way back (docs/operations/backup.md).
+ * The log and the stores lose their ends, each group from a different time: the stores of document services, the stores
+ * of leaderboards, and their leases. A log is never newer than the checkpoints that trims relied on, and a lease never
+ * newer than its checkpoints. For other cases there is `coroom restore` (docs/operations/backup.md).
  */
 export const loseEndsApart: Strike = (cluster, fault) => {
   const { stores, log, judge, scheduler, trace } = cluster.world;
@@ -140,7 +140,7 @@ export const loseEndsApart: Strike = (cluster, fault) => {
   return edits > 0 ? always : never;
 };
 
-/** A document service deletes a room, and is asked until it says that nothing is left. */
+/** Deletes a room through its document service, and repeats the request until no data of the room is left. */
 export const deleteRoomThroughService: Strike = (cluster, fault) => {
   const { judge, trace, scheduler } = cluster.world;
   const keys = [...judge.rooms.keys()];

@@ -1,6 +1,6 @@
 /**
- * The promises of the document service and the leaderboard, held against what the judge knows of the log: nothing is
- * trimmed that no readable snapshot covers, a room keeps its last record, and the boards count every edit exactly once.
+ * Checks the promises of the document service and the leaderboard against the judge's log. Each trimmed record is
+ * covered by a readable snapshot, each room keeps its last record, and the boards count each edit exactly once.
  */
 
 import { type Checkpoint, isDeleted } from "../../shared/bus/checkpoint.ts";
@@ -26,7 +26,7 @@ export class ServiceJudge {
     this.#scoring = scoring;
   }
 
-  /** What the snapshot of the room's checkpoint has, if that is at this seq. */
+  /** Returns the content of the room's checkpointed snapshot if that snapshot is at this seq. */
   snapshotContent(key: RoomKey, seq: number): Uint8Array | undefined {
     const entry = this.#stores.checkpoints.entryAsOf(key, Number.POSITIVE_INFINITY).entry;
     if (entry === undefined || isDeleted(entry) || entry.seq !== seq) return undefined;
@@ -34,7 +34,7 @@ export class ServiceJudge {
     return state && contentOf(state);
   }
 
-  /** These records of a room are gone from the log. */
+  /** Checks that a durable checkpoint covers the records that were removed from the room's log. */
   receiveTrimmed(key: RoomKey, removed: readonly LastRecord[]): void {
     if (removed.length === 0) return;
     const last = removed.at(-1)!;
@@ -48,7 +48,7 @@ export class ServiceJudge {
     if (wrong !== undefined) this.#judge.fail(`record ${last.streamSeq} is trimmed, and ${wrong}`, key);
   }
 
-  /** Undefined: the checkpoint's snapshot can be read, and has exactly the log's edits up to there. */
+  /** Checks that the checkpoint's snapshot is readable, and has exactly the log's edits up to its seq. Undefined: it is correct. */
   wrongAboutSnapshot(key: RoomKey, { seq, snapshot }: Checkpoint): string | undefined {
     const state = this.#stores.snapshots.read(snapshot.object);
     if (state === undefined) return `the snapshot at seq ${seq} is not there`;
@@ -57,7 +57,7 @@ export class ServiceJudge {
     return content.equals(contentOf(state)) ? undefined : `the snapshot at seq ${seq} is not what the log had up to there`;
   }
 
-  /** What document services and leaderboards still have to do. Undefined: nothing, all of it is right. */
+  /** Describes unfinished work of document services and leaderboards. Undefined: all state is correct. */
   unsettled(): string | undefined {
     for (const [key, room] of this.#judge.rooms) {
       const entry = this.#stores.checkpoints.entryAsOf(key, Number.POSITIVE_INFINITY).entry;
@@ -78,7 +78,7 @@ export class ServiceJudge {
     return undefined;
   }
 
-  /** Each edit of the log counts once. An edit that the log has lost may have been counted before. */
+  /** Checks that each edit of the log is counted once. An edit that the log lost may have been counted before. */
   #wrongPoints(counted: ReadonlyMap<string, number>, { records, lostRecords }: RoomTruth): string | undefined {
     const expected = this.#pointsOf(records.map(({ record }) => record));
     const lost = this.#pointsOf(lostRecords.map(({ record }) => record));

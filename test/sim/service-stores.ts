@@ -1,6 +1,6 @@
 /**
- * What the simulated document services and leaderboards keep: KV buckets, object stores and Redis. Each can lose its
- * end at an instant of its own, so a test can combine an old bucket with a new object store.
+ * The stores of the simulated document services and leaderboards: KV buckets, object stores and Redis. Each store can
+ * lose its end from a different time, so a test can combine an old bucket with a new object store.
  */
 
 import type { CheckpointEntry } from "../../shared/bus/checkpoint.ts";
@@ -47,11 +47,12 @@ export class ServiceStores {
     this.archive = new SimObjects(scheduler);
     this.boards = new SimObjects(scheduler);
     this.redis = new SimRedis(scheduler);
-    // A leaderboard ran before: where none ever did, document services keep nothing for the boards.
+    // A lease of a former leaderboard. Document services keep records for the boards only if there has been a
+    // leaderboard.
     this.boardLeases.write("partition.0" as RoomKey, { holder: NOBODY, floor: 0 }, 0);
   }
 
-  /** All but Redis, which runs on a machine of its own. */
+  /** All stores except Redis, which runs on a separate machine. */
   get onNats(): readonly { loseSince(syncedAt: number): void }[] {
     return [
       this.checkpoints,

@@ -1,9 +1,8 @@
-/** A simulated KV bucket. Every write names the revision that it replaces. */
+/** A simulated KV bucket. Each write names the revision that it replaces. While the bucket lags, a read may return an old entry. */
 
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Scheduler } from "./scheduler.ts";
 
-/** A bucket: every write against a revision; a read may be behind while the bucket lags. */
 export class SimBucket<Entry> {
   readonly #scheduler: Scheduler;
   readonly #entries = new Map<RoomKey, { revision: number; at: number; entry: Entry | undefined }[]>();
@@ -18,7 +17,7 @@ export class SimBucket<Entry> {
     this.#scheduler = scheduler;
   }
 
-  /** So many reads were told what was no longer so. */
+  /** Count of reads and writes while entries were old. */
   get lateEver(): number {
     return this.#lateEver;
   }
@@ -27,7 +26,7 @@ export class SimBucket<Entry> {
     return this.#unansweredEver;
   }
 
-  /** Asked once for each question. */
+  /** Called once for each request. */
   answers(): boolean {
     if (!this.#isThere) this.#unansweredEver += 1;
     return this.#isThere;
@@ -49,7 +48,7 @@ export class SimBucket<Entry> {
     return visible ?? { revision: 0, entry: undefined };
   }
 
-  /** What a leader of before answers: the entry as it was then. */
+  /** The entry at an earlier time, as a former leader returns it. */
   entryAsOf(room: RoomKey, asOf: number): { revision: number; entry: Entry | undefined } {
     return this.#entries.get(room)?.findLast(({ at }) => at <= asOf) ?? { revision: 0, entry: undefined };
   }
@@ -59,7 +58,7 @@ export class SimBucket<Entry> {
     return new Map(entries.filter((pair): pair is [RoomKey, NonNullable<Entry>] => pair[1] !== undefined));
   }
 
-  /** False: it was written meanwhile. */
+  /** False: another write replaced the revision. */
   write(room: RoomKey, entry: Entry | undefined, revision: number): boolean {
     const history = this.#entries.get(room) ?? [];
     if ((history.at(-1)?.revision ?? 0) !== revision) return false;
@@ -70,12 +69,12 @@ export class SimBucket<Entry> {
     return true;
   }
 
-  /** Called when there is something new to be read. */
+  /** `tell` is called when an entry has changed. */
   onChange(tell: () => void): void {
     this.#followers.push(tell);
   }
 
-  /** The server lost power: what was written since it last synced is gone, and its revisions are given out again. */
+  /** The server lost power: it drops the writes since the last sync, and assigns their revisions again. */
   loseSince(syncedAt: number): void {
     this.#revision = 0;
     for (const [room, history] of this.#entries) {

@@ -1,7 +1,8 @@
 /**
- * The log's stream and the buckets, with what `test/contract/jetstream-facts.system.test.ts` shows of the real server:
- * one sequence for all subjects, the expected sequence checked before the message id, each record republished as
- * stored and before its answer. On top of that, what a cluster under stress does to whoever appends.
+ * The log's stream and the buckets, with the behaviour of a real server that
+ * `test/contract/jetstream-facts.system.test.ts` shows. All subjects share one sequence. The server checks the expected
+ * sequence before the message id. It republishes each stored record, and then answers. In addition, this class
+ * simulates how a cluster under stress treats appends.
  */
 
 import { type Checkpoint, type CheckpointEntry, isDeleted } from "../../shared/bus/checkpoint.ts";
@@ -20,9 +21,9 @@ import type { Scheduler } from "./scheduler.ts";
 import type { Inside, Published, SimNats } from "./sim-nats.ts";
 
 /**
- * silent: nothing is taken, nothing answered. refusing: an error is answered. mute: taken, the answer is lost.
- * changing-leader: taken, and neither republished nor answered. full: no storage for anything, so appends are refused, and what
- * is there can be read.
+ * silent: accepts nothing, answers nothing. refusing: answers with an error. mute: accepts appends, and the answers are
+ * lost. changing-leader: accepts appends, but neither republishes nor answers. full: has no storage, so it refuses
+ * appends and answers reads.
  */
 export type LogMood = "well" | "silent" | "refusing" | "mute" | "changing-leader" | "full";
 
@@ -30,19 +31,22 @@ const WRONG_LAST_SEQUENCE = 10_071;
 const NO_LEADER = 10_008;
 const STORAGE_FULL = 10_077;
 
-/** Of the streams of the log and of the checkpoints each has a leader of its own. */
+/** Streams with separate leaders. */
 export type Led = "log" | "checkpoints";
 
 type Kept = LastRecord & { readonly at: number; readonly bytes: Uint8Array };
-/** A leader that has not heard that there is another. */
+/** A leader that does not know that another leader was elected. */
 type OldLeader = {
   readonly since: number;
   readonly of: ReadonlySet<Led>;
   readonly prng: Prng;
-  /** The others wait for it, until they choose another; its node is cut off from theirs; all are together again. */
+  /**
+   * `alone`: the other nodes wait for the leader. `apart`: they have elected another one, and the old leader's node is
+   * cut off. `together`: all nodes are connected again.
+   */
   stage: "alone" | "apart" | "together";
 };
-/** `trimmed`, and checkpoints that others took the place of: what the disk has still, until it is synced. */
+/** `trimmed` and replaced `checkpoints`: the disk has them until the next sync. */
 type RoomLogs = {
   kept: Kept[];
   trimmed: { readonly records: readonly Kept[]; readonly at: number }[];
@@ -61,11 +65,11 @@ export class SimJetStream implements Inside {
   readonly entries: SimBucket<RoomEntry>;
   readonly plans: SimBucket<PlannedRoom>;
   readonly leases: SimBucket<Lease>;
-  /** Written by the simulated document services. Undefined: there are none, and `checkpointAndTrim` stands for them. */
+  /** Written by the simulated document services. Undefined: none runs, and `checkpointAndTrim` simulates their work. */
   checkpointEntries: SimBucket<CheckpointEntry> | undefined;
   readonly #appendedAt: { readonly streamSeq: number; readonly at: number }[] = [];
   #lastSeq = 0;
-  /** How many appends met each mood but the good one, and how many the slowness. */
+  /** Counts of appends in each mood except `well`, and while the log was slow. */
   readonly met: Record<Exclude<LogMood, "well"> | "slow", number> = {
     "silent": 0,
     "refusing": 0,
@@ -77,7 +81,7 @@ export class SimJetStream implements Inside {
   mood: LogMood = "well";
   #oldLeader: OldLeader | undefined;
   #staleEver = 0;
-  /** What an append takes beside the usual. */
+  /** Additional latency of an append. */
   slowMs = 0;
 
   constructor(
@@ -103,7 +107,7 @@ export class SimJetStream implements Inside {
     return this.mood !== "silent" && this.mood !== "refusing" && this.#oldLeader?.stage !== "alone";
   }
 
-  /** Whether the leader has a majority and storage, and so takes what is written to buckets. */
+  /** Whether the leader has a majority and storage, so that buckets accept writes. */
   get takesWrites(): boolean {
     return this.#oldLeader?.stage !== "alone" && this.mood !== "full";
   }
@@ -118,26 +122,29 @@ export class SimJetStream implements Inside {
     this.#appends.send(() => this.#append(message));
   }
 
-  /** The server was killed: what it had not stored is gone. */
+  /** The server was killed: appends that it had not stored are lost. */
   loseUnderWay(): void {
     this.#appends.break();
   }
 
-  /** So many reads were told what was no longer so. */
+  /** Count of reads that returned old data. */
   get staleEver(): number {
     return this.#staleEver;
   }
 
-  /** From now on a leader answers what is read at its node, with what it has, and takes nothing; nor does anybody else yet. False: there is one already. */
+  /**
+   * From now on an old leader answers reads at its node with its current data, and accepts no writes. No other node
+   * accepts writes until a new leader is elected. False: there is an old leader already.
+   */
   leaveOldLeader(prng: Prng): boolean {
     if (this.#oldLeader !== undefined) return false;
-    this.loseUnderWay(); // No majority took it.
+    this.loseUnderWay(); // No majority stored these appends.
     const of = (["log", "checkpoints"] as const).filter(() => prng.chance(0.7));
     this.#oldLeader = { since: this.#scheduler.now, of: new Set(of), prng, stage: "alone" };
     return true;
   }
 
-  /** The others have a new leader; or the old one's node is with them again: whoever reads is answered by both, until it hears of the other. */
+  /** Changes the stage. While all nodes are connected again, both leaders answer reads, until the old one learns of the new one. */
   moveOldLeader(stage: "apart" | "together"): void {
     if (this.#oldLeader !== undefined) this.#oldLeader.stage = stage;
   }
@@ -146,7 +153,7 @@ export class SimJetStream implements Inside {
     this.#oldLeader = undefined;
   }
 
-  /** As of when whoever answers a read at a node has that stream. Undefined: nobody answers. */
+  /** The time of the data that a read at a node returns. Undefined: no leader answers there. */
   asOf(led: Led, side: number): number | undefined {
     const old = this.#oldLeader?.of.has(led) === true ? this.#oldLeader : undefined;
     if (side !== 0) return old === undefined || old.stage === "together" ? undefined : old.since;
@@ -158,14 +165,14 @@ export class SimJetStream implements Inside {
     return this.#keptAt(room, asOf).at(-1);
   }
 
-  /** What comes next behind a record. */
+  /** Returns the next records after a stream sequence. */
   read(room: RoomKey, after: number, countMax: number, asOf: number): LastRecord[] {
     return this.#keptAt(room, asOf)
       .filter(({ streamSeq }) => streamSeq > after)
       .slice(0, countMax);
   }
 
-  /** Of all rooms, in the order of the log. */
+  /** Returns the next records of all rooms, in the log's order. */
   readAll(after: number, countMax: number, asOf: number): StoredBytes[] {
     return [...this.#rooms.keys()]
       .flatMap((room) => this.#keptAt(room, asOf).map((kept) => storedBytes(room, kept)))
@@ -178,12 +185,12 @@ export class SimJetStream implements Inside {
     return this.read(room, after, countMax, asOf).map((kept) => storedBytes(room, kept as Kept));
   }
 
-  /** The last stream sequence that was given out by then. */
+  /** The last stream sequence that was assigned at that time. */
   lastSeq(asOf: number): number {
     return this.#appendedAt.findLast(({ at }) => at <= asOf)?.streamSeq ?? 0;
   }
 
-  /** The rooms that have more than one record. */
+  /** The rooms with more than one record. */
   untrimmed(asOf: number): RoomKey[] {
     return [...this.#rooms.keys()].filter((room) => this.#keptAt(room, asOf).length > 1);
   }
@@ -200,7 +207,7 @@ export class SimJetStream implements Inside {
     return known?.checkpoint;
   }
 
-  /** As the document service does: a record behind whatever stands there. False: the log does not take it. */
+  /** Appends a deletion record without an expected sequence, as the document service does. False: the log refuses it. */
   delete(room: RoomKey): boolean {
     if (!this.isReadable || !this.takesWrites) return false;
     this.appendDeletion(room);
@@ -217,13 +224,16 @@ export class SimJetStream implements Inside {
     return streamSeq;
   }
 
-  /** As `shared/io/log-numbers.ts`: the numbers up to there are used, by nothing that is kept. Returns how many are missing. */
+  /**
+   * Assigns all stream sequences up to `past` to records that are not kept, as `shared/io/log-numbers.ts` does. Returns
+   * the count of missing numbers.
+   */
   advance(past: number): number {
     while (this.#lastSeq < past) this.#nextSeq();
     return 0;
   }
 
-  /** A purge: removes the room's records before that stream sequence, the last one too if it is among them. Returns what is removed. */
+  /** A purge: removes the room's records before a stream sequence, which may include the last one. Returns the removed records. */
   trim(key: RoomKey, before: number): readonly LastRecord[] {
     const room = this.#room(key);
     const first = room.kept.findIndex(({ streamSeq }) => streamSeq >= before);
@@ -232,12 +242,12 @@ export class SimJetStream implements Inside {
     return records;
   }
 
-  /** Nothing but that record stays. */
+  /** Removes all records except the deletion record. */
   wipe(room: RoomKey): void {
     this.#cover(room, "deleted", this.#room(room).kept.length);
   }
 
-  /** As the document service does: the checkpoint first, then what it covers goes. The last record always stays. */
+  /** Writes the checkpoint and then removes the covered records, as the document service does. The last record always stays. */
   checkpointAndTrim(room: RoomKey, checkpoint: Checkpoint): void {
     const { kept } = this.#room(room);
     const covered = kept.findIndex(({ streamSeq }) => streamSeq >= checkpoint.streamSeq);
@@ -245,12 +255,12 @@ export class SimJetStream implements Inside {
   }
 
   /**
-   * Its machine lost power: all that was done since it last synced is undone, in the log and in the buckets, and their
-   * numbers are given out again. Returns the log's last that is there still.
+   * The machine lost power: all changes since the last sync are undone, in the log and in the buckets, and their
+   * numbers are assigned again. Returns the last stream sequence that is left.
    */
   loseSince(syncedAt: number): number {
     this.loseUnderWay();
-    this.endOldLeader(); // A single one loses its end.
+    this.endOldLeader(); // Only a single node can lose acknowledged records.
     for (const room of this.#rooms.values()) {
       room.kept = keptAt(room, syncedAt);
       room.trimmed = room.trimmed.filter(({ at }) => at <= syncedAt);
@@ -264,7 +274,7 @@ export class SimJetStream implements Inside {
     return last;
   }
 
-  /** A room's first records go, but never its last. */
+  /** Removes a room's covered records, except its last one. */
   #cover(key: RoomKey, checkpoint: Checkpoint | "deleted", covered: number): void {
     const room = this.#room(key);
     const at = this.#scheduler.now;
@@ -327,7 +337,7 @@ function storedBytes(room: RoomKey, { streamSeq, at, bytes }: Kept): StoredBytes
   return { room, streamSeq, time: Math.floor(at) as UnixMillis, bytes };
 }
 
-/** A room's records as they were then, those that were trimmed since among them. */
+/** A room's records at that time, with records that were trimmed later. */
 function keptAt({ kept, trimmed }: RoomLogs, then: number): Kept[] {
   const untrimmed = trimmed.filter(({ at }) => at > then).flatMap(({ records }) => records);
   return [...untrimmed, ...kept].filter(({ at }) => at <= then);

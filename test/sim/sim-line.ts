@@ -1,6 +1,6 @@
 /**
- * One process's connection to the simulated NATS. It has those methods of nats.js's connection that the adapters in
- * the tiers' `io/` use, so that the adapters themselves run here; and `ask`, for what they do through JetStream's API.
+ * One process's connection to the simulated NATS. It has the methods of nats.js's connection that the adapters in the
+ * tiers' `io/` use, so a simulation runs the real adapters. The method `ask` replaces calls of JetStream's API.
  */
 
 import { errors, type MsgHdrs } from "nats";
@@ -23,11 +23,11 @@ type Sub = {
 };
 type Status = { readonly type: "disconnect" | "reconnect" };
 
-/** What a client keeps while it connects anew is sent then; what it was given before is gone. */
+/** A client keeps messages of the last moments before its reconnection and then sends them; older ones are lost. */
 const KEPT_MS = 100;
 const ASK_MS_MAX = 5_000;
 const COMPANION_MS = 40;
-/** A watch that hears nothing for so long begins again. */
+/** A watch that receives nothing for this time begins again. */
 const WATCH_SILENCE_MS = 2_000;
 
 export class SimLine {
@@ -39,18 +39,18 @@ export class SimLine {
   readonly down: Pipe;
   readonly #subs = new Set<Sub>();
   readonly #statuses = new Set<(status: Status) => void>();
-  /** What waits for an answer over this connection, and fails with it. */
+  /** Failure callbacks of the requests that wait for an answer over this connection. */
   #pending = new Set<(error: Error) => void>();
   #kept: { readonly at: number; readonly message: Published }[] = [];
   #connected = true;
-  /** Its process knows that it is not, and connects anew. */
+  /** The process knows that it is disconnected, and reconnects. */
   #isConnecting = false;
   #requests = 0;
   #subscriptions = 0;
   #missed = 0;
   #side = 0;
   readonly #returns: (() => void)[] = [];
-  /** Another connection of the same process, which breaks with this one and is back a little later. */
+  /** Another connection of the same process. It breaks with this one, and reconnects a little later. */
   #companion: SimLine | undefined;
 
   constructor(process: SimProcess, nats: SimNats, scheduler: Scheduler, latencyMs: () => number) {
@@ -66,13 +66,13 @@ export class SimLine {
     return this.#companion;
   }
 
-  /** A second connection of the process. */
+  /** Adds a second connection of the process. */
   addCompanion(): SimLine {
     this.#companion = new SimLine(this.#process, this.#nats, this.#scheduler, this.#latencyMs);
     return this.#companion;
   }
 
-  /** At which of the nodes, while these are cut from each other: 0 has the log. */
+  /** The node of this connection while nodes are cut off from each other. Node 0 has the log. */
   get side(): number {
     return this.#side;
   }
@@ -88,7 +88,7 @@ export class SimLine {
       );
   }
 
-  /** As the adapters take it. */
+  /** The connection with the type that the adapters expect. */
   get connection(): NatsConnection {
     return this as unknown as NatsConnection;
   }
@@ -97,7 +97,7 @@ export class SimLine {
     return this.#connected;
   }
 
-  /** So much was under way when it broke, or was to be sent while it was broken. */
+  /** Count of messages that were under way at a break, or were published while disconnected. */
   get lostEver(): number {
     return this.up.lostEver + this.down.lostEver + this.#missed;
   }
@@ -132,7 +132,7 @@ export class SimLine {
       drain: () => {
         if (drained === undefined) {
           forget();
-          drained = this.flush().then(close, close); // What is on its way comes before the flush does.
+          drained = this.flush().then(close, close); // Messages that are under way arrive before the flush completes.
         }
         return drained;
       },
@@ -180,22 +180,22 @@ export class SimLine {
     });
   }
 
-  /** Runs something in the server, and brings its answer back; `answers` says whether there is one. */
+  /** Runs a function in the server, and returns its answer. `answers`: whether the server answers. */
   ask<Answer>(run: () => Answer, answers: () => boolean = () => true): Promise<Answer> {
     return this.#roundTrip(run, (side) => (side === 0 && answers() ? this.#scheduler.now : undefined));
   }
 
-  /** Reads what whoever answers at this node has. `asOf`: since when that is so; undefined: nobody answers. */
+  /** Reads the data of the leader that answers at this node. `asOf`: time of that data; undefined: no leader answers. */
   read<Answer>(run: (asOf: number) => Answer, asOf: (side: number) => number | undefined): Promise<Answer> {
     return this.#roundTrip(run, asOf);
   }
 
-  /** The server says something of its own, as to a watcher. */
+  /** The server sends a message without a request, for example to a watch. */
   push(receive: () => void): void {
     if (this.#connected && this.side === 0) this.down.send(() => this.#process.run(receive));
   }
 
-  /** For watches: when the line is back, or its node is with the others again and the watch has noticed. */
+  /** For watches: called after a reconnection, or when the node is connected to the others again and the watch has noticed. */
   onReturn(run: () => void): void {
     this.#returns.push(run);
   }
@@ -213,7 +213,7 @@ export class SimLine {
     }
   }
 
-  /** A simulated process ends without a word. */
+  /** Never resolves, because a simulated process does not close its connection. */
   closed(): Promise<void> {
     return new Promise(() => {});
   }
@@ -222,7 +222,7 @@ export class SimLine {
     return false;
   }
 
-  /** The connection breaks, and both ends know. */
+  /** Breaks the connection; both ends know it. */
   break(): void {
     this.#companion?.break();
     if (!this.#connected) return;
@@ -255,7 +255,7 @@ export class SimLine {
     });
   }
 
-  /** The process is gone, and the server has noticed. */
+  /** The process has ended, and the server has noticed. */
   end(): void {
     this.#companion?.end();
     this.#connected = false;
@@ -297,7 +297,7 @@ export class SimLine {
         reject(error);
       };
       const callOff = asOf === undefined ? () => {} : this.#process.clock.after(ASK_MS_MAX, () => fail(new errors.TimeoutError()));
-      if (asOf === undefined) this.#pending.add(fail); // A request that was asked over a lost line runs into its deadline.
+      if (asOf === undefined) this.#pending.add(fail); // A request over a lost connection waits until its timeout.
       if (!this.#connected) {
         this.#missed += 1;
         return;

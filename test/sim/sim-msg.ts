@@ -1,12 +1,12 @@
-/** A message as the adapters get it from nats.js: what of it they read, and their answer to it. */
+/** A message as nats.js gives it to the adapters: the fields that they read, and the method to respond. */
 
 import type { Delivered } from "./sim-nats.ts";
 
-/** The line that it came on. */
+/** The connection that received the message. */
 type Answers = { publish(subject: string, data: Uint8Array): void };
 
 export class SimMsg {
-  /** Of the subscription that it came on. */
+  /** Id of the subscription that received the message. */
   readonly sid: number;
   readonly subject: string;
   readonly data: Uint8Array;

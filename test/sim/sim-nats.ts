@@ -1,8 +1,8 @@
 /**
- * Core NATS: every publisher's messages in its order, to whoever subscribes when they reach the server. Lost is only
- * what is under way when a line breaks, and what is said where nobody listens: of that a publisher with a reply
- * subject is told ("no responders"). While the nodes of a cluster are cut from each other each side hears itself alone, and
- * no client is told. `sim-line.ts` is the other end, as the adapters see it.
+ * Core NATS. It delivers each publisher's messages in order, to all subscribers at the time when a message reaches the
+ * server. A message is lost only if its connection breaks, or if its subject has no subscriber; then a publisher with a
+ * reply subject receives "no responders". While the nodes of a cluster are cut off from each other, each side receives
+ * only its own messages, and no client is informed. `sim-line.ts` is the client end for the adapters.
  */
 
 import { decodeOwnerReply, decodeFromOwner, decodeToOwner } from "../../shared/bus/envelope.ts";
@@ -12,7 +12,7 @@ import { roomOfSubject } from "../../shared/bus/subjects.ts";
 import { decodeDelta } from "../../shared/wire/presence.ts";
 import type { Trace } from "./trace.ts";
 
-/** JSON in a message from JetStream, a status from NATS itself: the adapters tell by `code`. */
+/** A message from JetStream has JSON, and one from NATS itself has a status. The adapters distinguish them by `code`. */
 export type Delivered = {
   readonly subject: string;
   readonly data: Uint8Array;
@@ -27,7 +27,7 @@ export type Published = {
   readonly headers?: ReadonlyMap<string, string> | undefined;
 };
 
-/** What the server knows of a subscription: whose it is, and how a message gets there. */
+/** A subscription as the server knows it: its subject, queue group, node and delivery function. */
 export type Interest = {
   readonly subject: string;
   readonly queue: string | undefined;
@@ -35,7 +35,7 @@ export type Interest = {
   readonly deliver: (message: Delivered) => void;
 };
 
-/** A service that hears a subject in the server itself, as JetStream does. */
+/** A service inside the server that receives messages of a subject prefix, as JetStream does. */
 export type Inside = { readonly prefix: string; receive(message: Published): void };
 
 const NO_RESPONDERS = 503;
@@ -45,7 +45,7 @@ const NOTHING = new Uint8Array(0);
 export class SimNats {
   readonly #trace: Trace;
   readonly #exact = new Map<string, Set<Interest>>();
-  /** With the tokens of their subjects. */
+  /** Subscriptions with wildcards, with the tokens of their subjects. */
   readonly #wildcards = new Map<Interest, readonly string[]>();
   readonly #inside: Inside[] = [];
   #turns = 0;
@@ -55,7 +55,7 @@ export class SimNats {
     this.#trace = trace;
   }
 
-  /** So often somebody was not told because another node has it. */
+  /** Count of messages that a subscriber missed because its node was cut off. */
   get missedEver(): number {
     return this.#missedEver;
   }
@@ -93,7 +93,7 @@ export class SimNats {
     if (!heard && reply !== undefined) this.#deliver({ subject: reply, data: NOTHING, reply: undefined, code: NO_RESPONDERS }, side);
   }
 
-  /** Of a queue group one member gets it, each in its turn. */
+  /** The members of a queue group receive messages in turn. */
   #deliver(message: Delivered, side: number): boolean {
     const all = [...(this.#exact.get(message.subject) ?? [])];
     if (this.#wildcards.size > 0) {
@@ -115,7 +115,7 @@ export class SimNats {
   }
 }
 
-/** For people: what goes over the bus, without payloads. */
+/** Describes a message for the trace, without its payloads. */
 function describe({ subject, data }: Published): string {
   const message = subject.includes(".presence.")
     ? presenceIn(subject, data)

@@ -1,7 +1,6 @@
 /**
- * A process that can be paused, go on, and die, with a steady clock that began when it did and runs with everybody's,
- * and a date that is what it likes. Whatever happens to it goes through `run`: a paused one takes it later, a dead one
- * never.
+ * A process that can be paused, resumed and killed. Its steady clock begins with the process, and its date may be
+ * wrong. All external events go through `run`: a paused process handles them later, a dead one never.
  */
 
 import type { Clock } from "../../shared/time/clock.ts";
@@ -13,14 +12,14 @@ export class SimProcess {
   readonly clock: Clock;
   readonly #scheduler: Scheduler;
   #state: "running" | "paused" | "dead" = "running";
-  /** The steady clock since it was last set to another rate. */
+  /** Base of the steady clock: set at each change of its rate. */
   #since: { readonly at: number; readonly read: number };
   #rate = 1;
   #dateAheadMs: number;
-  /** What came while it was paused. */
+  /** Timers and events of the time while the process was paused. */
   #timers: (() => void)[] = [];
   #arrivals: (() => void)[] = [];
-  /** Of these, those that are still to be looked at since it goes on. */
+  /** Count of these that the resumed process has not handled yet. */
   #catchingUp = 0;
 
   constructor(name: string, scheduler: Scheduler, dateAheadMs: number, planted: (clock: Clock) => Clock = (clock) => clock) {
@@ -35,10 +34,10 @@ export class SimProcess {
     return this.#state;
   }
 
-  /** Something that came from outside. */
+  /** Handles an external event. */
   run(task: () => void): void {
     if (this.#state === "running" && this.#catchingUp > 0)
-      this.#scheduler.after(0, () => this.run(task)); // Behind what waits.
+      this.#scheduler.after(0, () => this.run(task)); // After the waiting tasks.
     else this.#take(task);
   }
 
@@ -46,7 +45,7 @@ export class SimProcess {
     this.#dateAheadMs += byMs;
   }
 
-  /** From now on its steady clock runs so many times as fast as time does. */
+  /** Sets the rate of the steady clock, relative to true time. */
   setRate(rate: number): void {
     this.#since = { at: this.#scheduler.now, read: this.#steadyMs() };
     this.#rate = rate;
@@ -56,12 +55,12 @@ export class SimProcess {
     if (this.#state === "running") this.#state = "paused";
   }
 
-  /** So many tasks and timers wait until it goes on. */
+  /** Count of tasks and timers that wait until the process is resumed. */
   get waiting(): number {
     return this.#timers.length + this.#arrivals.length;
   }
 
-  /** Timers and what arrived stand in two queues: either may be looked at first. */
+  /** Resumes the process. Timers and events are in two queues, and either may be handled first. */
   goOn(timersFirst: boolean): void {
     if (this.#state !== "paused") return;
     this.#state = "running";
@@ -104,7 +103,7 @@ export class SimProcess {
           if (this.#state === "paused") this.#timers.push(ring);
           else run();
         };
-        // A timer of Node or a browser is never set for less than a millisecond; 0 stands for the end of this turn.
+        // A timer of Node or a browser takes at least one millisecond. 0 means the end of this turn.
         const cancel = this.#scheduler.after(delayMs > 0 ? Math.max(1, Math.trunc(delayMs)) / this.#rate : 0, ring);
         return () => {
           calledOff = true;

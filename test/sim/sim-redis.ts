@@ -1,6 +1,6 @@
 /**
- * Redis as the leaderboard's ports see it: rooms' boards, which a batch changes only where exactly what it names was
- * applied before, and a sentinel for each partition, which data loss takes back together with the boards.
+ * Redis as the leaderboard's ports see it. It has the rooms' boards, which a batch changes only if the named position
+ * was applied before, and a sentinel for each partition. A data loss resets the sentinels together with the boards.
  */
 
 import type { RoomKey, Seq, UserId } from "../../shared/ids.ts";
@@ -29,7 +29,7 @@ type Data = {
   readonly words: Map<number, ProgressWord & Sentinel>;
 };
 
-/** Redis writes its data to disk so often. */
+/** Interval at which Redis writes its data to disk. */
 const PERSIST_MS = 400;
 const COUNTED_FOREVER: CountedMark = { seq: Number.MAX_SAFE_INTEGER as Seq, activity: Number.MAX_SAFE_INTEGER };
 
@@ -38,7 +38,7 @@ export class SimRedis {
   #data: Data = { rooms: new Map(), words: new Map() };
   #persisted: { readonly at: number; readonly data: Data };
   #unansweredEver = 0;
-  /** Rises when all connections break. */
+  /** Increases each time that all connections break. */
   breaks = 0;
   isThere = true;
 
@@ -56,7 +56,7 @@ export class SimRedis {
     return this.isThere;
   }
 
-  /** Redis restarts: with what it last wrote to disk, or with nothing. Whether any board lost points. */
+  /** Redis restarts with the data that it last wrote to disk, or with no data. Returns whether any board lost points. */
   lose(what: "end" | "everything"): boolean {
     const before = JSON.stringify(this.#counted());
     this.breaks += 1;
@@ -125,13 +125,13 @@ export class SimRedis {
     this.#data.rooms.set(room, "deleted");
   }
 
-  /** Unconditionally. */
+  /** Writes without a condition. */
   setWord(partition: number, word: ProgressWord & Sentinel): void {
     this.#persist();
     this.#data.words.set(partition, word);
   }
 
-  /** Only where the last one is still there, or a later one of the same service. */
+  /** Writes only if the last word, or a later one of the same service, is still stored. */
   replaceWord(partition: number, last: Sentinel, word: ProgressWord & Sentinel): boolean {
     const found = this.#data.words.get(partition);
     if (found === undefined || found.service !== last.service || found.number < last.number) return false;
@@ -143,7 +143,7 @@ export class SimRedis {
     return this.#data.words.get(partition);
   }
 
-  /** Each member's points of all time, or that the room is removed. */
+  /** Returns each member's points of all time, or `deleted`. */
   pointsOf(room: RoomKey): ReadonlyMap<string, number> | "deleted" {
     const stored = this.#data.rooms.get(room);
     if (stored === "deleted") return stored;

@@ -1,6 +1,6 @@
 /**
- * WebSockets between tabs and gateways, both ends: `Sockets` as a gateway has it over uWebSockets.js, `Socket` as a
- * client has it. Frames keep their order in each direction; what is under way when a connection breaks is lost.
+ * WebSockets between tabs and gateways. It implements both ends: `Sockets` of a gateway over uWebSockets.js, and
+ * `Socket` of a client. Frames keep their order in each direction; frames that are under way at a break are lost.
  */
 
 import type { Socket, SocketListener } from "../../client/ports.ts";
@@ -11,10 +11,10 @@ import type { Scheduler } from "./scheduler.ts";
 import type { SimProcess } from "./sim-process.ts";
 
 const BROKEN = 1006;
-/** Written over frames that were lent for a call only: who kept a view of them keeps this. */
+/** Overwrites frames after a call that may use them only during the call, so that a part which kept a view reads this byte. */
 const AFTER_THE_CALL = 0xee;
 
-/** Where a gateway takes connections. */
+/** The listening socket of a gateway. */
 export class SimListener {
   readonly process: SimProcess;
   readonly #scheduler: Scheduler;
@@ -31,7 +31,7 @@ export class SimListener {
     this.#latencyMs = latencyMs;
   }
 
-  /** So many are connected. */
+  /** Count of connections. */
   get size(): number {
     return this.#connections.size;
   }
@@ -64,7 +64,7 @@ export class SimListener {
     },
   };
 
-  /** Undefined: nobody takes the connection. */
+  /** Undefined: the gateway accepts no connection. */
   connect(client: SimProcess, listener: SocketListener): SimConnection | undefined {
     const clients = this.#clients;
     if (this.process.state === "dead" || clients === undefined || !this.isReady()) return undefined;
@@ -88,7 +88,7 @@ export class SimListener {
     return connection;
   }
 
-  /** The process is gone. `telling`: the kernel lives and says so to the clients. */
+  /** The process has ended. `telling`: the machine still runs, so its kernel closes the clients' connections. */
   end(telling: boolean): void {
     for (const connection of this.#connections.values()) connection.loseGateway(telling);
     this.#connections.clear();
@@ -102,7 +102,7 @@ type GatewayEnd = {
   receiveDisconnection(): void;
 };
 
-/** One WebSocket. Each end closes when it learns of it. */
+/** One WebSocket. Each end closes when it learns of the close. */
 export class SimConnection implements Socket {
   readonly #gateway: GatewayEnd;
   readonly #client: SimProcess;
@@ -125,13 +125,13 @@ export class SimConnection implements Socket {
     return this.#clientOpen;
   }
 
-  /** Of the client. */
+  /** Sends a frame from the client. */
   send(bytes: Uint8Array): void {
     const copy = bytes.slice();
     if (this.#clientOpen) this.#toGateway(() => this.#gateway.receiveFrame(copy));
   }
 
-  /** By the client. */
+  /** The client closes the connection. */
   close(): void {
     this.#clientOpen = false;
     this.#toGateway(() => this.#loseClient());
@@ -147,7 +147,7 @@ export class SimConnection implements Socket {
     });
   }
 
-  /** Nothing passes any more in these directions, and neither end is told. */
+  /** Holds all frames of these directions, without informing either end. */
   goSilent({ up, down }: { up: boolean; down: boolean }): void {
     if (up) this.#up.hold();
     if (down) this.#down.hold();
@@ -157,7 +157,7 @@ export class SimConnection implements Socket {
     return this.#up.heldEver + this.#down.heldEver;
   }
 
-  /** Breaks: what is under way is lost, and both ends learn it. */
+  /** Breaks the connection: frames that are under way are lost, and both ends learn of the break. */
   break(): void {
     this.#up.break();
     this.#down.break();
@@ -174,7 +174,10 @@ export class SimConnection implements Socket {
     if (telling) this.#toClient(() => this.#closeClient(BROKEN));
   }
 
-  /** As uWebSockets.js: the gateway hears of its end at once, the client after all that was sent before. */
+  /**
+   * As with uWebSockets.js, the gateway learns of the close immediately. The client learns of it after all frames that
+   * were sent before.
+   */
   closeByGateway(close: CloseName): void {
     if (!this.#gatewayOpen) return;
     this.#toClient(() => this.#closeClient(CLOSE[close].code));

@@ -1,6 +1,7 @@
 /**
- * The whole edit path under faults, seed after seed: see `simulation.ts` for what a run is and `judge.ts` for what must
- * hold. More of them: `npm run sim -- --seconds 60`. A failing seed joins REGRESSION_SEEDS with its reason.
+ * Tests the complete edit path under faults, with one seed after another. `simulation.ts` describes a run, and
+ * `judge.ts` the checks. For more seeds: `npm run sim -- --seconds 60`. A seed that failed is added to REGRESSION_SEEDS
+ * with its reason.
  */
 
 import { expect, test } from "vitest";
@@ -13,7 +14,7 @@ import { MINIMUM, type SizeName, SIZES } from "./sizes.ts";
 import { Trace } from "./trace.ts";
 import { telemetry } from "./world.ts";
 
-/** With the faults it takes, so that a seed goes on meaning the same when others are drawn. */
+/** Each entry contains its faults, so that the run stays the same when the drawing of faults changes. */
 const REGRESSION_SEEDS: readonly {
   readonly seed: number;
   readonly size: SizeName;
@@ -415,7 +416,7 @@ function fault(kind: FaultKind, atMs: number, forMs: number, whom: number, how: 
   return { kind, atMs, forMs, whom, how };
 }
 
-/** At one who has something to lose, if there is any. */
+/** `aimed`: affects a process that has state to lose, if there is one. */
 function aimed(...of: Parameters<typeof fault>): Fault {
   return { ...fault(...of), aimed: true };
 }

@@ -1,6 +1,7 @@
 /**
- * One run: a cluster of the real parts, people who type, faults, then peace. The judge looks after every step; in the
- * end, within a bounded time, everybody must have everything, know it to be saved, and be told who is there.
+ * One run: a cluster of the real parts, people who type, faults, and then a time without faults. The judge checks after
+ * each step. At the end, within a bounded time, each tab must have all edits, show them as saved, and know who is in
+ * its room.
  */
 
 import { Cluster } from "./cluster.ts";
@@ -17,7 +18,7 @@ export type SimulationOptions = {
   readonly size: SizeName;
   readonly telemetry: Telemetry;
   readonly planted?: PlantedBug | undefined;
-  /** Instead of those drawn from the seed. */
+  /** Replace the faults that are drawn from the seed. */
   readonly faults?: readonly Fault[] | undefined;
   readonly verbose?: boolean;
   readonly pulse?: Int32Array | undefined;
@@ -30,26 +31,26 @@ export type Outcome = {
   readonly failure: Failure | undefined;
   readonly hash: string;
   readonly steps: number;
-  /** In the logs. */
+  /** Count of edits in the logs. */
   readonly edits: number;
-  /** Of those that were typed: how many their tabs took for saved. */
+  /** Count of keystrokes that their tabs showed as saved. */
   readonly acked: number;
   readonly faults: readonly Fault[];
-  /** Of those that have struck: whether anything met it. */
+  /** The faults that began, and whether each one affected anything. */
   readonly struck: readonly { readonly kind: FaultKind; readonly met: boolean }[];
-  /** From the last fault's end until everybody had everything. */
+  /** Time from the end of the last fault until all checks passed. */
   readonly healedInMs: number;
-  /** What happened, the last of it at least, in the room that failed or else in all. */
+  /** The last lines of the trace, of the room that failed or else of all rooms. */
   readonly lines: readonly string[];
 };
 
 const BURST = 8;
 const BURST_MS = 300;
-/** Longer than any back-off, deadline and jitter in the system one after the other. */
+/** Longer than the sum of all back-offs, deadlines and jitters of the system. */
 const HEALING_MS_MAX = 40_000;
-/** Who is told of whom is compared every so often only: it is no small thing. */
+/** Interval of the presence checks, which are expensive. */
 const LOOK_MS = 100;
-/** Late repeats and resubmissions come within it. */
+/** Chance of a long time without faults at the end, in which late repeats and resubmissions arrive. */
 const QUIET_CHANCE = 0.2;
 
 export async function simulate(seed: number, options: SimulationOptions): Promise<Outcome> {
@@ -81,7 +82,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
     if (judge.failure === undefined) {
       trace.note("--- peace");
       cluster.heal();
-      let lookAt = scheduler.now + LOOK_MS; // What the last fault leads to is still on its way.
+      let lookAt = scheduler.now + LOOK_MS; // Effects of the last fault may still be under way.
       const isSettled = (): boolean => {
         if (scheduler.now < lookAt || !cluster.tabs.every((tab) => tab.isSettled) || !judge.isEveryFirstEditAnswered) return false;
         lookAt = scheduler.now + LOOK_MS;
@@ -100,11 +101,11 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
       healedInMs = scheduler.now - peaceAt;
       const deleted = cluster.tabs.find(({ isToldDeleted }) => isToldDeleted);
       if (deleted !== undefined) {
-        cluster.replaceTab(deleted); // Who comes later is told so too: the name is never given again.
+        cluster.replaceTab(deleted); // A new tab must learn of the deletion too, because the name is never reused.
         await settle();
       }
       if (world.serviceJudge !== undefined && deleted === undefined) {
-        for (const tab of firstOfEachRoom(cluster)) cluster.replaceTab(tab); // It begins at a snapshot, and is given the log behind it.
+        for (const tab of firstOfEachRoom(cluster)) cluster.replaceTab(tab); // A new tab begins from a snapshot and the log after it.
         await settle();
       }
       if (world.chance("quiet").chance(QUIET_CHANCE)) {
@@ -143,7 +144,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   };
 }
 
-/** Each place at the table types so much, whoever sits there: evenly, or in bursts. */
+/** Each place in the list of tabs types a fixed count of keystrokes, evenly or in bursts, even if another tab takes the place. */
 function letType(world: World, cluster: Cluster): void {
   const { faultyMs, keystrokesPerTab } = world.size;
   for (const place of cluster.tabs.keys()) {

@@ -1,16 +1,16 @@
 /**
- * How much a run is. A large one has room for every deadline to pass, and for faults that meet late; a small one has
- * hardly more than what makes a run worth counting, so that there can be very many of them.
+ * The size of a run. A large run has time for each deadline to pass, and for faults that overlap late. A small run has
+ * little more than the minimum, so that very many can run.
  */
 
 import type { Prng } from "../../shared/collections/prng.ts";
 
-/** At least so many, and up to so many more. */
+/** From `min` to `min + more`. */
 type Count = { readonly min: number; readonly more: number };
 
 export type Size = {
   readonly name: SizeName;
-  /** While people type and things go wrong. */
+  /** Duration of typing and faults. */
   readonly faultyMs: number;
   readonly keystrokesPerTab: number;
   readonly twoRoomsChance: number;
@@ -21,19 +21,22 @@ export type Size = {
   readonly tabsMore: number;
   readonly faults: Count;
   readonly trims: number;
-  /** Gateways give edits to the owners that they could share a process with directly, instead of over NATS. */
+  /** Gateways pass edits directly to owners in the same process, instead of over NATS. */
   readonly hasLocalOwners: boolean;
   /** Undefined: no document services and no leaderboards run. */
   readonly services: { readonly documentServices: Count; readonly leaderboards: Count } | undefined;
-  /** Most faults are short, a few are long enough for deadlines to pass. */
+  /** Most faults are short; a few are long enough for deadlines to pass. */
   readonly faultMsMax: readonly number[];
-  /** What clients wait by chance is that share of the longest, drawn evenly, to this power: they may all wait as long as ever, but seldom do. */
+  /**
+   * Exponent of the clients' random waits: a wait is the maximum times a uniform number to this power. A higher
+   * exponent keeps the maximum, but makes long waits rare.
+   */
   readonly patience: number;
-  /** A run may go on in peace for so long, for what comes late. */
+  /** Longest time without faults for late effects. */
   readonly quietMs: number;
 };
 
-/** `…-edit-path`: without document services and leaderboards; most regression seeds are of these. */
+/** `…-edit-path`: without document services and leaderboards. Most regression seeds have these sizes. */
 export type SizeName = "small" | "large" | "small-edit-path" | "large-edit-path" | "local-owners";
 
 const SERVICES = { documentServices: { min: 1, more: 1 }, leaderboards: { min: 1, more: 1 } };
@@ -89,5 +92,5 @@ export function draw({ min, more }: Count, prng: Prng): number {
   return min + prng.below(more + 1);
 }
 
-/** What a run must have to be counted as one: edits are those in the logs, faults those that something met. */
+/** A run counts only with this many steps, edits in the logs, and faults that affected something. */
 export const MINIMUM = { steps: 1_000, edits: 50, faults: 5 };

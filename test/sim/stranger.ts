@@ -1,6 +1,7 @@
 /**
- * A hostile client with a valid token: in a room with the tabs, it sends frames of every type with drawn fields, out of order,
- * damaged, in the name of others, and what it saw of others again. Its own edits are empty, so the judge knows them.
+ * A hostile client with a valid token. It joins a room with tabs, and sends frames of all types with random fields: out
+ * of order, damaged, in the name of others, and repeats of frames that it received. Its own edits are empty, so the
+ * judge recognizes them.
  */
 
 import { clientIdOf } from "../../gateway/io/client-ids.ts";
@@ -17,12 +18,12 @@ import type { Strike } from "./strike.ts";
 
 const SEND_EACH_MS_MAX = 25;
 const SEEN_MAX = 50;
-/** Of frames that are sent as they are. */
+/** Share of frames that are sent undamaged. */
 const INTACT_CHANCE = 0.93;
 const FORGED_MAC = new Uint8Array(16);
 const NOTHING = new Uint8Array(0);
 
-/** Frames of every type: the compiler reports a new type that is missing here. */
+/** A generator for each frame type: the compiler reports a missing type. */
 type Drawn = { readonly [Type in ClientFrame["type"]]: () => Extract<ClientFrame, { type: Type }> };
 
 export const sendAnything: Strike = (cluster, { whom, how, forMs }) => {
@@ -32,7 +33,7 @@ export const sendAnything: Strike = (cluster, { whom, how, forMs }) => {
 };
 
 class Stranger {
-  /** Frames sent since it first was in the room. */
+  /** Count of frames since it first joined the room. */
   sentInRoom = 0;
   readonly #cluster: Cluster;
   readonly #room: RoomKey;
@@ -40,7 +41,7 @@ class Stranger {
   readonly #process: SimProcess;
   readonly #user: UserId;
   readonly #key = "stranger-key-aaaa" as ClientKey;
-  /** Edits of others as it saw them, and what they would send next. */
+  /** Received edits of others, and forged next edits of the same writers. */
   readonly #seen: TentativeEdit[] = [];
   #connection: SimConnection | undefined;
   #channel = 1;

@@ -1,4 +1,4 @@
-/** What a fault does to a cluster. Each ends what it began by itself, through the scheduler. */
+/** A fault's effect on a cluster. Each fault ends by itself, through the scheduler. */
 
 import type { Cluster } from "./cluster.ts";
 
@@ -6,14 +6,14 @@ export type Misfortune = {
   /** Milliseconds since the run began. */
   readonly atMs: number;
   readonly forMs: number;
-  /** In [0, 1): whom it meets, and how. */
+  /** Numbers in [0, 1): `whom` selects the target, `how` the variant. */
   readonly whom: number;
   readonly how: number;
-  /** It meets a process that has something to lose, if there is any: an owner, a gateway with connections. */
+  /** Selects a target that has state to lose, if there is one: an owner, or a gateway with connections. */
   readonly aimed?: boolean;
 };
 
-/** Whether the fault affected anything. Called when it is over: a cut during which no process sends anything is no fault. */
+/** Whether the fault affected anything. Called when the fault is over. A cut during which no process sends anything does not count. */
 export type Met = () => boolean;
 
 export type Strike = (cluster: Cluster, misfortune: Misfortune) => Met;

@@ -1,4 +1,4 @@
-/** What happens to tabs and their sockets. */
+/** Faults of tabs and their sockets. */
 
 import type { Strike } from "./strike.ts";
 import { always, never } from "./process-faults.ts";

@@ -1,4 +1,4 @@
-/** One person's tab: the real client on a simulated socket, somebody who types, and what the judge needs to know of it. */
+/** One user's tab: the real client on a simulated socket, a user who types, and the state that the judge checks. */
 
 import type { SnapshotAnswer, Socket, SocketListener, ClientWorld } from "../../client/ports.ts";
 import { DeviceStore } from "../../client/persistence/device-store.ts";
@@ -16,12 +16,12 @@ import type { SimConnection, SimListener } from "./sim-sockets.ts";
 import type { World } from "./world.ts";
 import { SteadyTime } from "../../client/io/system.ts";
 
-/** Problems that a tab may meet while something is struck: it goes on trying, and has to be where all are in the end. */
+/** Errors that a tab may report during a fault. The client retries after them, and must reach the final state. */
 const PASSING: ReadonlySet<string> = new Set(["snapshot-unavailable", "room-unavailable"]);
 
 const SNAPSHOT_MS_MAX = 3_000;
 
-/** What tabs of one room have in common. */
+/** The servers that tabs connect to. */
 export type Internet = {
   readonly listeners: () => readonly SimListener[];
   readonly documentServices: () => readonly DocumentServiceProcess[];
@@ -51,7 +51,7 @@ export class Tab implements Judged {
   readonly device: Device | undefined;
   readonly #store: ReturnType<Device["storeOf"]> | undefined;
 
-  /** `device`: where what it has not saved is kept, if it is. */
+  /** `device`: keeps the tab's unsaved edits. Undefined: nothing is kept. */
   constructor(world: World, internet: Internet, author: number, roomId: RoomId, device: Device | undefined) {
     this.name = `tab-${author}`;
     this.author = author;
@@ -75,12 +75,12 @@ export class Tab implements Judged {
     return this.#connection?.isOpen === true ? this.#connection : undefined;
   }
 
-  /** Its room is deleted, and it knows. From then on it saves nothing and takes nothing for saved. */
+  /** The tab knows that its room is deleted. From then on it saves nothing and shows nothing as saved. */
   get isToldDeleted(): boolean {
     return this.#isToldDeleted;
   }
 
-  /** Everything is where it should be. */
+  /** Whether the tab has all edits of the log, and has saved its own ones. */
   get isSettled(): boolean {
     const room = this.#world.judge.room(this.room);
     if (room.isDeleted) return this.#isToldDeleted;
@@ -114,7 +114,7 @@ export class Tab implements Judged {
     ].join(", ");
   }
 
-  /** What it is told of who is in its room and what they show, where that is not so. Undefined: it is. */
+  /** Describes a difference between the presence that the tab received and the true presence. Undefined: no difference. */
   wrongAbout(tabs: readonly Tab[]): string | undefined {
     if (this.#world.judge.room(this.room).isDeleted) return undefined;
     const described = (of: readonly (readonly [string, unknown])[]): string =>
@@ -154,7 +154,7 @@ export class Tab implements Judged {
     this.process.run(() => this.#host.connect());
   }
 
-  /** Closed: what it had not saved is gone with it, but for what its device keeps. */
+  /** Closes the tab. Its unsaved edits are lost, except those that its device keeps. */
   close(): void {
     if (this.device !== undefined && this.#host.stored) this.device.promised.set(this.author, this.typed);
     this.process.die();
@@ -188,7 +188,7 @@ export class Tab implements Judged {
       this.content = payload ?? new Uint8Array(0);
       trace.note(`${this.name} begins at a snapshot at seq ${position.seq}`, this.room);
     });
-    let isUnproven = false; // What was kept is of this log, but nobody can say so once the log is trimmed that far.
+    let isUnproven = false; // Kept edits are of this log, but this cannot be proved after a trim.
     host.on("restored", () => (isUnproven = true));
     host.on("edits", () => (isUnproven = false));
     host.on("rolled-back", () => {
@@ -216,7 +216,7 @@ export class Tab implements Judged {
     return host;
   }
 
-  /** Of a planted bug: what is not saved is lost, and the room is joined as if for the first time. */
+  /** Effect of a planted bug: drops the unsaved edits, and joins the room as a new client. */
   #forgetOutbox(host: RoomConnection): void {
     if (host !== this.#host) return;
     host.destroy();
@@ -240,7 +240,7 @@ export class Tab implements Judged {
     };
   }
 
-  /** Some gateway takes it, or a broken line is the answer. */
+  /** Connects to a random gateway. If it does not accept, the socket closes. */
   #openSocket(listener: SocketListener): Socket {
     let connection: SimConnection | undefined;
     let closed = false;
@@ -260,7 +260,7 @@ export class Tab implements Judged {
     };
   }
 
-  /** As the document service serves it: at the checkpoint, or further. */
+  /** Fetches the document from the document service, at the checkpoint or later. */
   async #fetchSnapshot(): Promise<SnapshotAnswer> {
     await new Promise<void>((resolve) => void this.process.clock.after(2 * this.#world.latencyMs(), resolve));
     if (this.isOffline) throw new TypeError("the network is away");
@@ -280,7 +280,7 @@ export class Tab implements Judged {
     return { kind: "snapshot", position, payload: keystrokeEdits.merge(order.slice(0, position.seq).map(({ payload }) => payload)) };
   }
 
-  /** The gateway asks the service that answers for the room. */
+  /** The gateway asks the document service that is responsible for the room. */
   async #askDocumentServices(): Promise<SnapshotAnswer> {
     const service = this.#internet.documentServices().find(({ process, host }) => process.state === "running" && host.holds(this.room));
     const unavailable: SnapshotAnswer = { kind: "unavailable", retryAfterMs: 500, why: "HTTP 503" };

@@ -1,13 +1,13 @@
-/** What many runs came to, for people and, as one line of JSON, for programs. */
+/** The sums of many runs, as text and as one line of JSON. */
 
 import { type FaultKind, FAULTS } from "./faults.ts";
 import type { Outcome } from "./simulation.ts";
 import { MINIMUM, type SizeName } from "./sizes.ts";
 
-/** Of a kind of fault: how often it struck, and how often anything met it. */
+/** By kind of fault: how often it occurred, and how often it affected anything. */
 type Strikes = { struck: number; met: number };
 
-/** What a thread reports of a run that went well: small, for there are very many. */
+/** A thread's report of a run without failure. It is small because there are very many. */
 export type Sum = Omit<Outcome, "faults" | "lines">;
 
 export class Tally {
@@ -40,7 +40,7 @@ export class Tally {
     }
   }
 
-  /** A run that had to be ended from outside. */
+  /** Adds a run that the main thread terminated. */
   addStuck(seed: number): void {
     this.#failedSeeds.push(seed);
   }
@@ -49,7 +49,7 @@ export class Tally {
     for (const [name, value] of counters) this.#counters.set(name, (this.#counters.get(name) ?? 0) + value);
   }
 
-  /** `fullSize`: runs of at least `MINIMUM`, faults that nothing met not counted. */
+  /** `fullSize`: count of runs that reach `MINIMUM`, without faults that affected nothing. */
   summary(seconds: number): object {
     const faults = Object.fromEntries(
       Object.keys(FAULTS).map((kind) => [kind, this.#faults.get(kind as FaultKind) ?? { struck: 0, met: 0 }]),

@@ -1,4 +1,4 @@
-/** What happened in a run: the last of it in words, for people, and all of it in a hash, to see whether two runs are the same. */
+/** The trace of a run: its last lines as text for people, and a hash of all events, which shows whether two runs are equal. */
 
 import type { RoomKey } from "../../shared/ids.ts";
 
@@ -7,7 +7,7 @@ type Line = { readonly at: number; readonly room: RoomKey | undefined; readonly 
 const LINES_MAX = 4_000;
 
 export class Trace {
-  /** Every message too, for a run that is looked into. It changes nothing of what the run does. */
+  /** Also keeps a line for each message. This does not change the run. */
   readonly #verbose: boolean;
   #lines: Line[] = [];
   #at = 0;
@@ -17,13 +17,13 @@ export class Trace {
     this.#verbose = verbose;
   }
 
-  /** `at`: milliseconds since the run began. */
+  /** `at`: milliseconds since the start of the run. */
   step(at: number): void {
     this.#at = at;
     this.#mix(Math.floor(at * 1_000));
   }
 
-  /** Something worth reading. Without a room: it concerns all of them. */
+  /** Adds a line. Without a room, it concerns all rooms. */
   note(text: string, room?: RoomKey): void {
     this.#keep({ at: this.#at, room, text });
     this.mixText(text);
@@ -33,7 +33,7 @@ export class Trace {
     if (this.#verbose) this.#keep({ at: this.#at, ...describe() });
   }
 
-  /** Something that only the hash needs to know. */
+  /** Adds text to the hash only. */
   mixText(text: string): void {
     for (let index = 0; index < text.length; index++) this.#mix(text.charCodeAt(index));
   }
@@ -42,7 +42,7 @@ export class Trace {
     return (this.#hash >>> 0).toString(16).padStart(8, "0");
   }
 
-  /** Those of a room, and of what concerns all; of very long runs only the last. */
+  /** The lines of a room and of all rooms. A very long run keeps only the last lines. */
   lines(room: RoomKey | undefined): string[] {
     const lines = this.#lines.filter((line) => room === undefined || line.room === undefined || line.room === room);
     return lines.map(({ at, text }) => `${(at / 1_000).toFixed(4).padStart(9)}  ${text}`);

@@ -1,4 +1,4 @@
-/** What all simulated processes share, drawn from the seed: the engines, the network's manners, the settings. */
+/** The shared state of all simulated processes, drawn from the seed: the engines, the network's behaviour, the settings. */
 
 import { Registry } from "prom-client";
 
@@ -29,7 +29,7 @@ import { SimProcess } from "./sim-process.ts";
 import type { Size } from "./sizes.ts";
 import { Trace } from "./trace.ts";
 
-/** What the parts count of themselves, over all runs: which of their paths were walked at all. */
+/** The metrics of the parts over all runs. They show which code paths were covered. */
 export type Telemetry = {
   readonly registry: Registry;
   readonly gateway: GatewayMetrics;
@@ -59,9 +59,9 @@ export type SimSettings = {
   readonly leaderboard: LeaderboardConfig;
 };
 
-/** Dates differ by so much from the start. */
+/** Largest difference between a process's date and true time. */
 const SKEW_MS_MAX = 2_000;
-/** One message in so many takes long. */
+/** Share of slow messages. */
 const SLOW_CHANCE = 0.01;
 const SLOW_MS_MAX = 80;
 
@@ -117,7 +117,7 @@ export class World {
     this.serviceJudge = serviceJudge;
   }
 
-  /** A generator of its own for each purpose, so that one draw more here changes nothing there. */
+  /** A separate generator for each purpose, so that one more draw for one purpose changes no other one. */
   chance(purpose: string): Prng {
     let hash = this.seed >>> 0;
     for (let index = 0; index < purpose.length; index++) hash = Math.imul(hash ^ purpose.charCodeAt(index), 0x9e3779b1);
@@ -133,7 +133,7 @@ export class World {
     return new SimProcess(name, this.scheduler, (this.#clocks.unit() - 0.5) * 2 * SKEW_MS_MAX, this.planted?.clock);
   }
 
-  /** A process's own log, as lines of the trace. */
+  /** The log of a process, written as lines of the trace. */
   logOf(name: string): Log {
     const note = (facts: object, sentence: string): void => {
       const { room, ...others } = facts as { room?: RoomKey };
@@ -146,7 +146,7 @@ export class World {
   }
 }
 
-/** Half of the runs have bounds so tight that each is met. */
+/** In half of the runs the limits are so low that each one is reached. */
 function drawSettings(prng: Prng): Pick<SimSettings, "gateway" | "roomServer" | "placement"> {
   const tight = prng.chance(0.5);
   const editBytesMax = tight && prng.chance(0.3) ? 12 : 400;
@@ -198,7 +198,7 @@ function drawSettings(prng: Prng): Pick<SimSettings, "gateway" | "roomServer" | 
   };
 }
 
-/** Leases and intervals so short that a run sees many of each; caps so high that points are a plain sum. */
+/** Leases and intervals are short, so that a run has many of each. Caps are high, so that points are a simple sum. */
 function drawServiceSettings(prng: Prng): Pick<SimSettings, "documentService" | "leaderboard"> {
   const among = (...values: readonly number[]): string => String(values[prng.below(values.length)]!);
   const documentService = {
