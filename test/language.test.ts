@@ -1,6 +1,6 @@
 /**
- * Checks that texts which operators and developers read use the terms of docs/GLOSSARY.md. A text that needs one of the
- * words below names its subject vaguely: use the term beside the word.
+ * Checks that texts for operators and developers use the terms of docs/GLOSSARY.md. The words below are imprecise:
+ * replace each by the term beside it.
  */
 
 import { execFileSync } from "node:child_process";
@@ -31,7 +31,7 @@ const REPLACED: readonly (readonly [word: RegExp, term: string])[] = [
   [/\b(whoever|whomever)\b/i, "the client, the gateway, … (name the subject)"],
 ];
 
-/** Words that no part of an exported camelCase name may be. */
+/** Words that must not be a part of an exported camelCase name. */
 const REPLACED_IN_NAMES =
   /^(tell|tells|told|say|says|said|hear|hears|heard|news|tidings|lobby|knock|standing|pace|paces|deed|deeds|trouble|mend|crowd|seldom|footing|headway)$/;
 

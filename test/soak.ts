@@ -1,4 +1,4 @@
-/** Lengths of tests that draw faults at random: short in `npm test`, long in `npm run soak` (COROOM_TEST_SOAK=1). */
+/** Lengths of tests with random faults: short in `npm test`, long in `npm run soak` (COROOM_TEST_SOAK=1). */
 
 const isSoak = process.env["COROOM_TEST_SOAK"] === "1";
 

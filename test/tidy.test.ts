@@ -1,4 +1,4 @@
-/** Checks the code as text: what layout and documents promise, and no compiler or linter holds. */
+/** Checks the code as text. It covers rules of the layout and the documents that no compiler or linter checks. */
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
@@ -8,7 +8,7 @@ import { envName, type Settings } from "../shared/settings/settings.ts";
 
 const TIERS = ["gateway", "room-server", "placement", "document-service", "leaderboard"];
 
-/** What each folder may import of this repository, by prefix. Folders not listed put the others together. */
+/** The imports that each folder may have from this repository, by prefix. Only folders that assemble the others are not listed. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(TIERS.map((tier) => [tier, [`${tier}/`, "shared/"]])),
   shared: ["shared/"],
@@ -194,7 +194,7 @@ function importsOf(file: string): string[] {
   );
 }
 
-/** Paths with a folder in backticks, and what relative links point to. Built files and addresses are none. */
+/** Paths with a folder in backticks, and targets of relative links. Built files and web addresses are not paths. */
 function pathsIn(markdown: string): string[] {
   const quoted = [...markdown.matchAll(/`((?:[\w.-]+\/)+(?:[\w.-]+\.[a-z]+)?)`/g)].map(([, path]) => path!);
   const linked = [...markdown.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)].map(([, path]) => path!);

@@ -1,7 +1,7 @@
 /**
  * Judges the boards: counts points independently, from the log of edits and from the answers to each room's backend.
- * The stream of activities is no evidence, because it forgets what a leaderboard has in a checkpoint. A mirror of the
- * stream can miss that too: JetStream may resume a mirror after a fault later than the checkpoint.
+ * The stream of activities is no evidence, because activities are removed from it once a checkpoint covers them. A
+ * mirror of the stream is no evidence either: JetStream may resume a mirror after a fault later than the checkpoint.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,7 +1,7 @@
 /**
  * Rounds of faults, drawn from a seed, on a system of real processes with typing clients. After each round all faults
- * are undone, and every room must become level again. Every few rounds the rooms are judged by their logs and the
- * boards with them, and new rooms are opened.
+ * are undone, and all clients of a room must have the same document again. Every few rounds the rooms and the boards
+ * are compared with the logs, and new rooms are opened.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";

@@ -10,7 +10,7 @@ import { leaderboardSettings } from "../../leaderboard/config.ts";
 import { readSettings } from "../../shared/settings/settings.ts";
 import { type ChaosTarget, type ChaosFault, LONG_MS, SHORT_MS, type Struck } from "./target.ts";
 
-/** `project`: name of the compose project. `gatewayUrls`: addresses of its gateways from here. */
+/** `project`: name of the compose project. `gatewayUrls`: addresses of its gateways on this machine. */
 export type ContainersOptions = {
   readonly project: string;
   readonly environment: string;

@@ -24,7 +24,7 @@ type DisturbedSystem = {
 };
 
 const PULSE_MS = 50;
-/** Of as many pulses the slow server runs in one. */
+/** A slowed server runs in one of this many pulses. */
 const PULSES_STOPPED = 4;
 const PRLIMIT_MS_MAX = 10_000;
 const ROLES: readonly ProcessRole[] = ["room-server", "gateway", "placement", "document-service", "leaderboard"];
@@ -226,15 +226,15 @@ async function slowServer(_: DisturbedSystem, server: Engine): Promise<Struck> {
 }
 
 /**
- * Lets no file of the server grow, so that JetStream's writes fail as on a full disk. An operator makes room and starts the
- * server again, because a nats-server does not use JetStream any more after a failed write.
+ * Sets the file size limit of the server to 0, so that JetStream's writes fail as on a full disk. The undo restarts the
+ * server, because a nats-server uses no JetStream after a failed write.
  */
 async function fillDisk(_: DisturbedSystem, server: Engine): Promise<Struck> {
   await runProgram("prlimit", ["--pid", String(server.pid), "--fsize=0:"], { msMax: PRLIMIT_MS_MAX }); // The soft limit needs no privilege.
   return { undo: () => server.restart() };
 }
 
-/** Restarts a server like an operator: with `coroom ops step-down` first. */
+/** Restarts a server as an operator does: calls `coroom ops step-down` first. */
 async function emptyAndRestart({ stepDown }: DisturbedSystem, server: Engine, name: string): Promise<Struck> {
   await stepDown(name);
   await server.restart();

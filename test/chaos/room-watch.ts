@@ -1,6 +1,7 @@
 /**
- * The clients of one room and a judge that remembers what each received. Every edit that was delivered with a seq, also
- * by an ack, must be at that seq in the log at the end: then no edit was lost, and no seq was used twice.
+ * The clients of one room and a judge that records the edits of each client. Each edit that was delivered with a seq,
+ * also by an ack, must be at that seq in the log at the end. This proves that no edit was lost and no seq was used
+ * twice.
  */
 
 import type { LoggedEdit } from "../../leaderboard/testing/reference-boards.ts";
@@ -13,7 +14,7 @@ import type { ChaosTarget } from "./target.ts";
 import { ActivityReporter } from "./activity-reporter.ts";
 
 const LEVEL_MS_MAX = 90_000;
-/** A person types no more while this many edits are unsaved. */
+/** A person stops typing while this many edits are unsaved. */
 const UNSAVED_MAX = 300;
 
 export type RoomAccount = {

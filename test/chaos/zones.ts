@@ -1,6 +1,6 @@
 /**
- * Three zones on one machine: every nats-server is in a zone of its own, and every process in one of them. Traffic
- * between zones goes over connections that can be cut. A cut connection is silent, like a broken network.
+ * Three zones on one machine. Each nats-server has its own zone, and each other process is in one of the zones. Traffic
+ * between zones uses connections that can be cut. A cut connection is silent, like a broken network.
  */
 
 import type { ProcessName } from "../system/cluster.ts";

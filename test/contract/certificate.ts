@@ -3,7 +3,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** For localhost and 127.0.0.1, from 2020 to 2120. The two protect nothing. */
+/** A certificate and key for localhost and 127.0.0.1, valid from 2020 to 2120. They protect nothing. */
 export const CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBZzCCAQ2gAwIBAgIBATAKBggqhkjOPQQDAjAUMRIwEAYDVQQDDAlsb2NhbGhv
 c3QwIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEwMDAwMDBaMBQxEjAQBgNVBAMM

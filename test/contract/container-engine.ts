@@ -1,6 +1,7 @@
 /**
- * An engine in a container, with the same handles as one that runs as a child: it can be killed, paused and started
- * again on its port and data. Needs a container engine; images are pulled, or were built on the machine.
+ * An engine in a container. It has the same methods as an engine that runs as a child process: a test can kill it,
+ * pause it, and restart it on its port and data. It needs a container engine; images are pulled, or were built on the
+ * machine.
  */
 
 import { GenericContainer, getContainerRuntimeClient, Wait } from "testcontainers";
@@ -13,7 +14,7 @@ import { eventually } from "../system/eventually.ts";
 export type ContainerProgram = {
   readonly image: string;
   readonly command: readonly string[];
-  /** The one port that it listens on. */
+  /** The port of the engine. */
   readonly port: number;
   readonly scheme: string;
   /** Files for the container, by their path in it. */

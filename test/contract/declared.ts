@@ -34,7 +34,7 @@ const JSON_TYPE = "application/json";
 
 export class Declared {
   readonly #document: Document;
-  /** As the document has them: an error that several operations share counts for all of them. */
+  /** Declared errors by name. An error that several operations share counts for all of them. */
   readonly #met = new Set<string>();
 
   constructor(file: URL) {
@@ -63,7 +63,7 @@ export class Declared {
     if ("error" in body) this.#met.add(`${declared!.$ref ?? `${method.toLowerCase()} ${template} ${status}`} ${String(body.error)}`);
   }
 
-  /** Errors that are declared and did not occur. */
+  /** Returns the declared errors that did not occur. */
   get unmet(): string[] {
     const operations = Object.entries(this.#document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { responses }]) => ({ path, method, responses })),

@@ -1,6 +1,6 @@
 /**
- * What the edit path relies on in JetStream, checked on the real server. The room server's append and claim, and the
- * document service's trimming, depend on it. A newer nats-server that answers differently fails here.
+ * Checks the behaviour of JetStream that the edit path requires, on the real server. The room server's appends and
+ * claims and the document service's trims depend on it. A newer nats-server with other behaviour fails here.
  */
 
 import { JetStreamApiError, jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";

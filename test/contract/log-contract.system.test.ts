@@ -1,6 +1,7 @@
 /**
- * What the room server, document service and leaderboard rely on in the log, one suite against the real JetStream and
- * the simulator's. A difference between the two makes the simulator prove nothing.
+ * Checks the behaviour of the log that the room server, document service and leaderboard require. The same suite runs
+ * on the real JetStream and on the simulator's. A difference between the two would make the simulator's results
+ * worthless.
  */
 
 import { jetstreamManager } from "@nats-io/jetstream";
@@ -26,7 +27,7 @@ const subjects = subjectsOf("contract");
 const notes = "acme.notes" as RoomKey;
 const tasks = "acme.tasks" as RoomKey;
 
-/** `settle`: lets time pass until the promise is settled. The rest reads and trims the log as the tiers' adapters do. */
+/** `settle`: advances time until the promise settles. The other methods read and trim the log as the tiers' adapters do. */
 type LogCase = {
   readonly connection: NatsConnection;
   settle<Value>(promise: Promise<Value>): Promise<Value>;

@@ -1,6 +1,6 @@
 /**
- * What the adapters rely on when a subscription ends, the same over a connection to the real server and over the
- * simulator's.
+ * Checks the end of a subscription as the adapters require it. The same suite runs on a connection to the real server
+ * and to the simulator's.
  */
 
 import type { Subscription } from "nats";
@@ -15,7 +15,7 @@ import { Trace } from "../sim/trace.ts";
 import { TcpProxy } from "./tcp-proxy.ts";
 import { startRealNats } from "./real-nats.ts";
 
-/** `settle`: lets time pass until the promise is settled. `hold`: nothing arrives any more, on either side. */
+/** `settle`: advances time until the promise settles. `hold`: holds all messages in both directions. */
 type ConnectionCase = {
   readonly connection: NatsConnection;
   settle<Value>(promise: Promise<Value>): Promise<Value>;

@@ -1,4 +1,4 @@
-/** The object stores, each started for a test: JetStream, a folder, S3 (OpenStack Swift). */
+/** The supported object stores, each started for a test: JetStream, a folder, S3 (OpenStack Swift). */
 
 import { mkdtempSync, rmSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,8 +17,8 @@ import { type RealNats, startRealNats } from "./real-nats.ts";
 
 export const START_MS_MAX = 180_000;
 /**
- * `open`: another adapter on the same objects, as another service has it. `damage`: changes the object like a broken
- * disk.
+ * `open`: returns another adapter on the same objects, as another service has it. `damage`: changes the stored object,
+ * as a broken disk does.
  */
 export type ObjectStoreCase = { open(): Promise<ObjectStore>; damage(name: string): Promise<void>; stop(): Promise<void> };
 

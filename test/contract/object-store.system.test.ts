@@ -1,5 +1,6 @@
 /**
- * What the document service relies on in an object store, the same for each: JetStream, a folder, S3 (OpenStack Swift).
+ * Checks the behaviour of an object store that the document service requires. The same suite runs on JetStream, a
+ * folder and S3 (OpenStack Swift).
  */
 
 import { createHash, randomUUID } from "node:crypto";
@@ -14,7 +15,7 @@ import { s3Objects } from "../../document-service/io/s3-objects.ts";
 import type { ObjectStore } from "../../document-service/ports.ts";
 import { OBJECT_STORES, type ObjectStoreCase, s3Case, START_MS_MAX } from "./object-store-cases.ts";
 
-/** More than a service ever writes at once, and no more than one process of Swift accepts. */
+/** More parallel writes than a service makes. One process of Swift accepts no more. */
 const AT_ONCE = 16;
 const bytesOf = (length: number, seed = 1) => Uint8Array.from({ length }, (_, index) => (index * 31 + seed * 17 + (index >> 8)) & 255);
 const digest = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");

@@ -1,7 +1,4 @@
-/**
- * A nats-server of one test, with its data in a folder that is removed with it, and a function that polls until a
- * deadline.
- */
+/** A nats-server for one test, in a temporary data folder, and a function that polls until a deadline. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,9 +12,9 @@ export async function startRealNats(options: Pick<TestNatsOptions, "users" | "tl
   const engine = await startTestNats({ dataDir, ...options });
   return {
     url: engine.url,
-    /** SIGKILL, SIGSTOP, SIGCONT. */
+    /** Sends SIGKILL, SIGSTOP or SIGCONT. */
     signal: (signal: NodeJS.Signals) => engine.kill(signal),
-    /** Kills nats-server at once and starts it again on the same port and data, after `whileAway` has run. */
+    /** Kills nats-server, runs `whileAway`, and restarts the server on the same port and data. */
     crash: async (whileAway: () => Promise<unknown> = async () => {}) => {
       engine.kill("SIGKILL");
       await engine.exited;

@@ -1,4 +1,4 @@
-/** The same scripts on a Redis Cluster of two servers: all keys of a room are in one slot, on either server. */
+/** The board scripts on a Redis Cluster of two servers. All keys of a room are in one slot, on one of the servers. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -191,7 +191,7 @@ function batchAfter(seq: number, ...windows: Window[]): ScoreBatch {
   };
 }
 
-/** Which server has the slots of these keys, as the servers report it. */
+/** The server that has the slots of these keys, as the servers report it. */
 async function ownersOf(keys: readonly string[]): Promise<Set<number>> {
   return new Set(await Promise.all(keys.map(ownerOf)));
 }

@@ -1,6 +1,6 @@
 /**
- * The board scripts on a real redis-server: one log, cut into batches at random, sent twice, by several writers and
- * with lost memory, results in the boards of an independent calculation.
+ * The board scripts on a real redis-server. One log is cut into random batches, sent twice by several writers, and
+ * repeated after data loss. The boards must equal an independent calculation.
  */
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -61,7 +61,7 @@ const UNCHANGED: ScoreBatch["uses"] = { edits: unchanged, deeds: unchanged, pres
 const stale = (seq: number, activity = 0) => ({ kind: "stale", counted: { seq, activity } });
 const newRoom = () => `acme.room-${++rooms}` as RoomKey;
 
-/** Of a room that exists. */
+/** The room must exist. */
 async function loaded(room: RoomKey) {
   const stored = await boards.load(room);
   return stored === "deleted" ? undefined : stored;
@@ -85,7 +85,7 @@ async function allOf(room: RoomKey, window = ALL_TIME, role: MemberRole = "every
   return found.sort((a, b) => b.score - a.score || a.reachedAt - b.reachedAt);
 }
 
-/** In a board with a tail, every place can be read by its number and by its participant, with its neighbours. */
+/** Checks that each place of a board with a tail can be read by number and by participant, with its neighbours. */
 async function expectInOrder(room: RoomKey, role: MemberRole, window: Window, all: readonly RankEntry[]): Promise<void> {
   const aheadOf = (first: number): number => all.filter(({ score }) => score > all[first]!.score).length;
   for (const offset of [0, Math.floor(all.length / 2), all.length - 1]) {
@@ -108,7 +108,7 @@ async function expectInOrder(room: RoomKey, role: MemberRole, window: Window, al
 type Place = Pick<RankEntry, "member" | "score">;
 const placesOf = (standings: readonly RankEntry[]): Place[] => standings.map(({ member, score }) => ({ member, score }));
 
-/** The stored data is consistent: the hot set contains the first places, and the bands count all participants. */
+/** Checks that the stored data is consistent: the hot set contains the first places, and the bands count all participants. */
 async function expectBoard(room: RoomKey, windowId: string, expected: readonly Place[], role: MemberRole = "everyone"): Promise<void> {
   const window = parseWindow(windowId)!;
   const all = await allOf(room, window, role);
@@ -426,7 +426,7 @@ test("[BOARD17] a large board is restored completely, with all its windows and n
   expect(await boards.restore(room, dump)).toEqual(stale(users.length));
 });
 
-/** What each stream had counted of the room. */
+/** The counted position of each stream in the room. */
 type Fed = { readonly edits: number; readonly activities: number };
 
 test("[BOARD9] after random edits and activities, one stream ahead of the other, repeats, crashes, stale writers and lost memory, every board equals the reference, ties included", async () => {

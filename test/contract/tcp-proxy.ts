@@ -1,6 +1,6 @@
 /**
- * A TCP connection between one process and nats-server that a test can hold, make one-way, or cut. The other side sees
- * a paused process, a lost answer or a broken network.
+ * A proxy for one process's TCP connection to nats-server. A test can hold the connection, make it one-way, or cut it.
+ * NATS and the process then see a paused process, a lost answer or a broken network.
  */
 
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
@@ -28,7 +28,7 @@ export class TcpProxy {
     return `nats://127.0.0.1:${(this.#listener.address() as AddressInfo).port}`;
   }
 
-  /** Nothing passes, and nothing is lost: all bytes arrive later. */
+  /** Holds all bytes in both directions; they arrive later. */
   hold(): void {
     this.#held = true;
     for (const { client, server } of this.#pairs) {
@@ -45,7 +45,7 @@ export class TcpProxy {
     }
   }
 
-  /** Bytes from the process arrive; answers of NATS do not, until `cut`. */
+  /** Forwards bytes of the process, but holds NATS's answers until `cut`. */
   loseAnswers(): void {
     this.#answersLost = true;
   }

@@ -1,6 +1,7 @@
 /**
- * The engines of a test: those of this machine, found or downloaded as everywhere. Without them, or with
- * `COROOM_TEST_ENGINES=containers`, containers are used. Other images: COROOM_TEST_NATS_IMAGE, COROOM_TEST_REDIS_IMAGE.
+ * The engines of a test. By default these are the programs on this machine, which `coroom start` also finds or
+ * downloads. Without them, or with `COROOM_TEST_ENGINES=containers`, containers are used. COROOM_TEST_NATS_IMAGE and
+ * COROOM_TEST_REDIS_IMAGE select other images.
  */
 
 import { readFileSync } from "node:fs";
@@ -12,7 +13,7 @@ import { natsConfigText, type NatsTls, type NatsUsers } from "../../engines/nats
 import { jetStreamAnswers, startNatsServer } from "../../engines/nats-server.ts";
 import { startRedisServer, redisConfigText, redisIsReady, type RedisUser } from "../../engines/redis-server.ts";
 
-/** `dataDir`: folder for the data of the machine's own engines; a container has its own. */
+/** `dataDir`: data folder of an engine on this machine. A container has its own. */
 export type TestEngineOptions = { readonly dataDir: string; readonly syncAlways?: boolean };
 export type TestRedisOptions = TestEngineOptions & { readonly users?: readonly RedisUser[] };
 export type TestNatsOptions = TestEngineOptions & { readonly users?: NatsUsers; readonly tls?: NatsTls; readonly fileBytesMax?: number };

@@ -1,6 +1,7 @@
 /**
- * What uWebSockets.js does with a subscriber that stops reading, on the real library: the gateway relies on it when it
- * publishes edits. Its documentation leaves this open, so a new version must pass here first.
+ * Checks, on the real library, how uWebSockets.js treats a subscriber that stops reading. The gateway requires this
+ * behaviour when it publishes edits. The library's documentation does not define it, so each new version must pass this
+ * test first.
  */
 
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -12,7 +13,7 @@ import { until } from "./real-nats.ts";
 const TOPIC = "room";
 const BACKPRESSURE_BYTES_MAX = 1024 ** 2;
 const FRAME_BYTES = 64 * 1024;
-/** More than the kernel buffers on the way from one process to itself. */
+/** More than the kernel buffers between two sockets of one process. */
 const FRAMES = 1_000;
 
 type Reader = { readonly client: Client; readonly got: number[]; closed: boolean };

@@ -55,7 +55,7 @@ import { amongOthers, assertEqual, heldSize } from "./held.ts";
 
 const SEED = 1;
 const SEEDS_OF_EACH = 10;
-/** A record names each user once, and a decoded record again in its edits. */
+/** A record has each user once. A decoded record also has the user in each of its edits. */
 const HELD_PER_BYTE = 2;
 
 type Binary = { readonly decode: (bytes: Uint8Array) => unknown; readonly encode: (message: never) => Uint8Array };
@@ -70,7 +70,7 @@ const BINARY: readonly Binary[] = [
   { decode: decodeRecord, encode: encodeRecord },
 ];
 
-/** A zod type without its output: every schema is one. */
+/** A zod type without its output type, so that each schema has this type. */
 const JSON_MESSAGES: readonly z.ZodType[] = [
   Activity,
   AdminCommand,
@@ -173,7 +173,7 @@ export function fuzz(input: Uint8Array): boolean {
   return accepted.length + read.length > 0;
 }
 
-/** The quick readers of a record agree with the complete one. */
+/** Checks that the fast readers of a record agree with the complete decoder. */
 function checkRecord(bytes: Uint8Array): void {
   const record = decodeRecord(bytes);
   const runs = runsOf(bytes);

@@ -7,18 +7,18 @@
 
 import { Session } from "node:inspector";
 
-/** The code under test. Other code, as the fuzzer itself and Node, would look new with every input. */
+/** The code under test. Other code, such as the fuzzer and Node, would appear as new with each input. */
 const COUNTED = /^file:(?!.*\/node_modules\/).*\/(?:shared|gateway|document-service|bridges|client)\/|\/node_modules\/(?:yjs|lib0)\//;
-/** Counts of one class look the same: 1, 2, 3, 4 to 7, and so on, up to 64 and more. A class is a bit. */
+/** Counts of one class are treated as equal: 1, 2, 3, 4 to 7, and so on, up to 64 and more. Each class is one bit. */
 const CLASSES = 8;
 
-/** `isNew`: a character ran for the first time, or in a new class of counts. `work`: what the input costs on any machine. */
+/** `isNew`: a character ran for the first time, or in a new class of counts. `work`: the input's cost, which is equal on all machines. */
 export type Ran = { readonly isFirst: boolean; readonly isNew: boolean; readonly work: number };
 
 export class CodeCoverage {
   readonly #session = new Session();
   readonly #counted: RegExp;
-  /** By function: the classes in which each of its characters ran. */
+  /** By function: for each character, the classes of its counts so far. */
   readonly #seen = new Map<string, Uint8Array>();
   #characters = 0;
 
@@ -29,17 +29,17 @@ export class CodeCoverage {
     this.#post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
   }
 
-  /** Characters of source code that ran so far. */
+  /** Count of source characters that have run. */
   get characters(): number {
     return this.#characters;
   }
 
-  /** Forgets what ran since the previous reading. */
+  /** Drops the coverage since the previous reading. */
   skip(): void {
     this.#post("Profiler.takePreciseCoverage");
   }
 
-  /** What ran since the previous reading. `marks`: whether it is known from now on. */
+  /** Reads the coverage since the previous reading. `marks`: records it as known. */
   read(marks: boolean): Ran {
     let ran: Ran = { isFirst: false, isNew: false, work: 0 };
     for (const { url, scriptId, functions } of this.#post("Profiler.takePreciseCoverage").result) {
@@ -53,7 +53,7 @@ export class CodeCoverage {
     this.#session.disconnect();
   }
 
-  /** Inner ranges follow their outer ones, and replace their counts. */
+  /** Inner ranges follow their outer ranges, and replace the outer counts. */
   #readFunction(scriptId: string, ranges: readonly Range[], marks: boolean, { isFirst, isNew, work }: Ran): Ran {
     const { startOffset: start, endOffset: end } = ranges[0]!;
     const key = `${scriptId}:${start}-${end}`;

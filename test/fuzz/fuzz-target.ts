@@ -6,11 +6,11 @@
 import { readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 
-/** The targets lie beside this file, which runs built and, in tests, as it is. */
+/** The targets are in this file's folder. The file runs compiled, or from source in tests. */
 const EXTENSION = extname(import.meta.url);
 
 export type FuzzTarget = {
-  /** Valid inputs, and hostile ones that were made by hand. */
+  /** Valid inputs, and hostile inputs that were written by hand. */
   readonly seeds: () => readonly Uint8Array[];
   /** Throws if the input breaks a guarantee. False: the code refused the input. */
   readonly fuzz: (input: Uint8Array) => boolean;
@@ -18,7 +18,7 @@ export type FuzzTarget = {
 
 export const TARGET_NAMES = ["bus-messages", "http-requests", "wire-frames", "y-websocket", "yjs-updates"] as const;
 
-/** Loads only this target: V8 counts all code that is loaded, and takes longer for more. */
+/** Loads one target only, because V8 counts all loaded code, and reading more code takes longer. */
 export async function loadTarget(name: string): Promise<FuzzTarget> {
   return (await import(new URL(`${name}${EXTENSION}`, import.meta.url).href)) as FuzzTarget;
 }

@@ -6,7 +6,7 @@ import { allInputs, loadTarget, TARGET_NAMES } from "./fuzz-target.ts";
 import { Fuzzer } from "./fuzzer.ts";
 
 const SEED = 20261125;
-/** By what an input costs. `npm run fuzz` runs as many as wanted. */
+/** Inputs per target, by the cost of an input. `npm run fuzz` runs any number. */
 const MUTATIONS: Readonly<Record<(typeof TARGET_NAMES)[number], number>> = {
   "bus-messages": 4_000,
   "http-requests": 2_000,
@@ -29,7 +29,7 @@ test.each(TARGET_NAMES)("[FUZ2] almost valid inputs keep the guarantees: %s", as
   expect(accepted).toBeGreaterThan(MUTATIONS[name] / 100);
 });
 
-/** Steps that an input must take one after the other. A random input of four bytes takes all with a chance of 1 in 65,536. */
+/** The input must take these steps one after the other. A random input of four bytes takes all with a probability of 1 in 65,536. */
 const STAIRS = {
   seeds: () => [Uint8Array.of(0)],
   fuzz: (input: Uint8Array): boolean => {

@@ -1,6 +1,6 @@
 /**
- * A coverage-guided fuzzer: mutates inputs of a pool, and keeps each input that runs code that none ran before, or
- * that runs it in another class of counts, or more work than any other of its length. The seed decides every mutation.
+ * A coverage-guided fuzzer. It mutates inputs of a pool. It keeps an input that runs new code, runs code in a new class
+ * of counts, or does more work than any other input of its length. The seed decides every mutation.
  */
 
 import { Prng } from "../../shared/collections/prng.ts";
@@ -12,19 +12,20 @@ export type FuzzOptions = {
   readonly seed: number;
   /** Longer inputs are cut. */
   readonly bytesMax: number;
-  /** Called before each input, so that an input that never ends is known. */
+  /** Called before each input, so that an input that does not end is known. */
   readonly onInput: (input: Uint8Array) => void;
 };
 export type FuzzFinding = { readonly input: Uint8Array; readonly error: unknown };
 
-/** CodeCoverage costs as much as hundreds of small inputs, so it is read once for several. */
+/** A reading of CodeCoverage costs as much as hundreds of small inputs, so one reading serves several inputs. */
 const BATCH = 64;
-/** Counts of blocks are only known of single inputs. */
+/** The counts of blocks are useful only after a single input. */
 const SINGLE_CHANCE = 0.02;
-/** Most inputs differ in one place from an input of the pool: what that one has reached is kept. */
+/** Most inputs differ in one place from an input of the pool, so they reach the same code. */
 const MORE_MUTATIONS_CHANCE = 0.4;
-/** Share of inputs that are made of those which ran new code last, and of these, of each one before a later one. */
+/** Share of inputs that are mutations of the inputs which ran new code. */
 const LEADERS_CHANCE = 0.6;
+/** The selection begins at the newest of these inputs, and goes to each earlier one with this probability. */
 const NEXT_LEADER_CHANCE = 0.7;
 const MORE_WORK = 1.1;
 const SHRINK_RUNS_MAX = 2_000;
@@ -37,9 +38,9 @@ export class Fuzzer {
   /** By length in powers of two: the most work of one input. */
   readonly #work = new Map<number, number>();
   readonly pool: Uint8Array[] = [];
-  /** Those of the pool that ran code that none ran before, in this order. */
+  /** The inputs of the pool that ran new code, in order of discovery. */
   readonly #leaders: Uint8Array[] = [];
-  /** Whether an input ran since coverage was read. */
+  /** Whether an input has run since the last reading of coverage. */
   #hasRun = true;
   runs = 0;
   accepted = 0;

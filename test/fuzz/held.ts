@@ -7,7 +7,7 @@ import { assert } from "../../shared/assert.ts";
 /** Extra bytes around an input. A decoder that reads them shows a client the memory of another. */
 const NEIGHBOURS = 64;
 
-/** The input inside a larger buffer, as sockets hand it over. */
+/** Returns the input inside a larger buffer, as sockets provide it. */
 export function amongOthers(input: Uint8Array): Uint8Array {
   const buffer = new Uint8Array(input.byteLength + 2 * NEIGHBOURS).fill(0x41);
   buffer.set(input, NEIGHBOURS);
@@ -15,8 +15,8 @@ export function amongOthers(input: Uint8Array): Uint8Array {
 }
 
 /**
- * What a decoded value holds: payload bytes, and one for each entry of a list. Texts do not count, because edits share
- * those of their clients. Refuses views outside of the input.
+ * Counts the contents of a decoded value: payload bytes, and one for each entry of a list. Texts do not count, because
+ * edits share the texts of their clients. Refuses views outside of the input.
  */
 export function heldSize(value: unknown, input: Uint8Array): number {
   if (typeof value !== "object" || value === null) return 0;

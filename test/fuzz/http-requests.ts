@@ -1,6 +1,6 @@
 /**
- * Decisions of the gateway's HTTP API. An input is a text of one request: its parameters, its query and its headers, one per
- * line, then the body. Every decision is made for it, under each authority.
+ * Decisions of the gateway's HTTP API. An input is the text of one request: parameters, query and headers, one per
+ * line, then the body. The target makes each decision for the request, under each authority.
  */
 
 import { assert } from "../../shared/assert.ts";
@@ -46,7 +46,7 @@ export function seeds(): Uint8Array[] {
   return texts.map((text) => new TextEncoder().encode(text));
 }
 
-/** True: some decision was no refusal. */
+/** True: at least one decision accepted the request. */
 export function fuzz(input: Uint8Array): boolean {
   const request = requestOf(input);
   clientAddressOf(request.header("peer"), request.header("forwarded"));
@@ -68,7 +68,10 @@ function decisionsFor(request: RouteRequest, identity: Identity): boolean {
   return [...asked, checkWrites(request, identity), decisionsOf(request, identity)].some(Boolean);
 }
 
-/** Whatever is asked of another tier names a room of the token, in a path that no URL parser changes, without the token. */
+/**
+ * Checks a request to another tier. It must name a room of the token, have a path that no URL parser changes, and not
+ * contain the token.
+ */
 function checkPath(decision: { readonly path: string } | HttpAnswer, request: RouteRequest, identity: Identity | undefined): boolean {
   if ("status" in decision) return checkAnswer(decision);
   const { path } = decision;

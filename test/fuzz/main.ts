@@ -1,6 +1,7 @@
 /**
- * `npm run fuzz -- TARGET --seconds N`: fuzzes in a thread, which the main thread watches: an input that takes too long, or
- * too much memory, is a finding too. Prints each finding as a line for the corpus, and ends with 1 if there was one.
+ * `npm run fuzz -- TARGET --seconds N`: fuzzes in a thread that the main thread watches. An input that takes too long
+ * or too much memory is a finding too. Prints each finding as a line for the corpus, and exits with 1 if there was a
+ * finding.
  */
 
 import { writeFileSync } from "node:fs";
@@ -120,7 +121,7 @@ async function fuzzInThread({ name, seconds, seed, keep, state, bytes }: Run & S
   if (keep) keepCorpus(name, target, fuzzer.pool);
 }
 
-/** Adds what is new in the pool, shortest first. Lines with a reason stay. */
+/** Adds the new inputs of the pool, shortest first. Lines with a reason stay. */
 function keepCorpus(name: string, target: FuzzTarget, pool: readonly Uint8Array[]): void {
   const lines = corpusLines(name);
   const known = new Set(allInputs(name, target).map(hexOf));

@@ -1,4 +1,4 @@
-/** Inputs that consist of several messages, each behind two bytes of length. */
+/** Inputs of several messages. Two bytes with the length precede each message. */
 
 export const PARTS_MAX = 8;
 

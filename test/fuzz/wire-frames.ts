@@ -11,8 +11,8 @@ export function seeds(): Uint8Array[] {
 }
 
 /**
- * A client's frame has one encoding, except for the flags of PART. A gateway's may have flags and fields of later versions,
- * which are ignored.
+ * A frame of a client has exactly one encoding, except for the flags of PART. A gateway's frame may have flags and
+ * fields of later versions, which are ignored.
  */
 const TO_CLIENT = 0x80;
 

@@ -1,6 +1,6 @@
 /**
- * Messages of the y-websocket protocol and of Hocuspocus, and the awareness of one client. An input is messages, each behind two
- * bytes of length.
+ * Messages of the y-websocket protocol and of Hocuspocus, and the awareness of one client. An input has several
+ * messages, each preceded by two bytes with its length.
  */
 
 import * as encoding from "lib0/encoding";

@@ -1,7 +1,7 @@
 /**
- * Yjs updates of a hostile writer, from the check to the merged document. An input is updates, each behind two bytes of length.
- * The document service merges all of them at once and in two parts, a client applies one after the other, and
- * the bridge merges their bytes.
+ * Yjs updates of a hostile writer, from the check to the merged document. An input has several updates, each preceded
+ * by two bytes with its length. The document service merges all updates at once and in two parts, a client applies them
+ * one after the other, and the bridge merges their bytes.
  */
 
 import * as Y from "yjs";
@@ -25,7 +25,7 @@ import { checkUpdate } from "../../shared/yjs/checked-update.ts";
 import { assertEqual } from "./held.ts";
 import { inParts, joinedParts } from "./parts.ts";
 
-/** A state repeats the ids that an update leaves out where its structs follow each other. */
+/** A state contains ids that an update omits for consecutive structs. */
 const STATE_BYTES_PER_BYTE = 16;
 
 export function seeds(): Uint8Array[] {
@@ -79,7 +79,7 @@ export function fuzz(input: Uint8Array): boolean {
   return state.byteLength > EMPTY_STATE.byteLength;
 }
 
-/** The bridge merges bytes, and integrates none. */
+/** The bridge merges the bytes without integrating them. */
 function bridgesState(edits: readonly Uint8Array[]): Uint8Array {
   const parts = [EMPTY_STATE, ...edits.filter((edit) => factsOf(edit).kind === "fit")];
   const { content } = mergeContent({ parts, stateVector: Y.encodeStateVector(new Map()), condense: false });
@@ -87,7 +87,7 @@ function bridgesState(edits: readonly Uint8Array[]): Uint8Array {
   return content;
 }
 
-/** What a document shows, and which clocks it has. Every reader of a document can read it. */
+/** The content and the clocks of a document. Each reader must be able to read it. */
 function contentOf(state: Uint8Array): unknown {
   textOf(state, undefined);
   const doc = new Y.Doc();
@@ -98,7 +98,7 @@ function contentOf(state: Uint8Array): unknown {
   return [JSON.parse(new TextDecoder().decode(contentJson(state, []))), new Map(Y.decodeStateVector(vector))];
 }
 
-/** A client refuses an edit before it applies a part of it, or is stuck (undefined). */
+/** A client refuses an edit before it applies any part of it. If it applied a part, it cannot continue: undefined. */
 function clientsState(edits: readonly Uint8Array[]): Uint8Array | undefined {
   const doc = new Y.Doc();
   for (const edit of edits) {

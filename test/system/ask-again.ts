@@ -1,4 +1,4 @@
-/** Repeats a request that is answered with "try again later", like a reader does. */
+/** Repeats a request while the answer is "try again later", as a reader does. */
 
 import { eventually } from "./eventually.ts";
 

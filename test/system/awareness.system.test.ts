@@ -46,7 +46,7 @@ async function enter(room: string, name: string, { url }: Pick<RunningGateway, "
   return provider;
 }
 
-/** The states that others show, with their names. */
+/** The awareness states of the other clients, with their names. */
 function moodsSeenBy({ awareness }: CoroomProvider): string {
   const others = [...awareness.getStates()].filter(([client]) => client !== awareness.clientID);
   return others

@@ -1,6 +1,7 @@
 /**
- * Replays the recorded session while each kind of process is killed with SIGKILL and restarted at seeded moments,
- * several times. The log and the documents are checked, whatever the processes believe.
+ * Replays the recorded session while each kind of process is killed with SIGKILL and restarted several times, at
+ * moments from the seed. Then the test checks the log and the documents themselves, not the statements of the
+ * processes.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,6 +1,6 @@
 /**
- * A complete Coroom for a test: one nats-server or a cluster of three, and each role in its own process, as `coroom
- * start --roles` runs it. A test can kill, pause and restart each process.
+ * A complete Coroom for a test. It has one nats-server or a cluster of three, and each role in a separate process, as
+ * `coroom start --roles` runs it. A test can kill, pause and restart each process.
  */
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -25,12 +25,12 @@ import { startTestNats, startTestRedis } from "../contract/test-engines.ts";
 export type ClusterShape = {
   readonly gateways: number;
   readonly roomServers: number;
-  /** Default: one each. */
+  /** Default: one process for each role. */
   readonly placements?: number;
   readonly documentServices?: number;
-  /** Default: none. A redis-server starts with them. */
+  /** Default: none. With a leaderboard, a redis-server starts too. */
   readonly leaderboards?: number;
-  /** Servers, and replicas of everything: one, three or five. Default: one. */
+  /** Count of nats-servers, and of replicas of all data: one, three or five. Default: one. */
   readonly natsServers?: number;
   /** Address of the route between two servers, by their indexes. */
   readonly natsRoute?: (from: number, to: number, address: string) => Promise<string>;
@@ -87,12 +87,12 @@ export class Process {
     return new Process(role, logFile, start, await start());
   }
 
-  /** The output of all its runs. */
+  /** The output of all runs of the process. */
   printed(): string {
     return readFileSync(this.#logFile, "utf8");
   }
 
-  /** The log line of each room server that it ran, the newest last. */
+  /** The log line of each room server that the process ran, the newest last. */
   serversReady(): readonly string[] {
     return this.#serversReady.lines();
   }
@@ -235,12 +235,12 @@ export class SystemCluster {
     return this.natsServers[0]!;
   }
 
-  /** The addresses of all nats-servers, as a client expects them, with a user who may do everything. */
+  /** The addresses of all nats-servers for a client, with a user who has all permissions. */
   get natsUrl(): string {
     return withUser(this.natsServers.map(({ url }) => url).join(","), TESTER, PASSWORD);
   }
 
-  /** The same with the user of a role. */
+  /** The same addresses with the user of a role. */
   natsUrlAs(role: NatsRole): string {
     return withUser(this.natsServers.map(({ url }) => url).join(","), role, passwordOf(role));
   }
@@ -261,7 +261,7 @@ export class SystemCluster {
     return METRICS_SECRET;
   }
 
-  /** The secret that its processes share. */
+  /** The secret that the processes share. */
   get internalSecret(): string {
     return JWT_SECRET;
   }
@@ -273,7 +273,7 @@ export class SystemCluster {
     );
   }
 
-  /** Empty where the servers run in containers. */
+  /** Empty if the servers run in containers. */
   #natsLogs(): readonly string[] {
     const folders = this.natsServers.length === 1 ? ["nats"] : this.natsServers.map((_, index) => `nats/nats-${index + 1}`);
     return folders
@@ -282,7 +282,7 @@ export class SystemCluster {
       .map((file) => readFileSync(file, "utf8"));
   }
 
-  /** Throws if a role used a subject that it has no permission for. */
+  /** Throws if a role used a subject without permission. */
   async stop(): Promise<void> {
     const processes = [
       ...this.gateways.map(({ process }) => process),

@@ -5,7 +5,7 @@
 
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
-/** Bytes that go to the server, that come from it, or both. */
+/** Direction of the bytes that are cut: to the server, from the server, or both. */
 export type Way = "to" | "from" | "both";
 
 export class CuttableConnection {

@@ -1,6 +1,6 @@
 /**
- * A room that is deleted permanently, on real engines. All members are informed, nobody joins it or restores anything,
- * and NATS keeps no byte of its content, whichever client or process was paused, offline or killed meanwhile.
+ * A room that is deleted permanently, on real engines. All members are informed, no client can join it or restore data,
+ * and NATS keeps no byte of its content. Meanwhile clients and processes are paused, offline or killed.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -17,10 +17,10 @@ import { eventually } from "./eventually.ts";
 import { ownerOf } from "./owner.ts";
 import { insertion, Person } from "./person.ts";
 
-/** Part of every edit of these tests. */
+/** Text that is part of each edit of these tests. */
 const MARK = "unmistakable";
 
-/** Long limits: on a slow machine nobody takes over from the paused owner before its room is deleted. */
+/** Long limits: on a slow machine no server takes over from the paused owner before its room is deleted. */
 const UNHURRIED = { HEARTBEAT_MS: "1000", SERVER_SILENCE_MS_MAX: "8000", OWNER_SILENCE_MS_MAX: "10000" };
 
 let cluster: SystemCluster;

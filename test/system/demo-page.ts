@@ -10,10 +10,7 @@ import { DemoSystem, FIRST_START_MS_MAX, openBrowser, Visitor } from "./browser.
 /** `url`: address of another system, or of a cable to this one. */
 export type Visit = { readonly url?: string; readonly rights?: string };
 
-/**
- * Long limits: beside several pages the system is slow on a busy machine and would shed presence, which these tests are
- * not about.
- */
+/** Long limits: with several pages on a busy machine, the system is slow and would shed presence. These tests do not test shedding. */
 const UNDISTURBED = {
   SHED_DELAY_MS_MIN: "60000",
   SHED_NATS_LAG_MS_MIN: "60000",

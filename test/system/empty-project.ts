@@ -17,8 +17,8 @@ export class EmptyProject {
   }
 
   /**
-   * Packs these folders of the repository, and these packages of its `node_modules` with everything that they depend
-   * on. Installs all tarballs as a user does, but offline: a dependency that is not declared is missing then.
+   * Packs these folders of the repository, and these packages of its `node_modules` with all their dependencies.
+   * Installs all tarballs as a user does, but offline. So the installation fails if a dependency is not declared.
    */
   install(workspaces: readonly string[], others: readonly string[]): void {
     const tarballs = join(this.folder, "tarballs");
@@ -66,7 +66,7 @@ function dependenciesOf(folder: string): string[] {
   return Object.keys(dependencies);
 }
 
-/** Folders of these packages and of everything that they depend on. */
+/** Folders of these packages and of all their dependencies. */
 function closureOf(names: readonly string[]): string[] {
   const folders = new Set<string>();
   const visit = (name: string): void => {

@@ -1,6 +1,7 @@
 /**
- * A log whose storage is full, and has space again later: JetStream's limit is reached, or nats-server cannot write to
- * its files. For the second, a limit of the operating system stands for the full disk: it needs no rights and no disk.
+ * A log whose storage is full, and has space again later. Either JetStream's limit is reached, or nats-server cannot
+ * write to its files. For the second case, the test sets a limit of the operating system, which needs no privilege and
+ * no special disk.
  */
 
 import { execFileSync, spawnSync } from "node:child_process";

@@ -11,9 +11,9 @@ import { checkLog, readLog } from "./log-checks.ts";
 import { insertion, Person } from "./person.ts";
 
 const ROOM = "deploy";
-/** As many people, and as fast, as one process can play on a slow machine. */
+/** As many people, and as fast, as one process can simulate on a slow machine. */
 const PEOPLE = 12;
-/** The last person has a quarter of it to move, on a slow machine. The drain ends when all have moved. */
+/** The drain ends when all people have moved. On a slow machine, the last person has a quarter of this time for the move. */
 const DRAIN_MS = 16_000;
 const PAUSE_MS = 300;
 /** Characters of the gateway's output that a failure shows. */

@@ -57,7 +57,7 @@ export class GrowingLog {
   }
 }
 
-/** 0 if there is no file yet. */
+/** 0 if the file does not exist yet. */
 export function sizeOf(file: string): number {
   return existsSync(file) ? statSync(file).size : 0;
 }

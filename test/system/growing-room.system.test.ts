@@ -1,6 +1,7 @@
 /**
  * A room that grows from two people to two hundred and shrinks to thirty, over two gateways, while two people edit and
- * many move. Whenever it rests, everybody has the correct list of participants and sees what is in view.
+ * many move. After each change, everybody must have the correct list of participants and see the presence in their
+ * view.
  */
 
 import { Registry } from "prom-client";
@@ -26,7 +27,7 @@ import { opsRoomSettings } from "../../cli/command-settings.ts";
 const SECRET = "a secret of at least 32 bytes, for tests only";
 const ROOM = "canvas";
 const environment = "growing";
-/** Long limits: on a slow machine no presence is shed, and no process or silent client counts as gone. */
+/** Long limits: on a slow machine no presence is shed, and no process or silent client is treated as lost. */
 const UNDISTURBED = {
   shedDelayMsMin: "60000",
   shedNatsLagMsMin: "60000",
@@ -114,7 +115,7 @@ class Dweller {
     return point.x >= x && point.x <= x + width && point.y >= y && point.y <= y + height;
   }
 
-  /** The first error in what this participant knows of the others, if any. */
+  /** The first error in this participant's view of the others, if any. */
   mistake(present: ReadonlyMap<string, Dweller>): string | undefined {
     if (
       this.onlooker.names().join() !==

@@ -1,6 +1,6 @@
 /**
- * Rooms beside rooms with hostile edits, in a real system. Prints how long HTTP writes take before and beside them:
- * `npm run build && npx vitest run test/system/hostile-edits.system.test.ts`.
+ * Rooms with normal edits beside rooms with hostile edits, in a real system. Prints the duration of HTTP writes without
+ * and with the hostile rooms: `npm run build && npx vitest run test/system/hostile-edits.system.test.ts`.
  */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -14,7 +14,7 @@ import { eventually } from "./eventually.ts";
 
 const ROOMS = 10;
 const ROUNDS = 8;
-/** Every edit of these rooms is within the limits. All of one room together take Yjs about a minute. */
+/** Every edit of these rooms is within the limits. Yjs needs about a minute for all edits of one room. */
 const SLOW_ROOMS = 4;
 const SLOW_EDITS = 300;
 
@@ -60,7 +60,7 @@ function typed(text: string): Uint8Array {
   return Y.encodeStateAsUpdate(doc);
 }
 
-/** Statuses of writes to all other rooms, one after the other. Prints the percentiles of their times. */
+/** Writes to all other rooms, one after the other, and returns the statuses. Prints the percentiles of the durations. */
 async function write(when: string): Promise<Record<number, number>> {
   const [statuses, times]: [Record<number, number>, number[]] = [{}, []];
   for (let round = 0; round < ROUNDS; round++) {
@@ -81,7 +81,7 @@ test("[HED1] HTTP writes of other rooms never fail beside rooms that cannot be m
   await write("before");
   const slow = slowUpdates(5_000, SLOW_EDITS);
   const attackers: RoomConnection[] = [];
-  /** Without a document: nothing checks what it sends. */
+  /** A client without a document, so it sends unchecked edits. */
   const attack = async (room: string, edits: readonly Uint8Array[]): Promise<void> => {
     const attacker = new RoomConnection({ url: cluster.gateways[0]!.url, room, token: await cluster.token(room, "attacker") });
     attackers.push(attacker);

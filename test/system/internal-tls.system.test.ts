@@ -1,4 +1,4 @@
-/** A whole Coroom whose tiers call each other over TLS, with a certificate of their own authority. */
+/** A complete Coroom whose tiers call each other over TLS, with a certificate of a private authority. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** Text that is typed offline survives its page: the reloaded page shows it, and sends it once. */
+/** Text that is typed offline survives the closing of its page: the reloaded page shows the text, and sends it once. */
 
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -146,7 +146,7 @@ async function openIn(context: BrowserContext, room: string, name: string | unde
   return visitor;
 }
 
-/** Reports what the page shows instead if the expectation fails. */
+/** If the expectation fails, reports the content of the page. */
 async function sees(what: string, visitor: Visitor, isSeen: () => Promise<boolean>): Promise<void> {
   await eventually(what, isSeen).catch(async (cause: unknown) => {
     throw new Error(`${what}: there is "${await visitor.text()}", "${await visitor.saveRemark()}", "${await visitor.notice()}"`, { cause });
@@ -157,14 +157,14 @@ async function isSaved(visitor: Visitor): Promise<void> {
   await eventually("it is saved", async () => (await visitor.saveRemark()) === "Saved");
 }
 
-/** Otherwise the browser would ask for confirmation. */
+/** Without this, the browser would ask for confirmation. */
 async function mayLeave(visitor: Visitor): Promise<void> {
   await eventually("nothing is lost by leaving", () =>
     visitor.page.evaluate(() => dispatchEvent(new Event("beforeunload", { cancelable: true }))),
   );
 }
 
-/** The last seq of the document on the device. The page stores what the server has a moment later. */
+/** The last seq of the document on the device. The page stores server data a moment after its arrival. */
 async function keptSeq(page: Page): Promise<number> {
   return page.evaluate(async () => {
     const done = <Result>(request: IDBRequest<Result>): Promise<Result> =>

@@ -1,4 +1,4 @@
-/** Large pastes over a real gateway with the default limits: they arrive, and no connection is closed for them. */
+/** Large pastes over a real gateway with the default limits. They arrive, and the gateway closes no connection because of them. */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as Y from "yjs";

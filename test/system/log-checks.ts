@@ -1,6 +1,6 @@
 /**
- * The judge of every system test: reads a room's log from JetStream and checks invariants 1 to 3 of ARCHITECTURE.md.
- * The log shows what was ordered, whatever the processes believe.
+ * The judge of all system tests. It reads a room's log from JetStream and checks invariants 1 to 3 of ARCHITECTURE.md.
+ * It relies on the log only, not on the statements of processes.
  */
 
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";

@@ -10,7 +10,7 @@ import { eventually } from "./eventually.ts";
 
 const LEADER_MS_MAX = 60_000;
 
-/** The index of the leader. Waits while there is none. */
+/** The index of the leader. Waits until there is a leader. */
 export async function leaderOfLog({ natsUrl, natsServers, environment }: SystemCluster): Promise<number> {
   if (natsServers.length === 1) return 0; // A single server is no cluster, and names no leader.
   const nats = await connectNats({ servers: natsUrl, name: "log-leader" });

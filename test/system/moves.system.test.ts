@@ -34,7 +34,7 @@ async function enter(room: string): Promise<Person[]> {
   );
 }
 
-/** The name of the room server that a process runs now. */
+/** The name of the room server in a process. */
 function nameOf(process: Process): string {
   return /"server":"(rs-[^"]+)","msg":"room server is ready"(?![\s\S]*room server is ready)/.exec(process.printed())![1]!;
 }
@@ -45,7 +45,7 @@ async function explained(room: string): Promise<string> {
   return lines.join("\n");
 }
 
-/** How often gateways found that a room has no owner. */
+/** Count of times that gateways found a room without an owner. */
 async function roomsUnowned(): Promise<number> {
   const texts = await Promise.all(cluster.gateways.map(async ({ httpUrl }) => (await fetch(`${httpUrl}/metrics`)).text()));
   return texts.reduce((sum, text) => sum + Number(/owner_searches_total\{cause="no-responders"\} (\d+)/.exec(text)?.[1] ?? 0), 0);

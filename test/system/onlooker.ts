@@ -102,7 +102,7 @@ export class Onlooker {
     if (this.#shows.size > 0) this.show(...[...this.#shows].map(([name, value]) => ({ name, value })));
   }
 
-  /** The value of that field for each participant, as this client knows it. */
+  /** By participant: the value of the field, as this client knows it. */
   shown(name: string): Map<ClientId, Uint8Array> {
     const shown = new Map<ClientId, Uint8Array>();
     for (const { participant, fields } of this.#everybody().values()) {
@@ -112,7 +112,7 @@ export class Onlooker {
     return shown;
   }
 
-  /** The modes that the gateway announced, in order, each change once. */
+  /** The modes that the gateway announced, in order. Repeats are omitted. */
   modes(): RoomMode[] {
     const modes = this.#connection.received.flatMap((frame) => (frame.type === "mode" ? [frame.mode] : []));
     return modes.filter((mode, index) => mode !== modes[index - 1]);

@@ -12,12 +12,12 @@ export async function ownerOf(cluster: SystemCluster, room: RoomKey): Promise<Pr
   return owner;
 }
 
-/** The process that runs, or ran, a room server of this name. */
+/** The process that runs, or ran, a room server with this name. */
 export function processOf(cluster: SystemCluster, server: ServerId): Process | undefined {
   return cluster.roomServers.find((process) => process.serversReady().some((line) => line.includes(server)));
 }
 
-/** The name of the room server that a process runs, or ran last. */
+/** The name of the room server in a process, or of its last run. */
 export function serverOf(process: Process): ServerId | undefined {
   const ready = process.serversReady().at(-1);
   return ready === undefined ? undefined : (JSON.parse(ready) as { server: ServerId }).server;

@@ -1,7 +1,4 @@
-/**
- * An owner that pauses without dying. Its heartbeats and lease are misleading then, and only fencing by the log
- * decides.
- */
+/** An owner that is paused but not dead. Its heartbeats and lease are misleading, so only fencing by the log decides. */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 

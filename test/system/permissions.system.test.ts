@@ -1,4 +1,4 @@
-/** Real nats-server and redis-server with one user per role: each role does its work, and nothing else. */
+/** Real nats-server and redis-server with one user per role. Each role can do its work, and has no other permissions. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -56,7 +56,7 @@ function as(role: NatsRole): Promise<NatsConnection> {
   return connected(withUser(nats.url, role, passwordOf(role)), inboxOf(OURS, role));
 }
 
-/** What nats-server answers to a request, or the name of the error. */
+/** The answer of nats-server to a request, or the name of the error. */
 async function outcome(connection: NatsConnection, subject: string, body = ""): Promise<string> {
   try {
     return (await connection.request(subject, body, { timeout: 5_000 })).string();

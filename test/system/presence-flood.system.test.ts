@@ -1,4 +1,4 @@
-/** The lanes are apart on NATS: while presence does not get through at all, edits do. */
+/** Edits and presence use separate NATS connections: edits arrive while presence is held completely. */
 
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 
@@ -11,10 +11,10 @@ import { eventually } from "./eventually.ts";
 const PEOPLE = 20;
 const MOVE_MS = 20;
 const EDITS = 50;
-/** Presence that the flood adds to each move. */
+/** Bytes that the flood adds to each move. */
 const PADDING = "x".repeat(4_000);
 
-/** Stands between the processes and nats-server, and holds the connections that processes name as those of presence. */
+/** A proxy between the processes and nats-server. It holds the connections that processes name as presence connections. */
 class PresenceValve {
   readonly #listener: Server;
   readonly #presence = new Set<Socket>();

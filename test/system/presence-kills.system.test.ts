@@ -1,4 +1,4 @@
-/** Participant lists while gateways and room servers are killed: nobody is missing, and nobody who has left stays. */
+/** Participant lists while gateways and room servers are killed. No participant is missing, and no participant who has left stays. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";

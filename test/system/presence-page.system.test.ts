@@ -1,5 +1,5 @@
 /**
- * Other people on the demo page, as each of them sees them: carets in the text, pointers and shapes on the canvas, and
+ * Other people on the demo page, as each person sees them: carets in the text, pointers and shapes on the canvas, and
  * the list of people.
  */
 

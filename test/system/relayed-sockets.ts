@@ -1,4 +1,4 @@
-/** The connections of a TCP relay: two sockets each, which close together. */
+/** The connections of a TCP relay. Each has two sockets, which close together. */
 
 import type { Socket } from "node:net";
 

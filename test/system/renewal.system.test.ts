@@ -7,10 +7,7 @@ import { RoomConnection } from "../../client/index.ts";
 import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 
-/**
- * A token is valid for 20 s with the tolerance. The SDK renews early, and the last fifth is a reserve on a slow
- * machine.
- */
+/** A token is valid for 20 s, including the tolerance. The SDK renews early; the last fifth is a reserve for a slow machine. */
 const TOKEN_SECONDS = 16;
 const TOLERANCE_SECONDS = 4;
 const TYPING_MS = 22_000;

@@ -1,6 +1,6 @@
 /**
- * The log's files are put back from an earlier copy while everything else is newer, and nobody runs `coroom restore`. The
- * system has to refuse edits, or to give a fresh reader all that it acknowledged. It uses a real nats-server.
+ * The log's files are replaced by an earlier copy, all other stores stay newer, and no operator runs `coroom restore`.
+ * The system must refuse edits, or give a new reader all acknowledged edits. It uses a real nats-server.
  */
 
 import { cpSync, rmSync } from "node:fs";
@@ -28,13 +28,13 @@ const processes = (): Process[] => [
   ...cluster.gateways.map(({ process }) => process),
 ];
 
-/** Where NATS keeps the log of the room. */
+/** The folder in which NATS keeps the log of the room. */
 function logFolder(): string {
   const stream = subjectsOf(cluster.environment).logStream(partitionOf(`default.${ROOM}` as RoomKey, PARTITIONS));
   return join(cluster.folder, "nats", "jetstream", "$G", "streams", stream);
 }
 
-/** All processes and NATS stop, the change is made, and all start again. */
+/** Stops all processes and NATS, makes the change, and starts all again. */
 async function whileStopped(change: () => void): Promise<void> {
   await Promise.all(processes().map((process) => process.stop()));
   cluster.nats.kill("SIGTERM");

@@ -1,7 +1,6 @@
 /**
- * A late room server throttles its most expensive room step by step, and each step is visible: less presence, then
- * later acks, then no new members on any gateway. No edit is refused, and a server that is on time again undoes all
- * steps.
+ * A late room server throttles its most expensive room step by step. Each step is visible: less presence, then later
+ * acks, then no new members on any gateway. No edit is refused. A server that is on time again undoes all steps.
  */
 
 import { Registry } from "prom-client";

@@ -1,6 +1,6 @@
 /**
- * A proxy between a process and nats-server. It can hold back what is published to the log while everything else
- * passes, so that the log is slow or silent in a healthy system. It parses the NATS protocol only to find the bounds of
+ * A proxy between a process and nats-server. It can hold messages that are published to the log, and forwards all
+ * others, so that the log is slow or silent in a healthy system. It parses the NATS protocol only to find the bounds of
  * published messages.
  */
 
@@ -25,12 +25,12 @@ export class SlowLogProxy {
     return { proxy, url: `nats://127.0.0.1:${(proxy.#server.address() as AddressInfo).port}` };
   }
 
-  /** Appends do not reach the log from now on. */
+  /** Holds appends to the log from now on. */
   hold(): void {
     this.#holding = true;
   }
 
-  /** Forwards what was held back, in order, and everything that follows. */
+  /** Forwards the held messages in order, and all later ones. */
   release(): void {
     this.#holding = false;
     for (const pass of this.#held.splice(0)) pass();

@@ -1,4 +1,4 @@
-/** Appends that do not reach the log of an otherwise healthy system, as users see it. */
+/** Appends that do not reach the log of an otherwise healthy system, from the users' view. */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 

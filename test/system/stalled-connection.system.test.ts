@@ -1,6 +1,6 @@
 /**
- * A connection that stalls for seconds without closing, as in mobile networks, and then delivers at once what was sent
- * meanwhile.
+ * A connection that stalls for seconds without closing, as in mobile networks. Then it delivers at once all frames that
+ * were sent meanwhile.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";

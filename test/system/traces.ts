@@ -47,7 +47,7 @@ export function readTrace(name: "friendsforever" | "automerge-paper", editsMax =
   };
 }
 
-/** The earlier transactions that the author had seen in the recording and does not have here yet, oldest first. */
+/** The earlier transactions that the author had seen in the recording and that this document does not have yet, oldest first. */
 function ancestorsNotIn(has: ReadonlySet<number>, parents: readonly number[], transactions: readonly Transaction[]): number[] {
   const missing = new Set<number>();
   const open = [...parents];

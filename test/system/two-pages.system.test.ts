@@ -1,4 +1,4 @@
-/** The experience of a user who follows README: two pages, one document, nothing lost. */
+/** The experience of a user who follows README: two pages, one document, no lost edits. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -196,7 +196,7 @@ async function demoToken(room: string): Promise<string> {
   return ((await answer.json()) as { token: string }).token;
 }
 
-/** A system of its own for one test, whose log can be held back. */
+/** A separate system for one test, whose log can be held. */
 async function startWithSlowLog(): Promise<{ proxy: SlowLogProxy; slow: DemoSystem }> {
   const folder = mkdtempSync(join(tmpdir(), "coroom-slow-log-"));
   const nats = await startNatsServer({ dataDir: folder });

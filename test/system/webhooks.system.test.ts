@@ -1,6 +1,6 @@
 /**
- * Webhooks of a complete Coroom, received by an HTTP server like a customer's, and verified with the library of
- * Standard Webhooks.
+ * Webhooks of a complete Coroom. An HTTP server receives them as a customer's server does, and verifies them with the
+ * library of Standard Webhooks.
  */
 
 import { randomUUID } from "node:crypto";
@@ -68,7 +68,7 @@ afterAll(async () => {
 
 const of = (room: string, type: string) =>
   received.filter(({ path, event }) => path === "/all" && event.type === type && event.data.room === room);
-/** Sends one edit, repeatedly until it is accepted: the document service may be unavailable. */
+/** Sends one edit, and repeats it until it is accepted, because the document service may be unavailable. */
 async function post(room: string, tenant = "default"): Promise<void> {
   const [body, key] = [Buffer.from(insertion("x")), randomUUID()];
   const headers = {

@@ -8,7 +8,7 @@ import type { CommittedEdits, TentativeEdit } from "../../shared/wire/frames.ts"
 
 const URL_SAFE = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"];
 
-/** From 0, with the limits and small values often. */
+/** A number from 0, which is often a limit or a small value. */
 export const number = fc.oneof(fc.nat(200), fc.maxSafeNat(), fc.constantFrom(2 ** 31, 2 ** 32, Number.MAX_SAFE_INTEGER));
 const positive = number.map((value) => Math.max(1, value));
 
@@ -27,7 +27,7 @@ export const counter = positive;
 export const position = fc.record<Position>({ epoch: number as fc.Arbitrary<number> as fc.Arbitrary<Epoch>, seq: seqOrStart });
 export const payload = fc.uint8Array({ maxLength: 200 });
 
-/** An edit's counter, and one below it. */
+/** An edit's counter, and a lower one. */
 export const numbering = fc.tuple(counter, number).map(([top, below]) => ({ counter: top, ackedThrough: below % top }));
 
 export const tentativeEdit: fc.Arbitrary<TentativeEdit> = fc

@@ -1,4 +1,4 @@
-/** Bytes that are almost valid, made from valid ones, for fuzz tests of decoders. The seed decides everything. */
+/** Bytes that are almost valid, made from valid ones, for fuzz tests of decoders. The seed decides each mutation. */
 
 import { Prng } from "../../shared/collections/prng.ts";
 

@@ -1,4 +1,4 @@
-/** A page with the unmodified provider of another server. It shows what the provider reports, and writes on request. */
+/** A page with the unmodified provider of another server. It shows the provider's reports, and writes on request. */
 
 import { HocuspocusProvider } from "@hocuspocus/provider";
 import { WebsocketProvider } from "y-websocket";
