@@ -61,7 +61,7 @@ export function allParts(): OpenApi {
   const parts = Object.entries(PARTS).map(([file, name]) => ({ name, part: named(readPart(file), name) }));
   return {
     openapi: "3.1.0",
-    info: { title: "Coroom", version: version(), description: "What any gateway answers over HTTP." },
+    info: { title: "Coroom", version: version(), description: "The HTTP answers of any gateway." },
     tags: parts.map(({ name, part }) => ({ name, description: part.info.description })),
     paths: Object.assign({}, ...parts.map(({ name, part }) => tagged(part.paths, name))) as OpenApi["paths"],
     security: [{ bearer: [] }],
