@@ -1,8 +1,8 @@
--- Keeps a sanction unless the one that is kept of the same was made later, or lifts what was made at the same moment:
--- gateways save what they know in any order.
+-- Stores a sanction. The stored sanction of the same target stays if it was made later. It also stays if both were made at
+-- the same moment, unless only the new one lifts the restriction. So gateways may store their sanctions in any order.
 --
--- KEYS  the hash of all
--- ARGV  what it is about, and the sanction
+-- KEYS  the hash of all sanctions
+-- ARGV  the target, and the sanction
 
 local kept = redis.call("HGET", KEYS[1], ARGV[1])
 if kept then

@@ -36,7 +36,7 @@ local function bandOf(score)
   return (exponent - 1) * 8 + math.floor((mantissa * 2 - 1) * 8)
 end
 
--- Returns the stamp of the later instant: a later instant has a lower stamp. Compares bytes, independent of the locale.
+-- Returns the stamp of the later time: a later time has a lower stamp. Compares bytes, independent of the locale.
 local function later(a, b)
   for place = 1, STAMP do
     local x, y = string.byte(a, place), string.byte(b, place)

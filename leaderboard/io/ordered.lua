@@ -1,5 +1,5 @@
 -- Reads consecutive places of a board whose members are all kept in order, band by band. Ranks are exact on a board of any
--- size. All bands are read at one instant, so that a member that moves to another band is counted exactly once.
+-- size. All bands are read in one step, so that a member that moves to another band is counted exactly once.
 --
 -- KEYS  full; counts; the prefix of the keys of the bands' sorted sets
 -- ARGV  a member and the number of places around it; or an empty string, the first place (from 0), and the number of places
