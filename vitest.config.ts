@@ -1,7 +1,7 @@
 /**
- * Runs the tests in four groups, one after the other, each with as many workers as its tests leave cores free:
- * unit tests; system tests, which start processes and mostly wait; busy system tests, which keep a core at work; and
- * tests that need the machine for themselves.
+ * Runs the tests in four groups, one after the other. The number of workers of a group depends on the cores that its
+ * tests use. The groups are: unit tests; system tests, which start processes and mostly wait; busy system tests, which
+ * use a core completely; and tests that need the machine alone.
  */
 import { fileURLToPath } from "node:url";
 

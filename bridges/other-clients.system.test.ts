@@ -52,7 +52,7 @@ class ClosableSocket extends WebSocket {
 }
 const polyfill = ClosableSocket as unknown as typeof globalThis.WebSocket;
 
-/** One user of a document, whatever the client. */
+/** One user of a document, with any of the supported clients. */
 type Visitor = {
   readonly text: () => string;
   readonly write: (text: string) => void;

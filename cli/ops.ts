@@ -118,7 +118,10 @@ export function describeEvent({ at, by, kind, ...facts }: OperationsEvent): stri
   return [new Date(at).toISOString(), kind, ...fields, `by=${by}`].join(" ");
 }
 
-/** Which rooms have edits that are in no snapshot: their logs are never trimmed, and somebody should look at what they hold. It needs NATS only. */
+/**
+ * Lists the rooms with edits that are in no snapshot. Their logs are never trimmed, so an operator should inspect their
+ * content. It needs NATS only.
+ */
 /**
  * Prints one line per room whose snapshot lacks edits, and their number. The logs of these rooms are never trimmed; an
  * operator should inspect them.

@@ -50,7 +50,8 @@ test("[PKG9] the package contains all files that the roles and pages need, and n
 test("[PKG10] coroom dev starts everything in an empty folder, and a client writes to it", { timeout: FIRST_START_MS_MAX }, async () => {
   const logFile = join(project.folder, "log");
   const env = { COROOM_PORT: "0", COROOM_CACHE_DIR: resolve(".coroom/cache") }; // Shared with other tests, which saves the download.
-  const path = join(project.folder, "node_modules/.bin/coroom"); // What npx runs; npx itself would not pass on the signal that ends it.
+  // The program that npx runs. npx itself would not forward the signal that ends it.
+  const path = join(project.folder, "node_modules/.bin/coroom");
   const child = await spawnChild({ path, args: ["dev"], env, cwd: project.folder, logFile });
   onTestFinished(() => child.stop(STOP_PATIENCE_MS));
   const printed = (): string => (existsSync(logFile) ? readFileSync(logFile, "utf8") : "");

@@ -47,7 +47,7 @@ function ofGroup(named: string, commands: readonly CliCommand[]): readonly CliCo
   throw new SettingError(`unknown command "${named}".${suggestion} Run coroom ${ofIt.length > 0 ? group : "--help"} for the list.`);
 }
 
-/** The word after the command, as the flag that it stands for. Throws SettingError for a word that stands for none. */
+/** The word after the command, as the flag that it replaces. Throws SettingError for a word that replaces no flag. */
 export function subjectOf(
   words: readonly string[],
   flags: Readonly<Record<string, string>>,

@@ -42,8 +42,8 @@ export interface EditLog {
 /** Ends rooms. */
 export interface Deletions {
   /**
-   * Appends the room's last record, whatever precedes it. Resolves with its stream sequence once the log has it. Throws
-   * when the outcome is unknown.
+   * Appends the room's last record, without an expected sequence. Resolves with its stream sequence once the log has
+   * it. Throws when the outcome is unknown.
    */
   append(room: RoomKey): Promise<number>;
   /**

@@ -61,7 +61,7 @@ test("[YAU2] a repeat of structs that the document has is not reported, because 
   expect(merge([ANN, first], [BOB, ann.everything()], [BOB, first])).toEqual([]);
   expect(merge([ANN, ann.type("two ")])).toEqual([]);
   expect(merge([BOB, state()])).toEqual([]);
-  const restarted = new YjsAuthors(); // After a restart, nobody is known.
+  const restarted = new YjsAuthors(); // After a restart, no author is known.
   const { uses } = mergeEdits(state(), [ann.everything(), ann.type("three")], restarted.of([BOB, ANN]));
   expect(restarted.receiveUses(uses!)).toEqual([]);
   expect(uses).toEqual([{ yjsClient: 7, user: ANN, introducedBy: undefined }]);

@@ -15,7 +15,7 @@ export type BinarySpec = {
    * libc.
    */
   readonly newerSuites: readonly string[];
-  /** What a user can do when the download fails. */
+  /** The remedy that a user sees when the download fails. */
   readonly remedy: string;
 };
 

@@ -11,7 +11,7 @@ import type { SessionEffect } from "./sessions/session-effects.ts";
 import type { ClientSession } from "./sessions/client-session.ts";
 
 export type PartEffect =
-  /** From presence: nobody owns the room, or its owner does not answer. */
+  /** From presence: the room has no owner, or its owner does not answer. */
   | { readonly kind: "owner-missing"; readonly room: RoomKey }
   /** From writes over HTTP: an edit to send to the room's owner. */
   | { readonly kind: "submit-write"; readonly room: RoomKey; readonly edit: SubmittedEdit }

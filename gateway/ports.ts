@@ -102,7 +102,7 @@ export interface PresenceBackbone {
   receiveBatch(server: ServerId, bytes: Uint8Array): void;
   /** NATS reports that no server with this name is subscribed. */
   receiveServerGone(server: ServerId): void;
-  /** NATS reports that nobody owns the room. */
+  /** NATS reports that the room has no owner. */
   receiveNoOwner(room: RoomKey): void;
   receiveBackboneLost(): void;
   receiveBackboneFound(): void;

@@ -125,7 +125,7 @@ export class Leader {
         this.#receiveStepSettled(input, now, effects);
         break;
       case "plan-entry-failed":
-        this.#deps.view.receivePlanned(input.room, undefined); // Other processes cannot read it, so it is planned anew.
+        this.#deps.view.receivePlanned(input.room, undefined); // Other processes cannot read it, so the room is planned again.
         break;
       default:
         assertNever(input);

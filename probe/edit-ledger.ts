@@ -97,7 +97,7 @@ export class EditLedger {
     this.#settle(findings);
   }
 
-  /** A snapshot stands for all edits up to this seq. */
+  /** A snapshot contains all edits up to this seq. */
   receiveSnapshot(participant: ParticipantIndex, seq: Seq, findings: Finding[]): void {
     const observer = this.#observers.get(participant);
     if (observer !== undefined) observer.skipped = seq;

@@ -5,7 +5,7 @@
 
 import { spawnSync } from "node:child_process";
 
-/** What registries answer at an address that they do not serve. */
+/** Statuses of registries for an address that they do not serve. */
 const NO_ENDPOINT = [403, 404, 405, 501];
 
 type Report = {

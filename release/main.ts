@@ -77,9 +77,9 @@ export function datedChangelog(file: string, text: string, version: string, toda
 }
 
 /**
- * What a package needs in production, in CycloneDX. `npm sbom` runs on the package without its development dependencies
- * and peers, with the versions of the lock file. In the workspace, `npm sbom --omit dev` leaves out packages such as yjs
- * that are dependencies of one workspace and peers of another.
+ * The production dependencies of a package, in CycloneDX. `npm sbom` runs on the package without its development
+ * dependencies and peers, with the versions of the lock file. In the workspace, `npm sbom --omit dev` leaves out
+ * packages such as yjs that are dependencies of one workspace and peers of another.
  */
 export function sbom(packageFolder: string, root: string): string {
   const folder = mkdtempSync(join(tmpdir(), "coroom-sbom-"));

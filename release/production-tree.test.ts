@@ -1,4 +1,4 @@
-/** What Coroom needs in production, and under which licences. */
+/** The production dependencies of Coroom, and their licences. */
 
 import { readFileSync } from "node:fs";
 

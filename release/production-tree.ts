@@ -1,4 +1,4 @@
-/** What a package of this repository needs in production, read from the lock file alone: the measure for SBOMs and licences. */
+/** The production dependencies of a package of this repository, read from the lock file alone. SBOMs and licence checks use them. */
 
 export type LockEntry = {
   readonly version?: string;

@@ -75,7 +75,7 @@ export class ConnectionHost {
   #next: Attempt | undefined;
   #lastToken = "";
   readonly #isAdditional: boolean;
-  /** Undefined: this object had not opened a room when another member wanted it. */
+  /** Undefined: this object had not opened a room when another member requested it. */
   #additional: ConnectionHost | undefined;
   #status: ConnectionStatus = "disconnected";
 

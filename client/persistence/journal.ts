@@ -20,7 +20,7 @@ export class Journal {
   #dropped = new Set<number>();
   #lastPlace = 0;
 
-  /** What the store contains already. */
+  /** The content that the store already has. */
   begin(edits: readonly (readonly [JournalEntry, number])[]): void {
     for (const [edit, place] of edits) {
       this.#rows.set(edit, { place, isKept: true });

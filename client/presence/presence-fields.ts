@@ -7,10 +7,7 @@ import * as decoding from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 import * as Y from "yjs";
 
-/**
- * What this client shows. Positions are in the application's units, rounded to integers. Any other name is a field of
- * the application, with a JSON value. Null removes a field; undefined leaves it unchanged.
- */
+/** The fields that this client shows. */
 export type Presence = {
   readonly cursor?: Point | null | undefined;
   readonly selection?: TextSpan | null | undefined;

@@ -83,7 +83,7 @@ export class RoomSession {
     return this.#outbox.unsavedEdits;
   }
 
-  /** True: edits made here may build on tentative edits that never reach the log, and then nobody can read them. */
+  /** True: edits made here may build on tentative edits that never reach the log, and then no client can read them. */
   get buildsOnTentative(): boolean {
     return this.#buildsOnTentative;
   }

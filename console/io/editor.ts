@@ -55,7 +55,7 @@ export function openEditor(parent: HTMLElement, text: Y.Text, awareness: RoomAwa
   awareness.on("change", () => {
     const carets = [...awareness.getStates().values()].filter(({ cursor }) => (cursor ?? undefined) !== undefined);
     parent.dataset["crowd"] = carets.length > FLAGS_MAX ? "many" : "few";
-    fading.mark(); // The editor may have drawn flags anew.
+    fading.mark(); // The editor may have drawn flags again.
   });
   return {
     setWritable: (writable) => {

@@ -55,7 +55,7 @@ export function shortName(name: string): string {
   return name.length <= 14 ? name : `${name.slice(0, 9)}…${name.slice(-4)}`;
 }
 
-/** What a gateway drops under pressure, by shed level. Edits are never dropped. */
+/** The presence that a gateway drops under pressure, by shed level. Edits are never dropped. */
 
 const LEVELS = [
   "nothing",

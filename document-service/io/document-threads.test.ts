@@ -12,7 +12,7 @@ import { documentThreads } from "./document-threads.ts";
 import { pack, unpack } from "./packed-edits.ts";
 
 /**
- * Answers with the given state. The first byte of an edit selects the behaviour: 255 runs for ever and counts that in
+ * Answers with the given state. The first byte of an edit selects the behaviour: 255 runs endlessly and counts that in
  * the state, 254 kills the thread, 253 makes the task throw, 251 notes the merge in the state, and 252 is refused as
  * often as the thread's number. Without edits the state is treated as an edit.
  */

@@ -13,7 +13,7 @@ export type DocumentRequest =
   | { readonly kind: "serve"; readonly request: number; readonly freshness: Freshness; readonly minSeq: number }
   | { readonly kind: "read-state"; readonly request: number };
 
-/** `seq`: the merged state must reach it. `isSecond`: the answer is the result of the next merge, whatever seq it reaches. */
+/** `seq`: the merged state must reach it. `isSecond`: the answer is the result of the next merge, at any seq. */
 type Merging = { readonly asked: DocumentRequest; readonly seq: Seq; readonly isSecond: boolean };
 
 export class RoomRequests {

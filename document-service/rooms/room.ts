@@ -288,7 +288,7 @@ export class DocumentRoom {
     if (!this.#merges.isRunning) this.#receiveMergeEnd(this.#merges.begin(this.#document, now, effects), now, effects);
   }
 
-  /** `end` undefined: the merge goes on. */
+  /** `end` undefined: the merge continues. */
   #receiveMergeEnd(end: MergeEnd | undefined, now: Millis, effects: DocumentRoomEffect[]): void {
     if (end === undefined) return;
     if (this.#isMergingBacklog && end.kind === "failed")

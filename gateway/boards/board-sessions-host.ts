@@ -60,7 +60,7 @@ export class BoardSessionsHost {
     const look = this.#lookNow();
     if (look !== this.#look) {
       this.#look = look;
-      // Without a leaderboard nobody counts the reports, and they would fill the stream.
+      // Without a leaderboard the reports are not counted, and they would fill the stream.
       this.#unreported =
         this.#ports.boardBus.leaderboards() === 0
           ? []

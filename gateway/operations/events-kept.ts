@@ -32,7 +32,7 @@ export class RecentEventLog {
     return this.#last;
   }
 
-  /** `event` is undefined when only its seq counts. A seq below the newest means that the stream was created anew. */
+  /** `event` is undefined when only its seq counts. A seq below the newest means that the stream was created again. */
   receiveEvent(seq: number, event: OperationsEvent | undefined): void {
     if (seq <= this.#last) [this.#notable, this.#routine, this.#takeovers] = [[], [], new Takeovers(this.#options)];
     this.#last = seq;

@@ -165,7 +165,7 @@ export class PresenceRelayHost implements PresenceBackbone {
     return this.#rooms.get(room)?.presence.knows(client) === true;
   }
 
-  /** The highest epoch that an owner has sent. Undefined: nobody is in the room here. */
+  /** The highest epoch that an owner has sent. Undefined: this gateway has no member in the room. */
   epochOf(room: RoomKey): Epoch | undefined {
     return this.#rooms.get(room)?.presence.epoch;
   }

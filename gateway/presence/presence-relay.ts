@@ -1,7 +1,7 @@
 /**
  * Relays a room's presence on this gateway: from the members to the room's owner, and from the owner to the members.
  * Deterministic and independent of edits. Two promises hold even if NATS loses messages. A field that a member changes
- * is shown or sent again. Members see all participants, and nobody who has left. Rules PRG1 to PRG9.
+ * is shown or sent again. Members see all participants, and none that has left. Rules PRG1 to PRG9.
  */
 
 import { assertNever } from "../../shared/assert.ts";

@@ -285,7 +285,7 @@ test("[ROOM10] a room without an owner searches for one, then asks, and sends ag
   send(ann, 1);
   expect(summaryOf(feed({ kind: "no-responders" }))).toEqual(["locate"]);
   expect(summaryOf(feed({ kind: "no-responders" }))).toEqual([]);
-  expect(summaryOf(send(ann, 2))).toEqual([]); // Nobody would receive it.
+  expect(summaryOf(send(ann, 2))).toEqual([]); // No client would receive it.
   expect(summaryOf(feed({ kind: "search", outcome: { kind: "located", reply: { kind: "server", server }, candidates: [] } }))).toEqual([
     "claim rs-1",
   ]);

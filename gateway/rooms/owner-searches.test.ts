@@ -42,7 +42,7 @@ test("[OWS1] a limited number of searches is active, however many rooms search, 
     await settled();
   }
   expect(most).toBe(3);
-  expect(answered.toSorted()).toEqual([0, 1, 2, 3, 4, 5, 6, 8, 9].map(room)); // Nobody follows room 7 any more.
+  expect(answered.toSorted()).toEqual([0, 1, 2, 3, 4, 5, 6, 8, 9].map(room)); // Room 7 has no follower any more.
   expect(answers).toHaveLength(8); // Room 9 has a newer step.
 });
 

@@ -1,8 +1,8 @@
 /**
- * Decodes the entries of a pass's two streams, and gives each score an instant: the point in time at which the score
- * was reached, as one whole number below 2^53. An instant consists of the milliseconds of the log's clock and the order
- * within the millisecond. It depends only on its own stream. So a room's two streams may be counted in any order, or
- * repeatedly, and give the same boards. Instants of edits are even, instants of other activities odd.
+ * Decodes the entries of a pass's two streams, and gives each score the time at which it was reached, as one whole
+ * number below 2^53. An instant consists of the milliseconds of the log's clock and the order within the millisecond.
+ * It depends only on its own stream. So a room's two streams may be counted in any order, or repeatedly, and give the
+ * same boards. Instants of edits are even, instants of other activities odd.
  */
 
 import { Activity } from "../../shared/bus/activity.ts";

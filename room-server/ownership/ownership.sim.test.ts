@@ -26,7 +26,7 @@ import type { LastRecord, OutgoingRecord, DecodedRecord } from "../ports.ts";
 import { outcomeByLast, outcomeOfAck } from "../io/jetstream-append.ts";
 
 /**
- * 1050: a fenced owner confirmed commits that only the writer knew of. 1031: a read of the log that had begun earlier
+ * 1050: a fenced owner confirmed commits that only the writer knew. 1031: a read of the log that had begun earlier
  * answered for a position of a later epoch. 2113: a claim paused while it loaded counted a checkpoint of its
  * successor's edits as a hole.
  */

@@ -40,7 +40,7 @@ export class Ownership {
   /** Undefined: no messages are held. */
   #held: HeldMessages | undefined;
   #state: State;
-  /** The epoch of an owner that a gateway knows of. */
+  /** The highest epoch of an owner that a gateway has reported. */
   #above = 0 as Epoch;
   /** Time at which the epoch record of the claim was sent. */
   #claimSentAt: Millis;

@@ -35,7 +35,7 @@ export type OwnerPresenceEffect =
   | { kind: "broadcast"; to: readonly GatewayId[]; message: PresenceFromOwner }
   | { kind: "answer"; gateway: GatewayId; answer: PresenceReply }
   | { kind: "mode-changed"; from: RoomMode; to: RoomMode; participants: number; cause: ModeCause; epoch: Epoch }
-  /** A gateway knows of a later owner. */
+  /** A gateway knows a later owner. */
   | { kind: "deposed" }
   | { kind: "limit-reached"; limit: RosterLimit };
 

@@ -66,7 +66,7 @@ export function isForgotten(epoch: Epoch, history: EpochHistory): boolean {
   return sizeOf(history) >= EPOCHS_MAX && epoch < epochAt(history, 0);
 }
 
-/** The epoch is not among the newest. It has no edits, so hardly any client has a position in it. */
+/** The epoch is not among the newest. It has no edits, so almost no client has a position in it. */
 function oldestWithoutEdits(history: EpochHistory, kept: Epoch | undefined): number | undefined {
   for (let index = 0; index < sizeOf(history) - NEWEST_KEPT; index++)
     if (beginOf(history, index) === endOf(history, index) && epochAt(history, index) !== kept) return index;

@@ -61,7 +61,7 @@ const Reports = z.discriminatedUnion("kind", [
   }),
 ]);
 
-/** What happened. */
+/** An event without its time and reporter. */
 export type OperationsReport = z.output<typeof Reports>;
 
 /** `at`: milliseconds since the Unix epoch; `by`: the server or gateway that reports. */

@@ -52,7 +52,7 @@ export async function* followRecords(reads: LogReads, from: ReadPosition, signal
   }
 }
 
-/** What follows the record. Undefined: the signal came first. */
+/** Reads the records after `last`. Throws LogEndLost if the log no longer has `last`. Undefined: aborted. */
 async function readFrom(reads: LogReads, last: RecordPlace, signal: AbortSignal): Promise<LogBatch | undefined> {
   for (const since = reads.now(); !signal.aborted; await reads.rest()) {
     const { records, ...rest } = await reads.read(last.streamSeq - 1);

@@ -9,7 +9,7 @@ export type RedisRole = (typeof REDIS_ROLES)[number];
 
 export type RedisPermissions = { readonly keys: readonly string[]; readonly commands: readonly string[] };
 
-/** What the client needs to connect, and to follow the slots of a Redis Cluster. */
+/** The commands with which the client connects and follows the slots of a Redis Cluster. */
 const CONNECTION = ["ping", "info", "hello", "select", "readonly", "asking", "client|setname", "cluster|slots"];
 const SCRIPTS = ["eval", "evalsha"];
 

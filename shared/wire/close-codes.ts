@@ -63,7 +63,7 @@ export function isGatewayClose(code: number): boolean {
   return Object.values(CLOSE).some((close) => close.code === code);
 }
 
-/** What a client does after a close. Unknown codes count as a broken connection. */
+/** The client's action after a close. Unknown codes count as a broken connection. */
 export function reconnectAfterClose(code: number): Reconnect {
   const ours = Object.values(CLOSE).find((close) => close.code === code);
   return ours?.reconnect ?? STANDARD[code] ?? "after-backoff";

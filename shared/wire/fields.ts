@@ -102,7 +102,7 @@ export function readSeq(input: Decoder): Seq {
   return atLeastOne(readNumber(input), "seq") as Seq;
 }
 
-/** 0 stands for "before the first edit". */
+/** 0 means "before the first edit". */
 export function readSeqOrStart(input: Decoder): Seq {
   return readNumber(input) as Seq;
 }

@@ -1,8 +1,9 @@
 /**
- * Which code ran, and how often, as V8 counts it. No code is instrumented, and nothing is installed for it.
+ * Which code ran, and how often, as V8 counts it. No code is instrumented, and no package is needed.
  *
- * V8 joins neighbouring blocks with equal counts, so a block has no identity: "ran twice" is known of each character of the
- * source instead. Reading takes about 1 ms, however much ran, and V8 reports only what ran since the previous reading.
+ * V8 joins neighbouring blocks with equal counts, so a block has no identity: the count is known for each character of
+ * the source instead. Reading takes about 1 ms, however much ran, and V8 reports only what ran since the previous
+ * reading.
  */
 
 import { Session } from "node:inspector";

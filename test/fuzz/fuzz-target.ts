@@ -1,6 +1,6 @@
 /**
- * A fuzz target is a module with the two functions below. `test/fuzz/corpus/NAME.hex` holds inputs that reach different code,
- * one per line in hex, and each input that once failed, with its reason behind a `#`.
+ * A fuzz target is a module with the two functions below. `test/fuzz/corpus/NAME.hex` holds inputs that reach different
+ * code, one per line in hex, and each input that once failed, with its reason after a `#`.
  */
 
 import { readFileSync } from "node:fs";

@@ -39,7 +39,7 @@ export class Balancer {
   }
 }
 
-/** A gateway that is gone refuses the connection, and is not ready either. */
+/** A gateway that has ended refuses the connection, and is not ready either. */
 function isReady(httpUrl: string): Promise<boolean> {
   return fetch(`${httpUrl}/readyz`).then(
     ({ ok }) => ok,

@@ -67,9 +67,9 @@ async function readOnce(natsUrl: string, environment: string, room: RoomKey): Pr
 }
 
 /**
- * Throws unless seqs are 1..N without gap or repeat, each client's edits are in its order without gap or repeat (an edit
- * over HTTP is the only one of its client), epochs never decrease, and each epoch has one owner. Returns the edits in
- * order.
+ * Returns the edits in order. Throws unless the seqs are 1..N without gap or repeat, epochs never decrease, and each
+ * epoch has one owner. Each client's edits must be in its order without gap or repeat; an edit over HTTP is the only
+ * one of its client.
  */
 export function checkLog(records: readonly OwnersRecord[]): OrderedEdit[] {
   const edits: OrderedEdit[] = [];

@@ -30,7 +30,7 @@ export class StreamedAnswers {
     const limit = this.#limitMet(user);
     if (limit === undefined) return { ...answer, body: this.#counted(user, body) };
     this.#metrics.limitsReached.inc({ limit });
-    discardBody(body).catch(() => {}); // The body broke off, and nobody waits for it.
+    discardBody(body).catch(() => {}); // The body ended early, and no request waits for it.
     return TOO_MANY_STREAMS;
   }
 
