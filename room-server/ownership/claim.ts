@@ -187,7 +187,7 @@ export class RoomClaim {
     if (this.#state.kind !== "advancing") return NOTHING;
     const { end, checkpoint } = this.#state;
     if (missing === 0) return this.#fence(end, checkpoint, "log");
-    const reason = `the log ends ${missing} records below the room's checkpoint: it was put back from an earlier copy. Stop the system and run coroom restore`;
+    const reason = `the log ends ${missing} records below the room's checkpoint: it was restored from an earlier copy. Stop the system and run coroom restore`;
     return lost("failed", reason);
   }
 

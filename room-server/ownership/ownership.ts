@@ -232,7 +232,7 @@ export class Ownership {
   }
 
   #confirm({ room, check }: InDoubt, now: Millis): readonly OwnershipEffect[] {
-    if (this.#above > room.epoch) return this.#end("fenced", "the log has lost an owner that gateways know of");
+    if (this.#above > room.epoch) return this.#end("fenced", "the log has lost an owner that gateways know");
     const answers = check.settle(now).map((request) => room.answerOwnershipCheck(request));
     const again: OwnershipEffect[] = check.waiting && check.begin(now) ? [readLogEnd({ room, check })] : [];
     const confirmed: OwnershipEffect = { kind: "confirmed", epoch: room.epoch };

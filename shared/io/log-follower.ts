@@ -59,13 +59,13 @@ async function readFrom(reads: LogReads, last: RecordPlace, signal: AbortSignal)
     const [found, ...behind] = records;
     if (found?.streamSeq === last.streamSeq && recordIdOf(found.bytes) === last.id) return { ...rest, records: behind };
     if (found !== undefined) throw lost(reads, `has another record in place of ${last.streamSeq}`);
-    if (reads.now() - since > MISSING_MS_MAX) throw lost(reads, `has nothing at ${last.streamSeq} or behind it`);
+    if (reads.now() - since > MISSING_MS_MAX) throw lost(reads, `has no record at ${last.streamSeq} or after it`);
   }
   return undefined;
 }
 
 function lost({ name }: LogReads, what: string): LogEndLost {
   return new LogEndLost(
-    `the stream ${name} ${what}, which had been read: it lost its end, or was put back from an earlier copy. It is read again from its beginning.`,
+    `the stream ${name} ${what}, which was read before: it lost its end, or was restored from an earlier copy. It is read again from its beginning.`,
   );
 }
