@@ -1,7 +1,7 @@
 /**
- * The bytes that viewports save: presence to each participant of a large room when a gateway sends only the moves near
- * its view, compared with all moves to all participants. Also measures the gateway's CPU for the selection and the
- * encoding of frames. It runs in one process without sockets.
+ * Measures the bytes that viewports save in a large room. It compares two cases: the gateway sends each participant
+ * only the moves near its viewport, or all moves. Also measures the gateway's CPU for the selection and the encoding of
+ * frames. It runs in one process without sockets.
  */
 
 import { createHash } from "node:crypto";

@@ -167,7 +167,7 @@ async function writeLog(
   }
 }
 
-/** Sends the calls that the projector made, in its order within each room and with as many calls in flight. */
+/** Sends the calls that the service made, in the same order within each room and with the same number of calls in flight. */
 async function sendBare(bare: RedisBoard, batches: readonly { room: RoomKey; batch: ScoreBatch }[]): Promise<void> {
   const byRoom = new Map<RoomKey, ScoreBatch[]>();
   for (const { room, batch } of batches) {

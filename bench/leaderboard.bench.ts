@@ -1,6 +1,6 @@
 /**
  * Compares the leaderboard service with direct calls of its script, and ranks in Redis with ranks in PostgreSQL. Each
- * round counts a log with the projector and then sends the same batches directly to Redis. On a busy machine, compare
+ * round counts a log with the service and then sends the same batches directly to Redis. On a busy machine, compare
  * the CPU per batch, because both parts wait for the same processors.
  */
 
@@ -139,7 +139,7 @@ export const leaderboard = defineExperiment({
         shares.push(await compareCounting({ natsUrl: nats.url, redisUrl: redis.url }, { rooms, edits }, round, print));
       if (shares.length > 0)
         print(
-          `speed of the projector against the bare script: ${percentile(shares, 50)}% (${Math.min(...shares)} to ${Math.max(...shares)}% in ${shares.length} rounds)`,
+          `speed of the service compared with the bare script: ${percentile(shares, 50)}% (${Math.min(...shares)} to ${Math.max(...shares)}% in ${shares.length} rounds)`,
         );
       for (const members of sizes) await compareReads(redis.url, postgres, { members, reads }, print);
     } finally {
@@ -150,7 +150,7 @@ export const leaderboard = defineExperiment({
   },
 });
 
-/** Returns the projector's speed in percent of the direct script calls. */
+/** Returns the service's speed in percent of the direct script calls. */
 async function compareCounting(engines: Engines, log: { rooms: number; edits: number }, round: number, print: Print): Promise<number> {
   const figures = await benchUpdates(engines, { ...log, users: 8, seed: SEED }, `bench${round}`);
   const { edits, batches, projector, bare, projectorHash, bareHash } = figures;

@@ -42,7 +42,7 @@ export const yWebsocketMetrics = (registry: Registry) => {
     }),
     unfinishedBytesMax: new Gauge({
       name: "coroom_y_unfinished_bytes_max",
-      help: "Maximum bytes of messages whose end has not arrived",
+      help: "Maximum of coroom_y_unfinished_bytes, from the settings",
       registers,
     }),
     leftOut: new Counter({

@@ -21,7 +21,7 @@ const needsOf = (update: Uint8Array): unknown => {
 };
 const first = typed(7, [], (text) => text.insert(0, "ab"));
 
-test("[YUF1] an update needs the content before it, beside it and that it deletes, but none of its own", () => {
+test("[YUF1] an update needs the content before it, beside it and that it deletes, but not its own content", () => {
   expect(needsOf(first[0]!)).toEqual({});
   const [second, deletion] = typed(7, first, (text) => {
     text.insert(2, "c");

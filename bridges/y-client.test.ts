@@ -354,7 +354,7 @@ test("[YCL20] the parts of a rejected message count until their socket is closed
   expect(rig({ budget }).client.receiveBytes(900)).toBe(true);
 });
 
-test("[YUN1] above the budget of unfinished messages the oldest one is cut, whoever sends more", () => {
+test("[YUN1] above the budget of unfinished messages the oldest one is cut, even if another client sends more", () => {
   const cutOff: string[] = [];
   const unfinished = new UnfinishedMessages(10_000, (sender) => sender.cut(0, ""));
   const sender = (name: string) => ({ cut: () => void cutOff.push(name) });
@@ -476,7 +476,7 @@ function leave(client: YClient): Promise<void> {
 test.each([
   ["nested too deeply", nestingBomb(5_000)],
   ["in conflict with each other", conflictBomb(6_000)],
-])("[YCL22] updates %s close the connection before any of them is applied", (_, bomb) => {
+])("[YCL22] updates %s close the connection, and none of them is applied", (_, bomb) => {
   const { client, room, closed } = rig();
   client.receiveMessage(hello);
   room.comeInStep();

@@ -34,7 +34,7 @@ test("[SEC6] the error for an unusable data folder names its setting", () => {
   expect(() => localSecrets(join(folder, "file", "data"))).toThrow(/cannot be used \(ENOTDIR\)\. Make it writable .* COROOM_DATA_DIR/);
 });
 
-test("[SEC7] only the owner may read generated secrets, whatever the umask and an earlier file allow", () => {
+test("[SEC7] only the owner may read generated secrets, even if the umask or an earlier file allows more", () => {
   const dataDir = join(folder, "data");
   const before = process.umask(0);
   try {

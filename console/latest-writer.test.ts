@@ -4,7 +4,7 @@ import * as Y from "yjs";
 
 import { LatestWriter } from "./latest-writer.ts";
 
-test("[PAGE7] new text names its writer while that person is present; deletions and earlier text name nobody", () => {
+test("[PAGE7] new text names its writer while that person is present; deletions and earlier text name no writer", () => {
   const [ada, grace] = [new Y.Doc(), new Y.Doc()];
   const states = new Map<number, object>([[ada.clientID, { user: { name: "Ada" } }]]);
   const latest = new LatestWriter(grace.getText("text"), { clientID: grace.clientID, getStates: () => states } as unknown as RoomAwareness);

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { caretOf, COLOURS, colourOf, friendlyName, initialsOf } from "./person.ts";
 
-test("[PAGE4] a new person gets a name that nobody in the room has", () => {
+test("[PAGE4] a new person gets a name that is unused in the room", () => {
   const taken = new Set<string>();
   for (let person = 0; person < 30; person++) {
     const name = friendlyName(0.5, taken);

@@ -117,7 +117,7 @@ test("[DEP12] nats-server has the users of the roles, in this environment", () =
       expect([role, env["COROOM_NATS_URL"]]).toEqual([role, expect.stringContaining(`://${role}:${passwordOf("NATS", role)}@`)]);
 });
 
-test("[DEP13] redis-server has the users of the roles, and nobody else", () => {
+test("[DEP13] redis-server has the users of the roles, and no others", () => {
   const credentials = REDIS_ROLES.map((role) => `--${redisUserLine(role, "production", `>${passwordOf("REDIS", role)}`)}`);
   expect(services["redis"]!.command!.filter((argument) => argument.startsWith("--user"))).toEqual(["--user default off", ...credentials]);
   for (const { role, env } of processes) {

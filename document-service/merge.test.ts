@@ -82,7 +82,7 @@ test("[MRG7] of nesting that several edits build, the edit that exceeds the limi
   expect(textOf(mergeEdits(merged.state, [NESTING_FUSE]).state)).toBe("one two");
 });
 
-test.each(HALF_UPDATES)("[MRG8] an edit that Yjs applies only in part is refused, whatever the document has: %s", (_, half) => {
+test.each(HALF_UPDATES)("[MRG8] an edit that Yjs applies only in part is refused, for any document: %s", (_, half) => {
   const [first, second] = typed("one", " two");
   const all = [first!, half, second!];
   expect([textOf(mergeEdits(EMPTY_STATE, all).state), mergeEdits(EMPTY_STATE, all).refused]).toEqual(["one two", 1]);

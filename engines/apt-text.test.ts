@@ -13,7 +13,7 @@ test("a simulated install lists the packages it would add, but never the C libra
   expect(parseSimulatedInstall(printed)).toEqual(["libjemalloc2", "libfoo:i386", "redis-server"]);
 });
 
-test("the mirror is the source of the machine's own suite, whatever other sources apt has", () => {
+test("the mirror is the source of the machine's own suite, even if apt has other sources", () => {
   const targets = [
     "https://packages.example.org/db/ bookworm main",
     "https://mirror.example.org/debian-security/ bookworm-security main",

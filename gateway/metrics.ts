@@ -16,7 +16,7 @@ export const gatewayMetrics = (registry: Registry) => {
 
     partialBytesMax: new Gauge({
       name: "coroom_gateway_partial_bytes_max",
-      help: "Maximum bytes of frames whose last part has not arrived",
+      help: "Maximum of coroom_gateway_partial_bytes, from the settings",
       registers,
     }),
     rooms: new Gauge({ name: "coroom_gateway_rooms", help: "Rooms that this gateway is subscribed to", registers }),

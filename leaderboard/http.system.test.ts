@@ -182,7 +182,7 @@ test("[BREST2] beyond the ordered part, a short board is read completely, and a 
   expect(ranksOf(await page("short", "all~8"))).toEqual({ ranks: [9, 10], cursor: undefined });
 });
 
-test("[BREST3] an unknown or malformed request gets an error of its own", async () => {
+test("[BREST3] an unknown or malformed request gets a specific error", async () => {
   await eventually("the boards are up to date", async () => (await get("nowhere/leaderboard")).status === 404);
   const expected: [string, number, string][] = [];
   for (const path of ["notes/leaderboard", "notes/leaderboard/members?user=ann", "notes/leaderboard/members/ann"]) {

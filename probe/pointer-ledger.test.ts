@@ -26,7 +26,7 @@ test("[PPL2] a pointer shown before its viewer left is not measured", () => {
   expect(findings).toEqual([]);
 });
 
-test("[PPL3] pointers lie in the viewport, and no two waiting pointers are equal, even if nobody receives many of them", () => {
+test("[PPL3] pointers are in the viewport, and no two waiting pointers are equal, even if many of them are never received", () => {
   const [ledger, findings]: [PointerLedger, Finding[]] = [new PointerLedger(), []];
   const points = Array.from({ length: 10_000 }, (_, now) => ledger.point(0, at(now), findings));
   expect(points.every(({ x, y }) => x >= 0 && x < SIDE && y >= 0 && y < SIDE)).toBe(true);

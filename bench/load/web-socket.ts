@@ -1,5 +1,5 @@
 /**
- * A WebSocket client with little overhead, because the load shares the machine with the servers it measures: binary
+ * A WebSocket client with little overhead, because the load shares the machine with the measured servers. It uses binary
  * frames only, no extensions, a mask of zeros, one read buffer for all sockets, and one write for all frames of a turn
  * of the event loop.
  */

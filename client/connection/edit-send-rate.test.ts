@@ -86,7 +86,7 @@ test("[PAC3] the limiter names the time at which an edit that waits for bytes ma
   expect(rate.take(next)).toBe(true);
 });
 
-test("[PAC4] unconfirmed edits and the edits that may be sent now are one burst together, whatever the network delay", () => {
+test("[PAC4] unconfirmed edits and the edits that may be sent now are one burst together, at any network delay", () => {
   const rate = new EditSendRate(LIMITS, at(0));
   while (rate.take(at(0)));
   rate.markAsked();

@@ -141,4 +141,4 @@ async function run(seed: number): Promise<void> {
   ).toEqual([]);
 }
 
-test.each(SEEDS)("[COH13] every wanted client ends up in its room, whatever happened before (seed %i)", run);
+test.each(SEEDS)("[COH13] every wanted client is in its room at the end, after any sequence of events (seed %i)", run);

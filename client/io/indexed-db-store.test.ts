@@ -156,7 +156,7 @@ describe.each([
     expect((await open(store)).kept.document).toEqual({ position: at(1, 2), last: last(1), payload: bytes(1) });
   });
 
-  test("[STO10] a forgotten room leaves nothing of any page; other rooms stay", async () => {
+  test("[STO10] a forgotten room leaves no data of any page; other rooms stay", async () => {
     const store = storeOf();
     const [here, there, other] = [await open(store), await open(store), await open(store, { ...ROOM, room: "other" as RoomId })];
     await here.keep(change({ put: [unsent(1, 1)], document: [{ kind: "begun", position: at(3), payload: bytes(1, 2) }] }));

@@ -159,7 +159,7 @@ test("[AWA3] a changed field travels alone, and nothing is sent while nothing ch
   expect(frames).toMatchObject([{ fields: [{ name: "cursor" }] }]);
 });
 
-test("[AWA4] a hidden client is seen by nobody, and awareness ignores participants that only use presence", async () => {
+test("[AWA4] no client sees a hidden client, and awareness ignores participants that only use presence", async () => {
   const server = new ModelServer(new ClientFakeClock());
   const [ann, bob] = [new Editor(server, 1), new Editor(server, 2)];
   await server.clock.advance(1_000);

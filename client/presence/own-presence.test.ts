@@ -119,7 +119,7 @@ test("[OPN8] rooms that share a rate send their latest values, each in its turn"
   expect(received).toEqual(["a=0", "b=20", "c=40", "a=60", "b=80", "c=100", "a=120"]);
 });
 
-test("[OPN8] a room with nothing left to send, or that is left, returns its turn", () => {
+test("[OPN8] a room returns its turn when it has nothing to send or is left", () => {
   const rate = new FrameSendRate({ burst: 1, perSecond: 1 / 0.9 }, at(0));
   const [ann, ben] = [new OwnPresence(OPTIONS), new OwnPresence(OPTIONS)];
   for (const own of [ann, ben]) own.receiveConnection(limitsOf(rate));

@@ -74,7 +74,7 @@ test("[PAR3] a full roster without changes changes nothing; participants that ar
   expect(participants.receiveDelta(room.snapshot)).toEqual({ entered: [CID], changed: [], left: [ANN], roster: true });
 });
 
-test("[PAR4] fields for a number that is reassigned or unknown reach nobody", () => {
+test("[PAR4] fields for a number that is reassigned or unknown reach no listener", () => {
   const participants = new Participants();
   const one = (client: ClientId) => ({ number: 1, client, user: "u" as UserId, name: "n", canWrite: true, spectator: false });
   const delta = (more: Partial<PresenceDelta>): PresenceDelta => ({ snapshot: false, present: [], gone: [], states: [], ...more });
@@ -101,7 +101,7 @@ test("[PAR5] a roster delta turns a participant into a spectator; its fields sta
   expect(participants.all.get(ANN)).toMatchObject({ role: "spectator", fields: { mood: "calm" } });
 });
 
-test("[PAR6] this client shows its own values, whatever the room still holds of it", () => {
+test("[PAR6] this client shows its own values, even if the room still holds older ones", () => {
   const room = new ModelPresence();
   const participants = new Participants();
   const own = (presence: object) => new Map(fieldsOf(presence as Parameters<typeof fieldsOf>[0]).map(({ name, value }) => [name, value]));

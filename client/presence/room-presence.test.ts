@@ -102,7 +102,7 @@ test("[RPR3] after a broken connection all fields are sent again, and no partici
   expect(bob.events.slice(before).filter((received) => received === "0 there")).toEqual([]);
 });
 
-test("[RPR4] after a long time without a connection nobody is listed as present; leaving the room empties the list at once", async () => {
+test("[RPR4] after a long time without a connection the list of participants is empty; leaving the room empties it at once", async () => {
   const server = serverOn();
   const [ann, bob] = [new App(server, 1), new App(server, 2)];
   await server.clock.advance(1_000);

@@ -9,7 +9,7 @@ import { Outbox } from "./outbox.ts";
 import type { RoomSessionEffect } from "./room-messages.ts";
 import { App, bytes, receivedFrames, MINUTE, NOTES, serverOn } from "../testing/test-page.ts";
 
-test("[FEE1] edits of another client acknowledge nothing, whatever their counters", async () => {
+test("[FEE1] edits of another client acknowledge nothing, even with equal counters", async () => {
   const server = serverOn();
   const [ann, bob] = [new App(server, 1), new App(server, 2)];
   await server.clock.advance(1_000);
@@ -41,7 +41,7 @@ test("[FEE2] while the log is slow edits are shown as tentative, acks wait, and 
   expect(receivedFrames(server, "resubmit")).toEqual([]);
 });
 
-test("[FEE3] tentative edits whose author and owner are gone are submitted by the clients that have them", async () => {
+test("[FEE3] tentative edits whose author and owner have disappeared are submitted by the clients that have them", async () => {
   const server = serverOn();
   const [ann, bob, cid] = [new App(server, 1), new App(server, 2), new App(server, 3)];
   await server.clock.advance(1_000);

@@ -155,7 +155,7 @@ test("[OBX8] an edit that the server finds too large waits to be cut and counts 
   expect(send(outbox)).toEqual(["1:2/0", "2:3/0"]);
 });
 
-test("[OBX9] after the key becomes stale, sent edits are resent under the old key; unsent edits get a new key once those are acknowledged", () => {
+test("[OBX9] after the key becomes stale, sent edits are resent under the old key; once these are acknowledged, unsent edits get a new key", () => {
   const outbox = outboxWith(2);
   send(outbox);
   outbox.add(bytes(3));
@@ -233,7 +233,7 @@ test.each(["refused", "too large for the next connection"] as const)(
   },
 );
 
-test("[OBX17] an edit that cannot be cut, but proves to be committed before its turn, is not dropped", () => {
+test("[OBX17] an edit that cannot be cut is not dropped if it turns out to be committed before its turn", () => {
   const outbox = outboxWith(3);
   send(outbox);
   nack(outbox, 2, "too-large");

@@ -349,7 +349,7 @@ test("[ROO20] a room that is left by a listener of its stored edits stays left, 
   ]);
 });
 
-test("[ROO21] an edit sent inside a `seq` listener counts as not saved and not stored, whatever events follow in the same turn", async () => {
+test("[ROO21] an edit sent inside a `seq` listener counts as not saved and not stored, even if other events follow in the same turn", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   const seen: unknown[] = [];
@@ -384,7 +384,7 @@ test("[ROO25] while the room waits for the server the application learns the rea
   expect([reported.at(-1), ann.host.outage]).toEqual([{ status: "connected" }, undefined]);
 });
 
-test("[ROO26] while the room admits nobody the application learns the reason, once for each reason, until the join", async () => {
+test("[ROO26] while the room admits no client the application receives each reason once, until the join", async () => {
   const server = serverOn();
   server.refuseJoins = { reason: "room-full", retryAfterMs: 10_000 };
   const ann = new App(server, 1);
@@ -411,7 +411,7 @@ test("[ROO26] while the room admits nobody the application learns the reason, on
   expect([reported.at(-1), ann.host.outage]).toEqual([{ status: "connected" }, undefined]);
 });
 
-test("[ROO26] a connection that is lost while the room admits nobody is reported as a connection error", async () => {
+test("[ROO26] a connection that is lost while the room admits no client is reported as a connection error", async () => {
   const server = serverOn();
   server.refuseJoins = { reason: "room-full", retryAfterMs: 10_000 };
   const ann = new App(server, 1);

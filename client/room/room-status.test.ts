@@ -19,7 +19,7 @@ test("[ROS1] the status of a left or rejected room does not depend on its connec
     expect(reportedStatusOf({ status, joinRetry: undefined }, WAITING, 0 as Millis)).toEqual({ status, outage: undefined });
 });
 
-test("[ROS2] a room that admits nobody shows its own reason and the next attempt, which is never before now", () => {
+test("[ROS2] a room that admits no client shows its own reason and the time of the next attempt, which is never in the past", () => {
   const room = { status: "waiting", joinRetry: FULL } as const;
   expect(reportedStatusOf(room, CONNECTED, 1_000 as Millis).outage).toEqual({ why: "full", retryInMs: 4_000, reason: "room-full" });
   expect(reportedStatusOf(room, CONNECTED, 9_000 as Millis).outage?.retryInMs).toBe(0);

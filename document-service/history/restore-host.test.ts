@@ -46,7 +46,7 @@ test.each([
   expect(stores.history.through).toBe(stores.objects.size > 0 ? EDITS * 10 : 0);
 });
 
-test("[RSTH2] a restored version is as old as the segment around it, in whatever order they are found; without a segment it counts as new", async () => {
+test("[RSTH2] a restored version is as old as the segment around it, in any order of discovery; without a segment it counts as new", async () => {
   const stores = new Stores();
   const [first, second] = [
     records(2),

@@ -56,7 +56,7 @@ function contentOf(doc: Y.Doc): unknown {
   return { texts, list: doc.getArray("list").toJSON(), map: doc.getMap("map").toJSON(), page: doc.getXmlFragment("page").toString() };
 }
 
-test("[RVT1] the edit restores the earlier content, whatever was changed since", () => {
+test("[RVT1] the edit restores the earlier content after any later changes", () => {
   fc.assert(
     fc.property(fc.array(change, { maxLength: 40 }), fc.array(change, { maxLength: 40 }), (before, since) => {
       const docs = [1, 2, 3].map((id) => Object.assign(new Y.Doc(), { clientID: id }));

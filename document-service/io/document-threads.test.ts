@@ -88,7 +88,7 @@ test("[MTH2] a merge that exceeds its time ends with its thread, and the waiting
   expect(await Promise.all([first, stuck.answer, second])).toEqual([merged(1), "overran", merged(2)]);
 });
 
-test("[MTH12] rooms that cannot be merged delay others by one quick try, and afterwards not at all", async () => {
+test("[MTH12] rooms that cannot be merged delay others by one quick try, and never again", async () => {
   const mergeMsMax = 10_000;
   const threads = start({ mergeMsMax });
   const bombed = ["demo.a", "demo.b", "demo.c"].map((room) => stick(threads, room as RoomKey));
@@ -182,7 +182,7 @@ test("[MTH10] a read that ends its thread each time is refused permanently after
   expect([await threads.text(deadly, undefined), await threads.json(state(254), [])]).toEqual(["busy", "busy"]);
 });
 
-test("[MTH11] a state that ends its thread at every read is refused after a total of tries, whatever type is requested", async () => {
+test("[MTH11] a state that ends its thread at every read is refused after a total of tries, for any requested type", async () => {
   const threads = start();
   const deadly = state(254);
   const answers = [];

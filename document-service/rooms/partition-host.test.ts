@@ -180,7 +180,7 @@ test("[PTH11] a room whose snapshot is restored has all edits that stayed in the
   expect(rig.stores.checkpoint?.leftOut).toBeUndefined();
 });
 
-test("[PTH12] a room that is forgotten during its deletion is wiped all the same", async () => {
+test("[PTH12] a room that is forgotten during its deletion is still wiped", async () => {
   const rig = new OnePartition();
   rig.stores.snapshots.clear(); // A sweep would otherwise visit the room of this snapshot.
   let [append, isDeleted] = [(_streamSeq: number): void => {}, false];

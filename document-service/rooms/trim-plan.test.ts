@@ -95,7 +95,7 @@ test("[CMP8] records that are read at once are trimmed one after the other, and 
   expect(plan.before(checkpoint, 13, at(51_001))).toBe(14);
 });
 
-test("[CMP9] the number of records in a trim is known approximately, whatever remains of the window", () => {
+test("[CMP9] the number of records in a trim is known approximately, for any rest of the window", () => {
   const plan = new TrimPlan(TRIM);
   for (let record = 1; record <= 100; record++) receive(plan, { streamSeq: record, since: at(record * 1_000) });
   expect(plan.recordsThrough(100)).toBe(100);

@@ -163,7 +163,7 @@ test("[ABS6] each pattern of abuse is counted by its name, and leads to a delay 
   }
 });
 
-test("[ABS7] a tenant whose users have faults one after the other is delayed, and no other tenant", async () => {
+test("[ABS7] a tenant whose users have faults one after the other is delayed; other tenants are not", async () => {
   const address = await rig.start({ tenantAbusePointsMax: "40", abusePointsMax: "1000" });
   for (const user of ["a", "b"]) {
     const client = await rig.greet(address, user);
@@ -282,7 +282,7 @@ test("[ABS12] a delayed user who returns early does not affect others at the add
   expect(await outcomeOf(await rig.greet(address, "ann", { tenant: "other", from }))).toBe("welcome");
 });
 
-test("[ABS13] a connection from a banned address is refused at once and delays nobody", async () => {
+test("[ABS13] a connection from a banned address is refused at once and delays no other connection", async () => {
   const address = await rig.start({ connectsPerSecondMax: "1", connectQueueMax: "2" });
   const from = "203.0.113.31";
   await fetch(`http://${address}/v1/admin/ban`, {

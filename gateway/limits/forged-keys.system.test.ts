@@ -38,7 +38,7 @@ async function add(kid: string): Promise<CryptoKey> {
   return privateKey;
 }
 
-test("[ABS15] invented keys count against their address even if the client disconnects; a key that was just added counts against nobody", async () => {
+test("[ABS15] invented keys count against their address even if the client disconnects; a key that was just added counts against no address", async () => {
   const first = await add("one");
   const address = await rig.start({ jwtSecret: "", jwksUrl: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/jwks.json` });
   const greet = async (from: string, kid: string, signer: CryptoKey): Promise<WireClient> => {

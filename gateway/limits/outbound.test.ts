@@ -47,7 +47,7 @@ test("[OUT5] a gateway that paused considers no client slow, because age is coun
   expect(look(outbound, { sent: 0, waiting: 0 }).at(-1)).toEqual({ ageMs: 0, slow: false });
 });
 
-test("[OUT6] bytes that nobody counted, such as frame headers, do not increase the age of unread data", () => {
+test("[OUT6] uncounted bytes, such as frame headers, do not increase the age of unread data", () => {
   const seen = look(new OutboundLag(options), ...Array.from({ length: 40 }, () => ({ sent: 100, waiting: 120 })));
   for (const { ageMs, slow } of seen) expect([ageMs <= 250, slow]).toEqual([true, false]);
 });

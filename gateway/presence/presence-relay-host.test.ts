@@ -32,7 +32,7 @@ function batchOf(...messages: PresenceFromServer[]): Uint8Array {
   return encodePresenceDown({ timing, entries: messages.map((message) => ({ room, message: encodePresenceFromServer(message) })) });
 }
 
-test("[PRG47] a stopped presence host sets no timer and sends nothing, whatever it receives", async () => {
+test("[PRG47] a stopped presence host sets no timer and sends nothing after any message", async () => {
   const clock = new FakeClock();
   let sentCount = 0;
   const countSent = (): void => void (sentCount += 1);

@@ -196,7 +196,7 @@ test("[PRG64] a server that does not own the room receives nothing before the qu
   expect(feed(1_300, { kind: "not-owner", server: "rs-9" as ServerId })).toEqual([]); // Of a server that is not the owner.
 });
 
-test("[PRG66] a room whose server is gone is asked about after half a second, and not at all if the log names the next owner", () => {
+test("[PRG66] after a room's server has disappeared, the gateway asks for the owner half a second later, unless the log names the next one", () => {
   const { feed } = unknownOwner();
   feed(0, { kind: "attached" }, ACKED);
   expect(feed(1_000, { kind: "server-gone", server })).toEqual([]);

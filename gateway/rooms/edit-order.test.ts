@@ -72,7 +72,7 @@ test("[ORD8] delivered edits are beyond the beginning of a later owner, and neve
   expect(new InOrder({ heldBytesMax: 1 }).isBeyond({ epoch: 2 as Epoch, seq: 0 as Seq }), "nothing was delivered").toBe(false);
 });
 
-test("[ORD9] batches held for a former owner are not delivered, whatever closes the gap before them", () => {
+test("[ORD9] batches held for a former owner are not delivered, even after the gap before them is closed", () => {
   const order = startedAt(0, 2 * HELD_BYTES);
   for (const seq of [3, 4]) order.receiveBatch(batch(seq));
   order.forgetHeld();

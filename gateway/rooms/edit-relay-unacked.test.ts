@@ -74,7 +74,7 @@ test("[UNA5] a room is limited in edits and bytes, a gateway in the bytes of all
   expect(budget).toMatchObject({ edits: 0, bytes: 0 });
 });
 
-test("[UNA6] a writer without progress is overdue, one with progress is not, whatever others do", () => {
+test("[UNA6] a writer without progress is overdue and a writer with progress is not, independently of other writers", () => {
   const unacked = held();
   unacked.add(edit(ann, 1), at(0));
   unacked.add(edit(bob, 1), at(0));

@@ -799,7 +799,7 @@ test("[ROOM34] a caller that waits for a write receives no answer of a former ow
   ]);
 });
 
-test("[ROOM35] edits committed while nobody has asked for the room are not held, and are asked for if the owner's answer is older", () => {
+test("[ROOM35] edits committed while no client has joined the room are not held, and are requested if the owner's answer is older", () => {
   feed({ kind: "attached" });
   feed(committed(5, [bob]));
   expect(room.tickRate).toBe("none");

@@ -59,7 +59,7 @@ test("[OSE6] a server that lost the room to another one directs the search there
   expect(search.receiveOutcome(elsewhere, at(2)).steps).toMatchObject([{ kind: "claim", server: three }]);
 });
 
-test("[OSE7] a search that nobody answers pauses, longer each time, and begins again", () => {
+test("[OSE7] a search without an answer pauses, longer each time, and begins again", () => {
   const search = new OwnerSearch();
   search.begin(SILENT, at(0));
   let now = 0;
@@ -157,7 +157,7 @@ test("[OSE13] the rooms of a lost owner are left to servers with replicas for a 
   expect([taken.active, taken.receiveTick(at(300))]).toEqual([false, []]);
 });
 
-test("[OSE14] if nobody listens, the owner is checked first, and a released room is asked for immediately", () => {
+test("[OSE14] if a room has no subscriber, its last owner is checked first, and placement is asked immediately if that server released the room", () => {
   const search = new OwnerSearch();
   expect(search.begin({ kind: "no-responders" }, at(0))).toEqual([{ kind: "locate", suspects: [] }]);
 

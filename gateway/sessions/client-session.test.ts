@@ -369,7 +369,7 @@ test.each([
   expect(receive(session, edit(1))).toMatchObject([write ? { kind: "edit" } : { frame: { type: "nack", reason: "read-only" } }]);
 });
 
-test("[SES90] bytes have a rate of their own, whatever the frames are", () => {
+test("[SES90] bytes have a separate rate, for frames of all types", () => {
   const flooder = connect();
   const unknown = new Uint8Array(1_000).fill(0x7f); // A frame of a newer protocol, which is ignored.
   const sent = Array.from({ length: 11 }, () => flooder.receiveFrame(unknown, now));

@@ -16,7 +16,7 @@ function holder(rooms: string[], rights: Partial<Identity["rights"]> = {}): Iden
 
 const room = (text: string) => parseRoomId(text)!;
 
-test("[IDN1] a token opens the rooms that it names, and those that a trailing * matches", () => {
+test("[IDN1] a token opens the rooms that it names, and the rooms that a trailing * matches", () => {
   expect(admit(holder(["notes", "draft/*"]), room("notes"))).toMatchObject({ kind: "admitted", room: "acme.notes" });
   expect(admit(holder(["notes", "draft/*"]), room("draft/7")).kind).toBe("admitted");
   expect(admit(holder(["*"]), room("anything")).kind).toBe("admitted");
@@ -28,7 +28,7 @@ test("[IDN2] a * elsewhere than at the end is an ordinary character", () => {
   expect(admit(holder(["a*c"]), room("a*c")).kind).toBe("admitted");
 });
 
-test("[IDN3] nobody joins a room without the right to read, and the right to write is separate", () => {
+test("[IDN3] a join needs the right to read; the right to write is separate", () => {
   expect(admit(holder(["*"], { read: false }), room("notes")).kind).toBe("refused");
   expect(admit(holder(["*"], { write: false }), room("notes"))).toMatchObject({ rights: { read: true, write: false } });
 });

@@ -40,7 +40,7 @@ test("[TOK3] beyond the limit, the token checked longest ago is forgotten", () =
   expect(["a", "b", "c"].filter((digest) => known.find(digest, at(4)) !== undefined)).toEqual(["a", "c"]);
 });
 
-test("[TOK7] expired tokens are forgotten, even if nobody shows them again", () => {
+test("[TOK7] expired tokens are forgotten, even if they are not used again", () => {
   const known = new KnownTokens(options);
   known.add("a", identityUntil(1e9), at(0));
   known.add("b", identityUntil(1e9), at(500));

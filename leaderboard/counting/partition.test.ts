@@ -38,7 +38,7 @@ test("[PART2] a pass that had caught up resets the delay, and the delay is at mo
   expect(partition.receiveInput(ended("stale", true))).toEqual([{ kind: "wait", ms: 250 }]);
 });
 
-test("[PART3] a leaderboard that stops saves checkpoints before it gives the lease back, with the floor they reach", () => {
+test("[PART3] a leaderboard that stops saves checkpoints, and then releases the lease with their floor", () => {
   const partition = begin();
   expect(partition.receiveInput({ kind: "stop" })).toEqual([{ kind: "stop-pass" }]);
   expect(partition.receiveInput(ended("lease"))).toEqual([{ kind: "drain-pass" }]);

@@ -61,7 +61,7 @@ test("[RCV2] an activity with several users is one entry", () => {
   });
 });
 
-test("[RCV3] a record without edits is readable and has nothing to count", () => {
+test("[RCV3] a record without edits is readable and adds no points", () => {
   const stamp = { id: "server.1", time: TIME };
   for (const bytes of [encodeEpochRecord({ ...stamp, epoch: 2 as Epoch, head: 9 as Seq }), encodeDeletedRecord(stamp)])
     expect(decodeReceived("edits", stored(bytes))).toEqual({ kind: "nothing" });

@@ -37,7 +37,7 @@ test("[ENDS3] a stream that still ends below is read, and then continues after t
   expect(ends.dueAt).toBeUndefined();
 });
 
-test("[ENDS4] a room that begins to wait after the first answer is asked for in a round of its own", () => {
+test("[ENDS4] a room that begins to wait after the first answer is requested in a separate round", () => {
   const ends = new ActivitiesEnd<string>();
   ends.confirm("a", 5);
   ends.receiveEnd(3, at(0));

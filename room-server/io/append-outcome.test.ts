@@ -29,7 +29,7 @@ test("[APO3] nothing is decided while the expected record is still the last one"
   expect(outcomeByLast({ ...record, expectedId: undefined, expectedStreamSeq: 0 }, undefined)).toBeUndefined();
 });
 
-test("[APO10] a checkpoint that covers records behind the expected one means fenced: the log lost a later owner's records", () => {
+test("[APO10] a checkpoint that covers records after the expected one means fenced: the log lost a later owner's records", () => {
   const covering = (streamSeq: number): Checkpoint => ({
     epoch: 2 as Epoch,
     seq: 0 as Seq,

@@ -114,7 +114,7 @@ test("[LOG1] an append returns the record's place, the next append expects that 
   expect(await log.readLast(room)).toMatchObject({ streamSeq: 2, record: { id: "one.2", epoch: 2 } });
 });
 
-test("[LOG2] an append behind another server's record is fenced, and stores nothing", async () => {
+test("[LOG2] an append after another server's record is fenced, and stores nothing", async () => {
   await append(log, claim("one.1", 1, 0));
   expect(await append(other, claim("two.1", 2, 1))).toEqual({ kind: "appended", streamSeq: 2 });
   expect(await append(log, edits(1, 1))).toEqual({ kind: "fenced" });
@@ -170,7 +170,7 @@ test("[LOG14] an append during a lost connection is fenced if another record has
   expect(await other.endsAt(room, 1)).toBe(true);
 });
 
-test("[LOG15] an append during a lost connection is fenced if a checkpoint covers a record that the log lost behind the expected one", async () => {
+test("[LOG15] an append during a lost connection is fenced if a checkpoint covers a record that the log lost after the expected one", async () => {
   await append(log, claim("one.1", 1, 0));
   proxy.hold();
   const outcome = append(log, edits(1, 1));

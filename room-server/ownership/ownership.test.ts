@@ -117,7 +117,7 @@ function owning(more: Partial<OwnershipOptions> = {}) {
   return claim;
 }
 
-test("[OWN1] a claim subscribes, reads the room's last record, and fences behind it with the next epoch", () => {
+test("[OWN1] a claim subscribes, reads the room's last record, and fences after it with the next epoch", () => {
   const { receive } = claimOf();
   expect(kinds(receive({ kind: "subscribed" }))).toEqual(["read-log-end"]);
   const [effect] = receive({ kind: "log-end-read", last: last(6, 90, 400), checkpoint: undefined });

@@ -155,7 +155,7 @@ test.each([
     "no epoch before it, as an earlier version wrote it",
     ownersRecordOf(encodeEpochRecord({ id: "s.e2", time: 0 as UnixMillis, epoch: 2 as Epoch, head: 1 as Seq })),
   ],
-])("[REP9] an epoch record with %s is read from the log behind the replica's own record", (_, begins) => {
+])("[REP9] an epoch record with %s is read from the log after the replica's own record", (_, begins) => {
   const { receive, copy } = following();
   expect(receive({ kind: "announced", stored: stored(begins, 9) })).toEqual([{ kind: "load", after: 6, through: 9 }]);
   const log = [stored(edits(1), 7), stored(epoch(2, 1), 8), stored(begins, 9)];

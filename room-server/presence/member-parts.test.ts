@@ -28,7 +28,7 @@ const part = (gateway: GatewayId, version: number, number: number, parts: number
 const names = (outcome: Members | "incomplete" | "broken") =>
   typeof outcome === "string" ? outcome : outcome.entered.map(({ name }) => name);
 
-test("[MPT1] parts count once the last has arrived, whatever other gateways send in between", () => {
+test("[MPT1] parts count once the last has arrived, even if other gateways send in between", () => {
   const parts = new MemberParts();
   expect(parts.receiveMembers(part(here, 7, 1, 3))).toBe("incomplete");
   expect(parts.receiveMembers(part(there, 7, 1, 2))).toBe("incomplete");
@@ -48,7 +48,7 @@ test("[MPT2] parts with a missing one, or of another version, are discarded; a r
   expect(names(parts.receiveMembers(part(here, 9, 2, 2)))).toEqual(["Ann 1", "Ann 2"]);
 });
 
-test("[MPT3] whatever is lost, parts of two versions are never combined", () => {
+test("[MPT3] parts of two versions are never combined, with any loss of messages", () => {
   fc.assert(
     fc.property(fc.array(fc.boolean(), { minLength: 12, maxLength: 12 }), (isLost) => {
       const parts = new MemberParts();

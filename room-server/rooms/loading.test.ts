@@ -57,7 +57,7 @@ function load(
   return loading.receiveEnd(EPOCH, head as Seq, now);
 }
 
-test("[LOD1] every writer's progress is restored, from the checkpoint and from the log behind it", () => {
+test("[LOD1] every writer's progress is restored, from the checkpoint and from the log after it", () => {
   const { sequencer, hole } = load(
     checkpoint(2, [
       [ann, 1, 1],

@@ -73,7 +73,7 @@ function appends(effects: readonly OwnedRoomEffect[]): (EditsRecord & { expected
   );
 }
 
-test("[RRM1] edits are appended behind the room's last record, with their authors, and nothing is announced before the log contains them", () => {
+test("[RRM1] edits are appended after the room's last record, with their authors, and nothing is announced before the log contains them", () => {
   const room = roomAt(40);
   const effects = send(room, 0, edit(ann, 1), edit(bob, 1));
   expect(kinds(effects)).toEqual(["append"]);
@@ -125,7 +125,7 @@ test("[RRM4] a gap is refused with the missing counter, once, however many edits
   expect(answers(send(room, 200, edit(ann, 6)))).toMatchObject([{ reason: "gap", expected: 1 }]);
 });
 
-test("[RRM5] over the limit an edit is refused with a retry time, and the edits behind it are refused with it", () => {
+test("[RRM5] over the limit an edit is refused with a retry time, together with all later edits", () => {
   const room = roomAt();
   const effects = send(room, 0, ...[1, 2, 3, 4, 5, 6, 7].map((counter) => edit(ann, counter)));
   expect(answers(effects)).toMatchObject([{ counter: 6, reason: "write-backpressure", expected: 6, retryAfterMs: 1_000 }]);

@@ -173,7 +173,7 @@ test("[SEQ13] other bytes under a committed counter are refused: a copy of the c
   }
 });
 
-test("[SEQ13] edits so old that their digests are gone are acknowledged like any repeat", () => {
+test("[SEQ13] edits whose digests were dropped because of their age are acknowledged like any repeat", () => {
   const seq = sequencer();
   for (let counter = 1; counter <= 33; counter++) {
     take(seq, ann, counter);

@@ -26,7 +26,7 @@ test.each(NATS_ROLES)("[PRM3] every subject of %s names its environment, or show
   expect(subscribe.filter((subject) => !subject.startsWith("staging."))).toEqual(role === "operator" ? ["_INBOX.>"] : []);
 });
 
-test("[PRM4] nobody but the operator may read the answers to another role", () => {
+test("[PRM4] only the operator may read the answers to another role", () => {
   for (const role of NATS_ROLES)
     if (role !== "operator") expect(of(role).subscribe.filter((subject) => subject.includes("inbox"))).toEqual([`staging.inbox.${role}.>`]);
 });

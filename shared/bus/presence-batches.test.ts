@@ -29,7 +29,7 @@ test("[PBA2] a peer receives at most one batch in 10 ms, however often entries c
   expect(sentAt).toHaveLength(100);
 });
 
-test("[PBA3] a peer that is gone is sent nothing, and others are", () => {
+test("[PBA3] a lost peer is sent nothing; other peers are sent their messages", () => {
   const batches = new PairBatches<string>();
   batches.add("rs-1", entry(1));
   batches.add("rs-2", entry(2));

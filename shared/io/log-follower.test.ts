@@ -63,7 +63,7 @@ test("[LOGREAD4] a log that has another record at the number of the last record 
   await expect(log.read({ after: 1, last: placeOf(record(3)) }, nothing), "a new holder of the lease").rejects.toThrow(LogEndLost);
 });
 
-test("[LOGREAD5] a log that shows nothing in the place of the last record for 5 s has lost its end; before that a replica may lag", async () => {
+test("[LOGREAD5] a log that has no record at the last position for 5 s has lost its end; before that a replica may lag", async () => {
   const log = new TestLog(record(1), record(2));
   const whole = log.records;
   const lag = (rest: number): void => void (log.records = rest < 4 ? [record(1)] : [...whole, record(3)]);

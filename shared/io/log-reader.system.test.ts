@@ -50,9 +50,12 @@ test.each([
   [1, 385],
   [500, 1_399],
   [2 * RECORDS, Number.MAX_SAFE_INTEGER],
-])("[FLW1] a room's records after %i and up to %i arrive completely and in order, without those of other rooms", async (after, through) => {
-  expect(await read(after, through)).toEqual(between(after, through));
-});
+])(
+  "[FLW1] a room's records after %i and up to %i arrive completely and in order, without records of other rooms",
+  async (after, through) => {
+    expect(await read(after, through)).toEqual(between(after, through));
+  },
+);
 
 test("[FLW3] without a subject the records of all rooms arrive in order", async () => {
   const rooms: (string | undefined)[] = [];

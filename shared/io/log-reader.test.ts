@@ -25,7 +25,7 @@ function answered(data: Uint8Array, lines = LINES) {
   return { data, headers };
 }
 
-test("[LOGREAD1] the position of a message is read from the bytes before its data, whatever other headers it has", () => {
+test("[LOGREAD1] the position of a message is read from the bytes before its data, with any other headers", () => {
   const other = ["NATS/1.0", "Nats-Sequence: 6", "Nats-Subject: acme.log.0.acme.other", "", ""].join("\r\n");
   const text = ["NATS/1.0", "Nats-Expected-Stream: NATS/1.0", ...LINES, "", ""].join("\r\n");
   const message = answered(dataBehind(`${other}edits\r\n${text}`), []);

@@ -89,7 +89,7 @@ test("[ACT4] without a stream nothing is accepted", async () => {
   expect(await natsActivities(nats, subjectsOf("act4"), { logPartitions: 1 }).storeActivity(ROOM, ANN, "a")).toBe("unavailable");
 });
 
-test("[ACT5] a lost stream is created again behind all numbers that it ever had", async () => {
+test("[ACT5] a lost stream is created again after all numbers that it ever had", async () => {
   const { stream, activities } = await begin("act5");
   await activities.storeActivity(ROOM, ANN, "a");
   const before = await stream.end(0);
@@ -107,7 +107,7 @@ test("[ACT6] a stream continues after the number up to which it must be emptied,
   expect(await stream.end(0)).toBe(far + 1);
 });
 
-test("[ACT7] after the last activities are removed with their room, the last one is an earlier one, and numbers continue behind the end", async () => {
+test("[ACT7] after the last activities are removed with their room, the last one is an earlier one, and numbers continue after the end", async () => {
   const { stream, activities } = await begin("act7");
   const [end, { removeAll }] = [await stream.end(0), await activityRemoval(nats, subjectsOf("act7"), 1)];
   expect(await stream.last(0)).toBe(0);

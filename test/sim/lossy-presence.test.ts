@@ -12,7 +12,7 @@ const REGRESSION_SEEDS = [
 ];
 const SEEDS = [...REGRESSION_SEEDS, ...Array.from({ length: 80 }, (_, index) => 2_000 + index)];
 
-test("[PRG1] after lost, repeated and late messages every client finally sees all participants and nobody else", () => {
+test("[PRG1] after lost, repeated and late messages every client finally sees all participants and no others", () => {
   const wrong = SEEDS.flatMap((seed) => new LossyPresence(seed).run().wrong.map((what) => `seed ${seed}: ${what}`));
   expect(wrong).toEqual([]);
 });

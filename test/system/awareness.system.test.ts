@@ -75,7 +75,7 @@ test("[AWA7] people on two gateways see each other's latest state, and who joins
   expect(late.mode).toMatchObject({ mode: "flat", shed: 0 });
 });
 
-test("[AWA8] when the owner of a room dies nobody disappears, and later states are seen", async () => {
+test("[AWA8] when the owner of a room dies no client disappears, and later states are seen", async () => {
   const [one, other] = cluster.gateways as [RunningGateway, RunningGateway];
   const [ann, bob] = [await enter("failover", "Ann", one), await enter("failover", "Bob", other)];
   ann.awareness.setLocalStateField("mood", "before");

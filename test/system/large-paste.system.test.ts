@@ -41,7 +41,7 @@ test("[PASTE1] a text of 5 MiB pasted at once reaches everybody in pieces while 
   grace.provider.destroy();
 });
 
-test("[PASTE2] an edit that cannot be split is reported once and not sent, and edits behind it are sent after its undo", async () => {
+test("[PASTE2] an edit that cannot be split is reported once and not sent, and later edits are sent after its undo", async () => {
   const [ada, grace] = [await enter("refused", "ada"), await enter("refused", "grace")];
   const pictures = ada.provider.doc.getArray<Uint8Array>("pictures");
   pictures.push([new Uint8Array(MIB)]);

@@ -189,7 +189,7 @@ test("[OPG5] a token without the right is refused with the required claim, and a
   await eventually("it is still signed in", async () => (await rowOf(page, "for administrators").count()) === 1);
 });
 
-test("[OPG6] the page reports an unreachable gateway and keeps what it showed, and no other page may frame it", async () => {
+test("[OPG6] the page reports an unreachable gateway and keeps its content, and no other page may frame it", async () => {
   await occupy("kept", ["Ada"]);
   const page = await open(operatorsPass());
   await eventually("the room is listed", async () => (await rowOf(page, "kept").count()) === 1);

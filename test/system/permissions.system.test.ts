@@ -116,7 +116,7 @@ test.each<[NatsRole, string]>([
   expect(String(await refused)).toMatch(REFUSED);
 });
 
-test("[PRM8] nobody connects without the password of a role", async () => {
+test("[PRM8] a connection without the password of a role is refused", async () => {
   for (const url of [nats.url, withUser(nats.url, "gateway", "wrong")])
     await expect(connectNats({ servers: url, name: "test" })).rejects.toThrow(/does not let Coroom in/);
 });

@@ -59,7 +59,7 @@ test("[PRE2] a participant of a killed gateway disappears for the others, and re
   await cluster.gateways[1]!.process.restart();
 });
 
-test("[PRE3] when the room's owner is killed nobody disappears, and later presence is shown", async () => {
+test("[PRE3] when the room's owner is killed no participant disappears, and later presence is shown", async () => {
   const ROOM = "killed-owner";
   const [ann, bob] = [await enter(ROOM, "ann", 0), await enter(ROOM, "bob", 1)];
   ann.show(at(1));

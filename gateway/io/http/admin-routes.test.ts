@@ -126,7 +126,7 @@ async function askedByEve(held: Pick<Sanction, "room" | "level">, path: string, 
 const notes = roomKey("acme" as TenantId, parseRoomId("notes")!);
 
 test.each(["lift", "kick", "ban", "downgrade"])(
-  "[ADN15] a bearer who is restricted in a room, or everywhere, may not administrate it: %s",
+  "[ADN15] a bearer who is restricted in a room, or everywhere, may not administer it: %s",
   async (path) => {
     expect(await askedByEve({ room: notes, level: "banned" }, path, "notes")).toEqual([403, 0]);
     expect(await askedByEve({ room: notes, level: "read-only" }, path, "notes")).toEqual([403, 0]);

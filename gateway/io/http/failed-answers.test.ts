@@ -30,7 +30,7 @@ test("[HTTP25] a route that fails is answered with 500, and the connection stays
   expect(errors).toEqual(["an HTTP request failed"]);
 });
 
-test("[HTTP26] an answer that breaks off after its head breaks the connection, so that no client takes it for complete", async () => {
+test("[HTTP26] an answer that ends early after its head breaks the connection, so that no client treats it as complete", async () => {
   const broken = async function* (): AsyncGenerator<Uint8Array> {
     yield new Uint8Array(10);
     throw new Error("its source is gone");

@@ -29,7 +29,7 @@ function addressBy(...values: readonly string[]): Promise<string> {
   });
 }
 
-test("[ADR3] the last header value is the balancer's own, whatever the client sent", async () => {
+test("[ADR3] the last header value is the balancer's own, with any header of the client", async () => {
   expect(await addressBy("203.0.113.7")).toBe("203.0.113.7");
   expect(await addressBy("198.51.100.1", "203.0.113.7")).toBe("203.0.113.7");
   expect(await addressBy("198.51.100.1, 198.51.100.2", "198.51.100.3", "198.51.100.4, 203.0.113.7")).toBe("203.0.113.7");
