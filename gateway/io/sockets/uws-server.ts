@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { TemplatedApp, us_listen_socket, WebSocket } from "uWebSockets.js-glibc-2.36";
 
-import { CLOSE, CLOSE_MEANINGS } from "../../../shared/wire/close-codes.ts";
+import { CLOSE, CLOSE_MEANINGS, isGatewayClose } from "../../../shared/wire/close-codes.ts";
 import { SOCKET_PATH } from "../../http/route-table.ts";
 import { Connections } from "../../connections.ts";
 import { portTaken } from "../../config.ts";
@@ -104,7 +104,7 @@ export function uwsSockets(
         close: (socket, code) => {
           const { id } = socket.getUserData();
           const isClosing = closing.receiveClosed(id);
-          onEnded(isClosing ? "gateway" : code === LOST ? "network" : "client");
+          onEnded(isClosing || isGatewayClose(code) ? "gateway" : code === LOST ? "network" : "client");
           if (!isClosing) forget(id);
         },
       });
