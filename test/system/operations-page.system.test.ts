@@ -1,6 +1,6 @@
 /**
  * The operations console in a real Chromium, on a Coroom of several processes. With TEST_PICTURE=docs/operations.png
- * the test stores a picture of the page, in a wide window and on a phone in dark mode.
+ * the test stores a picture of the page: rooms in a wide window, and charts on a phone in dark mode.
  */
 
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
@@ -330,8 +330,8 @@ async function furnish(): Promise<() => void> {
 }
 
 async function keepPicture(page: Page, path: string, end: () => void): Promise<void> {
-  const phone = await open(operatorsPass(), PHONE);
-  await eventually("the phone sees it too", async () => (await phone.locator("#rooms tr").count()) > 0);
+  const phone = await open(operatorsPass(), PHONE, "#tab=charts&minutes=5");
+  await eventually("the phone has charts", async () => (await phone.locator(".chart canvas").count()) > 0);
   await eventually("all rooms are listed", async () => (await page.locator("#rooms tr", { hasText: "Reading list" }).count()) > 0);
   await page.waitForTimeout(8_000); // Rates cover the last few seconds.
   end();
