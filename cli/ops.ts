@@ -3,11 +3,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { RequestError, TimeoutError } from "nats";
+import type { z } from "zod";
 
 import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
 import type { OperationsEvent } from "../shared/bus/operations-events.ts";
+import { StorageAnswer } from "../shared/bus/storage-messages.ts";
 import { RoomReport, type RoomReportRequest } from "../shared/bus/fleet-messages.ts";
-import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
+import { subjectsOf } from "../shared/bus/subjects.ts";
 import { SettingError, type Values } from "../shared/settings/settings.ts";
 import { parseRoomId, parseTenantId, type RoomKey, roomKey, parseRoomKey, roomOf, tenantOf } from "../shared/ids.ts";
 import { closeNats, connectAs, type NatsConnection } from "../shared/io/nats.ts";
@@ -24,7 +26,7 @@ import { existingBucket } from "../shared/io/jetstream-stores.ts";
 const ANSWER_MS_MAX = 2_000;
 const RATES_OVER_MS = 1_000;
 
-/** Prints the report of a room. Its rates are measured over one second. */
+/** Prints the report of a room, and what it stores, which is known of closed rooms too. Its rates are measured over one second. */
 export async function describeRoom(config: Values<typeof opsRoomSettings>, print: (line: string) => void): Promise<void> {
   const [tenant, room] = [parseTenantId(config.tenant), parseRoomId(config.room)];
   if (tenant === undefined || room === undefined)
@@ -33,28 +35,37 @@ export async function describeRoom(config: Values<typeof opsRoomSettings>, print
     );
   const nats = await connectOperator(config);
   try {
-    const ask = () => askOwner(nats, subjectsOf(config.environment), roomKey(tenant, room));
-    const before = await ask();
-    await sleep(RATES_OVER_MS);
-    const after = await ask();
-    if (before === undefined || after === undefined)
+    const { askRooms, askStorage } = subjectsOf(config.environment);
+    const ask = <Answer>(subject: string, schema: z.ZodType<Answer>) => askAboutRoom(nats, subject, roomKey(tenant, room), schema);
+    const before = await ask(askRooms, RoomReport);
+    const [stored] = await Promise.all([ask(askStorage, StorageAnswer), sleep(RATES_OVER_MS)]);
+    const after = before && (await ask(askRooms, RoomReport));
+    const isStored = stored !== undefined && stored.snapshots + stored.history + stored.log > 0;
+    if (after === undefined && !isStored)
       throw new SettingError(
         `no room server owns "${config.room}" of the tenant "${config.tenant}". The room is not open, or --room, --tenant or COROOM_ENVIRONMENT is wrong`,
       );
-    for (const line of roomLines(before, after)) print(line);
+    const lines = [...(before && after ? roomLines(before, after) : ["open false"]), ...(stored === undefined ? [] : storageLines(stored))];
+    for (const line of lines) print(line);
   } finally {
     await closeNats(nats);
   }
 }
 
-async function askOwner(nats: NatsConnection, subjects: Subjects, room: RoomKey): Promise<RoomReport | undefined> {
+/** The owner of the room, or the document service that reads its log, answers. */
+async function askAboutRoom<Answer>(
+  nats: NatsConnection,
+  subject: string,
+  room: RoomKey,
+  schema: z.ZodType<Answer>,
+): Promise<Answer | undefined> {
   try {
     return decodeJson(
-      RoomReport,
-      (await nats.request(subjects.askRooms, encodeJson({ room } satisfies RoomReportRequest), { timeout: ANSWER_MS_MAX })).data,
+      schema,
+      (await nats.request(subject, encodeJson({ room } satisfies RoomReportRequest), { timeout: ANSWER_MS_MAX })).data,
     );
   } catch (error) {
-    if (error instanceof TimeoutError || error instanceof RequestError) return undefined; // No room server runs, or none of them owns the room.
+    if (error instanceof TimeoutError || error instanceof RequestError) return undefined; // No process runs that would answer, or none knows the room.
     throw error;
   }
 }
@@ -67,6 +78,17 @@ function roomLines(before: RoomReport, { gateways, statesReceived, deltasPublish
     `deltasPerSecond ${perSecond(deltasPublished - before.deltasPublished)}`,
     `deltaBytesPerSecond ${perSecond(deltaBytesPublished - before.deltaBytesPublished)}`,
     ...Object.entries(gateways).map(([gateway, members]) => `gateway ${gateway} members ${members}`),
+  ];
+}
+
+function storageLines({ snapshots, history, log, roomBytesMax, tenantBytes, tenantBytesMax }: StorageAnswer): string[] {
+  const limit = (max: number): string => (max === 0 ? "unlimited" : String(max));
+  return [
+    `storedBytes ${snapshots + history + log} of ${limit(roomBytesMax)}`,
+    `snapshotBytes ${snapshots}`,
+    `historyBytes ${history}`,
+    `logBytes ${log}`,
+    `tenantStoredBytes ${tenantBytes} of ${limit(tenantBytesMax)}`,
   ];
 }
 

@@ -45,7 +45,7 @@ export async function restore(config: Values<typeof restoreSettings>, print: (li
       merging: threads,
       digest: (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex"),
     };
-    const objects = byRoom(await ports.snapshots.list(), await ports.history.list());
+    const objects = byRoom([...(await ports.snapshots.list()).keys()], [...(await ports.history.list()).keys()]);
     for (const bucket of [subjects.checkpointsBucket, subjects.historyBucket]) {
       const entries = await kvBucket(streams, bucket, { replicas: config.logReplicas });
       for await (const key of await entries.keys()) {

@@ -72,12 +72,18 @@ const WELL: Series = {
   [of("coroom_room_server_loop_delay_seconds", "room-server")]: always(0.01),
   [of("coroom_gateway_turned_away_total", "gateway", { reason: "herd" })]: growing(10),
   [of("coroom_gateway_limits_reached_total", "gateway", { limit: "tenant" })]: growing(10),
+  [of("coroom_gateway_partial_bytes", "gateway")]: always(100_000),
+  [of("coroom_gateway_partial_bytes_max", "gateway")]: always(64_000_000),
+  [of("coroom_y_unfinished_bytes", "gateway")]: always(100_000),
+  [of("coroom_y_unfinished_bytes_max", "gateway")]: always(256_000_000),
   [of("coroom_presence_unsent_total", "room-server")]: always(1),
   [of("coroom_gateway_presence_unsent_total", "gateway")]: always(1),
   [of("coroom_documents_reading", "document-service", { partition: "0" }, 1)]: always(1),
   [of("coroom_documents_reading", "document-service", { partition: "0" }, 2)]: always(0),
   [of("coroom_documents_stalled_rooms", "document-service", { partition: "0" })]: always(0),
   [of("coroom_documents_disputed_yjs_ids_total", "document-service")]: always(3),
+  [of("coroom_documents_full_rooms", "document-service", { partition: "0" })]: always(0),
+  [of("coroom_documents_full_tenants", "document-service")]: always(0),
   [of("coroom_documents_unwiped_rooms", "document-service", { partition: "0" })]: always(0),
   [of("coroom_documents_webhooks_waiting", "document-service", { endpoint: "acme" })]: always(20),
   [of("coroom_boards_counting", "leaderboard", { partition: "0" }, 1)]: always(1),
@@ -138,6 +144,22 @@ const CASES: Readonly<Record<string, Case>> = {
   "rooms have no replica": {
     fires: ["CoroomRoomsWithoutReplica"],
     series: { [of("coroom_placement_rooms_without_replica", "placement", {}, 1)]: always(7) },
+  },
+  "clients do not finish frames": {
+    fires: ["CoroomUnfinishedFrames"],
+    series: { [of("coroom_gateway_partial_bytes", "gateway")]: always(60_000_000) },
+  },
+  "clients of the bridge do not finish messages": {
+    fires: ["CoroomUnfinishedFrames"],
+    series: { [of("coroom_y_unfinished_bytes", "gateway")]: always(250_000_000) },
+  },
+  "rooms store as much as they may": {
+    fires: ["CoroomRoomFull"],
+    series: { [of("coroom_documents_full_rooms", "document-service", { partition: "0" })]: always(2) },
+  },
+  "tenants store as much as they may": {
+    fires: ["CoroomTenantFull"],
+    series: { [of("coroom_documents_full_tenants", "document-service")]: always(1) },
   },
   "owners are searched for": {
     fires: ["CoroomOwnersMissing"],

@@ -14,6 +14,7 @@ import {
 import { internalSecretSettings, internalTlsSettings } from "../shared/settings/internal-tls-settings.ts";
 import { refuseNowhere, type ServiceAddress, serviceUrl } from "../shared/settings/service-address.ts";
 import type { SharedConfig } from "../shared/settings/common-settings.ts";
+import { refuseUnfitStorage, storageSettings } from "./storage/storage-settings.ts";
 import { webhookSecrets } from "../shared/settings/webhook-endpoints.ts";
 
 /** The stores of snapshots and history. */
@@ -165,6 +166,7 @@ export const documentServiceSettings = {
     fallback: 256 * 1024 ** 2,
     meaning: "Maximum bytes of one room's history. The oldest content is removed first, except for named versions.",
   },
+  ...storageSettings,
   historyVersionMsMin: {
     parse: positiveInteger,
     fallback: 600_000,
@@ -288,6 +290,7 @@ export function refuseUnfit(config: DocumentServiceConfig & Pick<SharedConfig, "
   refuseNowhere(whereDocumentsAre(config));
   refuseIncompleteStore(config);
   refuseUnsigned(config);
+  refuseUnfitStorage(config);
 }
 
 export type StoreSettings = Values<typeof storeSettings>;

@@ -7,12 +7,13 @@ import type { RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/process/log.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
 import type { ChangeNotifications } from "./ports.ts";
+import { StorageHost, type StorageOptions } from "./storage/storage-host.ts";
 import { DocumentPartitionHost, type DocumentPartitionOptions, type DocumentPorts } from "./rooms/partition-host.ts";
 import type { HistoryReadsHost } from "./history/history-reads-host.ts";
 import { unlessMistake, within } from "../shared/time/pause.ts";
 import type { Freshness, Served } from "./rooms/room-messages.ts";
 
-export type DocumentHostOptions = DocumentPartitionOptions & { readonly documentsAnswerMsMax: number };
+export type DocumentHostOptions = DocumentPartitionOptions & StorageOptions & { readonly documentsAnswerMsMax: number };
 
 /** Maximum wait of a delete request for the removal. The removal continues afterwards. */
 const WIPED_MS_MAX = 5_000;
@@ -27,6 +28,7 @@ export class DocumentHost {
     readonly notifications: ChangeNotifications;
     readonly operations: Operations;
   };
+  readonly #storage: StorageHost;
   readonly #ended: Promise<unknown>;
 
   constructor(
@@ -46,6 +48,10 @@ export class DocumentHost {
     );
     this.#options = options;
     this.#deps = deps;
+    this.#storage = new StorageHost(this.#partitions, ports.storage, options, {
+      ...deps,
+      partitionOf: (room) => partitionOf(room, options.logPartitions),
+    });
     this.#ended = Promise.all(this.#partitions.map((partition) => partition.run()));
   }
 
@@ -105,6 +111,7 @@ export class DocumentHost {
 
   async stop(): Promise<void> {
     for (const partition of this.#partitions) partition.stop();
+    this.#storage.stop();
     await this.#ended;
   }
 }

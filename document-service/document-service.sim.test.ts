@@ -22,6 +22,7 @@ import type { HistoryState } from "./history/history-reads.ts";
 import { documentServiceMetrics } from "./metrics.ts";
 import { NO_NOTIFICATIONS } from "./webhooks/change-queue-host.ts";
 import type { DocumentPorts } from "./rooms/partition-host.ts";
+import { SILENT_STORAGE } from "./testing/one-partition.ts";
 import { type History, NO_HISTORY } from "./history/history.ts";
 import type { EditLog, ObjectStore } from "./ports.ts";
 import { decodeSegment } from "./history/segments.ts";
@@ -389,6 +390,7 @@ class Service {
       trim: (room, before) => call(() => world.trim(room, before)),
     };
     return {
+      storage: SILENT_STORAGE,
       log,
       checkpoints: {
         read: (room) => call(() => world.checkpoints.get(room) ?? { checkpoint: undefined, revision: 0 }),
@@ -463,7 +465,7 @@ class Service {
     return {
       write: (name, bytes) => this.#call(() => void stored.set(name, world.faults && world.prng.chance(0.02) ? bytes.slice(1) : bytes)),
       read: (name) => this.#call(() => stored.get(name)),
-      list: () => this.#call(() => [...stored.keys()]),
+      list: () => this.#call(() => new Map([...stored.keys()].map((name) => [name, stored.get(name)!.byteLength]))),
       sweep: () => Promise.resolve(0),
       remove: (name) => this.#call(() => void stored.delete(name)),
     };

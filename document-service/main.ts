@@ -28,6 +28,7 @@ import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operat
 import { internalTls } from "../shared/io/internal-tls.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { documentThreads } from "./io/document-threads.ts";
+import { natsStorage } from "./io/nats-storage.ts";
 import { openStores } from "./io/object-stores.ts";
 import { readRoutes } from "./io/read-routes.ts";
 import { startWebhooks } from "./io/webhooks.ts";
@@ -64,6 +65,7 @@ export async function startDocumentService(
     boards: await kvLeases(streams, subjects.boardsBucket, config.logReplicas),
     ...(await openStores(streams, subjects, config)),
     histories: await kvHistories(streams, subjects.historyBucket, config.logReplicas),
+    storage: natsStorage(nats, subjects, log),
     merging: threads,
     reverting: threads,
     deletions: jetstreamDeletions(nats, streams, subjects, { partitions: config.logPartitions }, systemClock),

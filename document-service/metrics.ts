@@ -20,6 +20,23 @@ export const documentServiceMetrics = (registry: Registry) => {
       help: "Log records that do not decode",
       registers,
     }),
+    storedBytes: new Gauge({
+      name: "coroom_documents_stored_bytes",
+      help: "Bytes of snapshots, history and log of all rooms, by partition",
+      labelNames: ["partition"],
+      registers,
+    }),
+    fullRooms: new Gauge({
+      name: "coroom_documents_full_rooms",
+      help: "Rooms that store COROOM_ROOM_BYTES_MAX and can only be read, by partition",
+      labelNames: ["partition"],
+      registers,
+    }),
+    fullTenants: new Gauge({
+      name: "coroom_documents_full_tenants",
+      help: "Tenants that store COROOM_TENANT_BYTES_MAX and whose rooms can only be read",
+      registers,
+    }),
     refusedEdits: new Counter({
       name: "coroom_documents_refused_edits_total",
       help: "Edits that Yjs rejects or that exceed a limit. They stay in the log and the history, and are not part of the document",

@@ -2,6 +2,7 @@
 
 import type { CheckpointEntry } from "../shared/bus/checkpoint.ts";
 import type { ReadPosition, StoredRecord } from "../shared/bus/record.ts";
+import type { FullStorage, StorageAnswer, TenantCounts } from "../shared/bus/storage-messages.ts";
 import type { WebhookEvent } from "../shared/bus/webhook-events.ts";
 import type { Position, RoomKey, Seq } from "../shared/ids.ts";
 import type { LeaseWrite } from "../shared/cluster/lease.ts";
@@ -81,8 +82,8 @@ export interface ObjectStore {
   read(name: string): Promise<Uint8Array | undefined>;
   /** Has no effect if there is no such object. */
   remove(name: string): Promise<void>;
-  /** The names of all objects. */
-  list(): Promise<readonly string[]>;
+  /** The bytes of all objects by name. Undefined: the size is not known now. */
+  list(): Promise<ReadonlyMap<string, number | undefined>>;
   /**
    * Removes the unfinished objects of dead writers, once they are too old to belong to a living one. Resolves with
    * their number.
@@ -117,6 +118,16 @@ export interface Reverting {
   mergeHistory(state: Uint8Array, edits: readonly Uint8Array[], signal?: AbortSignal): Promise<MergedDocument | Unread>;
   /** Runs `revertingEdit` (reverting.ts) with an author that no other edit has. */
   revert(current: Uint8Array, earlier: Uint8Array): Promise<Reverted | Unread>;
+}
+
+/** Reports of what rooms and tenants store, between document services, gateways and operators. */
+export interface StorageBus {
+  publishCounts(counts: TenantCounts): void;
+  publishFull(full: FullStorage): void;
+  onCounts(receive: (counts: TenantCounts) => void): void;
+  onFull(receive: (full: FullStorage) => void): void;
+  /** Undefined: another service reads the room's partition. */
+  onQuestion(answer: (room: RoomKey) => Promise<StorageAnswer | undefined>): void;
 }
 
 /** SHA-256 in hex. */

@@ -16,6 +16,7 @@ import { DisciplineHost } from "./limits/discipline-host.ts";
 import type {
   Activities,
   BoardBus,
+  ConnectionId,
   CountsBus,
   AdminCommands,
   Placement,
@@ -23,6 +24,7 @@ import type {
   RoomOwners,
   SanctionsBus,
   SanctionStore,
+  StorageReports,
   Sockets,
   Tokens,
   Topics,
@@ -33,8 +35,11 @@ import { Quotas } from "./limits/quotas.ts";
 import { RoomDirectory } from "./rooms/room-directory.ts";
 import { FollowedRoomsHost } from "./rooms/room-host.ts";
 import { SanctionsHost } from "./limits/sanctions-host.ts";
+import { StorageLimits } from "./limits/storage-limits.ts";
+import { StorageLimitsHost } from "./limits/storage-limits-host.ts";
+import type { SessionEffect } from "./sessions/session-effects.ts";
 import { Sanctions } from "./limits/sanctions.ts";
-import type { ClientSessionOptions } from "./sessions/client-session.ts";
+import type { ClientSession, ClientSessionOptions } from "./sessions/client-session.ts";
 import { WholeFrames } from "./sessions/whole-frames-host.ts";
 import { SessionHost, type ClientSessions, type SessionHostDeps } from "./sessions/session-host.ts";
 import { UnackedBudget } from "./rooms/unacked-budget.ts";
@@ -54,6 +59,7 @@ export type GatewayPorts = {
   readonly placement: Placement;
   readonly counts: CountsBus;
   readonly sanctionsBus: SanctionsBus;
+  readonly storageReports: StorageReports;
   /** Undefined: bans do not outlive the gateways. */
   readonly store: SanctionStore | undefined;
   readonly orders: AdminCommands;
@@ -71,6 +77,7 @@ export type GatewayParts = {
   readonly sanctions: SanctionsHost;
   readonly discipline: DisciplineHost;
   readonly writes: WritesHost;
+  readonly storage: StorageLimitsHost;
   start(): void;
   /** Waits at most this many milliseconds for edits that are not in the log yet. */
   stop(settleMsMax: number): Promise<void>;
@@ -136,7 +143,12 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
     },
     deps.clock,
   );
-  const restrictionOn: ClientSessionOptions["restrictionOn"] = (tenant, user, room) => known.restriction(tenant, user, room);
+  const storageLimits = new StorageLimits();
+  const restrictionOn: ClientSessionOptions["restrictionOn"] = (tenant, user, room) =>
+    known.restriction(tenant, user, room) ?? storageLimits.restrictionOn(room);
+  const carryOut = (connection: ConnectionId, session: ClientSession, effects: readonly SessionEffect[]): void =>
+    dispatch({ kind: "session-effects", connection, session, effects });
+  const storage = new StorageLimitsHost(storageLimits, { sessions, reports: ports.storageReports, carryOut }, deps.clock);
   const clients = new SessionHost(
     { sockets, tokens, rooms, presence, boards, quotas, discipline, dispatch },
     sessions,
@@ -156,6 +168,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
     boards.start();
     boardSessions.start();
     clients.start();
+    storage.start();
     sanctions.start((sanction) => discipline.receiveChanged(sanction));
     ports.orders.onCommand((order) => discipline.receiveOrder(order));
     sharing = shareCounts({ quotas, abuse }, ports.counts, gateway, { ...deps, backbone });
@@ -168,8 +181,9 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
       rooms.stop();
       presence.stop();
       sanctions.stop();
+      storage.stop();
       sharing?.stop();
     });
   };
-  return { rooms, presence, clients, frames, boards, quotas, sanctions, discipline, writes, start, stop };
+  return { rooms, presence, clients, frames, boards, quotas, sanctions, discipline, writes, storage, start, stop };
 }

@@ -1,5 +1,6 @@
 /** What the gateway needs from outside. `io/` implements each port, and tests fake it. */
 
+import type { FullStorage } from "../shared/bus/storage-messages.ts";
 import type { Activity } from "../shared/bus/activity.ts";
 import type { DisplayName, BoardWatch } from "../shared/bus/board-messages.ts";
 import type { AdminCommand, AdminReply, RoomMember, Sanction } from "../shared/bus/admin-messages.ts";
@@ -153,6 +154,11 @@ export interface SanctionsBus {
    */
   requestSanctions(): Promise<readonly Sanction[]>;
   onRequest(answer: () => readonly Sanction[]): void;
+}
+
+/** Reports of the document services. */
+export interface StorageReports {
+  onFull(receive: (full: FullStorage) => void): void;
 }
 
 /** A store in which sanctions outlive the gateways. Rejects while it is unreachable. */

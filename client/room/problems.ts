@@ -116,7 +116,7 @@ export function readOnly(): Problem {
   return {
     kind: "read-only",
     message:
-      "edits were made with a read-only token: they stay on this device and are not saved. Connect with a token that allows writing.",
+      "edits were made where this client may only read: they stay on this device and are not saved. The token does not allow writing, the user may only read for a time, or the room or its tenant stores as much as it may. The edits are sent once writing is allowed.",
   };
 }
 

@@ -60,6 +60,17 @@ export function textsOf(event: ListedEvent): EventTexts {
         what: `${room}: ${text("user")} writes under a Yjs client id of ${text("introducedBy")}`,
         why: `edits of ${text("introducedBy")} may be ignored; Yjs client id ${number("yjsClient")}`,
       };
+    case "room_storage":
+    case "tenant_storage": {
+      const isReached = text("state") === "reached";
+      const whose = event.kind === "room_storage" ? room : `The tenant ${text("tenant")}`;
+      return {
+        topic: isReached ? "problem" : "change",
+        tone: isReached ? "warning" : "calm",
+        what: `${whose} ${isReached ? "can only be read: its storage is used up" : "can be written again"}`,
+        why: `${number("bytes")} bytes of ${number("max")} are stored`,
+      };
+    }
     case "placement_leads":
       return {
         topic: "change",

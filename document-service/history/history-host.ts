@@ -8,7 +8,7 @@ import type { Log } from "../../shared/process/log.ts";
 import { unlessMistake } from "../../shared/time/pause.ts";
 import type { Digest, EditLog, Histories, ObjectStore } from "../ports.ts";
 import { readVerified, writeVerified } from "../verified-write-host.ts";
-import type { History, HistoryPolicy } from "./history.ts";
+import { bytesOfHistory, type History, type HistoryPolicy } from "./history.ts";
 import type { CurrentDocument, HistoryEffect, HistoryInput, HistoryJob, HistoryResult, VersionOutcome } from "./history-messages.ts";
 import { HistoryPlan } from "./history-plan.ts";
 
@@ -23,6 +23,7 @@ export class HistoryHost {
   readonly #ports: HistoryPorts;
   readonly #deps: HistoryDeps;
   readonly #plan: HistoryPlan;
+  #measured: { readonly history: History; readonly bytes: number } | undefined;
   /** The callers of the jobs that have not ended, in the order in which the jobs end. */
   readonly #callers: Caller[] = [];
 
@@ -31,6 +32,18 @@ export class HistoryHost {
     this.#ports = ports;
     this.#deps = deps;
     this.#plan = new HistoryPlan(room, policy, deps.newName, deps.clock.now());
+  }
+
+  /** Bytes of all objects. Undefined: the entry is not known. */
+  get bytes(): number | undefined {
+    const { history } = this.#plan;
+    if (history !== this.#measured?.history) this.#measured = history && { history, bytes: bytesOfHistory(history) };
+    return this.#measured?.bytes;
+  }
+
+  /** Reads the entry if it is not known. */
+  async measure(): Promise<number> {
+    return bytesOfHistory(await this.#current());
   }
 
   /** The stream sequence of the last record that is or was in a segment. Undefined: no record is archived. */

@@ -111,6 +111,10 @@ export function objectsOf({ versions, segments }: History): string[] {
   return [...versions, ...segments].map(({ object }) => object);
 }
 
+export function bytesOfHistory({ versions, segments }: History): number {
+  return [...versions, ...segments].reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
 /** The parts of a state: a version or none, then the edits after it in these segments, and then in the log. */
 export type HistoryPath = { readonly base: DocumentVersion | undefined; readonly segments: readonly Segment[] };
 

@@ -56,7 +56,12 @@ export async function folderObjects(folder: string): Promise<ObjectStore> {
         root,
         entries.filter(({ name }) => isOfRoom(name)),
       );
-      return files.map((file) => nameAt(relative(root, file).split(sep).join("/")));
+      const sizes = new Map<string, number>();
+      for (const file of files) {
+        const found = await stat(file).catch((error: unknown) => orUndefined(error));
+        if (found !== undefined) sizes.set(nameAt(relative(root, file).split(sep).join("/")), found.size);
+      }
+      return sizes;
     },
     remove: async (name) => {
       const file = fileOf(name);

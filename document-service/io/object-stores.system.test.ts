@@ -16,9 +16,9 @@ test("[JSO1] objects are listed without a consumer, which a lost connection woul
   const asked: string[] = [];
   nats.subscribe("$JS.API.CONSUMER.CREATE.OBJ_listed.>", { callback: (_, { subject }) => void asked.push(subject) });
   await nats.flush();
-  expect((await store.list()).toSorted()).toEqual(names);
+  expect([...(await store.list()).keys()].toSorted()).toEqual(names);
   await store.remove(names[0]!);
-  expect((await store.list()).toSorted()).toEqual(names.slice(1));
+  expect([...(await store.list()).keys()].toSorted()).toEqual(names.slice(1));
   await nats.flush();
   const { state } = await (await jetstreamManager(nats)).streams.info("OBJ_listed");
   expect([asked, state.consumer_count]).toEqual([[], 0]);

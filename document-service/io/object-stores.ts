@@ -6,7 +6,7 @@
 import type { JetStreamClient } from "@nats-io/jetstream";
 
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import { objectNames, readObject, removeObject, withTimeout, removeOrphanChunks } from "../../shared/io/jetstream-object.ts";
+import { objectSizes, readObject, removeObject, withTimeout, removeOrphanChunks } from "../../shared/io/jetstream-object.ts";
 import { objectBucket } from "../../shared/io/jetstream-stores.ts";
 import { refuseIncompleteStore, type StoreSettings } from "../config.ts";
 import type { ObjectStore } from "../ports.ts";
@@ -49,7 +49,7 @@ export async function jetstreamObjects(jetstream: JetStreamClient, bucket: strin
       await withTimeout(TRANSFER_MS_MAX, `writing ${name}`, store.putBlob({ name, options: { max_chunk_size: CHUNK_BYTES } }, bytes));
     },
     read: (name) => withTimeout(TRANSFER_MS_MAX, `reading ${name}`, readObject(objects, name)),
-    list: () => objectNames(objects), // The store's own list ends silently when NATS disappears, and the objects that it omits would count as lost.
+    list: () => objectSizes(objects),
     remove: (name) => removeObject(objects, name),
     sweep: () => removeOrphanChunks(objects, ABANDONED_MS_MIN),
   };

@@ -72,16 +72,17 @@ export async function s3Objects(options: S3Options, prefix: string): Promise<Obj
       throw new Error(`reading ${name} was refused: ${response.status} ${textsOf(text, "Code")[0] ?? ""}`);
     },
     list: async () => {
-      const names: string[] = [];
+      const sizes = new Map<string, number>();
       for (let token: string | undefined = ""; token !== undefined;) {
         const query = new URLSearchParams({ "list-type": "2", prefix, ...(token === "" ? {} : { "continuation-token": token }) });
         const response = await ask("listing the snapshots", "GET", `${bucket}?${query.toString().replaceAll("+", "%20")}`);
         if (!response.ok) throw await refusal("listing the snapshots", response);
         const text = await response.text();
-        names.push(...textsOf(text, "Key").map((key) => nameAt(key.slice(prefix.length))));
+        const bytes = textsOf(text, "Size");
+        textsOf(text, "Key").forEach((key, index) => sizes.set(nameAt(key.slice(prefix.length)), Number(bytes[index] ?? 0)));
         token = textsOf(text, "IsTruncated")[0] === "true" ? textsOf(text, "NextContinuationToken")[0] : undefined;
       }
-      return names;
+      return sizes;
     },
     remove: async (name) => {
       const response = await ask(`removing ${name}`, "DELETE", urlOf(name));

@@ -131,13 +131,14 @@ export class Document {
     return this.#leftOut;
   }
 
-  /**
-   * Whether every edit that no snapshot contains is not a Yjs update, according to the log. Most edits are updates, so
-   * the answer is mostly false.
-   */
+  /** Every edit that no snapshot has is no Yjs update, as the log shows. */
   get lacksOnlyRefused(): boolean {
-    const isDocument = this.#refused * 2 < this.#applied.seq;
-    return this.#leftOut === this.#refused && (this.#refused === 0 || isDocument);
+    return this.#leftOut === this.#refused;
+  }
+
+  /** Most edits are no Yjs updates: only the room's application knows the content. */
+  get isOpaque(): boolean {
+    return this.#refused > 0 && this.#refused * 2 >= this.#applied.seq;
   }
 
   get heldBytes(): number {

@@ -14,7 +14,7 @@ import type { Clock } from "../../shared/time/clock.ts";
 import { pause, unlessMistake } from "../../shared/time/pause.ts";
 import type { HistoryReadsHost } from "../history/history-reads-host.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
-import type { ChangeNotifications } from "../ports.ts";
+import type { ChangeNotifications, StorageBus } from "../ports.ts";
 import {
   nextDeletionStep,
   servedWithoutEdits,
@@ -27,14 +27,20 @@ import { ReadAheadHost, TrimRoundsHost } from "./trim-rounds-host.ts";
 import type { ReadAheadOptions } from "./read-ahead.ts";
 import { type DocumentRoomHostDeps, DocumentRoomHost, type DocumentRoomHostOptions, type DocumentRoomPorts } from "./room-host.ts";
 import type { Freshness, Served } from "./room-messages.ts";
+import { type RoomBytes, type RoomLimitChange, StoredBytes, type StoredBytesOptions } from "../storage/stored-bytes.ts";
 import { SweepHost } from "./sweep-host.ts";
 import type { SweepOptions } from "./sweep.ts";
 import { TrimRounds, type TrimRoundsOptions } from "./trim-rounds.ts";
 
 /** `boards`: the leaderboards' leases for the same partitions. */
-export type DocumentPorts = DocumentRoomPorts & { readonly leases: Leases; readonly boards: Pick<Leases, "read"> };
+export type DocumentPorts = DocumentRoomPorts & {
+  readonly leases: Leases;
+  readonly boards: Pick<Leases, "read">;
+  readonly storage: StorageBus;
+};
 export type DocumentPartitionOptions = DocumentRoomHostOptions &
   SweepOptions &
+  StoredBytesOptions &
   ReadAheadOptions &
   TrimRoundsOptions &
   DocumentPartitionLimits & { readonly documentsLeaseMs: number };
@@ -69,6 +75,7 @@ export class DocumentPartitionHost {
   readonly #roomDeps: DocumentRoomHostDeps;
   readonly #sweep: SweepHost;
   readonly #trims: TrimRoundsHost;
+  readonly stored: StoredBytes;
   readonly #state: DocumentPartition;
   /** The same rooms as in `#state`. */
   readonly #rooms = new Map<RoomKey, DocumentRoomHost>();
@@ -90,11 +97,27 @@ export class DocumentPartitionHost {
       newName: () => `${options.service}-${partition}-${++this.#namedCount}`,
       boardsFloor: () => this.#state.boardsFloor,
     };
-    this.#sweep = new SweepHost(partition, ports, options, { ...deps, visit: (key, signal) => this.#visit(key, signal) });
+    this.stored = new StoredBytes(partition, options);
+    this.#sweep = new SweepHost(partition, ports, options, {
+      ...deps,
+      receiveListed: (kind, sizes) => this.stored.receiveListed(kind, sizes),
+      visit: (key, signal) => this.#visit(key, signal),
+    });
   }
 
   get isHeld(): boolean {
     return this.#lease.isHeld && !this.#stopping.signal.aborted;
+  }
+
+  measureRooms(): readonly RoomLimitChange[] {
+    return [...this.#rooms].flatMap(([key, room]) => {
+      const found = room.storedBytes;
+      return (found && this.stored.receiveRoom(key, found)) ?? [];
+    });
+  }
+
+  async measure(key: RoomKey): Promise<RoomBytes | undefined> {
+    return this.isHeld ? this.#room(key).measure() : undefined;
   }
 
   /** Resolves after `stop`, once all rooms are saved and the lease is released. */
@@ -167,6 +190,7 @@ export class DocumentPartitionHost {
     for (const room of this.#rooms.values()) room.close();
     await Promise.all(parts);
     this.#rooms.clear();
+    this.stored.clear();
     this.#receive({ kind: "released" });
     this.#observe();
   }
@@ -186,7 +210,10 @@ export class DocumentPartitionHost {
   /** Rooms in memory may have edits that the log has lost. */
   #startOver(cause: LogEndLost): void {
     this.#deps.log.error({ partition: this.#partition, cause }, "the log lost its end: rooms are read again from their checkpoints");
-    for (const room of this.#rooms.values()) room.close();
+    for (const [key, room] of this.#rooms) {
+      room.close();
+      this.stored.forgetRoom(key);
+    }
     this.#rooms.clear();
     this.#receive({ kind: "log-end-lost" });
   }
@@ -278,8 +305,10 @@ export class DocumentPartitionHost {
         );
         this.#rooms.get(effect.room)?.close();
         this.#rooms.delete(effect.room);
+        this.stored.forgetRoom(effect.room);
         return this.#readAgain.abort();
       case "forget-room":
+        this.stored.forgetRoom(effect.room);
         return void this.#rooms.delete(effect.room);
       default:
         return assertNever(effect);

@@ -69,6 +69,11 @@ export class RecordIntake {
     return this.#isOutdated;
   }
 
+  /** There is a checkpoint, or records were read. */
+  get isKnown(): boolean {
+    return this.document !== undefined && (this.document.checkpoint !== undefined || this.document.applied.streamSeq > 0);
+  }
+
   get heldBytes(): number {
     return this.#waitingBytes + (this.document?.heldBytes ?? 0);
   }

@@ -190,6 +190,26 @@ test("[RMH42] the log of a room whose edits are mostly not Yjs updates is not tr
   expect(run.room.state.isTrimDue(run.now)).toBe(false);
 });
 
+test("[RMH43] with a retention, edits of such a room move to the history once they are old, also at the next service", async () => {
+  const stores = new Stores();
+  const run = new RoomRun(stores, { opaqueLogMsMax: 30_000 });
+  await run.take(rawRecord(1), rawRecord(2));
+  await run.save();
+  run.now = 29_000 as Millis;
+  expect(run.room.state.isTrimDue(run.now)).toBe(false);
+  const next = new RoomRun(stores, { opaqueLogMsMax: 30_000 });
+  await next.take(rawRecord(3));
+  expect(await next.served()).toBe("not-a-document");
+  expect(next.room.storedBytes!.log, "with what the run before left").toBe(run.room.storedBytes!.log + rawRecord(3).bytes.byteLength);
+  for (const service of [run, next]) {
+    service.now = (service.now + 60_000) as Millis;
+    expect(service.room.state.isTrimDue(service.now)).toBe(true);
+  }
+  await run.trim();
+  expect(stores.trimmedBefore).toBe(20);
+  expect(stores.history.segments).toMatchObject([{ firstSeq: 1, lastSeq: 1 }]);
+});
+
 test("[RMH10] a thousand concurrent requests cause one merge, and a second one only if edits arrived during the first", async () => {
   const stores = new Stores();
   let merges = 0;

@@ -15,6 +15,7 @@ import type { DocumentServiceMetrics } from "../metrics.ts";
 import type { Operations } from "../../shared/bus/operations-events.ts";
 import type { ChangeNotifications, Checkpoints, Deletions, Merging, ObjectStore } from "../ports.ts";
 import { readVerified, writeVerified } from "../verified-write-host.ts";
+import type { RoomBytes } from "../storage/stored-bytes.ts";
 import { DeletionHost } from "./deletion-host.ts";
 import type { MergedState } from "./document.ts";
 import type { RoomRange } from "./read-ahead.ts";
@@ -26,8 +27,8 @@ import type {
   Served,
   StoreEffect,
   StoreFailure,
-  DocumentRoomReport,
 } from "./room-messages.ts";
+import { reportRoom } from "./room-reports-host.ts";
 import { DocumentRoom, type DocumentRoomOptions } from "./room.ts";
 import { decideSnapshotSweep } from "./sweep.ts";
 
@@ -89,6 +90,20 @@ export class DocumentRoomHost {
 
   get room(): RoomKey {
     return this.#room.key;
+  }
+
+  /** Undefined: the checkpoint is not known yet. */
+  get storedBytes(): RoomBytes | undefined {
+    const { storedBytes } = this.#room;
+    return storedBytes && { ...storedBytes, history: this.#room.isDeleted ? 0 : this.#history.bytes };
+  }
+
+  /** The same, once it is known. Undefined: the room is closed first. */
+  async measure(): Promise<Required<RoomBytes> | undefined> {
+    if (!(await this.opened) || this.#room.isDeleted) return undefined;
+    const history = await this.#history.measure();
+    const { storedBytes } = this.#room;
+    return storedBytes && { ...storedBytes, history };
   }
 
   receiveRecord(stored: StoredRecord): void {
@@ -271,78 +286,4 @@ export class DocumentRoomHost {
 function failureOf(cause: unknown): StoreFailure {
   unlessMistake(cause);
   return { cause, isUndecodable: cause instanceof UndecodableEntry };
-}
-
-export function reportRoom(
-  room: RoomKey,
-  report: DocumentRoomReport,
-  { log, metrics, operations }: Pick<DocumentRoomHostDeps, "log" | "metrics" | "operations">,
-): void {
-  switch (report.kind) {
-    case "set-aside":
-      return log.error(
-        { room, after: report.after, bytes: report.bytes },
-        "the edits of a room that cannot be merged are too many to keep in memory; they stay in the log, which is not trimmed, and are read again once the room's snapshot is restored or the service restarts",
-      );
-    case "released-undecodable":
-      return log.error(
-        { room, fromStreamSeq: report.fromStreamSeq, bytes: report.bytes },
-        "memory is short: the edits of a room whose checkpoint does not decode leave memory; they are read again from the log once it decodes",
-      );
-    case "gap-crossed":
-      metrics.gaps.inc();
-      return log.error(
-        { room, streamSeq: report.streamSeq, after: report.after },
-        "the log of a room has a hole that no checkpoint explains; the room's log is no longer trimmed",
-      );
-    case "record-unreadable":
-      metrics.unreadable.inc();
-      return log.error(
-        { room, streamSeq: report.streamSeq },
-        "a record of the log does not decode: check whether a newer version wrote it. The room's log is no longer trimmed",
-      );
-    case "writers-forgotten":
-      return metrics.forgottenWriters.inc(report.count);
-    case "merged":
-      return metrics.merges.observe(report.ms / 1000);
-    case "yjs-id-disputed": {
-      const { kind: _, ...facts } = report;
-      metrics.disputedYjsIds.inc();
-      return operations.report({ kind: "yjs_id_disputed", room, ...facts }); // Logs too.
-    }
-    case "edits-refused":
-      metrics.refusedEdits.inc(report.refused);
-      return log.error(
-        { room, refused: report.refused, through: report.through },
-        "edits that are no Yjs updates, or exceed a limit, are left out of the document; the history keeps them. Check what the writers of the room send",
-      );
-    case "merge-abandoned": {
-      const { kind: _, ...facts } = report;
-      metrics.mergesOverrun.inc();
-      return log.error(
-        { room, ...facts },
-        "a document was not merged within the time or the memory of a thread; its edits stay in the log, which is not trimmed: check whether a client writes what Yjs cannot read, or raise COROOM_MERGE_MS_MAX",
-      );
-    }
-    case "snapshot-lost":
-      return log.error(
-        { room, object: report.object },
-        "the snapshot that a checkpoint names is missing or damaged: restore it from a backup of the object store",
-      );
-    case "snapshot-damaged":
-      return log.error({ room, object: report.object }, "a snapshot reads back different from what was written; it is not used");
-    case "superseded":
-      return log.warn(
-        { room, revision: report.revision },
-        "another document service saved this room meanwhile; continuing from its checkpoint",
-      );
-    case "save-ended":
-      return metrics.saves.observe({ outcome: report.outcome }, report.ms / 1000);
-    case "trim-ended":
-      return metrics.trims.inc({ outcome: report.outcome });
-    case "storage-failed":
-      return log.warn({ room, cause: report.cause }, `a room waits for its storage: ${report.what}`);
-    default:
-      return assertNever(report);
-  }
 }

@@ -145,7 +145,7 @@ export class RoomJobs {
   /** If a newer checkpoint was found during the save, this service continues from it. */
   #nameSnapshot(now: Millis, wall: UnixMillis, effects: DocumentRoomEffect[]): void {
     const { document } = this.#running;
-    const checkpoint = this.#saves.receiveQueued(wall);
+    const checkpoint = this.#saves.receiveQueued(wall, (streamSeq) => this.#parts.plan.logBytes(streamSeq));
     const known = document.checkpoint;
     if (known !== undefined && isBehind(checkpoint, known))
       this.#receiveSaveStep(this.#saves.receiveNamed("theirs", [], document, effects), now, effects);

@@ -26,6 +26,7 @@ const OPTIONS: DocumentRoomOptions = {
   stalledBytesMax: 400,
   documentIdleMsMax: 60_000,
   historyMsMax: 60_000,
+  opaqueLogMsMax: 0,
 };
 const FAILURE: StoreFailure = { cause: "the store does not answer", isUndecodable: false };
 const UNDECODABLE: StoreFailure = { cause: "the entry does not decode", isUndecodable: true };

@@ -19,7 +19,7 @@ import type { RoomRange } from "./read-ahead.ts";
 import { type IntakeStep, RecordIntake, type RecordIntakeOptions } from "./record-intake.ts";
 import type { CheckpointRead, DocumentRoomEffect, DocumentRoomInput, StoreEffect, StoreFailure } from "./room-messages.ts";
 import { answer, type DocumentRequest, RoomRequests } from "./room-requests.ts";
-import { SnapshotPlan, type SnapshotPlanOptions } from "./snapshot-plan.ts";
+import { SnapshotPlan, type SnapshotPlanOptions, storedParts, type StoredParts } from "./snapshot-plan.ts";
 
 export type DocumentRoomOptions = SnapshotPlanOptions &
   RecordIntakeOptions & { readonly mergeMsMax: number; readonly snapshotLagBytesMax: number };
@@ -64,14 +64,12 @@ export class DocumentRoom {
     });
   }
 
-  /** The first effects to carry out. */
   open(): readonly DocumentRoomEffect[] {
     return [{ kind: "read-checkpoint", reader: "opening" }];
   }
 
   get state(): "opening" | "open" | "deleting" | "deleted" {
-    const { deletion } = this.#deps;
-    if (deletion.isDeleted) return deletion.isDue ? "deleting" : "deleted";
+    if (this.isDeleted) return this.isUnwiped ? "deleting" : "deleted";
     return this.#intake.state === "opening" ? "opening" : "open";
   }
 
@@ -93,14 +91,16 @@ export class DocumentRoom {
     return this.#intake.state !== "open";
   }
 
-  /** The room has a checkpoint, or records of it were read. */
   get isKnown(): boolean {
-    const { document } = this.#intake;
-    return document !== undefined && (document.checkpoint !== undefined || document.applied.streamSeq > 0);
+    return this.#intake.isKnown;
   }
 
   get heldBytes(): number {
     return this.#intake.heldBytes;
+  }
+
+  get storedBytes(): StoredParts | undefined {
+    return storedParts(this.#intake.document, this.#plan, this.isDeleted);
   }
 
   /** The first stream sequence of the room that no snapshot may cover yet. */
@@ -130,15 +130,14 @@ export class DocumentRoom {
 
   /** The room dropped records and can take them now. So the log is read again from this place into a new room. */
   get readAgainFrom(): number | undefined {
-    const isStalled = this.isStalled && !this.#intake.isOutdated;
-    return this.isDeleted || isStalled || this.isBusy || this.#merges.isRunning ? undefined : this.#intake.readAgainFrom;
+    if ((this.isStalled && !this.#intake.isOutdated) || this.isDeleted || this.isBusy || this.#merges.isRunning) return undefined;
+    return this.#intake.readAgainFrom;
   }
 
-  /** `isPressed`: the partition needs memory. */
   isSaveDue(now: Millis, isPressed: boolean): boolean {
     const document = this.#idleDocument(now);
-    if (document === undefined || this.#intake.isSetAside || this.#merges.isPausing(now)) return false;
-    return this.#plan.isSaveDue(document, isPressed, now);
+    const mayBegin = document !== undefined && !this.#intake.isSetAside && !this.#merges.isPausing(now);
+    return mayBegin && this.#plan.isSaveDue(document, isPressed, now);
   }
 
   isTrimDue(now: Millis): boolean {

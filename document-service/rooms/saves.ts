@@ -79,12 +79,13 @@ export class DocumentSaves {
   }
 
   /** Returns the checkpoint to write, once the log is known to have the last record that it covers. */
-  receiveQueued(wall: UnixMillis): Checkpoint {
+  receiveQueued(wall: UnixMillis, logBytesThrough: (streamSeq: number) => number): Checkpoint {
     assert(this.#step.kind === "queueing", "notifications are queued for a save");
     const { merged, snapshot } = this.#step;
     const { applied, clients, leftOut, refused } = merged;
     const missing = { ...(leftOut > 0 ? { leftOut } : {}), ...(refused > 0 ? { refused } : {}) };
-    const checkpoint = { ...applied, time: wall, clients: [...clients], ...missing, snapshot };
+    const logBytes = logBytesThrough(applied.streamSeq);
+    const checkpoint = { ...applied, time: wall, clients: [...clients], ...missing, logBytes, snapshot };
     this.#step = { kind: "naming", merged, checkpoint };
     return checkpoint;
   }

@@ -8,6 +8,7 @@ import type { StoredRecord } from "../../shared/bus/record.ts";
 import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
 import type { Document, Uncovered } from "./document.ts";
 import type { RoomRange } from "./read-ahead.ts";
+import type { RoomBytes } from "../storage/stored-bytes.ts";
 import { type TrimOptions, TrimPlan } from "./trim-plan.ts";
 
 export type SnapshotPolicy = {
@@ -24,6 +25,8 @@ export type SnapshotPlanOptions = SnapshotPolicy &
     readonly stalledBytesMax: number;
     readonly documentIdleMsMax: number;
     readonly historyMsMax: number;
+    /** 0: the log of an opaque room is not trimmed. */
+    readonly opaqueLogMsMax: number;
   };
 
 /** A room without any edit leaves memory early: to open it again costs one checkpoint read and no snapshot. */
@@ -69,10 +72,10 @@ export class SnapshotPlan {
   }
 
   /** Call for every record that the document takes, in order. */
-  receiveTaken({ streamSeq, time }: StoredRecord, document: Document, now: Millis): void {
+  receiveTaken({ streamSeq, time, bytes }: StoredRecord, document: Document, now: Millis): void {
     this.#lastUsed = now;
     this.#firstStreamSeq ??= streamSeq;
-    this.#trims.receiveRecord({ streamSeq, since: now }, time);
+    this.#trims.receiveRecord({ streamSeq, since: now }, time, bytes.byteLength);
     this.#noteUncovered(document, now);
   }
 
@@ -85,6 +88,8 @@ export class SnapshotPlan {
     this.#noteUncovered(document, now);
     const { checkpoint } = document;
     if (checkpoint === undefined || checkpoint === this.#covered?.checkpoint) return;
+    if (this.#covered === undefined && (this.#firstStreamSeq ?? Infinity) > checkpoint.streamSeq)
+      this.#trims.receiveLeft(checkpoint.logBytes ?? 0, checkpoint.streamSeq);
     this.#covered = { checkpoint, since: (now - Math.max(0, wall - checkpoint.time)) as Millis };
   }
 
@@ -120,7 +125,13 @@ export class SnapshotPlan {
   trimBefore(document: Document, boardsFloor: number, now: Millis): number | undefined {
     const { checkpoint } = document;
     if (checkpoint === undefined || !this.#isKept(document, checkpoint) || this.#covered?.checkpoint !== checkpoint) return undefined;
-    return this.#trims.before({ streamSeq: checkpoint.streamSeq, since: this.#covered.since }, boardsFloor, now);
+    const place = { streamSeq: checkpoint.streamSeq, since: this.#covered.since };
+    return this.#trims.before(place, boardsFloor, now, document.isOpaque ? this.#options.opaqueLogMsMax : 0);
+  }
+
+  /** Bytes of records that are not trimmed, up to this stream sequence; without an argument: of all. */
+  logBytes(through?: number): number {
+    return this.#trims.bytesThrough(through);
   }
 
   /** The range of the log that a trim up to `through` reads. Undefined: none. `archivedThrough`: the history has all records up to it. */
@@ -143,18 +154,37 @@ export class SnapshotPlan {
     return this.#isTrimDone(document) && now - this.#lastUsed > idleMsMax;
   }
 
-  /** Nothing can be trimmed before there is another snapshot. */
+  /** Nothing can be trimmed before there is another snapshot. A sweep trims an opaque room, because that may take days. */
   #isTrimDone(document: Document): boolean {
     const { checkpoint } = document;
-    return checkpoint === undefined || !this.#isKept(document, checkpoint) || this.#trims.trimmedBefore >= checkpoint.streamSeq;
+    return (
+      checkpoint === undefined ||
+      document.isOpaque ||
+      !this.#isKept(document, checkpoint) ||
+      this.#trims.trimmedBefore >= checkpoint.streamSeq
+    );
   }
 
   /** Whether the snapshot and the history together have every edit up to the checkpoint. */
-  #isKept({ leftOut, lacksOnlyRefused }: Document, checkpoint: Checkpoint): boolean {
-    return leftOut === 0 || (lacksOnlyRefused && hasContent(checkpoint) && this.#options.historyMsMax > 0);
+  #isKept({ leftOut, lacksOnlyRefused, isOpaque }: Document, checkpoint: Checkpoint): boolean {
+    const { historyMsMax, opaqueLogMsMax } = this.#options;
+    if (leftOut === 0) return true;
+    return lacksOnlyRefused && historyMsMax > 0 && (isOpaque ? opaqueLogMsMax > 0 : hasContent(checkpoint));
   }
 
   #noteUncovered({ uncovered }: Document, now: Millis): void {
     this.#uncoveredSince = uncovered === undefined ? undefined : (this.#uncoveredSince ?? now);
   }
+}
+
+export type StoredParts = Pick<RoomBytes, "snapshots" | "log">;
+
+/** Undefined: the room is not opened yet. */
+export function storedParts(
+  document: Document | undefined,
+  plan: Pick<SnapshotPlan, "logBytes">,
+  isDeleted: boolean,
+): StoredParts | undefined {
+  if (isDeleted) return { snapshots: 0, log: 0 };
+  return document && { snapshots: document.checkpoint?.snapshot.bytes ?? 0, log: plan.logBytes() };
 }

@@ -7,6 +7,7 @@ import type { Log } from "../../shared/process/log.ts";
 import { pause, unlessMistake } from "../../shared/time/pause.ts";
 import type { EditLog, ObjectStore } from "../ports.ts";
 import type { DocumentRoomHost } from "./room-host.ts";
+import type { ObjectKind } from "../storage/stored-bytes.ts";
 import { Sweep, type SweepEffect, type SweepInput, type SweepOptions } from "./sweep.ts";
 
 export type SweepPorts = {
@@ -18,6 +19,7 @@ export type SweepPorts = {
 export type SweepDeps = {
   readonly clock: Clock;
   readonly log: Log;
+  readonly receiveListed: (kind: ObjectKind, sizes: ReadonlyMap<string, number | undefined>) => void;
   readonly visit: (room: RoomKey, signal: AbortSignal) => Promise<Pick<DocumentRoomHost, "sweepSnapshots" | "sweepHistory"> | undefined>;
 };
 
@@ -56,13 +58,13 @@ export class SweepHost {
         await visit(effect.room, signal);
         return { kind: "visited" };
       case "list-snapshots":
-        return { kind: "snapshots-listed", names: await snapshots.list() };
+        return { kind: "snapshots-listed", names: await this.#list("snapshots", snapshots) };
       case "sweep-snapshots": {
         const room = await visit(effect.room, signal);
         return { kind: "snapshots-swept", isDone: (await room?.sweepSnapshots(effect.names)) === true };
       }
       case "list-history":
-        return { kind: "history-listed", names: await history.list() };
+        return { kind: "history-listed", names: await this.#list("history", history) };
       case "sweep-history": {
         const room = await visit(effect.room, signal);
         await room?.sweepHistory(effect.names);
@@ -79,5 +81,11 @@ export class SweepHost {
       default:
         return assertNever(effect);
     }
+  }
+
+  async #list(kind: ObjectKind, store: Pick<ObjectStore, "list">): Promise<readonly string[]> {
+    const sizes = await store.list();
+    this.#deps.receiveListed(kind, sizes);
+    return [...sizes.keys()];
   }
 }

@@ -13,7 +13,7 @@ const few = { edits: 1, bytes: 10, since: at(0), fromStreamSeq: 1 };
 
 /** A record that is read as soon as the log has it. */
 const receive = (plan: TrimPlan, mark: { streamSeq: number; since: Millis }) =>
-  plan.receiveRecord(mark, mark.since as number as UnixMillis);
+  plan.receiveRecord(mark, mark.since as number as UnixMillis, 100);
 
 test("[CMP1] a snapshot is due by edits, by bytes or by age", () => {
   expect(isSnapshotDue(few, undefined, policy, at(29_999))).toBe(false);
@@ -89,7 +89,7 @@ test("[CMP7] even if the boards hold the log for very long, the number of marks 
 test("[CMP8] records that are read at once are trimmed one after the other, and none counts as older than its read", () => {
   const plan = new TrimPlan(TRIM);
   for (let second = 0; second < 10; second++)
-    plan.receiveRecord({ streamSeq: 10 + second, since: at(50_000) }, (second * 1_000) as UnixMillis);
+    plan.receiveRecord({ streamSeq: 10 + second, since: at(50_000) }, (second * 1_000) as UnixMillis, 100);
   const checkpoint = { streamSeq: 19, since: at(50_000) };
   expect(plan.before(checkpoint, 13, at(51_000))).toBeUndefined();
   expect(plan.before(checkpoint, 13, at(51_001))).toBe(14);
@@ -104,4 +104,13 @@ test("[CMP9] the number of records in a trim is known approximately, for any res
   plan.receiveTrimmed(60);
   expect(plan.recordsThrough(60)).toBe(0);
   expect(plan.recordsThrough(100)).toBeGreaterThanOrEqual(40);
+});
+
+test("[CMP10] the bytes of the log that is not trimmed are known, with those of an earlier run until they are trimmed", () => {
+  const plan = new TrimPlan(TRIM);
+  plan.receiveLeft(5_000, 7);
+  for (let record = 11; record <= 20; record++) receive(plan, { streamSeq: record, since: at(record * 1_000) });
+  expect([plan.bytesThrough(10), plan.bytesThrough()]).toEqual([5_000, 6_000]);
+  plan.receiveTrimmed(15);
+  expect(plan.bytesThrough()).toBe(500);
 });

@@ -6,9 +6,11 @@ export type TrimOptions = { readonly replayWindowMs: number; readonly boardsHold
 
 /** A record's place in the log, and a time at which the log had it. No record before it is younger. */
 type Place = { readonly streamSeq: number; readonly since: Millis };
-/** `records`: the number of records received up to this place. */
-type Mark = Place & { readonly records: number };
+/** `records` and `bytes`: received up to this place. */
+type Received = { readonly records: number; readonly bytes: number };
+type Mark = Place & Received;
 
+const NOTHING: Received = { records: 0, bytes: 0 };
 /** Number of marks that represent all records of the replay window. A trim may be late by one mark, never early. */
 const MARKS_PER_WINDOW = 20;
 /**
@@ -28,10 +30,12 @@ export class TrimPlan {
   #marks: readonly Mark[] = [];
   #lastMarked = Number.NEGATIVE_INFINITY as UnixMillis;
   #trimmedBefore = 0;
-  /** The number of records received, the place of the last one, and the number trimmed. */
-  #records = 0;
+  /** What was received, the place of the last record, and what is trimmed. */
+  #received: Received = NOTHING;
   #lastStreamSeq = 0;
-  #trimmedRecords = 0;
+  #trimmed: Received = NOTHING;
+  /** Bytes that an earlier run left in the log, up to this stream sequence. */
+  #left = { bytes: 0, through: 0 };
 
   constructor(options: TrimOptions) {
     this.#options = options;
@@ -42,23 +46,24 @@ export class TrimPlan {
   }
 
   /** Every record, in order. */
-  receiveRecord({ streamSeq, since }: Place, time: UnixMillis): void {
-    this.#records += 1;
+  receiveRecord({ streamSeq, since }: Place, time: UnixMillis, bytes: number): void {
+    this.#received = { records: this.#received.records + 1, bytes: this.#received.bytes + bytes };
     this.#lastStreamSeq = streamSeq;
     // The record's date only measures the distance to the last mark, even if both were read at once. Its age never
     // depends on the date.
     if (Math.abs(time - this.#lastMarked) < this.#options.replayWindowMs / MARKS_PER_WINDOW) return;
     this.#lastMarked = time;
-    this.#marks = this.#marks.concat({ streamSeq, since, records: this.#records }); // `push()` and spreading would reserve memory for sixteen more.
+    this.#marks = this.#marks.concat({ streamSeq, since, ...this.#received }); // `push()` and spreading would reserve memory for sixteen more.
     if (this.#marks.length > MARKS_MAX) this.#marks = this.#marks.filter((_, index) => index % 2 === 0);
   }
 
   /**
    * Records before this stream sequence may be trimmed; undefined: none that was not trimmed already. `boardsFloor`:
-   * the boards need no record up to it.
+   * the boards need no record up to it. `keptMsMin`: the room's records stay at least so long.
    */
-  before(checkpoint: Place, boardsFloor: number, now: Millis): number | undefined {
-    const { replayWindowMs, boardsHoldMsMax } = this.#options;
+  before(checkpoint: Place, boardsFloor: number, now: Millis, keptMsMin = 0): number | undefined {
+    const { boardsHoldMsMax } = this.#options;
+    const replayWindowMs = Math.max(this.#options.replayWindowMs, keptMsMin);
     let before = 0;
     for (const mark of [...this.#marks, checkpoint]) {
       const ageMsMin = mark.streamSeq <= boardsFloor + 1 ? replayWindowMs : Math.max(replayWindowMs, boardsHoldMsMax);
@@ -69,16 +74,28 @@ export class TrimPlan {
 
   /** Approximate number of received records up to this place that are not trimmed. */
   recordsThrough(streamSeq: number): number {
-    return this.#receivedThrough(streamSeq) - this.#trimmedRecords;
+    return this.#receivedThrough(streamSeq).records - this.#trimmed.records;
   }
 
-  #receivedThrough(streamSeq: number): number {
-    if (streamSeq >= this.#lastStreamSeq) return this.#records;
-    return this.#marks.findLast((mark) => mark.streamSeq <= streamSeq)?.records ?? this.#trimmedRecords;
+  /** The same in bytes, with those that an earlier run left. Without an argument: of the whole log. */
+  bytesThrough(streamSeq = this.#lastStreamSeq): number {
+    return this.#left.bytes + this.#receivedThrough(streamSeq).bytes - this.#trimmed.bytes;
+  }
+
+  /** The log had so many bytes up to that place when an earlier run last wrote the checkpoint. */
+  receiveLeft(bytes: number, through: number): void {
+    this.#left = { bytes, through };
+  }
+
+  #receivedThrough(streamSeq: number): Received {
+    if (streamSeq >= this.#lastStreamSeq) return this.#received;
+    return this.#marks.findLast((mark) => mark.streamSeq <= streamSeq) ?? this.#trimmed;
   }
 
   receiveTrimmed(before: number): void {
-    this.#trimmedRecords = this.#receivedThrough(before);
+    if (before >= this.#left.through) this.#left = { bytes: 0, through: 0 };
+    const { records, bytes } = this.#receivedThrough(before);
+    this.#trimmed = { records, bytes };
     this.#trimmedBefore = before;
     this.#marks = this.#marks.filter(({ streamSeq }) => streamSeq > before);
   }

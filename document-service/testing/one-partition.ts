@@ -10,7 +10,7 @@ import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { documentServiceSettings } from "../config.ts";
 import type { DocumentHostOptions } from "../document-host.ts";
 import { documentServiceMetrics } from "../metrics.ts";
-import type { EditLog } from "../ports.ts";
+import type { EditLog, StorageBus } from "../ports.ts";
 import type { DocumentPorts } from "../rooms/partition-host.ts";
 import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
 import { NO_NOTIFICATIONS } from "../webhooks/change-queue-host.ts";
@@ -20,6 +20,15 @@ const LEASE_MS = 1_000;
 const SETTINGS = readSettings(documentServiceSettings, { env: {}, flags: { documentsLeaseMs: String(LEASE_MS) } });
 /** Rooms whose names begin with this have a checkpoint that does not decode, until they are in `repaired`. */
 export const BROKEN = "acme.broken" as RoomKey;
+
+/** Nobody reports, asks or answers. */
+export const SILENT_STORAGE: StorageBus = {
+  publishCounts: () => {},
+  publishFull: () => {},
+  onCounts: () => {},
+  onFull: () => {},
+  onQuestion: () => {},
+};
 
 export class OnePartition {
   readonly clock = new FakeClock();
@@ -63,6 +72,7 @@ export class OnePartition {
     };
     return {
       ...ports,
+      storage: SILENT_STORAGE,
       log: { ...ports.log, follow, at: (_, streamSeq) => Promise.resolve(records.find((stored) => stored.streamSeq === streamSeq)) },
       checkpoints: {
         ...ports.checkpoints,

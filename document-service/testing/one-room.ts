@@ -37,6 +37,7 @@ const OPTIONS: DocumentRoomHostOptions = {
   stalledBytesMax: 400,
   documentIdleMsMax: 1_000,
   historyMsMax: 1_000_000,
+  opaqueLogMsMax: 0,
   historyBytesMax: 1_000_000,
   historyVersionMsMin: 3_600_000,
   historyVersionEditsMax: 100,
@@ -173,7 +174,7 @@ function inMemory(objects: Map<string, Uint8Array>): ObjectStore {
     write: (name, bytes) => Promise.resolve(void objects.set(name, bytes)),
     read: (name) => Promise.resolve(objects.get(name)),
     remove: (name) => Promise.resolve(void objects.delete(name)),
-    list: () => Promise.resolve([...objects.keys()]),
+    list: () => Promise.resolve(new Map([...objects].map(([name, bytes]) => [name, bytes.byteLength]))),
     sweep: () => Promise.resolve(0),
   };
 }

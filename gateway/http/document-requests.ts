@@ -58,7 +58,7 @@ export function historyRequest(
   request: RouteRequest,
   identity: Identity,
   { place, needs, method }: { readonly place: string; readonly needs: "read" | "write"; readonly method?: "POST" | "DELETE" },
-): ServiceRequest | HttpAnswer {
+): (ServiceRequest & { readonly room: RoomId }) | HttpAnswer {
   const room = admittedRoom(request, identity);
   if (typeof room !== "string") return room;
   const { tenant, rights, restrictionIn } = identity;
@@ -66,6 +66,7 @@ export function historyRequest(
   return {
     path: `${roomPath(room)}/${place}${queryWith(request.query, HISTORY_PARAMETERS)}`,
     tenant,
+    room,
     ...(method === undefined ? {} : { method }),
     ...(method === "POST" ? { body: request.body } : {}),
   };

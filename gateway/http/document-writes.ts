@@ -21,6 +21,11 @@ export type WritePlan = {
   readonly mustBeFirst: boolean;
   readonly status: number;
 };
+/** `why`: names the limit, and what to do. */
+export function storageFull(why: string): HttpAnswer {
+  return errorAnswer(507, "storage-full", `nothing was written: ${why}`);
+}
+
 export const EDIT: WritePlan = { scope: "edit", place: "edit", parameters: ["type"], mustBeFirst: false, status: 200 };
 export const CREATE: WritePlan = { scope: "create", place: "edit", parameters: ["type"], mustBeFirst: true, status: 201 };
 export const RESTORE: WritePlan = { scope: "restore", place: "revert", parameters: ["seq", "time"], mustBeFirst: false, status: 200 };

@@ -98,7 +98,11 @@ export function roomAnswer(room: RoomKey, { account, planned, pin }: RoomDescrip
 }
 
 export function maySeeEvent(event: OperationsEvent, authority: Authority): boolean {
-  return authority === undefined || ("room" in event && tenantOf(event.room) === authority.tenant);
+  return (
+    authority === undefined ||
+    ("room" in event && tenantOf(event.room) === authority.tenant) ||
+    ("tenant" in event && event.tenant === authority.tenant)
+  );
 }
 
 export function eventsAnswer({ events, takeovers, last }: KeptEventsSince): HttpAnswer {

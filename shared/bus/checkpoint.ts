@@ -63,6 +63,8 @@ export const Checkpoint = z.object({
   leftOut: z.int().nonnegative().optional(),
   /** Number of the missing edits that the log had. The history keeps them. Checkpoints of earlier builds lack the number. */
   refused: z.int().nonnegative().optional(),
+  /** Bytes of the room's log up to `streamSeq` that were not trimmed then. Checkpoints of earlier builds lack them. */
+  logBytes: z.int().nonnegative().optional(),
   snapshot: z.object({ object: z.string(), bytes: z.int().nonnegative(), sha256: z.string() }),
 });
 export type Checkpoint = z.infer<typeof Checkpoint>;

@@ -47,6 +47,15 @@ const Reports = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("log_slow"), state: z.enum(["slow", "normal"]), forMs: z.int(), worstMs: z.int() }),
   /** The log stores no records of a room server (`full`, `broken`), or stores them again (`stores`). */
   z.object({ kind: z.literal("log_storage"), state: z.enum(["full", "broken", "stores"]) }),
+  /** A room or a tenant stores as much as it may (`reached`), and can only be read until it is below the limit (`released`). */
+  z.object({ kind: z.literal("room_storage"), room, state: z.enum(["reached", "released"]), bytes: z.number(), max: z.number() }),
+  z.object({
+    kind: z.literal("tenant_storage"),
+    tenant: z.string(),
+    state: z.enum(["reached", "released"]),
+    bytes: z.number(),
+    max: z.number(),
+  }),
   /** `user` wrote structs with a Yjs client id that another user had introduced. Yjs may ignore edits of the other user. */
   z.object({ kind: z.literal("yjs_id_disputed"), room, yjsClient: z.int(), user: z.string(), introducedBy: z.string() }),
   /** A gateway sheds more, or less: its shed level, and the measured cause. */

@@ -18,6 +18,9 @@
  *   {env}.servers                      room server -> all processes: heartbeats
  *   {env}.servers.unreached            gateway -> room servers: a room server that has no subscriber and may be dead
  *   {env}.documents                    document service -> gateways: heartbeats, with the address of its HTTP
+ *   {env}.storage.counts               document service -> document services: stored bytes of each tenant in a partition
+ *   {env}.storage.full                 document service -> gateways, document services: rooms and tenants at their limit of stored bytes
+ *   {env}.storage.ask                  command line -> document services: what a room stores; the one that reads its partition replies
  *   {env}.leaderboards                 leaderboard -> gateways: heartbeats, with the address of its HTTP
  *   {env}.boards.{room}                leaderboard -> gateways: top ranks of a watched board, after a change
  *   {env}.boards.watch                 gateway -> leaderboards: boards that clients of the gateway watch
@@ -76,6 +79,9 @@ export function subjectsOf(env: string) {
     servers: `${env}.servers`,
     unreachedServers: `${env}.servers.unreached`,
     documents: `${env}.documents`,
+    storageCounts: `${env}.storage.counts`,
+    storageFull: `${env}.storage.full`,
+    askStorage: `${env}.storage.ask`,
     leaderboards: `${env}.leaderboards`,
     boards: (room: RoomKey) => `${env}.boards.${room}`,
     watchBoard: `${env}.boards.watch`,

@@ -6,6 +6,7 @@
 import { JetStreamError, type JetStreamManager } from "@nats-io/jetstream";
 import type { ObjectStore } from "@nats-io/obj";
 import { UndecodableEntry } from "../bus/json-messages.ts";
+import { unlessMistake } from "../time/pause.ts";
 
 /** Throws when the work takes longer than `msMax`; the work itself continues. */
 export function withTimeout<Value>(msMax: number, what: string, work: Promise<Value>): Promise<Value> {
@@ -59,6 +60,21 @@ export async function removeObject({ name: bucket, store, manager }: ObjectBucke
   await manager.streams.purge(`OBJ_${bucket}`, { filter: `$O.${bucket}.C.${info.nuid}` });
 }
 
+/**
+ * All objects with their sizes. The store's own list ends silently when NATS disappears, and takes long for many objects:
+ * the size of an object that it omits is undefined.
+ */
+export async function objectSizes(bucket: ObjectBucket): Promise<Map<string, number | undefined>> {
+  const sizes = new Map<string, number | undefined>((await objectNames(bucket)).map((name) => [name, undefined]));
+  try {
+    for (const { name, size } of await withTimeout(SIZES_MS_MAX, `listing ${bucket.name}`, bucket.store.list()))
+      if (sizes.has(name)) sizes.set(name, size);
+  } catch (error) {
+    unlessMistake(error); // NATS does not answer in time. The names are complete.
+  }
+  return sizes;
+}
+
 /** Names of all objects. */
 export async function objectNames({ name: bucket, manager }: ObjectBucket): Promise<string[]> {
   const subjects = `$O.${bucket}.M.`;
@@ -72,6 +88,8 @@ function token(name: string): string {
 }
 
 const LISTING_MS_MAX = 15_000;
+/** A million objects take about a minute. */
+const SIZES_MS_MAX = 120_000;
 
 /**
  * Removes chunks whose writer died before it wrote the object's entry, once they are old. No listing shows such chunks.

@@ -48,22 +48,22 @@ describe.each(OBJECT_STORES)("objects in %s", (_, start) => {
     await store.write(name, bytesOf(10));
     await store.remove(name);
     await store.remove(name);
-    expect([await store.read(name), (await store.list()).includes(name)]).toEqual([undefined, false]);
+    expect([await store.read(name), (await store.list()).has(name)]).toEqual([undefined, false]);
   });
 
   test("[OBJ3] versions of a room exist side by side until each is removed, and all are listed", async () => {
     const names = [nameIn("acme.one"), nameIn("acme.one"), nameIn("acme.a=20b"), nameIn("acme.two")];
     for (const [index, name] of names.entries()) await store.write(name, bytesOf(100, index));
-    expect(await store.list()).toEqual(expect.arrayContaining(names));
+    expect([...(await store.list()).keys()]).toEqual(expect.arrayContaining(names));
     await store.remove(names[0]!);
-    expect(await store.list()).not.toContain(names[0]);
+    expect([...(await store.list()).keys()]).not.toContain(names[0]);
     expect(digest((await store.read(names[1]!))!)).toBe(digest(bytesOf(100, 1)));
   });
 
   test("[OBJ4] an object name of the maximum length works", async () => {
     const name = nameIn(`acme.${"=e2=80=a6".repeat(128)}`);
     await store.write(name, bytesOf(10));
-    expect([digest((await store.read(name))!), (await store.list()).includes(name)]).toEqual([digest(bytesOf(10)), true]);
+    expect([digest((await store.read(name))!), (await store.list()).has(name)]).toEqual([digest(bytesOf(10)), true]);
   });
 
   test("[OBJ5] damaged bytes are never returned as the written ones", async () => {
@@ -79,7 +79,7 @@ describe.each(OBJECT_STORES)("objects in %s", (_, start) => {
     await Promise.all(names.map((name, index) => store.write(name, bytesOf(2_000, index))));
     const read = await Promise.all(names.map((name) => store.read(name)));
     expect(read.map((bytes) => digest(bytes!))).toEqual(names.map((__, index) => digest(bytesOf(2_000, index))));
-    expect((await store.list()).filter((name) => name.startsWith("acme.many/"))).toHaveLength(AT_ONCE);
+    expect([...(await store.list()).keys()].filter((name) => name.startsWith("acme.many/"))).toHaveLength(AT_ONCE);
   });
 });
 
@@ -91,7 +91,7 @@ describe("properties of only one store", () => {
       const names = Array.from({ length: 48 }, (_, index) => `acme.listed/${index}`); // 40 objects per answer.
       for (let start = 0; start < names.length; start += AT_ONCE)
         await Promise.all(names.slice(start, start + AT_ONCE).map((name) => store.write(name, bytesOf(1))));
-      expect((await store.list()).toSorted()).toEqual(names.toSorted());
+      expect([...(await store.list()).keys()].toSorted()).toEqual(names.toSorted());
       await expect(s3Objects({ ...running.options, s3SecretAccessKey: "wrong" }, "snapshots/")).rejects.toThrow(
         "COROOM_S3_SECRET_ACCESS_KEY",
       );
@@ -105,7 +105,7 @@ describe("properties of only one store", () => {
     mkdirSync(join(root, ".unfinished"));
     writeFileSync(join(root, ".unfinished", "half"), "ha");
     const store = await folderObjects(root);
-    expect([await store.sweep(), await store.list(), readdirSync(join(root, ".unfinished"))]).toEqual([0, [], ["half"]]); // Its writer may only be slow.
+    expect([await store.sweep(), [...(await store.list()).keys()], readdirSync(join(root, ".unfinished"))]).toEqual([0, [], ["half"]]); // Its writer may only be slow.
     utimesSync(join(root, ".unfinished", "half"), 0, 0);
     expect([await store.sweep(), readdirSync(join(root, ".unfinished"))]).toEqual([1, []]);
     await store.write("acme.a/1", bytesOf(5));

@@ -3,6 +3,7 @@
  * with the simulator's payloads.
  */
 
+import { SILENT_STORAGE } from "../../document-service/testing/one-partition.ts";
 import { createHash } from "node:crypto";
 
 import { headOf } from "../../shared/bus/record.ts";
@@ -73,6 +74,7 @@ export class DocumentServiceProcess {
       read: (room) => this.#readFrom("checkpoints", (asOf) => histories.entryAsOf(room, asOf)),
     });
     return {
+      storage: SILENT_STORAGE,
       log: this.#log(),
       checkpoints: {
         read: async (room) => {
@@ -149,7 +151,7 @@ export class DocumentServiceProcess {
       },
       read: (name) => ask(() => store.read(name)),
       remove: (name) => ask(() => store.remove(name)),
-      list: () => ask(() => store.names()),
+      list: () => ask(() => new Map(store.names().map((name) => [name, store.read(name)!.byteLength]))),
       sweep: () => Promise.resolve(0),
     };
   }

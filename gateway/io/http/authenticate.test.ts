@@ -41,6 +41,7 @@ function routes(): HttpRoute[] {
     tokens: httpTokens({ tokens, sanctions, discipline: { receiveForgery: () => {} } }, { log }),
     documents,
     streamed: new StreamedAnswers({ eachMax: 1, allMax: 1 }, deps.metrics),
+    storage: { fullOn: () => undefined },
     writes: { write: async () => ({ kind: "unanswered" }) as const },
     clientIdOf: () => "client" as ClientId,
   };

@@ -20,8 +20,10 @@ import {
   TOO_MANY_DOCUMENT_READS,
   TOO_MANY_HISTORY_READS,
 } from "../../http/document-requests.ts";
+import { storageFull } from "../../http/document-writes.ts";
 import { reencodeParameter, type RouteRequest } from "../../http/requests.ts";
 import type { HttpRoute } from "../../http/route-table.ts";
+import type { StorageLimitsHost } from "../../limits/storage-limits-host.ts";
 import { UserRates } from "../../limits/reader-rates.ts";
 import type { GatewayMetrics } from "../../metrics.ts";
 import type { FollowedRoomsHost } from "../../rooms/room-host.ts";
@@ -32,9 +34,12 @@ import { callServices } from "./call-services.ts";
 import { SharedAnswers, type SharedAnswersOptions } from "./shared-answers.ts";
 import type { StreamedAnswers } from "./streamed-answers.ts";
 
-/** `rooms` gives each room's position if this gateway follows the room. */
-export type DocumentReadPorts = DocumentHistoryPorts & { readonly rooms: Pick<FollowedRoomsHost, "positionOf"> };
-export type DocumentHistoryPorts = DocumentDeletePorts & { readonly streamed: StreamedAnswers };
+/** `rooms` gives each room's position, if this gateway follows the room. */
+export type DocumentReadPorts = StreamedReadPorts & { readonly rooms: Pick<FollowedRoomsHost, "positionOf"> };
+type StreamedReadPorts = DocumentDeletePorts & { readonly streamed: StreamedAnswers };
+export type DocumentHistoryPorts = StreamedReadPorts & {
+  readonly storage: Pick<StorageLimitsHost, "fullOn">;
+};
 export type DocumentDeletePorts = { readonly tokens: HttpTokens; readonly documents: ServiceDirectory };
 
 export type DocumentReadOptions = DocumentHistoryOptions & { readonly everybody: Rate; readonly shared: SharedAnswersOptions };
@@ -103,7 +108,7 @@ export function documentReadRoutes(
 
 /** Versions, states at a seq or a time, and the writers of each part. Restoring a state is a write: see document-write-routes.ts. */
 export function documentHistoryRoutes(
-  { tokens, documents, streamed }: DocumentHistoryPorts,
+  { tokens, documents, streamed, storage }: DocumentHistoryPorts,
   options: DocumentHistoryOptions,
   { clock, metrics }: RouteTools,
 ): HttpRoute[] {
@@ -113,6 +118,11 @@ export function documentHistoryRoutes(
     forBearers(tokens, async (request, identity) => {
       const asked = historyRequest(request, identity, { place: place(request), needs, ...(method === undefined ? {} : { method }) });
       if ("status" in asked) return asked;
+      const full = method === "POST" ? storage.fullOn(roomKey(identity.tenant, asked.room)) : undefined;
+      if (full !== undefined) {
+        metrics.limitsReached.inc({ limit: "stored-bytes" });
+        return storageFull(full);
+      }
       if (!rates.take(userKey(identity), clock.now())) {
         metrics.limitsReached.inc({ limit: "snapshots" });
         return TOO_MANY_HISTORY_READS;

@@ -18,6 +18,7 @@ import {
   makingRequest,
   refuseContentType,
   RESTORE,
+  storageFull,
   TOO_MANY_WRITES,
   writeAnswer,
   type WritePlan,
@@ -26,6 +27,7 @@ import {
 import { type EditNaming, editNameOf } from "../../http/idempotency.ts";
 import type { HttpRoute } from "../../http/route-table.ts";
 import { type Rate, UserRates } from "../../limits/reader-rates.ts";
+import type { StorageLimitsHost } from "../../limits/storage-limits-host.ts";
 import type { GatewayMetrics } from "../../metrics.ts";
 import type { WritesHost } from "../../rooms/writes-host.ts";
 import type { ClientSessionOptions } from "../../sessions/client-session.ts";
@@ -37,6 +39,7 @@ export type DocumentWritePorts = {
   readonly tokens: HttpTokens;
   readonly documents: ServiceDirectory;
   readonly writes: Pick<WritesHost, "write">;
+  readonly storage: Pick<StorageLimitsHost, "fullOn">;
   readonly clientIdOf: ClientSessionOptions["clientIdOf"];
 };
 export type DocumentWriteOptions = {
@@ -54,7 +57,7 @@ const NAMING: EditNaming = {
 };
 
 export function documentWriteRoutes(
-  { tokens, documents, writes, clientIdOf }: DocumentWritePorts,
+  { tokens, documents, writes, storage, clientIdOf }: DocumentWritePorts,
   options: DocumentWriteOptions,
   { clock, metrics }: { clock: Clock; metrics: GatewayMetrics },
 ): HttpRoute[] {
@@ -64,6 +67,11 @@ export function documentWriteRoutes(
     forBearers(tokens, async (request, identity) => {
       const writer = writerOf(request, identity);
       if ("status" in writer) return writer;
+      const full = storage.fullOn(writer.room);
+      if (full !== undefined) {
+        metrics.limitsReached.inc({ limit: "stored-bytes" });
+        return storageFull(full);
+      }
       if (!rates.take(userKey(identity), clock.now())) {
         metrics.limitsReached.inc({ limit: "document-writes" });
         return TOO_MANY_WRITES;

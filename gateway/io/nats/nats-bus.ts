@@ -20,6 +20,7 @@ import { natsPlacement } from "./nats-placement.ts";
 import { natsVitals } from "./nats-vitals.ts";
 import { natsServices } from "./nats-services.ts";
 import { natsPresenceServers } from "./nats-presence.ts";
+import { natsStorageReports } from "./nats-storage-reports.ts";
 import { natsRoomOwners } from "./nats-rooms.ts";
 import type { Clock } from "../../../shared/time/clock.ts";
 import { SettingError } from "../../../shared/settings/settings.ts";
@@ -65,6 +66,7 @@ export async function connectBus(
       placement,
       counts: natsCounts(nats, subjects),
       sanctionsBus: natsSanctions(nats, subjects, gateway),
+      storageReports: natsStorageReports(nats, subjects),
       orders: natsAdminCommands(nats, subjects),
     },
     operators: {

@@ -1,0 +1,137 @@
+/**
+ * Measures once a second what the rooms of this service's partitions store, and reports rooms and tenants at their limits
+ * to the gateways, which refuse edits there. Reports are repeated, because NATS may lose any of them.
+ */
+
+import type { FullStorage, StorageAnswer } from "../../shared/bus/storage-messages.ts";
+import type { Operations } from "../../shared/bus/operations-events.ts";
+import { type RoomKey, tenantOf } from "../../shared/ids.ts";
+import type { TenantBytesMax } from "../../shared/settings/tenant-bytes.ts";
+import type { Clock } from "../../shared/time/clock.ts";
+import type { DocumentServiceMetrics } from "../metrics.ts";
+import type { StorageBus } from "../ports.ts";
+import type { RoomBytes, RoomLimitChange, StoredBytes } from "./stored-bytes.ts";
+import { TenantBytes } from "./tenant-bytes.ts";
+
+/** A partition of the log, as far as its storage is concerned. */
+export type MeasuredPartition = {
+  readonly isHeld: boolean;
+  readonly stored: StoredBytes;
+  /** Measures the rooms in memory. */
+  measureRooms(): readonly RoomLimitChange[];
+  /** Opens the room. Undefined: it is deleted, or another service took over. */
+  measure(room: RoomKey): Promise<RoomBytes | undefined>;
+};
+export type StorageOptions = { readonly roomBytesMax: number; readonly tenantBytesMax: TenantBytesMax };
+export type StorageDeps = {
+  readonly clock: Clock;
+  readonly metrics: Pick<DocumentServiceMetrics, "storedBytes" | "fullRooms" | "fullTenants">;
+  readonly operations: Operations;
+  readonly partitionOf: (room: RoomKey) => number;
+};
+
+const MEASURE_MS = 1_000;
+/** Unchanged reports are repeated each time after so many measurements. */
+const REPEATED_AFTER = 3;
+/** Rooms in one report, which is one NATS message. A room beyond them is not refused before another one has space. */
+const REPORTED_ROOMS_MAX = 1_500;
+/** Tenants in one report: those that store most. */
+const REPORTED_TENANTS_MAX = 5_000;
+
+export class StorageHost {
+  readonly #partitions: readonly MeasuredPartition[];
+  readonly #bus: StorageBus;
+  readonly #options: StorageOptions;
+  readonly #deps: StorageDeps;
+  readonly #tenants: TenantBytes;
+  /** By the last report of each partition, from whichever service. */
+  readonly #reported = new Map<number, FullStorage["rooms"]>();
+  readonly #wasHeld = new Set<number>();
+  #measurements = 0;
+  #cancel: () => void = () => {};
+
+  constructor(partitions: readonly MeasuredPartition[], bus: StorageBus, options: StorageOptions, deps: StorageDeps) {
+    this.#partitions = partitions;
+    this.#bus = bus;
+    this.#options = options;
+    this.#deps = deps;
+    this.#tenants = new TenantBytes(partitions.length, options.tenantBytesMax);
+    bus.onCounts(({ partition, tenants }) => this.#tenants.receiveCounts(partition, new Map(tenants)));
+    bus.onFull(({ partition, rooms }) => void this.#reported.set(partition, rooms));
+    bus.onQuestion((room) => this.#answer(room));
+    this.#measure();
+  }
+
+  stop(): void {
+    this.#cancel();
+  }
+
+  #measure(): void {
+    this.#measurements += 1;
+    const isRepeated = this.#measurements % REPEATED_AFTER === 0;
+    this.#partitions.forEach((partition, number) => {
+      if (partition.isHeld) this.#report(partition, number, isRepeated);
+      else this.#wasHeld.delete(number);
+    });
+    this.#cancel = this.#deps.clock.after(MEASURE_MS, () => this.#measure());
+  }
+
+  #report(partition: MeasuredPartition, number: number, isRepeated: boolean): void {
+    const { stored } = partition;
+    if (!this.#wasHeld.has(number)) stored.adoptFull(this.#reported.get(number) ?? []);
+    this.#wasHeld.add(number);
+    const rooms = partition.measureRooms();
+    const { operations } = this.#deps;
+    for (const { room, bytes, isReached } of rooms)
+      operations.report({ kind: "room_storage", room, state: stateOf(isReached), bytes, max: this.#options.roomBytesMax });
+    const counts = stored.tenants;
+    if (counts !== undefined && isRepeated) {
+      const tenants = [...counts].sort(([, a], [, b]) => b - a).slice(0, REPORTED_TENANTS_MAX);
+      this.#tenants.receiveCounts(number, new Map(tenants)); // The message may be lost.
+      this.#bus.publishCounts({ partition: number, tenants });
+      this.#deps.metrics.storedBytes.set(
+        { partition: String(number) },
+        tenants.reduce((sum, [, bytes]) => sum + bytes, 0),
+      );
+    }
+    const changes = number === 0 ? this.#tenants.decide() : [];
+    for (const { tenant, bytes, max, isReached } of changes)
+      operations.report({ kind: "tenant_storage", tenant, state: stateOf(isReached), bytes, max });
+    this.#deps.metrics.fullRooms.set({ partition: String(number) }, stored.full.size);
+    if (isRepeated || rooms.length > 0 || changes.length > 0) this.#bus.publishFull(this.#fullOf(stored, number));
+  }
+
+  #fullOf({ full }: StoredBytes, partition: number): FullStorage {
+    const { roomBytesMax, tenantBytesMax } = this.#options;
+    const rooms = [...full].slice(0, REPORTED_ROOMS_MAX);
+    const tenants = partition === 0 ? this.#tenants.full : undefined;
+    if (tenants === undefined) return { partition, roomBytesMax, rooms };
+    this.#deps.metrics.fullTenants.set(tenants.size);
+    return {
+      partition,
+      roomBytesMax,
+      rooms,
+      tenants: [...tenants].map(([tenant, bytes]) => ({ tenant, bytes, max: tenantBytesMax.of(tenant) })),
+    };
+  }
+
+  async #answer(room: RoomKey): Promise<StorageAnswer | undefined> {
+    const partition = this.#partitions[this.#deps.partitionOf(room)];
+    const found = partition?.isHeld === true ? await partition.measure(room) : undefined;
+    if (found === undefined) return undefined;
+    const { roomBytesMax, tenantBytesMax } = this.#options;
+    const tenant = tenantOf(room);
+    return {
+      snapshots: found.snapshots ?? 0,
+      history: found.history ?? 0,
+      log: found.log,
+      roomBytesMax,
+      tenantBytes: this.#tenants.bytesOf(tenant),
+      tenantBytesMax: tenantBytesMax.of(tenant),
+    };
+  }
+}
+
+function stateOf(isReached: boolean): "reached" | "released" {
+  return isReached ? "reached" : "released";
+}

@@ -1,0 +1,149 @@
+/** A room and a tenant that store as much as they may: edits are refused clearly, and accepted again once there is space. */
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { opsRoomSettings } from "../../cli/command-settings.ts";
+import { describeRoom } from "../../cli/ops.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
+import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
+import { RoomConnection } from "../../client/index.ts";
+import { readLog } from "./log-checks.ts";
+import { SystemCluster } from "./cluster.ts";
+import { eventually } from "./eventually.ts";
+import { insertion, Person } from "./person.ts";
+
+const ROOM_BYTES_MAX = 1_000_000;
+const TENANT_BYTES_MAX = 2_000_000;
+/** What a room may store above its limit: the edits of the seconds until it is noticed everywhere. */
+const OVERSHOOT_BYTES_MAX = 1_000_000;
+const EDIT_BYTES = 20_000;
+
+let cluster: SystemCluster;
+beforeAll(async () => {
+  cluster = await SystemCluster.start({
+    gateways: 2,
+    roomServers: 1,
+    settings: {
+      ROOM_BYTES_MAX: String(ROOM_BYTES_MAX),
+      TENANT_BYTES_MAX: `0, small=${TENANT_BYTES_MAX}`,
+      HISTORY_BYTES_MAX: "400000",
+      SNAPSHOT_AGE_MS_MAX: "1000",
+      REPLAY_WINDOW_MS: "2000",
+      HISTORY_SEGMENT_MS_MIN: "500",
+      OPAQUE_LOG_MS_MAX: "3000",
+    },
+  });
+});
+afterAll(() => cluster?.stop());
+
+const ask = async (method: string, path: string, room: string, { body, tenant = "default", rights = ["read", "write"] }: Asked = {}) =>
+  fetch(`${cluster.gateways[1]!.httpUrl}/v1/rooms/${room}${path}`, {
+    method,
+    headers: {
+      "authorization": `Bearer ${await cluster.token(room, "backend", { rights, tenant })}`,
+      "content-type": "application/octet-stream",
+    },
+    ...(body === undefined ? {} : { body: new Blob([new Uint8Array(body)]) }),
+  });
+type Asked = { readonly rights?: readonly string[]; readonly tenant?: string; readonly body?: Uint8Array };
+const ADMIN = ["read", "write", "admin"];
+const write = (room: string, tenant?: string) =>
+  ask("POST", "/edits", room, { body: insertion("over HTTP "), ...(tenant === undefined ? {} : { tenant }) });
+
+/** What `coroom ops room` prints of a room. */
+async function storedBy(room: string): Promise<Readonly<Record<string, string>>> {
+  const flags = { environment: cluster.environment, natsUrl: cluster.natsUrl, room };
+  const lines: string[] = [];
+  await describeRoom(readSettings(opsRoomSettings, { flags, env: {} }), (line) => lines.push(line));
+  return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(" ")), line.slice(line.indexOf(" ") + 1)]));
+}
+
+/** Sends the edit again and again, ten times a second, until the client may only read. */
+async function fill({ room }: Person, edit: () => Uint8Array): Promise<void> {
+  await eventually("the client may write", () => room.rights.write);
+  await eventually("the room may only be read", () => {
+    if (room.unsavedEdits === 0 && room.rights.write) room.send(edit());
+    return isReadOnly({ room });
+  });
+}
+
+/** It is joined, without the right to write. */
+function isReadOnly({ room: { rights } }: Pick<Person, "room">): boolean {
+  return rights.read && !rights.write;
+}
+
+test("[STQ1] a room at its limit is read only, refuses writes with a reason, keeps what clients typed, and accepts it when there is space", async () => {
+  const ada = await Person.enter(cluster, cluster.gateways[0]!, "full", "ada", { merging: true });
+  const bob = await Person.enter(cluster, cluster.gateways[1]!, "full", "bob", { merging: true });
+  await fill(ada, () => insertion("x".repeat(EDIT_BYTES)));
+  await eventually("Bob may only read", () => !bob.room.rights.write);
+  ada.type(insertion("kept "));
+  await eventually("the SDK reports it", () => ada.errors.some((error) => (error as { kind: string }).kind === "read-only"));
+  expect(ada.room.saved).toBe(false);
+
+  const refused = await write("full");
+  const answer = (await refused.json()) as { error: string; message: string };
+  expect([refused.status, answer.error]).toEqual([507, "storage-full"]);
+  expect(answer.message).toMatch(/room full stores \d+ bytes, and 1000000 are allowed \(COROOM_ROOM_BYTES_MAX\)/);
+  expect((await ask("POST", "/versions", "full")).status, "a version would need space").toBe(507);
+  expect((await ask("GET", "/snapshot", "full")).status).toBe(200);
+  ada.room.presence.set({ mood: "calm" });
+  await eventually("presence goes on", () => [...bob.room.participants.values()].some(({ user }) => user === "ada"));
+  const { storedBytes } = await storedBy("full");
+  expect(storedBytes).toMatch(/^\d+ of 1000000$/);
+  expect(parseInt(storedBytes!)).toBeLessThanOrEqual(ROOM_BYTES_MAX + OVERSHOOT_BYTES_MAX);
+  expect(cluster.documentServices[0]!.printed()).toContain('"kind":"room_storage"');
+  expect((await write("another")).status, "other rooms are not affected").toBe(200);
+
+  const deleted = await ask("DELETE", "", "full", { rights: ADMIN });
+  expect(deleted.status).toBeLessThan(300);
+  await eventually("nothing is stored", async () => (await write("full")).status === 410);
+  ada.leave();
+  bob.leave();
+});
+
+test("[STQ2] a room that is at its limit only by its log has space again once the log is trimmed, without anybody's help", async () => {
+  const cleo = await Person.enter(cluster, cluster.gateways[0]!, "bursty", "cleo", { merging: true });
+  const same = insertion("y".repeat(EDIT_BYTES)); // The log grows by it each time, the document only once.
+  await fill(cleo, () => same);
+  await eventually("it may be written again", () => cleo.room.rights.write, 60_000);
+  await cleo.untilSaved();
+  expect((await write("bursty")).status).toBe(200);
+  cleo.leave();
+});
+
+test("[STQ3] the rooms of a tenant at its limit are read only, and writable again after rooms are deleted", async () => {
+  const tenant = "small";
+  const ofTenant = { token: (room: string, user: string) => cluster.token(room, user, { tenant }) };
+  const rooms = ["one", "two", "three", "four", "five"];
+  const refusal = async () => ((await (await write("one", tenant)).json()) as { message?: string }).message ?? "";
+  for (const room of rooms) {
+    const person = await Person.enter(ofTenant, cluster.gateways[0]!, room, "dora", { merging: true });
+    for (let edit = 0; edit < 28; edit++) person.type(insertion("z".repeat(EDIT_BYTES)));
+    await eventually(`${room} is saved, or the tenant is full`, () => person.room.saved || isReadOnly(person));
+    person.leave();
+  }
+  await eventually("the tenant is full", async () => (await refusal()).includes("the tenant small stores"), 60_000);
+  expect(cluster.documentServices[0]!.printed()).toContain('"kind":"tenant_storage"');
+  expect((await write("six")).status, "other tenants are not affected").toBe(200);
+  for (const room of rooms.slice(0, 4)) await ask("DELETE", "", room, { rights: ADMIN, tenant });
+  await eventually("rooms accept edits", async () => (await write("six", tenant)).status === 200, 60_000);
+});
+
+test("[STQ4] with a retention, edits that are no Yjs updates leave the log, and clients that have them go on", async () => {
+  const token = await cluster.token("opaque", "eve");
+  const eve = new RoomConnection({ url: cluster.gateways[0]!.url, room: "opaque", token });
+  for (let edit = 1; edit <= 20; edit++) {
+    eve.send(new TextEncoder().encode(`payload ${edit}`));
+    await eventually("it is saved", () => eve.saved);
+  }
+  const key = roomKey("default" as TenantId, "opaque" as RoomId);
+  const recordCount = async () => (await readLog(cluster.natsUrl, cluster.environment, key)).length;
+  await eventually("old edits leave the log", async () => (await recordCount()) < 3, 60_000);
+  eve.send(new TextEncoder().encode("one more"));
+  await eventually("it is saved", () => eve.saved);
+  expect((await ask("GET", "/snapshot", "opaque")).status, "nobody else can make a document of them").toBe(404);
+  const history = (await (await ask("GET", "/sessions", "opaque")).json()) as { sessions: { edits: number }[] };
+  expect(history.sessions.reduce((sum, { edits }) => sum + edits, 0)).toBeGreaterThanOrEqual(20);
+  eve.destroy();
+});
