@@ -83,7 +83,7 @@ test("[LB13] a window is not archived while the room's checkpoint has more than 
   expect(await counted(log, started)).toBe(true);
 });
 
-test("[LB14] a broken connection and a successor restore no room where Redis lost nothing", async () => {
+test("[LB14] after a broken connection or a change of the leaderboard, no room is restored if Redis lost no data", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(14)];
   const compared: string[] = [];
   const first = await rig.start("lb14", log, clock, {}, (ports) => ({

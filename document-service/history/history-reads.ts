@@ -1,6 +1,6 @@
 /**
- * Reads of one room's history, each a state machine with one effect at a time: the document at a seq or a time, the
- * edit that brings that state back, and the writing sessions.
+ * Reads of one room's history: the document at a seq or a time, the edit that restores such a state, and the writing
+ * sessions. Each read is a state machine with one effect at a time.
  *
  * The invariant: a state is never built across a missing edit. Another service may replace the entry during a read and
  * remove its objects, so a read that finds nothing reads the entry a second time.

@@ -227,7 +227,7 @@ test("[OWN62] a check alone does not prove that a position is in the log: a reco
   expect(kinds(askedAgain(23_001))).not.toContain("answer");
 });
 
-test("[OWN62] a check that began before that record was in the log proves nothing", () => {
+test("[OWN62] a check that began before the owner's record was in the log proves nothing", () => {
   const { receive } = owning();
   receive(message(ask(3)), 20_000);
   receive(message(edits(1)), 20_000);
