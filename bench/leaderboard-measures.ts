@@ -12,7 +12,13 @@ import { Registry } from "prom-client";
 
 import { NOTHING_APPLIED, ranksWithin, type ScoreBatch } from "../leaderboard/boards/board.ts";
 import { leaderboardSettings } from "../leaderboard/config.ts";
-import { activityRemoval, HURRY, jetstreamActivities, jetstreamLog, ReadingInterval } from "../leaderboard/io/jetstream-activities.ts";
+import {
+  activityRemoval,
+  SHORT_READ_WAITS,
+  jetstreamActivities,
+  jetstreamLog,
+  ReadingInterval,
+} from "../leaderboard/io/jetstream-activities.ts";
 import { kvArchive } from "../leaderboard/io/kv-archive.ts";
 import { kvCheckpoints } from "../leaderboard/io/kv-checkpoints.ts";
 import { type RedisConnection, redisConnection } from "../shared/io/redis.ts";
@@ -96,7 +102,7 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
   };
   let names = 0;
   const tenants = redisTenants(connection.redis, keys, { roles: config.boardRoles });
-  const intervals = () => [new ReadingInterval(systemClock, { restMs: () => config.boardReadMs, ...HURRY })];
+  const intervals = () => [new ReadingInterval(systemClock, { restMs: () => config.boardReadMs, ...SHORT_READ_WAITS })];
   const ports = {
     boards: watched,
     reads: boards,

@@ -6,7 +6,7 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
 import { FakeClock } from "../shared/testing/fake-clock.ts";
-import { giveBackIdleMemory, type Heap, v8Heap } from "./idle-memory.ts";
+import { releaseIdleMemory, type Heap, v8Heap } from "./idle-memory.ts";
 
 const MB = 1024 ** 2;
 const LOOK_MS = 15_000;
@@ -24,7 +24,7 @@ function rig(idleMemoryMs = LOOK_MS) {
     },
     growYoungGeneration: (mayGrow) => void (state.youngMayGrow = mayGrow),
   };
-  return { clock, registry, state, running: giveBackIdleMemory({ idleMemoryMs }, heap, { clock, registry }) };
+  return { clock, registry, state, running: releaseIdleMemory({ idleMemoryMs }, heap, { clock, registry }) };
 }
 
 test("[IDL1] a quiet process collects twice, and again only when its heap has grown", async () => {

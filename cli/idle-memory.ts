@@ -57,7 +57,7 @@ const YOUNG = new Set(["new_space", "new_large_object_space"]);
 /** V8's default. */
 const YOUNG_GROWTH_FACTOR = 2;
 
-export function giveBackIdleMemory(
+export function releaseIdleMemory(
   { idleMemoryMs }: Values<typeof idleMemorySettings>,
   heap: Heap,
   { clock, registry }: { clock: Clock; registry: Registry },

@@ -3,9 +3,9 @@
  * roles again.
  */
 
-import { refuseUnfit as refuseDocumentService, whereDocumentsAre } from "../document-service/config.ts";
+import { refuseUnfit as refuseDocumentService, documentsAddress } from "../document-service/config.ts";
 import { refuseUnsafeGateway as refuseGateway, portTaken } from "../gateway/config.ts";
-import { refuseUnfit as refuseLeaderboard, whereBoardsAre } from "../leaderboard/config.ts";
+import { refuseUnfit as refuseLeaderboard, boardsAddress } from "../leaderboard/config.ts";
 import { refuseUnfit as refuseProbe } from "../probe/config.ts";
 import { refuseUnfit as refuseRoomServer } from "../room-server/config.ts";
 import { SettingError } from "../shared/settings/settings.ts";
@@ -33,11 +33,11 @@ export async function refuseUnfit(config: StartConfig): Promise<void> {
     "room-server": () => refuseRoomServer(config),
     "document-service": () => {
       refuseDocumentService(config);
-      internalTls(config, whereDocumentsAre(config));
+      internalTls(config, documentsAddress(config));
     },
     "leaderboard": () => {
       refuseLeaderboard(config);
-      internalTls(config, whereBoardsAre(config));
+      internalTls(config, boardsAddress(config));
     },
     "gateway": () => {
       refuseGateway(config);

@@ -3,7 +3,7 @@
 import { Registry } from "prom-client";
 
 import { diskFreeGauge } from "../cli/local-engines.ts";
-import { giveBackIdleMemory } from "../cli/idle-memory.ts";
+import { releaseIdleMemory } from "../cli/idle-memory.ts";
 import type { MetricDescription } from "../cli/metrics-document.ts";
 import { documentServiceMetrics } from "../document-service/metrics.ts";
 import { gatewayMetrics } from "../gateway/metrics.ts";
@@ -27,7 +27,7 @@ const ROLES: Readonly<Record<string, (registry: Registry) => unknown>> = {
   "probe": probeMetrics,
   "engines": (registry) => diskFreeGauge(".", registry),
   "Every process": (registry) => {
-    void giveBackIdleMemory({ idleMemoryMs: 1_000 }, IDLE_HEAP, { clock: new FakeClock(), registry }).stop();
+    void releaseIdleMemory({ idleMemoryMs: 1_000 }, IDLE_HEAP, { clock: new FakeClock(), registry }).stop();
     traceMetrics(registry);
   },
 };

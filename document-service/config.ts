@@ -12,7 +12,7 @@ import {
   wholeNumber,
 } from "../shared/settings/settings.ts";
 import { internalSecretSettings, internalTlsSettings } from "../shared/settings/internal-tls-settings.ts";
-import { refuseNowhere, type ServiceAddress, serviceUrl } from "../shared/settings/service-address.ts";
+import { refuseUnreachableAddress, type ServiceAddress, serviceUrl } from "../shared/settings/service-address.ts";
 import type { SharedConfig } from "../shared/settings/common-settings.ts";
 import { refuseUnfitStorage, storageSettings } from "./storage/storage-settings.ts";
 import { webhookSecrets } from "../shared/settings/webhook-endpoints.ts";
@@ -287,7 +287,7 @@ export function refuseUnfit(config: DocumentServiceConfig & Pick<SharedConfig, "
   if (config.internalSecret === "") {
     throw new SettingError("the document service answers only who shows a secret: set COROOM_INTERNAL_SECRET, the same as the gateways'");
   }
-  refuseNowhere(whereDocumentsAre(config));
+  refuseUnreachableAddress(documentsAddress(config));
   refuseIncompleteStore(config);
   refuseUnsigned(config);
   refuseUnfitStorage(config);
@@ -320,7 +320,7 @@ function refuseUnsigned({ webhookUrls, webhookSecrets: secrets }: DocumentServic
   }
 }
 
-export function whereDocumentsAre({ documentsHost, documentsUrl }: DocumentServiceConfig): ServiceAddress {
+export function documentsAddress({ documentsHost, documentsUrl }: DocumentServiceConfig): ServiceAddress {
   return { host: documentsHost, url: documentsUrl, urlSetting: "COROOM_DOCUMENTS_URL" };
 }
 

@@ -17,7 +17,7 @@ import { type Running, stopOnce } from "../shared/process/lifecycle.ts";
 import type { Log } from "../shared/process/log.ts";
 import { serviceAddress } from "../shared/settings/service-address.ts";
 import type { SharedConfig } from "../shared/settings/common-settings.ts";
-import { type DocumentServiceConfig, refuseUnfit, refuseUnwritable, whereDocumentsAre } from "./config.ts";
+import { type DocumentServiceConfig, refuseUnfit, refuseUnwritable, documentsAddress } from "./config.ts";
 import { DocumentHost } from "./document-host.ts";
 import { deleteRoutes, writeRoutes } from "./io/write-routes.ts";
 import { historyRoutes } from "./io/history-routes.ts";
@@ -76,13 +76,13 @@ export async function startDocumentService(
   const operations = natsOperations(nats, subjects, service, { ...deps, count: () => {} }); // Each kind has a counter of its own.
   const webhooks = await startWebhooks(nats, streams, subjects, config, { ...deps, operations });
   const host = new DocumentHost(ports, { ...config, service }, { ...deps, notifications: webhooks.notifications, operations });
-  const tls = internalTls(config, whereDocumentsAre(config));
+  const tls = internalTls(config, documentsAddress(config));
   const http = await serveHttp(
     [...readRoutes(host, threads, config, systemClock), ...writeRoutes(threads), ...historyRoutes(host, log), ...deleteRoutes(host)],
     { ...config, tls },
     { log, metrics, registry },
   );
-  const url = serviceAddress(whereDocumentsAre(config), http.port, tls !== undefined);
+  const url = serviceAddress(documentsAddress(config), http.port, tls !== undefined);
   const heartbeats = sendHeartbeats(
     nats,
     subjects.documents,

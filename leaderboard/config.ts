@@ -14,7 +14,7 @@ import {
 } from "../shared/settings/settings.ts";
 import { redisUrls } from "../shared/settings/redis-address.ts";
 import { internalSecretSettings, internalTlsSettings } from "../shared/settings/internal-tls-settings.ts";
-import { refuseNowhere, type ServiceAddress, serviceUrl } from "../shared/settings/service-address.ts";
+import { refuseUnreachableAddress, type ServiceAddress, serviceUrl } from "../shared/settings/service-address.ts";
 import { parseRole, type MemberRole } from "./boards/keys.ts";
 
 export const leaderboardSettings = {
@@ -192,10 +192,10 @@ export function refuseUnfit(config: LeaderboardConfig): void {
       "the leaderboard has no secret to check requests with. Set COROOM_INTERNAL_SECRET to the value that the gateways have.",
     );
   }
-  refuseNowhere(whereBoardsAre(config));
+  refuseUnreachableAddress(boardsAddress(config));
 }
 
-export function whereBoardsAre({ boardsHost, boardsUrl }: LeaderboardConfig): ServiceAddress {
+export function boardsAddress({ boardsHost, boardsUrl }: LeaderboardConfig): ServiceAddress {
   return { host: boardsHost, url: boardsUrl, urlSetting: "COROOM_BOARDS_URL" };
 }
 

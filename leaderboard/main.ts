@@ -24,9 +24,9 @@ import { type Running, stopOnce } from "../shared/process/lifecycle.ts";
 import type { Log } from "../shared/process/log.ts";
 import type { SharedConfig } from "../shared/settings/common-settings.ts";
 import { serviceAddress } from "../shared/settings/service-address.ts";
-import { type LeaderboardConfig, refuseUnarchivable, refuseUnfit, whereBoardsAre } from "./config.ts";
+import { type LeaderboardConfig, refuseUnarchivable, refuseUnfit, boardsAddress } from "./config.ts";
 import { serveHttp } from "./io/http.ts";
-import { activityRemoval, HURRY, jetstreamActivities, jetstreamLog, ReadingInterval } from "./io/jetstream-activities.ts";
+import { activityRemoval, SHORT_READ_WAITS, jetstreamActivities, jetstreamLog, ReadingInterval } from "./io/jetstream-activities.ts";
 import { kvArchive } from "./io/kv-archive.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
 import { redisPorts } from "./io/redis-ports.ts";
@@ -50,7 +50,11 @@ export async function startLeaderboard(
   const intervals = () =>
     Array.from(
       { length: partitions },
-      () => new ReadingInterval(systemClock, { restMs: () => (host.isWatched ? config.boardWatchedReadMs : config.boardReadMs), ...HURRY }),
+      () =>
+        new ReadingInterval(systemClock, {
+          restMs: () => (host.isWatched ? config.boardWatchedReadMs : config.boardReadMs),
+          ...SHORT_READ_WAITS,
+        }),
     );
   const traces = await startTraces(config, { role: "leaderboard", instance: service }, { log, registry });
   let named = 0;
@@ -71,14 +75,14 @@ export async function startLeaderboard(
       newName: () => `${service}-${++named}`,
     }),
     ...(await kvArchive(nats, subjects, { replicas, daysMax: config.boardArchiveDaysMax })),
-    shown: natsShown(nats, subjects),
+    shown: natsBoardPublisher(nats, subjects),
   };
   const host: LeaderboardHost = new LeaderboardHost(ports, { ...config, service }, { clock: systemClock, log, metrics });
   subscribeWatches(nats, subjects, (watch) => host.receiveWatch(watch));
   subscribeNames(nats, subjects, (name) => host.receiveName(name));
-  const tls = internalTls(config, whereBoardsAre(config));
+  const tls = internalTls(config, boardsAddress(config));
   const http = await serveHttp(host, { ...config, tls }, { log, metrics, registry });
-  const url = serviceAddress(whereBoardsAre(config), http.port, tls !== undefined);
+  const url = serviceAddress(boardsAddress(config), http.port, tls !== undefined);
   const heartbeats = sendHeartbeats(
     nats,
     subjects.leaderboards,
@@ -98,7 +102,7 @@ export async function startLeaderboard(
   return { url, stop: stopOnce(stop) };
 }
 
-export function natsShown(nats: NatsConnection, subjects: Subjects): BoardPublisher {
+export function natsBoardPublisher(nats: NatsConnection, subjects: Subjects): BoardPublisher {
   return {
     publish: (update: BoardUpdate) => {
       publish(nats, subjects.boards(update.room), encodeJson(update));

@@ -24,24 +24,24 @@ export const ROUND_TRIP_MS = 2 * HOPS_MS["client to gateway"];
 /** Histogram bounds in seconds. Each part of the budget that is compared with a histogram is one of these bounds. */
 export const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** Schedules several repeated actions. Missed repetitions are skipped. */
-type Beat<What> = { readonly what: What; readonly everyMs: number };
+type RepeatedAction<What> = { readonly what: What; readonly everyMs: number };
 
-export class Beats<What> {
-  readonly #beats: { readonly what: What; readonly everyMs: number; dueAt: Millis }[];
+/** Schedules several repeated actions. Missed repetitions are skipped. */
+export class RepeatedActions<What> {
+  readonly #actions: { readonly what: What; readonly everyMs: number; dueAt: Millis }[];
 
   /** `unit`: returns random numbers in [0, 1), so that several instances do not act at the same moment. */
-  constructor(beats: readonly Beat<What>[], unit: () => number, now: Millis) {
-    this.#beats = beats.map(({ what, everyMs }) => ({ what, everyMs, dueAt: (now + everyMs * unit()) as Millis }));
+  constructor(actions: readonly RepeatedAction<What>[], unit: () => number, now: Millis) {
+    this.#actions = actions.map(({ what, everyMs }) => ({ what, everyMs, dueAt: (now + everyMs * unit()) as Millis }));
   }
 
   get dueAt(): Millis {
-    return Math.min(...this.#beats.map(({ dueAt }) => dueAt)) as Millis;
+    return Math.min(...this.#actions.map(({ dueAt }) => dueAt)) as Millis;
   }
 
   take(now: Millis): What[] {
-    const due = this.#beats.filter(({ dueAt }) => dueAt <= now);
-    for (const beat of due) beat.dueAt = ((beat.dueAt + beat.everyMs > now ? beat.dueAt : now) + beat.everyMs) as Millis;
+    const due = this.#actions.filter(({ dueAt }) => dueAt <= now);
+    for (const action of due) action.dueAt = ((action.dueAt + action.everyMs > now ? action.dueAt : now) + action.everyMs) as Millis;
     return due.map(({ what }) => what);
   }
 }

@@ -14,7 +14,7 @@ import type { ProbeMetrics } from "./metrics.ts";
 import { PROBE_ROOM_KINDS, PAIR, type ProbeRoomPlan } from "./plan.ts";
 import { PointerLedger } from "./pointer-ledger.ts";
 import type { EnterRoom, ProbeParticipant, ParticipantListener } from "./ports.ts";
-import { Beats } from "./budget.ts";
+import { RepeatedActions } from "./budget.ts";
 
 export type ProbeRoomOptions = { readonly lateMs: number; readonly reconnectMs: number; readonly unsavedEditsMax: number };
 export type ProbeRoomDeps = {
@@ -44,7 +44,7 @@ export class ProbedRoom {
   readonly #writers: readonly MarkWriter[];
   readonly #edits: EditLedger;
   readonly #pointers = new PointerLedger();
-  readonly #beats: Beats<Act>;
+  readonly #beats: RepeatedActions<Act>;
   #callOffEntering: () => void = () => {};
   #callOffStep: () => void = () => {};
 
@@ -54,7 +54,7 @@ export class ProbedRoom {
     this.#deps = deps;
     this.#edits = new EditLedger({ lateMs: options.lateMs, editsMax: EDITS_MAX });
     this.#writers = Array.from({ length: PAIR }, (_, index) => new MarkWriter(String(index), deps.run, Math.floor(deps.unit() * 2 ** 32)));
-    this.#beats = new Beats(actsOf(plan, options), deps.unit, deps.clock.now());
+    this.#beats = new RepeatedActions(actsOf(plan, options), deps.unit, deps.clock.now());
     this.#enterNext();
     this.#stepLater();
   }

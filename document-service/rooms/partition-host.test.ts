@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { RoomKey, Seq } from "../../shared/ids.ts";
-import { NOBODY } from "../../shared/cluster/lease.ts";
+import { NO_HOLDER } from "../../shared/cluster/lease.ts";
 import { BROKEN, OnePartition } from "../testing/one-partition.ts";
 import { deletedRecord, recordsOf, ROOM, RoomRun } from "../testing/one-room.ts";
 import { DocumentPartitionHost, type DocumentPorts } from "./partition-host.ts";
@@ -17,14 +17,14 @@ test("[PTH1] a partition whose lease is lost while one of its rooms does not ope
   await rig.until(() => host.isHeld);
   rig.setLease("other");
   await rig.until(() => !host.isHeld);
-  rig.setLease(NOBODY);
+  rig.setLease(NO_HOLDER);
   await rig.until(() => host.isHeld);
 
   let hasEnded = false;
   void run.then(() => (hasEnded = true));
   host.stop();
   await rig.until(() => hasEnded);
-  expect(rig.lease?.holder).toBe(NOBODY);
+  expect(rig.lease?.holder).toBe(NO_HOLDER);
 });
 
 test("[PTH2] a sweep skips a room that does not open", async () => {
@@ -118,7 +118,7 @@ async function onceRead(rig: OnePartition, ports: DocumentPorts, records: number
     host.stop();
     await rig.until(() => hasEnded);
     expect(rig.clock.now() - stoppedAt).toBeLessThan(1_000);
-    expect(rig.lease).toEqual({ holder: NOBODY, floor: 0 });
+    expect(rig.lease).toEqual({ holder: NO_HOLDER, floor: 0 });
   };
 }
 

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { NOBODY } from "../../shared/cluster/lease.ts";
+import { NO_HOLDER } from "../../shared/cluster/lease.ts";
 import { eventually } from "../../test/system/eventually.ts";
 import {
   counted,
@@ -40,7 +40,7 @@ test("[LB19] a leaderboard that begins below the checkpoints counts twice as man
   await first.host.stop();
   const { lease, revision } = await first.ports.leases.read(0);
   expect(lease?.said).toBeDefined();
-  await first.ports.leases.write(0, { holder: NOBODY, floor: 0, said: lease?.said }, revision);
+  await first.ports.leases.write(0, { holder: NO_HOLDER, floor: 0, said: lease?.said }, revision);
 
   const second = await rig.start("lb19", log, clock, { boardRoomsMax: String(ROOMS.length / 2) });
   typeInAll();

@@ -38,7 +38,10 @@ export function reachedAtOf(stamp: string): number {
 export const DELETED = "deleted";
 
 /** All reads happen in one step of Redis. */
-export async function atOnce(redis: Redis | Cluster, commands: readonly (readonly [string, ...(string | number)[]])[]): Promise<unknown[]> {
+export async function runTransaction(
+  redis: Redis | Cluster,
+  commands: readonly (readonly [string, ...(string | number)[]])[],
+): Promise<unknown[]> {
   const answers = await redis.multi(commands.map(([name, ...args]) => [name, ...args])).exec();
   if (answers === null) throw new Error("Redis did not run a transaction: was its connection lost?");
   return answers.map(([error, answer]) => {

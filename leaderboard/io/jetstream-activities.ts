@@ -139,7 +139,7 @@ export type ReadingIntervalOptions = {
   readonly waitMsMax: number;
 };
 
-export const HURRY = { restMsMin: 2, waitMsMax: 50 } as const;
+export const SHORT_READ_WAITS = { restMsMin: 2, waitMsMax: 50 } as const;
 
 /**
  * The wait between two reads of a stream. A request ends the wait early. A request is answered after the delivery of a

@@ -10,7 +10,7 @@ import type { Window } from "../boards/windows.ts";
 import type { BoardReads, BoardStore, BoardWrite } from "../ports.ts";
 import {
   appliedFields,
-  atOnce,
+  runTransaction,
   boardState,
   DELETED,
   fieldsOf,
@@ -33,7 +33,7 @@ export function redisBoardReads(redis: Redis | Cluster, keys: Keys): BoardReads 
   return {
     read: async (room, role, window) => {
       const { hot, full, counts } = keys.board(room, role, window);
-      const [applied, entries, members, bands] = await atOnce(redis, [
+      const [applied, entries, members, bands] = await runTransaction(redis, [
         ["hgetall", keys.applied(room)],
         ["zrange", hot, 0, -1, "REV", "WITHSCORES"],
         ["hlen", full],
@@ -129,7 +129,7 @@ export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: Re
 
   return {
     load: async (room) => {
-      const [applied, ...uses] = await atOnce(
+      const [applied, ...uses] = await runTransaction(
         redis,
         roomKeys(room).map((key) => ["hgetall", key] as const),
       );
@@ -146,7 +146,7 @@ export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: Re
       const ofRoom = roomKeys(room);
       const wholes = [...ofRoom, keys.names(room), ...wanted.map(({ role, window }) => keys.board(room, role, window).full)];
       const [applied, ...rest] = (
-        await atOnce(
+        await runTransaction(
           redis,
           wholes.map((key) => ["hgetall", key] as const),
         )
@@ -181,7 +181,7 @@ export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: Re
     },
 
     remove: async (room, windows) => {
-      await atOnce(redis, [
+      await runTransaction(redis, [
         ["unlink", ...roomKeys(room), keys.names(room)],
         ["hset", keys.applied(room), DELETED, 1, "seq", Number.MAX_SAFE_INTEGER, "activity", Number.MAX_SAFE_INTEGER],
       ]);

@@ -1,7 +1,7 @@
 /** Takes the lease on one log partition, renews it with its holder's progress, and releases it. */
 
 import type { Clock } from "../time/clock.ts";
-import { type Lease, type Leases, LeaseWatch, NOBODY } from "./lease.ts";
+import { type Lease, type Leases, LeaseWatch, NO_HOLDER } from "./lease.ts";
 import type { Log } from "../process/log.ts";
 import { pause, unlessMistake, within } from "../time/pause.ts";
 
@@ -91,7 +91,7 @@ export class LeaseHolder {
   async giveBack(facts: LeaseFacts): Promise<void> {
     if (this.#revision === undefined) return;
     try {
-      await within(this.#deps.clock, STOP_MS_MAX, this.#write({ holder: NOBODY, ...facts }, this.#revision), undefined);
+      await within(this.#deps.clock, STOP_MS_MAX, this.#write({ holder: NO_HOLDER, ...facts }, this.#revision), undefined);
     } catch (cause) {
       unlessMistake(cause);
       this.#deps.log.warn({ partition: this.#partition, cause }, "a lease was not given back; it runs out by itself");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Millis } from "../ids.ts";
-import { LeaseWatch, NOBODY } from "./lease.ts";
+import { LeaseWatch, NO_HOLDER } from "./lease.ts";
 
 const at = (millis: number) => millis as Millis;
 const theirs = { holder: "other", floor: 7 };
@@ -9,7 +9,7 @@ const watch = () => new LeaseWatch({ holder: "me", leaseMs: 1_000 });
 
 test("[LSE1] a process may immediately take a lease that is free or its own", () => {
   expect(watch().mayTake(undefined, 0, at(0))).toBe(true);
-  expect(watch().mayTake({ holder: NOBODY, floor: 7 }, 3, at(0))).toBe(true);
+  expect(watch().mayTake({ holder: NO_HOLDER, floor: 7 }, 3, at(0))).toBe(true);
   expect(watch().mayTake({ holder: "me", floor: 7 }, 3, at(0))).toBe(true);
 });
 

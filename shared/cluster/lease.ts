@@ -28,7 +28,7 @@ export type Lease = {
 };
 
 /** The holder's name after the lease was released. */
-export const NOBODY = "";
+export const NO_HOLDER = "";
 
 export class LeaseWatch {
   readonly #holder: string;
@@ -42,7 +42,7 @@ export class LeaseWatch {
 
   /** Whether the lease that was just read may be taken. */
   mayTake(lease: Lease | undefined, revision: number, now: Millis): boolean {
-    if (lease === undefined || lease.holder === NOBODY || lease.holder === this.#holder) return true;
+    if (lease === undefined || lease.holder === NO_HOLDER || lease.holder === this.#holder) return true;
     if (this.#seen?.revision !== revision) this.#seen = { revision, since: now };
     return now - this.#seen.since > this.#leaseMs;
   }

@@ -2,21 +2,21 @@ import { expect, test } from "vitest";
 
 import { documentServiceSettings } from "../../document-service/config.ts";
 import { readSettings, SettingError } from "./settings.ts";
-import { refuseNowhere, serviceAddress } from "./service-address.ts";
+import { refuseUnreachableAddress, serviceAddress } from "./service-address.ts";
 
 const at = (host: string, url = "") => ({ host, url, urlSetting: "COROOM_DOCUMENTS_URL" });
 
 test.each(["0.0.0.0", "0", "::", "[::]", "0:0:0:0:0:0:0:0"])(
   "[SVC1] a service that listens on %s requires a setting with its announced address",
   (host) => {
-    expect(() => refuseNowhere(at(host))).toThrow(SettingError);
-    expect(() => refuseNowhere(at(host))).toThrow(/^COROOM_DOCUMENTS_URL is not set/);
-    expect(() => refuseNowhere(at(host, "http://documents-1:8081"))).not.toThrow();
+    expect(() => refuseUnreachableAddress(at(host))).toThrow(SettingError);
+    expect(() => refuseUnreachableAddress(at(host))).toThrow(/^COROOM_DOCUMENTS_URL is not set/);
+    expect(() => refuseUnreachableAddress(at(host, "http://documents-1:8081"))).not.toThrow();
   },
 );
 
 test.each(["127.0.0.1", "10.0.0.0", "::1", "documents-1"])("[SVC2] a service may announce the address %s", (host) => {
-  expect(() => refuseNowhere(at(host))).not.toThrow();
+  expect(() => refuseUnreachableAddress(at(host))).not.toThrow();
 });
 
 test("[SVC3] a service is at its announced address, else at its listening address", () => {

@@ -19,7 +19,7 @@ export function serviceUrl(raw: string): string {
  * Throws a SettingError if the service listens on all addresses and no setting names one: other machines cannot
  * connect to such an address.
  */
-export function refuseNowhere({ host, url, urlSetting }: ServiceAddress): void {
+export function refuseUnreachableAddress({ host, url, urlSetting }: ServiceAddress): void {
   if (url !== "" || !/^(?:0+(?:\.0+){0,3}|\[?[0:]+\]?)$/.test(host)) return;
   throw new SettingError(
     `${urlSetting} is not set: a service that listens on ${host} must announce an address to gateways. Set it to, for example, http://name-of-this-machine:port`,

@@ -2,7 +2,7 @@
 
 import { jetstreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { activityRemoval, HURRY, jetstreamActivities, ReadingInterval } from "../../leaderboard/io/jetstream-activities.ts";
+import { activityRemoval, SHORT_READ_WAITS, jetstreamActivities, ReadingInterval } from "../../leaderboard/io/jetstream-activities.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { RoomKey, UserId } from "../../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
@@ -29,7 +29,7 @@ afterAll(async () => {
 const begin = async (environment: string, options: Partial<typeof OPTIONS> = {}) => {
   const subjects = subjectsOf(environment);
   return {
-    stream: await jetstreamActivities(nats, subjects, [new ReadingInterval(systemClock, { restMs: () => 5, ...HURRY })], {
+    stream: await jetstreamActivities(nats, subjects, [new ReadingInterval(systemClock, { restMs: () => 5, ...SHORT_READ_WAITS })], {
       ...OPTIONS,
       ...options,
     }),

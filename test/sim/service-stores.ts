@@ -4,7 +4,7 @@
  */
 
 import type { CheckpointEntry } from "../../shared/bus/checkpoint.ts";
-import { type Lease, NOBODY } from "../../shared/cluster/lease.ts";
+import { type Lease, NO_HOLDER } from "../../shared/cluster/lease.ts";
 import type { Epoch, RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
 import type { StoredHistory } from "../../document-service/ports.ts";
 import type { BoardsDump } from "../../leaderboard/boards/board.ts";
@@ -49,7 +49,7 @@ export class ServiceStores {
     this.redis = new SimRedis(scheduler);
     // A lease of a former leaderboard. Document services keep records for the boards only if there has been a
     // leaderboard.
-    this.boardLeases.write("partition.0" as RoomKey, { holder: NOBODY, floor: 0 }, 0);
+    this.boardLeases.write("partition.0" as RoomKey, { holder: NO_HOLDER, floor: 0 }, 0);
   }
 
   /** All stores except Redis, which runs on a separate machine. */

@@ -12,7 +12,7 @@ import { existingLeases } from "../../../shared/io/kv-leases.ts";
 import { type NatsConnection, respond } from "../../../shared/io/nats.ts";
 import { subscribeJson } from "../../../shared/io/nats-json.ts";
 import { commandServer, bucketOf, moveRoomTo, readEntry } from "../../../shared/io/move-room.ts";
-import { type Leases, NOBODY } from "../../../shared/cluster/lease.ts";
+import { type Leases, NO_HOLDER } from "../../../shared/cluster/lease.ts";
 import type { Millis } from "../../../shared/ids.ts";
 import type { LostRoomServer } from "../../operations/servers-lost.ts";
 import type { FleetControl, OpenRooms } from "../../ports.ts";
@@ -47,7 +47,7 @@ export function natsFleet(
     if (read === undefined) return undefined;
     const { lease, revision } = read;
     if (seen?.revision !== revision) seen = { revision, at: clock.now() };
-    if (lease === undefined || lease.holder === NOBODY || clock.now() - seen.at > LEADER_SILENCE_MS_MAX) return undefined;
+    if (lease === undefined || lease.holder === NO_HOLDER || clock.now() - seen.at > LEADER_SILENCE_MS_MAX) return undefined;
     return lease.holder;
   };
 
