@@ -1,4 +1,4 @@
-/** What `coroom doctor` concludes from what it measured: each finding says what to do. */
+/** The findings of `coroom doctor`: conclusions from its measurements, each with a remedy. */
 
 import type { StartConfig } from "./settings.ts";
 

@@ -1,5 +1,5 @@
 /**
- * What the charts show, and the values of the last hour that the page has received so far. Slots are numbered equally by
+ * The charts of the console, and the values of the last hour that the page has received. Slots are numbered equally by
  * every gateway, so a later answer continues an earlier one.
  */
 

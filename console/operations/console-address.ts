@@ -1,6 +1,6 @@
 /**
- * What the page shows, as the part of its address after `#`: tab, time range, process, room and filters. The address can
- * be sent to a colleague, and contains no pass. A browser sends this part to no server.
+ * The state of the page, as the part of its address after `#`: tab, time range, process, room and filters. The address
+ * can be sent to a colleague, and contains no pass. A browser sends this part to no server.
  */
 
 import type { RoomName } from "./answers.ts";

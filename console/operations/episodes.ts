@@ -7,7 +7,7 @@
 import type { HealthTone, ListedEvent } from "./answers.ts";
 import { bytes, counted, droppedAt, duration, shortName } from "./format.ts";
 
-/** `at`, `until`: dates. `until` is undefined while it goes on. */
+/** `at`, `until`: dates. `until` is undefined until the episode ends. */
 export type Episode = {
   readonly key: string;
   readonly at: string;

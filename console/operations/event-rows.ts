@@ -8,7 +8,7 @@ import { episodesOf, isOfEpisode } from "./episodes.ts";
 import { type EventTopic, textsOf } from "./event-texts.ts";
 import { clockTime, counted, shortName } from "./format.ts";
 
-/** `until`: end of an episode; "now" while it goes on. Absent: the event has no duration. */
+/** `until`: end of an episode; "now" if it has not ended. Absent: the event has no duration. */
 export type EventRow = {
   readonly key: string;
   readonly at: string;

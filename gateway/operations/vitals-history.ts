@@ -1,6 +1,6 @@
 /**
- * The vitals of all processes and of the largest rooms over the last hour, in slots of five seconds. A gateway keeps them
- * in memory only: they begin anew when it starts.
+ * The vitals of all processes and of the largest rooms over the last hour, in slots of five seconds. A gateway keeps
+ * them in memory only: they begin again when it starts.
  */
 
 import {
