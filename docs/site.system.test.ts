@@ -1,7 +1,11 @@
 /** The documentation site as a local system serves it, in a window and on a phone. `npm run build:docs` builds it. */
 
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+
+import type { Browser, Page } from "playwright-core";
+import { createServer } from "vite";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
 import { DemoSystem, FIRST_START_MS_MAX, openBrowser } from "../test/system/browser.ts";
 import { eventually } from "../test/system/eventually.ts";
@@ -54,4 +58,35 @@ test.each([
   await eventually("the glossary is open", () => page.url().startsWith(`${system.url}/docs/GLOSSARY.html`));
   expect(errors).toEqual([]);
   await context.close();
+});
+
+test("[SITE6] the page of the first guide, as it is written there, joins two people", async () => {
+  const guide = readFileSync("docs/guide/thirty-minutes.md", "utf8");
+  const codeOf = (language: string): string => guide.split(`\`\`\`${language}\n`)[1]!.split("```")[0]!;
+  const root = resolve("docs/.vitepress/cache/guide"); // In the repository, so that the page finds its packages.
+  mkdirSync(root, { recursive: true });
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  writeFileSync(join(root, "index.html"), codeOf("html"));
+  writeFileSync(join(root, "style.css"), codeOf("css"));
+  writeFileSync(join(root, "main.tsx"), codeOf("tsx").replace("ws://127.0.0.1:8080", system.url.replace("http", "ws")));
+  const server = { port: 0, host: "127.0.0.1", proxy: { "/demo": system.url } };
+  const vite = await createServer({ root, configFile: false, logLevel: "error", cacheDir: join(root, "vite"), server });
+  onTestFinished(() => vite.close());
+  await vite.listen();
+
+  const warnings: string[] = [];
+  const open = async (user: string): Promise<Page> => {
+    const page = await browser.newPage();
+    onTestFinished(() => page.close());
+    page.on("console", (message) => message.type() === "warning" && warnings.push(message.text()));
+    await page.goto(`${vite.resolvedUrls!.local[0]!}?user=${user}`);
+    return page;
+  };
+  const [ada, ben] = await Promise.all([open("ada"), open("ben")]);
+  await eventually("both are here", async () => /ada.*ben|ben.*ada/.test(await ben.innerText("p")), FIRST_START_MS_MAX);
+  await ada.locator(".tiptap").pressSequentially("Hello from the guide");
+  await eventually("ben sees it", async () => /Hello from the guide/.test(await ben.innerText(".tiptap")));
+  await eventually("the caret has a name", async () => (await ben.locator(".collaboration-carets__label").innerText()) === "ada");
+  await eventually("it is saved", async () => (await ada.innerText("p")).endsWith(": saved"));
+  expect(warnings).toEqual([]); // Such as a colour that the editor does not accept.
 });
