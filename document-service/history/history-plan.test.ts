@@ -130,6 +130,14 @@ test("[HJB12] the object of a superseded job is removed only after a later entry
   expect(named(entryWritten(3))).toMatchObject([{ kind: "end", result: { kind: "named" } }]);
 });
 
+test("[HJB13] a superseded job that finds the room deleted removes its object, because no later entry is written", () => {
+  const receive = planOf();
+  const object = `${ROOM}/version-1-4-new1`;
+  receive(addVersion(), entryRead(NO_HISTORY), objectWritten(object), superseded);
+  expect(receive(entryRead({ ...NO_HISTORY, deleted: true }, 2))).toEqual([{ kind: "remove-objects", objects: [object] }]);
+  expect(receive(removed)).toEqual([{ kind: "end", result: { kind: "deleted" } }]);
+});
+
 test("[HJB6] an object that a failed write may have named is removed with the next write that does not name it", () => {
   const receive = planOf();
   const first = `${ROOM}/version-1-4-new1`;

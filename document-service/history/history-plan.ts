@@ -165,9 +165,11 @@ export class HistoryPlan {
   }
 
   #beginFrom(running: RunningJob, job: Exclude<HistoryJob, { kind: "remove-orphans" | "wipe" }>, history: History): HistoryEffect[] {
+    if (history.deleted && job.kind !== "remove-version") {
+      return this.#removeThenEnd(running, this.#entry.takeUnsettled(), job.kind === "archive" ? DONE : { kind: "deleted" });
+    }
     switch (job.kind) {
       case "archive":
-        if (history.deleted) return this.#end(DONE);
         return this.#wait(
           running,
           { kind: "reading-records", history },
@@ -223,7 +225,6 @@ export class HistoryPlan {
   }
 
   #writeVersion(running: RunningJob, history: History, document: CurrentDocument, name: string | undefined): HistoryEffect[] {
-    if (history.deleted) return this.#end({ kind: "deleted" });
     const named = history.versions.filter((version) => version.name !== undefined);
     if (name !== undefined && named.length >= this.#policy.historyNamedMax) return this.#end({ kind: "too-many" });
     const version = { id: this.#newName(), name, time: this.#date };
@@ -294,8 +295,12 @@ export class HistoryPlan {
     }
     const unnamed = this.#entry.receiveWrite(write);
     if (unnamed === "superseded") return job.kind === "remove-orphans" ? this.#end(DONE) : this.#tryAgain(running); // The next sweep tries again.
-    running.step = { kind: "removing-unnamed", result: step.result };
-    const objects = [...unnamed, ...(step.orphans ?? [])];
+    return this.#removeThenEnd(running, [...unnamed, ...(step.orphans ?? [])], step.result);
+  }
+
+  /** Objects that no entry names any more. Without a result the job continues. */
+  #removeThenEnd(running: RunningJob, objects: readonly string[], result: HistoryResult | undefined): HistoryEffect[] {
+    running.step = { kind: "removing-unnamed", result };
     return objects.length === 0 ? this.#receiveRemoved(running) : [{ kind: "remove-objects", objects }];
   }
 

@@ -50,6 +50,13 @@ export class KnownEntry {
     this.#unsettled.clear();
   }
 
+  /** Call it only for the entry of a deleted room: it is the last one, so no entry will ever name these objects. */
+  takeUnsettled(): string[] {
+    const objects = [...this.#unsettled];
+    this.#unsettled.clear();
+    return objects;
+  }
+
   /** Plans the write that replaces the entry with `next`, without objects that exceed the limits of age or bytes. */
   planWrite(next: History, date: UnixMillis): { readonly history: History; readonly revision: number } {
     const { history, dropped } = retained(next, date, this.#policy);
