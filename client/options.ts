@@ -1,6 +1,7 @@
 /** Checks the options that an application passes. JavaScript callers may pass anything, so each error describes the expected value. */
 
 import { assert } from "../shared/assert.ts";
+import { hash32 } from "../shared/collections/hash.ts";
 import { parseRoomId, type RoomId } from "../shared/ids.ts";
 import type { ConnectionInput } from "./connection/connection-messages.ts";
 
@@ -80,6 +81,19 @@ export function serverAddressOf(url: string): ServerAddress {
   assert(parsed !== undefined && schemes !== undefined, `url must look like ws://host:port or wss://host, not ${JSON.stringify(url)}`);
   const rest = `//${parsed.host}${parsed.pathname.replace(/\/+$/, "")}`;
   return { socket: `${schemes.socket}${rest}/`, http: `${schemes.http}${rest}` };
+}
+
+/** Bits of the routing key: enough to spread rooms, and too few to tell from it which room it is. */
+const ROUTE_BITS = 16;
+
+/**
+ * The socket's URL with a routing key, by which a balancer sends clients of a room to the same gateway. `detour`: 0, or
+ * the number of another gateway to try, so that members of a room meet there too.
+ */
+export function socketUrl({ socket }: ServerAddress, room: string | undefined, detour: number): string {
+  if (room === undefined) return socket;
+  const key = (hash32(room) >>> (32 - ROUTE_BITS)).toString(16).padStart(ROUTE_BITS / 4, "0");
+  return `${socket}?route=${key}${detour === 0 ? "" : `-${detour}`}`;
 }
 
 export function snapshotUrl(address: ServerAddress, room: string): string {

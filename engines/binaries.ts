@@ -45,6 +45,14 @@ export const BINARIES = {
     newerSuites: [],
     remedy: "install chromium; only the browser tests need it",
   },
+  haproxy: {
+    name: "haproxy",
+    versionMin: [2, 4, 0],
+    packages: ["haproxy"],
+    executable: "usr/sbin/haproxy",
+    newerSuites: [],
+    remedy: "install haproxy; only the tests of the balancer need it",
+  },
   promtool: {
     name: "promtool",
     versionMin: [2, 30, 0],

@@ -555,3 +555,32 @@ test.each(["what is sent is held back", "no PONG comes"])(
     expect(ann.host.saved).toBe(true);
   },
 );
+
+test("[COH25] the URL names the first room, and another gateway after one that sent the client away or did not answer", async () => {
+  const server = serverOn();
+  const connection = new ConnectionHost({ url: "ws://h", token: () => "t" }, server.world(1));
+  connection.connect();
+  await server.clock.advance(1_000);
+  new App(server, 1, { ...over(connection), room: "notes" });
+  new App(server, 2, { ...over(connection), room: "tasks" });
+  await server.clock.advance(10_000);
+  const requested = (): string[] => server.requestedUrls.splice(0).map((url) => url.replace(/=[0-9a-f]{4}/, "=KEY"));
+  expect(requested()).toEqual(["ws://h/"]);
+  server.send({ type: "going-away", reconnectAfterMs: 5 });
+  await server.clock.advance(1_000);
+  expect(requested(), "the gateway leaves").toEqual(["ws://h/?route=KEY-1"]);
+  server.cut(CLOSE.goingAway.code);
+  await server.clock.advance(20_000);
+  expect(requested(), "this one leaves at once").toEqual(["ws://h/?route=KEY-2"]);
+  server.cut();
+  await server.clock.advance(20_000);
+  expect(requested(), "a connection that worked was lost").toEqual(["ws://h/?route=KEY"]);
+  server.reachable = false;
+  server.cut();
+  await server.clock.advance(60_000);
+  const [first, ...later] = requested();
+  expect([first, later[0], later[1], later[2], later[3]]).toEqual([
+    "ws://h/?route=KEY",
+    ...["-1", "-2", "-3", ""].map((to) => `ws://h/?route=KEY${to}`),
+  ]);
+});

@@ -26,6 +26,7 @@ import {
   type ServerAddress,
   serverAddressOf,
   snapshotUrl,
+  socketUrl,
   assertToken,
   tokenFailed,
   tokenInput,
@@ -51,6 +52,8 @@ export type ConnectionOptions = {
 type Attempt = { readonly core: ConnectionLifecycle; socket: Socket | undefined; tokensAsked: number };
 
 const AGENT = "@coroom/client";
+/** Number of gateways to which a balancer may send a room's clients. Failures without a network count as detours too. */
+const DETOURS_MAX = 4;
 
 export class ConnectionHost {
   readonly #options: ConnectionOptions;
@@ -181,10 +184,11 @@ export class ConnectionHost {
     }
   }
 
-  #newAttempt(): Attempt {
+  #newAttempt(detours = 0): Attempt {
     const core = new ConnectionLifecycle(
       { ...defaults.CONNECTION, agent: AGENT, tokenIsFixed: typeof this.#options.token === "string" },
       () => this.#world.chance.unit(),
+      detours,
     );
     return { core, socket: undefined, tokensAsked: 0 };
   }
@@ -270,7 +274,7 @@ export class ConnectionHost {
         this.#controls.clear();
         return this.#rooms.receiveLost({ kind: "connection-lost", lastReceivedAt: effect.lastReceivedAt });
       case "move":
-        this.#next ??= this.#newAttempt();
+        this.#next ??= this.#newAttempt(attempt.core.detours + 1);
         return this.#turns.add({ attempt: this.#next, input: { kind: "connect" } });
       case "stay":
         if (this.#next !== undefined) this.#abandonNext(this.#next);
@@ -326,7 +330,7 @@ export class ConnectionHost {
   #openSocket(attempt: Attempt): void {
     const receive = (input: ConnectionInput): void => this.#turns.add({ attempt, input });
     try {
-      attempt.socket = this.#world.openSocket(this.#address.socket, {
+      attempt.socket = this.#world.openSocket(socketUrl(this.#address, this.#rooms.first, attempt.core.detours % DETOURS_MAX), {
         opened: () => receive({ kind: "socket-opened" }),
         received: (bytes) => receive({ kind: "frame", frame: serverFrameOf(bytes) }),
         closed: (code, why, retryAfterMs) => receive({ kind: "socket-closed", code, why, retryAfterMs }),

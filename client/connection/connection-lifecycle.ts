@@ -41,8 +41,11 @@ export class ConnectionLifecycle {
   /** The last ERROR frame: the reason for the close that follows. */
   #lastError: (ServerFrame & { type: "error" }) | undefined;
 
-  /** `unit`: returns a number in [0, 1). */
-  constructor(options: ConnectionLifecycleOptions, unit: () => number) {
+  #detours: number;
+
+  /** `unit`: returns a number in [0, 1). `detours`: how many gateways in a row sent the client away, or did not answer. */
+  constructor(options: ConnectionLifecycleOptions, unit: () => number, detours = 0) {
+    this.#detours = detours;
     this.#options = options;
     this.#retry = new Retry(options, unit);
     this.#unit = unit;
@@ -77,6 +80,11 @@ export class ConnectionLifecycle {
     return this.#state.kind === "open";
   }
 
+  /** How many gateways in a row sent the client away, or did not answer. The next attempt should reach another one. */
+  get detours(): number {
+    return this.#detours;
+  }
+
   /** The time of the next tick. */
   get dueAt(): Millis | undefined {
     const state = this.#state;
@@ -101,7 +109,7 @@ export class ConnectionLifecycle {
       case "connect":
         return ["idle", "refused", "waiting"].includes(this.#state.kind) ? this.#attempt(now) : [];
       case "disconnect":
-        this.#retry.receiveHealthy();
+        this.#receiveHealthy();
         return this.#end({ kind: "idle" });
       case "token":
         if (this.#state.kind === "open") return [{ kind: "send", frame: { type: "renew", token: input.token } }];
@@ -188,8 +196,11 @@ export class ConnectionLifecycle {
       case "when-told":
         this.#retry.receiveBan();
         return this.#retryLater(reason, "answer", now);
-      case "now":
-        return this.#retryLater(reason, "no-answer", now);
+      case "now": {
+        const lost = this.#retryLater(reason, "no-answer", now);
+        this.#detours += 1;
+        return lost;
+      }
       case "after-backoff":
         return this.#retryLater(reason, isGatewayClose(code) ? "answer" : "no-answer", now);
       default:
@@ -202,6 +213,7 @@ export class ConnectionLifecycle {
     const state = this.#state;
     if (state.kind === "open") return state.connection.check(now);
     if (state.kind === "waiting" && change === "back" && !this.#retry.isAsked) {
+      this.#detours = 0;
       this.#state = { ...state, until: Math.min(state.until, now + this.#retry.receiveNetworkBack()) as Millis };
     }
     return [];
@@ -235,12 +247,19 @@ export class ConnectionLifecycle {
   #retryLater(why: string, cause: RetryCause, now: Millis): ConnectionEffect[] {
     if (this.#state.kind === "open") {
       const { since, hasJoined } = this.#state.connection;
-      if (now - since >= this.#options.healthyAfterMs) this.#retry.receiveHealthy();
+      if (now - since >= this.#options.healthyAfterMs) this.#receiveHealthy();
       if (hasJoined) this.#retry.receiveLost(now);
+    } else {
+      this.#detours += 1;
     }
     const lost = this.#end({ kind: "idle" });
     this.#wait(why, cause, now);
     return lost;
+  }
+
+  #receiveHealthy(): void {
+    this.#retry.receiveHealthy();
+    this.#detours = 0;
   }
 
   #refuse(refusal: Refusal): ConnectionEffect[] {

@@ -55,6 +55,11 @@ export class RoomsOnConnection {
     return this.#members.size === 0;
   }
 
+  /** The room that has been a member longest. */
+  get first(): RoomId | undefined {
+    return this.#members.keys().next().value;
+  }
+
   enter(member: ConnectedRoom): void {
     assert(this.isFreeFor(member), "a connection has one member of a room");
     this.#members.set(member.room, member);

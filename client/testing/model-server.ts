@@ -50,6 +50,8 @@ export class ModelServer {
   snapshotOf: (edits: readonly CommittedEdit[]) => Uint8Array = () => new Uint8Array();
   /** Every frame that clients sent. */
   readonly receivedFrames: ClientFrame[] = [];
+  /** URLs of all sockets that clients opened. */
+  readonly requestedUrls: string[] = [];
   readonly connections = new Set<ModelConnection>();
   readonly #rooms = new Map<RoomId, ModelRoom>();
   readonly #presences = new Map<RoomId, ModelPresence>();
@@ -77,7 +79,8 @@ export class ModelServer {
     };
   }
 
-  readonly openSocket: OpenSocket = (_url, listener) => {
+  readonly openSocket: OpenSocket = (url, listener) => {
+    this.requestedUrls.push(url);
     const peer = new ModelConnection(this, listener);
     this.connections.add(peer);
     this.clock.after(this.delayMs(), () => (this.reachable ? peer.open() : peer.cut(1006)));

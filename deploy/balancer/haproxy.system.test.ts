@@ -1,0 +1,141 @@
+/**
+ * The balancer of `deploy/compose.yaml` before two real gateways, with the SDK as its client: members of a room meet on
+ * one gateway, and meet again on the other when theirs drains or dies.
+ */
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+
+import { BINARIES } from "../../engines/binaries.ts";
+import { type ChildProcessHandle, spawnChild } from "../../engines/child.ts";
+import { type Binary, findBinary } from "../../engines/find.ts";
+import { claimPort } from "../../engines/free-port.ts";
+import { runProgram } from "../../engines/run-program.ts";
+import { eventually } from "../../test/system/eventually.ts";
+import { SystemCluster } from "../../test/system/cluster.ts";
+import { insertion, Person } from "../../test/system/person.ts";
+
+const CONFIG = readFileSync("deploy/balancer/haproxy.cfg", "utf8");
+const STOP_MS_MAX = 10_000;
+const MEMBERS = 4;
+/** Rooms whose routing keys are on different gateways. Which one, depends on HAProxy's ring only. */
+const ROOMS_TRIED = 20;
+
+let haproxy: Binary;
+let folder: string;
+let cluster: SystemCluster;
+let balancer: ChildProcessHandle;
+let url: string;
+
+beforeAll(async () => {
+  haproxy = await findBinary(BINARIES.haproxy);
+  folder = mkdtempSync(join(tmpdir(), "coroom-haproxy-"));
+  cluster = await SystemCluster.start({ gateways: 2, roomServers: 1, settings: { DRAIN_MS_MAX: "20000" } });
+  const port = await claimPort(0, "127.0.0.1", "port");
+  url = `ws://127.0.0.1:${port}`;
+  const config = cluster.gateways.reduce(
+    (text, { httpUrl }, index) => text.replaceAll(` gateway-${index + 1}:8080`, ` ${new URL(httpUrl).host}`),
+    CONFIG.replace("bind :8080", `bind 127.0.0.1:${port}`),
+  );
+  expect(config).not.toContain(":8080");
+  const path = join(folder, "haproxy.cfg");
+  writeFileSync(path, config);
+  await runProgram(haproxy.path, ["-c", "-f", path], { msMax: 20_000, env: haproxy.env });
+  balancer = await spawnChild({
+    path: haproxy.path,
+    args: ["-db", "-f", path],
+    env: haproxy.env,
+    cwd: folder,
+    logFile: join(folder, "haproxy.log"),
+  });
+  await eventually(
+    "the balancer passes requests on",
+    async () => (await fetch(`${url.replace("ws", "http")}/readyz`).catch(() => undefined))?.ok === true,
+  );
+});
+
+afterAll(async () => {
+  await balancer?.stop(STOP_MS_MAX);
+  await cluster?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+beforeEach(async () => {
+  await eventually("no client is left", async () => (await connections()).every((count) => count === 0));
+});
+
+async function connections(): Promise<number[]> {
+  return Promise.all(
+    cluster.gateways.map(async ({ httpUrl }) => {
+      const metrics = await fetch(`${httpUrl}/metrics`).then(
+        (answer) => answer.text(),
+        () => "", // The gateway was killed.
+      );
+      return Number(/^coroom_gateway_connections (\d+)$/m.exec(metrics)?.[1] ?? 0);
+    }),
+  );
+}
+
+const enter = (room: string, name: string): Promise<Person> => Person.enter(cluster, { url }, room, name, { merging: false });
+
+/** A room for each gateway. */
+async function roomsOnEach(): Promise<string[]> {
+  const found: (string | undefined)[] = [undefined, undefined];
+  for (let index = 0; index < ROOMS_TRIED && found.includes(undefined); index++) {
+    const room = `room-${index}`;
+    const person = await enter(room, "scout");
+    await person.untilText("");
+    found[(await connections()).indexOf(1)] ??= room;
+    person.leave();
+    await eventually("the scout has left", async () => (await connections()).every((count) => count === 0));
+  }
+  return found.map((room) => room!);
+}
+
+/** Members enter alternately, so that neither gateway has more than its share. */
+async function fill(rooms: readonly string[]): Promise<Person[][]> {
+  const people: Person[][] = rooms.map(() => []);
+  for (let member = 0; member < MEMBERS; member++) {
+    for (const [index, room] of rooms.entries()) {
+      const person = await enter(room, `${room}-${member}`);
+      await person.untilText("");
+      people[index]!.push(person);
+    }
+  }
+  return people;
+}
+
+async function writeTogether(people: readonly Person[]): Promise<void> {
+  people[0]!.type(insertion("together "));
+  for (const person of people) await person.untilText(people[0]!.text);
+  await people[0]!.untilSaved();
+  for (const person of people) expect([...person.disorders, ...person.errors]).toEqual([]);
+}
+
+test("[WIRE55] members of a room meet on one gateway, and on the other one when theirs drains", async () => {
+  const rooms = await roomsOnEach();
+  const people = await fill(rooms);
+  expect(await connections()).toEqual([MEMBERS, MEMBERS]);
+  const { process } = cluster.gateways[0]!;
+  const ended = process.exited;
+  process.signal("SIGTERM");
+  expect((await ended).code).toBe(0);
+  await eventually("all have moved", async () => (await connections())[1] === 2 * MEMBERS);
+  for (const members of people) await writeTogether(members);
+  for (const person of people.flat()) person.leave();
+  await process.startAgain();
+});
+
+test("[WIRE55] members of a room whose gateway is killed meet on the other one, and later ones join them there or at home", async () => {
+  const rooms = await roomsOnEach();
+  const people = await fill(rooms);
+  expect(await connections()).toEqual([MEMBERS, MEMBERS]);
+  await cluster.gateways[1]!.process.kill();
+  await eventually("all have moved", async () => (await connections())[0] === 2 * MEMBERS);
+  for (const members of people) await writeTogether(members);
+  await cluster.gateways[1]!.process.startAgain();
+  for (const person of people.flat()) person.leave();
+});
