@@ -9,6 +9,7 @@ import { ConnectionHost } from "../connection/connection-host.ts";
 import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { ModelServer } from "../testing/model-server.ts";
 import { MINUTE } from "../testing/test-page.ts";
+import { RoomConnection } from "../room/room-connection-host.ts";
 import { YjsProvider } from "./yjs-provider.ts";
 
 const serverOn = (): ModelServer => new ModelServer(new ClientFakeClock(), { faults: { delayMsMax: 5 } });
@@ -131,3 +132,47 @@ function pageOn(server: ModelServer, { doc = new Y.Doc() } = {}): { provider: Yj
   const provider = new YjsProvider({ url: "ws://h", token: "t", room: "notes", doc }, server.world(1));
   return { provider, type: (text) => doc.getText("t").insert(0, text) };
 }
+
+/** As `client/README.md` shows it. */
+class Messages {
+  readonly room: RoomConnection;
+  readonly received: unknown[] = [];
+
+  constructor(server: ModelServer, seed: number) {
+    const connection = new ConnectionHost({ url: "ws://h", token: () => "t" }, server.world(seed));
+    new YjsProvider({ connection, room: "notes", doc: new Y.Doc() }, server.world(seed * 100));
+    this.room = new RoomConnection({ connection, room: "notes/messages" }, server.world(seed * 1_000));
+    let arrivedAt = Infinity;
+    this.room.once("synced", () => (arrivedAt = this.room.seq));
+    this.room.on("edit", ({ seq, payload, own }) => {
+      if (!own && seq > arrivedAt) this.received.push(JSON.parse(new TextDecoder().decode(payload)));
+    });
+  }
+
+  send(message: unknown): void {
+    this.room.send(new TextEncoder().encode(JSON.stringify(message)));
+  }
+}
+
+test("[YJS31] messages over a second room arrive once and in order, also across lost connections, and nothing from before", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new Messages(server, 1), new Messages(server, 2)];
+  await server.clock.advance(1_000);
+  ann.send("first");
+  ann.send({ number: 2 });
+  await server.clock.advance(1_000);
+  expect([bob.received, ann.received, ann.room.saved]).toEqual([["first", { number: 2 }], [], true]);
+  server.reachable = false;
+  server.cut();
+  ann.send("while away");
+  expect(ann.room.saved).toBe(false);
+  await server.clock.advance(MINUTE);
+  server.reachable = true;
+  await server.clock.advance(MINUTE);
+  const cid = new Messages(server, 3);
+  await server.clock.advance(1_000);
+  bob.send("last");
+  await server.clock.advance(1_000);
+  expect([bob.received, cid.received, ann.received]).toEqual([["first", { number: 2 }, "while away"], ["last"], ["last"]]);
+  expect([ann.room.saved, bob.room.saved]).toEqual([true, true]);
+});
