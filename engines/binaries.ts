@@ -6,6 +6,8 @@
 export type BinarySpec = {
   readonly name: string;
   readonly versionMin: Version;
+  /** Default: `--version`. */
+  readonly versionFlag?: string;
   /** Unpacked when the machine lacks the program. apt adds their dependencies. */
   readonly packages: readonly string[];
   /** Path of the program inside the unpacked packages. */
@@ -48,6 +50,7 @@ export const BINARIES = {
   haproxy: {
     name: "haproxy",
     versionMin: [2, 4, 0],
+    versionFlag: "-v",
     packages: ["haproxy"],
     executable: "usr/sbin/haproxy",
     newerSuites: [],

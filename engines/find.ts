@@ -55,7 +55,7 @@ async function findOnPath(spec: BinarySpec, tried: string[]): Promise<Binary | u
   for (const folder of folders) {
     const path = resolve(folder, spec.name);
     if (!(await isExecutable(path))) continue;
-    const version = await versionOf(path, {});
+    const version = await versionOf(spec, path, {});
     if (version !== undefined && isAtLeast(version, spec.versionMin)) return { path, version, env: {} };
     tried.push(version === undefined ? `${path}: it does not run` : `${path}: ${showVersion(version)} is too old`);
   }
@@ -67,7 +67,7 @@ async function inspect(spec: BinarySpec, root: string): Promise<Binary | undefin
   if (!(await isExecutable(path))) return undefined;
   const libraries = libraryPath(root);
   const env: Record<string, string> = libraries === "" ? {} : { LD_LIBRARY_PATH: libraries };
-  const version = await versionOf(path, env);
+  const version = await versionOf(spec, path, env);
   return version !== undefined && isAtLeast(version, spec.versionMin) ? { path, version, env, unpackedIn: root } : undefined;
 }
 
@@ -79,8 +79,12 @@ function isExecutable(path: string): Promise<boolean> {
 }
 
 /** Returns undefined for a program that does not run here. */
-function versionOf(path: string, env: Readonly<Record<string, string>>): Promise<Version | undefined> {
-  return runProgram(path, ["--version"], { msMax: VERSION_MS_MAX, env }).then(parseVersion, () => undefined);
+function versionOf(
+  { versionFlag = "--version" }: BinarySpec,
+  path: string,
+  env: Readonly<Record<string, string>>,
+): Promise<Version | undefined> {
+  return runProgram(path, [versionFlag], { msMax: VERSION_MS_MAX, env }).then(parseVersion, () => undefined);
 }
 
 /**
