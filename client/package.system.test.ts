@@ -79,6 +79,7 @@ test("[PKG3] the package's types are complete", () => {
     `import * as Y from "yjs";
      import { CoroomProvider, RoomConnection, type Problem } from "@coroom/client";
      import { broadcastsOf } from "@coroom/client/broadcasts";
+     import { showDevtools } from "@coroom/client/devtools";
      import { forgetIndexedDbStore, indexedDbStore } from "@coroom/client/indexeddb";
      import { leaderboardOf } from "@coroom/client/leaderboard";
      import { DeviceStore, type EditStore } from "@coroom/client/store";
@@ -95,6 +96,7 @@ test("[PKG3] the package's types are complete", () => {
      provider.on("error", (problem: Problem) => { if (problem.kind === "edit-too-large") problem.bytesMax.toFixed(); });
      new RoomConnection({ url: "ws://h", token: "t", room: "notes" }).on("edit", ({ seq, payload, own }) => [seq + 1, payload.byteLength, own === true]);
      leaderboardOf(provider).subscribe({ window: "day" }).on("change", ({ ranking }) => ranking[0]?.score.toFixed());
+     showDevtools(provider, { isOpen: true })();
      broadcastsOf(new CoroomProvider<{ user: string }>({ url: "ws://h", room: "n", doc: new Y.Doc(), token: "t" })).send({ kind: "wave" });
      // @ts-expect-error what its own parts say to each other is none of its methods
      kept.awareness.receive;
@@ -173,6 +175,7 @@ const BUNDLES: Readonly<Record<string, string>> = {
   "`CoroomProvider` and `indexedDbStore`": `${PROVIDER} export { indexedDbStore } from "@coroom/client/indexeddb"`,
   "`CoroomProvider` and `leaderboardOf`": `${PROVIDER} export { leaderboardOf } from "@coroom/client/leaderboard"`,
   "`CoroomProvider` and `broadcastsOf`": `${PROVIDER} export { broadcastsOf } from "@coroom/client/broadcasts"`,
+  "`CoroomProvider` and `showDevtools`": `${PROVIDER} export { showDevtools } from "@coroom/client/devtools"`,
 };
 const KILOBYTES_OFF_MAX = 1;
 

@@ -267,6 +267,7 @@ export class RoomConnection {
       case "join":
         return this.#connection.join(this, effect.clientKey, effect.position);
       case "send":
+        for (const part of this.#parts.values()) part.receiveSent?.(effect.frame);
         return this.#connection.send(effect.frame);
       case "fetch-snapshot":
         void this.#fetchSnapshot();

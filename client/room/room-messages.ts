@@ -55,6 +55,8 @@ export type RoomSessionInput =
 export interface RoomPart {
   /** Called before the room takes the input. */
   receiveInput?(input: RoomSessionInput): void;
+  /** A frame of the room was passed to the connection. */
+  receiveSent?(frame: ClientFrame): void;
   /** The room is left permanently. */
   end(): void;
 }
