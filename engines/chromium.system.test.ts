@@ -1,7 +1,7 @@
 /** The browser for browser tests starts, and its pages show text. */
 import { chromium } from "playwright-core";
 import { expect, test } from "vitest";
-import { findChromium } from "./chromium.ts";
+import { findChromium } from "./browsers.ts";
 
 test("a page draws its text with an installed font", { timeout: 600_000 }, async () => {
   const { path, env } = await findChromium();

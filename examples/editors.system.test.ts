@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 import type { Browser, Page } from "playwright-core";
+import type { FunctionComponent } from "react";
 import { createServer, type ViteDevServer } from "vite";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -43,6 +44,9 @@ const EXAMPLES: readonly EditorExample[] = [
   { name: "textarea", input: "textarea", text: "textarea", caret: "#carets" },
 ];
 
+/** Not installed here: see `examples/README.md`. */
+const NEXT_VERSION = "^16.4.6";
+
 /** The number of letters that ada types. */
 const UNDO_PRESSES = 10;
 
@@ -68,6 +72,18 @@ beforeAll(async () => {
     logLevel: "error",
     cacheDir: resolve(system.folder, "vite"),
     server: { port: 0, host: "127.0.0.1", proxy: { "/token": `http://127.0.0.1:${port}` } },
+    plugins: [
+      {
+        name: "next",
+        configureServer: (server) =>
+          void server.middlewares.use((request, response, next) => {
+            const { pathname, searchParams } = new URL(request.originalUrl ?? "", "http://localhost");
+            if (pathname === "/nextjs/")
+              renderNext(server, searchParams).then((page) => response.setHeader("content-type", "text/html").end(page), next);
+            else next();
+          }),
+      },
+    ],
   });
   await pages.listen();
 }, FIRST_START_MS_MAX);
@@ -79,6 +95,23 @@ afterAll(async () => {
   await system?.stop();
 });
 
+/** What Next.js does with the example's page: the server renders components, and the browser completes them. */
+async function renderNext(server: ViteDevServer, search: URLSearchParams): Promise<string> {
+  const props = { user: search.get("user"), url: search.get("coroom") };
+  const [{ createElement }, { renderToString }, { Notes }] = await Promise.all([
+    import("react"),
+    import("react-dom/server"),
+    server.ssrLoadModule("/nextjs/app/notes.jsx") as Promise<{ Notes: FunctionComponent<typeof props> }>,
+  ]);
+  const markup = renderToString(createElement(Notes, props));
+  const script = `import { createElement } from "react";
+    import { hydrateRoot } from "react-dom/client";
+    import { Notes } from "/nextjs/app/notes.jsx";
+    hydrateRoot(document.querySelector("#root"), createElement(Notes, ${JSON.stringify(props)}));`;
+  const page = `<!doctype html><h1>Notes</h1><div id="root">${markup}</div><script type="module">${script}</script>`;
+  return server.transformIndexHtml("/nextjs/", page);
+}
+
 class Person {
   readonly page: Page;
   readonly #example: EditorExample;
@@ -88,10 +121,14 @@ class Person {
     this.#example = example;
   }
 
-  static async open(example: EditorExample, user: string, coroom: string): Promise<Person> {
-    const page = await browser.newPage();
+  static async open(example: EditorExample, user: string, coroom: string, more: Readonly<Record<string, string>> = {}): Promise<Person> {
+    const url = `${pages.resolvedUrls!.local[0]!}${example.name}/?${new URLSearchParams({ user, coroom, ...more })}`;
+    return Person.inPage(await browser.newPage(), example, user, url);
+  }
+
+  static async inPage(page: Page, example: EditorExample, user: string, url: string): Promise<Person> {
     page.setDefaultTimeout(READY_MS_MAX);
-    await page.goto(`${pages.resolvedUrls!.local[0]!}${example.name}/?${new URLSearchParams({ user, coroom })}`);
+    await page.goto(url);
     const person = new Person(page, example);
     await eventually(`${user} has joined`, async () => (await page.innerText("#here")).includes(user), READY_MS_MAX);
     await page.locator(example.input).first().waitFor({ state: "attached" });
@@ -205,6 +242,56 @@ test("[EXA6] canvas: two people see each other's notes and pointers, and undo th
   }
 });
 
+test("[EXA8] the developer panel shows connection, edits, participants and frames, and follows them", async () => {
+  const [example, coroom] = [EXAMPLES[0]!, system.url.replace("http", "ws")];
+  const ada = await Person.open(example, "ada", coroom, { devtools: "" });
+  const ben = await Person.open(example, "ben", coroom);
+  try {
+    const panel = ada.page.locator("coroom-devtools");
+    const shows = (what: RegExp): Promise<void> =>
+      eventually(`the panel shows ${what}`, async () => what.test(await panel.locator("section").innerText()), READY_MS_MAX);
+    await shows(/ada \(you\)/);
+    await shows(/ben/);
+    const seq = Number(/seq\s+(\d+)/.exec(await panel.locator("section").innerText())![1]);
+    await ada.typesAtEnd("a");
+    await shows(new RegExp(`ack of edit \\d+: seq ${seq + 1}`));
+    await ben.typesAtEnd("b");
+    await shows(new RegExp(`committed ${seq + 2}`));
+    await shows(/unacked\s+0/);
+    expect(await panel.locator("summary").innerText()).toBe("notes: connected, saved");
+    await panel.locator("summary").click();
+    await eventually("the panel is closed", async () => !(await panel.locator("section").isVisible()), READY_MS_MAX);
+  } finally {
+    await Promise.all([ada.page.close(), ben.page.close()]);
+  }
+});
+
+test("[EXA9] nextjs: a server renders the page without a connection, and the browser completes it and joins the room", async () => {
+  const example: EditorExample = { name: "nextjs", input: ".tiptap", text: ".tiptap p", caret: ".collaboration-carets__label" };
+  const coroom = system.url.replace("http", "ws");
+  const errors: string[] = [];
+  const people = await Promise.all(
+    ["ada", "ben"].map(async (user) => {
+      const page = await browser.newPage();
+      page.on("pageerror", (error) => errors.push(String(error)));
+      page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+      return Person.inPage(page, example, user, `${pages.resolvedUrls!.local[0]!}nextjs/?${new URLSearchParams({ user, coroom })}`);
+    }),
+  );
+  try {
+    const [ada, ben] = people as [Person, Person];
+    await ada.typesAtEnd("from a server");
+    await eventually("ben sees the text", async () => (await ben.text()) === "from a server", READY_MS_MAX);
+    await eventually("ben sees ada's caret", async () => (await ben.caretNames()).includes("ada"), READY_MS_MAX);
+    await ada.hasSaved();
+    const served = await (await fetch(`${pages.resolvedUrls!.local[0]!}nextjs/?${new URLSearchParams({ user: "ada", coroom })}`)).text();
+    expect(served).toContain(`<span id="status">disconnected</span>`);
+    expect(errors).toEqual([]);
+  } finally {
+    await Promise.all(people.map(({ page }) => page.close()));
+  }
+});
+
 test("[EXA7] an example declares the versions that the tests use", () => {
   const read = (folder: string) => JSON.parse(readFileSync(resolve(folder, "package.json"), "utf8")) as PackageFile;
   const { dependencies, devDependencies } = read(".");
@@ -213,8 +300,9 @@ test("[EXA7] an example declares the versions that the tests use", () => {
     ...devDependencies,
     "@coroom/client": `^${read("client").version}`,
     "@coroom/react": `^${read("react").version}`,
+    "next": NEXT_VERSION,
   };
-  for (const name of [...EXAMPLES.map((example) => example.name), "canvas"]) {
+  for (const name of [...EXAMPLES.map((example) => example.name), "canvas", "nextjs"]) {
     const declared = read(`examples/${name}`).dependencies;
     expect(Object.fromEntries(Object.keys(declared).map((dependency) => [dependency, known[dependency]])), name).toEqual(declared);
   }

@@ -1,4 +1,4 @@
-/** A shared editor: CodeMirror on the text of a Yjs document. `?user=ada` sets the user. */
+/** A shared editor: CodeMirror on the text of a Yjs document. `?user=ada` sets the user, `&devtools` shows the developer panel. */
 
 import { defaultKeymap } from "@codemirror/commands";
 import { EditorView, keymap } from "@codemirror/view";
@@ -42,4 +42,5 @@ provider.on("participants", show);
 provider.on("status", show);
 provider.on("saved", show);
 provider.on("refused", ({ message }) => (document.querySelector("#status").textContent = message));
+if (search.has("devtools")) import("@coroom/client/devtools").then(({ showDevtools }) => showDevtools(provider, { isOpen: true }));
 addEventListener("beforeunload", (event) => provider.saved || event.preventDefault());

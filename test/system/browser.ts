@@ -11,7 +11,7 @@ import { chromium, type Browser, type BrowserContextOptions, type Page } from "p
 
 import { NODE_FLAGS } from "../../cli/node-flags.ts";
 import { type ChildProcessHandle, spawnChild } from "../../engines/child.ts";
-import { findChromium } from "../../engines/chromium.ts";
+import { findChromium } from "../../engines/browsers.ts";
 import { claimPort } from "../../engines/free-port.ts";
 import { eventually } from "./eventually.ts";
 
