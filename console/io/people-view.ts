@@ -9,21 +9,27 @@ import { parseName } from "../address.ts";
 export type PeopleHere = { readonly people: Iterable<ShownPerson>; readonly latest: string | undefined };
 
 const FACES_MAX = 4;
+/** On a phone the bar also holds the room's name, the save status and a button. */
+const FACES_ON_PHONE_MAX = 1;
+const PHONE = "(max-width: 36rem)"; // As in people.css.
 const NAMES_MAX = 6;
 
 export function peopleView(): (here: PeopleHere) => void {
   const faces = element("faces", HTMLElement);
   const list = element("people", HTMLElement);
   const count = element("people-count", HTMLElement);
+  const removeBots = element("remove-bots", HTMLElement);
   return ({ people, latest }) => {
     const shown = inOrder(people);
     const more = (max: number): Node[] => (shown.length > max ? [tagged("span", "face more", `+${shown.length - max}`)] : []);
-    faces.replaceChildren(...shown.slice(0, FACES_MAX).map(face), ...more(FACES_MAX));
+    const facesMax = matchMedia(PHONE).matches ? FACES_ON_PHONE_MAX : FACES_MAX;
+    faces.replaceChildren(...shown.slice(0, facesMax).map(face), ...more(facesMax));
     list.replaceChildren(
       ...shown.slice(0, NAMES_MAX).map((person) => row(person, person.name === latest)),
       ...more(NAMES_MAX).map((node) => tagged("li", "", node)),
     );
     count.textContent = countRemark(shown);
+    removeBots.hidden = !shown.some(({ bot }) => bot);
   };
 }
 
