@@ -11,7 +11,9 @@ import { yUndoPluginKey } from "y-prosemirror";
 const search = new URLSearchParams(location.search);
 const user = search.get("user") ?? `guest-${Math.floor(Math.random() * 1_000)}`;
 const url = search.get("coroom") ?? "ws://127.0.0.1:8080";
-const color = `hsl(${[...user].reduce((sum, letter) => sum + letter.codePointAt(0) * 47, 0) % 360} 70% 45%)`;
+/** The carets' extension accepts only #rrggbb. */
+const COLORS = ["#0d7a6f", "#b3261e", "#4a57c4", "#8a5a00", "#7a3e9d", "#2e7d32"];
+const color = COLORS[[...user].reduce((sum, letter) => sum + letter.codePointAt(0), 0) % COLORS.length];
 
 /** The client calls this again if it throws. */
 async function token() {

@@ -16,25 +16,16 @@ const url = search.get("coroom") ?? "ws://127.0.0.1:8080";
 
 const doc = new Y.Doc();
 const provider = new CoroomProvider({ url, room: "notes-prosemirror", doc, token });
-const hue = [...user].reduce((sum, letter) => sum + letter.codePointAt(0) * 47, 0) % 360;
-provider.awareness.setLocalStateField("user", { name: user, color: hexOf(hue) }); // y-prosemirror accepts only #rrggbb.
+/** y-prosemirror accepts only #rrggbb. */
+const COLORS = ["#0d7a6f", "#b3261e", "#4a57c4", "#8a5a00", "#7a3e9d", "#2e7d32"];
+const color = COLORS[[...user].reduce((sum, letter) => sum + letter.codePointAt(0), 0) % COLORS.length];
+provider.awareness.setLocalStateField("user", { name: user, color });
 
 /** The client calls this again if it throws. */
 async function token() {
   const response = await fetch(`/token?user=${encodeURIComponent(user)}`);
   if (!response.ok) throw new Error(`cannot get a token: HTTP ${response.status}`);
   return response.text();
-}
-
-/** A colour of medium lightness as #rrggbb. */
-function hexOf(hue) {
-  const channel = (offset) => {
-    const part = (offset + hue / 30) % 12;
-    return Math.round(255 * (0.45 - 0.32 * Math.max(-1, Math.min(part - 3, 9 - part, 1))))
-      .toString(16)
-      .padStart(2, "0");
-  };
-  return `#${channel(0)}${channel(8)}${channel(4)}`;
 }
 
 new EditorView(document.querySelector("#root"), {
