@@ -121,10 +121,10 @@ test("[DCM5] a checkpoint covers its merged edits, and later edits stay uncovere
   merge(document);
   const checkpoint = checkpointOf(document, 100);
   document.receiveRecord(edits(20, 1, 2, [b!]));
-  document.receiveCheckpoint(checkpoint);
+  document.receiveSaved(checkpoint);
   expect(document.uncovered).toMatchObject({ edits: 1, fromStreamSeq: 5 });
   merge(document);
-  document.receiveCheckpoint(checkpointOf(document, 200));
+  document.receiveSaved(checkpointOf(document, 200));
   expect(document.uncovered).toBeUndefined();
 });
 
@@ -137,7 +137,7 @@ test("[DCM6] a newer checkpoint of another service replaces the complete documen
   const behind = new Document(undefined, options);
   behind.receiveRecord(edits(4, 1, 1, [a!]));
   const planned = behind.planMerge()!;
-  behind.receiveCheckpoint(checkpointOf(ahead, 100));
+  behind.receiveStored(checkpointOf(ahead, 100));
   behind.receiveMerged(planned, mergeEdits(planned.base, planned.edits)); // An earlier record has no place any more.
   expect(behind.applied).toEqual({ epoch: 1, seq: 3, epochs: [1, 0], streamSeq: 5, recordId: "server.5" });
   expect(behind.merged).toBeUndefined();
@@ -178,7 +178,7 @@ test("[DCM9] a state leaves memory only when a snapshot has it", () => {
   merge(document);
   document.releaseState();
   expect(document.merged).toBeDefined();
-  document.receiveCheckpoint(checkpointOf(document, 100));
+  document.receiveSaved(checkpointOf(document, 100));
   document.releaseState();
   expect(document.merged).toBeUndefined();
   expect(document.heldBytes).toBe(0);
@@ -219,7 +219,7 @@ test("[DCM10] merges, saves, restarts and repeated reads in any order yield the 
           if (checkpoint.streamSeq === 0) return;
           snapshots.set(checkpoint.snapshot.object, document.merged!.state);
           saved = checkpoint;
-          document.receiveCheckpoint(checkpoint);
+          document.receiveSaved(checkpoint);
         };
         for (const one of [...steps, ...records.map(() => "read" as const), "save" as const]) {
           switch (one) {
@@ -268,7 +268,7 @@ test("[DCM11] after edits were dropped nothing is merged until a checkpoint cove
   expect([textOf(document), document.merged!.applied.seq]).toEqual(["a", 1]);
 
   const { state } = document.merged!;
-  document.receiveCheckpoint({ ...checkpointOf(document, 0), streamSeq: 9, seq: 7 as Seq });
+  document.receiveSaved({ ...checkpointOf(document, 0), streamSeq: 9, seq: 7 as Seq });
   document.receiveState(state);
   document.receiveRecord(edits(10, 1, 8, [a!]));
   expect(document.planMerge()?.edits).toEqual([a]);
@@ -303,4 +303,46 @@ test("[DCM13] a repeat is recognised by epoch and seq, even if the log gave the 
   expect(document.receiveRecord(edits(42, 3, 3, [c!]))).toEqual({ kind: "applied", forgotten: 0 });
   merge(document);
   expect([textOf(document), document.leftOut, document.applied.streamSeq]).toEqual(["abc", 0, 42]);
+});
+
+test("[DCM14] edits after a released state are not merged into an older snapshot", () => {
+  const [a, b, c] = letters("abc");
+  const document = new Document(undefined, options);
+  document.receiveRecord(edits(2, 1, 1, [a!]));
+  merge(document);
+  const [older, { state }] = [checkpointOf(document, 0), document.merged!];
+  document.receiveRecord(edits(3, 1, 2, [b!]));
+  merge(document);
+  expect(document.receiveStored(older), "the state is in memory").toBe(true);
+  expect([textOf(document), document.uncovered]).toMatchObject(["ab", { edits: 1, fromStreamSeq: 3 }]);
+  document.receiveSaved(checkpointOf(document, 0));
+  document.releaseState();
+  document.receiveRecord(edits(4, 1, 3, [c!]));
+  expect(document.receiveStored(older), "only the lost snapshot had the state").toBe(false);
+  document.receiveState(state);
+  expect([document.planMerge(), document.isIncomplete, textOf(document)]).toEqual([undefined, true, "a"]);
+  expect(document.uncovered).toMatchObject({ edits: 2, fromStreamSeq: 3 });
+});
+
+test("[DCM15] content that crossed a gap is dropped if a checkpoint covers the missing edits", () => {
+  const [a, b, c] = letters("abc");
+  const complete = new Document(undefined, options);
+  const crossed = new Document(undefined, options);
+  complete.receiveRecord(edits(2, 1, 1, [a!]));
+  crossed.receiveRecord(edits(2, 1, 1, [a!]));
+  merge(complete);
+  const older = checkpointOf(complete, 0);
+  complete.receiveRecord(edits(3, 1, 2, [b!]));
+  merge(complete);
+  crossed.receiveAcrossGap(edits(4, 1, 3, [c!]));
+  merge(crossed);
+  expect(crossed.receiveStored(older)).toBe(true);
+  const own = checkpointOf(crossed, 0);
+  expect(crossed.receiveStored(checkpointOf(complete, 0))).toBe(false);
+  expect([crossed.merged, crossed.isIncomplete]).toEqual([undefined, true]);
+
+  const saved = new Document(older, options);
+  saved.receiveAcrossGap(edits(4, 1, 3, [c!]));
+  saved.receiveSaved(own);
+  expect(saved.receiveStored({ ...own, time: 1 as UnixMillis }), "its own checkpoint accepted the gap").toBe(true);
 });

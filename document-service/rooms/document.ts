@@ -6,6 +6,9 @@
  * A record at or below the applied position is a repeat and changes nothing, because a reader may begin earlier in the
  * log. Epoch and seq decide, not the stream sequence. A record after a gap is refused until the room has looked for a
  * newer checkpoint.
+ *
+ * The invariant: no edit is missing between a state and the pending edits. Example: the state was at seq 12 and only the
+ * checkpoint's snapshot had it. Then the pending edits from seq 13 are never merged into a snapshot at seq 6.
  */
 
 import { assert } from "../../shared/assert.ts";
@@ -76,10 +79,13 @@ export class Document {
   #clients: Watermarks;
   /** Undefined while only the checkpoint's snapshot has the state. */
   #merged: MergedState | undefined;
+  /** While only a snapshot has the state: the pending edits continue from here, so the snapshot reaches at least this position. */
+  #releasedAt: DocumentPosition = NOTHING_APPLIED;
+  /** The first edit that is missing because of a gap, if no checkpoint of this service covers it. */
+  #crossedFrom: Seq | undefined;
   readonly #authors = new YjsAuthors();
   /** The edits after the merged state, by record. */
   #pending: PendingRecord[] = [];
-  /** Some pending edits were dropped. */
   #isIncomplete = false;
   #uncovered: Uncovered | undefined;
 
@@ -126,6 +132,11 @@ export class Document {
     return merged.applied.seq >= (this.#checkpoint?.seq ?? 0) ? merged : undefined;
   }
 
+  /** Taken edits were dropped. So this document is not saved again. */
+  get isIncomplete(): boolean {
+    return this.#isIncomplete;
+  }
+
   /** Edits that no snapshot contains. */
   get leftOut(): number {
     return this.#leftOut;
@@ -168,6 +179,7 @@ export class Document {
     const expected = (this.#applied.seq + 1) as Seq;
     if (found !== expected && !acrossGap) return { kind: "gap", expected, found };
 
+    if (found !== expected) this.#crossedFrom ??= expected;
     this.#leftOut += Math.abs(found - expected);
     const epoch = epochOf(record);
     const epochs = withNext(this.#applied.epochs, record);
@@ -210,6 +222,7 @@ export class Document {
   receiveState(state: Uint8Array): void {
     const checkpoint = this.#checkpoint;
     assert(checkpoint !== undefined && this.#merged === undefined, "a state is loaded where only the checkpoint has it");
+    assert(!isBehind(checkpoint, this.#releasedAt), "no edit is missing between a snapshot and the pending edits");
     const { clients, leftOut = 0, refused = 0 } = checkpoint;
     this.#merged = { state, applied: appliedOf(checkpoint), clients, leftOut, refused };
   }
@@ -247,6 +260,7 @@ export class Document {
     this.#checkpoint = undefined;
     this.#uncovered = undefined;
     this.#isIncomplete = false;
+    this.#crossedFrom = undefined;
     this.#forgetPending();
   }
 
@@ -256,18 +270,49 @@ export class Document {
     this.#forgetPending();
   }
 
-  /** This service wrote or found a checkpoint. A checkpoint that is newer than this document replaces the document. */
-  receiveCheckpoint(checkpoint: Checkpoint): void {
-    if (isBehind(this.#applied, checkpoint)) return this.#startFrom(checkpoint);
+  /** This service wrote a checkpoint. */
+  receiveSaved(checkpoint: Checkpoint): void {
+    if (checkpoint.seq >= (this.#crossedFrom ?? Infinity)) this.#crossedFrom = undefined;
+    this.receiveStored(checkpoint);
+  }
+
+  /**
+   * This service found a checkpoint, or none. A checkpoint that is newer than this document replaces the document.
+   * Returns false if this document lacks edits that the checkpoint, or the log after it, has. Then it drops its content,
+   * and the log must be read again from the checkpoint on.
+   */
+  receiveStored(checkpoint: Checkpoint | undefined): boolean {
+    const stored = checkpoint ?? NOTHING_APPLIED;
+    if (checkpoint !== undefined && isBehind(this.#applied, checkpoint)) {
+      this.#startFrom(checkpoint);
+      return true;
+    }
+    const continues = this.#continuesFrom(stored);
+    if (!continues) this.#drop(stored);
     this.#checkpoint = checkpoint;
-    const edits = this.#applied.seq - checkpoint.seq;
-    const coversAll = edits === 0 && this.#leftOut === (checkpoint.leftOut ?? 0);
-    this.#uncovered = coversAll ? undefined : { edits, bytes: this.#pendingBytes, fromStreamSeq: checkpoint.streamSeq + 1 };
+    const edits = this.#applied.seq - stored.seq;
+    const coversAll = edits === 0 && this.#leftOut === (checkpoint?.leftOut ?? 0);
+    this.#uncovered = coversAll ? undefined : { edits, bytes: this.#pendingBytes, fromStreamSeq: stored.streamSeq + 1 };
+    return continues;
+  }
+
+  #continuesFrom(stored: DocumentPosition): boolean {
+    if (this.#merged === undefined && isBehind(stored, this.#releasedAt)) return false; // The snapshot with the state is lost.
+    return stored.seq < (this.#crossedFrom ?? Infinity); // Otherwise the checkpoint may have edits that this document lacks.
+  }
+
+  #drop(stored: DocumentPosition): void {
+    this.#merged = undefined;
+    this.#releasedAt = stored;
+    this.#isIncomplete = true;
+    this.#forgetPending();
   }
 
   /** Drops a state that the checkpoint's snapshot contains too. */
   releaseState(): void {
-    if (this.#pending.length === 0 && this.#uncovered === undefined && this.#checkpoint !== undefined) this.#merged = undefined;
+    if (this.#pending.length > 0 || this.#uncovered !== undefined || this.#checkpoint === undefined) return;
+    if (this.#merged !== undefined) this.#releasedAt = this.#merged.applied;
+    this.#merged = undefined;
   }
 
   #startFrom(checkpoint: Checkpoint): void {
@@ -277,6 +322,8 @@ export class Document {
     this.#refused = checkpoint.refused ?? 0;
     this.#clients = new Watermarks(checkpoint.clients, this.#options);
     this.#merged = undefined;
+    this.#releasedAt = checkpoint;
+    this.#crossedFrom = undefined;
     this.#uncovered = undefined;
     this.#isIncomplete = false;
     this.#forgetPending();

@@ -6,23 +6,29 @@
 import { type Checkpoint, type DeletedCheckpoint, isDeleted } from "../../shared/bus/checkpoint.ts";
 import type { Millis, UnixMillis } from "../../shared/ids.ts";
 import type { StoredCheckpoint } from "../ports.ts";
-import { type Document, isBehind } from "./document.ts";
+import type { Document } from "./document.ts";
 import type { SnapshotPlan } from "./snapshot-plan.ts";
 
-/** `replaced`: the snapshot of the previous checkpoint, which no checkpoint names any more. */
+/** `isNewer`: another service wrote it. `replaced`: the snapshot of the previous checkpoint, if no checkpoint names it any more. */
 export type CheckpointAdoption = { readonly isNewer: boolean; readonly replaced: readonly string[] };
+
+type HeldCheckpointEvents = {
+  /** The entry states that the room is deleted. */
+  readonly deleted: (entry: DeletedCheckpoint) => void;
+  /** The document dropped its content. A new room must read the log again from this record on. */
+  readonly contentDropped: (document: Document, from: number) => void;
+};
 
 const NOTHING_NEWER: CheckpointAdoption = { isNewer: false, replaced: [] };
 
 export class HeldCheckpoint {
   readonly #plan: Pick<SnapshotPlan, "receiveCheckpoint">;
-  readonly #onDeleted: (entry: DeletedCheckpoint) => void;
+  readonly #on: HeldCheckpointEvents;
   #revision = 0;
 
-  /** `onDeleted`: called when the entry states that the room is deleted. */
-  constructor(plan: Pick<SnapshotPlan, "receiveCheckpoint">, onDeleted: (entry: DeletedCheckpoint) => void) {
+  constructor(plan: Pick<SnapshotPlan, "receiveCheckpoint">, on: HeldCheckpointEvents) {
     this.#plan = plan;
-    this.#onDeleted = onDeleted;
+    this.#on = on;
   }
 
   get revision(): number {
@@ -33,37 +39,53 @@ export class HeldCheckpoint {
   receiveFirst({ checkpoint, revision }: StoredCheckpoint): Checkpoint | undefined {
     this.#revision = revision;
     if (!isDeleted(checkpoint)) return checkpoint;
-    this.#onDeleted(checkpoint);
+    this.#on.deleted(checkpoint);
     return undefined;
   }
 
-  /** Another service may have written since the last read. */
+  /** Another service may have written since the last read, or the bucket lost its end, or a former leader answers. */
   receiveRead(document: Document, found: StoredCheckpoint, now: Millis, wall: UnixMillis): CheckpointAdoption {
-    return found.revision === this.#revision ? NOTHING_NEWER : this.adopt(document, found, now, wall);
+    return this.#isKnown(document, found) ? NOTHING_NEWER : this.#adopt(document, found, now, wall);
+  }
+
+  /** Returns the snapshots that this write replaced. */
+  receiveWritten(document: Document, checkpoint: Checkpoint, revision: number, now: Millis, wall: UnixMillis): readonly string[] {
+    const replaced = replacedBy(checkpoint, document);
+    this.#revision = revision;
+    document.receiveSaved(checkpoint);
+    this.#plan.receiveCheckpoint(document, now, wall);
+    return replaced;
   }
 
   /** Whether the bucket still has the checkpoint up to which the document trims the log. */
-  isHeld(document: Document, { checkpoint, revision }: StoredCheckpoint): boolean {
-    if (revision !== this.#revision || checkpoint === undefined || isDeleted(checkpoint)) return false;
-    return checkpoint.snapshot.object === document.checkpoint?.snapshot.object;
+  isHeld(document: Document, found: StoredCheckpoint): boolean {
+    return objectOf(found) !== undefined && this.#isKnown(document, found);
   }
 
-  /**
-   * The first record after the stored checkpoint, if that checkpoint is older than the document's or missing: the
-   * bucket lost its end, or a former leader answers.
-   */
-  lostFrom({ checkpoint: known }: Document, { checkpoint: found }: StoredCheckpoint): number | undefined {
-    if (known === undefined || (found !== undefined && (isDeleted(found) || !isBehind(found, known)))) return undefined;
-    return (found?.streamSeq ?? 0) + 1;
+  /** A bucket that lost its end gives the same revisions again. */
+  #isKnown(document: Document, found: StoredCheckpoint): boolean {
+    return found.revision === this.#revision && objectOf(found) === document.checkpoint?.snapshot.object;
   }
 
-  adopt(document: Document, { checkpoint, revision }: StoredCheckpoint, now: Millis, wall: UnixMillis): CheckpointAdoption {
-    const before = document.checkpoint?.snapshot.object;
+  /** A true checkpoint with a higher revision may still be stored. So only a higher revision replaces a snapshot. */
+  #adopt(document: Document, { checkpoint, revision }: StoredCheckpoint, now: Millis, wall: UnixMillis): CheckpointAdoption {
+    const isHigher = revision > this.#revision;
     this.#revision = revision;
-    if (isDeleted(checkpoint)) this.#onDeleted(checkpoint);
-    if (checkpoint === undefined || isDeleted(checkpoint)) return { isNewer: true, replaced: [] };
-    document.receiveCheckpoint(checkpoint);
+    if (isDeleted(checkpoint)) {
+      this.#on.deleted(checkpoint);
+      return { isNewer: true, replaced: [] };
+    }
+    const replaced = isHigher && checkpoint !== undefined ? replacedBy(checkpoint, document) : [];
+    if (!document.receiveStored(checkpoint)) this.#on.contentDropped(document, (checkpoint?.streamSeq ?? 0) + 1);
     this.#plan.receiveCheckpoint(document, now, wall);
-    return { isNewer: true, replaced: before === undefined || before === checkpoint.snapshot.object ? [] : [before] };
+    return { isNewer: true, replaced };
   }
+}
+
+function objectOf({ checkpoint }: StoredCheckpoint): string | undefined {
+  return checkpoint === undefined || isDeleted(checkpoint) ? undefined : checkpoint.snapshot.object;
+}
+
+function replacedBy({ snapshot }: Checkpoint, { checkpoint: before }: Document): readonly string[] {
+  return before === undefined || before.snapshot.object === snapshot.object ? [] : [before.snapshot.object];
 }

@@ -106,11 +106,12 @@ export class RecordIntake {
     this.#endLookup(new Document(checkpoint, { silenceMsMax, clientsMax, bytesMax }), this.#state.lookup.waiting, step);
   }
 
-  /** The document continues from the newest checkpoint. A gap that still exists is permanent. */
+  /** The document continues from the newest checkpoint. A gap that still exists is permanent, unless the log is read again. */
   receiveGapLookedUp(step: IntakeStep): void {
     if (this.#state.kind !== "behind-gap") return;
     const { document, lookup } = this.#state;
     const [first, ...rest] = lookup.waiting;
+    if (this.#isSetAside) return this.#endLookup(document, [], step);
     if (first !== undefined && this.#take(first, document.receiveRecord(first), step) === "gap") {
       step.effects.push({ kind: "report", report: { kind: "gap-crossed", streamSeq: first.streamSeq, after: document.applied } });
       this.#take(first, document.receiveAcrossGap(first), step);

@@ -142,12 +142,13 @@ export class RoomJobs {
     }
   }
 
-  /** If a newer checkpoint was found during the save, this service continues from it. */
+  /** If a newer checkpoint was found during the save, this service continues from it, or reads the log again. */
   #nameSnapshot(now: Millis, wall: UnixMillis, effects: DocumentRoomEffect[]): void {
     const { document } = this.#running;
     const checkpoint = this.#saves.receiveQueued(wall, (streamSeq) => this.#parts.plan.logBytes(streamSeq));
     const known = document.checkpoint;
-    if (known !== undefined && isBehind(checkpoint, known))
+    if (document.isIncomplete) this.#receiveSaveStep(this.#saves.receiveNamed("unknown", [], document, effects), now, effects);
+    else if (known !== undefined && isBehind(checkpoint, known))
       this.#receiveSaveStep(this.#saves.receiveNamed("theirs", [], document, effects), now, effects);
     else effects.push({ kind: "read-record", streamSeq: checkpoint.streamSeq });
   }
@@ -184,8 +185,7 @@ export class RoomJobs {
       );
       return;
     }
-    const { replaced } = known.adopt(document, { checkpoint, revision: write.revision }, now, wall);
-    this.#receiveNamed("ours", replaced, now, effects);
+    this.#receiveNamed("ours", known.receiveWritten(document, checkpoint, write.revision, now, wall), now, effects);
   }
 
   /**
@@ -196,7 +196,7 @@ export class RoomJobs {
     if (this.#running.kind === "trimming") return this.#receiveCheckpointBeforeTrim(found, now, effects);
     const isNewer = found.revision > this.#parts.checkpoint.revision;
     const { replaced } = this.#parts.checkpoint.receiveRead(this.#running.document, found, now, wall);
-    this.#receiveNamed(isNewer ? "theirs" : "unknown", isNewer ? replaced : [], now, effects);
+    this.#receiveNamed(isNewer ? "theirs" : "unknown", replaced, now, effects);
   }
 
   /** The bucket has another checkpoint: another service wrote it, or the bucket lost its end. So the room is read again from there. */

@@ -367,3 +367,48 @@ test("[DRM16] a room whose checkpoint is not stored any more is not trimmed, and
   expect(kindsOf(ended)).toEqual(["report trim-ended", "job-ended"]);
   expect([rig.room.readAgainFrom, rig.room.uncoveredFrom]).toEqual([11, 11]);
 });
+
+/** Saves two edits as revision 2, over an older checkpoint at seq 1, and releases the state. */
+function released(): { rig: Rig; older: Checkpoint } {
+  const rig = Rig.opened();
+  rig.read(...recordsOf("ab"));
+  const { checkpoint } = rig.saveUntilNamed();
+  rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "written", revision: 2 } });
+  rig.receive({ kind: "snapshot-announced" });
+  rig.receive({ kind: "version-checked", isDue: false });
+  rig.receive({ kind: "tick", isPressed: true });
+  expect(rig.room.heldBytes).toBe(0);
+  return { rig, older: { ...checkpoint, seq: 1 as Seq, streamSeq: 10, snapshot: { ...checkpoint.snapshot, object: "older" } } };
+}
+
+test("[DRM18] after the stores lost the snapshot with its released state, a room saves nothing and is read again", () => {
+  const { rig, older } = released();
+  const { checkpoint } = effectOf(rig.begin({ kind: "remove-orphans", names: ["older"] }), "write-checkpoint");
+  rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "superseded" } });
+  rig.receive({ kind: "checkpoint-read", reader: "job", found: { checkpoint: older, revision: 1 } });
+  rig.read(...recordsOf("abcd").slice(2));
+  expect(rig.room.isSaveDue(99_999 as Millis, true)).toBe(false);
+  expect([rig.room.readAgainFrom, rig.room.uncoveredFrom]).toEqual([11, 11]);
+});
+
+test("[DRM19] a stale checkpoint that is read because of a gap removes no snapshot, and the gap is not crossed", () => {
+  const { rig, older } = released();
+  expect(kindsOf(rig.read(...recordsOf("abcd").slice(3)))).toEqual(["read-checkpoint"]);
+  expect(rig.receive({ kind: "checkpoint-read", reader: "gap", found: { checkpoint: older, revision: 1 } })).toEqual([]);
+  expect(rig.room.readAgainFrom).toBe(11);
+});
+
+test("[DRM20] content that crossed a gap is not saved over a checkpoint that covers the missing edits", () => {
+  const rig = Rig.opened();
+  const [a, , c, , e] = recordsOf("abcde");
+  rig.read(a!, c!);
+  rig.receive({ kind: "checkpoint-read", reader: "gap", found: { checkpoint: undefined, revision: 0 } }); // A former leader answers.
+  const writing = effectOf(rig.merge(rig.begin({ kind: "save" })), "write-snapshot");
+  const snapshot = { object: writing.object, bytes: writing.state.byteLength, sha256: "" };
+  rig.receive({ kind: "snapshot-written", written: snapshot });
+  rig.read(e!);
+  const theirs = { epoch: 1, seq: 2, streamSeq: 20, time: 0, clients: [], snapshot: { ...snapshot, object: "theirs" } };
+  rig.receive({ kind: "checkpoint-read", reader: "gap", found: { checkpoint: theirs as unknown as Checkpoint, revision: 1 } });
+  expect(kindsOf(rig.receive({ kind: "notifications-queued" }))).toEqual(["report save-ended", "job-ended"]);
+  expect([rig.room.readAgainFrom, rig.room.isSaveDue(99_999 as Millis, true)]).toEqual([21, false]);
+});

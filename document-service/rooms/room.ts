@@ -52,7 +52,10 @@ export class DocumentRoom {
     this.#requests = new RoomRequests(options);
     this.#merges = new DocumentMerges(options);
     this.#plan = new SnapshotPlan(key, options, now);
-    this.#checkpoint = new HeldCheckpoint(this.#plan, (entry) => this.#receiveDeletedEntry(entry));
+    this.#checkpoint = new HeldCheckpoint(this.#plan, {
+      deleted: (entry) => this.#receiveDeletedEntry(entry),
+      contentDropped: (document, from) => this.#intake.readAgain(document, from),
+    });
     this.#jobs = new RoomJobs(key, {
       checkpoint: this.#checkpoint,
       plan: this.#plan,
@@ -306,8 +309,6 @@ export class DocumentRoom {
         this.#continueFromNewer(found, now, wall, effects);
         return this.#takeRecords((step) => this.#intake.receiveGapLookedUp(step), now, effects);
       case "merge": {
-        const lostFrom = this.#checkpoint.lostFrom(this.#document, found);
-        if (lostFrom !== undefined) this.#intake.readAgain(this.#document, lostFrom);
         const isNewer = this.#continueFromNewer(found, now, wall, effects);
         return this.#receiveMergeEnd(this.#merges.receiveCheckpoint(isNewer, effects), now, effects);
       }

@@ -357,6 +357,20 @@ const REGRESSION_SEEDS: readonly {
       aimed("room deleted", 1517, 1319, 0.47457628790289164, 0.670761649729684),
     ],
   },
+  {
+    seed: 4_665_037_632,
+    size: "small",
+    reason: "the stores lost a released document, its room merged later edits into the older snapshot, and the log was trimmed",
+    faults: [
+      fault("placement killed", 478, 324, 0.5258096258621663, 0.26738268276676536),
+      fault("document service killed", 916, 170, 0.6469620545394719, 0.2840733483899385),
+      aimed("leaderboard killed", 1_073, 2_810, 0.8293685482349247, 0.7378730662167072),
+      fault("rooms bucket away", 1_126, 980, 0.8994070624466985, 0.8349069533869624),
+      fault("document service's line stalled", 1_138, 2_427, 0.1392229211051017, 0.14456582139246166),
+      fault("room server stopped", 1_361, 121, 0.07214834121987224, 0.2653849069029093),
+      aimed("log and stores lose their ends apart", 2_124, 287, 0.06961576105095446, 0.05785973439924419),
+    ],
+  },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
   ...Array.from({ length: 40 }, (_, index) => ({ seed: 1_000_000 + index, size: "small-edit-path" as const })),
