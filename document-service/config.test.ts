@@ -11,9 +11,12 @@ test("[DCF1] a service whose checkpoints exceed the maximum message size of NATS
   expect(() => refuseUnwritable(settings({ checkpointClientsBytesMax: "1048576" }), 1_048_576)).toThrow(SettingError);
 });
 
-test("[DCF2] a limit of stored bytes that a history alone could reach is refused", () => {
+test("[DCF2] limits of storage that contradict those of the history are refused", () => {
   const settings = (flags: Record<string, string>) => readSettings(documentServiceSettings, { flags, env: {} });
   refuseUnfitStorage(settings({}));
   refuseUnfitStorage(settings({ roomBytesMax: "0" }));
   expect(() => refuseUnfitStorage(settings({ roomBytesMax: "500000000" }))).toThrow(/COROOM_ROOM_BYTES_MAX must be at least twice/);
+  refuseUnfitStorage(settings({ opaqueLogMsMax: "1000", historyMsMax: "1001" }));
+  for (const historyMsMax of ["0", "1000"])
+    expect(() => refuseUnfitStorage(settings({ opaqueLogMsMax: "1000", historyMsMax }))).toThrow(/less than COROOM_HISTORY_MS_MAX/);
 });

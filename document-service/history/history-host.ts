@@ -24,6 +24,7 @@ export class HistoryHost {
   readonly #deps: HistoryDeps;
   readonly #plan: HistoryPlan;
   #measured: { readonly history: History; readonly bytes: number } | undefined;
+  #bytesFound: number | undefined;
   /** The callers of the jobs that have not ended, in the order in which the jobs end. */
   readonly #callers: Caller[] = [];
 
@@ -39,6 +40,11 @@ export class HistoryHost {
     const { history } = this.#plan;
     if (history !== this.#measured?.history) this.#measured = history && { history, bytes: bytesOfHistory(history) };
     return this.#measured?.bytes;
+  }
+
+  /** The same when the entry was first read. */
+  get bytesFound(): number | undefined {
+    return this.#bytesFound;
   }
 
   /** Reads the entry if it is not known. */
@@ -85,7 +91,9 @@ export class HistoryHost {
   }
 
   async #current(): Promise<History> {
-    return this.#plan.history ?? this.#plan.receiveEntry(await this.#ports.histories.read(this.#room));
+    const history = this.#plan.history ?? this.#plan.receiveEntry(await this.#ports.histories.read(this.#room));
+    this.#bytesFound ??= this.bytes;
+    return history;
   }
 
   async #run(job: HistoryJob): Promise<HistoryResult> {
@@ -98,7 +106,9 @@ export class HistoryHost {
   }
 
   #receive(input: HistoryInput): void {
-    for (const effect of this.#plan.receive(input, this.#deps.clock.wallNow())) {
+    const effects = this.#plan.receive(input, this.#deps.clock.wallNow());
+    this.#bytesFound ??= this.bytes;
+    for (const effect of effects) {
       if (effect.kind === "end") this.#callers.shift()?.resolve(effect.result);
       else void this.#carryOut(effect);
     }

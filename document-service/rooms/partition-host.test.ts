@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import type { RoomKey, Seq } from "../../shared/ids.ts";
+import type { Millis, RoomKey, Seq, TenantId } from "../../shared/ids.ts";
 import { NO_HOLDER } from "../../shared/cluster/lease.ts";
 import { BROKEN, OnePartition } from "../testing/one-partition.ts";
 import { deletedRecord, recordsOf, ROOM, RoomRun } from "../testing/one-room.ts";
@@ -199,4 +199,30 @@ test("[PTH12] a room that is forgotten during its deletion is still wiped", asyn
   await rig.until(() => isDeleted);
   expect(rig.stores.deleted).toMatchObject({ deleted: true });
   expect(rig.stores.deleted?.wiping).toBeUndefined();
+});
+
+test("[PTH13] a room that was not in memory counts for nothing once it is deleted: neither its snapshot nor its history", async () => {
+  const rig = new OnePartition();
+  const { stores } = rig;
+  stores.snapshots.clear(); // Another room's, which would stay in memory.
+  const earlier = new RoomRun(stores);
+  await earlier.take(...recordsOf(["x".repeat(10_000), "y"]));
+  await earlier.save();
+  earlier.now = 60_000 as Millis;
+  await earlier.trim();
+  expect(stores.history.segments).toHaveLength(1);
+
+  const deletions = { ...rig.ports.deletions, append: () => Promise.resolve(30) };
+  const host = new DocumentPartitionHost(0, { ...rig.ports, deletions }, { ...rig.options, documentIdleMsMax: 1_000 }, rig.deps);
+  void host.run();
+  await rig.until(() => host.stored.tenants !== undefined);
+  let rooms: number | undefined;
+  await rig.until(() => (void rig.deps.metrics.rooms.get().then(({ values }) => (rooms = values[0]?.value)), rooms === 0));
+  const bytes = () => host.stored.tenants?.get("acme" as TenantId) ?? 0;
+  expect(bytes()).toBeGreaterThan(20_000);
+  let isDeleted = false;
+  void host.delete(ROOM).then((deletion) => deletion.kind === "deleted" && deletion.wiped.then(() => (isDeleted = true)));
+  await rig.until(() => isDeleted);
+  host.measureRooms();
+  expect(bytes()).toBe(0);
 });

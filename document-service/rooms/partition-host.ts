@@ -164,6 +164,8 @@ export class DocumentPartitionHost {
     if (!(await room.opened)) return { kind: "elsewhere" };
     const next = nextDeletionStep(room.state, await this.#ports.log.end(key));
     if (next.kind === "no-room") return next;
+    await room.measure().catch(unlessMistake); // A deletion counts by its difference to this; without it, with the next list.
+    this.#measureRoom(key, room);
     let { streamSeq } = next;
     if (next.kind === "append") {
       streamSeq = await this.#ports.deletions.append(key);
@@ -280,6 +282,7 @@ export class DocumentPartitionHost {
     this.#rooms.set(key, room);
     this.#receive({ kind: "room-created", room: room.state });
     void room.lookedUp.then(() => this.#receive({ kind: "room-looked-up", room: room.state }));
+    void room.opened.then(() => this.#rooms.get(key) === room && this.#measureRoom(key, room)); // Before it changes.
     return room;
   }
 

@@ -95,11 +95,12 @@ export class DocumentRoomHost {
   /** Undefined: the checkpoint is not known yet. */
   get storedBytes(): RoomBytes | undefined {
     const { storedBytes } = this.#room;
-    return storedBytes && { ...storedBytes, history: this.#room.isDeleted ? 0 : this.#history.bytes };
+    const { bytes, bytesFound } = this.#history;
+    return storedBytes && { ...storedBytes, history: this.#room.isDeleted ? 0 : bytes, historyFound: bytesFound };
   }
 
   /** The same, once it is known. Undefined: the room is closed first. */
-  async measure(): Promise<Required<RoomBytes> | undefined> {
+  async measure(): Promise<RoomBytes | undefined> {
     if (!(await this.opened) || this.#room.isDeleted) return undefined;
     const history = await this.#history.measure();
     const { storedBytes } = this.#room;

@@ -26,10 +26,17 @@ export const storageSettings = {
   },
 } as const satisfies Settings;
 
-export function refuseUnfitStorage(config: Values<typeof storageSettings> & { readonly historyBytesMax: number }): void {
+type HistoryLimits = { readonly historyBytesMax: number; readonly historyMsMax: number };
+
+export function refuseUnfitStorage(config: Values<typeof storageSettings> & HistoryLimits): void {
   if (config.roomBytesMax > 0 && config.roomBytesMax < 2 * config.historyBytesMax) {
     throw new SettingError(
       "COROOM_ROOM_BYTES_MAX must be at least twice COROOM_HISTORY_BYTES_MAX: otherwise a long history alone could close a room for edits",
+    );
+  }
+  if (config.opaqueLogMsMax > 0 && config.opaqueLogMsMax >= config.historyMsMax) {
+    throw new SettingError(
+      "COROOM_OPAQUE_LOG_MS_MAX must be less than COROOM_HISTORY_MS_MAX: otherwise the history would drop edits as soon as they leave the log",
     );
   }
 }

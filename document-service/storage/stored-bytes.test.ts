@@ -71,6 +71,19 @@ test("[STB3] a tenant's bytes are those of the listed objects, what rooms change
   expect(bytes.tenants?.get(acme), "a list that failed changes nothing").toBe(25_000 + 50);
 });
 
+test("[STB6] the first segment of a history counts, although a room is measured only after it was written", () => {
+  const bytes = stored();
+  for (const kind of ["snapshots", "history"] as const) bytes.receiveListed(kind, new Map());
+  bytes.receiveRoom(notes, { snapshots: 0, history: undefined, log: 900 });
+  bytes.receiveRoom(notes, { snapshots: 0, history: 900, historyFound: 0, log: 0 });
+  expect(bytes.tenants?.get(acme)).toBe(900);
+  bytes.receiveRoom(notes, { snapshots: 0, history: undefined, historyFound: 0, log: 0 });
+  bytes.receiveRoom(notes, { snapshots: 0, history: 1_000, historyFound: 0, log: 0 });
+  expect(bytes.tenants?.get(acme), "it was unknown in between").toBe(1_000);
+  bytes.receiveRoom(notes, { snapshots: 0, history: 0, historyFound: 0, log: 0 });
+  expect(bytes.tenants?.get(acme) ?? 0).toBe(0);
+});
+
 test("[STB4] tenants count over all partitions, each with its limit, once every partition is known", () => {
   const tenants = new TenantBytes(2, tenantBytesMax("1000, acme=5000"));
   const counts = (...entries: [string, number][]) => new Map(entries as [TenantId, number][]);

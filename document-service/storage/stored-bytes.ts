@@ -9,8 +9,13 @@ import { partitionOf } from "../../shared/bus/subjects.ts";
 import { parseRoomKey, type RoomKey, tenantOf, type TenantId } from "../../shared/ids.ts";
 
 export type ObjectKind = "snapshots" | "history";
-/** Undefined: not read yet. */
-export type RoomBytes = { readonly snapshots: number | undefined; readonly history: number | undefined; readonly log: number };
+/** Undefined: not read yet. `historyFound`: what the history had when it was first read here, which a list counts too. */
+export type RoomBytes = {
+  readonly snapshots: number | undefined;
+  readonly history: number | undefined;
+  readonly historyFound?: number | undefined;
+  readonly log: number;
+};
 export type StoredBytesOptions = { readonly logPartitions: number; readonly roomBytesMax: number };
 /** `isReached` false: the room is below its limit again. */
 export type RoomLimitChange = { readonly room: RoomKey; readonly bytes: number; readonly isReached: boolean };
@@ -55,14 +60,15 @@ export class StoredBytes {
   }
 
   /** A measured room in memory. Returns whether its limit is reached, or no longer, if that changed. */
-  receiveRoom(room: RoomKey, found: RoomBytes): RoomLimitChange | undefined {
+  receiveRoom(room: RoomKey, measured: RoomBytes): RoomLimitChange | undefined {
     const known = this.#rooms.get(room);
+    const found = { ...measured, history: measured.history ?? known?.history }; // It is unknown again after another service wrote it.
     if (known !== undefined && known.snapshots === found.snapshots && known.history === found.history && known.log === found.log)
       return undefined;
     this.#rooms.set(room, found);
     const tenant = tenantOf(room);
     for (const kind of KINDS) {
-      const [before, now] = [known?.[kind], found[kind]];
+      const [before, now] = [known?.[kind] ?? (kind === "history" ? found.historyFound : undefined), found[kind]];
       if (before !== undefined && now !== undefined) add(this.#changed[kind], tenant, now - before);
     }
     add(this.#log, tenant, found.log - (known?.log ?? 0));

@@ -40,8 +40,9 @@ export type ClusterShape = {
   readonly syncAlways?: boolean;
   /** Settings of every process, as environment variables without their prefix: `{ EDITS_PER_SECOND: "100000" }`. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Additional settings of the first room server, the second and so on. */
+  /** Additional settings of the first process of this role, the second and so on. */
   readonly roomServerSettings?: readonly Readonly<Record<string, string>>[];
+  readonly documentServiceSettings?: readonly Readonly<Record<string, string>>[];
   /** Address of NATS for a process, if not the servers themselves: a proxy, or a connection that a test can cut. */
   readonly natsUrlOf?: (process: ProcessName, servers: readonly string[]) => Promise<string>;
   /** A program with its arguments that starts the process's program, for example in a namespace. */
@@ -200,7 +201,7 @@ export class SystemCluster {
         : await startTestRedis({ dataDir: join(folder, "redis"), users: redisUsers(environment, passwordOf) });
     const [placements, documentServices, roomServers, leaderboards, gateways] = await Promise.all([
       several(shape.placements ?? 1, (index) => start("placement", index)),
-      several(shape.documentServices ?? 1, (index) => start("document-service", index)),
+      several(shape.documentServices ?? 1, (index) => start("document-service", index, shape.documentServiceSettings?.[index])),
       several(shape.roomServers, (index) => start("room-server", index, shape.roomServerSettings?.[index])),
       several(shape.leaderboards ?? 0, (index) =>
         start("leaderboard", index, { REDIS_URL: withUser(redis!.url, "leaderboard", passwordOf("leaderboard")) }),

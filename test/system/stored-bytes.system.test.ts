@@ -1,12 +1,20 @@
 /** A room and a tenant that store as much as they may: edits are refused clearly, and accepted again once there is space. */
 
+import { jetstream } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { opsRoomSettings } from "../../cli/command-settings.ts";
 import { describeRoom } from "../../cli/ops.ts";
+import { decodeSegment, loggedEditsOf } from "../../document-service/history/segments.ts";
+import { kvHistories } from "../../document-service/io/kv-checkpoints.ts";
+import { jetstreamObjects } from "../../document-service/io/object-stores.ts";
+import type { StoredRecord } from "../../shared/bus/record.ts";
+import { subjectsOf } from "../../shared/bus/subjects.ts";
 import { readSettings } from "../../shared/settings/settings.ts";
-import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
+import { type RoomId, type RoomKey, roomKey, type TenantId } from "../../shared/ids.ts";
+import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { RoomConnection } from "../../client/index.ts";
+import { claimPort } from "../../engines/free-port.ts";
 import { readLog } from "./log-checks.ts";
 import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
@@ -19,10 +27,14 @@ const OVERSHOOT_BYTES_MAX = 1_000_000;
 const EDIT_BYTES = 20_000;
 
 let cluster: SystemCluster;
+let metricsUrl: string;
 beforeAll(async () => {
+  const port = await claimPort(0, "127.0.0.1", "port");
+  metricsUrl = `http://127.0.0.1:${port}/metrics`;
   cluster = await SystemCluster.start({
     gateways: 2,
     roomServers: 1,
+    documentServiceSettings: [{ HEALTH_PORT: String(port) }],
     settings: {
       ROOM_BYTES_MAX: String(ROOM_BYTES_MAX),
       TENANT_BYTES_MAX: `0, small=${TENANT_BYTES_MAX}`,
@@ -31,6 +43,8 @@ beforeAll(async () => {
       REPLAY_WINDOW_MS: "2000",
       HISTORY_SEGMENT_MS_MIN: "500",
       OPAQUE_LOG_MS_MAX: "3000",
+      DOCUMENT_IDLE_MS_MAX: "10000",
+      SNAPSHOT_BURST: "10000",
     },
   });
 });
@@ -112,7 +126,7 @@ test("[STQ2] a room that is at its limit only by its log has space again once th
   cleo.leave();
 });
 
-test("[STQ3] the rooms of a tenant at its limit are read only, and those of other tenants are not", async () => {
+test("[STQ3] the rooms of a tenant at its limit are read only, and writable again after rooms are deleted", async () => {
   const tenant = "small";
   const ofTenant = { token: (room: string, user: string) => cluster.token(room, user, { tenant }) };
   const rooms = ["one", "two", "three", "four", "five"];
@@ -126,20 +140,78 @@ test("[STQ3] the rooms of a tenant at its limit are read only, and those of othe
   await eventually("the tenant is full", async () => (await refusal()).includes("the tenant small stores"), 60_000);
   expect(cluster.documentServices[0]!.printed()).toContain('"kind":"tenant_storage"');
   expect((await write("six")).status, "other tenants are not affected").toBe(200);
+  await eventually("the rooms leave memory", async () => (await roomsInMemory()) === 0);
+  for (const room of rooms.slice(0, 4)) expect((await ask("DELETE", "", room, { rights: ADMIN, tenant })).status).toBeLessThan(300);
+  await eventually("rooms accept edits", async () => (await write("six", tenant)).status === 200);
 });
 
-test("[STQ4] with a retention, edits that are no Yjs updates leave the log, and clients that have them go on", async () => {
+/** Of the document service. */
+async function roomsInMemory(): Promise<number> {
+  const metrics = await (await fetch(metricsUrl)).text();
+  const counts = [...metrics.matchAll(/^coroom_documents_rooms\{.*\} (\d+)$/gm)].map(([, count]) => Number(count));
+  expect(counts).not.toEqual([]);
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+/**
+ * The payloads of all edits in the log and in the segments of the history, by seq. The log is read first: an edit that leaves
+ * it afterwards must be in a segment by then.
+ */
+async function keptEdits(nats: NatsConnection, room: RoomKey): Promise<{ all: string[]; inLog: number }> {
+  const log = await readLog(cluster.natsUrl, cluster.environment, room);
+  const streams = jetstream(nats);
+  const subjects = subjectsOf(cluster.environment);
+  const objects = await jetstreamObjects(streams, subjects.historyObjectsBucket, 1);
+  const histories = await kvHistories(streams, subjects.historyBucket, 1);
+  const segments = async () => Promise.all((await histories.read(room)).history.segments.map(({ object }) => objects.read(object)));
+  let found = await segments();
+  while (found.includes(undefined)) found = await segments(); // A larger segment replaced one of them.
+  const archived = found.flatMap((bytes): StoredRecord[] => decodeSegment(bytes!) ?? []);
+  const edits = new Map<number, string>();
+  for (const record of [...loggedEditsOf(archived).map((logged) => logged.record), ...log])
+    if (record.kind === "edits")
+      record.edits.edits.forEach(({ payload }, index) => edits.set(record.edits.firstSeq + index, new TextDecoder().decode(payload)));
+  return { all: [...edits].sort(([a], [b]) => a - b).map(([, payload]) => payload), inLog: log.length };
+}
+
+/** The number of edits in all pages of the room's writing sessions. */
+async function editsInSessions(room: string): Promise<number> {
+  let [edits, from] = [0, 1];
+  for (;;) {
+    const answer = await ask("GET", `/sessions?from=${from}`, room);
+    expect(answer.status).toBe(200);
+    const { sessions, through } = (await answer.json()) as { sessions: { edits: number }[]; through: number };
+    if (sessions.length === 0) return edits;
+    edits += sessions.reduce((sum, session) => sum + session.edits, 0);
+    from = through + 1;
+  }
+}
+
+test("[STQ4] with a retention, edits that are no Yjs updates move from the log to the history without a loss, and clients that have them go on", async () => {
   const token = await cluster.token("opaque", "eve");
   const eve = new RoomConnection({ url: cluster.gateways[0]!.url, room: "opaque", token });
-  for (let edit = 1; edit <= 20; edit++) {
-    eve.send(new TextEncoder().encode(`payload ${edit}`));
-    await eventually("it is saved", () => eve.saved);
-  }
+  const nats = await connectNats({ servers: cluster.natsUrl, name: "stored-bytes" });
   const key = roomKey("default" as TenantId, "opaque" as RoomId);
-  const recordCount = async () => (await readLog(cluster.natsUrl, cluster.environment, key)).length;
-  await eventually("old edits leave the log", async () => (await recordCount()) < 3, 60_000);
-  eve.send(new TextEncoder().encode("one more"));
-  await eventually("it is saved", () => eve.saved);
-  expect((await ask("GET", "/snapshot", "opaque")).status, "nobody else can make a document of them").toBe(404);
-  eve.destroy();
+  const sent: string[] = [];
+  const send = async (payload: string): Promise<void> => {
+    eve.send(new TextEncoder().encode(payload));
+    await eventually("it is saved", () => eve.saved);
+    sent.push(payload);
+    expect((await keptEdits(nats, key)).all).toEqual(sent);
+  };
+  try {
+    for (let edit = 1; edit <= 20; edit++) await send(`payload ${edit}`);
+    await eventually("old edits leave the log", async () => {
+      const { all, inLog } = await keptEdits(nats, key);
+      expect(all).toEqual(sent);
+      await ask("GET", "/sessions", "opaque"); // A room that left memory would be trimmed by an hourly sweep.
+      return inLog < 3;
+    });
+    await send("one more");
+    expect(await editsInSessions("opaque")).toBe(sent.length);
+    expect((await ask("GET", "/snapshot", "opaque")).status, "nobody else can make a document of them").toBe(404);
+  } finally {
+    eve.destroy();
+    await nats.close();
+  }
 });
