@@ -137,7 +137,18 @@ test("[HRS7] the edit that brings a state back is made against the current docum
 test("[HRS8] sessions are read from one segment for each answer, then from the tail, and a damaged segment is skipped", () => {
   const sessionsFrom = (from: number) => readOf(new SessionsRead(from as Seq, OPTIONS));
   expect(sessionsFrom(1)(entry(), object(bytesOf(1, 2)))).toMatchObject({ kind: "answer", answer: { through: 2 } });
-  expect(sessionsFrom(1)(entry(), object(undefined))).toEqual(readObject("edits 3"));
+  const damaged = sessionsFrom(1);
+  expect(damaged(entry(), object(undefined)), "another segment may have replaced it").toEqual(readEntry);
+  expect(damaged(entry(), object(undefined)), "it is damaged").toEqual(readObject("edits 3"));
   expect(sessionsFrom(5)(entry(), TAIL_READ)).toMatchObject({ kind: "answer", answer: { through: 6, sessions: [{ edits: 2 }] } });
   expect(sessionsFrom(7)(entry(), TAIL_READ)).toEqual({ kind: "answer", answer: { sessions: [], through: 6 } });
+});
+
+test("[HRS9] edits that move from the log to a segment during a read of sessions are in the answer", () => {
+  const trimmed = { ...NO_HISTORY, through: 40 };
+  const receive = readOf(new SessionsRead(1 as Seq, OPTIONS));
+  expect(receive(entry(trimmed), TAIL_READ), "the log begins after seq 1").toEqual(readEntry);
+  expect(receive(entry(), object(bytesOf(1, 2)))).toMatchObject({ answer: { through: 2, sessions: [{ edits: 2 }] } });
+  const dropped = readOf(new SessionsRead(1 as Seq, OPTIONS))(entry(trimmed), TAIL_READ, entry(trimmed), TAIL_READ);
+  expect(dropped, "the history does not keep them").toMatchObject({ answer: { through: 6, sessions: [{ edits: 2 }] } });
 });

@@ -247,6 +247,8 @@ export class SessionsRead {
   /** The segments that are still to be read. */
   #segments: readonly Segment[] = [];
   #tail: EditsInTail | undefined;
+  /** The entry was read again, because a trim may have moved edits during the read. */
+  #isSecondTry = false;
 
   constructor(from: Seq, options: HistoryReadsOptions) {
     this.#from = from;
@@ -264,13 +266,21 @@ export class SessionsRead {
         this.#segments = input.history.segments.filter(({ lastSeq }) => lastSeq >= this.#from);
         return this.#readNext();
       case "object-read":
+        if (input.bytes === undefined && !this.#isSecondTry) return this.#tryAgain();
         return this.#answerWith(editsInSegment(input.bytes) ?? []) ?? this.#readNext();
       default: {
         assert(input.kind === "tail-read" && this.#tail !== undefined, "sessions are read from the entry, segments and the log's tail");
+        const [first] = this.#tail.edits;
+        if (first !== undefined && first.record.edits.firstSeq > this.#from && !this.#isSecondTry) return this.#tryAgain();
         const nothing: WritingSessions = { sessions: [], through: (this.#from - 1) as Seq };
         return this.#answerWith(this.#tail.edits) ?? { kind: "answer", answer: nothing };
       }
     }
+  }
+
+  #tryAgain(): HistoryReadEffect<WritingSessions> {
+    this.#isSecondTry = true;
+    return this.begin();
   }
 
   #readNext(): HistoryReadEffect<WritingSessions> {
