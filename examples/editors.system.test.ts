@@ -71,6 +71,7 @@ beforeAll(async () => {
     configFile: false,
     logLevel: "error",
     cacheDir: resolve(system.folder, "vite"),
+    optimizeDeps: { entries: ["*/*.html", "nextjs/app/*.jsx"] }, // A dependency that Vite finds later reloads all pages.
     server: { port: 0, host: "127.0.0.1", proxy: { "/token": `http://127.0.0.1:${port}` } },
     plugins: [
       {

@@ -23,7 +23,13 @@ beforeAll(async () => {
     configFile: false,
     logLevel: "error",
     cacheDir: resolve(system.folder, "vite"),
-    resolve: { alias: { "@coroom/client": resolve("client/index.ts") }, dedupe: ["yjs", "react"] },
+    resolve: {
+      alias: [
+        { find: /^@coroom\/client$/, replacement: resolve("client/index.ts") },
+        { find: /^@coroom\/client\/leaderboard$/, replacement: resolve("client/boards/leaderboard.ts") },
+      ],
+      dedupe: ["yjs", "react"],
+    },
     server: { host: "127.0.0.1", port: 0, fs: { allow: [resolve(".")] } },
   });
   await site.listen();
