@@ -71,7 +71,7 @@ beforeAll(async () => {
     configFile: false,
     logLevel: "error",
     cacheDir: resolve(system.folder, "vite"),
-    optimizeDeps: { entries: ["*/*.html", "nextjs/app/*.jsx"] }, // A dependency that Vite finds later reloads all pages.
+    optimizeDeps: { entries: ["*/*.html", "nextjs/app/notes.jsx"] }, // A dependency that Vite finds later reloads all pages.
     server: { port: 0, host: "127.0.0.1", proxy: { "/token": `http://127.0.0.1:${port}` } },
     plugins: [
       {
@@ -105,10 +105,13 @@ async function renderNext(server: ViteDevServer, search: URLSearchParams): Promi
     server.ssrLoadModule("/nextjs/app/notes.jsx") as Promise<{ Notes: FunctionComponent<typeof props> }>,
   ]);
   const markup = renderToString(createElement(Notes, props));
+  // The same for all users, because Vite keeps one script for an address, whatever its query.
   const script = `import { createElement } from "react";
     import { hydrateRoot } from "react-dom/client";
     import { Notes } from "/nextjs/app/notes.jsx";
-    hydrateRoot(document.querySelector("#root"), createElement(Notes, ${JSON.stringify(props)}));`;
+    const search = new URLSearchParams(location.search);
+    const props = { user: search.get("user"), url: search.get("coroom") };
+    hydrateRoot(document.querySelector("#root"), createElement(Notes, props));`;
   const page = `<!doctype html><h1>Notes</h1><div id="root">${markup}</div><script type="module">${script}</script>`;
   return server.transformIndexHtml("/nextjs/", page);
 }
