@@ -128,6 +128,11 @@ test("[PTN6] a room that can take its dropped records is forgotten, and the log 
   rig.add("a", { readAgainFrom: 40, isSaveDue: due });
   expect(rig.tick()).toEqual(["read-again a"]);
   expect([rig.partition.received, rig.partition.rooms.size]).toEqual([39, 0]);
+  rig.partition.receive({ kind: "record-read", place: { streamSeq: 50, id: "server.50" }, bytes: 0 }, rig.now);
+  expect(
+    [rig.partition.readAfter("a" as RoomKey), rig.partition.readAfter("b" as RoomKey)],
+    "a new room a receives all of its records from 40 on",
+  ).toEqual([39, 50]);
 });
 
 test("[PTN7] a drain ends once no job runs and every room that can be saved is saved", () => {

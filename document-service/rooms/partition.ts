@@ -88,6 +88,8 @@ export class DocumentPartition {
   readonly #limits: DocumentPartitionLimits;
   readonly #rooms = new Map<RoomKey, DocumentPartitionRoom>();
   readonly #opening = new Set<DocumentPartitionRoom>();
+  /** Rooms that are read again and not created yet: each record after this one will be read. */
+  readonly #readAgainAfter = new Map<RoomKey, number>();
   #state: DocumentPartitionState = { kind: "idle" };
   /** The last stream sequence given to a room. */
   #received = 0;
@@ -145,6 +147,11 @@ export class DocumentPartition {
     return floor;
   }
 
+  /** A room that is created now receives each of its records after this one. */
+  readAfter(room: RoomKey): number {
+    return this.#readAgainAfter.get(room) ?? this.#received;
+  }
+
   /** The log is not read further until rooms have released memory. */
   get isFull(): boolean {
     const { documentsBytesMax, documentsMax, documentOpeningsMax } = this.#limits;
@@ -185,6 +192,7 @@ export class DocumentPartition {
       case "room-created":
         this.#rooms.set(input.room.key, input.room);
         this.#opening.add(input.room);
+        this.#readAgainAfter.delete(input.room.key);
         return [];
       case "room-looked-up":
         this.#opening.delete(input.room);
@@ -247,6 +255,7 @@ export class DocumentPartition {
   /** All other rooms ignore the records that they have read before. */
   #readAgain(room: RoomKey, from: number): DocumentPartitionEffect {
     this.#rooms.delete(room);
+    this.#readAgainAfter.set(room, from - 1);
     this.#received = Math.min(this.#received, from - 1);
     return { kind: "read-again", room, from };
   }
@@ -293,6 +302,7 @@ export class DocumentPartition {
     this.#state = { kind: "idle" };
     this.#rooms.clear();
     this.#opening.clear();
+    this.#readAgainAfter.clear();
     this.#heldBytes = 0;
     this.#undecodableCount = 0;
   }

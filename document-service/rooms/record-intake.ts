@@ -16,6 +16,9 @@ export type RecordIntakeOptions = {
   readonly checkpointClientsBytesMax: number;
 };
 
+/** `readAfter`: the room receives each of its records after this one. */
+export type RoomReading = { readonly readAfter: number };
+
 export const RETRY_MS = 500;
 /** Interval between two reads of a checkpoint that does not decode. Many rooms may have one, and a person has to repair each. */
 export const UNDECODABLE_RETRY_MS = 10_000;
@@ -33,6 +36,7 @@ export type IntakeStep = { readonly taken: StoredRecord[]; readonly effects: Doc
 
 export class RecordIntake {
   readonly #options: RecordIntakeOptions;
+  readonly #readAfter: number;
   #state: IntakeState = { kind: "opening", lookup: { waiting: [], retryAt: undefined } };
   /** The last lookup found a checkpoint that does not decode. */
   #isUndecodable = false;
@@ -42,8 +46,9 @@ export class RecordIntake {
   #isOutdated = false;
 
   /** The first effect to carry out reads the checkpoint for "opening". */
-  constructor(options: RecordIntakeOptions) {
+  constructor(options: RecordIntakeOptions, { readAfter }: RoomReading) {
     this.#options = options;
+    this.#readAfter = readAfter;
   }
 
   get state(): IntakeState["kind"] {
@@ -106,13 +111,21 @@ export class RecordIntake {
     this.#endLookup(new Document(checkpoint, { silenceMsMax, clientsMax, bytesMax }), this.#state.lookup.waiting, step);
   }
 
-  /** The document continues from the newest checkpoint. A gap that still exists is permanent, unless the log is read again. */
+  /**
+   * The document continues from the newest checkpoint. A gap that still exists is permanent, if all records since the
+   * document's last one were read. Otherwise the log may have them, and it is read again.
+   */
   receiveGapLookedUp(step: IntakeStep): void {
     if (this.#state.kind !== "behind-gap") return;
     const { document, lookup } = this.#state;
     const [first, ...rest] = lookup.waiting;
     if (this.#isSetAside) return this.#endLookup(document, [], step);
     if (first !== undefined && this.#take(first, document.receiveRecord(first), step) === "gap") {
+      const { streamSeq: after } = document.applied;
+      if (after < this.#readAfter) {
+        this.readAgain(document, after + 1);
+        return this.#endLookup(document, [], step);
+      }
       step.effects.push({ kind: "report", report: { kind: "gap-crossed", streamSeq: first.streamSeq, after: document.applied } });
       this.#take(first, document.receiveAcrossGap(first), step);
     }

@@ -46,6 +46,7 @@ export type DocumentRoomHostDeps = {
   readonly metrics: DocumentServiceMetrics;
   readonly newName: () => string;
   readonly boardsFloor: () => number;
+  readonly readAfter: number;
   readonly notifications: ChangeNotifications;
   readonly operations: Operations;
 };

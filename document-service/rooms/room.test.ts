@@ -38,11 +38,11 @@ class Rig {
   readonly room: DocumentRoom;
   #namedCount = 0;
 
-  constructor(options: Partial<DocumentRoomOptions> = {}) {
+  constructor(options: Partial<DocumentRoomOptions> = {}, readAfter = 0) {
     this.room = new DocumentRoom(
       ROOM,
       { ...OPTIONS, ...options },
-      { deletion: this.deletion, newName: () => `name${++this.#namedCount}`, boardsFloor: () => Number.POSITIVE_INFINITY },
+      { deletion: this.deletion, newName: () => `name${++this.#namedCount}`, boardsFloor: () => Number.POSITIVE_INFINITY, readAfter },
       this.now,
     );
   }
@@ -411,4 +411,12 @@ test("[DRM20] content that crossed a gap is not saved over a checkpoint that cov
   rig.receive({ kind: "checkpoint-read", reader: "gap", found: { checkpoint: theirs as unknown as Checkpoint, revision: 1 } });
   expect(kindsOf(rig.receive({ kind: "notifications-queued" }))).toEqual(["report save-ended", "job-ended"]);
   expect([rig.room.readAgainFrom, rig.room.isSaveDue(99_999 as Millis, true)]).toEqual([21, false]);
+});
+
+test("[DRM21] a gap is crossed only if the room was given each record since its last one; otherwise the log is read again", () => {
+  const rig = new Rig({}, 30); // The records up to 30 were read before the room was created.
+  rig.receive({ kind: "checkpoint-read", reader: "opening", found: { checkpoint: undefined, revision: 0 } });
+  rig.read(...recordsOf("abcd").slice(3));
+  expect(rig.receive({ kind: "checkpoint-read", reader: "gap", found: { checkpoint: undefined, revision: 0 } })).toEqual([]);
+  expect([rig.room.readAgainFrom, rig.room.isSaveDue(99_999 as Millis, true)]).toEqual([1, false]);
 });

@@ -16,7 +16,7 @@ import { HeldCheckpoint } from "./known-checkpoint.ts";
 import { RoomJobs } from "./room-jobs.ts";
 import { DocumentMerges, type MergeEnd } from "./merges.ts";
 import type { RoomRange } from "./read-ahead.ts";
-import { type IntakeStep, RecordIntake, type RecordIntakeOptions } from "./record-intake.ts";
+import { type IntakeStep, RecordIntake, type RecordIntakeOptions, type RoomReading } from "./record-intake.ts";
 import type { CheckpointRead, DocumentRoomEffect, DocumentRoomInput, StoreEffect, StoreFailure } from "./room-messages.ts";
 import { answer, type DocumentRequest, RoomRequests } from "./room-requests.ts";
 import { SnapshotPlan, type SnapshotPlanOptions, storedParts, type StoredParts } from "./snapshot-plan.ts";
@@ -27,7 +27,7 @@ export type DocumentRoomOptions = SnapshotPlanOptions &
 export type RoomDeletion = Pick<Deletion, "isDeleted" | "isDue" | "uncoveredFrom" | "receiveRecord" | "receiveEntry">;
 
 /** `newName`: unique among all snapshots ever written. `boardsFloor`: the boards need no record up to it. */
-export type DocumentRoomDeps = { readonly deletion: RoomDeletion; readonly newName: () => string; readonly boardsFloor: () => number };
+export type DocumentRoomDeps = RoomReading & { deletion: RoomDeletion; newName: () => string; boardsFloor: () => number };
 
 export class DocumentRoom {
   readonly key: RoomKey;
@@ -48,7 +48,7 @@ export class DocumentRoom {
   constructor(key: RoomKey, options: DocumentRoomOptions, deps: DocumentRoomDeps, now: Millis) {
     this.key = key;
     this.#deps = deps;
-    this.#intake = new RecordIntake(options);
+    this.#intake = new RecordIntake(options, deps);
     this.#requests = new RoomRequests(options);
     this.#merges = new DocumentMerges(options);
     this.#plan = new SnapshotPlan(key, options, now);

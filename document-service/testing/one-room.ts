@@ -205,6 +205,7 @@ export class RoomRun {
         metrics: this.metrics,
         newName: () => `run-${++RoomRun.#named}`,
         boardsFloor: () => Number.POSITIVE_INFINITY,
+        readAfter: 0,
         notifications: NO_NOTIFICATIONS,
         operations: { report: (report) => void this.reported.push(report) },
       },
