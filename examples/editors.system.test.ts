@@ -136,6 +136,7 @@ class Person {
     const person = new Person(page, example);
     await eventually(`${user} has joined`, async () => (await page.innerText("#here")).includes(user), READY_MS_MAX);
     await page.locator(example.input).first().waitFor({ state: "attached" });
+    await page.waitForLoadState("networkidle"); // BlockNote replaces its plugins when its menus are loaded.
     return person;
   }
 
