@@ -112,7 +112,7 @@ async function renderNext(server: ViteDevServer, search: URLSearchParams): Promi
     const search = new URLSearchParams(location.search);
     const props = { user: search.get("user"), url: search.get("coroom") };
     hydrateRoot(document.querySelector("#root"), createElement(Notes, props));`;
-  const page = `<!doctype html><h1>Notes</h1><div id="root">${markup}</div><script type="module">${script}</script>`;
+  const page = `<!doctype html><link rel="icon" href="data:," /><h1>Notes</h1><div id="root">${markup}</div><script type="module">${script}</script>`;
   return server.transformIndexHtml("/nextjs/", page);
 }
 

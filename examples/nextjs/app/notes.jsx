@@ -7,6 +7,9 @@ import CollaborationCaret from "@tiptap/extension-collaboration-caret";
 import { EditorContent, useEditor } from "@tiptap/react";
 import StarterKit from "@tiptap/starter-kit";
 
+/** The carets' extension accepts only #rrggbb. */
+const COLORS = ["#0d7a6f", "#b3261e", "#4a57c4", "#8a5a00", "#7a3e9d", "#2e7d32"];
+
 /** The client calls this again if it throws. */
 async function fetchToken(user) {
   const response = await fetch(`/token?user=${encodeURIComponent(user)}`);
@@ -16,7 +19,7 @@ async function fetchToken(user) {
 
 function Editor({ room, user }) {
   const { doc, provider } = room;
-  const color = `hsl(${[...user].reduce((sum, letter) => sum + letter.codePointAt(0) * 47, 0) % 360} 70% 45%)`;
+  const color = COLORS[[...user].reduce((sum, letter) => sum + letter.codePointAt(0), 0) % COLORS.length];
   const editor = useEditor(
     {
       immediatelyRender: false, // The server has no editor, so the first render of the browser has none either.
