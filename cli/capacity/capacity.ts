@@ -77,12 +77,15 @@ export function planCapacity(load: CapacityLoad, limits: ProcessLimits, figures:
   const events = eventsOf(classes, participants, load, limits);
   const rooms = load.rooms + load.largeRooms;
   const plan = (role: string, bounds: Partial<Record<Bottleneck, number>> = {}): RolePlan => {
-    const cores = coresOf(figures.costs[role]!, events);
-    const needed = { "one per zone": 1, "CPU": cores / CORE_SHARE_MAX, ...bounds } satisfies Partial<Record<Bottleneck, number>>;
+    const { idleCores } = figures.costs[role]!;
+    const work = coresOf(figures.costs[role]!, events);
+    const needed = { "one per zone": 1, "CPU": work / (CORE_SHARE_MAX - idleCores), ...bounds } satisfies Partial<
+      Record<Bottleneck, number>
+    >;
     const [by, count] = (Object.entries(needed) as [Bottleneck, number][]).reduce((most, one) => (one[1] > most[1] ? one : most));
     const processes = withSpareZone(Math.ceil(count), load.zones);
     const memoryBytes = participants * (figures.bytesPerConnection[role] ?? 0) + processes * PROCESS_BYTES;
-    return { role, cores, processes, by, memoryBytes };
+    return { role, cores: work + processes * idleCores, processes, by, memoryBytes };
   };
   const natsCores = coresOf(figures.costs["nats-server"]!, events) * load.logReplicas;
   return {

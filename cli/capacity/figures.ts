@@ -25,7 +25,7 @@ export type CapacityFigures = {
   readonly costs: Readonly<Record<string, RoleCosts>>;
   /** Growth of a role's resident memory for each joined connection that is idle, in rooms of 8. */
   readonly bytesPerConnection: Readonly<Record<string, number>>;
-  /** Appends that one partition's stream takes per second while p99 of an acknowledgement stays below 100 ms. */
+  /** Acknowledged appends per second of one partition while 50 writers each wait for their last one. Latency is not bounded. */
   readonly appendsPerSecond: Readonly<Record<"oneCopy" | "oneCopySynced" | "threeCopies" | "threeCopiesSynced", number>>;
 };
 
