@@ -113,7 +113,7 @@ export const leaderboardSettings = {
     parse: positiveInteger,
     fallback: 1_000,
     meaning:
-      "Milliseconds between two reads of new log records by the leaderboard while nobody watches a board, and between two counts of a room whose boards nobody watches. Each count of a room is one Redis script.",
+      "Milliseconds between two reads of new log records by the leaderboard while no board is watched, and between two counts of a room without a watched board. Each count of a room is one Redis script.",
   },
   /** Milliseconds between two reads of new log records while a board is watched. */
   boardWatchedReadMs: constant(30),
@@ -121,7 +121,7 @@ export const leaderboardSettings = {
     parse: positiveInteger,
     fallback: 100,
     meaning:
-      "Milliseconds of edits that are counted in one batch while nobody watches a board. Rooms with a watched board use a quarter of it.",
+      "Milliseconds of edits that are counted in one batch while no board is watched. Rooms with a watched board use a quarter of it.",
   },
   /** Maximum number of edits read and not yet counted, over all partitions of a leaderboard. */
   boardPendingEditsMax: constant(50_000),

@@ -29,7 +29,7 @@ export type RoomOverTime = {
 
 export class VitalsHistory {
   readonly #options: { readonly slotsMax: number; readonly instancesMax: number; readonly roomsMax: number };
-  /** Most recently heard last. */
+  /** In the order of their last messages. */
   readonly #instances = new Map<string, { readonly role: VitalRole; readonly lines: Map<VitalName, Line>; slot: Slot }>();
   readonly #rooms = new Map<RoomKey, { readonly participants: Line; readonly editsPerSecond: Line; slot: Slot }>();
 
@@ -111,7 +111,7 @@ function mergedAt(lines: readonly Line[], slot: Slot, merge: (a: number, b: numb
   return merged;
 }
 
-/** Moves the entry to the end, and removes the entry that was heard of longest ago. */
+/** Moves the entry to the end, and removes the entry whose last message is oldest. */
 function keepNewest<Key, Value>(map: Map<Key, Value>, key: Key, value: Value, sizeMax: number): void {
   map.delete(key);
   map.set(key, value);
