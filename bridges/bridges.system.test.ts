@@ -46,7 +46,7 @@ afterEach(async () => {
   for (const end of ends.splice(0)) end();
   await bridge.stop();
 });
-afterAll(() => cluster.stop());
+afterAll(() => cluster?.stop());
 
 type Visitor = { readonly doc: Y.Doc; readonly provider: WebsocketProvider };
 

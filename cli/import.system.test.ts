@@ -16,7 +16,7 @@ let cluster: SystemCluster;
 beforeAll(async () => {
   cluster = await SystemCluster.start({ gateways: 1, roomServers: 1 });
 });
-afterAll(() => cluster.stop());
+afterAll(() => cluster?.stop());
 
 const textIn = (update: Uint8Array): string => {
   const doc = new Y.Doc();

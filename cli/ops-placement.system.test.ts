@@ -39,7 +39,7 @@ beforeAll(async () => {
     ],
   });
 });
-afterAll(() => cluster.stop());
+afterAll(() => cluster?.stop());
 
 /** Returns the printed lines. */
 async function asked<Of extends Settings>(

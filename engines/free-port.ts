@@ -1,5 +1,4 @@
 /** Chooses ports for engines. Checking before the start gives a clear error instead of a line in a server's log. */
-import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
 import { assert } from "../shared/assert.ts";
 import { EngineError } from "./engine-error.ts";
@@ -8,6 +7,15 @@ import { isErrno } from "../shared/io/system-error.ts";
 /** Below the range of outgoing connections, so that a restarted engine finds its port free. */
 const PORTS = { from: 15_000, below: 32_000 };
 const ATTEMPTS_MAX = 500;
+
+/**
+ * Each process tries the ports in order from an offset of its own. With random ports, two processes that start servers at
+ * the same time sometimes chose the same one, and clients of one server reached the other.
+ */
+let offset = process.pid * 251;
+function nextPort(): number {
+  return PORTS.from + (offset++ % (PORTS.below - PORTS.from));
+}
 
 /** Returns the wanted port if it is free, or any free port when `wanted` is absent or 0. */
 export async function claimPort(wanted: number | undefined, host: string, setting: string): Promise<number> {
@@ -32,7 +40,7 @@ export async function claimFreePorts(count: number, host: string): Promise<reado
         "port-in-use",
         `no free ports found on ${host} between ${PORTS.from} and ${PORTS.below}. Stop processes that use these ports`,
       );
-    const port = randomInt(PORTS.from, PORTS.below);
+    const port = nextPort();
     if (await canListen(port, host)) found.add(port);
   }
   return [...found];
@@ -41,8 +49,9 @@ export async function claimFreePorts(count: number, host: string): Promise<reado
 /** Returns the first of `count` consecutive free ports. */
 export async function claimNeighbouringPorts(count: number, host: string): Promise<number> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
-    const first = randomInt(PORTS.from, PORTS.below - count);
-    const free = await Promise.all(Array.from({ length: count }, (_, offset) => canListen(first + offset, host)));
+    const first = nextPort();
+    offset += count;
+    const free = await Promise.all(Array.from({ length: count }, (_, index) => canListen(first + index, host)));
     if (free.every(Boolean)) return first;
   }
   throw new EngineError(

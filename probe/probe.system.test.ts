@@ -38,7 +38,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await probe.stop();
 });
-afterAll(() => cluster.stop());
+afterAll(() => cluster?.stop());
 
 type Value = { readonly metricName?: string; readonly labels: Readonly<Record<string, string | number>>; readonly value: number };
 

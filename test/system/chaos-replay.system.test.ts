@@ -29,7 +29,7 @@ let cluster: SystemCluster;
 beforeAll(async () => {
   cluster = await SystemCluster.start({ gateways: 2, roomServers: 2, settings: UNLIMITED });
 });
-afterAll(() => cluster.stop());
+afterAll(() => cluster?.stop());
 
 const kill = {
   "the owner of the room": async () => {

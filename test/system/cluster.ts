@@ -314,6 +314,10 @@ function passwordOf(role: string): string {
   return `the password of ${role}, for tests`;
 }
 
+function lastLines(file: string): string {
+  return readFileSync(file, "utf8").trimEnd().split("\n").slice(-10).join("\n");
+}
+
 async function startRole(
   role: string,
   logFile: string,
@@ -335,7 +339,7 @@ async function startRole(
   void child.exited.then(() => (ended = true));
   try {
     await eventually(`${role} is ready`, () => ended || ready.lines().length > 0, READY_MS_MAX);
-    if (ended) throw new Error(`${role} ended at its start: its last words are in ${logFile}`);
+    if (ended) throw new Error(`${role} ended at its start. The end of its log:\n${lastLines(logFile)}`);
     return child;
   } catch (error) {
     await child.stop(0);

@@ -13,7 +13,7 @@ let cluster: SystemCluster;
 beforeAll(async () => {
   cluster = await SystemCluster.start({ gateways: 1, roomServers: 1 });
 });
-afterAll(() => cluster.stop());
+afterAll(() => cluster?.stop());
 
 /** A user with an editor, and every status except "connected", error and refusal that it reports. */
 async function enter(room: string, name: string): Promise<{ provider: CoroomProvider; text: Y.Text; reports: string[] }> {

@@ -23,7 +23,7 @@ let cluster: SystemCluster;
 beforeAll(async () => {
   cluster = await SystemCluster.start({ gateways: 2, roomServers: 3, settings: { CONTROL_LOOP_MS: "500", ...UNHURRIED } });
 });
-afterAll(() => cluster.stop());
+afterAll(() => cluster?.stop());
 
 const keyOf = (room: string) => roomKey("default" as TenantId, room as RoomId);
 const flagsOf = (room: string) => ({ room, natsUrl: cluster.natsUrl, environment: cluster.environment });

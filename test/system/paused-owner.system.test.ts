@@ -21,7 +21,7 @@ beforeAll(async () => {
     settings: { HEARTBEAT_MS: "500", SERVER_SILENCE_MS_MAX: "3000", OWNER_SILENCE_MS_MAX: "3000" },
   }); // Only the paused process counts as dead.
 });
-afterAll(() => cluster.stop());
+afterAll(() => cluster?.stop());
 
 test("[PAU1] a paused owner is replaced, and cannot append when it continues", async () => {
   const [ada, bob] = await Promise.all(

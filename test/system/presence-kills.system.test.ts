@@ -30,7 +30,7 @@ let people: Onlooker[] = [];
 beforeAll(async () => {
   cluster = await SystemCluster.start({ gateways: 2, roomServers: 2, settings: UNDISTURBED });
 });
-afterAll(() => cluster.stop());
+afterAll(() => cluster?.stop());
 afterEach(() => {
   for (const person of people) person.leave();
   people = [];

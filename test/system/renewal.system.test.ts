@@ -20,7 +20,7 @@ beforeAll(async () => {
     settings: { JWT_CLOCK_TOLERANCE_SECONDS: String(TOLERANCE_SECONDS) },
   });
 });
-afterAll(() => cluster.stop());
+afterAll(() => cluster?.stop());
 
 test("[RENEW1] a user types beyond the expiry of the first token, on one connection", async () => {
   let tokens = 0;
