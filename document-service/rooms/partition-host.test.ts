@@ -28,7 +28,7 @@ test("[PTH1] a partition whose lease is lost while one of its rooms does not ope
 });
 
 test("[PTH2] a sweep skips a room that does not open", async () => {
-  const rig = new OnePartition();
+  const rig = new OnePartition(...recordsOf("ab"));
   const { stores } = rig;
   const earlier = new RoomRun(stores);
   await earlier.take(...recordsOf("ab"));

@@ -18,7 +18,7 @@ import { DocumentSaves, type NamedBy } from "./saves.ts";
 import type { SnapshotPlan } from "./snapshot-plan.ts";
 import { planSnapshotRemoval } from "./sweep.ts";
 
-/** `names`: the orphans, removed once the checkpoint is written again. */
+/** `names`: the orphans, removed once `checkpoint` is written again. In a deleted room no checkpoint is written. */
 type Job = { readonly document: Document } & (
   | { readonly kind: "saving" }
   | { readonly kind: "checking-version" }
@@ -26,7 +26,7 @@ type Job = { readonly document: Document } & (
   | { readonly kind: "adding-version" }
   | { readonly kind: "trimming"; readonly before: number; readonly checkpoint: Checkpoint }
   | { readonly kind: "wiping" }
-  | { readonly kind: "removing-orphans"; readonly names: readonly string[] }
+  | { readonly kind: "removing-orphans"; readonly names: readonly string[]; readonly checkpoint: Checkpoint | undefined }
 );
 
 /** `mergeOrJoin`: the room merges, and calls `receiveMergeEnd` at the end. */
@@ -159,7 +159,7 @@ export class RoomJobs {
    */
   #receiveLastCovered(stored: StoredRecord | undefined, now: Millis, effects: DocumentRoomEffect[]): void {
     const job = this.#running;
-    const checkpoint = job.kind === "trimming" ? job.checkpoint : this.#saves.checkpoint;
+    const checkpoint = job.kind === "saving" ? this.#saves.checkpoint : checkpointOf(job);
     const isThere = stored !== undefined && isLastCovered(checkpoint, stored.bytes);
     if (job.kind === "trimming") {
       if (isThere) return void effects.push({ kind: "read-checkpoint", reader: "job" });
@@ -290,11 +290,12 @@ export class RoomJobs {
     const plan = planSnapshotRemoval(found, { isDeleted: this.#parts.isDeleted(), checkpoint: document.checkpoint });
     if (plan.kind === "none") return this.#end(effects);
     const { names } = plan;
-    this.#job = { kind: "removing-orphans", document, names };
+    const checkpoint = plan.kind === "remove" ? undefined : { ...plan.checkpoint, time: wall };
+    this.#job = { kind: "removing-orphans", document, names, checkpoint };
     effects.push(
-      plan.kind === "remove"
+      checkpoint === undefined
         ? { kind: "remove-snapshots", names, isAwaited: true }
-        : { kind: "write-checkpoint", checkpoint: { ...plan.checkpoint, time: wall }, revision: this.#parts.checkpoint.revision },
+        : { kind: "read-record", streamSeq: checkpoint.streamSeq },
     );
   }
 
@@ -306,6 +307,11 @@ export class RoomJobs {
     this.#job = undefined;
     effects.push({ kind: "job-ended", isTrimmed });
   }
+}
+
+function checkpointOf(job: Job): Checkpoint {
+  assert("checkpoint" in job && job.checkpoint !== undefined, "a job reads the last covered record of its checkpoint");
+  return job.checkpoint;
 }
 
 const FAILED: Readonly<Record<Job["kind"], string>> = {

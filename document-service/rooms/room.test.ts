@@ -279,7 +279,7 @@ test("[DRM12] orphans are removed after the checkpoint is written again, and sta
   const snapshot = { object: "named", bytes: 1, sha256: "" };
   const checkpoint = { epoch: 1, seq: 1, streamSeq: 10, time: 0, clients: [], snapshot } as unknown as Checkpoint;
   const rig = Rig.opened(checkpoint, 3);
-  const begin = () => rig.begin({ kind: "remove-orphans", names: ["named", "orphan"] });
+  const begin = () => rig.answerRecord(rig.begin({ kind: "remove-orphans", names: ["named", "orphan"] }));
   expect(begin()).toMatchObject([{ kind: "write-checkpoint", revision: 3 }]);
   expect(rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "written", revision: 4 } })).toEqual([
     { kind: "remove-snapshots", names: ["orphan"], isAwaited: true },
@@ -288,6 +288,14 @@ test("[DRM12] orphans are removed after the checkpoint is written again, and sta
   begin();
   rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "superseded" } });
   expect(kindsOf(rig.receive({ kind: "checkpoint-read", reader: "job", found: { checkpoint, revision: 8 } }))).toEqual(["job-ended"]);
+});
+
+test("[DRM22] a checkpoint is not written again before orphans are removed if the log has lost its last record", () => {
+  const snapshot = { object: "named", bytes: 1, sha256: "" };
+  const checkpoint = { epoch: 1, seq: 1, streamSeq: 10, recordId: "lost", time: 0, clients: [], snapshot } as unknown as Checkpoint;
+  const rig = Rig.opened(checkpoint, 3);
+  expect(rig.begin({ kind: "remove-orphans", names: ["orphan"] })).toEqual([{ kind: "read-record", streamSeq: 10 }]);
+  expect(kindsOf(rig.receive({ kind: "record-read", stored: recordsOf("a")[0] }))).toEqual(["report storage-failed", "read-checkpoint"]);
 });
 
 test("[DRM13] a room that cannot be merged drops its pending edits over their limit, and reads them again once it can", () => {
@@ -383,7 +391,7 @@ function released(): { rig: Rig; older: Checkpoint } {
 
 test("[DRM18] after the stores lost the snapshot with its released state, a room saves nothing and is read again", () => {
   const { rig, older } = released();
-  const { checkpoint } = effectOf(rig.begin({ kind: "remove-orphans", names: ["older"] }), "write-checkpoint");
+  const { checkpoint } = effectOf(rig.answerRecord(rig.begin({ kind: "remove-orphans", names: ["older"] })), "write-checkpoint");
   rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "superseded" } });
   rig.receive({ kind: "checkpoint-read", reader: "job", found: { checkpoint: older, revision: 1 } });
   rig.read(...recordsOf("abcd").slice(2));

@@ -371,6 +371,20 @@ const REGRESSION_SEEDS: readonly {
       aimed("log and stores lose their ends apart", 2_124, 287, 0.06961576105095446, 0.05785973439924419),
     ],
   },
+  {
+    seed: 932_026,
+    size: "small",
+    reason:
+      "a former document service wrote its checkpoint again, which named a lost snapshot, because the bucket gave lost revisions anew",
+    faults: [
+      fault("leaderboard cut off", 1_742, 212, 0.8894916363060474, 0.8069643995258957),
+      fault("document service's machine lost", 1_764, 2_136, 0.6096749680582434, 0.15195146761834621),
+      aimed("NATS restarted", 2_326, 2_381, 0.4446549410931766, 0.9048416593577713),
+      fault("leaderboard stopped", 2_420, 413, 0.23355715884827077, 0.3846854956354946),
+      aimed("gateway's machine lost", 2_499, 2_173, 0.46776592289097607, 0.9503556941635907),
+      fault("log and stores lose their ends apart", 2_499, 358, 0.8409839915111661, 0.34557064110413194),
+    ],
+  },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
   ...Array.from({ length: 40 }, (_, index) => ({ seed: 1_000_000 + index, size: "small-edit-path" as const })),
