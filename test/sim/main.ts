@@ -15,6 +15,8 @@ import { Tally } from "./tally.ts";
 const LINES_SHOWN = 80;
 const FAILURES_MAX = 5;
 const PROGRESS_MS = 60_000;
+/** Modules keep some memory of each run. After thousands of runs a thread had no memory left. */
+const RUNS_PER_THREAD = 500;
 
 const plantedBugs = [...PLANTED_BUGS, ...PLANTED_SERVICE_BUGS];
 const options = parseOptions(process.argv.slice(2), Math.floor(Date.now() / 1000) % 1_000_000_000);
@@ -41,8 +43,16 @@ console.log(summary("total"));
 process.exitCode = tally.failures === 0 ? 0 : 1;
 
 async function runSeeds(): Promise<void> {
+  while (isMoreDue()) await runInOneThread();
+}
+
+function isMoreDue(): boolean {
+  return !stopping && nextSeed - firstSeed < runsMax && secondsSince() < secondsMax && tally.failures < FAILURES_MAX;
+}
+
+async function runInOneThread(): Promise<void> {
   const thread = new RunThread(options!);
-  while (!stopping && nextSeed - firstSeed < runsMax && secondsSince() < secondsMax && tally.failures < FAILURES_MAX) {
+  for (let runs = 0; runs < RUNS_PER_THREAD && isMoreDue(); runs++) {
     const seed = nextSeed++;
     const size = sizeOf(seed, sizes);
     const answer = await thread.ask({ kind: "run", seed, size, verbose });
