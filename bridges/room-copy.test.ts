@@ -7,7 +7,7 @@ import type { RoomEdit } from "../client/room/room-messages.ts";
 import type { YjsWork } from "./ports.ts";
 import { RoomCopy } from "./room-copy.ts";
 import { SharedRooms } from "./shared-rooms.ts";
-import { yjsWorkHere } from "./testing/yjs-work-here.ts";
+import { synchronousYjsWork } from "./testing/synchronous-yjs-work.ts";
 import { decodeYMessage } from "./y-websocket-protocol.ts";
 
 /** The updates of one author who types these words. */
@@ -34,7 +34,7 @@ const editOf = (seq: number, payload: Uint8Array): RoomEdit => ({
   own: false,
 });
 
-function rig(work: YjsWork = yjsWorkHere, yRoomBytesMax = 1_000_000) {
+function rig(work: YjsWork = synchronousYjsWork, yRoomBytesMax = 1_000_000) {
   const leftOut: string[] = [];
   const copy = new RoomCopy({ yRoomBytesMax }, { work, reportLeftOut: (why) => void leftOut.push(why) });
   const received: Uint8Array[] = [];
@@ -94,7 +94,10 @@ test("[YRC3] a request is answered with the content that the client lacks, after
 
 test("[YRC4] while a thread reads an edit, later edits and requests wait for it", () => {
   const waiting: (() => void)[] = [];
-  const work: YjsWork = { ...yjsWorkHere, check: (update, receive) => void waiting.push(() => yjsWorkHere.check(update, receive)) };
+  const work: YjsWork = {
+    ...synchronousYjsWork,
+    check: (update, receive) => void waiting.push(() => synchronousYjsWork.check(update, receive)),
+  };
   const { copy, received, deliver } = rig(work);
   const [a, b] = typed(["a", "b"]);
   deliver(1, a!);
@@ -109,7 +112,7 @@ test("[YRC4] while a thread reads an edit, later edits and requests wait for it"
 });
 
 test("[YRC5] a copy that is too large is lost once, and takes no further edits", () => {
-  const { lost, received, deliver } = rig(yjsWorkHere, 100);
+  const { lost, received, deliver } = rig(synchronousYjsWork, 100);
   const [a, b, c] = typed(["a", "b".repeat(200), "c"]);
   deliver(1, a!);
   deliver(2, b!);
@@ -147,7 +150,7 @@ test("[YRC8] the copy knows whether an update has new content or deletions", () 
   deliver(1, Y.encodeStateAsUpdate(doc));
   const contains = (): boolean => {
     let contained = false;
-    yjsWorkHere.check(Y.encodeStateAsUpdate(doc), (facts) => (contained = facts.kind === "fit" && copy.contains(facts)));
+    synchronousYjsWork.check(Y.encodeStateAsUpdate(doc), (facts) => (contained = facts.kind === "fit" && copy.contains(facts)));
     return contained;
   };
   expect(contains()).toBe(true);
@@ -163,7 +166,7 @@ test("[YRC9] rooms of different tenants are never shared, and a copy ends with i
   const counts: number[] = [];
   const rooms = new SharedRooms(
     { yRoomBytesMax: 1_000 },
-    { work: yjsWorkHere, reportLeftOut: () => {}, reportRooms: (count) => void counts.push(count) },
+    { work: synchronousYjsWork, reportLeftOut: () => {}, reportRooms: (count) => void counts.push(count) },
   );
   const notes = "notes" as RoomId;
   const [one, same, other] = [rooms.take("a", notes), rooms.take("a", notes), rooms.take("b", notes)];

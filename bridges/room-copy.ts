@@ -12,7 +12,7 @@ import type { KnownEdit, RoomEdit } from "../client/room/room-messages.ts";
 import type { EditName } from "../client/persistence/edit-store.ts";
 import { JobQueue } from "./job-queue.ts";
 import type { YjsWork } from "./ports.ts";
-import type { FitUpdate, YClocks } from "./update-facts.ts";
+import type { AcceptableUpdate, YClocks } from "./update-facts.ts";
 import { encodeUpdate } from "./y-websocket-protocol.ts";
 
 export type RoomSnapshot = { readonly position: Position; readonly last?: EditName | undefined; readonly payload: Uint8Array };
@@ -148,7 +148,7 @@ export class RoomCopy {
   }
 
   /** Whether an update has nothing that the copy lacks. Linear in the deletions of both. */
-  contains({ runs, deletes }: FitUpdate): boolean {
+  contains({ runs, deletes }: AcceptableUpdate): boolean {
     this.#deletes = Y.mergeDeleteSets([this.#deletes, ...this.#newDeletes]);
     this.#newDeletes = [];
     if (runs.some(({ client, end }) => end > this.clockOf(client))) return false;

@@ -11,7 +11,7 @@ import { checkUpdate } from "../shared/yjs/checked-update.ts";
 /** Exclusive ends of content, by Yjs client. */
 export type YClocks = ReadonlyMap<number, number>;
 
-export type FitUpdate = {
+export type AcceptableUpdate = {
   readonly kind: "fit";
   /** The content that the update needs in addition to its own. */
   readonly needs: YClocks;
@@ -20,7 +20,7 @@ export type FitUpdate = {
   readonly deletes: Y.Snapshot["ds"];
 };
 
-export type UpdateFacts = FitUpdate | { readonly kind: "unfit"; readonly why: string };
+export type UpdateFacts = AcceptableUpdate | { readonly kind: "unfit"; readonly why: string };
 
 export type ContentRun = { readonly client: number; readonly start: number; end: number };
 

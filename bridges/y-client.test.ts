@@ -10,7 +10,7 @@ import { yWebsocketMetrics } from "./metrics.ts";
 import { hocuspocusDialect } from "./hocuspocus-protocol.ts";
 import type { YjsWork } from "./ports.ts";
 import { SharedRooms } from "./shared-rooms.ts";
-import { yjsWorkHere } from "./testing/yjs-work-here.ts";
+import { synchronousYjsWork } from "./testing/synchronous-yjs-work.ts";
 import {
   decodeYMessage,
   encodeAwareness,
@@ -112,13 +112,13 @@ type Given = {
 };
 
 const sharedRooms = (yRoomBytesMax = 1_000_000): SharedRooms =>
-  new SharedRooms({ yRoomBytesMax }, { work: yjsWorkHere, reportLeftOut: () => {}, reportRooms: () => {} });
+  new SharedRooms({ yRoomBytesMax }, { work: synchronousYjsWork, reportLeftOut: () => {}, reportRooms: () => {} });
 
 function rig({
   budget = new EarlyMessagesBudget(1_000_000),
   rooms = sharedRooms(),
   dialect = yWebsocketDialect,
-  work = yjsWorkHere,
+  work = synchronousYjsWork,
 }: Given = {}) {
   const clock = new FakeClock(0);
   const room = new FakeRoom();

@@ -17,7 +17,7 @@ import { JobQueue } from "./job-queue.ts";
 import type { YWebsocketMetrics } from "./metrics.ts";
 import type { YjsWork, YWarn } from "./ports.ts";
 import type { RoomCopy } from "./room-copy.ts";
-import { type FitUpdate, isComplete } from "./update-facts.ts";
+import { type AcceptableUpdate, isComplete } from "./update-facts.ts";
 import {
   encodeAwareness,
   encodeStateless,
@@ -192,7 +192,7 @@ export class YExchange {
     this.#parts.relay(message);
   }
 
-  #receiveFit(update: Uint8Array, facts: FitUpdate, isAnswer: boolean): void {
+  #receiveFit(update: Uint8Array, facts: AcceptableUpdate, isAnswer: boolean): void {
     if (isAnswer && this.#hasNothingNew(facts)) return this.#report(this.#sentCount);
     if (!this.#mayWrite) return this.#deny();
     this.#deps.metrics.updates.inc();
@@ -213,7 +213,7 @@ export class YExchange {
     this.#report(this.#sentCount);
   }
 
-  #hasNothingNew(facts: FitUpdate): boolean {
+  #hasNothingNew(facts: AcceptableUpdate): boolean {
     const { copy } = this.#parts;
     const hasNothingNew = copy.contains(facts);
     this.#updates.spend(this.#deps.clock.now(), copy.deletedRanges * DELETED_RANGE_BYTES);

@@ -11,7 +11,7 @@ import { documentThreads } from "../document-service/io/document-threads.ts";
 import { jetstreamLog } from "../document-service/io/jetstream-log.ts";
 import { kvCheckpoints, kvHistories } from "../document-service/io/kv-checkpoints.ts";
 import { isDeleted } from "../shared/bus/checkpoint.ts";
-import { moveNumberingOn, numberingOf } from "../document-service/io/log-numbering.ts";
+import { advanceNumbering, numberingOf } from "../document-service/io/log-numbering.ts";
 import { openStores } from "../document-service/io/object-stores.ts";
 import type { Checkpoints, Histories } from "../document-service/ports.ts";
 import { restoreRoom } from "../document-service/history/restore-host.ts";
@@ -23,7 +23,7 @@ import { closeNats } from "../shared/io/nats.ts";
 import { kvBucket } from "../shared/io/jetstream-stores.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
-import { unlessMistake } from "../shared/time/pause.ts";
+import { rethrowMistake } from "../shared/time/pause.ts";
 import { connectOperator } from "./ops.ts";
 import type { restoreSettings } from "./command-settings.ts";
 
@@ -77,7 +77,7 @@ export async function restore(config: Values<typeof restoreSettings>, print: (li
           );
         }
       } catch (cause) {
-        unlessMistake(cause);
+        rethrowMistake(cause);
         unrestored.push(room);
         print(`${room}: not restored: ${reasonOf(cause)}`);
       }
@@ -88,7 +88,7 @@ export async function restore(config: Values<typeof restoreSettings>, print: (li
         print(
           `partition ${numbering.partition} of the log ends at ${numbering.last}, but checkpoints refer to ${numbering.needed}: new records start after ${numbering.needed}`,
         );
-      await moveNumberingOn(nats, subjects, numbering);
+      await advanceNumbering(nats, subjects, numbering);
     }
     print(`${objects.size} rooms checked, ${rebuilt} rebuilt, ${missing} edits missing`);
     if (unrestored.length > 0)

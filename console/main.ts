@@ -9,7 +9,7 @@ import { peopleIn } from "./io/room-people.ts";
 import { deskView } from "./io/desk-view.ts";
 import { openEditor } from "./io/editor.ts";
 import { element } from "./io/element.ts";
-import { freshInk } from "./io/fresh-ink.ts";
+import { recentTextHighlight } from "./io/recent-text-highlight.ts";
 import { noticeView } from "./io/notice-view.ts";
 import { peopleView, nameView } from "./io/people-view.ts";
 import { copyText, shareView, botsView } from "./io/share-view.ts";
@@ -47,7 +47,7 @@ roomPeople.onRoster(peopleChanged);
 latest.onChange(peopleChanged);
 
 const inkColour = (): number | undefined => (latest.isSelf || latest.name === undefined ? undefined : colourOf(latest.name));
-const editor = openEditor(element("document", HTMLElement), text, provider.awareness, freshInk(inkColour));
+const editor = openEditor(element("document", HTMLElement), text, provider.awareness, recentTextHighlight(inkColour));
 const canvas = new Canvas(provider, roomPeople, () => colourOf(self));
 deskView();
 presenceView(provider);

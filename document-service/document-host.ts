@@ -10,7 +10,7 @@ import type { ChangeNotifications } from "./ports.ts";
 import { StorageHost, type StorageOptions } from "./storage/storage-host.ts";
 import { DocumentPartitionHost, type DocumentPartitionOptions, type DocumentPorts } from "./rooms/partition-host.ts";
 import type { HistoryReadsHost } from "./history/history-reads-host.ts";
-import { unlessMistake, within } from "../shared/time/pause.ts";
+import { rethrowMistake, within } from "../shared/time/pause.ts";
 import type { Freshness, Served } from "./rooms/room-messages.ts";
 
 export type DocumentHostOptions = DocumentPartitionOptions & StorageOptions & { readonly documentsAnswerMsMax: number };
@@ -73,7 +73,7 @@ export class DocumentHost {
         kind: "loading",
       });
     } catch (cause) {
-      unlessMistake(cause);
+      rethrowMistake(cause);
       this.#deps.log.warn({ room, cause }, "a document could not be read; the client asks again");
       return { kind: "loading" };
     }
@@ -103,7 +103,7 @@ export class DocumentHost {
         "wiping" as const,
       );
     } catch (cause) {
-      unlessMistake(cause);
+      rethrowMistake(cause);
       log.warn({ room, cause }, "it is not known whether a room is deleted; the caller asks again");
       return "unknown";
     }

@@ -19,7 +19,7 @@ import {
   type Started,
   type,
 } from "./testing/leaderboard-rig.ts";
-import { MadeUpLog } from "./testing/made-up-log.ts";
+import { FakeEditLog } from "./testing/fake-edit-log.ts";
 import type { ReadPosition, StoredRecord } from "../shared/bus/record.ts";
 
 const rig = LeaderboardRig.forThisFile();
@@ -36,7 +36,7 @@ async function* neverRead(_partition: number, _from: ReadPosition, signal: Abort
 }
 
 test("[LB1] every room's boards are counted in every window, across the end of each kind of window", async () => {
-  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(1)];
+  const [log, clock, prng] = [new FakeEditLog(1), new SetClock(NEW_YEARS_EVE), new Prng(1)];
   // Two of the eight members are outside the exact part of the board.
   const started = await rig.start("lb1", log, clock, { boardTail: "ordered", boardReadMembersMax: "6" });
   for (let minute = 0; minute < 40; minute++) {
@@ -49,7 +49,7 @@ test("[LB1] every room's boards are counted in every window, across the end of e
 });
 
 test("[LB2] all boards are restored completely after Redis is killed, flushed and emptied during edits", async () => {
-  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(2)];
+  const [log, clock, prng] = [new FakeEditLog(1), new SetClock(NEW_YEARS_EVE), new Prng(2)];
   const started = await rig.start("lb2", log, clock);
   for (let round = 0; round < 6; round++) {
     type(log, prng, clock.wallNow(), 40);
@@ -78,7 +78,7 @@ test("[LB2] all boards are restored completely after Redis is killed, flushed an
 });
 
 test("[LB3] rooms without further edits get their boards back too", async () => {
-  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(3)];
+  const [log, clock, prng] = [new FakeEditLog(1), new SetClock(NEW_YEARS_EVE), new Prng(3)];
   const started = await rig.start("lb3", log, clock);
   type(log, prng, clock.wallNow(), 60);
   await eventually("all is counted", () => counted(log, started));
@@ -90,7 +90,7 @@ test("[LB3] rooms without further edits get their boards back too", async () => 
 });
 
 test("[LB4] leaderboards that share the log, stop, start and lose their leases change no score", async () => {
-  const [log, clock, prng] = [new MadeUpLog(2), new SetClock(NEW_YEARS_EVE), new Prng(4)];
+  const [log, clock, prng] = [new FakeEditLog(2), new SetClock(NEW_YEARS_EVE), new Prng(4)];
   const flags = { logPartitions: "2" };
   let [first, second] = [await rig.start("lb4", log, clock, flags), await rig.start("lb4", log, clock, flags)];
   for (let round = 0; round < 6; round++) {
@@ -113,7 +113,7 @@ test("[LB4] leaderboards that share the log, stop, start and lose their leases c
 });
 
 test("[LB7] boards report that they are behind while Redis is unavailable, and are correct afterwards", async () => {
-  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(7)];
+  const [log, clock, prng] = [new FakeEditLog(1), new SetClock(NEW_YEARS_EVE), new Prng(7)];
   const started = await rig.start("lb7", log, clock, { boardBehindMsMax: "1500" });
   type(log, prng, clock.wallNow(), 30);
   await eventually("all is counted", () => counted(log, started));
@@ -136,7 +136,7 @@ test("[LB7] boards report that they are behind while Redis is unavailable, and a
 });
 
 test("[LB21] only the leaderboard that counts reports the delay of the boards", async () => {
-  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(21)];
+  const [log, clock, prng] = [new FakeEditLog(1), new SetClock(NEW_YEARS_EVE), new Prng(21)];
   const first = await rig.start("lb21", log, clock);
   type(log, prng, clock.wallNow(), 30);
   await eventually(
@@ -158,7 +158,7 @@ test("[LB21] only the leaderboard that counts reports the delay of the boards", 
 });
 
 test("[LB9] the next leaderboard sends the totals of a window that ended before they were sent", async () => {
-  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(9)];
+  const [log, clock, prng] = [new FakeEditLog(1), new SetClock(NEW_YEARS_EVE), new Prng(9)];
   const never = String(3 * 60 * MINUTE_MS);
   const dying = (ports: LeaderboardPorts): LeaderboardPorts => ({
     ...ports,

@@ -19,7 +19,7 @@ import {
   type Started,
   type,
 } from "./testing/leaderboard-rig.ts";
-import { MadeUpLog } from "./testing/made-up-log.ts";
+import { FakeEditLog } from "./testing/fake-edit-log.ts";
 import { referenceBoards } from "./testing/reference-boards.ts";
 
 const HOUR = "2028-12-31T23";
@@ -35,11 +35,11 @@ async function copyOf({ connection: { redis } }: Started, pattern: string): Prom
   };
 }
 
-async function isCheckpointed(log: MadeUpLog, { ports }: Started): Promise<boolean> {
+async function isCheckpointed(log: FakeEditLog, { ports }: Started): Promise<boolean> {
   return (await ports.leases.read(0)).lease?.floor === (await log.end(0));
 }
 
-async function expectArchive(log: MadeUpLog, { ports }: Started): Promise<void> {
+async function expectArchive(log: FakeEditLog, { ports }: Started): Promise<void> {
   for (const room of ROOMS) {
     const window = parseWindow(HOUR)!;
     await eventually(`${HOUR} of ${room} is archived`, async () => (await ports.archive.read(room, window)) !== undefined);
@@ -50,7 +50,7 @@ async function expectArchive(log: MadeUpLog, { ports }: Started): Promise<void> 
 }
 
 test("[LB12] Redis is restored from an earlier state with its connection broken: rooms without edits and their archive are complete again", async () => {
-  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(12)];
+  const [log, clock, prng] = [new FakeEditLog(1), new SetClock(NEW_YEARS_EVE), new Prng(12)];
   const started = await rig.start("lb12", log, clock);
   type(log, prng, clock.wallNow(), 60);
   await eventually("all is counted", () => counted(log, started));
@@ -69,7 +69,7 @@ test("[LB12] Redis is restored from an earlier state with its connection broken:
 });
 
 test("[LB13] a window is not archived while the room's checkpoint has more than Redis: the room is restored first", async () => {
-  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(13)];
+  const [log, clock, prng] = [new FakeEditLog(1), new SetClock(NEW_YEARS_EVE), new Prng(13)];
   const started = await rig.start("lb13", log, clock);
   type(log, prng, clock.wallNow(), 60);
   await eventually("all is counted", () => counted(log, started));
@@ -84,7 +84,7 @@ test("[LB13] a window is not archived while the room's checkpoint has more than 
 });
 
 test("[LB14] after a broken connection or a change of the leaderboard, no room is restored if Redis lost no data", async () => {
-  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(14)];
+  const [log, clock, prng] = [new FakeEditLog(1), new SetClock(NEW_YEARS_EVE), new Prng(14)];
   const compared: string[] = [];
   const first = await rig.start("lb14", log, clock, {}, (ports) => ({
     ...ports,
@@ -110,7 +110,7 @@ test("[LB14] after a broken connection or a change of the leaderboard, no room i
 });
 
 test("[LB16] no board of a deleted room returns after Redis is restored from an older backup", async () => {
-  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(16)];
+  const [log, clock, prng] = [new FakeEditLog(1), new SetClock(NEW_YEARS_EVE), new Prng(16)];
   const started = await rig.start("lb16", log, clock);
   const doomed = ROOMS[0] as RoomKey;
   const isGone = async (): Promise<boolean> => {

@@ -22,7 +22,7 @@ import {
   type Started,
   type,
 } from "./testing/leaderboard-rig.ts";
-import { MadeUpLog } from "./testing/made-up-log.ts";
+import { FakeEditLog } from "./testing/fake-edit-log.ts";
 
 const rig = LeaderboardRig.forThisFile();
 
@@ -53,7 +53,7 @@ test.each([
   "[LB17] while a room's %s does not decode the other rooms are counted and archived; once it decodes, the room and all its waiting entries are too",
   async (what, damage) => {
     const environment = `lb17${what.length}`;
-    const [log, clock, prng] = [new MadeUpLog(1), hurried(new SetClock(NEW_YEARS_EVE)), new Prng(17)];
+    const [log, clock, prng] = [new FakeEditLog(1), hurried(new SetClock(NEW_YEARS_EVE)), new Prng(17)];
     const first = await rig.start(environment, log, clock);
     const [bad, others] = [ROOMS[0]!, ROOMS.slice(1)];
     type(log, prng, clock.wallNow(), 60);
@@ -92,7 +92,7 @@ test.each([
 );
 
 test("[LB20] a room that is deleted while its checkpoint does not decode is removed like any other, and delays nothing", async () => {
-  const [log, clock, prng] = [new MadeUpLog(1), hurried(new SetClock(NEW_YEARS_EVE)), new Prng(20)];
+  const [log, clock, prng] = [new FakeEditLog(1), hurried(new SetClock(NEW_YEARS_EVE)), new Prng(20)];
   const first = await rig.start("lb20", log, clock);
   const bad = ROOMS[0]!;
   type(log, prng, clock.wallNow(), 60);

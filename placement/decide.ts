@@ -14,7 +14,7 @@ import {
   byUse,
   hasRoomFor,
   isFull,
-  leastBy,
+  minBy,
   ServerUsages,
   type ServerUsage,
   ServerPreferences,
@@ -104,7 +104,7 @@ class Decision {
       if (this.#moves.size >= this.#options.movesMax) return;
       const from = this.#movable(room);
       const share = this.#world.shares.get(room) ?? 0;
-      const to = leastBy(
+      const to = minBy(
         this.#usages.takers.filter((usage) => usage.state.pool === "" && hasRoomFor(usage, share)),
         byRooms,
       );
@@ -194,12 +194,12 @@ class Decision {
 
   /** A dedicated server. Otherwise a server of the same pool that would have less load with the room than the current server has. */
   #coolerFor(share: number, from: ServerUsage): ServerUsage | undefined {
-    const dedicated = leastBy(
+    const dedicated = minBy(
       this.#usages.takers.filter(({ state }) => state.pool === DEDICATED),
       byUse,
     );
     if (dedicated !== undefined && (hasRoomFor(dedicated, share) || dedicated.rooms === 0)) return dedicated;
-    const to = leastBy(
+    const to = minBy(
       this.#usages.takers.filter(({ state }) => state.pool === from.state.pool),
       byUse,
     );
@@ -210,7 +210,7 @@ class Decision {
     const others = this.#usages.takers.filter((usage) => usage !== from && usage.state.pool === from.state.pool);
     let moved = 0;
     for (const [room, share] of candidates) {
-      const to = leastBy(others, byUse);
+      const to = minBy(others, byUse);
       if (to === undefined || !isFull(from) || moved >= this.#options.reliefMax || this.#moves.size >= this.#options.movesMax) return;
       if (!hasRoomFor(to, share) || to.used + share > from.used - MARGIN) continue;
       this.#move(
@@ -228,11 +228,11 @@ class Decision {
     const mean = usages.reduce((sum, { rooms }) => sum + rooms, 0) / usages.length;
     const slack = Math.max(mean * this.#options.imbalance, CHANCE * Math.sqrt(mean));
     const isBalanced = (most: ServerUsage, fewest: ServerUsage): boolean => most.rooms <= mean + slack && fewest.rooms >= mean - slack;
-    if (isBalanced(leastBy(usages, byRoomsDown)!, leastBy(usages, byRooms)!)) return;
+    if (isBalanced(minBy(usages, byRoomsDown)!, minBy(usages, byRooms)!)) return;
 
     const movable = this.#ordinaryRooms();
     while (this.#moves.size < this.#options.movesMax) {
-      const [from, to] = [leastBy(usages, byRoomsDown)!, leastBy(usages, byRooms)!];
+      const [from, to] = [minBy(usages, byRoomsDown)!, minBy(usages, byRooms)!];
       const room = movable.get(from.state.server)?.pop();
       if (isBalanced(from, to) || room === undefined) return;
       this.#move(

@@ -7,7 +7,7 @@ import type { Membership } from "../shared/cluster/membership.ts";
 import type { RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/process/log.ts";
 import type { Clock } from "../shared/time/clock.ts";
-import { unlessMistake } from "../shared/time/pause.ts";
+import { rethrowMistake } from "../shared/time/pause.ts";
 import { decide, type DecideOptions } from "./decide.ts";
 import { Leader, type LeaderCoreOptions, type LeaderEffect, type LeaderInput, refusalOfClaim, refusalOfCommand } from "./leader.ts";
 import type { PlacementMetrics } from "./metrics.ts";
@@ -111,7 +111,7 @@ export class LeaderHost {
     answer.then(
       (input) => this.#feed(input),
       (cause: unknown) => {
-        unlessMistake(cause);
+        rethrowMistake(cause);
         this.#deps.log.warn({ cause }, "the placement bucket did not answer; trying again");
         this.#feed({ kind: "lease-unavailable" });
       },

@@ -74,7 +74,7 @@ export function hasRoomFor({ used, fullAt }: ServerUsage, share: number): boolea
 }
 
 /** The first of the entries with the smallest weight. */
-export function leastBy(usages: readonly ServerUsage[], weigh: (usage: ServerUsage) => number): ServerUsage | undefined {
+export function minBy(usages: readonly ServerUsage[], weigh: (usage: ServerUsage) => number): ServerUsage | undefined {
   let best: ServerUsage | undefined;
   for (const usage of usages) if (best === undefined || weigh(usage) < weigh(best)) best = usage;
   return best;
@@ -145,10 +145,10 @@ export class ServerPreferences {
     const allowed = this.isPinned(room) ? this.#takers.filter(({ state }) => this.mayTake(room, state)) : this.#general;
     const candidates = allowed.length > 0 ? allowed : this.#takers;
     return (
-      leastBy(
+      minBy(
         candidates.filter((usage) => !isFull(usage)),
         byRooms,
-      ) ?? leastBy(candidates, byRooms)
+      ) ?? minBy(candidates, byRooms)
     );
   }
 }

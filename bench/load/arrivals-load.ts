@@ -17,7 +17,7 @@ import { enter, join, type Seat, unexpected } from "./enter.ts";
 import { FirstCopy } from "./first-copy.ts";
 import { TEXT } from "./keystroke.ts";
 import { Latencies, type LatencyPairs } from "./latencies.ts";
-import { CutOff, leanGet } from "./lean-get.ts";
+import { CutOff, streamingGet } from "./streaming-get.ts";
 import { serveCalls } from "./worker.ts";
 
 export type LongDocumentRequest = { readonly seat: Seat; readonly bytes: number; readonly seed: number };
@@ -217,7 +217,7 @@ async function fetchSnapshot({ gateway, room, token }: Seat, gzip: boolean, copi
   const url = new URL(`/v1/rooms/${encodeURIComponent(room)}/snapshot`, gateway.replace("ws:", "http:"));
   let [etag, bytes, position]: [string, number, Position] = ["", 0, START];
   let copy = new FirstCopy();
-  await leanGet(
+  await streamingGet(
     url,
     { authorization: `Bearer ${token}`, ...(gzip ? { "accept-encoding": "gzip" } : {}) },
     {

@@ -8,7 +8,7 @@ import { type Epoch, type Position, type Seq, START } from "../../shared/ids.ts"
 import { enter, join, sendFrame, type Seat, unexpected } from "./enter.ts";
 import { TEXT } from "./keystroke.ts";
 import { Latencies, type LatencyPairs } from "./latencies.ts";
-import { leanGet, type LeanHead } from "./lean-get.ts";
+import { streamingGet, type ResponseHead } from "./streaming-get.ts";
 import type { LoadSocket } from "./web-socket.ts";
 import { serveCalls } from "./worker.ts";
 
@@ -182,9 +182,9 @@ class Returner {
  */
 async function fetchSnapshot({ gateway, room, token }: Seat, receive: (bytes: Uint8Array) => void): Promise<Position | "unavailable"> {
   const url = new URL(`/v1/rooms/${encodeURIComponent(room)}/snapshot`, gateway.replace("ws:", "http:"));
-  let head: LeanHead | undefined;
+  let head: ResponseHead | undefined;
   let refusal = "";
-  await leanGet(
+  await streamingGet(
     url,
     { authorization: `Bearer ${token}` },
     {

@@ -15,7 +15,7 @@ import {
   allOf,
   type Condense,
   type Left,
-  leftBehind,
+  editsOfEndedPages,
   ownBytes,
   readDocument,
   replacePieces,
@@ -140,7 +140,7 @@ async function readKept(database: StoreDatabase, part: Part, live: ReadonlySet<P
   const db = await database.connection();
   try {
     return await transact(db.transaction(ALL, "readwrite"), async (transaction) => {
-      const left = await leftBehind(transaction, key, live);
+      const left = await editsOfEndedPages(transaction, key, live);
       await takeOver(transaction, part, left);
       return {
         document:
@@ -151,7 +151,7 @@ async function readKept(database: StoreDatabase, part: Part, live: ReadonlySet<P
   } catch {
     return await transact(db.transaction(ALL, "readonly"), async (transaction) => {
       // A full device accepts no writes, but still has all earlier data.
-      part.left.push(...(await leftBehind(transaction, key, live)));
+      part.left.push(...(await editsOfEndedPages(transaction, key, live)));
       return {
         document: condense && (await readDocument(transaction, key, condense, async () => {})),
         edits: part.left.map(({ edit }) => edit),

@@ -168,7 +168,7 @@ export type Left = { readonly page: PageId; readonly place: number; readonly edi
 const CONDENSE_BYTES_MIN = 65_536;
 
 /** Grouped by ended page, in order. */
-export async function leftBehind(transaction: StoreRead, key: string, live: ReadonlySet<PageId>): Promise<Left[]> {
+export async function editsOfEndedPages(transaction: StoreRead, key: string, live: ReadonlySet<PageId>): Promise<Left[]> {
   const edits = (await transaction.objectStore("edits").getAll(allOf(key))).filter((edit) => !live.has(edit.page));
   return edits.map(({ page, place, payload, made, sent }, index) => ({ page, place, edit: { place: index + 1, payload, made, sent } }));
 }

@@ -14,7 +14,7 @@ import {
   clocksBefore,
   contentSince,
   isUpdate,
-  lackingIn,
+  missingUpdate,
   isEmptyUpdate,
   splitEdit,
   yjsEdits,
@@ -243,7 +243,7 @@ export class YjsChanges {
 
   #follow({ received, hadContent, made }: Mode & { kind: "meeting" }): void {
     this.#mode = { kind: "following" };
-    const lacking = hadContent || made > 0 ? lackingIn([...received, ...this.#room.waiting.filter(isUpdate)], this.#doc) : undefined;
+    const lacking = hadContent || made > 0 ? missingUpdate([...received, ...this.#room.waiting.filter(isUpdate)], this.#doc) : undefined;
     if (lacking !== undefined) this.#room.send(lacking);
   }
 }

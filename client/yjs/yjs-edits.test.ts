@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
-import { clocksBefore, contentSince, lackingIn, isEmptyUpdate, splitEdit, yjsEdits } from "./yjs-edits.ts";
+import { clocksBefore, contentSince, missingUpdate, isEmptyUpdate, splitEdit, yjsEdits } from "./yjs-edits.ts";
 
 function docWith(...texts: string[]): Y.Doc {
   const doc = new Y.Doc();
@@ -37,18 +37,18 @@ test("[YED1] merged edits have the same effect as the single edits", () => {
 test("[YED2] a room may lack a whole document, a part, or nothing", () => {
   const doc = docWith("one ", "two ", "three, four, five, six ");
   const [room, more] = [Y.encodeStateAsUpdate(doc), editsOf(doc, () => doc.getText("t").insert(0, "zero "))];
-  expect(textOf(lackingIn([], doc)!)).toBe("zero one two three, four, five, six ");
-  expect(textOf(room, lackingIn([room], doc)!)).toBe("zero one two three, four, five, six ");
-  expect(lackingIn([room], doc)!.byteLength).toBeLessThan(room.byteLength);
-  expect(lackingIn([room, ...more], doc)).toBeUndefined();
-  expect(lackingIn([], new Y.Doc())).toBeUndefined();
+  expect(textOf(missingUpdate([], doc)!)).toBe("zero one two three, four, five, six ");
+  expect(textOf(room, missingUpdate([room], doc)!)).toBe("zero one two three, four, five, six ");
+  expect(missingUpdate([room], doc)!.byteLength).toBeLessThan(room.byteLength);
+  expect(missingUpdate([room, ...more], doc)).toBeUndefined();
+  expect(missingUpdate([], new Y.Doc())).toBeUndefined();
 });
 
 test("[YED2] a room may lack a deletion, too", () => {
   const doc = docWith("one two");
   const room = Y.encodeStateAsUpdate(doc);
   doc.getText("t").delete(0, 4);
-  expect(textOf(room, lackingIn([room], doc)!)).toBe("two");
+  expect(textOf(room, missingUpdate([room], doc)!)).toBe("two");
 });
 
 test("[YED2] content that the room has and the document has not is not missing", () => {
@@ -57,7 +57,7 @@ test("[YED2] content that the room has and the document has not is not missing",
   Y.applyUpdate(other, Y.encodeStateAsUpdate(doc));
   other.getText("t").delete(0, 1);
   other.getText("t").insert(0, "more ");
-  expect(lackingIn([Y.encodeStateAsUpdate(other)], doc)).toBeUndefined();
+  expect(missingUpdate([Y.encodeStateAsUpdate(other)], doc)).toBeUndefined();
 });
 
 test("[YED3] a large edit is cut into pieces that fit and have the same effect in any order", () => {

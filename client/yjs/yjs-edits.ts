@@ -22,7 +22,7 @@ function condense(payloads: readonly Uint8Array[]): Uint8Array {
 }
 
 /** Returns the content of the document that these edits do not contain, deletions included. Undefined: nothing. */
-export function lackingIn(received: readonly Uint8Array[], doc: Y.Doc): Uint8Array | undefined {
+export function missingUpdate(received: readonly Uint8Array[], doc: Y.Doc): Uint8Array | undefined {
   const theirs = new Y.Doc();
   theirs.transact(() => {
     for (const edit of received) Y.applyUpdate(theirs, edit);

@@ -5,7 +5,7 @@ import type { StoredRecord } from "../../shared/bus/record.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomKey, Seq } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
-import { unlessMistake } from "../../shared/time/pause.ts";
+import { rethrowMistake } from "../../shared/time/pause.ts";
 import type { Digest, EditLog, Histories, ObjectStore } from "../ports.ts";
 import { readVerified, writeVerified } from "../verified-write-host.ts";
 import { bytesOfHistory, type History, type HistoryPolicy } from "./history.ts";
@@ -164,7 +164,7 @@ export class HistoryHost {
     try {
       await this.#ports.history.remove(object);
     } catch (cause) {
-      unlessMistake(cause);
+      rethrowMistake(cause);
       this.#deps.log.warn({ room: this.#room, object, cause }, "an object of a room's history was not removed; a later sweep removes it");
     }
   }

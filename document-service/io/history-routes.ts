@@ -9,7 +9,7 @@ import { assertNever } from "../../shared/assert.ts";
 import type { RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
 import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
 import type { Log } from "../../shared/process/log.ts";
-import { unlessMistake } from "../../shared/time/pause.ts";
+import { rethrowMistake } from "../../shared/time/pause.ts";
 import { type InternalResponse, jsonResponse, refusal } from "../../shared/io/internal-http.ts";
 import { readableFrom, type DocumentVersion } from "../history/history.ts";
 import type { HistoryMoment, HistoryRefusal } from "../history/history-reads.ts";
@@ -42,7 +42,7 @@ export function historyRoutes(
       try {
         return await ask(history, question);
       } catch (cause) {
-        unlessMistake(cause);
+        rethrowMistake(cause);
         log.warn({ room: question.room, cause }, "a room's history could not be read or written; the client asks again");
         return LOADING;
       }

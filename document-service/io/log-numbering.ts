@@ -41,7 +41,7 @@ export async function numberingOf(
  * Call it for every partition: an interrupted call may have left fillers. Throws when the log refuses one; the same
  * call then continues.
  */
-export async function moveNumberingOn(nats: NatsConnection, subjects: Subjects, { partition, needed }: LogNumbering): Promise<void> {
+export async function advanceNumbering(nats: NatsConnection, subjects: Subjects, { partition, needed }: LogNumbering): Promise<void> {
   const manager = await jetstreamManager(nats);
   const stream = subjects.logStream(partition);
   const filler = fillerSubject(subjects, partition);

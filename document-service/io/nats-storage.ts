@@ -5,7 +5,7 @@ import { FullStorage, StorageQuestion, TenantCounts } from "../../shared/bus/sto
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import { crashing, type NatsConnection, publish } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/process/log.ts";
-import { unlessMistake } from "../../shared/time/pause.ts";
+import { rethrowMistake } from "../../shared/time/pause.ts";
 import type { StorageBus } from "../ports.ts";
 
 export function natsStorage(nats: NatsConnection, subjects: Subjects, log: Log): StorageBus {
@@ -32,7 +32,7 @@ export function natsStorage(nats: NatsConnection, subjects: Subjects, log: Log):
           void answer(asked.room)
             .then((found) => found !== undefined && message.respond(encodeJson(found)))
             .catch((cause: unknown) => {
-              unlessMistake(cause);
+              rethrowMistake(cause);
               log.warn({ room: asked.room, cause }, "what a room stores could not be read");
             });
         }),

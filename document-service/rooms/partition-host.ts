@@ -11,7 +11,7 @@ import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Operations } from "../../shared/bus/operations-events.ts";
 import type { Clock } from "../../shared/time/clock.ts";
-import { pause, unlessMistake } from "../../shared/time/pause.ts";
+import { pause, rethrowMistake } from "../../shared/time/pause.ts";
 import type { HistoryReadsHost } from "../history/history-reads-host.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 import type { ChangeNotifications, StorageBus } from "../ports.ts";
@@ -164,7 +164,7 @@ export class DocumentPartitionHost {
     if (!(await room.opened)) return { kind: "elsewhere" };
     const next = nextDeletionStep(room.state, await this.#ports.log.end(key));
     if (next.kind === "no-room") return next;
-    await room.measure().catch(unlessMistake); // A deletion counts by its difference to this; without it, with the next list.
+    await room.measure().catch(rethrowMistake); // A deletion counts by its difference to this; without it, with the next list.
     this.#measureRoom(key, room);
     let { streamSeq } = next;
     if (next.kind === "append") {
@@ -212,7 +212,7 @@ export class DocumentPartitionHost {
     while (!signal.aborted) {
       this.#readAgain = new AbortController();
       await this.#readOn(AbortSignal.any([signal, this.#readAgain.signal])).catch((cause: unknown) => {
-        unlessMistake(cause);
+        rethrowMistake(cause);
         if (cause instanceof LogEndLost) return this.#startOver(cause);
         this.#deps.log.warn({ partition: this.#partition, after: this.#state.received, cause }, "the log could not be read; trying again");
       });
@@ -265,7 +265,7 @@ export class DocumentPartitionHost {
         const isCurrent = lease !== undefined && (await this.#hasRecord(lease.last));
         this.#receive({ kind: "boards-lease-read", floor: lease === undefined || isCurrent ? lease?.floor : 0 });
       } catch (cause) {
-        unlessMistake(cause);
+        rethrowMistake(cause);
         this.#deps.log.debug(
           { partition: this.#partition, cause },
           "the boards' progress could not be read; no more of the log is trimmed",

@@ -6,7 +6,7 @@ import type { StoredRecord } from "../../shared/bus/record.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
-import { unlessMistake, within } from "../../shared/time/pause.ts";
+import { rethrowMistake, within } from "../../shared/time/pause.ts";
 import { HistoryHost } from "../history/history-host.ts";
 import { HistoryReadsHost, type HistoryReadsPorts } from "../history/history-reads-host.ts";
 import type { HistoryReadsOptions } from "../history/history-reads.ts";
@@ -278,7 +278,7 @@ export class DocumentRoomHost {
     try {
       await this.#ports.snapshots.remove(name);
     } catch (cause) {
-      unlessMistake(cause);
+      rethrowMistake(cause);
       this.#deps.log.warn({ room: this.room, name, cause }, "an old snapshot was not removed");
     }
   }
@@ -286,6 +286,6 @@ export class DocumentRoomHost {
 
 /** A programming error is thrown again, and ends the process. */
 function failureOf(cause: unknown): StoreFailure {
-  unlessMistake(cause);
+  rethrowMistake(cause);
   return { cause, isUndecodable: cause instanceof UndecodableEntry };
 }

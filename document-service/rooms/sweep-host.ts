@@ -4,7 +4,7 @@ import { assertNever } from "../../shared/assert.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
-import { pause, unlessMistake } from "../../shared/time/pause.ts";
+import { pause, rethrowMistake } from "../../shared/time/pause.ts";
 import type { EditLog, ObjectStore } from "../ports.ts";
 import type { DocumentRoomHost } from "./room-host.ts";
 import type { ObjectKind } from "../storage/stored-bytes.ts";
@@ -41,7 +41,7 @@ export class SweepHost {
     const sweep = new Sweep(this.#partition, this.#options);
     for (let input: SweepInput = { kind: "started" }; !signal.aborted;) {
       input = await this.#carryOut(sweep.receive(input), signal).catch((cause: unknown) => {
-        unlessMistake(cause);
+        rethrowMistake(cause);
         this.#deps.log.warn({ partition: this.#partition, cause }, "a sweep for what a crash left behind was not finished");
         return { kind: "failed" } as const;
       });

@@ -8,7 +8,7 @@ import type { StoredRecord } from "../../shared/bus/record.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
-import { pause, unlessMistake } from "../../shared/time/pause.ts";
+import { pause, rethrowMistake } from "../../shared/time/pause.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 import type { EditLog } from "../ports.ts";
 import { ReadAhead, type ReadAheadOptions, type ReadAheadPass, type ReadAheadResult, type RoomRange } from "./read-ahead.ts";
@@ -89,7 +89,7 @@ export class ReadAheadHost {
     try {
       await this.#readPass(pass, signal);
     } catch (cause) {
-      unlessMistake(cause);
+      rethrowMistake(cause);
       this.#deps.log.warn({ partition: this.#partition, cause }, "the log was not read ahead for trimming; each room is read by itself");
       this.#deps.metrics.trimPasses.inc({ outcome: "failed" });
       this.#ahead.clear();

@@ -4,7 +4,7 @@ import { assertNever } from "../../shared/assert.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { Position, RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
-import { unlessMistake } from "../../shared/time/pause.ts";
+import { rethrowMistake } from "../../shared/time/pause.ts";
 import type { ChangeNotifications, WebhookQueue } from "../ports.ts";
 import { ChangeQueue, type ChangeQueueEffect, type ChangeQueueInput, type ChangeQueueOptions } from "./change-queue.ts";
 
@@ -92,7 +92,7 @@ export class ChangeQueueHost implements ChangeNotifications {
       await this.#webhooks.add(id, event).then(
         () => ({ kind: "added", add }) as const,
         (cause: unknown) => {
-          unlessMistake(cause);
+          rethrowMistake(cause);
           return { kind: "add-failed", add, cause } as const;
         },
       ),

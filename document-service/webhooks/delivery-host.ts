@@ -4,7 +4,7 @@ import { assertNever } from "../../shared/assert.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Operations } from "../../shared/bus/operations-events.ts";
-import { pause, unlessMistake } from "../../shared/time/pause.ts";
+import { pause, rethrowMistake } from "../../shared/time/pause.ts";
 import type { WebhookEndpoint } from "../../shared/settings/webhook-endpoints.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 import type { DeliveryOutcome, QueuedEvent, WebhookCalls, WebhookQueue } from "../ports.ts";
@@ -56,7 +56,7 @@ export class WebhooksHost {
           if (deliveries.isFull) await Promise.race(underWay);
         }
       } catch (cause) {
-        unlessMistake(cause);
+        rethrowMistake(cause);
         this.#deps.log.warn({ endpoint: endpoint.name, cause }, "the queue of webhooks does not answer; trying again");
       }
       await pause(this.#deps.clock, RETRY_MS, signal);
@@ -114,7 +114,7 @@ export class WebhooksHost {
       try {
         metrics.webhooksWaiting.set({ endpoint: endpoint.name }, await this.#queue.waiting(endpoint));
       } catch (cause) {
-        unlessMistake(cause);
+        rethrowMistake(cause);
         log.debug({ endpoint: endpoint.name, cause }, "the number of waiting webhooks could not be read from their queue");
       }
       await pause(clock, WAITING_MS, this.#stopping.signal);

@@ -8,7 +8,7 @@ import { parseRoomId, parseTenantId, roomKey, type RoomId, type RoomKey, type Te
 import { admit, type Identity, opens, type TokenVerdict } from "../sessions/identity.ts";
 import { errorAnswer, type HttpAnswer } from "./answers.ts";
 import { type RouteRequest, roomParameter } from "./requests.ts";
-import { because } from "../limits/sanctions.ts";
+import { withReason } from "../limits/sanctions.ts";
 
 /** Undefined: an operator. */
 export type Authority = Identity | undefined;
@@ -58,7 +58,7 @@ export function verdictUnderSanctions(
   if (verdict.kind !== "valid") return verdict;
   const { tenant, user } = verdict.identity;
   const ban = sanctions.banOf(tenant, user);
-  if (ban !== undefined) return { kind: "refused", why: because("its bearer is banned for a time", ban) };
+  if (ban !== undefined) return { kind: "refused", why: withReason("its bearer is banned for a time", ban) };
   return { kind: "valid", identity: { ...verdict.identity, restrictionIn: (room) => sanctions.restriction(tenant, user, room) } };
 }
 
@@ -74,7 +74,7 @@ export function scopeOf(named: NamedScope, authority: Authority, purpose: "look"
   const restriction = authority?.restrictionIn?.(scope.room);
   return restriction === undefined || (purpose === "look" && restriction.level === "read-only")
     ? scope
-    : errorAnswer(403, "not-allowed", because(RESTRICTED, restriction));
+    : errorAnswer(403, "not-allowed", withReason(RESTRICTED, restriction));
 }
 
 function parseScope(named: NamedScope, authority: Authority): AdminScope | HttpAnswer {
@@ -102,7 +102,7 @@ export function admittedRoom(request: Pick<RouteRequest, "parameters">, identity
 /** The refusal of a bearer who is restricted in the room. `refusal` names what the bearer may not do. */
 export function refuseRestricted(identity: Identity, room: RoomId, refusal: string): HttpAnswer | undefined {
   const restriction = identity.restrictionIn?.(roomKey(identity.tenant, room));
-  return restriction === undefined ? undefined : errorAnswer(403, "not-allowed", because(refusal, restriction));
+  return restriction === undefined ? undefined : errorAnswer(403, "not-allowed", withReason(refusal, restriction));
 }
 
 /** The key under which rates and limits of one user are counted. */

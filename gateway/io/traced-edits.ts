@@ -7,7 +7,7 @@ import { SpanKind, SpanStatusCode } from "@opentelemetry/api";
 
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { GatewayId, RoomKey } from "../../shared/ids.ts";
-import { appendSpanId, drawnSpanId, type EditTraces, editSpanId, type TracedEdit } from "../../shared/io/traces/edit-traces.ts";
+import { appendSpanId, randomSpanId, type EditTraces, editSpanId, type TracedEdit } from "../../shared/io/traces/edit-traces.ts";
 import { OpenHops } from "../../shared/io/traces/open-hops.ts";
 import type { EditHops } from "../ports.ts";
 
@@ -15,7 +15,7 @@ export function tracedEdits(gateway: GatewayId, traces: EditTraces): EditHops {
   const open = new OpenHops(traces);
   const tracedOf = (room: RoomKey, { author, counter }: SubmittedEdit): TracedEdit | undefined => traces.of(room, author.client, counter);
   /** A repetition of an edit that is already in the log. The trace began at the gateway that first received the edit. */
-  const asRepeat = (edit: TracedEdit) => ({ name: "edit repeated", spanId: drawnSpanId(), parentSpanId: editSpanId(edit, gateway) });
+  const asRepeat = (edit: TracedEdit) => ({ name: "edit repeated", spanId: randomSpanId(), parentSpanId: editSpanId(edit, gateway) });
 
   return {
     received: (room, submitted) => {
@@ -66,7 +66,7 @@ export function tracedEdits(gateway: GatewayId, traces: EditTraces): EditHops {
         traces.record(edit, {
           name: "process edits.out",
           kind: SpanKind.CONSUMER,
-          spanId: drawnSpanId(),
+          spanId: randomSpanId(),
           parentSpanId: appendSpanId(edit, batch.epoch),
           start,
           end: traces.now(),

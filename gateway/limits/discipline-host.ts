@@ -17,7 +17,7 @@ import type { Quotas } from "./quotas.ts";
 import type { Sanctions } from "./sanctions.ts";
 import type { ClientSession } from "../sessions/client-session.ts";
 import type { SessionEffect } from "../sessions/session-effects.ts";
-import { because } from "./sanctions.ts";
+import { withReason } from "./sanctions.ts";
 
 export type DisciplinePorts = {
   readonly gateway: string;
@@ -234,7 +234,7 @@ export class DisciplineHost {
     if (sanction === undefined) return undefined;
     return {
       close: "banned",
-      message: because("banned for a time", sanction),
+      message: withReason("banned for a time", sanction),
       retryAfterMs: Math.max(1_000, sanction.until - this.#clock.wallNow()),
     };
   }

@@ -10,7 +10,7 @@ import type { Sanction, SanctionTarget } from "../../shared/bus/admin-messages.t
 import type { RoomKey, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { ClientAddress } from "../../shared/limits/client-address.ts";
 
-type About = Pick<Sanction, "target" | "room" | "level" | "by">;
+type SanctionKey = Pick<Sanction, "target" | "room" | "level" | "by">;
 
 export class Sanctions {
   readonly #sanctionsMax: number;
@@ -106,7 +106,7 @@ export class Sanctions {
     return byPeople === undefined || (byGateway !== undefined && byGateway.until > byPeople.until) ? byGateway : byPeople;
   }
 
-  #inForce(what: About): Sanction | undefined {
+  #inForce(what: SanctionKey): Sanction | undefined {
     const found = this.#sanctions.get(keyOf(what));
     return found?.lifted === true ? undefined : found;
   }
@@ -141,7 +141,7 @@ function countOn(counts: Map<string, number>, owner: string): number {
 }
 
 /** The subject of a sanction as text. Only the user may contain a space, so it comes last. */
-export function keyOf({ target, room, level, by }: About): string {
+export function keyOf({ target, room, level, by }: SanctionKey): string {
   const what = by === undefined ? level : `${by} ${level}`;
   return target.kind === "user" ? `${what} user ${target.tenant} ${room ?? "*"} ${target.user}` : `${what} address ${target.address}`;
 }
@@ -157,6 +157,6 @@ function supersedes(later: Sanction, earlier: Sanction): boolean {
 }
 
 /** A refusal with the reason of the sanction, if it has one. */
-export function because(refusal: string, { reason }: { readonly reason: string }): string {
+export function withReason(refusal: string, { reason }: { readonly reason: string }): string {
   return reason === "" ? refusal : `${refusal}: ${reason}`;
 }

@@ -28,7 +28,7 @@ import {
   type Reply,
   type WritableRoom,
 } from "./open-session.ts";
-import { badFrame, outOfTurn, type SessionRefusal, type SessionEffect, tooFast, farewell } from "./session-effects.ts";
+import { badFrame, outOfTurn, type SessionRefusal, type SessionEffect, tooFast, closingEffects } from "./session-effects.ts";
 
 /** Shared by all connections, because a copy for each would take more memory than the rest of an idle connection. */
 export type ClientSessionOptions = OpenSessionOptions & {
@@ -302,7 +302,7 @@ export class ClientSession {
   /** The message is for people who read logs. The close code tells the client what to do. */
   #refuse(close: CloseName, message: string, retryAfterMs = this.#options.retryAfterMs): SessionEffect[] {
     this.#end();
-    return farewell(close, message, retryAfterMs);
+    return closingEffects(close, message, retryAfterMs);
   }
 
   #end(): void {

@@ -2,7 +2,7 @@
 
 import { type Millis, type RoomId, roomKey, type RoomKey, type TenantId, type UserId } from "../../shared/ids.ts";
 import type { Rights } from "../../shared/wire/frames.ts";
-import { because } from "../limits/sanctions.ts";
+import { withReason } from "../limits/sanctions.ts";
 
 export type Identity = {
   readonly tenant: TenantId;
@@ -47,7 +47,7 @@ export function admit(identity: Identity, room: RoomId, restrictionIn = identity
     return { kind: "refused", why: "the token does not give the right to read: ask for one whose claim `rights` has `read`" };
   const key = roomKey(identity.tenant, room);
   const restriction = restrictionIn?.(key);
-  if (restriction?.level === "banned") return { kind: "refused", why: because("banned from the room for a time", restriction) };
+  if (restriction?.level === "banned") return { kind: "refused", why: withReason("banned from the room for a time", restriction) };
   return { kind: "admitted", room: key, rights: identity.rights.write && restriction === undefined ? READ_AND_WRITE : READ_ONLY };
 }
 

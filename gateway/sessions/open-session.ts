@@ -37,7 +37,7 @@ import {
   withJoined,
   without,
   withRefused,
-  withTakenAway,
+  withRevoked,
 } from "./session-rooms.ts";
 
 export type OpenSessionOptions = {
@@ -238,7 +238,7 @@ export class OpenSession {
   /** A frame for a room that was taken away is ignored: the client may not know that yet. */
   #inRoom({ channel }: { channel: Channel }, receive: (joined: JoinedRoom) => Reply): Reply {
     const joined = roomOn(this.#rooms, channel);
-    if (joined === "taken-away") return [];
+    if (joined === "revoked") return [];
     return joined === undefined ? badFrame("a frame names a channel that is not joined: JOIN the room first") : receive(joined);
   }
 
@@ -246,7 +246,7 @@ export class OpenSession {
   #takeAway(taken: SessionRoom | undefined, reason: LeftReason): SessionEffect[] {
     if (taken === undefined) return [];
     const { room, request, channel } = taken;
-    this.#rooms = withTakenAway(this.#rooms, room, this.#options.roomsMax);
+    this.#rooms = withRevoked(this.#rooms, room, this.#options.roomsMax);
     const refused = (): SessionEffect =>
       reason === "deleted"
         ? joinRefused(request, "deleted", ROOM_DELETED)

@@ -10,12 +10,12 @@ import type { ConnectionLimit } from "../limits/connection-rates.ts";
 import { CLOSE } from "../../shared/wire/close-codes.ts";
 
 /** The last frames of a connection: the time until a reconnect, a text for logs, and the close code. */
-type Farewell = { readonly kind: "send"; readonly frame: ServerFrame } | { readonly kind: "close"; readonly close: CloseName };
+type ClosingEffect = { readonly kind: "send"; readonly frame: ServerFrame } | { readonly kind: "close"; readonly close: CloseName };
 
 /** An immediate retry would increase the load. */
 const FOR_LOAD: ReadonlySet<CloseName> = new Set(["overloaded", "rateLimited", "tenantFull", "banned"]);
 
-export function farewell(close: CloseName, message: string, retryAfterMs: number): Farewell[] {
+export function closingEffects(close: CloseName, message: string, retryAfterMs: number): ClosingEffect[] {
   const hint: ServerFrame[] = FOR_LOAD.has(close) ? [{ type: "retry-later", retryAfterMs }] : [];
   const frames: ServerFrame[] = [...hint, { type: "error", code: CLOSE[close].code, message }];
   return [...frames.map((frame) => ({ kind: "send" as const, frame })), { kind: "close", close }];

@@ -26,7 +26,7 @@ import { AdmissionQueue, type AdmissionQueueOptions } from "./admission-queue.ts
 import { Departures, type DeparturesOptions } from "./departures-host.ts";
 import { ClientSession, type ClientSessionOptions } from "./client-session.ts";
 import type { SessionEffect } from "./session-effects.ts";
-import { farewell } from "./session-effects.ts";
+import { closingEffects } from "./session-effects.ts";
 
 export type ClientSessions = Connections<ClientSession>;
 
@@ -183,7 +183,7 @@ export class SessionHost implements Clients {
   }
 
   #reject(connection: ConnectionId, close: CloseName, { message, retryAfterMs }: Omit<RejectionNotice, "close">): void {
-    for (const effect of farewell(close, message, retryAfterMs)) {
+    for (const effect of closingEffects(close, message, retryAfterMs)) {
       if (effect.kind === "send") this.#ports.sockets.send(connection, encodeFrame(effect.frame));
       else this.#close(connection, effect.close);
     }

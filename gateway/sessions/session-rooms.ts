@@ -20,21 +20,21 @@ export type JoinedRoom = {
 export type SessionRoom = AskedRoom | JoinedRoom;
 
 /**
- * The lists never change, but a room's `request` changes in place. `takenAway`: only the newest channels, because
+ * The lists never change, but a room's `request` changes in place. `revoked`: only the newest channels, because
  * frames for older ones have arrived.
  */
-export type SessionRooms = { readonly rooms: readonly SessionRoom[]; readonly takenAway: readonly Channel[] };
+export type SessionRooms = { readonly rooms: readonly SessionRoom[]; readonly revoked: readonly Channel[] };
 
-export const NO_ROOMS: SessionRooms = { rooms: [], takenAway: [] };
+export const NO_ROOMS: SessionRooms = { rooms: [], revoked: [] };
 const NOTHING_SEEN = { first: 1, through: 0 };
 
 export function findRoom(rooms: SessionRooms, room: RoomKey): SessionRoom | undefined {
   return rooms.rooms.find((kept) => kept.room === room);
 }
 
-export function roomOn(rooms: SessionRooms, channel: Channel): JoinedRoom | "taken-away" | undefined {
+export function roomOn(rooms: SessionRooms, channel: Channel): JoinedRoom | "revoked" | undefined {
   for (const room of rooms.rooms) if (room.channel === channel) return room;
-  return rooms.takenAway.includes(channel) ? "taken-away" : undefined;
+  return rooms.revoked.includes(channel) ? "revoked" : undefined;
 }
 
 /** Undefined: the connection would exceed `roomsMax`. */
@@ -56,7 +56,7 @@ export function withJoined(rooms: SessionRooms, { room, channel, client, rights 
   const joined = { room, request: before.request, channel, client, rights, joinedAt: now, first, through }; // All members share this room key in memory.
   return {
     rooms: rooms.rooms.map((kept) => (kept === before ? joined : kept)),
-    takenAway: rooms.takenAway.filter((taken) => taken !== channel),
+    revoked: rooms.revoked.filter((taken) => taken !== channel),
   };
 }
 
@@ -73,8 +73,8 @@ export function without(rooms: SessionRooms, room: RoomKey): SessionRooms {
  * The session loses the room without a request of the client. Frames that the client sends before it knows are ignored,
  * on at most `channelsMax` channels.
  */
-export function withTakenAway(rooms: SessionRooms, room: RoomKey, channelsMax: number): SessionRooms {
+export function withRevoked(rooms: SessionRooms, room: RoomKey, channelsMax: number): SessionRooms {
   const channel = findRoom(rooms, room)?.channel;
-  const takenAway = channel === undefined ? rooms.takenAway : [...rooms.takenAway, channel].slice(-channelsMax);
-  return { rooms: without(rooms, room).rooms, takenAway };
+  const revoked = channel === undefined ? rooms.revoked : [...rooms.revoked, channel].slice(-channelsMax);
+  return { rooms: without(rooms, room).rooms, revoked };
 }

@@ -10,7 +10,7 @@ import { PART_BYTES_MIN } from "../../shared/wire/parts.ts";
 import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Clients, ConnectionId, ReadProgress, Sockets } from "../ports.ts";
-import { farewell } from "./session-effects.ts";
+import { closingEffects } from "./session-effects.ts";
 
 export type PartialFramesOptions = {
   readonly messageBytesMax: number;
@@ -67,7 +67,7 @@ export class WholeFrames implements Clients {
 
   #close(connection: ConnectionId): void {
     this.#metrics.limitsReached.inc({ limit: "partial-frames" });
-    for (const effect of farewell("overloaded", WHY, this.#options.retryAfterMs)) {
+    for (const effect of closingEffects("overloaded", WHY, this.#options.retryAfterMs)) {
       if (effect.kind === "send") this.#sockets.send(connection, encodeFrame(effect.frame));
       else {
         this.#metrics.closes.inc({ close: effect.close });

@@ -22,13 +22,13 @@ import {
   type,
   USERS,
 } from "../testing/leaderboard-rig.ts";
-import { MadeUpLog } from "../testing/made-up-log.ts";
+import { FakeEditLog } from "../testing/fake-edit-log.ts";
 import { parseWindow } from "../boards/windows.ts";
 
 const rig = LeaderboardRig.forThisFile();
 
 test("[LB5] a window that ended is archived once, and is read from the archive when Redis no longer has it", async () => {
-  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(5)];
+  const [log, clock, prng] = [new FakeEditLog(1), new SetClock(NEW_YEARS_EVE), new Prng(5)];
   const started = await rig.start("lb5", log, clock);
   const other = await rig.start("lb5", log, clock);
   type(log, prng, clock.wallNow(), 60);
@@ -71,7 +71,7 @@ test("[LB5] a window that ended is archived once, and is read from the archive w
 });
 
 test("[LB8] a leaderboard that dies between archiving a window and releasing it: another one finishes, and the window is written once", async () => {
-  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(8)];
+  const [log, clock, prng] = [new FakeEditLog(1), new SetClock(NEW_YEARS_EVE), new Prng(8)];
   const written: string[] = [];
   const watched = (ports: LeaderboardPorts): LeaderboardPorts => ({
     ...ports,

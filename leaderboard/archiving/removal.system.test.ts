@@ -12,13 +12,13 @@ import type { LeaderboardHost } from "../leaderboard-host.ts";
 import { NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
 import { kvCheckpoints } from "../io/kv-checkpoints.ts";
 import { appliedOf, counted, LeaderboardRig, MINUTE_MS, NEW_YEARS_EVE, ROOMS, SetClock, type, USERS } from "../testing/leaderboard-rig.ts";
-import { MadeUpLog } from "../testing/made-up-log.ts";
+import { FakeEditLog } from "../testing/fake-edit-log.ts";
 import { ALL_TIME, parseWindow } from "../boards/windows.ts";
 
 const rig = LeaderboardRig.forThisFile();
 
 test("[LB10] no board of a deleted room is left in Redis, checkpoints or the archive, and a late writer brings nothing back", async () => {
-  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(10)];
+  const [log, clock, prng] = [new FakeEditLog(1), new SetClock(NEW_YEARS_EVE), new Prng(10)];
   const first = await rig.start("lb10", log, clock);
   const [doomed, other] = ROOMS as [RoomKey, RoomKey];
   const keysOfRoom = async (room: RoomKey) => (await first.connection.redis.keys(`lb10:board:{${room}}*`)).sort();

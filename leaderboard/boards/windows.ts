@@ -61,7 +61,7 @@ const PATTERNS: readonly [RegExp, (parts: number[]) => Window][] = [
 ];
 
 /** The window with this id, or the current window of this kind. */
-export function windowNamed(name: string, now: UnixMillis): Window | undefined {
+export function parseWindowName(name: string, now: UnixMillis): Window | undefined {
   const kind = WINDOW_KINDS.find((known) => known === name);
   return kind === undefined ? parseWindow(name) : windowAt(kind, now);
 }

@@ -15,7 +15,7 @@ import {
   type Started,
   USERS,
 } from "../testing/leaderboard-rig.ts";
-import { MadeUpLog } from "../testing/made-up-log.ts";
+import { FakeEditLog } from "../testing/fake-edit-log.ts";
 
 const rig = LeaderboardRig.forThisFile();
 
@@ -24,7 +24,7 @@ async function hasCaughtUp({ ports }: Started): Promise<boolean> {
 }
 
 test("[LB19] a leaderboard that begins below the checkpoints counts twice as many rooms as it may hold", async () => {
-  const [log, clock] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE)];
+  const [log, clock] = [new FakeEditLog(1), new SetClock(NEW_YEARS_EVE)];
   const typeInAll = (): void => {
     for (const room of ROOMS)
       log.append(

@@ -8,7 +8,7 @@ import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
-import { pause, unlessMistake } from "../../shared/time/pause.ts";
+import { pause, rethrowMistake } from "../../shared/time/pause.ts";
 import { type ArchivingPorts, type BoardRoomPorts, carryOutArchiving, carryOutRoom } from "./pass-requests-host.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
 import type { ActivityStream, CountedEditLog, Progress } from "../ports.ts";
@@ -148,7 +148,7 @@ export class PassHost {
         this.#receivePassInput(input);
       },
       (cause: unknown) => {
-        unlessMistake(cause);
+        rethrowMistake(cause);
         this.#underWay -= 1;
         this.#receivePassInput({ kind: "failed", cause });
       },
@@ -233,7 +233,7 @@ export class PassHost {
       const swept = await this.#ports.checkpoints.sweep(ageMsMin);
       if (swept > 0) log.info({ swept }, "removed checkpoints of boards that a crash had left without an entry");
     } catch (cause) {
-      unlessMistake(cause);
+      rethrowMistake(cause);
       log.warn({ cause }, "the sweep for unnamed checkpoints of boards failed; it is repeated in an hour");
     }
   }

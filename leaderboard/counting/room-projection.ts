@@ -11,7 +11,7 @@ import type { Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { type CountedPosition, countsEdit, type ScoreBatch, type Uses, type Award, type CountedMark } from "../boards/board.ts";
 import { instantAfter, timeOf } from "./received.ts";
 import type { Cap, MemberRole } from "../boards/keys.ts";
-import { capOf, EDIT_ROLES, PRESENT_ROLES, type ScoringOptions, pointsOfAction, worthOfEdit, type PeriodCap } from "./scoring.ts";
+import { capOf, EDIT_ROLES, PRESENT_ROLES, type ScoringOptions, pointsOfAction, pointsOfEdit, type PeriodCap } from "./scoring.ts";
 import { type Window, windowsAt } from "../boards/windows.ts";
 
 /**
@@ -197,7 +197,7 @@ export class RoomProjection {
     const seq = (firstSeq + index) as Seq;
     const instant = instantAfter(last, time, "edits");
     const draft = this.#draftFor(1, time);
-    this.#award(draft, { user, points: worthOfEdit(payload, this.#options), roles: EDIT_ROLES, cap: "edits" }, instant, time);
+    this.#award(draft, { user, points: pointsOfEdit(payload, this.#options), roles: EDIT_ROLES, cap: "edits" }, instant, time);
     this.#advance(draft, {
       epoch,
       seq,

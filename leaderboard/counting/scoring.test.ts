@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import * as Y from "yjs";
 
 import type { UnixMillis, UserId } from "../../shared/ids.ts";
-import { capOf, pointsOfAction, worthOfEdit } from "./scoring.ts";
+import { capOf, pointsOfAction, pointsOfEdit } from "./scoring.ts";
 import { SCORING } from "../testing/records.ts";
 
 const OPTIONS = {
@@ -24,12 +24,12 @@ test.each([
   [999, 3],
   [1_000, 5],
 ])("[SCORE1] an edit of %i bytes is worth %i", (bytes, points) => {
-  expect(worthOfEdit(new Uint8Array(bytes).fill(1), OPTIONS)).toBe(points);
+  expect(pointsOfEdit(new Uint8Array(bytes).fill(1), OPTIONS)).toBe(points);
 });
 
 test("[SCORE8] an edit whose Yjs update is empty is worth nothing", () => {
-  expect(worthOfEdit(Y.encodeStateAsUpdate(new Y.Doc()), OPTIONS)).toBe(0);
-  expect(worthOfEdit(Uint8Array.of(0, 1), OPTIONS)).toBe(1);
+  expect(pointsOfEdit(Y.encodeStateAsUpdate(new Y.Doc()), OPTIONS)).toBe(0);
+  expect(pointsOfEdit(Uint8Array.of(0, 1), OPTIONS)).toBe(1);
 });
 
 test("[SCORE2] a user gets no more points in a minute than the cap, and the last ones in part", () => {

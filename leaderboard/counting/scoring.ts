@@ -34,7 +34,7 @@ function isEmptyUpdate(payload: Uint8Array): boolean {
   return payload.byteLength === 2 && payload[0] === 0 && payload[1] === 0;
 }
 
-export function worthOfEdit(payload: Uint8Array, options: ScoringOptions): number {
+export function pointsOfEdit(payload: Uint8Array, options: ScoringOptions): number {
   const bytes = payload.byteLength;
   if (isEmptyUpdate(payload)) return 0;
   if (bytes >= options.boardEditLargeBytesMin) return options.boardEditPointsLarge;

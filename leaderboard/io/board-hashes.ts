@@ -133,7 +133,7 @@ export function rankEntryOf(member: string, value: string): RankEntry {
   return { member, score: Number(value.slice(STAMP_LENGTH)), reachedAt: reachedAtOf(value) };
 }
 
-export function standingsOf(fields: ReadonlyMap<string, string>): RankEntry[] {
+export function rankEntriesOf(fields: ReadonlyMap<string, string>): RankEntry[] {
   return [...fields].map(([member, value]) => rankEntryOf(member, value));
 }
 

@@ -11,7 +11,7 @@ import type { RoomKey } from "../../shared/ids.ts";
 import { type InternalResponse, type InternalRequest, jsonResponse, refusal, serveInternal } from "../../shared/io/internal-http.ts";
 import type { InternalTls } from "../../shared/io/internal-tls.ts";
 import type { Log } from "../../shared/process/log.ts";
-import { unlessMistake } from "../../shared/time/pause.ts";
+import { rethrowMistake } from "../../shared/time/pause.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
 import {
   type BadQuestion,
@@ -63,7 +63,7 @@ export function serveHttp(
       if (question.kind === "rooms" || question.kind === "room") return roomsBody(await askTenant(tenants, question));
       return await named(await ask(reader, question), question.board.room, names);
     } catch (cause) {
-      unlessMistake(cause);
+      rethrowMistake(cause);
       log.debug({ cause }, "a board could not be read");
       return refusal(503, "unavailable", "the boards are out of reach: ask again");
     }

@@ -19,7 +19,7 @@ import {
   pairsOf,
   rankEntryOf,
   stampOf,
-  standingsOf,
+  rankEntriesOf,
   textsOf,
 } from "./board-hashes.ts";
 
@@ -62,7 +62,7 @@ export function redisBoardReads(redis: Redis | Cluster, keys: Keys): BoardReads 
       let cursor = "0";
       do {
         const [next, flat] = await redis.hscan(keys.board(room, role, window).full, cursor, "COUNT", SCAN_COUNT);
-        yield standingsOf(pairsOf(flat));
+        yield rankEntriesOf(pairsOf(flat));
         cursor = next;
       } while (cursor !== "0");
     },
@@ -154,7 +154,7 @@ export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: Re
       const found = loaded(applied!, rest.slice(0, CAPS.length));
       if (found === undefined || found === "deleted") return undefined;
       const [names, ...boards] = rest.slice(CAPS.length);
-      const whole = wanted.map((board, index) => ({ ...board, standings: standingsOf(boards[index]!).sort(byRank) }));
+      const whole = wanted.map((board, index) => ({ ...board, standings: rankEntriesOf(boards[index]!).sort(byRank) }));
       return { ...found, names: names!, boards: whole.filter(({ standings }) => standings.length > 0) };
     },
 

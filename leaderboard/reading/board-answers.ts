@@ -18,7 +18,7 @@ import {
   ranksWithin,
 } from "../boards/board.ts";
 import type { MemberRole } from "../boards/keys.ts";
-import { type Window, windowNamed } from "../boards/windows.ts";
+import { type Window, parseWindowName } from "../boards/windows.ts";
 import type { ArchivedWindow, OrderedPlaces, PlacesAsked, ProgressReport } from "../ports.ts";
 
 export type BoardAnswersOptions = {
@@ -32,7 +32,7 @@ export type BoardQuestion = { readonly room: RoomKey; readonly role: MemberRole;
 export type PageRange = { readonly offset: number; readonly limit: number };
 
 /** The fields that every answer has about its board. */
-export type About = {
+export type BoardInfo = {
   readonly role: MemberRole;
   readonly window: { readonly id: string; readonly kind: string; readonly start: number; readonly end: number | null };
   readonly isArchived: boolean;
@@ -53,21 +53,21 @@ export type BoardRefusal = {
 };
 export type PageAnswer = {
   readonly kind: "page";
-  readonly about: About;
+  readonly about: BoardInfo;
   readonly ranking: readonly Ranked[];
   readonly nextOffset: number | undefined;
 };
 export type MemberAnswer = {
   readonly kind: "member";
-  readonly about: About;
+  readonly about: BoardInfo;
   readonly own: OwnRank & { readonly user: string; readonly score: number; readonly percentile: number };
   readonly neighbours: readonly Ranked[];
 };
-export type MembersAnswer = { readonly kind: "members"; readonly about: About; readonly ranking: readonly Ranked[] };
+export type MembersAnswer = { readonly kind: "members"; readonly about: BoardInfo; readonly ranking: readonly Ranked[] };
 
 /** `ordered`: the first members in order, or all if `isWhole`. `reach`: number of members that pages can show. */
 type View = {
-  readonly about: About;
+  readonly about: BoardInfo;
   readonly ordered: readonly RankEntry[];
   readonly isWhole: boolean;
   readonly reach: number;
@@ -193,7 +193,7 @@ export class BoardAnswers {
     const { role, window: name, ranking } = question;
     const { boardRoles, boardReadMembersMax } = this.#options;
     if (!boardRoles.includes(role)) return refused("unknown-role");
-    const window = windowNamed(name, this.#wallNow);
+    const window = parseWindowName(name, this.#wallNow);
     if (window === undefined || window.start > this.#wallNow) return refused("unknown-window");
     const thenState = (state: BoardContents, report: ProgressReport | undefined): BoardStep<Answer> => {
       const isBehind = isProgressBehind(report, this.#wallNow, this.#options);
@@ -289,7 +289,7 @@ function rangeOf({ about, ordered }: View, state: BoardContents, own: RankEntry 
   return answered({ kind: "member", about, own: { user: own.member, score: own.score, rankFirst, rankLast, percentile }, neighbours: [] });
 }
 
-function memberAnswer(about: About, { own, neighbours }: NonNullable<ReturnType<typeof neighboursOf>>, place: number): MemberAnswer {
+function memberAnswer(about: BoardInfo, { own, neighbours }: NonNullable<ReturnType<typeof neighboursOf>>, place: number): MemberAnswer {
   return { kind: "member", about, own: { ...own, percentile: percentileOf(place, about.members) }, neighbours };
 }
 
@@ -305,7 +305,7 @@ function aboutOf(
   role: MemberRole,
   { id, kind, start, end }: Window,
   { epoch, seq, time, missing }: CountedPosition,
-  rest: Pick<About, "members" | "points" | "isArchived" | "isBehind">,
-): About {
+  rest: Pick<BoardInfo, "members" | "points" | "isArchived" | "isBehind">,
+): BoardInfo {
   return { role, window: { id, kind, start, end: Number.isFinite(end) ? end : null }, asOf: { epoch, seq, time, missing }, ...rest };
 }

@@ -20,7 +20,7 @@ import {
   type Started,
   USERS,
 } from "../testing/leaderboard-rig.ts";
-import { MadeUpLog } from "../testing/made-up-log.ts";
+import { FakeEditLog } from "../testing/fake-edit-log.ts";
 import { referenceBoards } from "../testing/reference-boards.ts";
 import { parseWindow } from "../boards/windows.ts";
 
@@ -55,7 +55,7 @@ function harassed(prng: Prng): (ports: LeaderboardPorts) => LeaderboardPorts {
 }
 
 /** Compares one board with the reference board of the edits that it counts. Returns the number of these edits. */
-async function expectPrefix(log: MadeUpLog, { ports }: Started, prng: Prng): Promise<number> {
+async function expectPrefix(log: FakeEditLog, { ports }: Started, prng: Prng): Promise<number> {
   const room = ROOMS[prng.below(ROOMS.length)]!;
   const id = ["all", "2028", "2028-12-31", "2028-12-31T23", "2029-01-01T00", "2029-W01"][prng.below(6)]!;
   const { applied, hot, members, points } = await ports.reads.read(room, "everyone", parseWindow(id)!);
@@ -72,7 +72,7 @@ test.each([1, 2, 3])(
   "[LB11] at any moment, a board equals the reference of exactly the edits that it reports as counted (seed %i)",
   async (seed) => {
     const environment = `lb11-${seed}`;
-    const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(seed)];
+    const [log, clock, prng] = [new FakeEditLog(1), new SetClock(NEW_YEARS_EVE), new Prng(seed)];
     // Late windows are not archived in this test, so only Redis is read.
     const flags = { boardArchiveGraceMs: String(24 * 60 * MINUTE_MS) };
     let started = await rig.start(environment, log, clock, flags, harassed(prng));

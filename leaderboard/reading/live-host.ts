@@ -5,7 +5,7 @@ import type { BoardWatch } from "../../shared/bus/board-messages.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
-import { unlessMistake } from "../../shared/time/pause.ts";
+import { rethrowMistake } from "../../shared/time/pause.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
 import type { BoardPublisher } from "../ports.ts";
 import { LiveBoards, type LiveEffect, type LiveInput, type LiveOptions, type LiveTime, type BoardPush } from "./live-boards.ts";
@@ -109,7 +109,7 @@ export class LiveHost {
     outcome.then(
       (input) => this.#receiveLiveInput(input),
       (cause: unknown) => {
-        unlessMistake(cause);
+        rethrowMistake(cause);
         this.#deps.log.debug({ cause }, "a watched board could not be read; it is tried again");
         this.#receiveLiveInput({ kind: "failed", push });
       },

@@ -4,12 +4,12 @@ import { expect, test } from "vitest";
 
 import { eventually } from "../../test/system/eventually.ts";
 import { appliedOf, LeaderboardRig, MINUTE_MS, NEW_YEARS_EVE, ROOMS, SetClock, USERS } from "../testing/leaderboard-rig.ts";
-import { MadeUpLog } from "../testing/made-up-log.ts";
+import { FakeEditLog } from "../testing/fake-edit-log.ts";
 
 const rig = LeaderboardRig.forThisFile();
 
 test("[LB6] a watched board is published after a change, at most once in the push interval, by the leaderboard that counts it", async () => {
-  const [log, clock] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE)];
+  const [log, clock] = [new FakeEditLog(1), new SetClock(NEW_YEARS_EVE)];
   // The first counter keeps its lease to the end: a takeover, for example after a pause of the machine, also causes a publication.
   const flags = { boardPushMs: "200", boardWatchMs: "3600000", boardsLeaseMs: String(24 * 60 * MINUTE_MS) };
   const [first, second] = [await rig.start("lb6", log, clock, flags), await rig.start("lb6", log, clock, flags)];
@@ -47,7 +47,7 @@ test("[LB6] a watched board is published after a change, at most once in the pus
 
 test("[LB22] a watcher behind the ranked members is sent its exact rank and score after each change, with and without an ordered tail", async () => {
   for (const boardTail of ["counted", "ordered"]) {
-    const [log, clock] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE)];
+    const [log, clock] = [new FakeEditLog(1), new SetClock(NEW_YEARS_EVE)];
     const flags = { boardPushMs: "200", boardShownMax: "1", boardTail, ...(boardTail === "ordered" ? { boardReadMembersMax: "2" } : {}) };
     const { host, shown } = await rig.start(`lb60-${boardTail}`, log, clock, flags);
     const [room, users] = [ROOMS[0]!, USERS.slice(0, 4)];

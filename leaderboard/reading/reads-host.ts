@@ -6,7 +6,7 @@ import { partitionOf } from "../../shared/bus/subjects.ts";
 import { type RoomKey, type TenantId, tenantOf } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
-import { unlessMistake } from "../../shared/time/pause.ts";
+import { rethrowMistake } from "../../shared/time/pause.ts";
 import { type BoardContents, byRank, type Names, type RankEntry } from "../boards/board.ts";
 import type { MemberRole } from "../boards/keys.ts";
 import type { Window } from "../boards/windows.ts";
@@ -196,7 +196,7 @@ export class NamesHost {
     try {
       await this.#stored.write(room, user, name);
     } catch (cause) {
-      unlessMistake(cause);
+      rethrowMistake(cause);
       this.#known.forget(room, user);
       this.#log.debug({ room, cause }, "a name was not stored");
     }

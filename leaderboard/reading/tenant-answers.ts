@@ -4,11 +4,11 @@
  */
 
 import { type RoomKey, roomOf, type UnixMillis } from "../../shared/ids.ts";
-import { type Window, windowNamed } from "../boards/windows.ts";
+import { type Window, parseWindowName } from "../boards/windows.ts";
 import type { RankedRoom, TenantPage, ProgressReport } from "../ports.ts";
 import { isProgressBehind, type PageRange, type BoardRefusal } from "./board-answers.ts";
 
-export type AboutRooms = {
+export type RoomsBoardInfo = {
   readonly window: { readonly id: string; readonly kind: string; readonly start: number; readonly end: number | null };
   readonly isArchived: boolean;
   readonly isBehind: boolean;
@@ -17,11 +17,11 @@ export type AboutRooms = {
 };
 export type RoomsAnswer = {
   readonly kind: "rooms";
-  readonly about: AboutRooms;
+  readonly about: RoomsBoardInfo;
   readonly ranking: readonly RankedRoom[];
   readonly nextOffset: number | undefined;
 };
-export type RoomAnswer = { readonly kind: "room"; readonly about: AboutRooms; readonly own: RankedRoom };
+export type RoomAnswer = { readonly kind: "room"; readonly about: RoomsBoardInfo; readonly own: RankedRoom };
 
 type Found = TenantPage & { readonly isArchived: boolean };
 
@@ -82,7 +82,7 @@ export class TenantAnswers {
     page: PageRange,
     next: (window: Window, found: Found | undefined, isBehind: boolean) => TenantStep<Answer>,
   ): TenantStep<Answer> {
-    const window = windowNamed(windowName, this.#wallNow);
+    const window = parseWindowName(windowName, this.#wallNow);
     if (window === undefined || window.start > this.#wallNow) return refused("unknown-window");
     return {
       kind: "read-tenant",
@@ -109,6 +109,6 @@ function refused<Answer>(kind: BoardRefusal["kind"]): TenantStep<Answer> {
   return { kind: "answer", answer: { kind } };
 }
 
-function aboutOf({ id, kind, start, end }: Window, { rooms, people, isArchived }: Found, isBehind: boolean): AboutRooms {
+function aboutOf({ id, kind, start, end }: Window, { rooms, people, isArchived }: Found, isBehind: boolean): RoomsBoardInfo {
   return { window: { id, kind, start, end: Number.isFinite(end) ? end : null }, isArchived, isBehind, rooms, people };
 }

@@ -35,7 +35,7 @@ import { redisClosings, redisNames, redisProgress } from "../io/redis-ports.ts";
 import { redisTenants } from "../io/redis-tenants.ts";
 import { LeaderboardHost, type LeaderboardPorts } from "../leaderboard-host.ts";
 import { leaderboardMetrics } from "../metrics.ts";
-import type { MadeUpLog } from "./made-up-log.ts";
+import type { FakeEditLog } from "./fake-edit-log.ts";
 import { referenceBoards } from "./reference-boards.ts";
 
 const LOG = pinoLog({}, process.env["TEST_LOG"] ?? "silent");
@@ -102,7 +102,7 @@ export class LeaderboardRig {
   /** `meddle` replaces ports of the leaderboard. */
   async start(
     environment: string,
-    log: MadeUpLog,
+    log: FakeEditLog,
     clock: Clock,
     flags: Record<string, string> = {},
     meddle: (ports: LeaderboardPorts) => LeaderboardPorts = (ports) => ports,
@@ -192,7 +192,7 @@ export const MINUTE_MS = 60_000;
 export const SCORING = { ...readSettings(leaderboardSettings, { env: {}, flags: {} }), boardPointsPerMinuteMax: POINTS_PER_MINUTE_MAX };
 
 /** Compares every window of every room, read from Redis or, after its end, from the archive. */
-export async function expectReference(log: MadeUpLog, { host }: Started): Promise<void> {
+export async function expectReference(log: FakeEditLog, { host }: Started): Promise<void> {
   for (const room of ROOMS) {
     for (const [window, standings] of referenceBoards(log.doneIn(room), SCORING)) {
       const expected = standings.map(({ member, score }) => ({ user: member, score }));
@@ -219,7 +219,7 @@ export async function expectReference(log: MadeUpLog, { host }: Started): Promis
 }
 
 /** Compares every window of the tenant's rooms: each room's total, even if totals were sent repeatedly. */
-export async function expectTenantReference(log: MadeUpLog, { host }: Started): Promise<void> {
+export async function expectTenantReference(log: FakeEditLog, { host }: Started): Promise<void> {
   const windows = new Map<string, Map<string, number>>();
   for (const key of ROOMS) {
     for (const [window, standings] of referenceBoards(log.doneIn(key), SCORING)) {
@@ -252,7 +252,7 @@ export async function expectTenantReference(log: MadeUpLog, { host }: Started): 
   }
 }
 
-export function type(log: MadeUpLog, prng: Prng, time: UnixMillis, edits: number): void {
+export function type(log: FakeEditLog, prng: Prng, time: UnixMillis, edits: number): void {
   const anyone = (): UserId => USERS[prng.below(USERS.length)]!;
   for (let left = edits; left > 0; left--) {
     const room = ROOMS[prng.below(ROOMS.length)]!;
@@ -270,7 +270,7 @@ export function appliedOf(stored: Awaited<ReturnType<LeaderboardPorts["boards"][
   return stored === undefined || stored === "deleted" ? NOTHING_APPLIED : stored.applied;
 }
 
-export async function counted(log: MadeUpLog, { ports }: Started): Promise<boolean> {
+export async function counted(log: FakeEditLog, { ports }: Started): Promise<boolean> {
   try {
     const applied = await Promise.all(
       ROOMS.map(async (room) => {

@@ -8,7 +8,7 @@ import { SpanKind, SpanStatusCode } from "@opentelemetry/api";
 import type { OwnerReply, ToOwner } from "../../shared/bus/envelope.ts";
 import { runsOf } from "../../shared/bus/record.ts";
 import type { ClientId, RoomKey } from "../../shared/ids.ts";
-import { appendSpanId, drawnSpanId, type EditTraces, editSpanId } from "../../shared/io/traces/edit-traces.ts";
+import { appendSpanId, randomSpanId, type EditTraces, editSpanId } from "../../shared/io/traces/edit-traces.ts";
 import { OpenHops } from "../../shared/io/traces/open-hops.ts";
 import type { SpanAttributes, UnixMicros } from "../../shared/io/traces/span.ts";
 import type { Counter } from "../../shared/wire/frames.ts";
@@ -31,7 +31,7 @@ export function tracedPorts<P extends Ports>(ports: P, traces: EditTraces): P {
       open.begin(edit, {
         name: "process owner",
         kind: SpanKind.CONSUMER,
-        spanId: drawnSpanId(),
+        spanId: randomSpanId(),
         parentSpanId: editSpanId(edit, message.gateway),
         start: traces.now(),
         attributes: {

@@ -3,7 +3,7 @@
 import type { Clock } from "../time/clock.ts";
 import { type Lease, type Leases, LeaseWatch, NO_HOLDER } from "./lease.ts";
 import type { Log } from "../process/log.ts";
-import { pause, unlessMistake, within } from "../time/pause.ts";
+import { pause, rethrowMistake, within } from "../time/pause.ts";
 
 export type LeaseHolderOptions = {
   /** The unique name of this run of the service. */
@@ -53,7 +53,7 @@ export class LeaseHolder {
         if (watch.mayTake(lease, revision, clock.now())) await this.#write({ holder: this.#options.holder, ...facts }, revision);
         if (this.isHeld) return facts;
       } catch (cause) {
-        unlessMistake(cause);
+        rethrowMistake(cause);
         watch.receiveSilence();
         log.warn({ partition: this.#partition, cause }, "a lease could not be read or taken");
       }
@@ -83,7 +83,7 @@ export class LeaseHolder {
       await this.#write({ holder: this.#options.holder, ...facts }, revision);
       this.#isRenewed = true;
     } catch (cause) {
-      unlessMistake(cause);
+      rethrowMistake(cause);
       this.#deps.log.warn({ partition: this.#partition, cause }, "a lease could not be renewed");
     }
   }
@@ -93,7 +93,7 @@ export class LeaseHolder {
     try {
       await within(this.#deps.clock, STOP_MS_MAX, this.#write({ holder: NO_HOLDER, ...facts }, this.#revision), undefined);
     } catch (cause) {
-      unlessMistake(cause);
+      rethrowMistake(cause);
       this.#deps.log.warn({ partition: this.#partition, cause }, "a lease was not given back; it runs out by itself");
     }
     this.#revision = undefined;

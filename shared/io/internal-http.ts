@@ -12,7 +12,7 @@ import type { AddressInfo } from "node:net";
 import type { Registry } from "prom-client";
 
 import type { Log } from "../process/log.ts";
-import { unlessMistake } from "../time/pause.ts";
+import { rethrowMistake } from "../time/pause.ts";
 import { StartError } from "../process/lifecycle.ts";
 import type { InternalTls } from "./internal-tls.ts";
 
@@ -100,7 +100,7 @@ export async function serveInternal(
   const receive = (request: IncomingMessage, response: ServerResponse): void => {
     respond(request, response).catch((cause: unknown) => {
       if (cause instanceof AskerGone) return void response.destroy(); // The client asks again.
-      unlessMistake(cause);
+      rethrowMistake(cause);
       options.log.error(
         { method: request.method, url: request.url, cause },
         "a request failed with an unexpected error: report it with this entry",

@@ -6,7 +6,7 @@
 import { JetStreamError, type JetStreamManager } from "@nats-io/jetstream";
 import type { ObjectStore } from "@nats-io/obj";
 import { UndecodableEntry } from "../bus/json-messages.ts";
-import { unlessMistake } from "../time/pause.ts";
+import { rethrowMistake } from "../time/pause.ts";
 
 /** Throws when the work takes longer than `msMax`; the work itself continues. */
 export function withTimeout<Value>(msMax: number, what: string, work: Promise<Value>): Promise<Value> {
@@ -70,7 +70,7 @@ export async function objectSizes(bucket: ObjectBucket): Promise<Map<string, num
     for (const { name, size } of await withTimeout(SIZES_MS_MAX, `listing ${bucket.name}`, bucket.store.list()))
       if (sizes.has(name)) sizes.set(name, size);
   } catch (error) {
-    unlessMistake(error); // NATS does not answer in time. The names are complete.
+    rethrowMistake(error); // NATS does not answer in time. The names are complete.
   }
   return sizes;
 }

@@ -158,11 +158,6 @@ export function respond(msg: Pick<Msg, "respond" | "reply">, data: Uint8Array): 
   }
 }
 
-/** Whether NATS accepts a message of this length. The client throws on a longer one. */
-export function carries(nats: Pick<NatsConnection, "info">, data: Uint8Array): boolean {
-  return data.byteLength <= (nats.info?.max_payload ?? Number.POSITIVE_INFINITY);
-}
-
 /** Node's codes of certificate errors, such as DEPTH_ZERO_SELF_SIGNED_CERT and ERR_TLS_CERT_ALTNAME_INVALID. */
 function isOfCertificates(error: unknown): error is Error & { code: string } {
   return error instanceof Error && "code" in error && typeof error.code === "string" && /CERT|^UNABLE_TO_|^ERR_TLS_/.test(error.code);

@@ -25,6 +25,6 @@ export function within<Value, Late>(clock: Clock, ms: number, promise: Promise<V
 }
 
 /** Rethrows programming errors, for a catch that expects only failures of other systems. */
-export function unlessMistake(error: unknown): void {
+export function rethrowMistake(error: unknown): void {
   if (error instanceof AssertionError) throw error;
 }

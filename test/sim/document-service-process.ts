@@ -18,7 +18,7 @@ import { kvLeasesOf, kvValuesOf, followLogOf } from "./service-ports.ts";
 import { SimLine } from "./sim-line.ts";
 import type { SimObjects } from "./service-stores.ts";
 import type { SimProcess } from "./sim-process.ts";
-import type { Led } from "./sim-jetstream.ts";
+import type { LedStream } from "./sim-jetstream.ts";
 import type { World } from "./world.ts";
 
 type Notifications = ConstructorParameters<typeof DocumentHost>[2]["notifications"];
@@ -156,7 +156,7 @@ export class DocumentServiceProcess {
     };
   }
 
-  #readFrom<Answer>(led: Led, run: (asOf: number) => Answer): Promise<Answer> {
+  #readFrom<Answer>(led: LedStream, run: (asOf: number) => Answer): Promise<Answer> {
     return this.line.read(run, (side) => this.#world.log.asOf(led, side));
   }
 }

@@ -10,7 +10,7 @@ import type { Strike } from "./strike.ts";
 import { pick } from "./pick.ts";
 import { always, claimAtRandom, moveAtRandom, never, restartNats } from "./process-faults.ts";
 import { deleteRoomThroughService } from "./service-faults.ts";
-import type { LogMood } from "./sim-jetstream.ts";
+import type { LogCondition } from "./sim-jetstream.ts";
 import { breakLine, replace } from "./tab-faults.ts";
 
 /** Much less than the two minutes of a real server, so that a loss does not remove the complete run. */
@@ -92,7 +92,7 @@ export const leaveOldLeader: Strike = (cluster, fault) => {
   return () => met;
 };
 
-export function setMood(mood: Exclude<LogMood, "well">): Strike {
+export function setCondition(mood: Exclude<LogCondition, "well">): Strike {
   return (cluster, { forMs }) => {
     const { log } = cluster.world;
     const before = log.met[mood];

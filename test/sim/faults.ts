@@ -11,10 +11,10 @@ import * as processes from "./process-faults.ts";
 import * as services from "./service-faults.ts";
 import { draw, type Size } from "./sizes.ts";
 import { sendAnything } from "./stranger.ts";
-import type { Met, Misfortune, Strike } from "./strike.ts";
+import type { Met, FaultParameters, Strike } from "./strike.ts";
 import * as tabs from "./tab-faults.ts";
 
-export type Fault = Misfortune & { readonly kind: FaultKind };
+export type Fault = FaultParameters & { readonly kind: FaultKind };
 
 export type FaultKind = keyof typeof FAULTS;
 
@@ -48,12 +48,12 @@ const EDIT_PATH_FAULTS = {
   "log loses its end": engine.loseEndOfLog,
   "NATS nodes cut from each other": engine.cutNodes,
   "log's old leader answers": engine.leaveOldLeader,
-  "log silent": engine.setMood("silent"),
-  "log refusing": engine.setMood("refusing"),
-  "log's answers lost": engine.setMood("mute"),
-  "log's leader changing": engine.setMood("changing-leader"),
+  "log silent": engine.setCondition("silent"),
+  "log refusing": engine.setCondition("refusing"),
+  "log's answers lost": engine.setCondition("mute"),
+  "log's leader changing": engine.setCondition("changing-leader"),
   "log slow": engine.slowLog,
-  "storage of the log full": engine.setMood("full"),
+  "storage of the log full": engine.setCondition("full"),
   "room deleted": engine.deleteRoom,
   "document made of content": makeDocument,
   "log trimmed": engine.checkpointAndTrim,

@@ -78,7 +78,7 @@ export class RoomTruth {
 }
 
 /** The public state of a tab that the judge checks. */
-export type Judged = {
+export type CheckedTab = {
   readonly author: number;
   readonly room: RoomKey;
   readonly typed: number;
@@ -187,7 +187,7 @@ export class Judge {
   }
 
   /** Checks that a tab is informed of a deletion only if its room is deleted. */
-  receiveToldDeleted({ name, room }: Judged): void {
+  receiveToldDeleted({ name, room }: CheckedTab): void {
     if (!this.room(room).isDeleted) this.fail(`${name} is told that its room is deleted, which it is not`, room);
   }
 
@@ -201,7 +201,7 @@ export class Judge {
   }
 
   /** Checks that each tab receives the log's order without gaps, and only edits of the log. */
-  receiveDelivered(tab: Judged, after: number, edits: readonly RoomEdit[]): void {
+  receiveDelivered(tab: CheckedTab, after: number, edits: readonly RoomEdit[]): void {
     const { order, lost } = this.room(tab.room);
     if (lost.hasAny) return this.#receiveDeliveredOfSome(tab, after, edits);
     edits.forEach(({ seq, client, counter, payload }, index) => {
@@ -214,7 +214,7 @@ export class Judge {
   }
 
   /** Edits that are under way when the log loses them still arrive. But no tab may receive parts of two orders. */
-  #receiveDeliveredOfSome(tab: Judged, after: number, edits: readonly RoomEdit[]): void {
+  #receiveDeliveredOfSome(tab: CheckedTab, after: number, edits: readonly RoomEdit[]): void {
     edits.forEach(({ seq }, index) => {
       if (seq !== after + 1 + index) this.fail(`${tab.name} is given seq ${seq} after ${after + index}`, tab.room);
     });
@@ -228,16 +228,16 @@ export class Judge {
   }
 
   /** Checks that a tab is informed of a rollback only after the log lost records. */
-  receiveRolledBack({ name, room }: Judged): void {
+  receiveRolledBack({ name, room }: CheckedTab): void {
     if (!this.room(room).lost.hasAny) this.fail(`${name} is told that the log was rolled back, which it never was`, room);
   }
 
-  receiveSnapshot(tab: Judged, after: number, seq: number): void {
+  receiveSnapshot(tab: CheckedTab, after: number, seq: number): void {
     if (seq <= after) this.fail(`${tab.name} is sent back from seq ${after} to a snapshot at ${seq}`, tab.room);
   }
 
   /** Checks that the log has all keystrokes that a tab shows as saved. */
-  checkSaved({ author, room, typed, unsaved, name }: Judged): void {
+  checkSaved({ author, room, typed, unsaved, name }: CheckedTab): void {
     const accountedFor = this.room(room).accountedFor(author);
     if (typed - unsaved > accountedFor)
       this.fail(

@@ -22,7 +22,7 @@ import type { RoomKey, ServerId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { HEARTBEATS_MISSED_MAX, Membership } from "../../shared/cluster/membership.ts";
 import type { Prng } from "../../shared/collections/prng.ts";
-import type { Led } from "./sim-jetstream.ts";
+import type { LedStream } from "./sim-jetstream.ts";
 import { SimLine } from "./sim-line.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
@@ -159,7 +159,7 @@ export class RoomServerProcess {
     };
   }
 
-  #readFrom<Answer>(led: Led, run: (asOf: number) => Answer): Promise<Answer> {
+  #readFrom<Answer>(led: LedStream, run: (asOf: number) => Answer): Promise<Answer> {
     return this.line.read(run, (side) => this.#world.log.asOf(led, side));
   }
 

@@ -6,7 +6,7 @@
 import { type Checkpoint, isDeleted } from "../../shared/bus/checkpoint.ts";
 import { type OwnersRecord } from "../../shared/bus/record.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import { type ScoringOptions, worthOfEdit } from "../../leaderboard/counting/scoring.ts";
+import { type ScoringOptions, pointsOfEdit } from "../../leaderboard/counting/scoring.ts";
 import type { LastRecord } from "../../room-server/ports.ts";
 import { contentOf } from "./keystrokes.ts";
 import type { Judge, RoomTruth } from "./judge.ts";
@@ -96,7 +96,7 @@ export class ServiceJudge {
       if (record.kind !== "edits") continue;
       for (const { client, payload } of record.edits.edits) {
         const user = record.users.get(client)!;
-        points.set(user, (points.get(user) ?? 0) + worthOfEdit(payload, this.#scoring));
+        points.set(user, (points.get(user) ?? 0) + pointsOfEdit(payload, this.#scoring));
       }
     }
     return points;

@@ -25,20 +25,20 @@ import type { Inside, Published, SimNats } from "./sim-nats.ts";
  * lost. changing-leader: accepts appends, but neither republishes nor answers. full: has no storage, so it refuses
  * appends and answers reads.
  */
-export type LogMood = "well" | "silent" | "refusing" | "mute" | "changing-leader" | "full";
+export type LogCondition = "well" | "silent" | "refusing" | "mute" | "changing-leader" | "full";
 
 const WRONG_LAST_SEQUENCE = 10_071;
 const NO_LEADER = 10_008;
 const STORAGE_FULL = 10_077;
 
 /** Streams with separate leaders. */
-export type Led = "log" | "checkpoints";
+export type LedStream = "log" | "checkpoints";
 
 type Kept = LastRecord & { readonly at: number; readonly bytes: Uint8Array };
 /** A leader that does not know that another leader was elected. */
 type OldLeader = {
   readonly since: number;
-  readonly of: ReadonlySet<Led>;
+  readonly of: ReadonlySet<LedStream>;
   readonly prng: Prng;
   /**
    * `alone`: the other nodes wait for the leader. `apart`: they have elected another one, and the old leader's node is
@@ -70,7 +70,7 @@ export class SimJetStream implements Inside {
   readonly #appendedAt: { readonly streamSeq: number; readonly at: number }[] = [];
   #lastSeq = 0;
   /** Counts of appends in each mood except `well`, and while the log was slow. */
-  readonly met: Record<Exclude<LogMood, "well"> | "slow", number> = {
+  readonly met: Record<Exclude<LogCondition, "well"> | "slow", number> = {
     "silent": 0,
     "refusing": 0,
     "mute": 0,
@@ -78,7 +78,7 @@ export class SimJetStream implements Inside {
     "full": 0,
     "slow": 0,
   };
-  mood: LogMood = "well";
+  mood: LogCondition = "well";
   #oldLeader: OldLeader | undefined;
   #staleEver = 0;
   /** Additional latency of an append. */
@@ -154,7 +154,7 @@ export class SimJetStream implements Inside {
   }
 
   /** The time of the data that a read at a node returns. Undefined: no leader answers there. */
-  asOf(led: Led, side: number): number | undefined {
+  asOf(led: LedStream, side: number): number | undefined {
     const old = this.#oldLeader?.of.has(led) === true ? this.#oldLeader : undefined;
     if (side !== 0) return old === undefined || old.stage === "together" ? undefined : old.since;
     if (!this.isReadable) return undefined;

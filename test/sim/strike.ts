@@ -2,7 +2,7 @@
 
 import type { Cluster } from "./cluster.ts";
 
-export type Misfortune = {
+export type FaultParameters = {
   /** Milliseconds since the run began. */
   readonly atMs: number;
   readonly forMs: number;
@@ -16,4 +16,4 @@ export type Misfortune = {
 /** Whether the fault affected anything. Called when the fault is over. A cut during which no process sends anything does not count. */
 export type Met = () => boolean;
 
-export type Strike = (cluster: Cluster, misfortune: Misfortune) => Met;
+export type Strike = (cluster: Cluster, fault: FaultParameters) => Met;

@@ -8,7 +8,7 @@ import { epochOf, headOf } from "../../shared/bus/record.ts";
 import type { Prng } from "../../shared/collections/prng.ts";
 import type { DocumentServiceProcess } from "./document-service-process.ts";
 import type { Device } from "./device.ts";
-import type { Judged } from "./judge.ts";
+import type { CheckedTab } from "./judge.ts";
 import { beginsWith } from "./lost-ends.ts";
 import { contentOf, keystroke, keystrokeEdits } from "./keystrokes.ts";
 import type { SimProcess } from "./sim-process.ts";
@@ -29,7 +29,7 @@ export type Internet = {
   snapshotsRefused: number;
 };
 
-export class Tab implements Judged {
+export class Tab implements CheckedTab {
   readonly name: string;
   readonly author: number;
   readonly room: RoomKey;

@@ -17,7 +17,7 @@ import type { DisciplineHost } from "../../limits/discipline-host.ts";
 import type { SanctionsHost } from "../../limits/sanctions-host.ts";
 import type { Tokens } from "../../ports.ts";
 import type { Identity, TokenVerdict } from "../../sessions/identity.ts";
-import { because } from "../../limits/sanctions.ts";
+import { withReason } from "../../limits/sanctions.ts";
 
 /** `from` is the address that sends the token. Never rejects. */
 export type HttpTokens = { readonly verify: (token: string, from: ClientAddress | undefined) => Promise<TokenVerdict> };
@@ -37,7 +37,7 @@ export function httpTokens({ tokens, sanctions, discipline }: HttpTokenPorts, { 
   return {
     verify: async (token, from) => {
       const banned = from === undefined ? undefined : sanctions.banOfAddress(from);
-      if (banned !== undefined) return { kind: "refused", why: because("the sender's address is banned for a time", banned) };
+      if (banned !== undefined) return { kind: "refused", why: withReason("the sender's address is banned for a time", banned) };
       const verdict = await tokens.verify(token).catch(unchecked);
       if (verdict.kind === "refused") discipline.receiveForgery(from);
       return verdictUnderSanctions(verdict, sanctions);

@@ -26,7 +26,7 @@ import type { Clock } from "../../../shared/time/clock.ts";
 import { SettingError } from "../../../shared/settings/settings.ts";
 import { checkLogPartitions } from "../../../shared/io/log-stream.ts";
 import type { Log } from "../../../shared/process/log.ts";
-import { unlessMistake } from "../../../shared/time/pause.ts";
+import { rethrowMistake } from "../../../shared/time/pause.ts";
 
 export type BusListeners = { readonly rooms: Backbone; readonly presence: PresenceBackbone; readonly boards: BoardListener };
 
@@ -115,7 +115,7 @@ async function checkPartitions(
     checkLogPartitions(nats, subjects, partitions).then(
       (isStated) => isStated || askLater(),
       (cause: unknown) => {
-        unlessMistake(cause);
+        rethrowMistake(cause);
         areOthers = cause instanceof SettingError;
         if (areOthers)
           log.error(

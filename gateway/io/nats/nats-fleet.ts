@@ -53,8 +53,8 @@ export function natsFleet(
 
   return {
     ...observed,
-    gateways: askedLately(async () => (await ask({})).sort((a, b) => (a.gateway < b.gateway ? -1 : 1)), KEPT_MS, clock),
-    leader: askedLately(readLeader, KEPT_MS, clock),
+    gateways: cachedFor(async () => (await ask({})).sort((a, b) => (a.gateway < b.gateway ? -1 : 1)), KEPT_MS, clock),
+    leader: cachedFor(readLeader, KEPT_MS, clock),
     drainGateway: async (gateway) => (await ask({ drain: gateway })).find((account) => account.gateway === gateway),
     drainServer: (server) => commandServer({ nats, subjects }, server, { kind: "drain" }),
   };
@@ -96,7 +96,7 @@ export function natsOpenRooms(nats: NatsConnection, subjects: Subjects, servers:
 }
 
 /** Shares one request among all that ask within `keptMs`. */
-export function askedLately<Answer>(ask: () => Promise<Answer>, keptMs: number, clock: Clock): () => Promise<Answer> {
+export function cachedFor<Answer>(ask: () => Promise<Answer>, keptMs: number, clock: Clock): () => Promise<Answer> {
   let kept: Promise<Answer> | undefined;
   const forget = (asked: Promise<Answer>): void => {
     if (kept === asked) kept = undefined;

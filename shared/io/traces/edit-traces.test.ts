@@ -3,7 +3,7 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
 import type { ClientId, Epoch, GatewayId, RoomKey, Seq } from "../../ids.ts";
-import { appendSpanId, drawnSpanId, EditTraces, editSpanId } from "./edit-traces.ts";
+import { appendSpanId, randomSpanId, EditTraces, editSpanId } from "./edit-traces.ts";
 import { TestTraces } from "../../testing/traces.ts";
 import { traceMetrics } from "./trace-metrics.ts";
 
@@ -35,7 +35,7 @@ test("[TRC6] an edit's trace has the same name in every process, and a different
     tracing(1).of(ROOM, CLIENT, 2)!,
   ];
   expect(new Set([named, ...others].map(({ traceId }) => traceId)).size).toBe(5);
-  const spans = [editSpanId(named, "g1" as GatewayId), editSpanId(named, "g2" as GatewayId), drawnSpanId(), drawnSpanId()];
+  const spans = [editSpanId(named, "g1" as GatewayId), editSpanId(named, "g2" as GatewayId), randomSpanId(), randomSpanId()];
   spans.push(appendSpanId(named, 1 as Epoch), appendSpanId(named, 2 as Epoch), appendSpanId(others[3]!, 1 as Epoch));
   expect(new Set(spans).size).toBe(7);
   expect([isValidTraceId(named.traceId), ...spans.map(isValidSpanId)]).toEqual(Array.from({ length: 8 }, () => true));

@@ -85,7 +85,7 @@ export function appendSpanId({ traceId }: TracedEdit, epoch: Epoch): string {
   return digest(`${traceId} append ${epoch}`, SPAN_ID_LETTERS);
 }
 
-export function drawnSpanId(): string {
+export function randomSpanId(): string {
   return randomBytes(SPAN_ID_LETTERS / 2).toString("hex");
 }
 

@@ -7,7 +7,7 @@ import { SpanKind } from "@opentelemetry/api";
 
 import { runsOf, type StoredRecord } from "../../bus/record.ts";
 import type { FollowPartition } from "../log-reader.ts";
-import { appendSpanId, drawnSpanId, type EditTraces } from "./edit-traces.ts";
+import { appendSpanId, randomSpanId, type EditTraces } from "./edit-traces.ts";
 import type { UnixMicros } from "./span.ts";
 
 /** A reader that starts again reads records that were already read and traced. */
@@ -39,7 +39,7 @@ function record(traces: EditTraces, { room, streamSeq, bytes }: StoredRecord, st
     traces.record(edit, {
       name: "process log",
       kind: SpanKind.CONSUMER,
-      spanId: drawnSpanId(),
+      spanId: randomSpanId(),
       parentSpanId: appendSpanId(edit, committed.epoch),
       start,
       end: traces.now(),

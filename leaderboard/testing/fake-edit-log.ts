@@ -29,7 +29,7 @@ class MadeUpStream {
   }
 }
 
-export class MadeUpLog implements CountedEditLog {
+export class FakeEditLog implements CountedEditLog {
   readonly #partitions: number;
   readonly #edits: readonly MadeUpStream[];
   readonly #activities: readonly MadeUpStream[];

@@ -5,9 +5,9 @@
 
 import { connect } from "node:net";
 
-export type LeanHead = { readonly status: number; readonly headers: Readonly<Record<string, string>> };
+export type ResponseHead = { readonly status: number; readonly headers: Readonly<Record<string, string>> };
 /** `receiveBytes` borrows each part of the body for the call. */
-export type LeanListener = { receiveHead(head: LeanHead): void; receiveBytes(bytes: Uint8Array): void };
+export type ResponseListener = { receiveHead(head: ResponseHead): void; receiveBytes(bytes: Uint8Array): void };
 
 /** The connection ended before the response did. */
 export class CutOff extends Error {}
@@ -17,7 +17,7 @@ const EMPTY = Buffer.alloc(0);
 const sharedBuffer = Buffer.allocUnsafe(1024 ** 2); // Each read is consumed before the next.
 
 /** Resolves when the whole body has arrived. */
-export function leanGet(url: URL, headers: Readonly<Record<string, string>>, listener: LeanListener): Promise<void> {
+export function streamingGet(url: URL, headers: Readonly<Record<string, string>>, listener: ResponseListener): Promise<void> {
   return new Promise((resolve, reject) => {
     let head: Buffer | undefined = EMPTY;
     let missing = 0;
@@ -68,7 +68,7 @@ export function leanGet(url: URL, headers: Readonly<Record<string, string>>, lis
   });
 }
 
-function headOf(text: string): LeanHead {
+function headOf(text: string): ResponseHead {
   const [first = "", ...lines] = text.split("\r\n");
   const headers = lines.map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 1).trim()] as const);
   return { status: Number(first.split(" ")[1]), headers: Object.fromEntries(headers) };

@@ -12,11 +12,11 @@ const MARKS_MAX = 200;
  * `writerColour`: called when text arrives. It returns undefined when the text needs no mark, such as the reader's own
  * text.
  */
-export function freshInk(writerColour: () => number | undefined): Extension {
-  return ViewPlugin.define((view) => new FreshInk(view, writerColour), { decorations: (ink) => ink.marks });
+export function recentTextHighlight(writerColour: () => number | undefined): Extension {
+  return ViewPlugin.define((view) => new RecentTextHighlight(view, writerColour), { decorations: (ink) => ink.marks });
 }
 
-class FreshInk {
+class RecentTextHighlight {
   marks: DecorationSet = Decoration.none;
   readonly #view: EditorView;
   readonly #writerColour: () => number | undefined;
@@ -34,7 +34,7 @@ class FreshInk {
   #receive(transaction: Transaction): void {
     const colour = this.#writerColour();
     if (colour === undefined || this.marks.size >= MARKS_MAX) return;
-    const mark = Decoration.mark({ class: `fresh-ink person-${colour}` });
+    const mark = Decoration.mark({ class: `recent-text-highlight person-${colour}` });
     this.marks = this.marks.update({ add: rangesOf(transaction, mark), sort: true });
     setTimeout(() => this.#dry(mark), FRESH_MS);
   }

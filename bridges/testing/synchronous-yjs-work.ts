@@ -4,7 +4,7 @@ import type { YjsWork } from "../ports.ts";
 import { factsOf } from "../update-facts.ts";
 import { mergeContent, openContent } from "../yjs-work.ts";
 
-export const yjsWorkHere: YjsWork = {
+export const synchronousYjsWork: YjsWork = {
   check: (update, receive) => receive(factsOf(update)),
   merge: (question, receive) => receive(mergeContent(question)),
   open: (content, receive) => receive(openContent(content)),
