@@ -79,12 +79,12 @@ test.each<[string, () => Record<string, string>, RegExp]>([
   [
     "three copies where there is one server, for placement",
     () => ({ ROLES: "placement", LOG_REPLICAS: "3" }),
-    /^coroom: COROOM_LOG_REPLICAS asks for more copies/,
+    /^coroom: COROOM_LOG_REPLICAS is larger than the number of nats-servers/,
   ],
   [
     "three copies where there is one server, for a document service",
     () => ({ ROLES: "document-service", LOG_REPLICAS: "3" }),
-    /^coroom: COROOM_LOG_REPLICAS asks for more copies/,
+    /^coroom: COROOM_LOG_REPLICAS is larger than the number of nats-servers/,
   ],
   [
     "a store of snapshots that does not answer",

@@ -308,7 +308,7 @@ export function refuseIncompleteStore({
   }
   if (snapshotsStore === "s3" && [s3Url, s3Bucket, s3AccessKeyId, s3SecretAccessKey].includes("")) {
     throw new SettingError(
-      "snapshots are to be kept in S3: set COROOM_S3_URL, COROOM_S3_BUCKET, COROOM_S3_ACCESS_KEY_ID and COROOM_S3_SECRET_ACCESS_KEY",
+      "COROOM_SNAPSHOTS_STORE is s3, and its address or keys are missing. Set COROOM_S3_URL, COROOM_S3_BUCKET, COROOM_S3_ACCESS_KEY_ID and COROOM_S3_SECRET_ACCESS_KEY",
     );
   }
 }
@@ -331,6 +331,6 @@ const BESIDE_CLIENTS_BYTES = 8_192;
 export function refuseUnwritable({ checkpointClientsBytesMax }: DocumentServiceConfig, maxPayload: number | undefined): void {
   if (maxPayload === undefined || checkpointClientsBytesMax + BESIDE_CLIENTS_BYTES <= maxPayload) return;
   throw new SettingError(
-    `a checkpoint's writers may have ${checkpointClientsBytesMax} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_CHECKPOINT_CLIENTS_BYTES_MAX`,
+    `a checkpoint's list of writers may have ${checkpointClientsBytesMax} bytes, more than NATS accepts (max_payload ${maxPayload}). Raise max_payload, or lower COROOM_CHECKPOINT_CLIENTS_BYTES_MAX`,
   );
 }

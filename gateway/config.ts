@@ -109,15 +109,15 @@ export function refuseUnsendable(
   const problems: string[] = [];
   if (editBytesMax + BESIDE_PAYLOAD_BYTES > maxPayload)
     problems.push(
-      `an edit may have ${editBytesMax} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_EDIT_BYTES_MAX`,
+      `an edit may have ${editBytesMax} bytes, more than NATS accepts (max_payload ${maxPayload}): raise max_payload, or lower COROOM_EDIT_BYTES_MAX`,
     );
   if (MESSAGE_BYTES_MAX + BESIDE_PAYLOAD_BYTES > maxPayload)
     problems.push(
-      `a batch of edits may have ${MESSAGE_BYTES_MAX} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload to ${MESSAGE_BYTES_MAX + BESIDE_PAYLOAD_BYTES} at least`,
+      `a batch of edits may have ${MESSAGE_BYTES_MAX} bytes, more than NATS accepts (max_payload ${maxPayload}): raise max_payload to ${MESSAGE_BYTES_MAX + BESIDE_PAYLOAD_BYTES} at least`,
     );
   if (shownBytes + BESIDE_PAYLOAD_BYTES > maxPayload)
     problems.push(
-      `the presence of one participant may have ${shownBytes} bytes with its fields' names, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_PRESENCE_MEMBER_BYTES_MAX or COROOM_PRESENCE_FIELDS_MAX`,
+      `the presence of one participant may have ${shownBytes} bytes with its fields' names, more than NATS accepts (max_payload ${maxPayload}): raise max_payload, or lower COROOM_PRESENCE_MEMBER_BYTES_MAX or COROOM_PRESENCE_FIELDS_MAX`,
     );
   if (problems.length > 0) throw new SettingError(problems.join("\n  "));
 }

@@ -610,7 +610,7 @@ test("[GW31] a gateway that reaches its clients late is unready but still accept
 
 test("[GW27] a gateway whose partition count differs from the log's does not start", async () => {
   await ensureLogStreams(natsConnection, subjectsOf(environment), { partitions: 2, replicas: 1 });
-  await expect(start()).rejects.toThrow(/set COROOM_LOG_PARTITIONS=2 for every role/);
+  await expect(start()).rejects.toThrow(/Set COROOM_LOG_PARTITIONS=2 for every role/);
   await start({ logPartitions: "2" });
 });
 

@@ -46,7 +46,7 @@ test("[GW29] a gateway with an unusable certificate does not start, and the erro
   for (const [settings, message] of [
     [{ tlsCertFile: tls.tlsCertFile }, /COROOM_TLS_CERT_FILE and COROOM_TLS_KEY_FILE go together/],
     [{ ...tls, tlsKeyFile: join(folder, "nothing") }, /COROOM_TLS_KEY_FILE=.*cannot be read \(ENOENT\)/],
-    [{ ...tls, tlsKeyFile: damaged }, /do not fit together, or are no PEM/],
+    [{ ...tls, tlsKeyFile: damaged }, /do not match, or are not PEM files/],
   ] as const) {
     const started = rig.start(settings);
     await expect(started).rejects.toThrow(SettingError);

@@ -18,7 +18,7 @@ test.each<[string, Readonly<Record<string, { status: number; body?: string }>>, 
   ["whose keys are refused", { HEAD: { status: 403 } }, "COROOM_S3_SECRET_ACCESS_KEY"],
   ["of another region", { HEAD: { status: 301 } }, "COROOM_S3_REGION"],
   [
-    "without the bucket, that makes none",
+    "without the bucket, that does not create it",
     { HEAD: { status: 404 }, PUT: { status: 403, body: "<Error><Code>AccessDenied</Code></Error>" } },
     "set COROOM_S3_BUCKET",
   ],

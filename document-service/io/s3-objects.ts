@@ -110,7 +110,7 @@ export async function s3Objects(options: S3Options, prefix: string): Promise<Obj
     const text = await made.text();
     if (!made.ok && !["BucketAlreadyOwnedByYou", "BucketAlreadyExists"].includes(textsOf(text, "Code")[0] ?? "")) {
       throw new StartError(
-        `${where} has no bucket ${options.s3Bucket} and makes none (${made.status} ${textsOf(text, "Code")[0] ?? ""}): make it, or set COROOM_S3_BUCKET to another`,
+        `${where} has no bucket ${options.s3Bucket} and does not create it (${made.status} ${textsOf(text, "Code")[0] ?? ""}). Create it, or set COROOM_S3_BUCKET to another bucket`,
       );
     }
   }

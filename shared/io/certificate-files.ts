@@ -32,7 +32,7 @@ export function certificateFiles(
     createSecureContext({ cert, key });
   } catch {
     throw new SettingError(
-      `${ofCert}=${certFile} and ${ofKey}=${keyFile} do not fit together, or are no PEM: name a certificate and its own key without a passphrase`,
+      `${ofCert}=${certFile} and ${ofKey}=${keyFile} do not match, or are not PEM files. Set a certificate and its own key, without a passphrase`,
     ); // Without `cause`: it may quote the key.
   }
   return { certFile, keyFile };

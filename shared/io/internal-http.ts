@@ -206,7 +206,7 @@ function listen(server: Server, { host, port, tier, portSetting }: InternalHttpO
     server.once("error", (cause) =>
       reject(
         new StartError(
-          `the ${tier} cannot listen on ${host}:${port}: another process has the port, or the address is not this machine's; set ${portSetting} to a free port, or 0`,
+          `the ${tier} cannot listen on ${host}:${port}: another process uses the port, or the address does not belong to this machine. Set ${portSetting} to a free port, or to 0`,
           { cause },
         ),
       ),

@@ -29,7 +29,7 @@ export function internalTls(
   const name = (url === "" ? host : new URL(url).hostname).replace(/^\[|\]$/g, "");
   if ((isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) === undefined)
     throw new SettingError(
-      `${names[0]}=${files.certFile} is not for ${name}, where gateways reach this service: use a certificate that names it, or set ${urlSetting} to an address that it names`,
+      `the certificate ${names[0]}=${files.certFile} does not contain ${name}, the host at which gateways reach this service. Use a certificate with this host, or set ${urlSetting} to a host in the certificate`,
     );
   if (Date.parse(certificate.validTo) < Date.now())
     throw new SettingError(`${names[0]}=${files.certFile} expired on ${certificate.validTo}: renew the certificate`);
@@ -45,7 +45,7 @@ export function trustedCertificates(internalCaFile: string): string | undefined 
     return certificates;
   } catch (cause) {
     throw new SettingError(
-      `COROOM_INTERNAL_CA_FILE=${internalCaFile} contains no PEM certificate: name the file of the certificate authority`,
+      `COROOM_INTERNAL_CA_FILE=${internalCaFile} contains no PEM certificate. Set it to the file of the certificate authority`,
       {
         cause,
       },

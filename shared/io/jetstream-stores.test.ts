@@ -26,7 +26,7 @@ test("[COP4] a permanent failure is reported at once", async () => {
 test("[COP5] too many replicas for the servers, and NATS without JetStream, are reported with the setting to change", async () => {
   const ofCopies = retryUntilSettled(() => Promise.reject(refused(10_074)));
   await expect(ofCopies).rejects.toThrow(SettingError);
-  await expect(ofCopies).rejects.toThrow(/^COROOM_LOG_REPLICAS .*a single one keeps 1/);
+  await expect(ofCopies).rejects.toThrow(/^COROOM_LOG_REPLICAS .*Set it to 1 for a single server/);
   const without = retryUntilSettled(() =>
     Promise.reject(Object.assign(new Error("jetstream is not enabled"), { name: "JetStreamNotEnabled" })),
   );
@@ -37,13 +37,13 @@ test("[COP5] too many replicas for the servers, and NATS without JetStream, are 
 test.each([10_023, 10_047, 10_077])("[COP7] a start that JetStream refuses for lack of storage names the disk: %s", async (code) => {
   const full = retryUntilSettled(() => Promise.reject(refused(code)));
   await expect(full).rejects.toThrow(StartError);
-  await expect(full).rejects.toThrow(/JetStream has no storage left .*free space on the disks/);
+  await expect(full).rejects.toThrow(/JetStream has no storage left .*Free space on the disks/);
 });
 
 test("[COP7] a stream that nats-server cannot create in its folder, as on a full disk, is an error that names the disk", async () => {
   const failed = retryUntilSettled(() => Promise.reject(refused(10_049)));
   await expect(failed).rejects.toThrow(StartError);
-  await expect(failed).rejects.toThrow(/cannot create a stream .*free space on its disk/);
+  await expect(failed).rejects.toThrow(/cannot create a stream .*Free space on its disk/);
 });
 
 /** A bucket whose only entry is read as given, whichever revision a write was to replace. */

@@ -54,30 +54,30 @@ export async function retryUntilSettled<Made>(make: () => Promise<Made>): Promis
 function refusalOf(cause: unknown): SettingError | StartError | undefined {
   if (cause instanceof Error && cause.name === "JetStreamNotEnabled") {
     return new StartError(
-      "NATS runs without JetStream, which keeps the log: give nats-server a jetstream section with a store_dir (or start it with -js -sd folder), and its account JetStream",
+      "JetStream is not enabled in NATS, and Coroom stores the log there. Add a jetstream section with a store_dir to nats-server's configuration (or start it with -js -sd FOLDER), and enable JetStream for the account",
       { cause },
     );
   }
   if (cause instanceof JetStreamApiError && TOO_FEW_SERVERS.includes(cause.code)) {
     return new SettingError(
-      "COROOM_LOG_REPLICAS asks for more copies than there are nats-servers to keep them: a single one keeps 1, a cluster of three keeps 3; set it to that for every role, or see to it that all servers of the cluster run",
+      "COROOM_LOG_REPLICAS is larger than the number of nats-servers that run. Set it to 1 for a single server, or to 3 for a cluster of three, with the same value for every role, or start the missing servers",
       { cause },
     );
   }
   if (cause instanceof JetStreamApiError && STORAGE_FULL.has(cause.code)) {
     return new StartError(
-      `JetStream has no storage left (${cause.message}): free space on the disks of the nats-servers, or raise max_file_store or the limits of the account`,
+      `JetStream has no storage left (${cause.message}). Free space on the disks of the nats-servers, or raise max_file_store or the limits of the account`,
       { cause },
     );
   }
   if (cause instanceof JetStreamApiError && cause.code === STREAM_NOT_FOUND) {
-    return new StartError("the streams of this environment do not exist yet: start room servers, document services and placement", {
+    return new StartError("the streams of this environment do not exist yet. Start room servers, document services and placement", {
       cause,
     });
   }
   if (cause instanceof JetStreamApiError && cause.code === STREAM_NOT_CREATED) {
     return new StartError(
-      `nats-server cannot create a stream (${cause.message}): free space on its disk, make its store_dir writable, and read its log`,
+      `nats-server cannot create a stream (${cause.message}). Free space on its disk, make its store_dir writable, and read its log`,
       { cause },
     );
   }

@@ -37,7 +37,7 @@ test("[LGS1] a process with another number of partitions is refused, and creates
   for (const partitions of [1, 3]) {
     const refused = ensure("lgs1", partitions);
     await expect(refused).rejects.toThrow(SettingError);
-    await expect(refused).rejects.toThrow(/set COROOM_LOG_PARTITIONS=2 for every role/);
+    await expect(refused).rejects.toThrow(/Set COROOM_LOG_PARTITIONS=2 for every role/);
   }
   await ensure("lgs1", 2);
   expect(await streamsOf("lgs1")).toEqual(["lgs1_log_0", "lgs1_log_1"]);
@@ -70,7 +70,7 @@ test("[LGS4] a process that found no stream is refused if another process then c
   };
   const late = Object.assign(Object.create(nats) as NatsConnection, { request });
   await expect(ensureLogStreams(late, subjectsOf("lgs4"), { partitions: 3, replicas: 1 })).rejects.toThrow(
-    /set COROOM_LOG_PARTITIONS=1 for every role/,
+    /Set COROOM_LOG_PARTITIONS=1 for every role/,
   );
   expect(await streamsOf("lgs4")).toEqual(["lgs4_log_0"]);
 });
@@ -92,7 +92,7 @@ test("[LGS6] a process that only checks the number of partitions is refused if i
   expect(await check(2)).toBe(true);
   const refused = check(3);
   await expect(refused).rejects.toThrow(SettingError);
-  await expect(refused).rejects.toThrow(/set COROOM_LOG_PARTITIONS=2 for every role/);
+  await expect(refused).rejects.toThrow(/Set COROOM_LOG_PARTITIONS=2 for every role/);
 });
 
 const limitsOf = async (environment: string) =>

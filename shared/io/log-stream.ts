@@ -91,7 +91,7 @@ async function limitLogStreams(
     if (config.max_bytes === limit.max_bytes && config.discard === limit.discard) continue;
     if (!(await setLimit(manager, config.name, limit)))
       throw new SettingError(
-        `nats-server cannot reserve COROOM_LOG_BYTES_MAX=${total} for the log: lower it, or raise max_file_store or the limits of the account`,
+        `nats-server cannot reserve COROOM_LOG_BYTES_MAX=${total} for the log. Lower it, or raise max_file_store or the limits of the account`,
       );
   }
 }
@@ -164,7 +164,7 @@ function refuseOtherPartitionCount({ name, metadata }: StreamConfig, partitions:
   const stated = metadata?.[PARTITIONS];
   if (stated !== undefined && Number(stated) !== partitions) {
     throw new SettingError(
-      `rooms are spread over ${stated} streams of the log (${name} is the first), not over ${partitions}: set COROOM_LOG_PARTITIONS=${stated} for every role, it is fixed for the life of a deployment`,
+      `the log of this environment has ${stated} partitions (the first is ${name}), not ${partitions}. Set COROOM_LOG_PARTITIONS=${stated} for every role. The number cannot change later`,
     );
   }
   return stated !== undefined;

@@ -40,7 +40,7 @@ test("[NAT8] an error names the setting and the remedy, and contains no secret",
     [{ natsUrl: "nats", natsCert: damaged }, /COROOM_NATS_CERT and COROOM_NATS_KEY go together/],
     [{ natsUrl: "nats", natsKey: damaged }, /COROOM_NATS_CERT and COROOM_NATS_KEY go together/],
     [{ natsUrl: "nats", natsCert: damaged, natsKey: nothing }, /COROOM_NATS_KEY=.*nothing cannot be read/],
-    [{ natsUrl: "nats", natsCert: certFile, natsKey: damaged }, /do not fit together, or are no PEM/],
+    [{ natsUrl: "nats", natsCert: certFile, natsKey: damaged }, /do not match, or are not PEM files/],
     [{ natsUrl: "nats", natsCa: folder }, /COROOM_NATS_CA=.* cannot be read \(EISDIR\)/],
   ];
   for (const [settings, message] of refused) {

@@ -56,7 +56,7 @@ test("[NAT13] a rejected client is informed at once which credentials to give, a
     ]) {
       const error = await connect().catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(SettingError);
-      expect(String(error)).toMatch(/does not let Coroom in: give a user and password .*COROOM_NATS_URL.*COROOM_NATS_CREDENTIALS/);
+      expect(String(error)).toMatch(/rejects the credentials. Set a valid user and password .*COROOM_NATS_URL.*COROOM_NATS_CREDENTIALS/);
       expect(String(error)).not.toContain("WRONG");
     }
   }

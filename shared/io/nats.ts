@@ -51,24 +51,21 @@ export async function connectNats(
     const where = address.servers.join(",");
     if (error instanceof errors.AuthorizationError || error instanceof errors.UserAuthenticationExpiredError) {
       throw new SettingError(
-        `NATS at ${where} does not let Coroom in: give a user and password that it knows in COROOM_NATS_URL (nats://user:password@host), or a valid credentials file in COROOM_NATS_CREDENTIALS`,
+        `NATS at ${where} rejects the credentials. Set a valid user and password in COROOM_NATS_URL (nats://user:password@host), or a valid credentials file in COROOM_NATS_CREDENTIALS`,
         { cause: error },
       );
     }
     if (isOfCertificates(error)) {
       throw new SettingError(
-        `NATS at ${where} shows a certificate that is not trusted (${error.code}): name it as its certificate does, and set COROOM_NATS_CA to the certificates of who signed it`,
+        `the certificate of NATS at ${where} is not trusted (${error.code}). Use the host name in the certificate, and set COROOM_NATS_CA to the certificates of its issuer`,
         { cause: error },
       );
     }
     const [overTls, orShow] =
       address.options.tls === undefined
         ? ["", ""]
-        : [
-            " over TLS",
-            "; one that asks for a certificate answers nobody before it is shown one that it takes: set COROOM_NATS_CERT and COROOM_NATS_KEY",
-          ];
-    throw new StartError(`no NATS server answers at ${where}${overTls}: start one, or set COROOM_NATS_URL${orShow}`, { cause: error });
+        : [" over TLS", ". If it requires client certificates, set COROOM_NATS_CERT and COROOM_NATS_KEY"];
+    throw new StartError(`no NATS server answers at ${where}${overTls}. Start one, or set COROOM_NATS_URL${orShow}`, { cause: error });
   }
 }
 

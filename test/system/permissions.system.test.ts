@@ -118,7 +118,7 @@ test.each<[NatsRole, string]>([
 
 test("[PRM8] a connection without the password of a role is refused", async () => {
   for (const url of [nats.url, withUser(nats.url, "gateway", "wrong")])
-    await expect(connectNats({ servers: url, name: "test" })).rejects.toThrow(/does not let Coroom in/);
+    await expect(connectNats({ servers: url, name: "test" })).rejects.toThrow(/rejects the credentials/);
 });
 
 test.each<[RedisRole, string, readonly (readonly string[])[]]>([
