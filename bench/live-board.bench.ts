@@ -190,7 +190,7 @@ async function write(writers: readonly Watcher[], perSecond: number, seconds: nu
 }
 
 const NO_LIMIT = String(1e9);
-const LIFTED = ["EDIT_BURST", "EDITS_PER_SECOND", "CONNECTIONS_PER_IP_MAX", "CONNECTS_PER_SECOND_MAX"];
+const LIFTED = ["EDIT_BURST", "EDITS_PER_SECOND", "CONNECTIONS_PER_USER_MAX", "USER_EDITS_PER_SECOND_MAX", "CONNECTS_PER_SECOND_MAX"];
 const SETTINGS = {
   LOG_LEVEL: "warn",
   ...Object.fromEntries(LIFTED.map((name) => [name, NO_LIMIT])),

@@ -17,11 +17,11 @@ test.each([
   expect(() => read(flags as Readonly<Record<string, string>>)).toThrow(message);
 });
 
-test("[PCF4] the default settings stay within the gateways' limits for one address, connection and user", () => {
+test("[PCF4] the default settings stay within the gateways' limits for one user and connection", () => {
   const config = read();
   const connections = planRooms(config).reduce((sum, { participants }) => sum + participants + 1, 0);
   expect(connections).toBe(65);
-  expect(connections).toBeLessThan(gatewaySettings.connectionsPerIpMax.fallback);
+  expect(connections).toBeLessThan(gatewaySettings.connectionsPerUserMax.fallback);
   expect(config.probeHeavyEditsPerSecond).toBeLessThan(gatewaySettings.editsPerSecond.fallback);
   expect(config.probeHeavyPresencePerSecond).toBeLessThan(gatewaySettings.presencePerSecondMax.fallback);
 });

@@ -8,8 +8,9 @@ export type LoadRoomPlan = { readonly room: RoomId; readonly members: readonly L
 export type LoadMemberPlan = { readonly gateway: string; readonly token: string; readonly clientKey: ClientKey; readonly writes: boolean };
 
 /**
- * typing each writer sends on its own schedule, drawn from the seed, independently of the servers;
- *          a due edit is left out while the writer has `inFlightMax` un-acked edits window   each writer keeps `inFlight` edits un-acked, at most `editsEach` in all
+ * `typing`: each writer sends on its own schedule, drawn from the seed, independently of the servers; a due edit is left
+ * out while the writer has `inFlightMax` unacknowledged edits. `window`: each writer keeps `inFlight` edits
+ * unacknowledged, at most `editsEach` in all.
  */
 export type WritePattern =
   | { readonly kind: "typing"; readonly editsPerSecond: number; readonly seed: number; readonly inFlightMax?: number }

@@ -207,7 +207,7 @@ test("[CON19] while the client waits to retry, its status gives the reason as te
       driver.receive({ kind: "socket-opened" });
       driver.receive({ kind: "socket-closed", code: CLOSE.tenantFull.code, why: CLOSE_MEANINGS.tenantFull });
     }),
-  ).toBe("the tenant has as many connections as it may (close code 4008)");
+  ).toBe("the tenant or the user has as many connections as allowed (close code 4008)");
   expect(
     failing(() => {
       driver.receive({ kind: "socket-opened" });

@@ -104,8 +104,3 @@ export function refuseRestricted(identity: Identity, room: RoomId, refusal: stri
   const restriction = identity.restrictionIn?.(roomKey(identity.tenant, room));
   return restriction === undefined ? undefined : errorAnswer(403, "not-allowed", withReason(refusal, restriction));
 }
-
-/** The key under which rates and limits of one user are counted. */
-export function userKey({ tenant, user }: { readonly tenant: TenantId; readonly user: string }): string {
-  return `${tenant} ${user}`;
-}

@@ -64,7 +64,7 @@ const REFUSALS: Readonly<Record<WriteRefusal, { status: number; error: string; m
   "tenant-rate": {
     status: 429,
     error: "rate-limited",
-    message: "the tenant is at its limit of edits per second: send this edit again later",
+    message: "the user or the tenant is at its limit of edits per second: send this edit again later",
   },
   "tenant-rooms": {
     status: 429,

@@ -10,6 +10,7 @@
 
 import type { Millis, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { ClientAddress } from "../../shared/limits/client-address.ts";
+import { userKey } from "./quotas.ts";
 
 /** A tenant has a score for all its users together, because the holder of its secret can create any number of users. */
 export type Suspect =
@@ -204,7 +205,7 @@ function bansOf(before: Watched | undefined, now: Millis): number {
 function keyOf(suspect: Suspect): string {
   switch (suspect.kind) {
     case "user":
-      return `${suspect.tenant} ${encodeURIComponent(suspect.user)}`;
+      return userKey(suspect);
     case "address":
       return suspect.address;
     case "tenant":

@@ -52,6 +52,8 @@ beforeEach(() => {
       "address-faults": 100,
       "tenant-faults": 100,
       "full-room": 100,
+      "user": 100,
+      "user-edits": 100,
     },
     reportShare: 0,
     reportSilenceMsMax: 3_000,

@@ -403,13 +403,18 @@ test("[LIM16] a member of a full room may reconnect with at most three connectio
   expect([await answer(), await answer(), await answer()]).toEqual(["joined", "joined", "join-refused"]);
 });
 
-test("[LIM17] clients of a draining gateway are admitted by another gateway although their address and tenant are at their limits", async () => {
-  const settings = { connectionsPerIpMax: "1", connectionsPerTenantMax: "1", drainMsMax: "60000", clientAddressHeader: "x-forwarded-for" };
+test("[LIM17] clients of a draining gateway are admitted by another gateway although their user and tenant are at their limits", async () => {
+  const settings = { connectionsPerUserMax: "1", connectionsPerTenantMax: "1", drainMsMax: "60000" };
   const [one, two] = [await rig.start(settings), await rig.start(settings)];
-  const from = "203.0.113.7";
-  const ann = await rig.greet(one, "ann", { from });
+  const ann = await rig.greet(one, "ann");
   await ann.next("welcome");
-  const connectToOther = (): Promise<WireClient | undefined> => rig.greet(two, "ann", { from }).catch(() => undefined);
+  const connectToOther = async (): Promise<WireClient | undefined> => {
+    const client = await rig.greet(two, "ann");
+    await client.until(() => client.closed !== undefined || client.received.length > 0, "an answer");
+    if (client.received[0]?.type === "welcome") return client;
+    client.close();
+    return undefined;
+  };
   await acquainted(two);
   await until(async () => {
     const early = await connectToOther();
@@ -419,31 +424,59 @@ test("[LIM17] clients of a draining gateway are admitted by another gateway alth
   const stopped = rig.stop(one);
   await ann.next("going-away");
   const moved = await until(connectToOther, "its place at the other");
-  await moved.next("welcome");
   expect(ann.closed).toBeUndefined();
   ann.close();
   moved.close();
   await stopped;
 });
 
-test("[LIM18] a connection above the limit of its address is admitted on credit, and closed if no other connection was lost", async () => {
+test("[LIM18] a connection above the limit of its user is admitted on credit, and closed if no other connection was lost", async () => {
   // Long limits, so that no client counts as silent while this process, which plays all clients, pauses.
-  const settings = { connectionsPerIpMax: "10", clientAddressHeader: "x-forwarded-for", pingIntervalMs: "1500", silenceMsMax: "4000" };
-  const address = await rig.start(settings);
-  const from = "203.0.113.7";
+  const address = await rig.start({ connectionsPerUserMax: "10", pingIntervalMs: "1500", silenceMsMax: "4000" });
   const clients: WireClient[] = [];
   const pinging = setInterval(() => clients.forEach((client, nonce) => client.closed ?? client.send({ type: "ping", nonce })), 200);
   onTestFinished(() => clearInterval(pinging));
   for (let number = 0; number < 11; number++) {
-    clients.push(await rig.greet(address, "ann", { from }));
+    clients.push(await rig.greet(address, "ann"));
     await clients.at(-1)!.next("welcome");
   }
-  await expect(rig.connect(address, from)).rejects.toThrow("HTTP 429");
+  const more = await rig.greet(address, "ann");
+  const refused = [{ type: "retry-later", retryAfterMs: 7_000 }, 4008];
+  expect([await more.next("retry-later"), (await more.end()).code]).toEqual(refused);
   expect(await metric(address, "coroom_gateway_connections_on_credit")).toBeLessThanOrEqual(1);
   const last = clients.at(-1)!;
-  expect([await last.next("retry-later"), (await last.end()).code]).toEqual([{ type: "retry-later", retryAfterMs: 7_000 }, 4005]);
+  expect([await last.next("retry-later"), (await last.end()).code]).toEqual(refused);
   expect(clients.filter(({ closed }) => closed !== undefined)).toEqual([last]);
-  expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="ip"}')).toBe(1);
+  expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="user"}')).toBe(2);
+});
+
+test("[LIM20] an office behind one address has any number of connections, as long as each sends a valid token", async () => {
+  const address = await rig.start({ connectionsPerIpMax: "3", clientAddressHeader: "x-forwarded-for" });
+  const from = "203.0.113.7";
+  for (let number = 0; number < 12; number++) await (await rig.greet(address, `user-${number}`, { from })).next("welcome");
+  for (let number = 0; number < 3; number++) await rig.connect(address, from);
+  await expect(rig.connect(address, from), "without tokens").rejects.toThrow("HTTP 429");
+});
+
+test("[LIM21] a user who types over several connections and rooms shares one limit of edits per second", async () => {
+  rig.startOwner();
+  const address = await rig.start({ userEditsPerSecondMax: "5", editBurst: "100", resendBurst: "1000000" });
+  const clients = await Promise.all(
+    ["annannann", "ann-2-ann-2"].map(async (key) => {
+      const client = await rig.greet(address, "ann");
+      return { client, channel: (await client.join(ROOM, key)).channel };
+    }),
+  );
+  const bob = await rig.greet(address, "bob");
+  const { channel: bobs } = await bob.join(ROOM, "bobbobbob");
+  for (let counter = 1; counter <= 10; counter++) for (const { client, channel } of clients) client.edit(channel, counter, `${counter}`);
+  for (const { client } of clients) await client.next("nack");
+  bob.edit(bobs, 1, "1");
+  await until(async () => (await metric(address, 'coroom_gateway_limits_reached_total{limit="user-edits"}')) >= 10, "the limit's count");
+  expect(
+    bob.received.some(({ type }) => type === "nack"),
+    "another user is not affected",
+  ).toBe(false);
 });
 
 test("[LIM19] all request bodies of a gateway share one limit; above it the request that began first is refused with a retry time", async () => {

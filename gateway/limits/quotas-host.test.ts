@@ -25,6 +25,8 @@ function quotasOf(): Quotas {
       "address-faults": 1,
       "tenant-faults": 1,
       "full-room": 1,
+      "user": 2,
+      "user-edits": 2,
     },
     reportShare: 0,
     reportSilenceMsMax: 3_000,
@@ -51,8 +53,8 @@ test("[QUOH1] the log names a tenant at its limit, and the setting to raise, onc
     backbone: { isUp: true },
   });
   for (const number of [1, 2, 3]) {
-    quotas.receiveConnection(number as ConnectionId, undefined, clock.now());
-    quotas.admitTo("acme" as TenantId, number as ConnectionId, clock.now());
+    quotas.receiveConnection(number as ConnectionId, undefined);
+    quotas.admit({ tenant: "acme" as TenantId, user: `user-${number}` }, number as ConnectionId, clock.now());
   }
   await clock.advance(58_000);
   expect(lines).toEqual([]);
@@ -72,7 +74,7 @@ test("[QUOH2] a gateway that stops reports that it has no counts, unless NATS is
   const reported: number[] = [];
   const share = (isUp: boolean): Sharing => {
     const quotas = quotasOf();
-    quotas.receiveConnection(1 as ConnectionId, "203.0.113.7" as ClientAddress, clock.now());
+    quotas.receiveConnection(1 as ConnectionId, "203.0.113.7" as ClientAddress);
     return shareCounts(
       { quotas, abuse: abuseOf() },
       { onReport: silent, publishReport: ({ counts }) => void reported.push(counts.length) },
@@ -90,7 +92,8 @@ test("[QUOH2] a gateway that stops reports that it has no counts, unless NATS is
 test("[QUOH3] a draining gateway omits a connection from its reports from the time at which it is to move, and counts it itself until it ends", async () => {
   const clock = new FakeClock();
   const quotas = quotasOf();
-  quotas.receiveConnection(1 as ConnectionId, "203.0.113.7" as ClientAddress, clock.now());
+  quotas.receiveConnection(1 as ConnectionId, "203.0.113.7" as ClientAddress);
+  quotas.admit({ tenant: "acme" as TenantId, user: "ann" }, 1 as ConnectionId, clock.now());
   quotas.receiveMembers("acme.notes" as RoomKey, 1);
   const reported: string[][] = [];
   const sharing = shareCounts(
@@ -101,6 +104,9 @@ test("[QUOH3] a draining gateway omits a connection from its reports from the ti
   );
   sharing.handOver(new Map([[1 as ConnectionId, (clock.now() + 2_000) as Millis]]));
   await clock.advance(2_000);
-  expect(reported).toEqual([["ip", "room"], ["ip", "room"], ["room"], ["room"]]);
-  expect(quotas.mayConnect("203.0.113.7" as ClientAddress), "they are here still").toBe(false);
+  expect(reported.map((kinds) => kinds.toSorted())).toEqual([["room", "tenant", "user"], ["room", "tenant", "user"], ["room"], ["room"]]);
+  quotas.receiveConnection(2 as ConnectionId, undefined);
+  expect(quotas.admit({ tenant: "acme" as TenantId, user: "bob" }, 2 as ConnectionId, clock.now()), "its place is still taken here").toBe(
+    "tenant",
+  );
 });

@@ -1,14 +1,16 @@
 /**
- * Quotas: connections of an address and a tenant, members of a room, rooms and edits of a tenant. Counts are shared
- * with the other gateways (shared-counts.ts explains their accuracy).
+ * Quotas: connections of an address, a user and a tenant, members of a room, rooms of a tenant, edits of a user and a
+ * tenant. Counts are shared with the other gateways (shared-counts.ts explains their accuracy).
  */
 
 import type { Count, CountKind, CountsReport } from "../../shared/bus/counts-report.ts";
-import { type Millis, type RoomKey, type TenantId, tenantOf } from "../../shared/ids.ts";
+import { type Millis, type RoomKey, type TenantId, tenantOf, type UserId } from "../../shared/ids.ts";
 import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import { Connections } from "../connections.ts";
 import type { ConnectionId } from "../ports.ts";
 import { SharedCounts, type SharedCountsOptions } from "./shared-counts.ts";
+import { SharedEditRate } from "./shared-edit-rate.ts";
+
 export type FaultCountKind = Extract<CountKind, "user-faults" | "address-faults" | "tenant-faults">;
 
 export type TenantLimit = Extract<CountKind, "tenant" | "tenant-rooms" | "tenant-edits">;
@@ -23,18 +25,26 @@ export type QuotasOptions = SharedCountsOptions & {
 /** The time at which each connection should be at another gateway. */
 export type ConnectionMoves = ReadonlyMap<ConnectionId, Millis>;
 
-/** The address and the tenant that a connection is counted for. The tenant is known after its token is checked. */
-type Holding = { readonly address: ClientAddress | undefined; readonly tenant: TenantId | undefined };
+/** A connection counts for its address until its token is checked, and then for its user and tenant. */
+type Holding = { readonly address: ClientAddress | undefined; readonly user: string | undefined; readonly tenant: TenantId | undefined };
 
 /** A moving connection stops counting this long before its move, so that the other gateways receive the new count before it arrives. */
 const FREE_BEFORE_MS = 1_500;
 /** The share of a limit that may be used on credit. A limit below ten allows none. */
 const CREDIT_SHARE = 0.1;
 
+export type UserOfTenant = { readonly tenant: TenantId; readonly user: string };
+
+/** The key under which connections, rates and limits of one user are counted. ASCII. */
+export function userKey({ tenant, user }: UserOfTenant): string {
+  return `${tenant} ${encodeURIComponent(user)}`;
+}
+
 export class Quotas {
   readonly #counts: SharedCounts;
   readonly #credits: Credits;
-  readonly #edits: TenantEdits;
+  readonly #tenantEdits: SharedEditRate<TenantId>;
+  readonly #userEdits: SharedEditRate<string>;
   readonly #holdings = new Connections<Holding>();
   readonly #atLimit = new Map<string, TenantAtLimit>();
   /** Undefined unless the gateway is draining. */
@@ -43,7 +53,8 @@ export class Quotas {
   constructor(options: QuotasOptions) {
     this.#counts = new SharedCounts(options);
     this.#credits = new Credits(options);
-    this.#edits = new TenantEdits(options.limits["tenant-edits"], (tenant) => this.#counts.elsewhere("tenant-edits", tenant));
+    this.#tenantEdits = new SharedEditRate(options.limits["tenant-edits"], (tenant) => this.#counts.elsewhere("tenant-edits", tenant));
+    this.#userEdits = new SharedEditRate(options.limits["user-edits"], (user) => this.#counts.elsewhere("user-edits", user));
   }
 
   /** Gateways and room servers with a recent report. */
@@ -52,23 +63,31 @@ export class Quotas {
   }
 
   mayConnect(address: ClientAddress | undefined): boolean {
-    return address === undefined || !this.#counts.isFullWith("ip", address, CREDIT_SHARE);
+    return address === undefined || !this.#counts.isFull("ip", address);
   }
 
-  receiveConnection(connection: ConnectionId, address: ClientAddress | undefined, now: Millis): void {
-    this.#holdings.set(connection, { address, tenant: undefined });
-    if (address !== undefined) this.#add("ip", address, connection, now);
+  receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void {
+    this.#holdings.set(connection, { address, user: undefined, tenant: undefined });
+    if (address !== undefined) this.#counts.add("ip", address, 1);
   }
 
-  /** False: the tenant is at its limit of connections. */
-  admitTo(tenant: TenantId, connection: ConnectionId, now: Millis): boolean {
+  /** The token is valid. Returns the limit of connections that does not allow the connection; undefined: it is admitted. */
+  admit(identity: UserOfTenant, connection: ConnectionId, now: Millis): CreditKind | undefined {
     const holding = this.#holdings.get(connection);
     // The connection has closed, or it is already counted and has renewed its token.
-    if (holding === undefined || holding.tenant !== undefined) return true;
-    if (this.#counts.isFullWith("tenant", tenant, CREDIT_SHARE)) return this.#refuse(tenant, "tenant");
-    this.#holdings.set(connection, { ...holding, tenant });
+    if (holding === undefined || holding.user !== undefined) return undefined;
+    const { tenant } = identity;
+    const user = userKey(identity);
+    if (this.#counts.isFullWith("user", user, CREDIT_SHARE)) return "user";
+    if (this.#counts.isFullWith("tenant", tenant, CREDIT_SHARE)) {
+      this.#refuse(tenant, "tenant");
+      return "tenant";
+    }
+    this.#holdings.set(connection, { ...holding, user, tenant });
+    if (holding.address !== undefined) this.#counts.add("ip", holding.address, -1);
+    this.#add("user", user, connection, now);
     this.#add("tenant", tenant, connection, now);
-    return true;
+    return undefined;
   }
 
   #add(kind: CreditKind, key: string, connection: ConnectionId, now: Millis): void {
@@ -86,10 +105,9 @@ export class Quotas {
     // The connections of a draining gateway are moving, and must not be closed because of new connections at other
     // gateways.
     if (this.#moves !== undefined) return undefined;
-    for (const limit of ["ip", "tenant"] as const) {
+    for (const limit of ["user", "tenant"] as const) {
       for (let ended = this.#credits.takeEnded(limit, now); ended !== undefined; ended = this.#credits.takeEnded(limit, now)) {
-        const { address, tenant } = this.#holdings.get(ended)!;
-        if (this.#counts.isOver(limit, (limit === "ip" ? address : tenant)!)) return { connection: ended, limit };
+        if (this.#counts.isOver(limit, this.#holdings.get(ended)![limit]!)) return { connection: ended, limit };
       }
     }
     return undefined;
@@ -105,9 +123,10 @@ export class Quotas {
   }
 
   receiveDisconnection(connection: ConnectionId): void {
-    const { address, tenant } = this.#holdings.get(connection) ?? {};
+    const { address, user, tenant } = this.#holdings.get(connection) ?? {};
     this.#holdings.delete(connection);
-    if (address !== undefined) this.#remove("ip", address, connection);
+    if (user !== undefined) this.#remove("user", user, connection);
+    else if (address !== undefined) this.#counts.add("ip", address, -1);
     if (tenant !== undefined) this.#remove("tenant", tenant, connection);
   }
 
@@ -139,8 +158,13 @@ export class Quotas {
     return !this.#counts.isFull("tenant-rooms", tenant) || this.#refuse(tenant, "tenant-rooms");
   }
 
-  takeEdit(room: RoomKey): boolean {
-    return this.#edits.take(tenantOf(room)) || this.#refuse(tenantOf(room), "tenant-edits");
+  /** Returns the limit that does not allow the edit; undefined: it is allowed. */
+  takeEdit(room: RoomKey, user: UserId): "user-edits" | "tenant-edits" | undefined {
+    const tenant = tenantOf(room);
+    if (!this.#userEdits.take(userKey({ tenant, user }))) return "user-edits";
+    if (this.#tenantEdits.take(tenant)) return undefined;
+    this.#refuse(tenant, "tenant-edits");
+    return "tenant-edits";
   }
 
   /** Returns and clears the refusals. */
@@ -173,7 +197,8 @@ export class Quotas {
   /** Call every second. Returns the counts for the other gateways. */
   endSecond(now: Millis): Count[] {
     this.#counts.receiveTick(now);
-    for (const [tenant, asked] of this.#edits.endSecond()) this.#counts.set("tenant-edits", tenant, asked);
+    for (const [tenant, asked] of this.#tenantEdits.endSecond()) this.#counts.set("tenant-edits", tenant, asked);
+    for (const [user, asked] of this.#userEdits.endSecond()) this.#counts.set("user-edits", user, asked);
     return this.currentReport(now);
   }
 
@@ -187,13 +212,13 @@ export class Quotas {
       .filter(({ count }) => count > 0);
   }
 
-  /** Counts the connections of each address and tenant that may arrive at another gateway before the next report. */
+  /** Counts the connections of each user and tenant that may arrive at another gateway before the next report. */
   #countMoving(moves: ConnectionMoves, now: Millis): ReadonlyMap<string, number> {
     const moving = new Map<string, number>();
     const count = (key: string): void => void moving.set(key, (moving.get(key) ?? 0) + 1);
-    for (const [connection, { address, tenant }] of this.#holdings) {
+    for (const [connection, { user, tenant }] of this.#holdings) {
       if ((moves.get(connection) ?? Infinity) > now + FREE_BEFORE_MS) continue;
-      if (address !== undefined) count(`ip ${address}`);
+      if (user !== undefined) count(`user ${user}`);
       if (tenant !== undefined) count(`tenant ${tenant}`);
     }
     return moving;
@@ -201,11 +226,11 @@ export class Quotas {
 }
 
 /**
- * Connections on credit, above the limit of their address or tenant. Such a connection may replace a lost one, which is
+ * Connections on credit, above the limit of their user or tenant. Such a connection may replace a lost one, which is
  * counted until it has been silent for some time. After that time, either the lost connection is gone and the new one
  * takes its place, or the new one is closed.
  */
-export type CreditKind = "ip" | "tenant";
+export type CreditKind = "user" | "tenant";
 
 type Credit = { readonly key: string; readonly until: Millis };
 /** `byKey` holds the oldest connection first, and so does `given`. So credits end in this order. */
@@ -214,7 +239,7 @@ type Given = { readonly given: Map<ConnectionId, Credit>; readonly byKey: Map<st
 class Credits {
   readonly #creditMs: number;
   readonly #of: Readonly<Record<CreditKind, Given>> = {
-    ip: { given: new Map(), byKey: new Map() },
+    user: { given: new Map(), byKey: new Map() },
     tenant: { given: new Map(), byKey: new Map() },
   };
 
@@ -223,10 +248,10 @@ class Credits {
   }
 
   get size(): number {
-    return this.#of.ip.given.size + this.#of.tenant.given.size;
+    return this.#of.user.given.size + this.#of.tenant.given.size;
   }
 
-  /** `key` is the address or the tenant. */
+  /** `key` is the user or the tenant. */
   give(kind: CreditKind, key: string, connection: ConnectionId, now: Millis): void {
     const { given, byKey } = this.#of[kind];
     given.set(connection, { key, until: (now + this.#creditMs) as Millis });
@@ -265,48 +290,5 @@ class Credits {
     const waiting = byKey.get(credit.key)!;
     waiting.delete(connection);
     if (waiting.size === 0) byKey.delete(credit.key);
-  }
-}
-
-/**
- * Edits per second of a tenant at this gateway: the part of the limit that the other gateways do not use. If all
- * gateways together request more than the limit, each gets its proportional share.
- */
-type Second = { asked: number; left: number };
-
-export class TenantEdits {
-  readonly #perSecondMax: number;
-  readonly #elsewhere: (tenant: TenantId) => number;
-  readonly #seconds = new Map<TenantId, Second>();
-
-  /** `elsewhere`: edits that the tenant requested at the other gateways in their last second. */
-  constructor(perSecondMax: number, elsewhere: (tenant: TenantId) => number) {
-    this.#perSecondMax = perSecondMax;
-    this.#elsewhere = elsewhere;
-  }
-
-  take(tenant: TenantId): boolean {
-    const second = this.#seconds.get(tenant) ?? this.#begin(tenant, 0);
-    second.asked += 1;
-    if (second.left < 1) return false;
-    second.left -= 1;
-    return true;
-  }
-
-  /** Ends a second and returns the edits that each tenant requested in it. A quiet tenant is reported once as 0, then forgotten. */
-  endSecond(): [TenantId, number][] {
-    return [...this.#seconds].map(([tenant, { asked }]) => {
-      if (asked === 0) this.#seconds.delete(tenant);
-      else this.#begin(tenant, asked);
-      return [tenant, asked];
-    });
-  }
-
-  #begin(tenant: TenantId, asked: number): Second {
-    const elsewhere = this.#elsewhere(tenant);
-    const fair = asked === 0 ? 0 : (this.#perSecondMax * asked) / (asked + elsewhere);
-    const second = { asked: 0, left: Math.max(this.#perSecondMax - elsewhere, fair) };
-    this.#seconds.set(tenant, second);
-    return second;
   }
 }

@@ -16,6 +16,8 @@ const limits = {
   "address-faults": 100,
   "tenant-faults": 1_000,
   "full-room": 1,
+  "user": 100,
+  "user-edits": 100,
 };
 const gateway = (reportShare = 0): SharedCounts => new SharedCounts({ limits, reportShare, reportSilenceMsMax: 3_000 });
 const ip = (count: number, key = "10.0.0.1"): Count => ({ kind: "ip", key, count });

@@ -37,6 +37,8 @@ export class SharedCounts {
     "address-faults": new Set(),
     "tenant-faults": new Set(),
     "full-room": new Set(),
+    "user": new Set(),
+    "user-edits": new Set(),
   };
 
   constructor(options: SharedCountsOptions) {
@@ -131,6 +133,8 @@ function noCounts(): Counts {
     "address-faults": new Map(),
     "tenant-faults": new Map(),
     "full-room": new Map(),
+    "user": new Map(),
+    "user-edits": new Map(),
   };
 }
 

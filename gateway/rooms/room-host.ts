@@ -125,15 +125,17 @@ export class FollowedRoomsHost implements Backbone {
   receiveEdit(room: RoomKey, input: FollowedRoomInput & { kind: "edit" }): void {
     const followed = this.#directory.get(room);
     if (followed === undefined) return; // The room had no members for some time. The client joins again and repeats the edit.
-    if (!this.#ports.quotas.takeEdit(room)) return this.#refuseEdit(followed, input);
+    const limit = this.#ports.quotas.takeEdit(room, input.edit.author.user);
+    if (limit !== undefined) return this.#refuseEdit(followed, input, limit);
     this.#ports.presence.receiveActivity(room, input.connection);
     this.#takeEdit(followed, input);
   }
 
   /** An edit over HTTP, whose author need not be in the room. */
   receiveWrite(room: RoomKey, edit: SubmittedEdit): void {
-    if (!this.#ports.quotas.takeEdit(room)) {
-      this.#deps.metrics.limitsReached.inc({ limit: "tenant-edits" });
+    const limit = this.#ports.quotas.takeEdit(room, edit.author.user);
+    if (limit !== undefined) {
+      this.#deps.metrics.limitsReached.inc({ limit });
       return this.#ports.writes.receiveRefused(room, edit.author.client, "tenant-rate");
     }
     this.#takeEdit(this.#directory.get(room) ?? this.#follow(room), { kind: "write", edit });
@@ -314,8 +316,8 @@ export class FollowedRoomsHost implements Backbone {
   }
 
   /** The client sends the edit again, and all edits after it. */
-  #refuseEdit({ channel }: DirectoryEntry, { connection, edit: { counter } }: FollowedRoomInput & { kind: "edit" }): void {
-    this.#deps.metrics.limitsReached.inc({ limit: "tenant-edits" });
+  #refuseEdit({ channel }: DirectoryEntry, { connection, edit: { counter } }: FollowedRoomInput & { kind: "edit" }, limit: string): void {
+    this.#deps.metrics.limitsReached.inc({ limit });
     const frame = { type: "nack", channel, counter, reason: "tenant-rate", expected: counter, retryAfterMs: TENANT_RATE_RETRY_MS } as const;
     this.#send([connection], frame);
   }

@@ -51,8 +51,8 @@ export type SessionHostOptions = DeparturesOptions & {
 const TICK_MS = 1_000;
 const ADMISSION_MS = 10;
 const NO_PLACE: Readonly<Record<CreditKind, [CloseName, string]>> = {
-  ip: ["overloaded", "too many connections from this address: close others, or try again later"],
-  tenant: ["tenantFull", "the tenant has as many connections as it may: try again later"],
+  user: ["tenantFull", "the user has as many connections as allowed: close others, or try again later"],
+  tenant: ["tenantFull", "the tenant has as many connections as allowed: try again later"],
 };
 
 export type SessionHostDeps = HostDeps & { readonly log: Log };
@@ -116,7 +116,7 @@ export class SessionHost implements Clients {
     const ban = discipline.receiveConnection(address);
     if (ban !== undefined) return this.#reject(connection, ban.close, ban);
     const now = this.#now();
-    quotas.receiveConnection(connection, address, now);
+    quotas.receiveConnection(connection, address);
     const decision = this.#queue.receiveConnection(connection, now);
     if (decision === "rejected") return this.#rejectForLoad(connection);
     const session = new ClientSession(this.#options.session, `${this.#options.name}-${connection}`, now, decision);
@@ -296,9 +296,10 @@ export class SessionHost implements Clients {
     const { discipline, quotas } = this.#ports;
     const ban = session.identity === undefined ? discipline.receiveIdentity(identity) : discipline.receiveRenewal(identity);
     if (ban !== undefined) return session.receiveRefusal(ban.close, ban.message, ban.retryAfterMs);
-    if (quotas.admitTo(identity.tenant, connection, this.#now())) return undefined;
-    this.#deps.metrics.limitsReached.inc({ limit: "tenant" });
-    return session.receiveRefusal(...NO_PLACE.tenant);
+    const limit = quotas.admit(identity, connection, this.#now());
+    if (limit === undefined) return undefined;
+    this.#deps.metrics.limitsReached.inc({ limit });
+    return session.receiveRefusal(...NO_PLACE[limit]);
   }
 
   /** Closes connections that were admitted beyond a limit, if no lost connection has freed a place for them. */

@@ -1,5 +1,5 @@
 /**
- * Settings for the limits of each IP address, tenant and room over all gateways (connections, rooms, edits per second),
+ * Settings for the limits of each IP address, user, tenant and room over all gateways (connections, rooms, edits per second),
  * and for bans because of abuse.
  */
 
@@ -11,7 +11,12 @@ export const quotaSettings = {
     parse: positiveInteger,
     fallback: 100,
     meaning:
-      "Maximum number of connections per IP address (IPv6: per /64) over all gateways. Reconnecting clients may exceed it by a tenth. Loopback is not counted.",
+      "Maximum number of connections per IP address (IPv6: per /64) over all gateways that have not sent a valid token yet. Loopback is not counted.",
+  },
+  connectionsPerUserMax: {
+    parse: positiveInteger,
+    fallback: 100,
+    meaning: "Maximum number of connections per user over all gateways. Reconnecting clients may exceed it by a tenth.",
     basic: true,
   },
   connectionsPerTenantMax: {
@@ -36,6 +41,11 @@ export const quotaSettings = {
     fallback: 5_000,
     meaning: "Maximum number of edits per second and tenant over all gateways. Further edits are refused with a retry hint.",
     basic: true,
+  },
+  userEditsPerSecondMax: {
+    parse: positiveInteger,
+    fallback: 200,
+    meaning: "Maximum number of edits per second and user over all connections and gateways. Further edits are refused with a retry hint.",
   },
   abusePointsMax: {
     parse: positiveInteger,
@@ -93,6 +103,8 @@ export function quotaOptions(config: QuotaConfig & { readonly silenceMsMax: numb
       "address-faults": config.abusePointsMax,
       "tenant-faults": config.tenantAbusePointsMax,
       "full-room": 1,
+      "user": config.connectionsPerUserMax,
+      "user-edits": config.userEditsPerSecondMax,
     },
     reportShare: COUNT_REPORT_SHARE,
     reportSilenceMsMax: COUNT_SILENCE_MS_MAX,

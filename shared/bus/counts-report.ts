@@ -8,22 +8,28 @@ import * as encoding from "lib0/encoding";
 import { readByte, readList, readName, readNumber, readText, decodeAll } from "../wire/fields.ts";
 import { Tag } from "./record.ts";
 
-/**
- * ip            connections from one address tenant        connections of one tenant tenant-rooms  open rooms of one
- * tenant, from room servers, because a room has one owner and many gateways room          members of one room
- * tenant-edits  edits of one tenant in the last second user-faults, address-faults, tenant-faults  current abuse points
- * full-room     1 for a room so far over its budget that it accepts no new members, from its room server
- */
+/** What is counted, and its number on the wire. */
 export const COUNT_KINDS = {
+  /** Connections from one address that have not sent a valid token yet. */
   "ip": 1,
+  /** Connections of one tenant. */
   "tenant": 2,
+  /** Open rooms of one tenant. Room servers report them, because a room has one owner and many gateways. */
   "tenant-rooms": 3,
+  /** Members of one room. */
   "room": 4,
+  /** Edits of one tenant in the last second. */
   "tenant-edits": 5,
+  /** Current abuse points. */
   "user-faults": 6,
   "address-faults": 7,
   "tenant-faults": 8,
+  /** 1 for a room so far over its budget that it accepts no new members. Its room server reports it. */
   "full-room": 9,
+  /** Connections of one user. */
+  "user": 10,
+  /** Edits of one user in the last second. */
+  "user-edits": 11,
 } as const;
 export type CountKind = keyof typeof COUNT_KINDS;
 

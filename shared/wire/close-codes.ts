@@ -41,7 +41,7 @@ export const CLOSE_MEANINGS: Readonly<Record<CloseName, string>> = {
   overloaded: "the gateway accepts no more connections now",
   rateLimited: "the client exceeded its rate limits",
   helloTimeout: "no HELLO arrived in time",
-  tenantFull: "the tenant has as many connections as it may",
+  tenantFull: "the tenant or the user has as many connections as allowed",
   banned: "the user or the address is banned for a limited time",
   unauthorized: "the token was refused",
   tokenExpired: "the token has expired",

@@ -183,21 +183,19 @@ export type JoinRefusal = keyof typeof JOIN_REFUSALS;
 export const LEFT_REASONS = { "asked": 1, "rights-revoked": 2, "rights-changed": 3, "deleted": 4 } as const;
 export type LeftReason = keyof typeof LEFT_REASONS;
 
-/**
- * Why an edit was refused. A refusal covers all later edits of the same client.
- *
- * gap                 `expected` is the counter to send next write-backpressure  too many edits of the room wait for
- * the log; wait `retryAfterMs` log-stalled         the log has not answered for 10 s; wait `retryAfterMs` tenant-rate
- * the tenant's edit rate is reached; wait `retryAfterMs` read-only, too-large, forged   the same edit would be refused
- * again
- */
+/** Why an edit was refused. A refusal covers all later edits of the same client. */
 export const NACK_REASONS = {
+  /** `expected` is the counter to send next. */
   "gap": 1,
+  /** Like `too-large` and `forged`: the same edit would be refused again. */
   "read-only": 2,
+  /** Too many edits of the room wait for the log: wait `retryAfterMs`. */
   "write-backpressure": 3,
+  /** The log has not answered for 10 s, or has no storage: wait `retryAfterMs`. */
   "log-stalled": 4,
   "too-large": 5,
   "forged": 6,
+  /** The tenant or the user is at its limit of edits per second: wait `retryAfterMs`. */
   "tenant-rate": 7,
 } as const;
 export type NackReason = keyof typeof NACK_REASONS;

@@ -6,7 +6,7 @@
 
 import type { Clock } from "../../../shared/time/clock.ts";
 import type { HttpAnswer } from "../../http/answers.ts";
-import { userKey } from "../../http/authorize.ts";
+import { userKey } from "../../limits/quotas.ts";
 import {
   BOARD_PARTS,
   boardPath,

@@ -8,7 +8,7 @@ import { type RoomKey, roomKey } from "../../../shared/ids.ts";
 import { type Rate, TokenBucket } from "../../../shared/limits/token-bucket.ts";
 import type { Clock } from "../../../shared/time/clock.ts";
 import type { HttpAnswer } from "../../http/answers.ts";
-import { userKey } from "../../http/authorize.ts";
+import { userKey } from "../../limits/quotas.ts";
 import {
   deletionRequest,
   documentRead,

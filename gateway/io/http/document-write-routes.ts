@@ -8,7 +8,7 @@ import { createHash, randomUUID } from "node:crypto";
 
 import type { Clock } from "../../../shared/time/clock.ts";
 import type { HttpAnswer } from "../../http/answers.ts";
-import { userKey } from "../../http/authorize.ts";
+import { userKey } from "../../limits/quotas.ts";
 import { NO_DOCUMENT_SERVICE } from "../../http/document-requests.ts";
 import {
   CREATE,
