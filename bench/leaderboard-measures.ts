@@ -241,7 +241,7 @@ export async function fillLargeBoard(redisUrl: string, members: number, environm
     const some = scores.slice(at, at + MEMBERS_AT_A_TIME);
     const awards = some.map(({ user, score, reachedAt }) => ({ member: user as UserId, points: score, reachedAt }));
     const written = boards.apply(room, {
-      after: { seq: at as Seq, activity: 0 },
+      after: { seq: at as Seq, activity: 0, time: NOTHING_APPLIED.time },
       applied: { ...NOTHING_APPLIED, seq: (at + some.length) as Seq },
       uses: { edits: UNUSED, deeds: UNUSED, present: UNUSED },
       windows: [ALL_TIME],

@@ -86,8 +86,11 @@ export const NO_USES: Uses = { edits: UNUSED, deeds: UNUSED, present: UNUSED };
 export type Award = { readonly member: UserId; readonly points: number; readonly reachedAt: number };
 
 export type ScoreBatch = {
-  /** The batch is applied only if the stored mark equals this one. */
-  readonly after: CountedMark;
+  /**
+   * The batch is applied only if the stored mark equals this one. The time of the last edit too, because log and Redis may
+   * both lose their ends, and then the same seq names another edit.
+   */
+  readonly after: Pick<CountedPosition, "seq" | "activity" | "time">;
   readonly applied: CountedPosition;
   readonly uses: Readonly<Record<Cap, Use & { readonly hasBegun: boolean }>>;
   /** All entries of the batch are in these windows. */

@@ -26,7 +26,7 @@ test("[PROJ1] the edits of a record become points of their users, reached at eac
   const projection = fresh();
   expect(projection.receiveRecord(records(1, ["ann", "bob", "ann"]), 9, NOON)).toEqual({ kind: "counted", missing: 0 });
   const batch = projection.takeBatch()!;
-  expect(batch.after).toEqual({ seq: 0, activity: 0 });
+  expect(batch.after).toEqual({ seq: 0, activity: 0, time: 0 });
   expect(batch.applied).toEqual({ ...NOTHING_APPLIED, epoch: 1, seq: 3, streamSeq: 9, time: NOON, missing: 0, instant: editAt(3) });
   expect(batch.awards.get("everyone")).toEqual([
     { member: "ann", points: 2, reachedAt: editAt(3) },
@@ -154,9 +154,9 @@ test("[PROJ10] the two streams may be in different hours, each in its own window
   projection.receiveActivity({ kind: "present", users: ["bob" as UserId] }, 1, (NOON - 1) as UnixMillis);
   projection.receiveRecord(records(2, ["ann"]), 2, NOON);
   expect([1, 2, 3].map(() => projection.takeBatch()).map((batch) => [batch?.windows[0]?.id, batch?.after, batch?.applied.seq])).toEqual([
-    ["2026-07-01T12", { seq: 0, activity: 0 }, 1],
-    ["2026-07-01T11", { seq: 1, activity: 0 }, 1],
-    ["2026-07-01T12", { seq: 1, activity: 1 }, 2],
+    ["2026-07-01T12", { seq: 0, activity: 0, time: 0 }, 1],
+    ["2026-07-01T11", { seq: 1, activity: 0, time: NOON }, 1],
+    ["2026-07-01T12", { seq: 1, activity: 1, time: NOON }, 2],
   ]);
 });
 

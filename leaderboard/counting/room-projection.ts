@@ -8,7 +8,7 @@ import { assert } from "../../shared/assert.ts";
 import type { Activity } from "../../shared/bus/activity.ts";
 import { type EditsRecord, epochOf, headOf, type OwnersRecord } from "../../shared/bus/record.ts";
 import type { Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import { type CountedPosition, countsEdit, type ScoreBatch, type Uses, type Award, type CountedMark } from "../boards/board.ts";
+import { type CountedPosition, countsEdit, type ScoreBatch, type Uses, type Award } from "../boards/board.ts";
 import { instantAfter, timeOf } from "./received.ts";
 import type { Cap, MemberRole } from "../boards/keys.ts";
 import { capOf, EDIT_ROLES, PRESENT_ROLES, type ScoringOptions, pointsOfAction, pointsOfEdit, type PeriodCap } from "./scoring.ts";
@@ -30,7 +30,7 @@ const NO_POINTS: ReadonlyMap<UserId, number> = new Map();
 
 class Draft {
   readonly windows: readonly Window[];
-  readonly #after: CountedMark;
+  readonly #after: ScoreBatch["after"];
   readonly #gains = new Map<MemberRole, Map<UserId, Gain>>();
   readonly #uses: Readonly<Record<Cap, Use>>;
   /** An upper bound: a user with points under two caps, or in two cap periods, counts twice. */
@@ -41,7 +41,7 @@ class Draft {
   /** `applied`, and the current periods of `caps`: the state before the batch. */
   constructor(applied: CountedPosition, caps: Caps, windows: readonly Window[]) {
     this.windows = windows;
-    this.#after = { seq: applied.seq, activity: applied.activity };
+    this.#after = { seq: applied.seq, activity: applied.activity, time: applied.time };
     this.#applied = applied;
     this.#uses = { edits: unused(caps.edits), deeds: unused(caps.deeds), present: unused(caps.present) };
   }

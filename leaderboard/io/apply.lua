@@ -7,7 +7,7 @@
 -- ARGV  1. number of members in a hot set
 --       2. 1 if the members behind the hot set are kept in order too
 --       3. the batch in JSON:
---          `after`    the seq and the activity that must be counted already
+--          `after`    the seq, the activity and the time of the seq's edit that must be counted already
 --          `applied`  fields and values of the new counted position
 --          `uses`     for each cap: `begun` if a new period has begun, and `points` as users and points
 --          `groups`   of boards that get the same awards: `members`, `points` and `stamps` of the awards, and `boards`, each
@@ -19,9 +19,10 @@ local SCORE_MAX = 9007199254740992
 local STAMP = 9
 
 local batch = cjson.decode(ARGV[3])
-local seq, activity = unpack(redis.call("HMGET", KEYS[1], "seq", "activity"))
-seq, activity = seq or "0", activity or "0"
-if tonumber(seq) ~= batch.after[1] or tonumber(activity) ~= batch.after[2] then return { seq, activity } end
+local seq, activity, time = unpack(redis.call("HMGET", KEYS[1], "seq", "activity", "time"))
+seq, activity, time = seq or "0", activity or "0", time or "0"
+local counted = { tonumber(seq), tonumber(activity), tonumber(time) }
+for index, value in ipairs(batch.after) do if counted[index] ~= value then return { seq, activity } end end
 
 local hotMembers, isOrdered = tonumber(ARGV[1]), ARGV[2] == "1"
 

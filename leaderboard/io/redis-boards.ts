@@ -109,7 +109,7 @@ export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: Re
    * unchanged are text.
    */
   const packed = (room: RoomKey, { after, applied, uses, windows, awards }: ScoreBatch) => ({
-    after: [after.seq, after.activity],
+    after: [after.seq, after.activity, after.time],
     applied: textsOf(appliedFields(applied, uses)),
     uses: CAPS.map((cap) => ({ begun: uses[cap].hasBegun, points: textsOf(uses[cap].points) })),
     groups: options.roles.flatMap((role) => {

@@ -183,7 +183,7 @@ test.each(Object.entries(ARRIVED))(
 function batchAfter(seq: number, ...windows: Window[]): ScoreBatch {
   const use = { period: 1, hasBegun: false, points: new Map([["ann" as UserId, seq + 1]]) };
   return {
-    after: { seq: seq as Seq, activity: 0 },
+    after: { seq: seq as Seq, activity: 0, time: NOTHING_APPLIED.time },
     applied: { ...NOTHING_APPLIED, epoch: 1 as Epoch, seq: (seq + 1) as Seq },
     uses: { edits: use, deeds: use, present: use },
     windows: [ALL_TIME, ...windows],

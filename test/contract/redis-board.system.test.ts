@@ -69,7 +69,7 @@ async function loaded(room: RoomKey) {
 
 function batchOf(after: number, seq: number, awards: readonly (readonly [string, number, number])[]): ScoreBatch {
   return {
-    after: { seq: after as Seq, activity: 0 },
+    after: { seq: after as Seq, activity: 0, time: NOTHING_APPLIED.time },
     applied: { ...NOTHING_APPLIED, epoch: 1 as Epoch, seq: seq as Seq },
     uses: UNCHANGED,
     windows: [ALL_TIME],
@@ -255,11 +255,27 @@ test("[BOARD11] a new minute clears the counts of the previous minute, and no ot
   });
 });
 
+test("[BOARD21] a batch is refused if the counted edit has the same seq but another time: log and Redis lost their ends", async () => {
+  const room = newRoom();
+  const first = {
+    ...batchOf(0, 3, [["ann", 3, 1]]),
+    applied: { ...NOTHING_APPLIED, epoch: 1 as Epoch, seq: 3 as Seq, time: 100 as UnixMillis },
+  };
+  expect(await boards.apply(room, first)).toEqual({ kind: "written" });
+  const next = (time: number): ScoreBatch => ({
+    ...batchOf(3, 4, [["ann", 1, 2]]),
+    after: { seq: 3 as Seq, activity: 0, time: time as UnixMillis },
+  });
+  expect(await boards.apply(room, next(200))).toEqual(stale(3));
+  expect(await boards.apply(room, next(100))).toEqual({ kind: "written" });
+  await expectBoard(room, "all", [{ member: "ann", score: 4 }]);
+});
+
 test("[BOARD12] a batch whose activities were counted already is refused, even if its edits were not", async () => {
   const room = newRoom();
   const batch = (after: number, activity: number): ScoreBatch => ({
     ...batchOf(0, 0, [["ann", 1, 1]]),
-    after: { seq: 0 as Seq, activity: after },
+    after: { seq: 0 as Seq, activity: after, time: NOTHING_APPLIED.time },
     applied: { ...NOTHING_APPLIED, activity },
   });
   expect(await boards.apply(room, batch(0, 4))).toEqual({ kind: "written" });

@@ -52,7 +52,12 @@ const appliedSeqUnchecked: PlantedBug = {
       ...ports.boards,
       apply: async (room, batch) => {
         const write = await ports.boards.apply(room, batch);
-        return write.kind === "stale" ? ports.boards.apply(room, { ...batch, after: write.counted }) : write;
+        return write.kind === "stale"
+          ? ports.boards.apply(room, {
+              ...batch,
+              after: { ...batch.after, ...write.counted, time: write.counted.time ?? batch.after.time },
+            })
+          : write;
       },
     },
   }),

@@ -74,7 +74,8 @@ export class SimRedis {
   apply(room: RoomKey, { after, applied, uses, windows, awards }: ScoreBatch): BoardWrite {
     this.#persist();
     const counted = this.#mark(room);
-    if (counted.seq !== after.seq || counted.activity !== after.activity) return { kind: "stale", counted };
+    const isAfter = counted.seq === after.seq && counted.activity === after.activity && (counted.time ?? 0) === after.time;
+    if (!isAfter) return { kind: "stale", counted };
     const stored = this.#room(room, applied);
     stored.applied = applied;
     for (const cap of CAPS) {

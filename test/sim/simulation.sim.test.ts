@@ -385,6 +385,24 @@ const REGRESSION_SEEDS: readonly {
       fault("log and stores lose their ends apart", 2_499, 358, 0.8409839915111661, 0.34557064110413194),
     ],
   },
+  {
+    seed: 950_351,
+    size: "small",
+    reason:
+      "log and Redis lost their ends, and Redis was at the same seq of the lost epoch: a batch was added to a board that lacked the edits before it",
+    faults: [
+      aimed("document made of content", 2, 605, 0.933403400471434, 0.9853830260690302),
+      aimed("document service killed", 70, 246, 0.9743200296070427, 0.9221358255017549),
+      aimed("leaderboard's machine lost", 266, 316, 0.9773120319005102, 0.06215347140096128),
+      aimed("room server cut off", 746, 881, 0.43459686427377164, 0.3291061350610107),
+      fault("leaderboard's machine lost", 1_105, 280, 0.6841265656985343, 0.821984167676419),
+      aimed("log and stores lose their ends apart", 1_144, 149, 0.8338124484289438, 0.933377638226375),
+      aimed("document service killed", 1_446, 413, 0.3641929570585489, 0.2973851701244712),
+      fault("Redis loses data", 1_869, 468, 0.23806145135313272, 0.2121412418782711),
+      fault("gateway's machine lost", 1_968, 232, 0.19763895496726036, 0.5324690281413496),
+      fault("Redis loses data", 2_366, 102, 0.9810538885649294, 0.12120858975686133),
+    ],
+  },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
   ...Array.from({ length: 40 }, (_, index) => ({ seed: 1_000_000 + index, size: "small-edit-path" as const })),
