@@ -71,3 +71,21 @@ test("[UNC2] an object is removed completely, also from a store that has no stor
   await nats.close();
   await server.stop();
 });
+
+test("[UNC3] an object that is removed while it is read is missing, and not damaged", async () => {
+  const server = await startRealNats();
+  const nats = await connectNats({ servers: server.url, name: "test" });
+  const store = await objectBucket(jetstream(nats), "replaced", 1);
+  const bucket = { name: "replaced", store, manager: await jetstreamManager(nats) };
+  await store.putBlob({ name: "acme.a/1" }, new Uint8Array(2 * CHUNK));
+  const removedAfterInfo = Object.assign(Object.create(store) as typeof store, {
+    info: async (name: string) => {
+      const info = await store.info(name);
+      await removeObject(bucket, name);
+      return info;
+    },
+  });
+  expect(await readObject({ ...bucket, store: removedAfterInfo }, "acme.a/1")).toBeUndefined();
+  await nats.close();
+  await server.stop();
+});

@@ -39,6 +39,8 @@ export async function readObject({ name: bucket, store, manager }: ObjectBucket,
   }
   const read = Buffer.concat(chunks);
   if (read.byteLength !== info.size) {
+    const found = await store.info(name);
+    if (found === null || found.deleted) return undefined; // Removed while it was read.
     throw new UndecodableEntry(`${read.byteLength} of ${info.size} bytes of ${name} are there: a part was lost, or a replica lags`);
   }
   return new Uint8Array(read.buffer, read.byteOffset, read.byteLength);
