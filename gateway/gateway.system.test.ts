@@ -386,7 +386,7 @@ test("[GW15] a client above the hard limit of unread bytes is disconnected, and 
 
 test("[GW16] frames to one client and frames to all keep their order: two concurrent writers each receive every seq in turn", async () => {
   startOwner("rs-1");
-  const address = await start({ editBurst: "10000" });
+  const address = await start({ editBurst: "10000", userEditsPerSecondMax: "10000" });
   const [ann, bob] = [await enter(address, "ann"), await enter(address, "bob")];
   const { channel } = await ann.join(ROOM, "annannann");
   await bob.join(ROOM, "bobbobbob");

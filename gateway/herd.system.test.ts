@@ -46,7 +46,7 @@ function masked(payload: Uint8Array): Uint8Array {
 }
 
 test("[DOOR1] 2,000 connections arrive in bursts and half leave early: all others are admitted, and no connection breaks", async () => {
-  const address = await rig.start({ connectsPerSecondMax: "500" });
+  const address = await rig.start({ connectsPerSecondMax: "500", connectionsPerUserMax: "10000" });
   const port = Number(address.split(":")[1]);
   const hello = encodeFrame({ type: "hello", version: 1, token: await tokenOf("ann"), agent: "test" });
   const prng = new Prng(SEED);

@@ -44,7 +44,7 @@ export const quotaSettings = {
   },
   userEditsPerSecondMax: {
     parse: positiveInteger,
-    fallback: 200,
+    fallback: 500,
     meaning: "Maximum number of edits per second and user over all connections and gateways. Further edits are refused with a retry hint.",
   },
   abusePointsMax: {

@@ -55,7 +55,7 @@ test("[LGS3] a log whose first stream does not state the number of partitions us
   await expect(ensure("lgs3", 3)).rejects.toThrow(/up to lgs3_log_1.*COROOM_LOG_PARTITIONS=2/);
   await ensure("lgs3", 2);
   await manager.streams.delete(subjects.logStream(1));
-  await expect(ensure("lgs3", 1)).rejects.toThrow(/spread over 2 streams/);
+  await expect(ensure("lgs3", 1)).rejects.toThrow(/has 2 partitions/);
 });
 
 test("[LGS4] a process that found no stream is refused if another process then creates the first one for another number of partitions", async () => {

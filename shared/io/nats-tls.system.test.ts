@@ -58,5 +58,5 @@ test("[NAT17] a server that requires a certificate receives COROOM_NATS_CERT; wi
   await nats.flush();
   await closeNats(nats);
   const bare = connectNats({ servers: strict.url, name: "test", natsCa: own.certFile, timeoutMs: 1_000 });
-  await expect(bare).rejects.toThrow(/asks for a certificate.*COROOM_NATS_CERT and COROOM_NATS_KEY/);
+  await expect(bare).rejects.toThrow(/requires client certificates, set COROOM_NATS_CERT and COROOM_NATS_KEY/);
 });
