@@ -198,7 +198,7 @@ test("[DRM6] a save is due by edits or by age, at once if memory is short, and n
   const [first, second] = recordsOf("ab") as [StoredRecord, StoredRecord];
   rig.read(first);
   const isDue = (now: number, isPressed = false) => rig.room.isSaveDue(now as Millis, isPressed);
-  expect([isDue(999), isDue(1_000), isDue(0, true)]).toEqual([false, true, true]);
+  expect([isDue(499), isDue(1_000), isDue(0, true)]).toEqual([false, true, true]);
   rig.read(second);
   expect(isDue(0)).toBe(true);
   rig.begin({ kind: "save" });

@@ -5,6 +5,7 @@
 
 import { type Checkpoint, hasContent } from "../../shared/bus/checkpoint.ts";
 import type { StoredRecord } from "../../shared/bus/record.ts";
+import { hash32 } from "../../shared/collections/hash.ts";
 import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
 import type { Document, Uncovered } from "./document.ts";
 import type { RoomRange } from "./read-ahead.ts";
@@ -32,18 +33,24 @@ export type SnapshotPlanOptions = SnapshotPolicy &
 /** A room without any edit leaves memory early: to open it again costs one checkpoint read and no snapshot. */
 const BLANK_IDLE_MS_MAX = 10_000;
 
-/** `since`: the time at which the first uncovered edit was read. */
+/**
+ * `since`: the time at which the first uncovered edit was read. `lastSaved` undefined: the first save of the room in this
+ * process is due after half to all of the maximum age, by the room's name. So rooms that begin together are not all
+ * saved in the same second, then or later.
+ */
 export function isSnapshotDue(
+  room: RoomKey,
   uncovered: Uncovered & { readonly since: Millis },
   lastSaved: Millis | undefined,
   policy: SnapshotPolicy,
   now: Millis,
 ): boolean {
   if (lastSaved !== undefined && now - lastSaved < policy.snapshotIntervalMsMin) return false;
+  const ageShare = lastSaved === undefined ? 0.5 + hash32(room) / 2 ** 33 : 1;
   return (
     uncovered.edits >= policy.snapshotEditsMax ||
     uncovered.bytes >= policy.snapshotBytesMax ||
-    now - uncovered.since >= policy.snapshotAgeMsMax
+    now - uncovered.since >= policy.snapshotAgeMsMax * ageShare
   );
 }
 
@@ -118,7 +125,9 @@ export class SnapshotPlan {
   /** `isPressed`: the partition needs memory. */
   isSaveDue({ uncovered }: Document, isPressed: boolean, now: Millis): boolean {
     if (uncovered === undefined) return false;
-    return isPressed || isSnapshotDue({ ...uncovered, since: this.#uncoveredSince ?? now }, this.#lastSaved, this.#options, now);
+    return (
+      isPressed || isSnapshotDue(this.#room, { ...uncovered, since: this.#uncoveredSince ?? now }, this.#lastSaved, this.#options, now)
+    );
   }
 
   /** Records before this stream sequence may be trimmed; undefined: none. */

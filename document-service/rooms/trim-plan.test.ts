@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import type { Millis, UnixMillis } from "../../shared/ids.ts";
+import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
 import { isSnapshotDue } from "./snapshot-plan.ts";
 import { TrimPlan } from "./trim-plan.ts";
 
@@ -15,16 +15,28 @@ const few = { edits: 1, bytes: 10, since: at(0), fromStreamSeq: 1 };
 const receive = (plan: TrimPlan, mark: { streamSeq: number; since: Millis }) =>
   plan.receiveRecord(mark, mark.since as number as UnixMillis, 100);
 
+const NOTES = "demo.notes" as RoomKey;
+
 test("[CMP1] a snapshot is due by edits, by bytes or by age", () => {
-  expect(isSnapshotDue(few, undefined, policy, at(29_999))).toBe(false);
-  expect(isSnapshotDue(few, undefined, policy, at(30_000))).toBe(true);
-  expect(isSnapshotDue({ ...few, edits: 100 }, undefined, policy, at(1))).toBe(true);
-  expect(isSnapshotDue({ ...few, bytes: 1_000 }, undefined, policy, at(1))).toBe(true);
+  const before = at(-60_000);
+  expect(isSnapshotDue(NOTES, few, before, policy, at(29_999))).toBe(false);
+  expect(isSnapshotDue(NOTES, few, before, policy, at(30_000))).toBe(true);
+  expect(isSnapshotDue(NOTES, { ...few, edits: 100 }, undefined, policy, at(1))).toBe(true);
+  expect(isSnapshotDue(NOTES, { ...few, bytes: 1_000 }, undefined, policy, at(1))).toBe(true);
 });
 
 test("[CMP2] a busy room is saved no more often than the minimum interval", () => {
-  expect(isSnapshotDue({ ...few, edits: 5_000 }, at(10_000), policy, at(14_999))).toBe(false);
-  expect(isSnapshotDue({ ...few, edits: 5_000 }, at(10_000), policy, at(15_000))).toBe(true);
+  expect(isSnapshotDue(NOTES, { ...few, edits: 5_000 }, at(10_000), policy, at(14_999))).toBe(false);
+  expect(isSnapshotDue(NOTES, { ...few, edits: 5_000 }, at(10_000), policy, at(15_000))).toBe(true);
+});
+
+test("[CMP11] rooms that begin together are first saved apart, each after half to all of the maximum age", () => {
+  const rooms = Array.from({ length: 1_500 }, (_, index) => `demo.room-${index}` as RoomKey);
+  const dueAt = (now: number) => rooms.filter((room) => isSnapshotDue(room, few, undefined, policy, at(now))).length;
+  expect([dueAt(14_999), dueAt(30_000)]).toEqual([0, 1_500]);
+  const inEachSecond = Array.from({ length: 15 }, (_, second) => dueAt(16_000 + second * 1_000) - dueAt(15_000 + second * 1_000));
+  expect(Math.min(...inEachSecond)).toBeGreaterThan(50);
+  expect(Math.max(...inEachSecond)).toBeLessThan(200);
 });
 
 test("[CMP3] records before the checkpoint's own are trimmed once they are older than the replay window", () => {
