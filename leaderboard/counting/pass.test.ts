@@ -233,3 +233,16 @@ test("[PASS12] a request that fails ends the pass, with its cause", () => {
   feed({ kind: "failed", cause });
   expect([pass.reason, notices.at(-1)]).toEqual(["failed", { kind: "failed", cause, floor: { edits: 0, sentinel: SENTINEL } }]);
 });
+
+test("[PASS13] a pass that has caught up counts its rooms in parts, and one that catches up counts all at once", () => {
+  const { pass, feed, advance, edit, notices } = begin();
+  const rooms = Array.from({ length: 10 }, (_, index) => `acme.room-${index}` as RoomKey);
+  const counted = (): number => notices.splice(0).filter(({ kind }) => kind === "counted").length;
+  feed({ kind: "begin" });
+  rooms.forEach((room, index) => edit(room, 1, 1 + index));
+  advance(100);
+  expect([counted(), pass.hasCaughtUp]).toEqual([10, true]);
+  rooms.forEach((room, index) => edit(room, 2, 11 + index));
+  const inEachTurn = Array.from({ length: 6 }, () => (advance(100), counted()));
+  expect(inEachTurn).toEqual([2, 2, 2, 2, 2, 0]);
+});

@@ -13,8 +13,9 @@ import type { SentinelWrite, ProgressReport } from "../ports.ts";
 import type { BoardRoomOptions } from "./board-room.ts";
 import { CheckpointFloor, CountingProgress, type LogFloor, type SentinelPurpose, type StreamEnds } from "./progress.ts";
 import type { PassEffect, PassInput, PassTime, PassView } from "./pass-messages.ts";
-import { PassJobs, type PassJobsOptions, PassUpkeep } from "./pass-jobs.ts";
+import { PassJobs, type PassJobsOptions } from "./pass-jobs.ts";
 import { PassRooms, type PassRoomsOptions } from "./pass-rooms.ts";
+import { PassUpkeep } from "./pass-upkeep.ts";
 import { RoomFeed } from "./room-feed.ts";
 
 export type PassOptions = BoardRoomOptions &
