@@ -45,6 +45,7 @@ test.each<[AdminCommandName, Record<string, string>, string, unknown]>([
   ["unban", { user: "bob" }, "POST /v1/admin/lift", { tenant: "default", user: "bob", level: "banned" }],
   ["bans", {}, "GET /v1/admin/bans", undefined],
   ["delete-room", { room: "a/b", tenant: "acme" }, "DELETE /v1/rooms/a%2Fb?tenant=acme", undefined],
+  ["rooms", { tenant: "acme", prefix: "a b" }, "GET /v1/rooms?tenant=acme&prefix=a+b&limit=100", undefined],
   ["members", { room: "a/b", tenant: "acme" }, "GET /v1/admin/rooms/a%2Fb/members?tenant=acme", undefined],
 ])("[ADC1] coroom %s %o asks a gateway", async (command, flags, line, body) => {
   await run(command, flags);

@@ -19,16 +19,17 @@ const Gathered = z.looseObject({ gateways: z.number() });
 const Imposed = z.object({ until: z.string() });
 
 /** Resolves with the text to print. When the gateway refuses, it throws a SettingError with the gateway's message. */
-export async function runAdmin(command: AdminCommandName, given: Values<Settings>): Promise<string> {
-  const { url: givenUrl, token, operatorSecret, dataDir, for: seconds, ...named } = given as GatewayAccess & Record<string, unknown>;
+export async function runAdmin(command: AdminCommandName, settings: Values<Settings>): Promise<string> {
+  const { url: givenUrl, token, operatorSecret, dataDir, for: seconds, ...named } = settings as GatewayAccess & Record<string, unknown>;
   const url = gatewayFor({ url: givenUrl, dataDir });
   const bearer = token || operatorSecret || roleSecrets(dataDir).operatorSecret;
   const ask = (path: string, body?: object) =>
     askGateway(new URL(`/v1/admin${path}`, url), bearer, body === undefined ? {} : { method: "POST", body: JSON.stringify(body) });
   const place = () => `/rooms/${encodeURIComponent(String(named["room"]))}`;
   const ofTenant = () => `?tenant=${encodeURIComponent(String(named["tenant"]))}`;
+  const given = Object.entries(named).filter(([, value]) => value !== "");
   const body = {
-    ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== "")),
+    ...Object.fromEntries(given),
     ...(seconds === undefined ? {} : { seconds }),
   };
   switch (command) {
@@ -45,6 +46,10 @@ export async function runAdmin(command: AdminCommandName, given: Values<Settings
       return toJson(ofGateways(await ask(`${place()}/members${ofTenant()}`)));
     case "delete-room":
       return toJson(await askGateway(new URL(`/v1${place()}${ofTenant()}`, url), bearer, { method: "DELETE" }));
+    case "rooms":
+      return toJson(
+        await askGateway(new URL(`/v1/rooms?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`, url), bearer, {}),
+      );
     case "drain":
       return drain(() => ask("/drain", {}), Number(named["drainMs"]));
   }

@@ -60,6 +60,15 @@ export const adminSettings = {
   "bans": gateway,
   "members": { ...flagsOnly({ room: { parse: text, meaning: "Room id." }, ...whose }), ...gateway },
   "delete-room": { ...flagsOnly({ room: { parse: text, meaning: "Room id. The room is deleted permanently." }, ...whose }), ...gateway },
+  "rooms": {
+    ...flagsOnly({
+      ...whose,
+      prefix: { parse: text, fallback: "", meaning: "Beginning of the room ids. Empty: all rooms." },
+      after: { parse: text, fallback: "", meaning: "`next` of the page before. Empty: the first page." },
+      limit: { parse: positiveInteger, fallback: 100, meaning: "Maximum number of rooms in the page, at most 1000." },
+    }),
+    ...gateway,
+  },
   "drain": {
     ...flagsOnly({ drainMs: { parse: positiveInteger, fallback: 60_000, meaning: "Milliseconds to wait until all clients have moved." } }),
     ...gateway,

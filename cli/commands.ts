@@ -258,6 +258,13 @@ export const commands: readonly CliCommand[] = [
     run: askAs("unban"),
   }),
   command({
+    name: "rooms",
+    summary: "list the stored rooms of a tenant, a page at a time",
+    settings: adminSettings.rooms,
+    examples: ["coroom rooms", "coroom rooms --prefix drafts/ --limit 1000"],
+    run: askAs("rooms"),
+  }),
+  command({
     name: "delete-room",
     summary: "delete a room and all its stored data permanently",
     settings: adminSettings["delete-room"],

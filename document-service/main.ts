@@ -22,7 +22,8 @@ import { DocumentHost } from "./document-host.ts";
 import { deleteRoutes, writeRoutes } from "./io/write-routes.ts";
 import { historyRoutes } from "./io/history-routes.ts";
 import { serveHttp } from "./io/http.ts";
-import { jetstreamDeletions, jetstreamLog } from "./io/jetstream-log.ts";
+import { listRoute } from "./io/list-routes.ts";
+import { jetstreamDeletions, jetstreamLog, jetstreamRoomNames } from "./io/jetstream-log.ts";
 import { kvCheckpoints, kvHistories } from "./io/kv-checkpoints.ts";
 import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operations.ts";
 import { internalTls } from "../shared/io/internal-tls.ts";
@@ -53,11 +54,9 @@ export async function startDocumentService(
   const streams = jetstream(nats, { timeout: ANSWER_MS_MAX });
   const threads = documentThreads(config, { clock: systemClock, log, quarantinedRooms: metrics.quarantinedRooms });
   const traces = await startTraces(config, { role: "document-service", instance: service }, { log, registry });
-  const editLog = await jetstreamLog(nats, subjects, {
-    partitions: config.logPartitions,
-    readMs: config.documentsReadMs,
-    answerMsMax: ANSWER_MS_MAX,
-  });
+  const logOptions = { partitions, readMs: config.documentsReadMs, answerMsMax: ANSWER_MS_MAX };
+  const editLog = await jetstreamLog(nats, subjects, logOptions);
+  const names = await jetstreamRoomNames(nats, subjects, logOptions);
   const ports = {
     log: tracedLog(editLog, traces?.edits, "document-service"),
     checkpoints: await kvCheckpoints(streams, subjects.checkpointsBucket, config.logReplicas),
@@ -78,7 +77,15 @@ export async function startDocumentService(
   const host = new DocumentHost(ports, { ...config, service }, { ...deps, notifications: webhooks.notifications, operations });
   const tls = internalTls(config, documentsAddress(config));
   const http = await serveHttp(
-    [...readRoutes(host, threads, config, systemClock), ...writeRoutes(threads), ...historyRoutes(host, log), ...deleteRoutes(host)],
+    {
+      list: listRoute({ ...ports, names }, log),
+      rooms: [
+        ...readRoutes(host, threads, config, systemClock),
+        ...writeRoutes(threads),
+        ...historyRoutes(host, log),
+        ...deleteRoutes(host),
+      ],
+    },
     { ...config, tls },
     { log, metrics, registry },
   );

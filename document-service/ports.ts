@@ -4,7 +4,7 @@ import type { CheckpointEntry } from "../shared/bus/checkpoint.ts";
 import type { ReadPosition, StoredRecord } from "../shared/bus/record.ts";
 import type { FullStorage, StorageAnswer, TenantCounts } from "../shared/bus/storage-messages.ts";
 import type { WebhookEvent } from "../shared/bus/webhook-events.ts";
-import type { Position, RoomKey, Seq } from "../shared/ids.ts";
+import type { Position, RoomId, RoomKey, Seq, TenantId } from "../shared/ids.ts";
 import type { LeaseWrite } from "../shared/cluster/lease.ts";
 import type { DocumentContent, Diff, Made, TextFound, Wanted } from "./content.ts";
 import type { History } from "./history/history.ts";
@@ -38,6 +38,12 @@ export interface EditLog {
   at(room: RoomKey, streamSeq: number): Promise<StoredRecord | undefined>;
   /** Removes the room's records before the stream sequence `before`. */
   trim(room: RoomKey, before: number): Promise<void>;
+}
+
+/** Names of the rooms in the log. */
+export interface RoomNames {
+  /** All rooms of the tenant that ever had an owner, deleted ones included, in no order. */
+  roomsOf(tenant: TenantId): Promise<readonly RoomId[]>;
 }
 
 /** Ends rooms. */

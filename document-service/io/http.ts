@@ -3,6 +3,7 @@
  * folder holds the routes of one purpose; `document-service/openapi.json` shows what clients see of them.
  *
  *   {method} /v1/rooms/{room}/{place}    x-coroom-internal: <secret>    x-coroom-tenant: <tenant>
+ *   GET      /v1/rooms                   the rooms of the tenant
  */
 
 import type { Registry } from "prom-client";
@@ -17,6 +18,8 @@ import type { Unread } from "../ports.ts";
 
 /** A request about a room. `parameters`: the values of the place's `:name` parts, in order. */
 export type RoomQuestion = InternalRequest & { readonly room: RoomKey; readonly parameters: readonly string[] };
+/** A route about all rooms of the request's tenant. */
+export type TenantRoute = (request: InternalRequest) => Promise<InternalResponse>;
 /** `place`: the path after the room, such as `snapshot` or `versions/:version`; empty for the room itself. */
 export type RoomRoute = {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
@@ -33,8 +36,9 @@ export type DocumentHttpOptions = {
   readonly documentBodyBytesMax: number;
 };
 
+/** `list`: the route of all rooms of a tenant. */
 export function serveHttp(
-  routes: readonly RoomRoute[],
+  { list, rooms }: { readonly list: TenantRoute; readonly rooms: readonly RoomRoute[] },
   { documentsHost, documentsPort, internalSecret, metricsSecret, tls, documentBodyBytesMax }: DocumentHttpOptions,
   { log, metrics, registry }: { log: Log; metrics: DocumentServiceMetrics; registry: Registry },
 ): Promise<{ port: number; stop(): Promise<void> }> {
@@ -52,7 +56,7 @@ export function serveHttp(
   };
   return serveInternal(
     listening,
-    (question) => answerBy(routes, question),
+    (question) => (question.segments.join("/") === "rooms" ? list(question) : answerBy(rooms, question)),
     (answer) => metrics.reads.inc({ answer }),
   );
 }

@@ -11,11 +11,11 @@ import { errors } from "nats";
 import { encodeToOwner } from "../../shared/bus/envelope.ts";
 import { decodeRecord, headOf, encodeDeletedRecord } from "../../shared/bus/record.ts";
 import { partitionOf, roomOfSubject, type Subjects } from "../../shared/bus/subjects.ts";
-import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
+import { type RoomId, type RoomKey, roomOf, type UnixMillis } from "../../shared/ids.ts";
 import { followLog, readLog } from "../../shared/io/log-reader.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Clock } from "../../shared/time/clock.ts";
-import type { EditLog, Deletions } from "../ports.ts";
+import type { EditLog, Deletions, RoomNames } from "../ports.ts";
 
 export async function jetstreamLog(
   nats: NatsConnection,
@@ -57,6 +57,30 @@ export async function jetstreamLog(
       await manager.streams.purge(stream, { filter: subject, seq: before });
     },
   };
+}
+
+/** nats-server counts the subjects of one tenant, and returns at most 100,000 in one answer; the library reads all of them. */
+export async function jetstreamRoomNames(
+  nats: NatsConnection,
+  subjects: Subjects,
+  { partitions, answerMsMax }: { partitions: number; answerMsMax: number },
+): Promise<RoomNames> {
+  const manager = await jetstreamManager(nats, { timeout: answerMsMax });
+  return {
+    roomsOf: async (tenant) => {
+      const found = await Promise.all(
+        Array.from({ length: partitions }, (_, partition) =>
+          manager.streams.info(subjects.logStream(partition), { subjects_filter: subjects.logOfTenant(partition, tenant) }),
+        ),
+      );
+      return found.flatMap(({ state }) => Object.keys(state.subjects ?? {}).flatMap((subject) => roomIn(subject) ?? []));
+    },
+  };
+}
+
+function roomIn(subject: string): RoomId | undefined {
+  const room = roomOfSubject(subject);
+  return room && roomOf(room);
 }
 
 /** An owner sends no reply. It reads its log, and has released the room by the next request. */

@@ -2,7 +2,15 @@ import { expect, test } from "vitest";
 
 import type { Millis, TenantId, UserId } from "../../shared/ids.ts";
 import type { Identity } from "../sessions/identity.ts";
-import { deletionRequest, documentRead, forwardedAnswer, historyRequest, isAnswerCurrent, isAuthorizedUrl } from "./document-requests.ts";
+import {
+  deletionRequest,
+  documentRead,
+  forwardedAnswer,
+  historyRequest,
+  isAnswerCurrent,
+  isAuthorizedUrl,
+  roomListRequest,
+} from "./document-requests.ts";
 import { madeEdit, refuseContentType, writeAnswer, writerOf } from "./document-writes.ts";
 import type { RouteRequest } from "./requests.ts";
 
@@ -92,4 +100,16 @@ test("[DRQ7] a refused write carries a retry time, unless the write can never su
   expect(refused("not-first").status).toBe(409);
   expect(refused("not-first").headers).not.toHaveProperty("retry-after");
   expect(writeAnswer({ kind: "unanswered" }, 200).status).toBe(504);
+});
+
+test("[DRQ8] a list of rooms is for operators, who name the tenant, and for administrators of all rooms", () => {
+  const admin = { ...ann, rooms: ["*"], rights: { ...RIGHTS, admin: true } };
+  expect(roomListRequest(request("limit=5&after=a%26b&token=secret"), admin)).toEqual({
+    path: "/v1/rooms?limit=5&after=a%26b",
+    tenant: "acme",
+    user: "ann",
+  });
+  expect(roomListRequest(request(), { ...admin, rooms: ["notes"] })).toMatchObject({ status: 403 });
+  expect(roomListRequest(request("tenant=globex"), admin)).toMatchObject({ status: 403 });
+  expect(roomListRequest(request("tenant=globex"), undefined)).toEqual({ path: "/v1/rooms", tenant: "globex", user: "" });
 });

@@ -3,7 +3,7 @@
 import { parseRoomId, parseTenantId, type RoomId, roomKey, type TenantId } from "../../shared/ids.ts";
 import { type Identity, opens } from "../sessions/identity.ts";
 import { errorAnswer, type HttpAnswer, retryAfter } from "./answers.ts";
-import { admittedRoom, refuseRestricted } from "./authorize.ts";
+import { admittedRoom, type Authority, refuseRestricted, scopeOf } from "./authorize.ts";
 import { queryWith, roomParameter, type RouteRequest } from "./requests.ts";
 
 /** The authorization covers only `path`, whose names are encoded. No other path may be requested. */
@@ -19,6 +19,7 @@ export const NO_DOCUMENT_SERVICE = errorAnswer(503, "unavailable", "no document 
 export const TOO_MANY_DOCUMENT_READS = errorAnswer(429, "rate-limited", "too many document reads: try again later", retryAfter(2));
 export const TOO_MANY_HISTORY_READS = errorAnswer(429, "rate-limited", "too many history requests: try again later", retryAfter(2));
 export const TOO_MANY_DELETIONS = errorAnswer(429, "rate-limited", "too many rooms deleted at once: continue later", retryAfter(1));
+export const TOO_MANY_LISTS = errorAnswer(429, "rate-limited", "too many lists of rooms: ask for longer pages, less often", retryAfter(2));
 export const TOO_MANY_STREAMS = errorAnswer(
   429,
   "rate-limited",
@@ -33,6 +34,7 @@ const NO_SUCH_ROOM = errorAnswer(
 );
 
 const READ_PARAMETERS = ["type", "minSeq"];
+const LIST_PARAMETERS = ["after", "prefix", "limit"];
 const HISTORY_PARAMETERS = ["seq", "time", "from"];
 /** Replaces the user id in a request of an operator, who has none. */
 const OPERATOR = "";
@@ -72,11 +74,18 @@ export function historyRequest(
   };
 }
 
-/** `user`: the key under which the rate of deletions is counted. */
-type Deletion = ServiceRequest & { readonly user: string };
+/** `user`: the key under which the rate of such requests is counted. */
+type CountedRequest = ServiceRequest & { readonly user: string };
+
+/** A list of the tenant's rooms, for operators, and for tokens with the right `admin` that open all rooms. */
+export function roomListRequest({ query }: RouteRequest, authority: Authority): CountedRequest | HttpAnswer {
+  const scope = scopeOf({ tenant: query.get("tenant") ?? undefined }, authority, "look");
+  if ("status" in scope) return scope;
+  return { path: `/v1/rooms${queryWith(query, LIST_PARAMETERS)}`, tenant: scope.tenant, user: authority?.user ?? OPERATOR };
+}
 
 /** `identity` undefined: an operator, whose query contains the tenant. */
-export function deletionRequest(request: RouteRequest, identity: Identity | undefined): Deletion | HttpAnswer {
+export function deletionRequest(request: RouteRequest, identity: Identity | undefined): CountedRequest | HttpAnswer {
   const room = parseRoomId(roomParameter(request));
   const tenant = identity === undefined ? parseTenantId(request.query.get("tenant") ?? "default") : identity.tenant;
   if (room === undefined || tenant === undefined) return NO_SUCH_ROOM;

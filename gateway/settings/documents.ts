@@ -6,7 +6,11 @@ import type { SessionConfig } from "./sessions.ts";
 
 export const documentSettings = {
   snapshotBurst: { parse: positiveInteger, fallback: 20, meaning: "Number of snapshots that one user may fetch from a gateway at once." },
-  snapshotsPerSecond: { parse: positiveInteger, fallback: 2, meaning: "Maximum sustained snapshots per second and user from one gateway." },
+  snapshotsPerSecond: {
+    parse: positiveInteger,
+    fallback: 2,
+    meaning: "Maximum sustained snapshots per second and user from one gateway. Lists of rooms have a separate limit of the same size.",
+  },
   gatewaySnapshotBurst: {
     parse: positiveInteger,
     fallback: 4_000,

@@ -62,6 +62,7 @@ const RULES = {
   gateways: { subject: (s) => s.gateways, from: ["gateway"], to: ["room-server"] },
   log: { subject: (s) => s.logOfPartition("*"), from: ["room-server", "document-service"], to: [] },
   logOfPartition: "in another row",
+  logOfTenant: "in another row",
   logRepublished: "in another row",
   activity: { subject: (s) => s.activity(0, ROOM).replace(".0.", ".*."), from: ["gateway"], to: [] },
   activityOfPartition: "in another row",

@@ -68,6 +68,7 @@ export function subjectsOf(env: string) {
     gateways: `${env}.gateways`,
     log: (partition: number, room: RoomKey) => `${env}.log.${partition}.${room}`,
     logOfPartition: (partition: number | "*") => `${env}.log.${partition}.*.*`,
+    logOfTenant: (partition: number, tenant: TenantId) => `${env}.log.${partition}.${tenant}.*`,
     /** The subject of a republished record; its wildcards are those of `logOfPartition`. */
     logRepublished: `${env}.edits.out.{{wildcard(1)}}.{{wildcard(2)}}`,
     activity: (partition: number, room: RoomKey) => `${env}.activity.${partition}.${room}`,

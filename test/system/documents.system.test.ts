@@ -52,7 +52,15 @@ type Answer = {
   headers: Headers;
   bytes: Uint8Array;
   text: string;
-  json: { error?: string; wiped?: boolean; seq?: number; epoch?: number; types?: Record<string, { kind: string; value: unknown }> };
+  json: {
+    rooms?: { room: string; seq: number; snapshot?: { seq: number; bytes: number } }[];
+    next?: string;
+    error?: string;
+    wiped?: boolean;
+    seq?: number;
+    epoch?: number;
+    types?: Record<string, { kind: string; value: unknown }>;
+  };
 };
 
 /** Repeats a read while the service is temporarily unable to answer. */
@@ -62,7 +70,7 @@ function ask(method: string, path: string, asking: Asking): Promise<Answer> {
 }
 
 async function askOnce(method: string, path: string, { token, headers = {}, body, at = 0 }: Asking): Promise<Answer> {
-  const url = `${cluster.gateways[at]!.httpUrl}/v1/rooms/${path}`;
+  const url = `${cluster.gateways[at]!.httpUrl}/v1/rooms${path.startsWith("?") ? "" : "/"}${path}`;
   const response = await fetch(url, {
     method,
     headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers },
@@ -229,6 +237,12 @@ test("[DHTTP5] each declared refusal occurs with its status and error code", asy
       .status,
   ).toBe(201);
   expected.push(
+    ["GET", "?limit=1", {}, 401, "no-token"],
+    ["GET", "?limit=1", { token: "nonsense" }, 401, "token-refused"],
+    ["GET", "?limit=1", { token: all }, 403, "not-allowed"],
+    ["GET", "?limit=1001", { token: admin }, 400, "bad-page"],
+    ["GET", "?limit=one", { token: admin }, 400, "bad-page"],
+    ["GET", `?prefix=${"p".repeat(129)}`, { token: admin }, 400, "bad-page"],
     ["DELETE", room, {}, 401, "no-token"],
     ["DELETE", room, { token: "nonsense" }, 401, "token-refused"],
     ["DELETE", room, { token: elsewhere }, 403, "not-allowed"],
@@ -281,6 +295,7 @@ test("[DHTTP5] each declared refusal occurs with its status and error code", asy
   };
   for (const [method, place, asking] of operations) await untilTooFast(method, `${room}/${place}`, asking);
   await untilTooFast("DELETE", "nothing", {});
+  await untilTooFast("GET", "?limit=1", {});
 });
 
 test("[DHTTP8] every request for a deleted room is answered with 410 on every gateway, and its name cannot be used again", async () => {
@@ -304,6 +319,32 @@ test("[DHTTP8] every request for a deleted room is answered with 410 on every ga
       json: { error: "deleted" },
     });
   }
+});
+
+test("[DHTTP9] a list has every room with an edit, in pages by name, and no deleted room, through any gateway", async () => {
+  const [token, admin] = [await cluster.token("*", "ann"), await cluster.token("*", "librarian", { rights: ["admin"] })];
+  const names = ["list/a b", "list/é", "list1", "list2", "list3"];
+  for (const room of names) {
+    const path = `${encodeURIComponent(room)}/edits`;
+    expect(await ask("POST", path, { token, headers: BINARY, body: typing(room) })).toMatchObject({ status: 200, json: { seq: 1 } });
+  }
+  const opened = await Person.enter(cluster, cluster.gateways[0]!, "list-without-edits", "ben", { merging: false });
+  await eventually("a member is in a room without edits", () => opened.room.synced);
+  const list = (query: string, at = 0) => ask("GET", `?prefix=list&${query}`, { token: admin, at });
+  const pages = async (limit: number, at: number): Promise<string[][]> => {
+    const found: string[][] = [];
+    for (let after: string | undefined = ""; after !== undefined;) {
+      const { json } = await list(`limit=${limit}&after=${encodeURIComponent(after)}`, at);
+      found.push(json.rooms!.map(({ room }) => room));
+      after = json.next;
+    }
+    return found;
+  };
+  expect(await pages(2, 1)).toEqual([["list/a b", "list/é"], ["list1", "list2"], ["list3"]]);
+  expect((await list("limit=1")).json.rooms).toMatchObject([{ room: "list/a b", seq: 1 }]);
+  await eventually("it is wiped", async () => (await ask("DELETE", "list2", { token: admin })).json.wiped === true);
+  expect((await pages(1_000, 0)).flat()).toEqual(names.filter((room) => room !== "list2"));
+  opened.leave();
 });
 
 test("[DHTTP6] every declared error occurs, except those of a failing system, and a room with other payloads is not a document", async () => {

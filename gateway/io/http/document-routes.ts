@@ -1,5 +1,5 @@
 /**
- * Documents over HTTP, forwarded from the document service: reading, history and versions, and the deletion of rooms. A
+ * Documents over HTTP, forwarded from the document service: reading, history and versions, lists and deletion of rooms. A
  * token is checked as for a join. One answer serves all clients that request the same document at the same time.
  * `document-service/openapi.json` and `document-service/history-openapi.json` describe each route.
  */
@@ -15,10 +15,12 @@ import {
   historyRequest,
   isAnswerCurrent,
   NO_DOCUMENT_SERVICE,
+  roomListRequest,
   type ServiceRequest,
   TOO_MANY_DELETIONS,
   TOO_MANY_DOCUMENT_READS,
   TOO_MANY_HISTORY_READS,
+  TOO_MANY_LISTS,
 } from "../../http/document-requests.ts";
 import { storageFull } from "../../http/document-writes.ts";
 import { reencodeParameter, type RouteRequest } from "../../http/requests.ts";
@@ -29,7 +31,7 @@ import type { GatewayMetrics } from "../../metrics.ts";
 import type { FollowedRoomsHost } from "../../rooms/room-host.ts";
 import type { Identity } from "../../sessions/identity.ts";
 import type { ServiceDirectory } from "../nats/nats-services.ts";
-import { forBearers, type HttpTokens, identify, isOperator, type OperatorOptions } from "./authenticate.ts";
+import { authorityOf, forBearers, type HttpTokens, identify, isOperator, type OperatorOptions } from "./authenticate.ts";
 import { callServices } from "./call-services.ts";
 import { SharedAnswers, type SharedAnswersOptions } from "./shared-answers.ts";
 import type { StreamedAnswers } from "./streamed-answers.ts";
@@ -142,6 +144,29 @@ export function documentHistoryRoutes(
       answer: history(({ parameters: [, version = ""] }) => `versions/${reencodeParameter(version)}`, "write", "DELETE"),
     },
   ];
+}
+
+/** Lists the rooms of a tenant. */
+export function roomListRoutes(
+  { tokens, documents }: DocumentDeletePorts,
+  options: DocumentHistoryOptions & OperatorOptions,
+  { clock, metrics }: RouteTools,
+): HttpRoute[] {
+  const rates = new UserRates(options.eachUser, options.readersMax);
+
+  const answer = async (request: RouteRequest): Promise<HttpAnswer> => {
+    const authority = await authorityOf(request, tokens, options);
+    if ("status" in authority) return authority;
+    const list = roomListRequest(request, authority.of);
+    if ("status" in list) return list;
+    if (!rates.take(userKey(list), clock.now())) {
+      metrics.limitsReached.inc({ limit: "room-lists" });
+      return TOO_MANY_LISTS;
+    }
+    return (await callServices(documents, list, request, options)) ?? NO_DOCUMENT_SERVICE;
+  };
+
+  return [{ method: "get", path: "/v1/rooms", answer }];
 }
 
 /** Deletes a room. For operators, and for tokens with the right `admin` that open the room. */

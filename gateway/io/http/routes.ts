@@ -13,7 +13,13 @@ import { documentReadOptions, documentWriteOptions, streamedAnswersOptions } fro
 import { operationsRouteOptions } from "../../settings/operations.ts";
 import { type AdminPorts, adminRoutes } from "./admin-routes.ts";
 import { boardRoutes, activityRoutes } from "./board-routes.ts";
-import { documentDeleteRoutes, documentHistoryRoutes, type DocumentReadPorts, documentReadRoutes } from "./document-routes.ts";
+import {
+  documentDeleteRoutes,
+  documentHistoryRoutes,
+  type DocumentReadPorts,
+  documentReadRoutes,
+  roomListRoutes,
+} from "./document-routes.ts";
 import { type DocumentWritePorts, documentWriteRoutes } from "./document-write-routes.ts";
 import { serveRoutes } from "./serve-routes.ts";
 import { forPrometheus, type HttpTokenPorts, httpTokens } from "./authenticate.ts";
@@ -57,6 +63,7 @@ export function serveGatewayHttp(
     ...documentReadRoutes({ ...ports, tokens, streamed }, documentReadOptions(config), deps),
     ...documentHistoryRoutes({ ...ports, tokens, streamed }, documentReadOptions(config), deps),
     ...documentWriteRoutes({ ...ports, tokens }, documentWriteOptions(config), deps),
+    ...roomListRoutes({ ...ports, tokens }, { ...config, ...documentReadOptions(config) }, deps),
     ...documentDeleteRoutes({ ...ports, tokens }, documentWriteOptions(config), deps),
     ...boardRoutes(tokens, leaderboards, boardRouteOptions(config), deps),
     ...activityRoutes(tokens, ports.activities, activityRouteOptions(config), deps),
