@@ -9,6 +9,7 @@ import { createServer, type ViteDevServer } from "vite";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as Y from "yjs";
 
+import { CoroomProvider } from "../client/index.ts";
 import { claimPort } from "../engines/free-port.ts";
 import { DemoSystem, FIRST_START_MS_MAX, openBrowser } from "../test/system/browser.ts";
 import { eventually } from "../test/system/eventually.ts";
@@ -64,6 +65,42 @@ test("[EXA2] two command-line clients see each other and each other's text", asy
   ben.type("then from ben");
   await ada.prints("then from ben");
   expect(await Promise.all([ada.end(), ben.end()])).toEqual([0, 0]);
+});
+
+test("[EXA10] an agent streams text behind the others' with a caret that moves, and stops when somebody edits its text", async () => {
+  const doc = new Y.Doc();
+  const text = doc.getText("text");
+  const token = await (await fetch(`${env["TOKEN_URL"]}?user=gus`)).text();
+  const gus = new CoroomProvider({ url: env["SERVER_URL"]!, room: "notes", doc, token });
+  const agent = new Program("agent.js", ["muse"], env);
+  try {
+    await eventually("gus has the text", () => gus.synced, READY_MS_MAX);
+    text.insert(0, "My part. ");
+    const caret = (): number | undefined => {
+      const states = [...gus.awareness.getStates().values()] as { user?: { name: string }; cursor?: { head: unknown } }[];
+      const head = states.find(({ user }) => user?.name === "muse")?.cursor?.head;
+      return head === undefined
+        ? undefined
+        : Y.createAbsolutePositionFromRelativePosition(Y.createRelativePositionFromJSON(head), doc)?.index;
+    };
+    await eventually("its caret is at the end", () => caret() === text.length, READY_MS_MAX);
+    for (const piece of ["Once upon ", "a time "]) {
+      agent.write(piece);
+      await eventually("gus reads it, with the caret behind it", () => text.toString().endsWith(piece) && caret() === text.length);
+    }
+    text.insert(0, "Before it. "); // Elsewhere in the text.
+    agent.write("there was ");
+    await eventually("it goes on", () => text.toString().endsWith("Once upon a time there was ") && caret() === text.length);
+    text.insert(text.length - "was ".length, "really ");
+    await eventually("the edit is saved", () => gus.saved);
+    await eventually("it stops", () => (agent.write("a king "), agent.printed.includes("stopped")), READY_MS_MAX);
+    expect(await agent.exited()).toBe(0);
+    await eventually("its caret is gone", () => caret() === undefined);
+    expect(text.toString()).toContain("Once upon a time there really was ");
+  } finally {
+    gus.destroy();
+    await agent.end();
+  }
 });
 
 test("[EXA3] the page and the command line show each other's text, with any line ending", async () => {

@@ -13,6 +13,7 @@ export class Program {
 
   constructor(file: string, args: readonly string[], env: Readonly<Record<string, string>>) {
     this.#child = spawn(process.execPath, [resolve("examples", file), ...args], { env: { ...process.env, ...env }, stdio: "pipe" });
+    this.#child.stdin?.on("error", () => {}); // It has ended.
     for (const output of [this.#child.stdout, this.#child.stderr]) output?.on("data", (data: Buffer) => (this.printed += data.toString()));
   }
 
@@ -21,7 +22,11 @@ export class Program {
   }
 
   type(line: string): void {
-    this.#child.stdin?.write(`${line}\n`);
+    this.write(`${line}\n`);
+  }
+
+  write(text: string): void {
+    this.#child.stdin?.write(text);
   }
 
   async end(): Promise<number | null> {
