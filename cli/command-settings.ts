@@ -193,6 +193,14 @@ const documentSettings = {
   jwtSecret: tokenSettings.jwtSecret,
 } as const satisfies Settings;
 
+export const mcpSettings = {
+  ...documentSettings,
+  ...flagsOnly({
+    user: { parse: text, fallback: "agent", meaning: "User id of the tokens that the command signs." },
+    name: { parse: text, fallback: "Agent", meaning: "Name of this user." },
+  }),
+} as const satisfies Settings;
+
 export const importSettings = {
   ...documentSettings,
   ...flagsOnly({

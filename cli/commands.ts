@@ -24,6 +24,7 @@ import {
   redisUsersSettings,
   exportSettings,
   importSettings,
+  mcpSettings,
   restoreSettings,
   tokenSettings,
 } from "./command-settings.ts";
@@ -96,6 +97,13 @@ export const commands: readonly CliCommand[] = [
     settings: {},
     examples: ["coroom secrets"],
     run: async (_, print) => print((await import("./users.ts")).newSecretsText()),
+  }),
+  command({
+    name: "mcp",
+    summary: "give a language model tools to list, read, edit and watch documents (Model Context Protocol, stdio)",
+    settings: mcpSettings,
+    examples: ["coroom mcp", "coroom mcp --url https://rooms.example --token TOKEN"],
+    run: async (config) => (await import("./mcp/run-mcp.ts")).runMcp(config),
   }),
   command({
     name: "import",

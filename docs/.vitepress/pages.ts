@@ -38,7 +38,13 @@ export const SECTIONS: readonly Section[] = [
   {
     title: "First day",
     nav: "Guides",
-    files: ["docs/guide/first-day.md", "docs/leaving-y-websocket.md", "docs/leaving-hocuspocus.md", "examples/README.md"],
+    files: [
+      "docs/guide/first-day.md",
+      "docs/guide/language-models.md",
+      "docs/leaving-y-websocket.md",
+      "docs/leaving-hocuspocus.md",
+      "examples/README.md",
+    ],
   },
   {
     title: "First week",

@@ -1,0 +1,77 @@
+/** `coroom mcp` as a language model's program uses it: the protocol's own client over stdio, against a complete Coroom. */
+
+import { resolve } from "node:path";
+
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { SystemCluster } from "../../test/system/cluster.ts";
+import { eventually } from "../../test/system/eventually.ts";
+import { Person } from "../../test/system/person.ts";
+
+let cluster: SystemCluster;
+let client: Client;
+
+beforeAll(async () => {
+  cluster = await SystemCluster.start({ gateways: 1, roomServers: 1, settings: { DOCUMENTS_READ_MS: "50" } });
+  const token = await cluster.token("*", "muse", { rights: ["read", "write", "admin"] });
+  client = new Client({ name: "test", version: "1" });
+  const args = [resolve("dist/cli/main.js"), "mcp", "--url", cluster.gateways[0]!.httpUrl, "--token", token];
+  await client.connect(new StdioClientTransport({ command: process.execPath, args }));
+});
+afterAll(async () => {
+  await client?.close();
+  await cluster?.stop();
+});
+
+type Answer = {
+  readonly seq?: number;
+  readonly text?: string;
+  readonly rooms?: readonly { room: string }[];
+  readonly [name: string]: unknown;
+};
+
+async function callTool(name: string, given: Record<string, unknown>): Promise<Answer | string> {
+  const { content, isError } = await client.callTool({ name, arguments: given });
+  const [first] = content as readonly { readonly type: string; readonly text: string }[];
+  return isError === true ? first!.text : (JSON.parse(first!.text) as Answer);
+}
+
+test("[MCP4] the tools are described, and a model edits, reads, lists and watches a document together with people", async () => {
+  const { tools } = await client.listTools();
+  expect(tools.map(({ name }) => name).sort()).toEqual(["edit_document", "list_rooms", "read_document", "watch_document"]);
+  const ann = await Person.enter(cluster, cluster.gateways[0]!, "story", "ann", { merging: false });
+  try {
+    const written = (await callTool("edit_document", { room: "story", append: "Once upon a time.", text: "text" })) as Answer;
+    expect(written).toMatchObject({ room: "story", seq: 1, text: "Once upon a time." });
+    await eventually("ann sees it", () => ann.doc.getText("text").toString() === "Once upon a time.");
+
+    const watching = callTool("watch_document", { room: "story", afterSeq: 1, seconds: 60 });
+    const replaced = await callTool("edit_document", { room: "story", replacements: [{ find: "a time", replace: "two times" }] });
+    expect(replaced).toMatchObject({ seq: 2, text: "Once upon two times." });
+    expect(await watching).toMatchObject({ room: "story", seq: 2, text: "Once upon two times." });
+    expect(await callTool("watch_document", { room: "story", afterSeq: 2, seconds: 0 })).toMatchObject({ seq: 2, hasChanged: false });
+
+    expect(await callTool("read_document", { room: "story", minSeq: 2 })).toEqual({ room: "story", seq: 2, text: "Once upon two times." });
+    expect(await callTool("read_document", { room: "story", minSeq: 2, types: ["text:text"] })).toMatchObject({
+      types: { text: { kind: "text", value: "Once upon two times." } },
+    });
+    expect(((await callTool("list_rooms", { prefix: "st" })) as Answer).rooms).toMatchObject([{ room: "story", seq: 2 }]);
+  } finally {
+    ann.leave();
+  }
+});
+
+test("[MCP5] a repeated call with one key makes its edit once, and each failure says what to do", async () => {
+  const call = { room: "letter", append: "Dear Ada", key: "first line" };
+  expect(await callTool("edit_document", call)).toMatchObject({ seq: 1, text: "Dear Ada" });
+  expect(await callTool("edit_document", call)).toMatchObject({ room: "letter", text: "Dear Ada" });
+  expect(await callTool("read_document", { room: "letter", minSeq: 1 })).toMatchObject({ seq: 1, text: "Dear Ada" });
+  expect(await callTool("edit_document", { room: "letter", replacements: [{ find: "Bob", replace: "Eve" }] })).toMatch(
+    /occurs 0 times. Read the/,
+  );
+  expect(await callTool("edit_document", { room: "letter", text: "body", append: "x" })).toMatch(/no text "body".*one of: text/);
+  expect(await callTool("edit_document", { room: "letter" })).toMatch(/nothing to edit/);
+  expect(await callTool("read_document", { room: "nothing" })).toMatch(/never had an edit/);
+});

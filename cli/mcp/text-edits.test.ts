@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import * as Y from "yjs";
+
+import { editText, type EditedText, type TextEdits } from "./text-edits.ts";
+
+const stateOf = (written: string): Uint8Array => {
+  const doc = new Y.Doc();
+  doc.getText("text").insert(0, written);
+  return Y.encodeStateAsUpdate(doc);
+};
+const edits = (given: Partial<TextEdits>): TextEdits => ({ key: "k", replacements: [], append: "", ...given });
+const after = (state: Uint8Array | undefined, edited: EditedText): Uint8Array => {
+  if (edited.kind !== "edited") throw new Error(edited.kind);
+  return state === undefined ? edited.update : Y.mergeUpdates([state, edited.update]);
+};
+const textIn = (state: Uint8Array): string => {
+  const doc = new Y.Doc();
+  Y.applyUpdate(doc, state);
+  return doc.getText("text").toString();
+};
+
+test("[MCP1] replacements and an appended text become one update that makes them", () => {
+  const state = stateOf("The cat sat.");
+  const edited = editText(
+    state,
+    "text",
+    edits({
+      replacements: [
+        { find: "cat", replace: "dog" },
+        { find: "dog sat", replace: "dog ran" },
+      ],
+      append: " End",
+    }),
+  );
+  expect(edited).toMatchObject({ kind: "edited", text: "The dog ran. End" });
+  expect(textIn(after(state, edited))).toBe("The dog ran. End");
+  expect(textIn(after(undefined, editText(undefined, "text", edits({ append: "first" }))))).toBe("first");
+});
+
+test("[MCP2] a passage must occur exactly once, and a text must exist in a document that has other types", () => {
+  const state = stateOf("one two one");
+  expect(editText(state, "text", edits({ replacements: [{ find: "one", replace: "" }] }))).toEqual({
+    kind: "not-once",
+    find: "one",
+    times: 2,
+  });
+  expect(editText(state, "text", edits({ replacements: [{ find: "six", replace: "" }] }))).toEqual({
+    kind: "not-once",
+    find: "six",
+    times: 0,
+  });
+  expect(editText(state, "body", edits({ append: "x" }))).toEqual({ kind: "no-such-text", names: ["text"] });
+});
+
+test("[MCP3] a repeated call makes the same bytes, or finds its edit in the document, whatever others typed since", () => {
+  const state = stateOf("a");
+  const call = edits({ append: "b" });
+  const first = editText(state, "text", call);
+  expect(editText(state, "text", call)).toEqual(first);
+  const doc = new Y.Doc();
+  Y.applyUpdate(doc, after(state, first));
+  doc.getText("text").insert(0, "z");
+  const later = Y.encodeStateAsUpdate(doc);
+  expect(editText(later, "text", call)).toEqual({ kind: "repeated", text: "zab" });
+  expect(editText(later, "text", { ...call, key: "other" })).toMatchObject({ kind: "edited", text: "zabb" });
+});

@@ -1,0 +1,44 @@
+/**
+ * Edits of a text for a program that knows the text, not its positions: replace a passage that occurs exactly once, or
+ * append. Returns the Yjs update that makes the edit.
+ *
+ * The Yjs client id comes from the call's key. So the same call on the same document makes the same bytes, and a document
+ * that contains this client id contains the edit already.
+ */
+
+import * as Y from "yjs";
+
+import { hash32 } from "../../shared/collections/hash.ts";
+
+export type Replacement = { readonly find: string; readonly replace: string };
+/** `key`: names this call; another call has another key. `append`: empty for none. */
+export type TextEdits = { readonly key: string; readonly replacements: readonly Replacement[]; readonly append: string };
+export type EditedText =
+  | { readonly kind: "edited"; readonly update: Uint8Array; readonly text: string }
+  /** The document contains the edit of an earlier call with this key. */
+  | { readonly kind: "repeated"; readonly text: string }
+  | { readonly kind: "no-such-text"; readonly names: readonly string[] }
+  /** `times`: how often the passage occurs. */
+  | { readonly kind: "not-once"; readonly find: string; readonly times: number };
+
+/** `state`: the document as a Yjs update; undefined: it is empty. `name`: the shared text. */
+export function editText(state: Uint8Array | undefined, name: string, { key, replacements, append }: TextEdits): EditedText {
+  const doc = new Y.Doc();
+  if (state !== undefined) Y.applyUpdate(doc, state);
+  const names = [...doc.share.keys()];
+  if (names.length > 0 && !names.includes(name)) return { kind: "no-such-text", names: names.sort() };
+  const text = doc.getText(name);
+  const client = hash32(key);
+  if (Y.decodeStateVector(Y.encodeStateVector(doc)).has(client)) return { kind: "repeated", text: text.toString() };
+  doc.clientID = client;
+  const before = Y.encodeStateVector(doc);
+  for (const { find, replace } of replacements) {
+    const written = text.toString();
+    const [at, times] = [written.indexOf(find), written.split(find).length - 1];
+    if (times !== 1) return { kind: "not-once", find, times };
+    text.delete(at, find.length);
+    text.insert(at, replace);
+  }
+  text.insert(text.length, append);
+  return { kind: "edited", update: Y.encodeStateAsUpdate(doc, before), text: text.toString() };
+}

@@ -1,0 +1,183 @@
+/**
+ * The tools that `coroom mcp` offers to a language model: list rooms, read a document, edit a text, wait for a change. Each
+ * answer is JSON. A failure is an answer that says what to do, so that the model can correct its call.
+ */
+
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { type CallToolResult, McpServer } from "@modelcontextprotocol/server";
+import * as Y from "yjs";
+import { z } from "zod";
+
+import { DocumentError, type DocumentsClient } from "./documents-client.ts";
+import { editText } from "./text-edits.ts";
+
+const REPLACEMENTS_MAX = 100;
+const WAIT_SECONDS_MAX = 60;
+const WATCH_MS = 1_000;
+const EMPTY_VECTOR = Y.encodeStateVector(new Y.Doc());
+const BINARY = { "content-type": "application/octet-stream" };
+
+const room = z.string().min(1).max(128).describe("Room id, which names the document.");
+const text = z.string().default("text").describe("Name of the shared text (Y.Text) in the document.");
+const seq = z.number().int().nonnegative();
+
+export function mcpServer(documents: DocumentsClient, version: string): McpServer {
+  const server = new McpServer({ name: "coroom", version });
+  const reading = { annotations: { readOnlyHint: true } } as const;
+
+  const list = z.object({
+    prefix: z.string().default("").describe("Beginning of the room ids."),
+    after: z.string().default("").describe("`next` of the page before."),
+    limit: z.number().int().min(1).max(1_000).default(100),
+  });
+  server.registerTool(
+    "list_rooms",
+    {
+      ...reading,
+      description: "Lists the rooms that have a document, a page at a time. `next` in the answer: there are more.",
+      inputSchema: list,
+    },
+    ({ prefix, after, limit }) =>
+      answered(
+        async () =>
+          JSON.parse(decoded((await documents.ask(`?${new URLSearchParams({ prefix, after, limit: String(limit) })}`)).bytes)) as object,
+      ),
+  );
+
+  const read = z.object({
+    room,
+    text,
+    types: z
+      .array(z.string())
+      .max(100)
+      .default([])
+      .describe("Shared types to read as JSON instead of the text, each as name:kind. Kinds: text, array, map, xml."),
+    minSeq: seq.default(0).describe("Seq of an own edit that the answer must include."),
+  });
+  server.registerTool(
+    "read_document",
+    {
+      ...reading,
+      description: "Reads a document's text, or other shared types as JSON, with the seq of its last edit.",
+      inputSchema: read,
+    },
+    (asked) => answered(() => readDocument(documents, asked)),
+  );
+
+  const edit = z.object({
+    room,
+    text,
+    replacements: z
+      .array(z.object({ find: z.string().min(1), replace: z.string() }))
+      .max(REPLACEMENTS_MAX)
+      .default([])
+      .describe("Passages to replace, one after the other. Each must occur exactly once at its turn. An empty `replace` deletes."),
+    append: z.string().default("").describe("Text to append at the end."),
+    key: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .describe("Name of this edit. A repeated call with the same key and arguments makes the edit only once."),
+  });
+  server.registerTool(
+    "edit_document",
+    { description: "Edits a text. Everybody in the room sees the edit, and it is stored before the answer.", inputSchema: edit },
+    (asked) => answered(() => editDocument(documents, asked)),
+  );
+
+  const watch = z.object({
+    room,
+    text,
+    afterSeq: seq.describe("Seq that is known already."),
+    seconds: z.number().min(0).max(WAIT_SECONDS_MAX).default(30).describe("Maximum wait."),
+  });
+  server.registerTool(
+    "watch_document",
+    { ...reading, description: "Waits until a document has an edit after a seq, and returns its text.", inputSchema: watch },
+    (asked) => answered(() => watchDocument(documents, asked)),
+  );
+  return server;
+}
+
+type Read = { readonly room: string; readonly text: string; readonly types: readonly string[]; readonly minSeq: number };
+
+async function readDocument(documents: DocumentsClient, { room: id, text: name, types, minSeq }: Read): Promise<object> {
+  const query = new URLSearchParams([...(types.length === 0 ? [name] : types).map((type) => ["type", type]), ["minSeq", String(minSeq)]]);
+  const answer = await documents.ask(`${pathOf(id)}/${types.length === 0 ? "text" : "document"}?${query}`);
+  const content = decoded(answer.bytes);
+  return { room: id, seq: answer.seq, ...(types.length === 0 ? { text: content } : (JSON.parse(content) as object)) };
+}
+
+type Edit = {
+  readonly room: string;
+  readonly text: string;
+  readonly replacements: readonly { readonly find: string; readonly replace: string }[];
+  readonly append: string;
+  readonly key?: string | undefined;
+};
+
+async function editDocument(documents: DocumentsClient, asked: Edit): Promise<object> {
+  const { room: id, text: name, replacements, append, key = randomUUID() } = asked;
+  if (replacements.length === 0 && append === "") throw new DocumentError(400, "there is nothing to edit: give `replacements` or `append`");
+  const edited = editText(await newestState(documents, id), name, { key: `${id}\n${key}`, replacements, append });
+  switch (edited.kind) {
+    case "edited": {
+      const headers = { ...BINARY, "idempotency-key": `mcp ${key}` };
+      const { seq: at } = await documents.ask(`${pathOf(id)}/edits`, { method: "POST", headers, body: edited.update });
+      return { room: id, seq: at, text: edited.text };
+    }
+    case "repeated":
+      return { room: id, isRepeated: true, text: edited.text };
+    case "no-such-text":
+      throw new DocumentError(404, `the document has no text ${JSON.stringify(name)}. Set \`text\` to one of: ${edited.names.join(", ")}`);
+    case "not-once":
+      throw new DocumentError(
+        409,
+        `${JSON.stringify(edited.find)} occurs ${edited.times} times. Read the document, and give a passage that occurs exactly once`,
+      );
+  }
+}
+
+/** Undefined: the room has no edit yet. */
+async function newestState(documents: DocumentsClient, id: string): Promise<Uint8Array | undefined> {
+  try {
+    return (await documents.ask(`${pathOf(id)}/diff`, { method: "POST", headers: BINARY, body: EMPTY_VECTOR })).bytes;
+  } catch (error) {
+    if (error instanceof DocumentError && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+type Watch = { readonly room: string; readonly text: string; readonly afterSeq: number; readonly seconds: number };
+
+async function watchDocument(documents: DocumentsClient, { room: id, text: name, afterSeq, seconds }: Watch): Promise<object> {
+  const until = performance.now() + seconds * 1_000;
+  for (let etag = ""; ; await sleep(WATCH_MS)) {
+    const headers: Record<string, string> = etag === "" ? {} : { "if-none-match": etag };
+    const answer = await documents.ask(`${pathOf(id)}/text?${new URLSearchParams({ type: name })}`, { headers });
+    etag = answer.etag;
+    const at = answer.seq ?? 0;
+    if (answer.status === 200 && at > afterSeq) return { room: id, seq: at, text: decoded(answer.bytes) };
+    if (performance.now() >= until) return { room: id, seq: at, hasChanged: false };
+  }
+}
+
+async function answered(make: () => Promise<object>): Promise<CallToolResult> {
+  try {
+    return { content: [{ type: "text", text: JSON.stringify(await make()) }] };
+  } catch (error) {
+    if (!(error instanceof DocumentError)) throw error;
+    return { isError: true, content: [{ type: "text", text: error.message }] };
+  }
+}
+
+function pathOf(id: string): string {
+  return `/${encodeURIComponent(id)}`;
+}
+
+function decoded(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
+}
