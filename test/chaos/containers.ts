@@ -4,18 +4,23 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { withUser } from "../../cli/local-addresses.ts";
 import { makeToken } from "../../cli/token.ts";
 import { runProgram } from "../../engines/run-program.ts";
 import { leaderboardSettings } from "../../leaderboard/config.ts";
 import { readSettings } from "../../shared/settings/settings.ts";
 import { type ChaosTarget, type ChaosFault, LONG_MS, SHORT_MS, type Struck } from "./target.ts";
 
-/** `project`: name of the compose project. `gatewayUrls`: addresses of its gateways on this machine. */
+/**
+ * `project`: name of the compose project. `gatewayUrls`: addresses of its gateways on this machine. `natsPassword`:
+ * password of the NATS user `operator`.
+ */
 export type ContainersOptions = {
   readonly project: string;
   readonly environment: string;
   readonly gatewayUrls: readonly string[];
   readonly jwtSecret: string;
+  readonly natsPassword: string;
 };
 
 const DOCKER_MS_MAX = 90_000;
@@ -25,15 +30,13 @@ const NATS_PORT = 4222;
 
 const ROLES = ["room-server", "gateway", "placement", "document-service", "leaderboard"] as const;
 
-export function containersTarget({ project, environment, gatewayUrls, jwtSecret }: ContainersOptions): ChaosTarget {
+export function containersTarget({ project, environment, gatewayUrls, jwtSecret, natsPassword }: ContainersOptions): ChaosTarget {
   const containers = new Containers(project);
   return {
     gatewayUrls,
     environment,
     natsUrl: async () =>
-      (await Promise.all(["nats-1", "nats-2", "nats-3"].map((service) => containers.address(service))))
-        .map((address) => `nats://${address}:${NATS_PORT}`)
-        .join(","),
+      operatorUrl(await Promise.all(["nats-1", "nats-2", "nats-3"].map((service) => containers.address(service))), natsPassword),
     token: (room, user, { rights = ["read", "write"] } = {}) =>
       makeToken({ room: [room], user, name: user, rights, tenant: "default", ttl: 3_600 }, jwtSecret),
     scoring: readSettings(leaderboardSettings, { flags: { boardSessionPoints: "0" }, env: {} }),
@@ -48,6 +51,11 @@ export function containersTarget({ project, environment, gatewayUrls, jwtSecret 
       },
     ],
   };
+}
+
+/** Addresses with the NATS user of operators, who may read the log. `deploy/compose.yaml` accepts no connection without a user. */
+export function operatorUrl(addresses: readonly string[], password: string): string {
+  return withUser(addresses.map((address) => `nats://${address}:${NATS_PORT}`).join(","), "operator", password);
 }
 
 function faultsOf(containers: Containers, role: string, count: number, disturbsNats: boolean): ChaosFault[] {

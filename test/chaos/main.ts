@@ -23,6 +23,7 @@ const settings = {
   environment: { parse: text, fallback: "production", meaning: "COROOM_ENVIRONMENT of those containers" },
   doors: { parse: list, fallback: ["ws://127.0.0.1:8080", "ws://127.0.0.1:8081"], meaning: "address of their gateways" },
   jwtSecret: { parse: text, fallback: "", meaning: "COROOM_JWT_SECRET of those containers" },
+  natsPassword: { parse: text, fallback: "", meaning: "NATS_OPERATOR_PASSWORD of those containers" },
   logs: { parse: text, fallback: "", meaning: "folder to which all processes' logs are copied at the end; empty: none" },
 } as const satisfies Settings;
 
