@@ -266,6 +266,74 @@ test("[EXA6] canvas: two people see each other's notes and pointers, and undo th
   }
 });
 
+const CODE_MIRROR = { input: ".cm-content", text: "#editor .cm-line", caret: ".cm-ySelectionInfo" } as const;
+
+test("[EXA11] history: a version is saved, compared with the text, and restored for everybody", async () => {
+  const [example, coroom] = [{ name: "history", ...CODE_MIRROR }, system.url.replace("http", "ws")];
+  const [ada, ben] = [await Person.open(example, "ada", coroom), await Person.open(example, "ben", coroom)];
+  try {
+    await ada.typesAtEnd("first draft");
+    await ada.hasSaved();
+    await ada.page.getByLabel("Name of the version").fill("draft");
+    await ada.page.locator("#save").click();
+    const version = ada.page.locator("#versions button", { hasText: "draft" });
+    await version.waitFor();
+    await ben.typesAtEnd(" with changes");
+    await eventually("ada sees ben's text", async () => (await ada.text()) === "first draft with changes", READY_MS_MAX);
+    await version.click();
+    const compared = ada.page.locator("#comparison .cm-content");
+    await eventually(
+      "both states are shown",
+      async () => (await compared.allInnerTexts()).join("|") === "first draft|first draft with changes",
+      READY_MS_MAX,
+    );
+    await ada.page.locator("#restore").click();
+    for (const person of [ada, ben])
+      await eventually("the version is back", async () => (await person.text()) === "first draft", READY_MS_MAX);
+  } finally {
+    await Promise.all([ada.page.close(), ben.page.close()]);
+  }
+});
+
+test("[EXA12] comments: a thread stays at its words while others type, and is answered and resolved", async () => {
+  const [example, coroom] = [{ name: "comments", ...CODE_MIRROR }, system.url.replace("http", "ws")];
+  const [ada, ben] = [await Person.open(example, "ada", coroom), await Person.open(example, "ben", coroom)];
+  try {
+    await ada.typesAtEnd("one two");
+    await eventually("ben sees it", async () => (await ben.text()) === "one two", READY_MS_MAX);
+    for (let letter = 0; letter < "two".length; letter++) await ada.page.keyboard.press("Shift+ArrowLeft");
+    await ada.page.locator("#new input").fill("why two?");
+    await ada.page.locator("#new button").click();
+    const thread = (person: Person) => person.page.locator(".thread");
+    await eventually(
+      "ben reads the comment",
+      async () => /two[^]*ada[^]*why two\?/.test((await thread(ben).allInnerTexts()).join()),
+      READY_MS_MAX,
+    );
+    await thread(ada).getByLabel("Reply").fill("half a reply");
+    await ben.page.locator(example.input).focus();
+    await ben.page.keyboard.press("Control+Home");
+    await ben.page.keyboard.type("zero ");
+    await thread(ben).getByLabel("Reply").fill("because");
+    await thread(ben).getByRole("button", { name: "Reply" }).click();
+    await eventually("ada reads the reply", async () => (await thread(ada).innerText()).includes("because"), READY_MS_MAX);
+    expect(await thread(ada).getByLabel("Reply").inputValue()).toBe("half a reply");
+    for (const person of [ada, ben]) {
+      await eventually("the text is zero one two", async () => (await person.text()) === "zero one two", READY_MS_MAX);
+      expect(await person.page.locator(".commented").allInnerTexts()).toEqual(["two"]);
+    }
+    await thread(ben).getByRole("button", { name: "Resolve" }).click();
+    await eventually(
+      "the thread is gone",
+      async () => (await thread(ada).count()) + (await ada.page.locator(".commented").count()) === 0,
+      READY_MS_MAX,
+    );
+    await ada.hasSaved();
+  } finally {
+    await Promise.all([ada.page.close(), ben.page.close()]);
+  }
+});
+
 test("[EXA8] the developer panel shows connection, edits, participants and frames, and follows them", async () => {
   const [example, coroom] = [EXAMPLES[0]!, system.url.replace("http", "ws")];
   const ada = await Person.open(example, "ada", coroom, { devtools: "" });
@@ -326,7 +394,7 @@ test("[EXA7] an example declares the versions that the tests use", () => {
     "@coroom/react": `^${read("react").version}`,
     "next": NEXT_VERSION,
   };
-  for (const name of [...EXAMPLES.map((example) => example.name), "canvas", "nextjs"]) {
+  for (const name of [...EXAMPLES.map((example) => example.name), "canvas", "comments", "history", "nextjs"]) {
     const declared = read(`examples/${name}`).dependencies;
     expect(Object.fromEntries(Object.keys(declared).map((dependency) => [dependency, known[dependency]])), name).toEqual(declared);
   }
