@@ -4,7 +4,8 @@ import { parseTenantId } from "../../shared/ids.ts";
 import { jsonResponse, refusal } from "../../shared/io/internal-http.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { rethrowMistake } from "../../shared/time/pause.ts";
-import { LISTED_ROOMS_MAX, type TenantRoom, listRooms, type RoomListPorts } from "../rooms/room-list-host.ts";
+import { LISTED_ROOMS_MAX, type TenantRoom } from "../rooms/room-list.ts";
+import { listRooms, type RoomListPorts } from "../rooms/room-list-host.ts";
 import type { TenantRoute } from "./http.ts";
 
 const LIMIT = 100;
