@@ -45,6 +45,8 @@ export function release(root: string, version: string, print: (text: string) => 
     const renamed = text.replaceAll(new RegExp(`${NAMED.source}${former.replaceAll(".", "\\.")}(?=["\\s])`, "g"), `$1${version}`);
     if (renamed !== text) writeFileSync(file, renamed);
   }
+  // From here on, the test of upgrades runs this release beside later changes.
+  writeFileSync(at("release/previous.json"), `{ "commit": "${git("rev-parse", "HEAD")}" }\n`);
   run("npm", ["install", "--package-lock-only", "--ignore-scripts", "--prefer-offline"], root);
   run("npm", ["run", "build"], root);
 

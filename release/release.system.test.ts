@@ -38,6 +38,7 @@ test("[SHIP7] a release has the version everywhere, packages, SBOMs, a commit an
     stdout: expect.stringMatching(/npm publish .*coroom-client-9\.9\.9\.tgz/),
   });
   expect(git("status", "--porcelain")).toBe("");
+  expect(JSON.parse(readFileSync(join(clone, "release/previous.json"), "utf8"))).toEqual({ commit: git("rev-parse", "HEAD~1") });
   expect(git("log", "-1", "--format=%s", "v9.9.9")).toBe("release: publish version 9.9.9");
   const json = (path: string): { version: string; packages: LockEntries } => JSON.parse(readFileSync(join(clone, path), "utf8")) as never;
   const { packages: locked } = json("package-lock.json");

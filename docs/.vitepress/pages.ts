@@ -29,6 +29,7 @@ const operations = [
   "leaderboard",
   "bridges",
   "backup",
+  "upgrade",
   "containers",
   "kubernetes",
 ];

@@ -5,22 +5,21 @@
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 
 import { natsUsers, redisUsers } from "../../cli/local-engines.ts";
 import { withUser } from "../../cli/local-addresses.ts";
-import { NODE_FLAGS } from "../../cli/node-flags.ts";
 import { makeToken } from "../../cli/token.ts";
-import { spawnChild, type ChildProcessHandle, type Exit } from "../../engines/child.ts";
 import type { Engine } from "../../engines/engine.ts";
 import { claimPort } from "../../engines/free-port.ts";
 import type { NatsUsers } from "../../engines/nats-config.ts";
 import { startNatsCluster } from "../../engines/nats-cluster.ts";
 import type { NatsRole } from "../../shared/bus/permissions.ts";
 import { sharedSettings } from "../../shared/settings/common-settings.ts";
-import { eventually } from "./eventually.ts";
-import { GrowingLog, sizeOf } from "./growing-log.ts";
+import { Process } from "./role-process.ts";
 import { startTestNats, startTestRedis } from "../contract/test-engines.ts";
+
+export type { Process } from "./role-process.ts";
 
 export type ClusterShape = {
   readonly gateways: number;
@@ -45,6 +44,8 @@ export type ClusterShape = {
   readonly documentServiceSettings?: readonly Readonly<Record<string, string>>[];
   /** Address of NATS for a process, if not the servers themselves: a proxy, or a connection that a test can cut. */
   readonly natsUrlOf?: (process: ProcessName, servers: readonly string[]) => Promise<string>;
+  /** Folder of the built release that the processes run. Default: this one. */
+  readonly release?: string;
   /** A program with its arguments that starts the process's program, for example in a namespace. */
   readonly launcherOf?: (process: ProcessName) => readonly [string, ...string[]];
 };
@@ -59,76 +60,6 @@ const METRICS_SECRET = "the secret of Prometheus in the tests";
 /** The user of the tests themselves. */
 const TESTER = "tester";
 const PASSWORD = "a password of the tests";
-const READY_MS_MAX = 120_000;
-const STOP_PATIENCE_MS = 10_000;
-
-/** A process of one role. */
-export class Process {
-  readonly role: string;
-  readonly #logFile: string;
-  readonly #serversReady: GrowingLog;
-  readonly #start: () => Promise<ChildProcessHandle>;
-  #child: ChildProcessHandle;
-
-  private constructor(role: string, logFile: string, start: () => Promise<ChildProcessHandle>, child: ChildProcessHandle) {
-    this.role = role;
-    this.#logFile = logFile;
-    this.#serversReady = new GrowingLog(logFile, (line) => line.includes("room server is ready"));
-    this.#start = start;
-    this.#child = child;
-  }
-
-  static async start(
-    role: string,
-    logFile: string,
-    settings: Readonly<Record<string, string>>,
-    launcher: readonly string[] = [],
-  ): Promise<Process> {
-    const start = () => startRole(role, logFile, settings, launcher);
-    return new Process(role, logFile, start, await start());
-  }
-
-  /** The output of all runs of the process. */
-  printed(): string {
-    return readFileSync(this.#logFile, "utf8");
-  }
-
-  /** The log line of each room server that the process ran, the newest last. */
-  serversReady(): readonly string[] {
-    return this.#serversReady.lines();
-  }
-
-  get pid(): number {
-    return this.#child.pid;
-  }
-
-  get exited(): Promise<Exit> {
-    return this.#child.exited;
-  }
-
-  signal(signal: NodeJS.Signals): void {
-    this.#child.kill(signal);
-  }
-
-  async kill(): Promise<void> {
-    this.#child.kill("SIGKILL");
-    await this.#child.exited;
-  }
-
-  /** Starts the process after its end. */
-  async startAgain(): Promise<void> {
-    this.#child = await this.#start();
-  }
-
-  async restart(): Promise<void> {
-    await this.#child.stop(STOP_PATIENCE_MS);
-    this.#child = await this.#start();
-  }
-
-  async stop(): Promise<void> {
-    await this.#child.stop(STOP_PATIENCE_MS);
-  }
-}
 
 export type RunningGateway = { readonly process: Process; readonly url: string; readonly httpUrl: string };
 
@@ -182,7 +113,7 @@ export class SystemCluster {
     const start = async (role: ProcessRole, index: number, more: Readonly<Record<string, string>> = {}): Promise<Process> => {
       const natsUrl = await (shape.natsUrlOf?.({ role, index }, urls) ?? urls.join(","));
       const ofRole = { ...settings, NATS_URL: withUser(natsUrl, role, passwordOf(role)), ...more };
-      return Process.start(role, join(folder, `${role}-${index + 1}.log`), ofRole, shape.launcherOf?.({ role, index }));
+      return Process.start(role, join(folder, `${role}-${index + 1}.log`), ofRole, shape.launcherOf?.({ role, index }), shape.release);
     };
     // No role needs another at its start. However, one of several nats-servers may not answer when many clients request
     // the same thing at once, and such a client waits 5 s.
@@ -312,37 +243,4 @@ async function startNats(
 
 function passwordOf(role: string): string {
   return `the password of ${role}, for tests`;
-}
-
-function lastLines(file: string): string {
-  return readFileSync(file, "utf8").trimEnd().split("\n").slice(-10).join("\n");
-}
-
-async function startRole(
-  role: string,
-  logFile: string,
-  settings: Readonly<Record<string, string>>,
-  launcher: readonly string[],
-): Promise<ChildProcessHandle> {
-  const env = Object.fromEntries(Object.entries(settings).map(([name, value]) => [`COROOM_${name}`, value]));
-  const ready = new GrowingLog(logFile, (line) => line.includes("coroom ready"), sizeOf(logFile));
-  const [path, ...args] = [...launcher, process.execPath, ...NODE_FLAGS, resolve("dist/cli/main.js"), "start", "--roles", role];
-  const child = await spawnChild({
-    path: path!,
-    args,
-    env,
-    cwd: resolve("."),
-    logFile,
-  });
-
-  let ended = false;
-  void child.exited.then(() => (ended = true));
-  try {
-    await eventually(`${role} is ready`, () => ended || ready.lines().length > 0, READY_MS_MAX);
-    if (ended) throw new Error(`${role} ended at its start. The end of its log:\n${lastLines(logFile)}`);
-    return child;
-  } catch (error) {
-    await child.stop(0);
-    throw error;
-  }
 }

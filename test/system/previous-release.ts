@@ -1,0 +1,47 @@
+/**
+ * Builds the previous release, which `release/previous.json` names, from the repository's history. Dependencies are
+ * linked from this checkout if it has the same files of each package, and installed otherwise.
+ */
+
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+import { runProgram } from "../../engines/run-program.ts";
+
+const BUILD_MS_MAX = 300_000;
+
+type LockFile = { readonly packages: Readonly<Record<string, { readonly integrity?: string }>> };
+
+export type PreviousRelease = { readonly folder: string; remove(): void };
+
+/** Fails if the history lacks the commit: a shallow clone must be completed first. */
+export async function buildPreviousRelease(): Promise<PreviousRelease> {
+  const { commit } = JSON.parse(readFileSync("release/previous.json", "utf8")) as { readonly commit: string };
+  await runProgram("git", ["cat-file", "-e", `${commit}^{commit}`], { msMax: BUILD_MS_MAX }).catch((cause: unknown) => {
+    const remedy = "Run git fetch --unshallow, or correct release/previous.json.";
+    throw new Error(`the previous release ${commit} is not in the history of this clone. ${remedy}`, { cause });
+  });
+  const folder = mkdtempSync(join(tmpdir(), "coroom-previous-"));
+  const release: PreviousRelease = { folder, remove: () => rmSync(folder, { recursive: true }) };
+  try {
+    const archive = join(folder, "release.tar");
+    await runProgram("git", ["archive", "--output", archive, commit], { msMax: BUILD_MS_MAX });
+    await runProgram("tar", ["-xf", archive, "-C", folder], { msMax: BUILD_MS_MAX });
+    if (hasSamePackages(folder)) symlinkSync(resolve("node_modules"), join(folder, "node_modules"));
+    else await runProgram("npm", ["ci", "--prefix", folder], { msMax: BUILD_MS_MAX });
+    await runProgram("npm", ["run", "build:server", "--silent", "--prefix", folder], { msMax: BUILD_MS_MAX });
+    if (!existsSync(join(folder, "dist/cli/main.js"))) throw new Error(`the build of ${commit} made no dist/cli/main.js`);
+    return release;
+  } catch (error) {
+    release.remove();
+    throw error;
+  }
+}
+
+function hasSamePackages(folder: string): boolean {
+  const [here, there] = [".", folder].map((at) => JSON.parse(readFileSync(join(at, "package-lock.json"), "utf8")) as LockFile);
+  return Object.entries(there!.packages)
+    .filter(([path]) => path.startsWith("node_modules/"))
+    .every(([path, { integrity }]) => here!.packages[path] !== undefined && here!.packages[path].integrity === integrity);
+}
