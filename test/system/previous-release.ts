@@ -15,13 +15,20 @@ type LockFile = { readonly packages: Readonly<Record<string, { readonly integrit
 
 export type PreviousRelease = { readonly folder: string; remove(): void };
 
-/** Fails if the history lacks the commit: a shallow clone must be completed first. */
+const { commit } = JSON.parse(readFileSync("release/previous.json", "utf8")) as { readonly commit: string };
+
+/** Whether the history of this checkout has the commit. A shallow clone or an exported tree has not. */
+export async function hasPreviousRelease(): Promise<boolean> {
+  try {
+    await runProgram("git", ["cat-file", "-e", `${commit}^{commit}`], { msMax: BUILD_MS_MAX });
+    return true;
+  } catch {
+    console.warn(`The previous release ${commit} is not in the history of this checkout: UPG1 is skipped. Run git fetch --unshallow.`);
+    return false;
+  }
+}
+
 export async function buildPreviousRelease(): Promise<PreviousRelease> {
-  const { commit } = JSON.parse(readFileSync("release/previous.json", "utf8")) as { readonly commit: string };
-  await runProgram("git", ["cat-file", "-e", `${commit}^{commit}`], { msMax: BUILD_MS_MAX }).catch((cause: unknown) => {
-    const remedy = "Run git fetch --unshallow, or correct release/previous.json.";
-    throw new Error(`the previous release ${commit} is not in the history of this clone. ${remedy}`, { cause });
-  });
   const folder = mkdtempSync(join(tmpdir(), "coroom-previous-"));
   const release: PreviousRelease = { folder, remove: () => rmSync(folder, { recursive: true }) };
   try {
