@@ -44,8 +44,11 @@ beforeAll(async () => {
   });
 }, 600_000);
 afterAll(async () => {
-  await cluster?.stop();
-  previous?.remove();
+  try {
+    await cluster?.stop();
+  } finally {
+    previous?.remove();
+  }
 });
 
 /** Reads the document at `minSeq`: a document service merges its snapshot with the edits after it. */
