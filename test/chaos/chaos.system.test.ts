@@ -17,6 +17,8 @@ import { opsStepDownSettings } from "../../cli/command-settings.ts";
 const SEED = Number(process.env["COROOM_TEST_SEED"] ?? 5);
 
 let system: ChaosSystem;
+let attempts = 0;
+
 beforeAll(async () => {
   system = await ChaosSystem.start();
 });
@@ -62,9 +64,18 @@ test(
   `[CHA4] faults of NATS, processes and connections lose no acknowledged edit, reuse no seq, and all documents converge (seed ${SEED})`,
   { timeout: soakLength(400_000, 7_200_000) },
   async () => {
+    attempts += 1; // A second try must not meet the rooms of the first.
     const report = await runChaos(
       system.target,
-      { seed: SEED, rounds: soakLength(3, 200), secondsMax: soakLength(20, 3_600), rooms: 2, roomsNamed: "chaos", everyMs: 150, only: "" },
+      {
+        seed: SEED,
+        rounds: soakLength(3, 200),
+        secondsMax: soakLength(20, 3_600),
+        rooms: 2,
+        roomsNamed: `chaos-${attempts}`,
+        everyMs: 150,
+        only: "",
+      },
       (line) => process.stdout.write(`${line}\n`),
     );
     expect(report.sums.acked).toBe(report.sums.typed);

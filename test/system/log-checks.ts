@@ -48,16 +48,17 @@ async function readOnce(natsUrl: string, environment: string, room: RoomKey): Pr
   try {
     const subject = subjects.log(partition, room);
     const manager = await jetstreamManager(nats);
-    const info = await manager.streams.info(subjects.logStream(partition), { subjects_filter: subject });
     const records: LoggedRecord[] = [];
-    if (info.state.subjects?.[subject] === undefined) return records;
+    // The leader names the last record. The consumer may be at a replica that lags, and shows nothing behind an earlier one.
+    const last = await manager.streams.getMessage(subjects.logStream(partition), { last_by_subj: subject });
+    if (last === null) return records;
     const consumer = await jetstream(nats).consumers.get(subjects.logStream(partition), { filter_subjects: [subject] });
     for await (const message of await consumer.consume()) {
       const record = decodeRecord(message.data);
       if (record === undefined || record.kind === "deleted")
         throw new UnexpectedRecord(`no owner's record at stream sequence ${message.seq}`);
       records.push({ record, time: message.time.getTime() as UnixMillis });
-      if (message.info.pending === 0) break; // Fewer than expected, if the log was trimmed meanwhile. A room's last record stays.
+      if (message.seq >= last.seq) break; // A trim keeps the room's last record.
     }
     return records;
   } finally {
