@@ -4,6 +4,12 @@ import { z } from "zod";
 
 import { SettingError } from "../shared/settings/settings.ts";
 
+export type GatewayRequest = {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer<ArrayBuffer>;
+};
+
 const GatewayAnswer = z.looseObject({ message: z.string().optional() });
 export type GatewayAnswer = z.infer<typeof GatewayAnswer>;
 
@@ -26,12 +32,12 @@ const PASS = /^operator\./;
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
 /** Throws SettingError with the gateway's message for a refusal, or with the reason why the request failed. */
-export async function askGateway(
-  url: URL,
-  bearer: string,
-  asked: { readonly method?: string; readonly body?: string },
-): Promise<GatewayAnswer> {
-  const { ok, status, text } = await exchange(url, bearer, asked);
+export async function askGateway(url: URL, bearer: string, asked: GatewayRequest): Promise<GatewayAnswer> {
+  const { ok, status, text } = await fetchFromGateway(url, bearer, asked, async (response) => ({
+    ok: response.ok,
+    status: response.status,
+    text: await response.text(),
+  }));
   const answer = readAnswer(text);
   if (answer === undefined)
     throw new SettingError(
@@ -50,14 +56,15 @@ function refusalOf(status: number, message: string, bearer: string): string {
   return `${message}. The operator secret differs from the gateway's. Set COROOM_OPERATOR_SECRET (--operator-secret) to the gateway's value, or COROOM_DATA_DIR to the folder of a local system`;
 }
 
-async function exchange(
+/** What `read` makes of the response, whatever its status. Throws SettingError with the reason why there is none. */
+export async function fetchFromGateway<Read>(
   url: URL,
   bearer: string,
-  asked: { readonly method?: string; readonly body?: string },
-): Promise<{ readonly ok: boolean; readonly status: number; readonly text: string }> {
+  { headers = {}, ...asked }: GatewayRequest,
+  read: (response: Response) => Promise<Read>,
+): Promise<Read> {
   try {
-    const answer = await fetch(url, { headers: { authorization: `Bearer ${bearer}` }, ...asked });
-    return { ok: answer.ok, status: answer.status, text: await answer.text() };
+    return await read(await fetch(url, { headers: { ...headers, authorization: `Bearer ${bearer}` }, ...asked }));
   } catch (error) {
     if (!(error instanceof TypeError)) throw error; // fetch throws TypeError for every network failure.
     const behind = error.cause instanceof Error ? error.cause : error;

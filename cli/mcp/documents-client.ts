@@ -1,11 +1,13 @@
 /**
  * Requests of `coroom mcp` to a gateway. A request that the gateway cannot answer right now is repeated after the pause
- * that the answer names. Every other failure is a DocumentError with the gateway's message.
+ * that the answer names, five times. Every other refusal is a DocumentError with the gateway's message.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { z } from "zod";
+
+import { fetchFromGateway, type GatewayRequest } from "../ask-gateway.ts";
 
 export class DocumentError extends Error {
   readonly status: number;
@@ -16,21 +18,17 @@ export class DocumentError extends Error {
   }
 }
 
-export type GatewayReply = {
+/** `seq`: the document's last edit, or the written one. */
+export type DocumentReply = {
   readonly status: number;
   readonly bytes: Uint8Array;
   readonly seq: number | undefined;
   readonly etag: string;
 };
-export type GatewayRequest = {
-  readonly method?: "POST";
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: Uint8Array;
-};
 
 const Refusal = z.looseObject({ error: z.string(), message: z.string() });
 const TRIES_MAX = 6;
-const PAUSE_SECONDS = 1;
+const PAUSE_SECONDS = "1";
 const REPEATED: ReadonlySet<number> = new Set([429, 503]);
 
 export class DocumentsClient {
@@ -42,36 +40,30 @@ export class DocumentsClient {
     this.#token = token;
   }
 
-  /** `path`: after `/v1/rooms`. Answers with the status 200 or 304. */
-  async ask(path: string, request: GatewayRequest = {}): Promise<GatewayReply> {
+  /**
+   * `path`: after `/v1/rooms`. Resolves with the status 200 or 304. Throws DocumentError for a refusal, and SettingError
+   * if no gateway answers.
+   */
+  async ask(path: string, request: GatewayRequest = {}): Promise<DocumentReply> {
+    const url = new URL(`/v1/rooms${path}`, this.#url);
     for (let tries = 1; ; tries += 1) {
-      const response = await this.#send(path, request);
-      if (!REPEATED.has(response.status) || tries === TRIES_MAX) return answerOf(response);
-      await response.body?.cancel();
-      await sleep(1_000 * Number(response.headers.get("retry-after") ?? PAUSE_SECONDS));
-    }
-  }
-
-  async #send(path: string, { headers = {}, method, body }: GatewayRequest): Promise<Response> {
-    try {
-      return await fetch(new URL(`/v1/rooms${path}`, this.#url), {
-        method: method ?? "GET",
-        headers: { ...headers, authorization: `Bearer ${await this.#token()}` },
-        ...(body === undefined ? {} : { body: Buffer.from(body) }),
-      });
-    } catch (cause) {
-      if (!(cause instanceof TypeError)) throw cause; // fetch throws TypeError for every network failure.
-      throw new DocumentError(0, `no gateway answers at ${this.#url}. Start Coroom, or set --url`);
+      const { reply, pauseSeconds } = await fetchFromGateway(url, await this.#token(), request, replyOf);
+      if (reply.status === 200 || reply.status === 304) return reply;
+      if (!REPEATED.has(reply.status) || tries === TRIES_MAX)
+        throw new DocumentError(reply.status, messageOf(reply.status, new TextDecoder().decode(reply.bytes)));
+      await sleep(1_000 * pauseSeconds);
     }
   }
 }
 
-async function answerOf(response: Response): Promise<GatewayReply> {
+async function replyOf(response: Response): Promise<{ readonly reply: DocumentReply; readonly pauseSeconds: number }> {
   const { status, headers } = response;
-  const bytes = new Uint8Array(await response.arrayBuffer());
-  if (status !== 200 && status !== 304) throw new DocumentError(status, messageOf(status, new TextDecoder().decode(bytes)));
   const seq = headers.get("x-coroom-seq");
-  return { status, bytes, seq: seq === null ? undefined : Number(seq), etag: headers.get("etag") ?? "" };
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  return {
+    reply: { status, bytes, seq: seq === null ? undefined : Number(seq), etag: headers.get("etag") ?? "" },
+    pauseSeconds: Number(headers.get("retry-after") ?? PAUSE_SECONDS),
+  };
 }
 
 function messageOf(status: number, text: string): string {

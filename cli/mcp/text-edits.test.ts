@@ -64,3 +64,19 @@ test("[MCP3] a repeated call makes the same bytes, or finds its edit in the docu
   expect(editText(later, "text", call)).toEqual({ kind: "repeated", text: "zab" });
   expect(editText(later, "text", { ...call, key: "other" })).toMatchObject({ kind: "edited", text: "zabb" });
 });
+
+test("[MCP6] a repeated call that only deletes is recognised, and an update has no other deletions of the document", () => {
+  const doc = new Y.Doc();
+  const text = doc.getText("text");
+  for (let word = 0; word < 500; word++) {
+    text.insert(0, "x ");
+    text.delete(0, 1);
+  }
+  text.insert(0, "keep drop ");
+  const state = Y.encodeStateAsUpdate(doc);
+  const call = edits({ replacements: [{ find: " drop", replace: "" }] });
+  const edited = editText(state, "text", call);
+  expect(textIn(after(state, edited)).startsWith("keep ")).toBe(true);
+  expect(editText(after(state, edited), "text", call)).toMatchObject({ kind: "repeated" });
+  expect((edited as EditedText & { kind: "edited" }).update.byteLength).toBeLessThan(100);
+});

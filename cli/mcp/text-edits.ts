@@ -2,8 +2,8 @@
  * Edits of a text for a program that knows the text, not its positions: replace a passage that occurs exactly once, or
  * append. Returns the Yjs update that makes the edit.
  *
- * The Yjs client id comes from the call's key. So the same call on the same document makes the same bytes, and a document
- * that contains this client id contains the edit already.
+ * The Yjs client id comes from the call's key, and every edit contains at least one item of this client. So the same call
+ * on the same document makes the same bytes, and a document that contains this client id contains the edit already.
  */
 
 import * as Y from "yjs";
@@ -31,14 +31,25 @@ export function editText(state: Uint8Array | undefined, name: string, { key, rep
   const client = hash32(key);
   if (Y.decodeStateVector(Y.encodeStateVector(doc)).has(client)) return { kind: "repeated", text: text.toString() };
   doc.clientID = client;
-  const before = Y.encodeStateVector(doc);
-  for (const { find, replace } of replacements) {
-    const written = text.toString();
-    const [at, times] = [written.indexOf(find), written.split(find).length - 1];
-    if (times !== 1) return { kind: "not-once", find, times };
-    text.delete(at, find.length);
-    text.insert(at, replace);
-  }
-  text.insert(text.length, append);
-  return { kind: "edited", update: Y.encodeStateAsUpdate(doc, before), text: text.toString() };
+  let update = new Uint8Array(); // Of this transaction only: `encodeStateAsUpdate` would add every deletion in the document.
+  doc.on("update", (made) => (update = made.slice()));
+  const refusal = doc.transact(() => {
+    for (const { find, replace } of replacements) {
+      const written = text.toString();
+      const [at, times] = [written.indexOf(find), written.split(find).length - 1];
+      if (times !== 1) return { kind: "not-once" as const, find, times };
+      text.delete(at, find.length);
+      text.insert(at, replace);
+    }
+    text.insert(text.length, append);
+    markClient(text);
+    return undefined;
+  });
+  return refusal ?? { kind: "edited", update, text: text.toString() };
+}
+
+/** Leaves a deleted character. An edit that only deletes would otherwise have no item of its client. */
+function markClient(text: Y.Text): void {
+  text.insert(text.length, " ");
+  text.delete(text.length - 1, 1);
 }

@@ -3,13 +3,14 @@
  * answer is JSON. A failure is an answer that says what to do, so that the model can correct its call.
  */
 
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { type CallToolResult, McpServer } from "@modelcontextprotocol/server";
 import * as Y from "yjs";
 import { z } from "zod";
 
+import { SettingError } from "../../shared/settings/settings.ts";
 import { DocumentError, type DocumentsClient } from "./documents-client.ts";
 import { editText } from "./text-edits.ts";
 
@@ -125,8 +126,9 @@ async function editDocument(documents: DocumentsClient, asked: Edit): Promise<ob
   const edited = editText(await newestState(documents, id), name, { key: `${id}\n${key}`, replacements, append });
   switch (edited.kind) {
     case "edited": {
-      const headers = { ...BINARY, "idempotency-key": `mcp ${key}` };
-      const { seq: at } = await documents.ask(`${pathOf(id)}/edits`, { method: "POST", headers, body: edited.update });
+      const digest = createHash("sha256").update(key).digest("base64url"); // A header has no letters beyond Latin-1.
+      const headers = { ...BINARY, "idempotency-key": `mcp ${digest}` };
+      const { seq: at } = await documents.ask(`${pathOf(id)}/edits`, { method: "POST", headers, body: Buffer.from(edited.update) });
       return { room: id, seq: at, text: edited.text };
     }
     case "repeated":
@@ -144,7 +146,7 @@ async function editDocument(documents: DocumentsClient, asked: Edit): Promise<ob
 /** Undefined: the room has no edit yet. */
 async function newestState(documents: DocumentsClient, id: string): Promise<Uint8Array | undefined> {
   try {
-    return (await documents.ask(`${pathOf(id)}/diff`, { method: "POST", headers: BINARY, body: EMPTY_VECTOR })).bytes;
+    return (await documents.ask(`${pathOf(id)}/diff`, { method: "POST", headers: BINARY, body: Buffer.from(EMPTY_VECTOR) })).bytes;
   } catch (error) {
     if (error instanceof DocumentError && error.status === 404) return undefined;
     throw error;
@@ -169,7 +171,7 @@ async function answered(make: () => Promise<object>): Promise<CallToolResult> {
   try {
     return { content: [{ type: "text", text: JSON.stringify(await make()) }] };
   } catch (error) {
-    if (!(error instanceof DocumentError)) throw error;
+    if (!(error instanceof DocumentError) && !(error instanceof SettingError)) throw error;
     return { isError: true, content: [{ type: "text", text: error.message }] };
   }
 }
