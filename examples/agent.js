@@ -1,7 +1,7 @@
 /**
  * A participant that writes: `some-program | node examples/agent.js`. It streams its standard input, such as the answer of
  * a language model, to the end of the text, with a caret that others see. It stops when somebody edits what it has
- * written, because two writers at one place are a nuisance.
+ * written, so that it never works against that person.
  */
 
 import { CoroomProvider } from "@coroom/client";
@@ -30,21 +30,13 @@ const placeAt = (index, association) => Y.createRelativePositionFromTypeIndex(te
 const indexOf = (place) => Y.createAbsolutePositionFromRelativePosition(place, doc).index;
 
 await event("synced", (synced) => synced); // Writing earlier would put the text at the beginning.
-const BEFORE = -1;
-const begin = placeAt(text.length, BEFORE);
-let caret = begin;
+const [BEFORE, BEHIND] = [-1, 0];
+let caret = placeAt(text.length, BEFORE);
+/** What the agent has written, and the place of its first character. */
+let [written, begin] = ["", caret];
 let isDisturbed = false;
-
-text.observe(({ delta }, { local }) => {
-  if (local) return;
-  const [from, to] = [indexOf(begin), indexOf(caret)];
-  let index = 0;
-  for (const { retain = 0, insert, delete: deleted } of delta) {
-    index += retain;
-    const isChange = insert !== undefined || deleted !== undefined;
-    if (isChange && index > from && index < to) isDisturbed = true;
-    if (typeof insert === "string") index += insert.length;
-  }
+text.observe((_, { local }) => {
+  if (!local && text.toString().slice(indexOf(begin), indexOf(caret)) !== written) isDisturbed = true;
 });
 
 function showCaret() {
@@ -59,7 +51,9 @@ for await (const piece of process.stdin) {
   if (isDisturbed) break;
   const index = indexOf(caret);
   text.insert(index, piece);
+  if (written === "") begin = placeAt(index, BEHIND);
   caret = placeAt(index + piece.length, BEFORE);
+  written += piece;
   showCaret();
 }
 console.log(isDisturbed ? "stopped: somebody edits this text" : "finished");
