@@ -36,10 +36,5 @@ export function listRoute(ports: RoomListPorts, log: Pick<Log, "warn">): TenantR
 }
 
 function shown({ room, seq, snapshot }: TenantRoom) {
-  return { room, seq, ...(snapshot === undefined ? {} : { snapshot: { ...snapshot, time: isoDate(snapshot.time) } }) };
-}
-
-function isoDate(at: number): string {
-  // oxlint-disable-next-line no-restricted-globals -- formats a given time and reads no clock
-  return new Date(at).toISOString();
+  return { room, seq, ...(snapshot === undefined ? {} : { snapshot: { ...snapshot, time: new Date(snapshot.time).toISOString() } }) };
 }

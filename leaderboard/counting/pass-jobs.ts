@@ -33,8 +33,8 @@ export type PassJobsCallbacks = {
 /** Factor by which rooms with watched boards are counted more often. */
 const WATCHED_TURNS = 4;
 /**
- * Number of turns over which a round of all rooms is spread. A script takes 0.3 ms of Redis: all of 50 rooms at once
- * delayed edits on the same core by 15 ms, once a second.
+ * Number of turns over which a round of all rooms is spread. A script takes 0.3 ms of Redis: those of 50 rooms at once
+ * took 15 ms of a core, for which edits on that core waited.
  */
 const ROUND_TURNS = 5;
 const SAVE_MS = 500;
