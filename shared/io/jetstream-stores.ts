@@ -27,6 +27,8 @@ export const STORAGE_FULL: ReadonlySet<number | undefined> = new Set([10_023, 10
 /** Its file store failed, for example on a full disk; nats-server gives no further code. */
 const STREAM_NOT_CREATED = 10_049;
 const SETTLED_MS_MAX = 20_000;
+/** A process that searches for the log's automatic limit can reserve all storage for a moment. */
+const STORAGE_FULL_MS_MAX = 3_000;
 const RETRY_MS = 200;
 
 /** `replicas`: 1, 3 or 5. */
@@ -36,18 +38,23 @@ export async function ensureReplicas(manager: JetStreamManager, stream: string, 
 }
 
 /**
- * Retries while JetStream elects a leader or another process creates the same stream or bucket. Without retries,
- * processes would fail when a system is started all at once.
+ * Retries while JetStream elects a leader, another process creates the same stream or bucket, or storage is reserved for
+ * a moment. Without retries, processes would fail when a system is started all at once.
  */
 export async function retryUntilSettled<Made>(make: () => Promise<Made>): Promise<Made> {
-  for (const until = performance.now() + SETTLED_MS_MAX; ;) {
+  for (const startedAt = performance.now(); ;) {
     try {
       return await make();
     } catch (error) {
-      if (!isUnsettled(error) || performance.now() > until) throw refusalOf(error) ?? error;
+      if (performance.now() - startedAt > retryMsMax(error)) throw refusalOf(error) ?? error;
     }
     await setTimeout(RETRY_MS);
   }
+}
+
+function retryMsMax(error: unknown): number {
+  if (isUnsettled(error)) return SETTLED_MS_MAX;
+  return isStorageFull(error) || (error instanceof SettingError && isStorageFull(error.cause)) ? STORAGE_FULL_MS_MAX : 0;
 }
 
 /** Undefined: neither NATS nor the request caused the error. The client exports no class for it. */
@@ -64,7 +71,7 @@ function refusalOf(cause: unknown): SettingError | StartError | undefined {
       { cause },
     );
   }
-  if (cause instanceof JetStreamApiError && STORAGE_FULL.has(cause.code)) {
+  if (isStorageFull(cause)) {
     return new StartError(
       `JetStream has no storage left (${cause.message}). Free space on the disks of the nats-servers, or raise max_file_store or the limits of the account`,
       { cause },
@@ -82,6 +89,10 @@ function refusalOf(cause: unknown): SettingError | StartError | undefined {
     );
   }
   return undefined;
+}
+
+export function isStorageFull(error: unknown): error is JetStreamApiError {
+  return error instanceof JetStreamApiError && STORAGE_FULL.has(error.code);
 }
 
 /** JetStream did not answer, or could not decide yet. */

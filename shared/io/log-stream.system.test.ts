@@ -3,8 +3,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 
-import { jetstream, jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
+import { DiscardPolicy, jetstream, jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { type RealNats, startRealNats } from "../../test/contract/real-nats.ts";
@@ -14,6 +15,7 @@ import type { RoomKey } from "../ids.ts";
 import { SettingError } from "../settings/settings.ts";
 import { checkLogPartitions, ensureLogStreams } from "./log-stream.ts";
 import { closeNats, connectNats, type NatsConnection } from "./nats.ts";
+import { ensureOperationsStream } from "./nats-operations.ts";
 
 let server: RealNats;
 let nats: NatsConnection;
@@ -121,6 +123,33 @@ test("[LGS7] the streams of the log refuse records above their limit, also those
   expect((await limitsOf("lgs7"))[0], "an automatic limit replaces no other").toMatchObject({ max_bytes: 10_000 });
   await limit(40_000);
   await append();
+});
+
+test("[LGS9] a search for the automatic limit that was cut off is repeated, and stops no process that starts at the same time", async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "coroom-search-"));
+  const small = await startTestNats({ dataDir, fileBytesMax: 64 * 1024 ** 2 });
+  const connection = await connectNats({ servers: small.url, name: "search" });
+  const { streams } = await jetstreamManager(connection);
+  const subjects = subjectsOf("lgs9");
+  await ensureLogStreams(connection, subjects, { partitions: 1, replicas: 1 });
+  const { metadata } = (await streams.info(subjects.logStream(0))).config;
+  const searching = { max_bytes: 64 * 1024 ** 2, discard: DiscardPolicy.New, metadata: { ...metadata, "coroom.limit-search": "true" } };
+  await streams.update(subjects.logStream(0), searching);
+  const events = ensureOperationsStream(connection, subjects, {
+    opsEventsMax: 10,
+    opsBytesMax: 1024 ** 2,
+    opsKeptMsMax: 60_000,
+    logReplicas: 1,
+  });
+  await setTimeout(500);
+  await ensureLogStreams(connection, subjects, { partitions: 1, replicas: 1, bytesMax: 0 });
+  const { config } = await streams.info(subjects.logStream(0));
+  expect(config.max_bytes).toBe(32 * 1024 ** 2);
+  expect(config.metadata).not.toHaveProperty(["coroom.limit-search"]);
+  await events;
+  await closeNats(connection);
+  await small.stop();
+  rmSync(dataDir, { recursive: true, force: true });
 });
 
 test("[LGS8] an automatic limit leaves half of the storage for snapshots; a limit above the storage is refused", async () => {

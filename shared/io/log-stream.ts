@@ -20,7 +20,7 @@ import {
 
 import type { Subjects } from "../bus/subjects.ts";
 import { SettingError } from "../settings/settings.ts";
-import { ensureReplicas, retryUntilSettled, STORAGE_FULL } from "./jetstream-stores.ts";
+import { ensureReplicas, isStorageFull, retryUntilSettled } from "./jetstream-stores.ts";
 import type { NatsConnection } from "./nats.ts";
 
 const STREAM_NOT_FOUND = 10_059;
@@ -28,6 +28,8 @@ const STREAM_EXISTS_OTHERWISE = 10_058;
 const DUPLICATE_WINDOW_NANOS = 120_000_000_000;
 /** In the first stream's metadata. */
 const PARTITIONS = "coroom.partitions";
+/** In the first stream's metadata while a process searches for the automatic limit, so that the next start repeats a search that was cut off. */
+const SEARCHING = "coroom.limit-search";
 
 /** `bytesMax`: of all streams together; 0: `AUTOMATIC_BYTES_MAX`, or a part of the storage. Undefined: limits stay as they are. */
 type LogOptions = { readonly partitions: number; readonly replicas: number; readonly bytesMax?: number };
@@ -75,42 +77,54 @@ async function makeLogStreams(nats: NatsConnection, subjects: Subjects, options:
   if (options.bytesMax !== undefined) await limitLogStreams(manager, subjects, { ...options, bytesMax: options.bytesMax });
 }
 
-/** nats-server reserves the limits, so it refuses those above its storage. */
+/**
+ * nats-server reserves the limits, so it refuses those above its storage. Another process's search can reserve all of it
+ * for a moment: the caller retries.
+ */
 async function limitLogStreams(
   manager: JetStreamManager,
   subjects: Subjects,
   { partitions, bytesMax }: Required<LogOptions>,
 ): Promise<void> {
-  const isAutomatic = bytesMax === 0;
-  const first = (await manager.streams.info(subjects.logStream(0))).config;
-  if (isAutomatic && first.max_bytes > 0 && first.discard === DiscardPolicy.New) return;
-  const total = isAutomatic ? await automaticBytesMax(manager, first.name) : bytesMax;
+  const total = bytesMax === 0 ? await automaticBytesMax(manager, subjects.logStream(0)) : bytesMax;
   for (let partition = 0; total !== undefined && partition < partitions; partition++) {
     const limit = { max_bytes: Math.floor(total / partitions), discard: DiscardPolicy.New };
     const { config } = await manager.streams.info(subjects.logStream(partition));
-    if (config.max_bytes === limit.max_bytes && config.discard === limit.discard) continue;
-    if (!(await setLimit(manager, config.name, limit)))
+    const { [SEARCHING]: search, ...metadata } = config.metadata ?? {};
+    if (config.max_bytes === limit.max_bytes && config.discard === limit.discard && search === undefined) continue;
+    const cause = await refusalOfLimit(manager, config.name, { ...limit, metadata });
+    if (cause !== undefined)
       throw new SettingError(
         `nats-server cannot reserve COROOM_LOG_BYTES_MAX=${total} for the log. Lower it, or raise max_file_store or the limits of the account`,
+        { cause },
       );
   }
 }
 
-/** Half of the largest power of two that nats-server can reserve: snapshots and history need space too. Undefined: there is nearly none. */
-async function automaticBytesMax(manager: JetStreamManager, stream: string): Promise<number | undefined> {
-  for (let bytes = AUTOMATIC_BYTES_MAX; bytes >= AUTOMATIC_BYTES_MIN; bytes /= 2)
-    if (await setLimit(manager, stream, { max_bytes: 2 * bytes, discard: DiscardPolicy.New })) return bytes;
+/**
+ * Half of the largest power of two that nats-server can reserve: snapshots and history need space too. Undefined: the
+ * log has a limit already, or there is nearly no storage.
+ */
+async function automaticBytesMax(manager: JetStreamManager, first: string): Promise<number | undefined> {
+  for (let bytes = AUTOMATIC_BYTES_MAX; bytes >= AUTOMATIC_BYTES_MIN; bytes /= 2) {
+    const { max_bytes, discard, metadata } = (await manager.streams.info(first)).config;
+    if (max_bytes > 0 && discard === DiscardPolicy.New && metadata?.[SEARCHING] === undefined) return undefined;
+    const tried = { max_bytes: 2 * bytes, discard: DiscardPolicy.New, metadata: { ...metadata, [SEARCHING]: "true" } };
+    if ((await refusalOfLimit(manager, first, tried)) === undefined) return bytes;
+  }
   return undefined;
 }
 
-/** False: the storage is too small. */
-async function setLimit(manager: JetStreamManager, stream: string, limit: Pick<StreamConfig, "max_bytes" | "discard">): Promise<boolean> {
+type StreamLimit = Pick<StreamConfig, "max_bytes" | "discard" | "metadata">;
+
+/** Undefined: the stream has the limit now. Else the storage is too small. */
+async function refusalOfLimit(manager: JetStreamManager, stream: string, limit: StreamLimit): Promise<JetStreamApiError | undefined> {
   try {
     await manager.streams.update(stream, limit);
-    return true;
+    return undefined;
   } catch (error) {
-    if (!(error instanceof JetStreamApiError) || !STORAGE_FULL.has(error.code)) throw error;
-    return false;
+    if (!isStorageFull(error)) throw error;
+    return error;
   }
 }
 
