@@ -37,7 +37,10 @@ test("[COP5] too many replicas for the servers, and NATS without JetStream, are 
 test("[COP7] a start that JetStream refuses for lack of storage is repeated for seconds, and then names the disk", async () => {
   const ofCode = async (code: number) => {
     let tries = 0;
-    const full = retryUntilSettled(() => Promise.reject(refused(++tries && code)));
+    const full = retryUntilSettled(() => {
+      tries++;
+      return Promise.reject(refused(code));
+    });
     await expect(full).rejects.toThrow(StartError);
     await expect(full).rejects.toThrow(/JetStream has no storage left .*Free space on the disks/);
     expect(tries).toBeGreaterThan(5);

@@ -3,7 +3,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
 
 import { DiscardPolicy, jetstream, jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -125,33 +124,6 @@ test("[LGS7] the streams of the log refuse records above their limit, also those
   await append();
 });
 
-test("[LGS9] a search for the automatic limit that was cut off is repeated, and stops no process that starts at the same time", async () => {
-  const dataDir = mkdtempSync(join(tmpdir(), "coroom-search-"));
-  const small = await startTestNats({ dataDir, fileBytesMax: 64 * 1024 ** 2 });
-  const connection = await connectNats({ servers: small.url, name: "search" });
-  const { streams } = await jetstreamManager(connection);
-  const subjects = subjectsOf("lgs9");
-  await ensureLogStreams(connection, subjects, { partitions: 1, replicas: 1 });
-  const { metadata } = (await streams.info(subjects.logStream(0))).config;
-  const searching = { max_bytes: 64 * 1024 ** 2, discard: DiscardPolicy.New, metadata: { ...metadata, "coroom.limit-search": "true" } };
-  await streams.update(subjects.logStream(0), searching);
-  const events = ensureOperationsStream(connection, subjects, {
-    opsEventsMax: 10,
-    opsBytesMax: 1024 ** 2,
-    opsKeptMsMax: 60_000,
-    logReplicas: 1,
-  });
-  await setTimeout(500);
-  await ensureLogStreams(connection, subjects, { partitions: 1, replicas: 1, bytesMax: 0 });
-  const { config } = await streams.info(subjects.logStream(0));
-  expect(config.max_bytes).toBe(32 * 1024 ** 2);
-  expect(config.metadata).not.toHaveProperty(["coroom.limit-search"]);
-  await events;
-  await closeNats(connection);
-  await small.stop();
-  rmSync(dataDir, { recursive: true, force: true });
-});
-
 test("[LGS8] an automatic limit leaves half of the storage for snapshots; a limit above the storage is refused", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "coroom-small-"));
   const small = await startTestNats({ dataDir, fileBytesMax: 100 * 1024 ** 2 });
@@ -164,6 +136,31 @@ test("[LGS8] an automatic limit leaves half of the storage for snapshots; a limi
   const refused = limit("large", 200 * 1024 ** 2);
   await expect(refused).rejects.toThrow(SettingError);
   await expect(refused).rejects.toThrow(/COROOM_LOG_BYTES_MAX=209715200.*max_file_store/);
+  await closeNats(connection);
+  await small.stop();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+test("[LGS9] a search for the automatic limit that was cut off is repeated, and stops no process that starts at the same time", async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "coroom-search-"));
+  const small = await startTestNats({ dataDir, fileBytesMax: 64 * 1024 ** 2 });
+  const connection = await connectNats({ servers: small.url, name: "search" });
+  const { streams } = await jetstreamManager(connection);
+  const subjects = subjectsOf("lgs9");
+  await ensureLogStreams(connection, subjects, { partitions: 1, replicas: 1 });
+  const { metadata } = (await streams.info(subjects.logStream(0))).config;
+  const searching = { max_bytes: 64 * 1024 ** 2, discard: DiscardPolicy.New, metadata: { ...metadata, "coroom.limit-search": "true" } };
+  await streams.update(subjects.logStream(0), searching);
+  const limits = { opsEventsMax: 10, opsBytesMax: 1024 ** 2, opsKeptMsMax: 60_000, logReplicas: 1 };
+  const refused = streams.add({ name: "other", subjects: ["other"], max_bytes: limits.opsBytesMax });
+  await expect(refused, "the search reserves all storage").rejects.toMatchObject({ code: 10_047 });
+  await Promise.all([
+    ensureOperationsStream(connection, subjects, limits),
+    ensureLogStreams(connection, subjects, { partitions: 1, replicas: 1, bytesMax: 0 }),
+  ]);
+  const { config } = await streams.info(subjects.logStream(0));
+  expect(config.max_bytes).toBe(32 * 1024 ** 2);
+  expect(config.metadata).not.toHaveProperty(["coroom.limit-search"]);
   await closeNats(connection);
   await small.stop();
   rmSync(dataDir, { recursive: true, force: true });
