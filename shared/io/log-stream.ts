@@ -28,7 +28,7 @@ const STREAM_EXISTS_OTHERWISE = 10_058;
 const DUPLICATE_WINDOW_NANOS = 120_000_000_000;
 /** In the first stream's metadata. */
 const PARTITIONS = "coroom.partitions";
-/** In the first stream's metadata while a process searches for the automatic limit, so that the next start repeats a search that was cut off. */
+/** In the first stream's metadata while a process searches for the automatic limit. The next start repeats a search that a kill ended. */
 const SEARCHING = "coroom.limit-search";
 
 /** `bytesMax`: of all streams together; 0: `AUTOMATIC_BYTES_MAX`, or a part of the storage. Undefined: limits stay as they are. */
@@ -78,8 +78,8 @@ async function makeLogStreams(nats: NatsConnection, subjects: Subjects, options:
 }
 
 /**
- * nats-server reserves the limits, so it refuses those above its storage. Another process's search can reserve all of it
- * for a moment: the caller retries.
+ * nats-server reserves the limits, so it refuses those above its storage. The search for an automatic limit can reserve
+ * all storage for a moment, so each process retries a refusal.
  */
 async function limitLogStreams(
   manager: JetStreamManager,
