@@ -99,7 +99,7 @@ export class LeaderboardRig {
     return this.#redis!;
   }
 
-  /** `meddle` replaces ports of the leaderboard. */
+  /** Waits for the connection to Redis, because commands fail before it. `meddle` replaces ports of the leaderboard. */
   async start(
     environment: string,
     log: FakeEditLog,
@@ -127,6 +127,7 @@ export class LeaderboardRig {
     const [subjects, keys, nats] = [subjectsOf(environment), keysOf(environment), this.#nats!];
     const connection = redisConnection(this.redis.url, LOG);
     this.#connections.push(connection);
+    await eventually("Redis is connected", () => connection.redis.status === "ready");
     const boards = redisBoard(connection.redis, keys, {
       hotMembers: 2 * config.boardShownMax,
       tail: config.boardTail,
