@@ -63,8 +63,8 @@ export class SnapshotPlan {
   #lastUsed: Millis;
   /** The first record that this service received. Earlier records are left from a former run. */
   #firstStreamSeq: number | undefined;
-  /** The newest checkpoint, and the time since which it exists by the steady clock. Its date is read once. */
-  #covered: { readonly checkpoint: Checkpoint; readonly since: Millis } | undefined;
+  /** The newest checkpoint, the time since which it is known, and when it was written by its date, which is read once. */
+  #covered: { readonly checkpoint: Checkpoint; readonly since: Millis; readonly writtenAt: Millis } | undefined;
 
   constructor(room: RoomKey, options: SnapshotPlanOptions, now: Millis) {
     this.#room = room;
@@ -97,7 +97,7 @@ export class SnapshotPlan {
     if (checkpoint === undefined || checkpoint === this.#covered?.checkpoint) return;
     if (this.#covered === undefined && (this.#firstStreamSeq ?? Infinity) > checkpoint.streamSeq)
       this.#trims.receiveLeft(checkpoint.logBytes ?? 0, checkpoint.streamSeq);
-    this.#covered = { checkpoint, since: (now - Math.max(0, wall - checkpoint.time)) as Millis };
+    this.#covered = { checkpoint, since: now, writtenAt: (now - Math.max(0, wall - checkpoint.time)) as Millis };
   }
 
   /** `startedAt`: the start of the save. Edits that arrived during a successful save count from this time. */
@@ -134,8 +134,13 @@ export class SnapshotPlan {
   trimBefore(document: Document, boardsFloor: number, now: Millis): number | undefined {
     const { checkpoint } = document;
     if (checkpoint === undefined || !this.#isKept(document, checkpoint) || this.#covered?.checkpoint !== checkpoint) return undefined;
-    const place = { streamSeq: checkpoint.streamSeq, since: this.#covered.since };
-    return this.#trims.before(place, boardsFloor, now, document.isOpaque ? this.#options.opaqueLogMsMax : 0);
+    const { since, writtenAt } = this.#covered;
+    return this.#trims.before(
+      { streamSeq: checkpoint.streamSeq, since, writtenAt },
+      boardsFloor,
+      now,
+      document.isOpaque ? this.#options.opaqueLogMsMax : 0,
+    );
   }
 
   /** Bytes of records that are not trimmed, up to this stream sequence; without an argument: of all. */

@@ -9,6 +9,8 @@ const policy = { snapshotEditsMax: 100, snapshotBytesMax: 1_000, snapshotAgeMsMa
 const at = (millis: number) => millis as Millis;
 const TRIM = { replayWindowMs: 1_000, boardsHoldMsMax: 60_000 };
 const NO_BOARDS = Number.POSITIVE_INFINITY;
+/** A checkpoint that this service knows since it was written. */
+const checkpointAt = (streamSeq: number, since: Millis) => ({ streamSeq, since, writtenAt: since });
 const few = { edits: 1, bytes: 10, since: at(0), fromStreamSeq: 1 };
 
 /** A record that is read as soon as the log has it. */
@@ -42,7 +44,7 @@ test("[CMP11] rooms that begin together are first saved apart, each after half t
 test("[CMP3] records before the checkpoint's own are trimmed once they are older than the replay window", () => {
   const plan = new TrimPlan(TRIM);
   for (let second = 0; second < 10; second++) receive(plan, { streamSeq: 10 + second, since: at(second * 1_000) });
-  const checkpoint = { streamSeq: 15, since: at(5_500) };
+  const checkpoint = checkpointAt(15, at(5_500));
   expect(plan.before(checkpoint, NO_BOARDS, at(1_000))).toBeUndefined();
   expect(plan.before(checkpoint, NO_BOARDS, at(4_500))).toBe(13); // The record of second 3 is 1.5 s old and stays; the records before it may be trimmed.
   expect(plan.before(checkpoint, NO_BOARDS, at(60_000))).toBe(15);
@@ -52,7 +54,7 @@ test("[CMP4] records are trimmed once, and a silent room is trimmed up to its ch
   const plan = new TrimPlan(TRIM);
   receive(plan, { streamSeq: 7, since: at(0) });
   receive(plan, { streamSeq: 8, since: at(1) }); // Too close to the record before to get a mark.
-  const checkpoint = { streamSeq: 8, since: at(500) };
+  const checkpoint = checkpointAt(8, at(500));
   expect(plan.before(checkpoint, NO_BOARDS, at(1_200))).toBe(7);
   plan.receiveTrimmed(7);
   expect(plan.before(checkpoint, NO_BOARDS, at(1_200))).toBeUndefined();
@@ -71,7 +73,7 @@ test("[CMP5] for any log, records after the checkpoint, recent records and the c
       for (const record of records) receive(plan, record);
       const covered = records[Math.min(coveredIndex, records.length - 1)]!;
       const now = at(time + later);
-      const before = plan.before({ streamSeq: covered.streamSeq, since: now }, NO_BOARDS, now) ?? 0;
+      const before = plan.before(checkpointAt(covered.streamSeq, now), NO_BOARDS, now) ?? 0;
       expect(before).toBeLessThanOrEqual(covered.streamSeq);
       for (const record of records) if (record.streamSeq < before) expect(now - record.since).toBeGreaterThan(1_000);
     }),
@@ -81,7 +83,7 @@ test("[CMP5] for any log, records after the checkpoint, recent records and the c
 test("[CMP6] records that the boards' checkpoints lack stay until the maximum hold time of the settings", () => {
   const plan = new TrimPlan(TRIM);
   for (let second = 0; second < 10; second++) receive(plan, { streamSeq: 10 + second, since: at(second * 1_000) });
-  const checkpoint = { streamSeq: 19, since: at(9_000) };
+  const checkpoint = checkpointAt(19, at(9_000));
   expect(plan.before(checkpoint, 0, at(20_000))).toBeUndefined(); // A leaderboard that has not counted anything.
   expect(plan.before(checkpoint, 13, at(20_000))).toBe(14);
   expect(plan.before(checkpoint, 13, at(66_500))).toBe(16); // The boards are stuck at 13, and the record of second 6 was held for a minute.
@@ -93,7 +95,7 @@ test("[CMP7] even if the boards hold the log for very long, the number of marks 
   const records = Array.from({ length: 100_000 }, (_, index) => ({ streamSeq: index + 1, since: at(index * 100) }));
   for (const record of records) receive(plan, record);
   const now = records.at(-1)!.since;
-  const before = plan.before({ streamSeq: 100_000, since: now }, 0, now)!;
+  const before = plan.before(checkpointAt(100_000, now), 0, now)!;
   expect(before).toBeGreaterThan(1);
   for (const record of records) if (record.streamSeq < before) expect(now - record.since).toBeGreaterThan(TRIM.boardsHoldMsMax);
 });
@@ -102,7 +104,7 @@ test("[CMP8] records that are read at once are trimmed one after the other, and 
   const plan = new TrimPlan(TRIM);
   for (let second = 0; second < 10; second++)
     plan.receiveRecord({ streamSeq: 10 + second, since: at(50_000) }, (second * 1_000) as UnixMillis, 100);
-  const checkpoint = { streamSeq: 19, since: at(50_000) };
+  const checkpoint = checkpointAt(19, at(50_000));
   expect(plan.before(checkpoint, 13, at(51_000))).toBeUndefined();
   expect(plan.before(checkpoint, 13, at(51_001))).toBe(14);
 });
@@ -125,4 +127,13 @@ test("[CMP10] the bytes of the log that is not trimmed are known, with those of 
   expect([plan.bytesThrough(10), plan.bytesThrough()]).toEqual([5_000, 6_000]);
   plan.receiveTrimmed(15);
   expect(plan.bytesThrough()).toBe(500);
+});
+
+test("[CMP12] a checkpoint whose date is far back does not end the boards' hold", () => {
+  const plan = new TrimPlan(TRIM);
+  receive(plan, { streamSeq: 7, since: at(0) });
+  const checkpoint = { streamSeq: 8, since: at(500), writtenAt: at(-9e9) };
+  expect(plan.before(checkpoint, 0, at(2_000))).toBeUndefined();
+  expect(plan.before(checkpoint, NO_BOARDS, at(2_000))).toBe(8);
+  expect(plan.before(checkpoint, 0, at(60_501))).toBe(8);
 });

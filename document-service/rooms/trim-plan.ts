@@ -6,6 +6,8 @@ export type TrimOptions = { readonly replayWindowMs: number; readonly boardsHold
 
 /** A record's place in the log, and a time at which the log had it. No record before it is younger. */
 type Place = { readonly streamSeq: number; readonly since: Millis };
+/** `writtenAt`: by the checkpoint's date, which another machine may have written. `since`: this service knows it. */
+export type CheckpointPlace = Place & { readonly writtenAt: Millis };
 /** `records` and `bytes`: received up to this place. */
 type Received = { readonly records: number; readonly bytes: number };
 type Mark = Place & Received;
@@ -59,15 +61,17 @@ export class TrimPlan {
 
   /**
    * Records before this stream sequence may be trimmed; undefined: none that was not trimmed already. `boardsFloor`:
-   * the boards need no record up to it. `keptMsMin`: the room's records stay at least so long.
+   * the boards need no record up to it. `keptMsMin`: the room's records stay at least so long. A checkpoint's date counts
+   * for this age alone. If it were wrong, it would also end the boards' hold, and they would never count the records.
    */
-  before(checkpoint: Place, boardsFloor: number, now: Millis, keptMsMin = 0): number | undefined {
+  before(checkpoint: CheckpointPlace, boardsFloor: number, now: Millis, keptMsMin = 0): number | undefined {
     const { boardsHoldMsMax } = this.#options;
     const replayWindowMs = Math.max(this.#options.replayWindowMs, keptMsMin);
     let before = 0;
-    for (const mark of [...this.#marks, checkpoint]) {
-      const ageMsMin = mark.streamSeq <= boardsFloor + 1 ? replayWindowMs : Math.max(replayWindowMs, boardsHoldMsMax);
-      if (mark.streamSeq <= checkpoint.streamSeq && now - mark.since > ageMsMin) before = Math.max(before, mark.streamSeq);
+    for (const { streamSeq, since } of [...this.#marks, checkpoint]) {
+      const isOld = now - since > replayWindowMs || (streamSeq === checkpoint.streamSeq && now - checkpoint.writtenAt > replayWindowMs);
+      const isHeld = streamSeq > boardsFloor + 1 && now - since <= boardsHoldMsMax;
+      if (streamSeq <= checkpoint.streamSeq && isOld && !isHeld) before = Math.max(before, streamSeq);
     }
     return before > this.#trimmedBefore ? before : undefined;
   }
