@@ -225,3 +225,11 @@ test("[PTN11] after the log lost its end no room stays in memory, and the log is
   rig.partition.receive({ kind: "log-end-lost" }, rig.now);
   expect([rig.partition.position, rig.partition.rooms.size, rig.partition.floor]).toEqual([{ after: 0, last: undefined }, 0, 0]);
 });
+
+test("[PTN12] a drain ends if the log turns out to have lost its end", () => {
+  const rig = new Rig();
+  rig.add("a", { uncoveredFrom: 5, isSaveDue: due });
+  rig.stopReading();
+  rig.partition.receive({ kind: "log-end-lost" }, rig.now);
+  expect([rig.partition.isDraining, rig.receive("drain-ticked"), rig.partition.floor]).toEqual([false, [], 0]);
+});

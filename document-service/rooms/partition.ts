@@ -4,7 +4,7 @@
  * snapshots cover every record up to `floor`, so the next reader may begin there.
  */
 
-import { assert, assertNever } from "../../shared/assert.ts";
+import { assertNever } from "../../shared/assert.ts";
 import type { ReadPosition, RecordPlace } from "../../shared/bus/record.ts";
 import type { LeaseFacts } from "../../shared/cluster/lease-holder.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
@@ -219,8 +219,8 @@ export class DocumentPartition {
       case "reading-stopped":
         return input.isLeaseHeld ? this.#drain((now + this.#limits.documentsDrainMsMax) as Millis, now) : this.#endDrain();
       case "drain-ticked":
-        assert(this.#state.kind === "draining", "a drain ticks until it ends");
-        return this.#drain(this.#state.until, now);
+        // A log that lost its end has ended the drain: the rooms are gone.
+        return this.#state.kind === "draining" ? this.#drain(this.#state.until, now) : [];
       case "lease-given-back":
         this.#dueJobs = [];
         return [];
