@@ -14,11 +14,11 @@ import type { HeldCheckpoint } from "./known-checkpoint.ts";
 import type { MergeEnd } from "./merges.ts";
 import { RETRY_MS, UNDECODABLE_RETRY_MS } from "./record-intake.ts";
 import type { DocumentRoomEffect, RoomJobOutcome, RoomJobRequest, SaveOutcome, StoreFailure } from "./room-messages.ts";
-import { DocumentSaves, type NamedBy } from "./saves.ts";
+import { type CheckpointWrite, DocumentSaves, type NamedBy } from "./saves.ts";
 import type { SnapshotPlan } from "./snapshot-plan.ts";
 import { planSnapshotRemoval } from "./sweep.ts";
 
-/** `names`: the orphans, removed once `checkpoint` is written again. In a deleted room no checkpoint is written. */
+/** `names`: the orphans, removed once the checkpoint is written again. In a deleted room no checkpoint is written. */
 type Job = { readonly document: Document } & (
   | { readonly kind: "saving" }
   | { readonly kind: "checking-version" }
@@ -26,7 +26,7 @@ type Job = { readonly document: Document } & (
   | { readonly kind: "adding-version" }
   | { readonly kind: "trimming"; readonly before: number; readonly checkpoint: Checkpoint }
   | { readonly kind: "wiping" }
-  | { readonly kind: "removing-orphans"; readonly names: readonly string[]; readonly checkpoint: Checkpoint | undefined }
+  | { readonly kind: "removing-orphans"; readonly names: readonly string[]; readonly write: CheckpointWrite | undefined }
 );
 
 /** `mergeOrJoin`: the room merges, and calls `receiveMergeEnd` at the end. */
@@ -145,7 +145,8 @@ export class RoomJobs {
   /** If a newer checkpoint was found during the save, this service continues from it, or reads the log again. */
   #nameSnapshot(now: Millis, wall: UnixMillis, effects: DocumentRoomEffect[]): void {
     const { document } = this.#running;
-    const checkpoint = this.#saves.receiveQueued(wall, (streamSeq) => this.#parts.plan.logBytes(streamSeq));
+    const { revision } = this.#parts.checkpoint;
+    const checkpoint = this.#saves.receiveQueued(wall, revision, (streamSeq) => this.#parts.plan.logBytes(streamSeq));
     const known = document.checkpoint;
     if (document.isIncomplete) this.#receiveSaveStep(this.#saves.receiveNamed("unknown", [], document, effects), now, effects);
     else if (known !== undefined && isBehind(checkpoint, known))
@@ -159,15 +160,16 @@ export class RoomJobs {
    */
   #receiveLastCovered(stored: StoredRecord | undefined, now: Millis, effects: DocumentRoomEffect[]): void {
     const job = this.#running;
-    const checkpoint = job.kind === "saving" ? this.#saves.checkpoint : checkpointOf(job);
-    const isThere = stored !== undefined && isLastCovered(checkpoint, stored.bytes);
     if (job.kind === "trimming") {
+      const isThere = stored !== undefined && isLastCovered(job.checkpoint, stored.bytes);
       if (isThere) return void effects.push({ kind: "read-checkpoint", reader: "job" });
       this.#parts.plan.receiveTrimmed(job.before);
       effects.push({ kind: "report", report: { kind: "trim-ended", outcome: "refused" } });
       return this.#end(effects);
     }
-    if (isThere) return void effects.push({ kind: "write-checkpoint", checkpoint, revision: this.#parts.checkpoint.revision });
+    const write = job.kind === "saving" ? this.#saves.write : writeOf(job);
+    const { checkpoint } = write;
+    if (stored !== undefined && isLastCovered(checkpoint, stored.bytes)) return void effects.push({ kind: "write-checkpoint", ...write });
     const cause = new Error(
       `the log does not have record ${checkpoint.streamSeq}, which the snapshot includes: a replica lags, or the log lost its end`,
     );
@@ -185,6 +187,7 @@ export class RoomJobs {
       );
       return;
     }
+    if (write.revision < known.revision) return this.#receiveNamed("unknown", [], now, effects); // Replaced before its answer came.
     this.#receiveNamed("ours", known.receiveWritten(document, checkpoint, write.revision, now, wall), now, effects);
   }
 
@@ -290,12 +293,13 @@ export class RoomJobs {
     const plan = planSnapshotRemoval(found, { isDeleted: this.#parts.isDeleted(), checkpoint: document.checkpoint });
     if (plan.kind === "none") return this.#end(effects);
     const { names } = plan;
-    const checkpoint = plan.kind === "remove" ? undefined : { ...plan.checkpoint, time: wall };
-    this.#job = { kind: "removing-orphans", document, names, checkpoint };
+    const { revision } = this.#parts.checkpoint;
+    const write = plan.kind === "remove" ? undefined : { checkpoint: { ...plan.checkpoint, time: wall }, revision };
+    this.#job = { kind: "removing-orphans", document, names, write };
     effects.push(
-      checkpoint === undefined
+      write === undefined
         ? { kind: "remove-snapshots", names, isAwaited: true }
-        : { kind: "read-record", streamSeq: checkpoint.streamSeq },
+        : { kind: "read-record", streamSeq: write.checkpoint.streamSeq },
     );
   }
 
@@ -309,9 +313,9 @@ export class RoomJobs {
   }
 }
 
-function checkpointOf(job: Job): Checkpoint {
-  assert("checkpoint" in job && job.checkpoint !== undefined, "a job reads the last covered record of its checkpoint");
-  return job.checkpoint;
+function writeOf(job: Job): CheckpointWrite {
+  assert("write" in job && job.write !== undefined, "a job reads the last covered record of its checkpoint");
+  return job.write;
 }
 
 const FAILED: Readonly<Record<Job["kind"], string>> = {

@@ -377,6 +377,28 @@ test("[DRM16] a room whose checkpoint is not stored any more is not trimmed, and
 });
 
 /** Saves two edits as revision 2, over an older checkpoint at seq 1, and releases the state. */
+test("[DRM23] a checkpoint never replaces one that the room adopted after the decision to write it", () => {
+  const snapshot = { object: "named", bytes: 1, sha256: "" };
+  const checkpoint = { epoch: 1, seq: 1, streamSeq: 10, time: 0, clients: [], snapshot } as unknown as Checkpoint;
+  const newer = { ...checkpoint, seq: 3, streamSeq: 12, snapshot: { ...snapshot, object: "newer" } } as Checkpoint;
+  const rig = Rig.opened(checkpoint, 3);
+  const reading = rig.begin({ kind: "remove-orphans", names: ["orphan"] });
+  rig.read(recordsOf("abcd")[3]!); // A gap, so the room looks for a newer checkpoint.
+  rig.receive({ kind: "checkpoint-read", reader: "gap", found: { checkpoint: newer, revision: 4 } });
+  expect(rig.answerRecord(reading)).toMatchObject([{ kind: "write-checkpoint", revision: 3 }]);
+});
+
+test("[DRM24] a write of the checkpoint that is answered after a newer one was read removes no snapshot", () => {
+  const rig = Rig.opened();
+  rig.read(...recordsOf("ab"));
+  const { checkpoint } = rig.saveUntilNamed();
+  const newer = { ...checkpoint, seq: 3, streamSeq: 12, snapshot: { ...checkpoint.snapshot, object: "newer" } } as Checkpoint;
+  rig.read(recordsOf("abcd")[3]!);
+  rig.receive({ kind: "checkpoint-read", reader: "gap", found: { checkpoint: newer, revision: 2 } });
+  const answered = rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "written", revision: 1 } });
+  expect(kindsOf(answered)).toEqual(["report save-ended", "job-ended"]);
+});
+
 function released(): { rig: Rig; older: Checkpoint } {
   const rig = Rig.opened();
   rig.read(...recordsOf("ab"));

@@ -20,9 +20,15 @@ type SaveStep =
   | { readonly kind: "merging" }
   | { readonly kind: "writing"; readonly object: string; readonly merged: MergedState }
   | { readonly kind: "queueing"; readonly snapshot: Written; readonly merged: MergedState }
-  | { readonly kind: "naming"; readonly merged: MergedState; readonly checkpoint: Checkpoint }
+  | { readonly kind: "naming"; readonly merged: MergedState; readonly write: CheckpointWrite }
   | { readonly kind: "removing"; readonly merged: MergedState; readonly by: NamedBy }
   | { readonly kind: "announcing" };
+
+/**
+ * A checkpoint to write in place of `revision`: the revision that was known when the checkpoint was built. The room may
+ * adopt a newer one before the write, which must then fail.
+ */
+export type CheckpointWrite = { readonly checkpoint: Checkpoint; readonly revision: number };
 
 /** The writer of the bucket's checkpoint. `unknown`: the bucket refused a write, and did not return its current checkpoint. */
 export type NamedBy = "ours" | "theirs" | "unknown";
@@ -79,20 +85,20 @@ export class DocumentSaves {
   }
 
   /** Returns the checkpoint to write, once the log is known to have the last record that it covers. */
-  receiveQueued(wall: UnixMillis, logBytesThrough: (streamSeq: number) => number): Checkpoint {
+  receiveQueued(wall: UnixMillis, revision: number, logBytesThrough: (streamSeq: number) => number): Checkpoint {
     assert(this.#step.kind === "queueing", "notifications are queued for a save");
     const { merged, snapshot } = this.#step;
     const { applied, clients, leftOut, refused } = merged;
     const missing = { ...(leftOut > 0 ? { leftOut } : {}), ...(refused > 0 ? { refused } : {}) };
     const logBytes = logBytesThrough(applied.streamSeq);
     const checkpoint = { ...applied, time: wall, clients: [...clients], ...missing, logBytes, snapshot };
-    this.#step = { kind: "naming", merged, checkpoint };
+    this.#step = { kind: "naming", merged, write: { checkpoint, revision } };
     return checkpoint;
   }
 
-  get checkpoint(): Checkpoint {
+  get write(): CheckpointWrite {
     assert(this.#step.kind === "naming", "a save has a checkpoint once its snapshot is written");
-    return this.#step.checkpoint;
+    return this.#step.write;
   }
 
   /** `replaced`: the snapshot of the checkpoint before. Own snapshots stay while the bucket may name one of them. */

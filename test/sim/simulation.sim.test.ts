@@ -403,6 +403,36 @@ const REGRESSION_SEEDS: readonly {
       fault("Redis loses data", 2_366, 102, 0.9810538885649294, 0.12120858975686133),
     ],
   },
+  {
+    seed: 981127,
+    size: "small",
+    reason: "a document service wrote an old checkpoint over a newer one: the room had adopted the newer one after the decision to write",
+    faults: [
+      aimed("room server killed", 1193, 301, 0.4402375884819776, 0.45958603266626596),
+      fault("document service's line stalled", 1504, 2074, 0.2509582922793925, 0.847534311003983),
+      fault("gateway killed", 1721, 2577, 0.9401454869657755, 0.19613626459613442),
+    ],
+  },
+  {
+    seed: 985030,
+    size: "small",
+    reason: "the log seemed to lose its end while a document service stopped, and the end of its drain threw",
+    faults: [
+      aimed("room deleted", 785, 1048, 0.6132644712924957, 0.9068871005438268),
+      fault("document service stopped", 841, 221, 0.9091932259034365, 0.5643084652256221),
+    ],
+  },
+  {
+    seed: 997046,
+    size: "small",
+    reason: "a checkpoint's date was wrong, and the log was trimmed before the boards had counted it",
+    faults: [
+      aimed("log refusing", 168, 2605, 0.7784353147726506, 0.43592606391757727),
+      aimed("log refusing", 981, 666, 0.33384194364771247, 0.8589967058505863),
+      aimed("document service cut off", 1554, 91, 0.18457046221010387, 0.12846650695428252),
+      aimed("date set back or ahead", 2430, 340, 0.7829078901559114, 0.16367899370379746),
+    ],
+  },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
   ...Array.from({ length: 40 }, (_, index) => ({ seed: 1_000_000 + index, size: "small-edit-path" as const })),
