@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 
 import { natsUserLines } from "../engines/nats-config.ts";
-import { redisUserLine } from "../engines/redis-server.ts";
+import { REDIS_DEFAULT_USER, redisUserLine } from "../engines/redis-server.ts";
 import { NATS_ROLES } from "../shared/bus/permissions.ts";
 import { REDIS_ROLES } from "../shared/settings/redis-permissions.ts";
 import { envName, type Values } from "../shared/settings/settings.ts";
@@ -26,7 +26,7 @@ export function natsUsersText(config: Values<typeof natsUsersSettings>): string 
 
 /** For an ACL file of Redis, after envsubst. */
 export function redisUsersText({ environment }: Values<typeof redisUsersSettings>): string {
-  return ["user default off", ...REDIS_ROLES.map((role) => redisUserLine(role, environment, `>$${passwordName("REDIS", role)}`))].join(
+  return [REDIS_DEFAULT_USER, ...REDIS_ROLES.map((role) => redisUserLine(role, environment, `>$${passwordName("REDIS", role)}`))].join(
     "\n",
   );
 }

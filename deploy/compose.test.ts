@@ -9,7 +9,7 @@ import { parse } from "yaml";
 
 import { type Role, startSettings } from "../cli/settings.ts";
 import { newSecretsText, natsUsersText } from "../cli/users.ts";
-import { redisUserLine } from "../engines/redis-server.ts";
+import { REDIS_DEFAULT_USER, redisUserLine } from "../engines/redis-server.ts";
 import { REDIS_ROLES } from "../shared/settings/redis-permissions.ts";
 import { finalStage, imageEnvironment } from "./image.ts";
 import { configOf, DEPLOYED_ROLES, drainMsOf, portOf, secretVariables, settingsOf } from "./role-settings.ts";
@@ -119,7 +119,10 @@ test("[DEP12] nats-server has the users of the roles, in this environment", () =
 
 test("[DEP13] redis-server has the users of the roles, and no others", () => {
   const credentials = REDIS_ROLES.map((role) => `--${redisUserLine(role, "production", `>${passwordOf("REDIS", role)}`)}`);
-  expect(services["redis"]!.command!.filter((argument) => argument.startsWith("--user"))).toEqual(["--user default off", ...credentials]);
+  expect(services["redis"]!.command!.filter((argument) => argument.startsWith("--user"))).toEqual([
+    `--${REDIS_DEFAULT_USER}`,
+    ...credentials,
+  ]);
   for (const { role, env } of processes) {
     const isReader = REDIS_ROLES.some((known) => known === role);
     expect([role, env["COROOM_REDIS_URL"]]).toEqual([

@@ -22,6 +22,22 @@ test("a written key still exists after SIGKILL and after an orderly stop", async
   rmSync(dataDir, { recursive: true });
 });
 
+test("a transaction that a user with few permissions wrote still exists after a restart", async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "coroom-redis-"));
+  const password = "password-of-the-leaderboard";
+  const engine = await startRedisServer({ dataDir, users: [{ role: "leaderboard", environment: "test", password }] });
+  const login = `AUTH leaderboard ${password}\r\n`;
+  const write = `EVAL "redis.call('hset', KEYS[1], 'points', 'seven'); redis.call('hset', KEYS[2], 'points', 'nine'); return 'written'"`;
+  expect(await answers(engine, `${login}${write} 2 test:board:a test:board:b`, "written")).toBe(true);
+  await engine.stop();
+  const again = await startRedisServer({ dataDir, users: [{ role: "leaderboard", environment: "test", password }] });
+  expect(await answers(again, `${login}HGET test:board:a points`, "seven")).toBe(true);
+  expect(await answers(again, `${login}HGET test:board:b points`, "nine")).toBe(true);
+  expect(await answers(again, "GET test:board:a", "NOAUTH")).toBe(true);
+  await again.stop();
+  rmSync(dataDir, { recursive: true });
+});
+
 function answers(engine: Engine, command: string, answer: string): Promise<boolean> {
   return answersOverTcp({ host: "127.0.0.1", port: engine.port, send: `${command}\r\n`, msMax: 30_000 }, (received) =>
     received.includes(answer),

@@ -57,6 +57,12 @@ type RedisConfig = {
   readonly users?: readonly RedisUser[] | undefined;
 };
 
+/**
+ * Nobody can log in as the default user, but Redis 7 replays its append-only file as this user. Without permissions it
+ * would refuse every transaction in the file at its start, and boards would be lost.
+ */
+export const REDIS_DEFAULT_USER = "user default off ~* &* +@all";
+
 /** Data is appended to a file and never evicted: a board is rebuilt from the log only if that file is lost. */
 export function redisConfigText(config: RedisConfig): string {
   return [
@@ -69,7 +75,7 @@ export function redisConfigText(config: RedisConfig): string {
     "appendfsync everysec",
     'save ""',
     "maxmemory-policy noeviction",
-    ...(config.users === undefined ? [] : ["user default off", ...config.users.map(userLine)]),
+    ...(config.users === undefined ? [] : [REDIS_DEFAULT_USER, ...config.users.map(userLine)]),
     "",
   ].join("\n");
 }
