@@ -9,9 +9,9 @@ import { writeRoutes } from "./write-routes.ts";
 const READING = { make: (content) => Promise.resolve(editOf(content)) } as Partial<DocumentReads> as DocumentReads;
 const [EDIT] = writeRoutes(READING);
 
-function make(json: string): Promise<InternalResponse> {
-  const header = (name: string) => (name === "content-type" ? "application/json" : "");
-  const body = () => Promise.resolve(new TextEncoder().encode(json));
+function make(content: string | Uint8Array, type = "application/json"): Promise<InternalResponse> {
+  const header = (name: string) => (name === "content-type" ? type : "");
+  const body = () => Promise.resolve(typeof content === "string" ? new TextEncoder().encode(content) : content);
   return EDIT!.answer({
     method: "POST",
     segments: [],
@@ -53,4 +53,18 @@ test("[WRT2] a body over its maximum length is refused with the limit", async ()
     signal: new AbortController().signal,
   };
   expect(await EDIT!.answer(question)).toMatchObject({ status: 413, name: "too-large" });
+});
+
+test("[WRT3] a body that is no UTF-8, or declares another charset, is refused and not stored with other characters", async () => {
+  const latin = new Uint8Array([0x63, 0x61, 0x66, 0xe9]);
+  for (const type of ["text/plain", "application/json"])
+    expect(await make(latin, type)).toMatchObject({ status: 400, body: expect.stringContaining("UTF-8") });
+  expect(await make("café", "text/plain; charset=iso-8859-1")).toMatchObject({ status: 415, body: expect.stringContaining("iso-8859-1") });
+  for (const type of ["text/plain; charset=UTF-8", 'text/plain;charset="utf-8"', "text/plain"])
+    expect((await make("café", type)).status).toBe(200);
+});
+
+test("[WRT4] a key that cannot be stored is refused, not dropped", async () => {
+  const json = '{"types":{"settings":{"kind":"map","value":{"kept":1,"inner":{"__proto__":{"lost":1}}}}}}';
+  expect(await make(json)).toMatchObject({ status: 400, body: expect.stringContaining("__proto__") });
 });

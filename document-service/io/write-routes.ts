@@ -50,12 +50,26 @@ export function writeRoutes(reading: DocumentReads): RoomRoute[] {
   return [{ method: "POST", place: "edit", answer: edit }];
 }
 
+const NO_UTF8 = refusal(400, "bad-content", "the body is no UTF-8: convert it before you send it");
+
 function madeOf(reading: DocumentReads, { header, query }: RoomQuestion, body: Uint8Array): Promise<Made | Unread> | InternalResponse {
-  switch (header("content-type").split(";")[0]!.trim()) {
+  const [type, ...parameters] = header("content-type")
+    .toLowerCase()
+    .split(";")
+    .map((part) => part.trim()) as [string, ...string[]];
+  const charset = parameters
+    .find((parameter) => parameter.startsWith("charset="))
+    ?.slice("charset=".length)
+    .replaceAll('"', "");
+  if (charset !== undefined && charset !== "utf-8" && charset !== "utf8")
+    return refusal(415, "bad-content-type", `the body has the charset ${charset}: send it as UTF-8`);
+  switch (type) {
     case "application/octet-stream":
       return reading.check(body);
-    case "text/plain":
-      return reading.make({ types: { [query.get("type") ?? DEFAULT_TEXT]: { kind: "text", value: new TextDecoder().decode(body) } } });
+    case "text/plain": {
+      const value = textOf(body);
+      return value === undefined ? NO_UTF8 : reading.make({ types: { [query.get("type") ?? DEFAULT_TEXT]: { kind: "text", value } } });
+    }
     case "application/json": {
       const content = jsonContent(body);
       return "status" in content ? content : reading.make(content);
@@ -71,7 +85,9 @@ function madeOf(reading: DocumentReads, { header, query }: RoomQuestion, body: U
 
 function jsonContent(body: Uint8Array): DocumentContent | InternalResponse {
   try {
-    const parsed: unknown = JSON.parse(new TextDecoder().decode(body));
+    const text = textOf(body);
+    if (text === undefined) return NO_UTF8;
+    const parsed: unknown = JSON.parse(text);
     if (isTooDeep(parsed)) {
       return refusal(
         400,
@@ -79,6 +95,7 @@ function jsonContent(body: Uint8Array): DocumentContent | InternalResponse {
         `arrays and objects lie in each other more than ${NESTING_MAX} deep: make the content flatter, or send it as an edit (a Yjs update)`,
       );
     }
+    if (hasPrototypeKey(parsed)) return refusal(400, "bad-content", 'a key is "__proto__", which cannot be stored: rename it');
     const { data, error } = Json.safeParse(parsed);
     return (
       data ??
@@ -94,11 +111,25 @@ function jsonContent(body: Uint8Array): DocumentContent | InternalResponse {
   }
 }
 
+/** Undefined: the bytes are no UTF-8. They are never replaced by other characters without an error. */
+function textOf(body: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(body);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Checks level by level, so that the stack does not grow with the nesting. */
 function isTooDeep(value: unknown): boolean {
   let [level, nesting]: [object[], number] = [[value].filter(isObject), 0];
   for (; level.length > 0 && nesting <= NESTING_MAX; nesting += 1) level = level.flatMap((one) => Object.values(one).filter(isObject));
   return nesting > NESTING_MAX;
+}
+
+/** Call for content that is not too deep. */
+function hasPrototypeKey(value: unknown): boolean {
+  return isObject(value) && (Object.hasOwn(value, "__proto__") || Object.values(value).some(hasPrototypeKey));
 }
 
 function isObject(value: unknown): value is object {
