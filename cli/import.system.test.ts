@@ -1,6 +1,6 @@
 /** `coroom import` and `coroom export` against real processes. */
 
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -66,4 +66,14 @@ test("[IMP6] a document that cannot be imported is named, and the others are imp
   );
   expect(printed.filter((line) => line.includes("bad: failed"))).toHaveLength(1);
   expect(printed.at(-1)).toBe("1 imported, 0 unchanged, 1 failed");
+});
+
+test("[IMP7] a room that never existed is named and writes no file, and a gateway that does not answer is reported", async () => {
+  const out = mkdtempSync(join(tmpdir(), "coroom-export-"));
+  const token = await cluster.token("old/*", "exporter");
+  const run = (url: string): Promise<void> =>
+    exportRoom(readSettings(exportSettings, { flags: { room: "old/never", to: out, token, url }, env: {} }), () => {});
+  await expect(run(cluster.gateways[0]!.url.replace("ws", "http"))).rejects.toThrow(/old\/never has no document.*coroom rooms/);
+  await expect(run("http://127.0.0.1:1")).rejects.toThrow(/no gateway at http:\/\/127.0.0.1:1 .*--url/);
+  expect(readdirSync(out)).toEqual([]);
 });

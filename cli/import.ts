@@ -22,6 +22,10 @@ import { localToken } from "./token.ts";
 
 /** Small enough for the number of structs that a document accepts in one edit. */
 const PIECE_BYTES_MAX = 64 * 1024;
+/** A gateway that does not accept a connection in this time is reported as unreachable. */
+const CONNECT_MS_MAX = 10_000;
+/** Bytes of a Yjs update without structs and deletions. */
+const EMPTY_UPDATE_BYTES = 2;
 
 type Target = Omit<Values<typeof importSettings>, "from" | "prefix">;
 type Outcome = "imported" | "unchanged";
@@ -33,7 +37,10 @@ export async function importDocuments({ from, prefix, ...target }: Values<typeof
   print(`${source.kind}: ${source.names.length} documents`);
   try {
     for (const [index, name] of source.names.entries()) {
-      const outcome = await importOne(target, `${prefix}${name}`, await source.read(name)).catch((error: Error) => error);
+      const outcome = await importOne(target, `${prefix}${name}`, await source.read(name)).catch((error: Error) => {
+        if (error instanceof SettingError) throw error; // No document can be imported.
+        return error;
+      });
       counts[typeof outcome === "string" ? outcome : "failed"] += 1;
       print(
         `${index + 1}/${source.names.length} ${prefix}${name}: ${typeof outcome === "string" ? outcome : `failed: ${outcome.message}`}`,
@@ -49,7 +56,11 @@ export async function importDocuments({ from, prefix, ...target }: Values<typeof
 /** Writes the room's content to a file that `coroom import` reads. */
 export async function exportRoom({ room, to, ...target }: Values<typeof exportSettings>, print: PrintLine): Promise<void> {
   for (const name of room) {
-    const content = await withRoom(target, name, async ({ content }) => content());
+    const content = await withRoom(target, name, async ({ content }) => content()).catch((error: Error) => {
+      throw error instanceof SettingError ? error : new SettingError(`${name} was not exported: ${error.message}`);
+    });
+    if (content.byteLength <= EMPTY_UPDATE_BYTES)
+      throw new SettingError(`${name} has no document. "coroom rooms" lists the rooms that have one. No file was written for it`);
     await mkdir(to, { recursive: true });
     const file = join(to, `${encodeURIComponent(name)}.yjs`);
     await writeFile(file, content);
@@ -89,16 +100,25 @@ type OpenRoom = {
   readonly saved: () => Promise<void>;
 };
 
+function unreachable(url: string): SettingError {
+  const seconds = CONNECT_MS_MAX / 1_000;
+  return new SettingError(`no gateway at ${url} accepted a connection in ${seconds} s. Start Coroom, or set --url to a gateway's address`);
+}
+
 async function withRoom<T>(target: Target, room: string, use: (room: OpenRoom) => Promise<T>): Promise<T> {
   const token =
     target.token || (await localToken({ ...target, room: [room], user: "import", name: "", rights: ["read", "write"], ttl: 86_400 }));
-  const connection = new RoomConnection({ url: gatewayFor(target), token, room, format: yjsEdits });
+  const url = gatewayFor(target);
+  const connection = new RoomConnection({ url, token, room, format: yjsEdits });
   let received: Uint8Array[] = [];
   connection.on("snapshot", ({ payload }) => (received = [payload]));
   connection.on("rolled-back", () => (received = []));
   connection.on("edits", (edits) => received.push(...edits.map(({ payload }) => payload)));
   const until = (event: "synced" | "saved"): Promise<void> =>
     new Promise((resolve, reject) => {
+      const connecting = setTimeout(() => reject(unreachable(url)), CONNECT_MS_MAX);
+      connection.on("status", ({ status }) => status === "connected" && clearTimeout(connecting));
+      if (connection.status === "connected") clearTimeout(connecting);
       if (connection[event]) return resolve();
       connection.on(event, (is) => is && resolve());
       connection.on("refused", ({ message }) => reject(new Error(message)));
