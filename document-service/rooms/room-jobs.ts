@@ -14,7 +14,7 @@ import type { HeldCheckpoint } from "./known-checkpoint.ts";
 import type { MergeEnd } from "./merges.ts";
 import { RETRY_MS, UNDECODABLE_RETRY_MS } from "./record-intake.ts";
 import type { DocumentRoomEffect, RoomJobOutcome, RoomJobRequest, SaveOutcome, StoreFailure } from "./room-messages.ts";
-import { type CheckpointWrite, DocumentSaves, type NamedBy } from "./saves.ts";
+import { type PlannedCheckpoint, DocumentSaves, type NamedBy } from "./saves.ts";
 import type { SnapshotPlan } from "./snapshot-plan.ts";
 import { planSnapshotRemoval } from "./sweep.ts";
 
@@ -26,7 +26,7 @@ type Job = { readonly document: Document } & (
   | { readonly kind: "adding-version" }
   | { readonly kind: "trimming"; readonly before: number; readonly checkpoint: Checkpoint }
   | { readonly kind: "wiping" }
-  | { readonly kind: "removing-orphans"; readonly names: readonly string[]; readonly write: CheckpointWrite | undefined }
+  | { readonly kind: "removing-orphans"; readonly names: readonly string[]; readonly write: PlannedCheckpoint | undefined }
 );
 
 /** `mergeOrJoin`: the room merges, and calls `receiveMergeEnd` at the end. */
@@ -313,7 +313,7 @@ export class RoomJobs {
   }
 }
 
-function writeOf(job: Job): CheckpointWrite {
+function writeOf(job: Job): PlannedCheckpoint {
   assert("write" in job && job.write !== undefined, "a job reads the last covered record of its checkpoint");
   return job.write;
 }

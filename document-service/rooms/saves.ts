@@ -20,7 +20,7 @@ type SaveStep =
   | { readonly kind: "merging" }
   | { readonly kind: "writing"; readonly object: string; readonly merged: MergedState }
   | { readonly kind: "queueing"; readonly snapshot: Written; readonly merged: MergedState }
-  | { readonly kind: "naming"; readonly merged: MergedState; readonly write: CheckpointWrite }
+  | { readonly kind: "naming"; readonly merged: MergedState; readonly write: PlannedCheckpoint }
   | { readonly kind: "removing"; readonly merged: MergedState; readonly by: NamedBy }
   | { readonly kind: "announcing" };
 
@@ -28,7 +28,7 @@ type SaveStep =
  * A checkpoint to write in place of `revision`: the revision that was known when the checkpoint was built. The room may
  * adopt a newer one before the write, which must then fail.
  */
-export type CheckpointWrite = { readonly checkpoint: Checkpoint; readonly revision: number };
+export type PlannedCheckpoint = { readonly checkpoint: Checkpoint; readonly revision: number };
 
 /** The writer of the bucket's checkpoint. `unknown`: the bucket refused a write, and did not return its current checkpoint. */
 export type NamedBy = "ours" | "theirs" | "unknown";
@@ -96,7 +96,7 @@ export class DocumentSaves {
     return checkpoint;
   }
 
-  get write(): CheckpointWrite {
+  get write(): PlannedCheckpoint {
     assert(this.#step.kind === "naming", "a save has a checkpoint once its snapshot is written");
     return this.#step.write;
   }
