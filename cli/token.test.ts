@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 
 import { readSettings } from "../shared/settings/settings.ts";
 import { localSecrets } from "./secrets.ts";
-import { makeToken } from "./token.ts";
+import { localToken, makeToken } from "./token.ts";
 import { tokenSettings } from "./command-settings.ts";
 
 const given = (flags: Record<string, string>) => readSettings(tokenSettings, { flags, env: {} });
@@ -31,4 +31,12 @@ test("[TKN3] local secrets are generated once and readable only by their owner",
   expect(localSecrets(dataDir)).toEqual(first);
   expect(new Set(Object.values(first)).size).toBe(3);
   expect(statSync(join(dataDir, "secrets.json")).mode & 0o077).toBe(0);
+});
+
+test("[TKN4] a token that every gateway would refuse is not made", async () => {
+  const jwtSecret = "0123456789abcdef0123456789abcdef";
+  await expect(localToken(given({ room: "notes", user: "ada", tenant: "a b", jwtSecret }))).rejects.toThrow(/--tenant=a b is no tenant/);
+  await expect(localToken(given({ room: "notes", user: "ada", jwtSecret: jwtSecret.slice(1) }))).rejects.toThrow(
+    /COROOM_JWT_SECRET is too short/,
+  );
 });

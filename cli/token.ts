@@ -6,12 +6,21 @@ import type { Values } from "../shared/settings/settings.ts";
 import { localSecrets, roleSecrets } from "./secrets.ts";
 import type { TokenClaims, tokenSettings, opsPassSettings } from "./command-settings.ts";
 import { SettingError } from "../shared/settings/settings.ts";
-import type { UnixMillis } from "../shared/ids.ts";
+import { SECRET_BYTES_MIN } from "../gateway/config.ts";
+import { parseTenantId, type UnixMillis } from "../shared/ids.ts";
 import { makeOperatorPass } from "../shared/io/operator-pass.ts";
 
-/** Signs with the configured secret, or with the local system's secret. */
-export function localToken({ dataDir, jwtSecret, ...claims }: Values<typeof tokenSettings>): Promise<string> {
-  return makeToken(claims, jwtSecret === "" ? localSecrets(dataDir).jwtSecret : jwtSecret);
+/**
+ * Signs with the configured secret, or with the local system's secret. Throws SettingError for a token that every
+ * gateway would refuse.
+ */
+export async function localToken({ dataDir, jwtSecret: configured, ...claims }: Values<typeof tokenSettings>): Promise<string> {
+  const jwtSecret = configured === "" ? localSecrets(dataDir).jwtSecret : configured;
+  if (parseTenantId(claims.tenant) === undefined)
+    throw new SettingError(`--tenant=${claims.tenant} is no tenant: use 1 to 64 letters, digits, - and _`);
+  if (new TextEncoder().encode(jwtSecret).length < SECRET_BYTES_MIN)
+    throw new SettingError(`COROOM_JWT_SECRET is too short: set it to the gateways' secret, at least ${SECRET_BYTES_MIN} bytes`);
+  return makeToken(claims, jwtSecret);
 }
 
 export async function makeToken(claims: TokenClaims, jwtSecret: string): Promise<string> {

@@ -34,7 +34,7 @@ export const gatewaySettings = {
 
 export type GatewayConfig = Values<typeof gatewaySettings>;
 
-const SECRET_BYTES_MIN = 32;
+export const SECRET_BYTES_MIN = 32;
 
 /** Throws one error that lists every unsafe setting with its remedy. */
 export function refuseUnsafeGateway(config: GatewayConfig): void {
