@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { decodeRecord } from "../../shared/bus/record.ts";
 import { partitionOf, subjectsOf } from "../../shared/bus/subjects.ts";
-import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
+import { roomKey, type RoomId, type RoomKey, type TenantId } from "../../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
@@ -86,16 +86,22 @@ async function tracesOf(room: string): Promise<string[]> {
 
 const keyOf = (room: string) => roomKey("default" as TenantId, room as RoomId);
 
+/** The subjects that are left besides the records of the deletion, and those of them that are missing. */
+async function besidesItsEnd(room: string): Promise<string[]> {
+  const [subjects, key] = [subjectsOf(cluster.environment), keyOf(room)];
+  const ends = [logOf(key), `$KV.${subjects.checkpointsBucket}.${key}`, `$KV.${subjects.historyBucket}.${key}`];
+  const left = (await tracesOf(room)).filter(
+    (subject) => !subject.startsWith(`$KV.${subjects.roomsBucket}.`) && !subject.startsWith(`$KV.${subjects.planBucket}.`),
+  );
+  return [...left.filter((subject) => !ends.includes(subject)), ...ends.filter((end) => !left.includes(end)).map((end) => `no ${end}`)];
+}
+
+const logOf = (key: RoomKey): string => subjectsOf(cluster.environment).log(partitionOf(key, 1), key);
+
 /** Checks that only the records of the deletion are left. */
 async function expectOnlyItsEnd(room: string): Promise<void> {
-  const [subjects, key] = [subjectsOf(cluster.environment), keyOf(room)];
-  const log = subjects.log(partitionOf(key, 1), key);
-  const ends = [log, `$KV.${subjects.checkpointsBucket}.${key}`, `$KV.${subjects.historyBucket}.${key}`];
-  expect(
-    (await tracesOf(room))
-      .filter((subject) => !subject.startsWith(`$KV.${subjects.roomsBucket}.`) && !subject.startsWith(`$KV.${subjects.planBucket}.`))
-      .sort(),
-  ).toEqual(ends.sort());
+  const [subjects, log] = [subjectsOf(cluster.environment), logOf(keyOf(room))];
+  expect(await besidesItsEnd(room)).toEqual([]);
   const manager = await jetstreamManager(nats);
   const last = await manager.streams.getMessage(subjects.logStream(0), { last_by_subj: log });
   expect(decodeRecord(last!.data)).toMatchObject({ kind: "deleted" });
@@ -185,6 +191,8 @@ test("[DEL3] a document service that is killed during a deletion completes it af
     await asked;
     await cluster.documentService.startAgain();
     await untilWiped(room, boss);
+    // A killed service may leave an object that no entry names yet. The sweep at the next start removes it.
+    await eventually("only the deletion is left", async () => (await besidesItsEnd(room)).length === 0);
     await expectOnlyItsEnd(room);
     ann.leave();
   }
