@@ -68,12 +68,13 @@ test("[IMP6] a document that cannot be imported is named, and the others are imp
   expect(printed.at(-1)).toBe("1 imported, 0 unchanged, 1 failed");
 });
 
-test("[IMP7] a room that never existed is named and writes no file, and a gateway that does not answer is reported", async () => {
+test("[IMP7] a missing room, a refused token and a gateway that does not answer are named, and no file is written", async () => {
   const out = mkdtempSync(join(tmpdir(), "coroom-export-"));
   const token = await cluster.token("old/*", "exporter");
-  const run = (url: string): Promise<void> =>
-    exportRoom(readSettings(exportSettings, { flags: { room: "old/never", to: out, token, url }, env: {} }), () => {});
+  const run = (url: string, room = "old/never"): Promise<void> =>
+    exportRoom(readSettings(exportSettings, { flags: { room, to: out, token, url }, env: {} }), () => {});
   await expect(run(cluster.gateways[0]!.url.replace("ws", "http"))).rejects.toThrow(/old\/never has no document.*coroom rooms/);
+  await expect(run(cluster.gateways[0]!.url.replace("ws", "http"), "others")).rejects.toThrow(/others was not exported: .*does not open/);
   await expect(run("http://127.0.0.1:1")).rejects.toThrow(/no gateway at http:\/\/127.0.0.1:1 .*--url/);
   expect(readdirSync(out)).toEqual([]);
 });

@@ -116,18 +116,20 @@ async function withRoom<T>(target: Target, room: string, use: (room: OpenRoom) =
   connection.on("edits", (edits) => received.push(...edits.map(({ payload }) => payload)));
   const until = (event: "synced" | "saved"): Promise<void> =>
     new Promise((resolve, reject) => {
-      const connecting = setTimeout(() => reject(unreachable(url)), CONNECT_MS_MAX);
-      connection.on("status", ({ status }) => status === "connected" && clearTimeout(connecting));
-      if (connection.status === "connected") clearTimeout(connecting);
       if (connection[event]) return resolve();
       connection.on(event, (is) => is && resolve());
       connection.on("refused", ({ message }) => reject(new Error(message)));
       connection.on("error", ({ kind, message }) => (kind === "edit-too-large" || kind === "read-only") && reject(new Error(message)));
     });
+  let connecting: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    connecting = setTimeout(() => connection.status !== "connected" && reject(unreachable(url)), CONNECT_MS_MAX);
+  });
   try {
-    await until("synced");
+    await Promise.race([until("synced"), late]);
     return await use({ connection, content: () => Y.mergeUpdates(received), saved: () => until("saved") });
   } finally {
+    clearTimeout(connecting);
     connection.destroy();
   }
 }
