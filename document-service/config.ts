@@ -135,7 +135,7 @@ export const documentServiceSettings = {
     parse: positiveInteger,
     fallback: 3 * 24 * 3_600_000,
     meaning:
-      "Maximum milliseconds that edits stay in the log until the leaderboard has counted them. A deployment without a leaderboard holds no edits.",
+      "Maximum milliseconds that edits stay in the log until the leaderboard has counted them. The time begins again when another document service reads them. A deployment without a leaderboard holds no edits.",
   },
   checkpointClientsMax: {
     parse: positiveInteger,
