@@ -51,6 +51,8 @@ export type BoardRoomNotice =
   /** The stored boards differ from the expected ones: the pass cannot continue. */
   | { readonly kind: "fail"; readonly message: string }
   | { readonly kind: "counted"; readonly edits: number }
+  /** Edits before a record are neither counted nor read by this pass. */
+  | { readonly kind: "gap" }
   | { readonly kind: "edits-missing"; readonly streamSeq: number; readonly missing: number }
   | { readonly kind: "boards-removed" };
 

@@ -250,6 +250,7 @@ export class BoardRoom {
         : projection.receiveActivity(received.activity, streamSeq, time);
     // A counted entry has totals too. The leaderboard that counted it may have stopped before it sent them.
     this.#windows.enter(source, time);
+    if (outcome.kind === "gap") this.#effect({ kind: "gap" });
     if (outcome.kind === "counted" && outcome.missing > 0) this.#effect({ kind: "edits-missing", streamSeq, missing: outcome.missing });
   }
 

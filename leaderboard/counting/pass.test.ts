@@ -234,6 +234,27 @@ test("[PASS12] a request that fails ends the pass, with its cause", () => {
   expect([pass.reason, notices.at(-1)]).toEqual(["failed", { kind: "failed", cause, floor: { edits: 0, sentinel: SENTINEL } }]);
 });
 
+test("[PASS14] an edit after a gap is not counted, and the next pass reads the log from its first record", () => {
+  const counting = begin({ floor: 7 });
+  counting.feed({ kind: "begin" });
+  counting.edit(ROOM, 1, 8);
+  counting.edit(OTHER, 3, 9);
+  expect([counting.pass.isOver, counting.pass.reason]).toEqual([true, "gap"]);
+  const notice = counting.notices.at(-1);
+  expect(notice?.kind === "failed" ? notice.floor : notice).toEqual({ edits: 0, sentinel: SENTINEL });
+  counting.feed({ kind: "stop" }, { kind: "drain", until: 1_000 as Millis });
+  expect(counting.answers.applied.get(OTHER)?.seq ?? 0).toBe(0);
+});
+
+test("[PASS15] a pass that reads the log from its first record counts edits after a gap", () => {
+  const { pass, feed, advance, edit, answers, notices } = begin();
+  feed({ kind: "begin" });
+  edit(ROOM, 3, 9);
+  advance(100);
+  expect([pass.isOver, answers.applied.get(ROOM)?.seq]).toEqual([false, 3]);
+  expect(notices).toContainEqual({ kind: "edits-missing", room: ROOM, streamSeq: 9, missing: 2 });
+});
+
 test("[PASS13] a pass that has caught up counts its rooms in parts, and one that catches up counts all at once", () => {
   const { pass, feed, advance, edit, notices } = begin();
   const rooms = Array.from({ length: 10 }, (_, index) => `acme.room-${index}` as RoomKey);

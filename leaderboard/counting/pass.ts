@@ -61,9 +61,9 @@ export class CountingPass {
     this.#rooms = new PassRooms(options, view.countedPartitions);
     this.#upkeep = new PassUpkeep(partition);
     this.#archiving = new ArchivePlan(partition, options, (room) => this.#upkeep.isAside(room));
-    this.#feed = new RoomFeed(this.#rooms, options, {
+    this.#feed = new RoomFeed(this.#rooms, from.floor.edits === 0, options, {
       effect: (effect) => this.#effect(effect),
-      fail: (message) => this.#fail("stale", message),
+      fail: (reason, message) => this.#fail(reason, message),
       setAside: (room, cause) => this.#setAside(room, cause),
       settle: (room) => this.#jobs.settle(room, this.#time.now),
       isOver: () => this.isOver,
@@ -182,7 +182,6 @@ export class CountingPass {
       case "stop":
         return this.#end("lease");
       case "failed":
-        if (input.cause instanceof LogEndLost) this.#effect({ kind: "floor-raised", floor: this.#floor.reset() });
         return this.#fail("failed", input.cause);
       case "drain":
         return;
@@ -223,8 +222,9 @@ export class CountingPass {
     this.#jobs.cancel();
   }
 
-  #fail(reason: "stale" | "doubtful" | "failed", cause: unknown): void {
+  #fail(reason: "stale" | "doubtful" | "gap" | "failed", cause: unknown): void {
     if (this.isOver) return;
+    if (reason === "gap" || cause instanceof LogEndLost) this.#effect({ kind: "floor-raised", floor: this.#floor.reset() });
     this.#end(reason);
     this.#effect({ kind: "failed", cause, floor: this.#floor.floor });
   }

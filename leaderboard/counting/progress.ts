@@ -160,7 +160,7 @@ export class CheckpointFloor {
     this.#last = last;
   }
 
-  /** The log lost its end, so the next pass begins at its first record. Rooms skip counted entries by epoch and seq. */
+  /** The log or a checkpoint below the floor was lost, so the next pass begins at its first record. Rooms skip counted entries by epoch and seq. */
   reset(): LogFloor {
     this.#last = undefined;
     this.#covered = this.#kept = { edits: 0, activities: 0 };

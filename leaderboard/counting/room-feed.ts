@@ -14,7 +14,7 @@ import { decodeReceived, type Source } from "./received.ts";
 /** Receives the effects of the pass's rooms. */
 export type RoomFeedPass = {
   readonly effect: (effect: PassEffect) => void;
-  readonly fail: (message: string) => void;
+  readonly fail: (reason: "stale" | "gap", message: string) => void;
   readonly setAside: (room: RoomKey, cause: unknown) => void;
   /** The room received an outcome. */
   readonly settle: (room: BoardRoom) => void;
@@ -29,9 +29,10 @@ export class RoomFeed {
   readonly #options: BoardRoomOptions;
   readonly #pass: RoomFeedPass;
 
-  constructor(rooms: PassRooms, options: BoardRoomOptions, pass: RoomFeedPass) {
+  /** `readsFirst`: the pass reads the log from its first record, so that a gap in it is real. */
+  constructor(rooms: PassRooms, readsFirst: boolean, options: BoardRoomOptions, pass: RoomFeedPass) {
     this.#rooms = rooms;
-    this.#options = options;
+    this.#options = { ...options, refusesGaps: !readsFirst };
     this.#pass = pass;
   }
 
@@ -59,7 +60,10 @@ export class RoomFeed {
           this.#pass.setAside(room.key, effect.cause);
           break;
         case "fail":
-          this.#pass.fail(effect.message);
+          this.#pass.fail("stale", effect.message);
+          break;
+        case "gap":
+          this.#pass.fail("gap", `the boards of room ${room.key} lack edits from before the floor: the log is read from its first record`);
           break;
         case "counted":
         case "edits-missing":

@@ -114,13 +114,20 @@ function used({ period, hasBegun, points }: Use): ScoreBatch["uses"][Cap] {
   return { period, hasBegun, points: points ?? NO_POINTS };
 }
 
-/** `missing`: number of edits before this record that the log lost before they were counted. */
-export type ProjectionOutcome = { readonly kind: "known" } | { readonly kind: "counted"; readonly missing: number };
+/**
+ * `missing`: number of edits before this record that the log lost before they were counted. "gap": such a record is not
+ * counted, because the projection refuses gaps.
+ */
+export type ProjectionOutcome = { readonly kind: "known" | "gap" } | { readonly kind: "counted"; readonly missing: number };
 
 /** One action of a user. */
 type Done = { readonly user: UserId; readonly points: number; readonly roles: readonly MemberRole[]; readonly cap: Cap };
 
-export type ProjectionOptions = ScoringOptions & { readonly boardRoles: readonly MemberRole[] };
+export type ProjectionOptions = ScoringOptions & {
+  readonly boardRoles: readonly MemberRole[];
+  /** The pass did not read the log from its first record, so edits that seem to be missing may be in front of its floor. */
+  readonly refusesGaps?: boolean;
+};
 
 export class RoomProjection {
   readonly #options: ProjectionOptions;
@@ -162,6 +169,7 @@ export class RoomProjection {
     const isLater = epochOf(record) > applied.epoch || time > applied.time;
     const counted = isLater ? Math.min(applied.seq, record.edits.firstSeq - 1) : applied.seq;
     const missing = Math.max(0, record.edits.firstSeq - counted - 1);
+    if (missing > 0 && this.#options.refusesGaps === true) return { kind: "gap" };
     const at = Math.max(time, this.#applied.time) as UnixMillis;
     const { edits, firstSeq } = record.edits;
     for (let index = Math.max(0, counted + 1 - firstSeq); index < edits.length; index++) {
