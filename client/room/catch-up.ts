@@ -22,6 +22,8 @@ export class RoomCatchUp {
   readonly #feed: IncomingEdits;
   readonly #resync: Resync;
   readonly #stored = new StoredPosition();
+  /** The seq that the last JOIN named. */
+  #askedFrom: Seq = START.seq;
   #synced = false;
 
   /** `since`: the application has all content up to this edit. The first join proves that the server's log has it. */
@@ -40,9 +42,11 @@ export class RoomCatchUp {
     return this.#feed.position;
   }
 
-  /** The position to send in JOIN. */
-  get joinFrom(): Position {
-    return this.#stored.joinFrom(this.position);
+  /** Returns the position to send in JOIN. */
+  beginJoin(): Position {
+    const from = this.#stored.joinFrom(this.position);
+    this.#askedFrom = from.seq;
+    return from;
   }
 
   get dueAt(): Millis | undefined {
@@ -64,10 +68,12 @@ export class RoomCatchUp {
 
   joined(head: Seq, effects: RoomSessionEffect[]): CatchUpStep {
     this.#resync.abandon(); // A new join shows again whether a resync is needed.
-    // A position beyond the head belongs to another log, and the server sends RESYNC_REQUIRED next.
+    // A position beyond the head belongs to another log. The server sends RESYNC_REQUIRED next, unless the client was
+    // given those edits after it sent JOIN. Then it joins again, so that the server sees its position.
     this.#synced = false;
     if (this.position.seq === head) this.#caughtUp();
-    return this.#settle(this.#stored.receiveHead(head), effects);
+    const next = this.#settle(this.#stored.receiveHead(head), effects);
+    return this.#askedFrom <= head && head < this.position.seq ? "rejoin" : next;
   }
 
   /** `self`: this client's id in the room. */

@@ -222,7 +222,7 @@ export class RoomSession {
   /** `before`: the result of the last join, if it stays valid until the new one. */
   #join(connection: SharedLimits, before: JoinResult | undefined, now: Millis, effects: RoomSessionEffect[]): void {
     this.#joinState.ask(connection, before, (now + this.#options.joinMsMax) as Millis);
-    effects.push({ kind: "join", clientKey: this.#writer.key, position: this.#catchUp.joinFrom });
+    effects.push({ kind: "join", clientKey: this.#writer.key, position: this.#catchUp.beginJoin() });
   }
 
   #leave(now: Millis, effects: RoomSessionEffect[]): void {

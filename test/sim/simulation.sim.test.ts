@@ -444,6 +444,20 @@ const REGRESSION_SEEDS: readonly {
       aimed("Redis loses data", 2488, 382, 0.6436457179952413, 0.7492083394899964),
     ],
   },
+  {
+    seed: 1022992,
+    size: "small",
+    reason: "a tab was given a lost edit between its JOIN and the answer of an owner that does not have it",
+    faults: [
+      fault("placement killed", 1778, 59, 0.06642737751826644, 0.9481605556793511),
+      fault("tab left for a while", 2103, 1862, 0.5372365997172892, 0.5675134828779846),
+      aimed("Redis loses data", 2317, 906, 0.6227919191587716, 0.18314680783078074),
+      aimed("gateway stopped", 2401, 353, 0.4400707553140819, 0.8181485834065825),
+      fault("log's old leader answers", 2499, 161, 0.8129225596785545, 0.6116933438461274),
+      aimed("tab loaded again", 2499, 311, 0.7107246115338057, 0.4146272633224726),
+      aimed("log loses its end", 2499, 1172, 0.140870708739385, 0.3640042170882225),
+    ],
+  },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
   ...Array.from({ length: 40 }, (_, index) => ({ seed: 1_000_000 + index, size: "small-edit-path" as const })),
