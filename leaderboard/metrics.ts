@@ -31,7 +31,7 @@ export const leaderboardMetrics = (registry: Registry) => {
     batches: new Histogram({ name: "coroom_boards_batch_seconds", help: "Seconds to count one room's batch", buckets: SECONDS, registers }),
     passes: new Counter({
       name: "coroom_boards_passes_total",
-      help: "Times that a partition was read again from its checkpoint floor, by reason: lease (this process took the lease), stale (its counts are out of date), doubtful (Redis may have lost data), gap (a checkpoint below the floor was lost), failed (an error)",
+      help: "Times that a partition was read again from its checkpoint floor, by reason: lease (this process took the lease), stale (its counts are out of date), doubtful (Redis may have lost data), gap (a room may lack edits below the floor: the log is read from its first record), failed (an error)",
       labelNames: ["reason"],
       registers,
     }),

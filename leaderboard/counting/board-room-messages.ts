@@ -48,11 +48,9 @@ export type BoardRoomNotice =
   /** Answer with "activities-confirmed" once new activities are sure to get numbers above `counted`. */
   | { readonly kind: "confirm-activities"; readonly counted: number }
   | { readonly kind: "set-aside"; readonly cause: unknown }
-  /** The stored boards differ from the expected ones: the pass cannot continue. */
-  | { readonly kind: "fail"; readonly message: string }
+  /** The pass cannot continue. "stale": the stored boards differ from the expected ones. "gap": edits may lie below the floor. */
+  | { readonly kind: "fail"; readonly reason: "stale" | "gap"; readonly message: string }
   | { readonly kind: "counted"; readonly edits: number }
-  /** Edits before a record are neither counted nor read by this pass. */
-  | { readonly kind: "gap" }
   | { readonly kind: "edits-missing"; readonly streamSeq: number; readonly missing: number }
   | { readonly kind: "boards-removed" };
 

@@ -34,7 +34,6 @@ function begin() {
         case "fail":
         case "counted":
         case "edits-missing":
-        case "gap":
         case "boards-removed":
           notices.push(effect);
           break;

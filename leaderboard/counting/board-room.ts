@@ -193,8 +193,8 @@ export class BoardRoom {
     this.#effects.push(effect);
   }
 
-  #fail(message: string): void {
-    this.#effect({ kind: "fail", message });
+  #fail(message: string, reason: "stale" | "gap" = "stale"): void {
+    this.#effect({ kind: "fail", reason, message });
   }
 
   #noteLookUp(stored: StoredBoards, mark: CheckpointMark): void {
@@ -250,7 +250,7 @@ export class BoardRoom {
         : projection.receiveActivity(received.activity, streamSeq, time);
     // A counted entry has totals too. The leaderboard that counted it may have stopped before it sent them.
     this.#windows.enter(source, time);
-    if (outcome.kind === "gap") this.#effect({ kind: "gap" });
+    if (outcome.kind === "gap") this.#fail(`the boards of room ${this.key} may lack edits below the checkpoint floor`, "gap");
     if (outcome.kind === "counted" && outcome.missing > 0) this.#effect({ kind: "edits-missing", streamSeq, missing: outcome.missing });
   }
 

@@ -61,7 +61,7 @@ export class CountingPass {
     this.#rooms = new PassRooms(options, view.countedPartitions);
     this.#upkeep = new PassUpkeep(partition);
     this.#archiving = new ArchivePlan(partition, options, (room) => this.#upkeep.isAside(room));
-    this.#feed = new RoomFeed(this.#rooms, from.floor.edits === 0, options, {
+    this.#feed = new RoomFeed(this.#rooms, options, {
       effect: (effect) => this.#effect(effect),
       fail: (reason, message) => this.#fail(reason, message),
       setAside: (room, cause) => this.#setAside(room, cause),
@@ -232,6 +232,7 @@ export class CountingPass {
   #run(): void {
     const { now } = this.#time;
     this.#state = "running";
+    this.#feed.refusesGaps = !this.#floor.acceptsGaps;
     const { edits, activities } = this.#progress.received;
     this.#effect({ kind: "follow", source: "edits", after: edits, last: this.#floor.floor.last });
     this.#effect({ kind: "follow", source: "activities", after: activities });

@@ -116,9 +116,14 @@ function messageOf(end: number, received: number): string {
 
 /**
  * `edits`: the stream sequence. `sentinel`: the last known sentinel; undefined: none is known. `last`: a record at or
- * before the floor that the log had.
+ * before the floor that the log had. `acceptsGaps`: see `CheckpointFloor`.
  */
-export type LogFloor = { readonly edits: number; readonly sentinel: Sentinel | undefined; readonly last?: RecordPlace | undefined };
+export type LogFloor = {
+  readonly edits: number;
+  readonly sentinel: Sentinel | undefined;
+  readonly last?: RecordPlace | undefined;
+  readonly acceptsGaps?: boolean;
+};
 
 /** The purpose of a sentinel. `subject`: a window that is about to be archived. */
 export type SentinelPurpose =
@@ -132,6 +137,7 @@ export type SentinelPurpose =
 export class CheckpointFloor {
   #floor: LogFloor;
   #last: RecordPlace | undefined;
+  #acceptsGaps: boolean;
   /** The position up to which checkpoints contain everything. */
   #covered: StreamEnds;
   /** The position up to which checkpoints contain everything, and Redis too, as a later sentinel proves. */
@@ -144,6 +150,7 @@ export class CheckpointFloor {
   constructor(floor: LogFloor) {
     this.#floor = floor;
     this.#last = floor.last;
+    this.#acceptsGaps = floor.edits === 0 || floor.acceptsGaps === true;
     this.#covered = this.#kept = { edits: floor.edits, activities: 0 };
   }
 
@@ -155,12 +162,24 @@ export class CheckpointFloor {
     return this.#kept;
   }
 
+  /**
+   * Redis has counted the log from its first record, so edits missing in the log are lost. False after boards may have
+   * been restored from checkpoints, or when another process counted before: one of those checkpoints may have been lost.
+   * So at most one complete reading of the log follows each such event.
+   */
+  get acceptsGaps(): boolean {
+    return this.#acceptsGaps;
+  }
+
   /** The log had this record. */
   receiveRecord(last: RecordPlace): void {
     this.#last = last;
   }
 
-  /** The log or a checkpoint below the floor was lost, so the next pass begins at its first record. Rooms skip counted entries by epoch and seq. */
+  /**
+   * The log's end or a checkpoint below the floor was lost, so the next pass begins at the log's first record. Rooms skip
+   * counted entries by epoch and seq.
+   */
   reset(): LogFloor {
     this.#last = undefined;
     this.#covered = this.#kept = { edits: 0, activities: 0 };
@@ -193,6 +212,7 @@ export class CheckpointFloor {
     assert(this.#writing !== undefined, "a sentinel was being written");
     const { covered, purposes } = this.#writing;
     this.#writing = undefined;
+    if (beat.kind !== "kept") this.#acceptsGaps = this.#floor.edits === 0;
     if (beat.kind !== "lost") this.#raise(beat.kind === "kept" ? covered : this.#kept, beat.sentinel);
     return purposes;
   }
@@ -204,6 +224,6 @@ export class CheckpointFloor {
 
   #raise(kept: StreamEnds, sentinel: Sentinel): void {
     this.#kept = kept;
-    this.#floor = { edits: kept.edits, sentinel, last: this.#last };
+    this.#floor = { edits: kept.edits, sentinel, last: this.#last, acceptsGaps: this.#acceptsGaps };
   }
 }

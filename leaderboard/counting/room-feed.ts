@@ -26,14 +26,18 @@ export class RoomFeed {
   /** The time of the current input. */
   now = 0 as Millis;
   readonly #rooms: PassRooms;
-  readonly #options: BoardRoomOptions;
+  readonly #options: BoardRoomOptions & { refusesGaps?: boolean };
   readonly #pass: RoomFeedPass;
 
-  /** `readsFirst`: the pass reads the log from its first record, so that a gap in it is real. */
-  constructor(rooms: PassRooms, readsFirst: boolean, options: BoardRoomOptions, pass: RoomFeedPass) {
+  constructor(rooms: PassRooms, options: BoardRoomOptions, pass: RoomFeedPass) {
     this.#rooms = rooms;
-    this.#options = { ...options, refusesGaps: !readsFirst };
+    this.#options = { ...options };
     this.#pass = pass;
+  }
+
+  /** Applies to all rooms, from the next record. */
+  set refusesGaps(refusesGaps: boolean) {
+    this.#options.refusesGaps = refusesGaps;
   }
 
   newRoom(key: RoomKey): BoardRoom {
@@ -60,10 +64,7 @@ export class RoomFeed {
           this.#pass.setAside(room.key, effect.cause);
           break;
         case "fail":
-          this.#pass.fail("stale", effect.message);
-          break;
-        case "gap":
-          this.#pass.fail("gap", `the boards of room ${room.key} lack edits from before the floor: the log is read from its first record`);
+          this.#pass.fail(effect.reason, effect.message);
           break;
         case "counted":
         case "edits-missing":

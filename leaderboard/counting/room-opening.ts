@@ -43,7 +43,7 @@ export class RoomOpening {
         return this.#addUsers((this.#restoring?.next ?? 0) + 1);
       case "loaded":
         if (input.stored !== "deleted") return known(input.stored);
-        return next({ kind: "fail", message: `room ${this.#key} was deleted while its boards were looked up` });
+        return next({ kind: "fail", reason: "stale", message: `room ${this.#key} was deleted while its boards were looked up` });
       case "removed": {
         const effect = this.#removal?.receiveRemoved(input);
         return effect === undefined ? { kind: "over" } : next(effect);

@@ -125,7 +125,7 @@ type Done = { readonly user: UserId; readonly points: number; readonly roles: re
 
 export type ProjectionOptions = ScoringOptions & {
   readonly boardRoles: readonly MemberRole[];
-  /** The pass did not read the log from its first record, so edits that seem to be missing may be in front of its floor. */
+  /** Edits that seem to be missing may be in the log below the pass's floor: a record after them is not counted. */
   readonly refusesGaps?: boolean;
 };
 
