@@ -220,12 +220,12 @@ test.each(EXAMPLES.map((example) => [example.name, example] as const))(
           },
         );
       };
-      await ben.typesAtEnd("Notes: "); // Undo of a paragraph's first text may remove the paragraph, with the text of others.
+      await ben.typesAtEnd("Notes:"); // Undo of a paragraph's first text may remove the paragraph, with the text of others.
       await show("Notes:", [ada, ben]);
-      await ada.typesAtEnd("from ada, ");
+      await ada.typesAtEnd(" from ada,"); // No space at its end: `text` does not show whether it has arrived.
       await show("Notes: from ada,", [ada, ben]);
       await eventually("ben sees ada's caret", async () => (await ben.caretNames()).includes("ada"), READY_MS_MAX);
-      await ben.typesAtEnd("from ben");
+      await ben.typesAtEnd(" from ben");
       await show("Notes: from ada, from ben", [ada, ben]);
       await ada.undoesAll();
       await show("Notes: from ben", [ada, ben]);
