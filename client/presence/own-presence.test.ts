@@ -164,6 +164,16 @@ test("[OPN10] fields that the server skipped are sent again with their latest va
   expect(own.dueAt(at(1_000))).toBeUndefined();
 });
 
+test("[OPN11] a removal of this connection that the room does not show yet is not sent a second time", () => {
+  const own = new OwnPresence(OPTIONS);
+  own.set([field("a", 1)]);
+  own.takeDue(at(0));
+  own.set([field("a")]);
+  own.takeDue(at(100));
+  own.reconcile(new Map([["a", Uint8Array.of(1)]]));
+  expect(own.dueAt(at(101))).toBeUndefined();
+});
+
 const moment = fc.record({
   afterMs: fc.integer({ min: 0, max: 120 }),
   does: fc.oneof(

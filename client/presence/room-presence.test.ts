@@ -102,6 +102,23 @@ test("[RPR3] after a broken connection all fields are sent again, and no partici
   expect(bob.events.slice(before).filter((received) => received === "0 there")).toEqual([]);
 });
 
+test("[RPR12] a field from an earlier connection that the room shows only after the first snapshot is removed there", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  ann.host.presence.set({ mood: "calm" });
+  await server.clock.advance(1_000);
+  const { number } = server.presence(NOTES).snapshot.present[0]!;
+  const late: ServerFrame = {
+    type: "presence-delta",
+    channel: server.channelOf(NOTES),
+    delta: { snapshot: false, present: [], gone: [], states: [{ number, fields: [{ name: "tool", value: Uint8Array.of(1) }] }] },
+  };
+  server.send(late);
+  await server.clock.advance(1_000);
+  expect(framesReceived(server)).toEqual([["mood"], ["tool"]]);
+  expect(server.receivedFrames.findLast(({ type }) => type === "presence")).toMatchObject({ fields: [{ value: new Uint8Array() }] });
+});
+
 test("[RPR4] after a long time without a connection the list of participants is empty; leaving the room empties it at once", async () => {
   const server = serverOn();
   const [ann, bob] = [new App(server, 1), new App(server, 2)];

@@ -1,7 +1,7 @@
 /**
  * One room's presence, independent of its edits: takes the inputs of the room session, keeps the participants, and
  * sends this client's own presence. It repeats nothing and has no timeouts, because the server knows who is present and
- * sends a snapshot after each join. Deterministic. Rules RPR1 to RPR11.
+ * sends a snapshot after each join. Deterministic. Rules RPR1 to RPR12.
  */
 
 import type { ClientId, Millis } from "../../shared/ids.ts";
@@ -141,7 +141,7 @@ export class PresenceSession {
       case "presence-delta":
         if (this.#state.kind !== "in") return;
         reportChanges(this.#participants.receiveDelta(frame.delta), effects);
-        if (frame.delta.snapshot) this.#own.reconcile(this.#participants.valuesOf(this.#state.client));
+        this.#own.reconcile(this.#participants.valuesOf(this.#state.client)); // The first snapshot may lack what a gateway missed.
         return this.#send(this.#state, now, effects);
       case "presence-again":
         return this.#own.receivePresenceAgain(); // Sent with the next tick.
@@ -198,7 +198,7 @@ const NOTHING = new Uint8Array();
 /**
  * This client's own presence in a room, and the rate at which it is sent. Each field is independent. If a field changes
  * several times before it is sent, only the newest value is sent, and always. All rooms of a connection share its send
- * rate. Rules OPN1 to OPN10.
+ * rate. Rules OPN1 to OPN11.
  */
 export class OwnPresence {
   readonly #options: OwnPresenceOptions;
@@ -277,9 +277,10 @@ export class OwnPresence {
     for (const name of [...this.#values.keys(), ...this.#takenBack]) this.#unsent.add(name);
   }
 
-  /** Removes fields that the room still shows from an earlier connection. */
+  /** Removes fields that the room still shows from an earlier connection. The server repeats removals of this one itself. */
   reconcile(shown: ReadonlyMap<string, Uint8Array>): void {
     for (const name of shown.keys()) {
+      if (this.#takenBack.has(name)) continue;
       this.#shown.add(name);
       if (!this.#values.has(name)) this.#unsent.add(name);
     }

@@ -458,6 +458,21 @@ const REGRESSION_SEEDS: readonly {
       aimed("log loses its end", 2499, 1172, 0.140870708739385, 0.3640042170882225),
     ],
   },
+  {
+    seed: 1040099,
+    size: "small",
+    reason: "a tab's field from an earlier connection was missing in the snapshot after its join, and stayed in the room",
+    faults: [
+      aimed("snapshots away", 159, 120, 0.1924034310504794, 0.8708230436313897),
+      aimed("room server's machine lost", 596, 249, 0.8520367967430502, 0.8873846307396889),
+      fault("room server paused", 887, 860, 0.40220213611610234, 0.28104817075654864),
+      aimed("leaderboard killed", 1227, 814, 0.9301687465049326, 0.31642226059921086),
+      fault("room server's presence cut off", 1439, 183, 0.5189947641920298, 0.2166488473303616),
+      aimed("lease buckets lose their ends", 1774, 499, 0.23601755546405911, 0.22408164897933602),
+      aimed("tab hears nothing", 1906, 454, 0.03262325655668974, 0.09814573777839541),
+      aimed("room server's presence cut off", 2093, 346, 0.16623294702731073, 0.23348768125288188),
+    ],
+  },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
   ...Array.from({ length: 40 }, (_, index) => ({ seed: 1_000_000 + index, size: "small-edit-path" as const })),
