@@ -221,6 +221,7 @@ test("[HTTP9] a wrong method is answered with the right ones, and an unknown pat
   expect(await ask("/v1/rooms/notes/text", "POST")).toEqual([405, "GET, HEAD", "method-not-allowed"]);
   expect(await ask("/v1/rooms/notes/document", "PATCH")).toEqual([405, "GET, HEAD, PUT", "method-not-allowed"]);
   expect(await ask("/healthz", "DELETE")).toEqual([405, "GET, HEAD", "method-not-allowed"]);
+  expect(await ask("/v1/rooms/notes/activities", "GET"), "beside the files of a folder").toEqual([405, "POST", "method-not-allowed"]);
   expect(await ask("/v1/rooms/notes/nothing", "PUT")).toEqual([404, null, "not-found"]);
   expect(await ask("/v1/connect", "GET"), "where a proxy passes no upgrade on").toEqual([426, null, "upgrade-required"]);
 });

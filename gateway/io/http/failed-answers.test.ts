@@ -1,15 +1,19 @@
 import { expect, onTestFinished, test } from "vitest";
 
 import type { HttpAnswer } from "../../http/answers.ts";
+import type { HttpRoute } from "../../http/route-table.ts";
 import { serveRoutes } from "./serve-routes.ts";
 import { loadUws } from "../sockets/load-uws.ts";
 import { listen } from "../sockets/uws-server.ts";
 
-async function serving(answer: () => HttpAnswer | Promise<HttpAnswer>): Promise<{ url: string; errors: string[] }> {
+async function serving(
+  answer: () => HttpAnswer | Promise<HttpAnswer>,
+  more: readonly HttpRoute[] = [],
+): Promise<{ url: string; errors: string[] }> {
   const errors: string[] = [];
   const uws = loadUws();
   const app = uws.App();
-  serveRoutes(app, [{ method: "get", path: "/asked", answer }], {
+  serveRoutes(app, [{ method: "get", path: "/asked", answer }, ...more], {
     allowedOrigins: [],
     clientAddressHeader: "",
     answerStallMsMax: 1_000,
@@ -38,4 +42,22 @@ test("[HTTP26] an answer that ends early after its head breaks the connection, s
   const { url, errors } = await serving(() => ({ status: 200, body: broken(), bodyBytes: 20 }));
   await expect(fetch(url).then((answer) => answer.arrayBuffer())).rejects.toThrow();
   expect(errors).toEqual(["an HTTP answer broke off"]);
+});
+
+test("[HTTP27] a GET or HEAD of a path that only accepts writes is answered with 405, although a route serves the files of all paths", async () => {
+  const more = [
+    { method: "post", path: "/rooms/:room/edits", answer: () => ({ status: 200 }) },
+    { method: "del", path: "/rooms/:room", answer: () => ({ status: 200 }) },
+    { method: "get", path: "/*", answer: () => ({ status: 200, body: "a file" }) },
+  ] as const;
+  const { url } = await serving(() => ({ status: 200 }), more);
+  const ask = async (path: string, method: string): Promise<unknown[]> => {
+    const answer = await fetch(new URL(path, url), { method });
+    return [answer.status, answer.headers.get("allow"), await answer.text()];
+  };
+  expect(await ask("/rooms/notes/edits", "GET")).toEqual([405, "POST", expect.stringContaining('"method-not-allowed"')]);
+  expect(await ask("/rooms/notes/edits", "HEAD")).toEqual([405, "POST", ""]);
+  expect(await ask("/rooms/notes", "GET")).toEqual([405, "DELETE", expect.stringContaining('"method-not-allowed"')]);
+  expect(await ask("/rooms/notes/edits", "POST")).toEqual([200, null, ""]);
+  expect(await ask("/rooms/notes/picture.png", "GET")).toEqual([200, null, "a file"]);
 });

@@ -52,15 +52,21 @@ export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], opt
       });
     });
   }
-  const refuse = (path: string, { status, headers, body }: HttpAnswer): void => {
-    app.any(path, (res, req) => {
-      const cors = corsHeaders(req.getHeader("origin"), allowedOrigins);
-      const isHead = req.getMethod() === "head"; // A client would read a body as the start of the next answer.
-      res.cork(() => writeHead(res, status, { ...headers, ...cors }).end(isHead ? "" : String(body)));
-    });
+  const refuse = (methods: readonly ("any" | "get" | "head")[], path: string, { status, headers, body }: HttpAnswer): void => {
+    for (const method of methods) {
+      app[method](path, (res, req) => {
+        const cors = corsHeaders(req.getHeader("origin"), allowedOrigins);
+        const isHead = req.getMethod() === "head"; // A client would read a body as the start of the next answer.
+        res.cork(() => writeHead(res, status, { ...headers, ...cors }).end(isHead ? "" : String(body)));
+      });
+    }
   };
-  for (const [path, allow] of methodsByPath(routes)) refuse(path, methodNotAllowed(allow));
-  refuse("/*", NOT_FOUND);
+  for (const [path, allow] of methodsByPath(routes)) {
+    // uWebSockets.js tries a route of the method before `any`. A GET of a write-only path would reach the static files at `/*`.
+    const isReadable = routes.some((route) => route.path === path && route.method === "get");
+    refuse(isReadable ? ["any"] : ["any", "get", "head"], path, methodNotAllowed(allow));
+  }
+  refuse(["any"], "/*", NOT_FOUND);
   app.options("/*", (res, req) => {
     const cors = corsHeaders(req.getHeader("origin"), allowedOrigins);
     res.cork(() => writeHead(res, 204, cors).end());
