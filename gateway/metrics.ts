@@ -124,7 +124,7 @@ export const gatewayMetrics = (registry: Registry) => {
     }),
     joins: new Counter({
       name: "coroom_gateway_joins_total",
-      help: "Joins, by outcome: joined, resync, or the reason of the refusal",
+      help: "Joins, by outcome: joined, resync, or the reason of the refusal. room-busy: the room is over its budget; its clients receive unavailable",
       labelNames: ["outcome"],
       registers,
     }),

@@ -20,9 +20,13 @@ export type JoinAnswersPorts = {
   readonly dispatch: Dispatch;
 };
 
+/** For clients, a busy room is unavailable, with the cause as text. */
+type RefusedJoin = JoinRefusal | "room-busy";
+
 const NO_OWNER = { retryAfterMs: 1_000, message: "no room server takes the room right now: try again" };
-/** The delay for a full room or tenant is longer, because a member has to leave first. */
+/** The delay is longer where a member has to leave first, or the load has to fall. */
 const ADVICE = {
+  "room-busy": { retryAfterMs: 10_000, message: "the room causes more load than its server can carry: try again later" },
   "room-full": { retryAfterMs: 10_000, message: "the room has as many participants as it may: try again later" },
   "tenant-rooms": { retryAfterMs: 10_000, message: "the tenant has as many open rooms as it may: close others, or try again later" },
   "deleted": { retryAfterMs: 0, message: ROOM_DELETED },
@@ -53,11 +57,12 @@ export class JoinAnswers {
     if (rights.write) dispatch({ kind: "writer-joined", room: key, user, name });
   }
 
-  refuse(room: RoomKey, { connection, request }: { connection: ConnectionId; request: number }, reason: JoinRefusal): void {
+  refuse(room: RoomKey, { connection, request }: { connection: ConnectionId; request: number }, refused: RefusedJoin): void {
     const { sockets, sessions } = this.#ports;
     sessions.get(connection)?.receiveJoinRefused(room);
-    this.#deps.metrics.joins.inc({ outcome: reason });
-    const { retryAfterMs, message } = reason in ADVICE ? ADVICE[reason as keyof typeof ADVICE] : NO_OWNER;
+    this.#deps.metrics.joins.inc({ outcome: refused });
+    const { retryAfterMs, message } = refused in ADVICE ? ADVICE[refused as keyof typeof ADVICE] : NO_OWNER;
+    const reason = refused === "room-busy" ? "unavailable" : refused;
     sockets.send(connection, encodeFrame({ type: "join-refused", request, reason, retryAfterMs, message }));
   }
 }

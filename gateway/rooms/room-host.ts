@@ -116,7 +116,7 @@ export class FollowedRoomsHost implements Backbone {
     const limit = followed?.room.has(join.connection) === true ? undefined : this.#seats.limitOf(room, join);
     if (limit !== undefined) {
       this.#deps.metrics.limitsReached.inc({ limit });
-      return this.#joins.refuse(room, join, "room-full");
+      return this.#joins.refuse(room, join, limit === "room" ? "room-full" : "room-busy");
     }
     if (followed === undefined) this.#follow(room);
     this.receiveInput(room, join);
