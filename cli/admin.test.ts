@@ -1,6 +1,9 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
@@ -79,4 +82,12 @@ test("[ADC5] the end of a sanction is printed as a date", async () => {
   expect(JSON.parse(await run("ban", { user: "bob" }))).toEqual({ until: UNTIL });
   expect(JSON.parse(await run("downgrade", { user: "bob" }))).toEqual({ until: UNTIL });
   expect(JSON.parse(await run("unban", { user: "bob" }))).toEqual({ lifted: true, wouldHaveEnded: UNTIL });
+});
+
+test("[ADC6] without a secret, a token and a started system the command says how to give one, and makes no folder", async () => {
+  const dataDir = join(tmpdir(), `coroom-never-${process.pid}`);
+  await expect(run("bans", { operatorSecret: "", dataDir })).rejects.toThrow(
+    /no system was started with the data folder .* or set COROOM_OPERATOR_SECRET .* or --token/,
+  );
+  expect(existsSync(dataDir)).toBe(false);
 });

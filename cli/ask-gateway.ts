@@ -27,6 +27,9 @@ const NOBODY_THERE: readonly unknown[] = [
   "UND_ERR_CONNECT_TIMEOUT",
 ];
 
+/** How a user can give a bearer that is not in the data folder. */
+export const OPERATOR_OR_TOKEN = "set COROOM_OPERATOR_SECRET (--operator-secret) to the gateway's secret, or --token to a token";
+
 const PASS = /^operator\./;
 /** Three parts; the last part is the signature. */
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;

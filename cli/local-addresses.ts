@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { roleSecrets } from "./secrets.ts";
+import { startedRoleSecrets } from "./secrets.ts";
 import { withoutSecrets } from "../shared/io/nats-address.ts";
 
 export const DEFAULT_NATS_URL = "nats://127.0.0.1:4222";
@@ -24,13 +24,15 @@ export function withUser(url: string, user: string, password: string): string {
 /** Returns the stored address of the local system with its operator, or NATS's default address. */
 export function localNatsUrl(dataDir: string): string {
   const url = remembered("nats", dataDir);
-  return url === undefined ? DEFAULT_NATS_URL : withUser(url, "operator", roleSecrets(dataDir).nats.operator);
+  return url === undefined ? DEFAULT_NATS_URL : withUser(url, "operator", startedRoleSecrets(dataDir, "set COROOM_NATS_URL").nats.operator);
 }
 
 /** Undefined: no local system has run in this folder. */
 export function localRedisUrl(dataDir: string): string | undefined {
   const url = remembered("redis", dataDir);
-  return url === undefined ? undefined : withUser(url, "leaderboard", roleSecrets(dataDir).redis.leaderboard);
+  return url === undefined
+    ? undefined
+    : withUser(url, "leaderboard", startedRoleSecrets(dataDir, "set COROOM_REDIS_URL").redis.leaderboard);
 }
 
 export function localGatewayUrl(dataDir: string): string | undefined {

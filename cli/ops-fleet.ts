@@ -3,11 +3,11 @@
 import { z } from "zod";
 
 import type { Values } from "../shared/settings/settings.ts";
-import { type GatewayAnswer, askGateway } from "./ask-gateway.ts";
+import { type GatewayAnswer, askGateway, OPERATOR_OR_TOKEN } from "./ask-gateway.ts";
 import type { GatewayAccess, opsGatewaysSettings, opsRoomsSettings } from "./command-settings.ts";
 import type { PrintLine } from "./command.ts";
 import { gatewayFor } from "./local-addresses.ts";
-import { roleSecrets } from "./secrets.ts";
+import { startedRoleSecrets } from "./secrets.ts";
 
 /** Maximum number of rooms in one answer of a gateway. */
 const PAGE_ROOMS_MAX = 100;
@@ -84,7 +84,7 @@ export async function listGateways(config: Values<typeof opsGatewaysSettings>, p
 function ask({ token, operatorSecret, dataDir, ...where }: GatewayAccess, path: string): Promise<GatewayAnswer> {
   return askGateway(
     new URL(`/v1/admin${path}`, gatewayFor({ ...where, dataDir })),
-    token || operatorSecret || roleSecrets(dataDir).operatorSecret,
+    token || operatorSecret || startedRoleSecrets(dataDir, OPERATOR_OR_TOKEN).operatorSecret,
     {},
   );
 }

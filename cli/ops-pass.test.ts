@@ -15,6 +15,7 @@ test("[OPP1] a pass is signed with the configured or local secret, for hours and
   const dataDir = mkdtempSync(join(tmpdir(), "coroom-pass-"));
   onTestFinished(() => rmSync(dataDir, { recursive: true }));
   const made = (flags: Record<string, string>) => operatorPass(readSettings(opsPassSettings, { flags: { dataDir, ...flags }, env: {} }));
+  expect(() => made({})).toThrow(/no system was started with the data folder .* or set COROOM_OPERATOR_SECRET/);
   const inHours = (hours: number) => (Date.now() + hours * 3_600_000) as UnixMillis;
   const { operatorSecret } = roleSecrets(dataDir);
   expect([isOperatorPass(made({}), operatorSecret, inHours(7)), isOperatorPass(made({}), operatorSecret, inHours(9))]).toEqual([

@@ -1,10 +1,10 @@
-import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { writeOwnFile } from "../engines/data-dir.ts";
-import { localSecrets, roleSecrets } from "./secrets.ts";
+import { localSecrets, roleSecrets, startedSecrets } from "./secrets.ts";
 import { StartError } from "../shared/process/lifecycle.ts";
 
 let folder: string;
@@ -50,4 +50,16 @@ test("[SEC7] only the owner may read generated secrets, even if the umask or an 
   }
   const modes = Object.fromEntries(readdirSync(dataDir).map((name) => [name, (statSync(join(dataDir, name)).mode & 0o777).toString(8)]));
   expect(modes).toEqual({ "secrets.json": "600", "role-secrets.json": "600", "nats-server.conf": "600", "redis-server.conf": "600" });
+});
+
+test("[SEC8] a command beside the system reads its secrets, and reports a missing and an unreadable file", () => {
+  expect(() => startedSecrets(folder, "give another")).toThrow(/no system was started with the data folder .*, or give another$/);
+  expect(readdirSync(folder)).toEqual([]);
+  const secrets = localSecrets(folder);
+  expect(startedSecrets(folder, "give another")).toEqual(secrets);
+  rmSync(join(folder, "secrets.json"));
+  mkdirSync(join(folder, "secrets.json"));
+  expect(() => startedSecrets(folder, "give another")).toThrow(
+    /cannot read .*secrets\.json \(EISDIR\)\. Run this command as the user who started/,
+  );
 });

@@ -7,13 +7,13 @@
 
 import { randomBytes } from "node:crypto";
 import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 
 import { z } from "zod";
 
 import { NATS_ROLES } from "../shared/bus/permissions.ts";
 import { makeFolder } from "../shared/io/make-folder.ts";
-import { folderAdvice } from "../shared/io/system-error.ts";
+import { folderAdvice, isErrno } from "../shared/io/system-error.ts";
 import { StartError } from "../shared/process/lifecycle.ts";
 import { REDIS_ROLES } from "../shared/settings/redis-permissions.ts";
 import { SettingError } from "../shared/settings/settings.ts";
@@ -49,9 +49,47 @@ export function roleSecrets(dataDir: string): RoleSecrets {
   }));
 }
 
+/**
+ * The secrets of a started system, for commands beside it. They are never generated here: a new secret would sign tokens
+ * for a system that does not exist. `otherwise`: how else the user can give the secret. Throws a SettingError when no
+ * system was started with this folder.
+ */
+export function startedSecrets(dataDir: string, otherwise: string): Secrets {
+  return startedIn(dataDir, "secrets.json", Secrets, otherwise);
+}
+
+/** The same for secrets of single roles and persons. */
+export function startedRoleSecrets(dataDir: string, otherwise: string): RoleSecrets {
+  return startedIn(dataDir, "role-secrets.json", RoleSecrets, otherwise);
+}
+
+function startedIn<Stored>(dataDir: string, name: string, schema: z.ZodType<Stored>, otherwise: string): Stored {
+  const file = join(dataDir, name);
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (cause) {
+    if (isErrno(cause, "ENOENT", "ENOTDIR"))
+      throw new SettingError(
+        `no system was started with the data folder ${resolve(dataDir)}, so it has no secret. Start one with "coroom start", set COROOM_DATA_DIR (--data-dir) to the folder of a started system, or ${otherwise}`,
+        { cause },
+      );
+    if (!(cause instanceof Error && "code" in cause)) throw cause;
+    throw new SettingError(
+      `cannot read ${file} (${String(cause.code)}). Run this command as the user who started the system, or ${otherwise}`,
+      { cause },
+    );
+  }
+  return parsed(file, schema, text);
+}
+
 function storedIn<Stored>(dataDir: string, name: string, schema: z.ZodType<Stored>, make: () => Stored): Stored {
   const file = join(dataDir, name);
-  const stored = schema.safeParse(parseJson(createdOrRead(dataDir, file, make)));
+  return parsed(file, schema, createdOrRead(dataDir, file, make));
+}
+
+function parsed<Stored>(file: string, schema: z.ZodType<Stored>, text: string): Stored {
+  const stored = schema.safeParse(parseJson(text));
   if (!stored.success)
     throw new StartError(
       `${file} is damaged. Restore it from a backup, or delete it: Coroom then generates new secrets and rejects old tokens`,

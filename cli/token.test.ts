@@ -1,10 +1,10 @@
 import { jwtVerify } from "jose";
-import { mkdtempSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
-import { readSettings } from "../shared/settings/settings.ts";
+import { readSettings, SettingError } from "../shared/settings/settings.ts";
 import { localSecrets } from "./secrets.ts";
 import { localToken, makeToken } from "./token.ts";
 import { tokenSettings } from "./command-settings.ts";
@@ -39,4 +39,17 @@ test("[TKN4] a token that every gateway would refuse is not made", async () => {
   await expect(localToken(given({ room: "notes", user: "ada", jwtSecret: jwtSecret.slice(1) }))).rejects.toThrow(
     /COROOM_JWT_SECRET is too short/,
   );
+});
+
+test("[TKN5] without a started system nothing is signed and no folder is made, unless the secret is given", async () => {
+  const dataDir = join(mkdtempSync(join(tmpdir(), "coroom-")), "data");
+  const flags = { room: "notes", user: "ada", dataDir };
+  await expect(localToken(given(flags))).rejects.toThrow(SettingError);
+  await expect(localToken(given(flags))).rejects.toThrow(
+    `no system was started with the data folder ${dataDir}, so it has no secret. Start one with "coroom start", set COROOM_DATA_DIR (--data-dir) to the folder of a started system, or set COROOM_JWT_SECRET`,
+  );
+  await localToken(given({ ...flags, jwtSecret: "0123456789abcdef0123456789abcdef" }));
+  expect(existsSync(dataDir)).toBe(false);
+  const { jwtSecret } = localSecrets(dataDir);
+  await jwtVerify(await localToken(given(flags)), new TextEncoder().encode(jwtSecret));
 });

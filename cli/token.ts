@@ -3,19 +3,22 @@
 import { SignJWT } from "jose";
 
 import type { Values } from "../shared/settings/settings.ts";
-import { localSecrets, roleSecrets } from "./secrets.ts";
+import { startedRoleSecrets, startedSecrets } from "./secrets.ts";
 import type { TokenClaims, tokenSettings, opsPassSettings } from "./command-settings.ts";
 import { SettingError } from "../shared/settings/settings.ts";
 import { SECRET_BYTES_MIN } from "../gateway/config.ts";
 import { parseTenantId, type UnixMillis } from "../shared/ids.ts";
 import { makeOperatorPass } from "../shared/io/operator-pass.ts";
 
+const JWT_SECRET_GIVEN = "set COROOM_JWT_SECRET (--jwt-secret) to the gateways' secret";
+const OPERATOR_SECRET_GIVEN = "set COROOM_OPERATOR_SECRET (--operator-secret) to the gateways' secret";
+
 /**
- * Signs with the configured secret, or with the local system's secret. Throws SettingError for a token that every
- * gateway would refuse.
+ * Signs with the configured secret, or with the local system's secret. Throws SettingError when there is no
+ * secret, and for a token that every gateway would refuse.
  */
 export async function localToken({ dataDir, jwtSecret: configured, ...claims }: Values<typeof tokenSettings>): Promise<string> {
-  const jwtSecret = configured === "" ? localSecrets(dataDir).jwtSecret : configured;
+  const jwtSecret = configured === "" ? startedSecrets(dataDir, JWT_SECRET_GIVEN).jwtSecret : configured;
   if (parseTenantId(claims.tenant) === undefined)
     throw new SettingError(`--tenant=${claims.tenant} is no tenant: use 1 to 64 letters, digits, - and _`);
   if (new TextEncoder().encode(jwtSecret).length < SECRET_BYTES_MIN)
@@ -50,7 +53,7 @@ export function operatorPass({ dataDir, operatorSecret, ttl }: Values<typeof ops
       "the lifetime of a pass is too long. Set --ttl to at most 7d, because everybody who has the pass is an operator until it expires",
     );
   return makeOperatorPass(
-    operatorSecret === "" ? roleSecrets(dataDir).operatorSecret : operatorSecret,
+    operatorSecret === "" ? startedRoleSecrets(dataDir, OPERATOR_SECRET_GIVEN).operatorSecret : operatorSecret,
     (Date.now() + ttl * 1_000) as UnixMillis,
   );
 }
