@@ -9,9 +9,8 @@ import { z } from "zod";
 
 import { SettingError, type Settings, type Values } from "../shared/settings/settings.ts";
 import type { AdminCommandName, GatewayAccess } from "./command-settings.ts";
-import { type GatewayAnswer, askGateway, OPERATOR_OR_TOKEN } from "./ask-gateway.ts";
+import { type GatewayAnswer, askGateway, bearerOf } from "./ask-gateway.ts";
 import { gatewayFor } from "./local-addresses.ts";
-import { startedRoleSecrets } from "./secrets.ts";
 
 const DRAIN_STEP_MS = 1_000;
 const Drained = z.object({ connections: z.number() });
@@ -22,7 +21,7 @@ const Imposed = z.object({ until: z.string() });
 export async function runAdmin(command: AdminCommandName, settings: Values<Settings>): Promise<string> {
   const { url: givenUrl, token, operatorSecret, dataDir, for: seconds, ...named } = settings as GatewayAccess & Record<string, unknown>;
   const url = gatewayFor({ url: givenUrl, dataDir });
-  const bearer = token || operatorSecret || startedRoleSecrets(dataDir, OPERATOR_OR_TOKEN).operatorSecret;
+  const bearer = bearerOf({ token, operatorSecret, dataDir });
   const ask = (path: string, body?: object) =>
     askGateway(new URL(`/v1/admin${path}`, url), bearer, body === undefined ? {} : { method: "POST", body: JSON.stringify(body) });
   const place = () => `/rooms/${encodeURIComponent(String(named["room"]))}`;

@@ -3,6 +3,8 @@
 import { z } from "zod";
 
 import { SettingError } from "../shared/settings/settings.ts";
+import type { GatewayAccess } from "./command-settings.ts";
+import { startedRoleSecrets } from "./secrets.ts";
 
 export type GatewayRequest = {
   readonly method?: string;
@@ -27,16 +29,23 @@ const NOBODY_THERE: readonly unknown[] = [
   "UND_ERR_CONNECT_TIMEOUT",
 ];
 
-/** How a user can give a bearer that is not in the data folder. */
-export const OPERATOR_OR_TOKEN = "set COROOM_OPERATOR_SECRET (--operator-secret) to the gateway's secret, or --token to a token";
-
 const PASS = /^operator\./;
 /** Three parts; the last part is the signature. */
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
+/** `isToken`: the user gave it as a token. The remedy for a refusal depends on it. */
+type GatewayBearer = { readonly isToken: boolean; readonly text: string };
+
+/** The token, else the given operator secret, else that of the local system. Throws SettingError when there is none. */
+export function bearerOf({ token, operatorSecret, dataDir }: Pick<GatewayAccess, "token" | "operatorSecret" | "dataDir">): GatewayBearer {
+  if (token !== "") return { isToken: true, text: token };
+  const otherwise = "set COROOM_OPERATOR_SECRET (--operator-secret) to the gateway's secret, or --token to a token";
+  return { isToken: false, text: operatorSecret || startedRoleSecrets(dataDir, otherwise).operatorSecret };
+}
+
 /** Throws SettingError with the gateway's message for a refusal, or with the reason why the request failed. */
-export async function askGateway(url: URL, bearer: string, asked: GatewayRequest): Promise<GatewayAnswer> {
-  const { ok, status, text } = await fetchFromGateway(url, bearer, asked, async (response) => ({
+export async function askGateway(url: URL, bearer: GatewayBearer, asked: GatewayRequest): Promise<GatewayAnswer> {
+  const { ok, status, text } = await fetchFromGateway(url, bearer.text, asked, async (response) => ({
     ok: response.ok,
     status: response.status,
     text: await response.text(),
@@ -50,13 +59,14 @@ export async function askGateway(url: URL, bearer: string, asked: GatewayRequest
   return answer;
 }
 
-/** The gateway treats a wrong secret as a token, so its message alone would mislead an operator who passed a secret. */
-function refusalOf(status: number, message: string, bearer: string): string {
+/** The gateway treats a wrong secret or pass as a token, so its message would mislead an operator. */
+function refusalOf(status: number, message: string, { isToken, text }: GatewayBearer): string {
   if (status !== 401) return message;
-  if (PASS.test(bearer))
-    return `${message}. The operator pass has expired or belongs to another system. Create a new one with "coroom ops pass"`;
-  if (JWT.test(bearer)) return message;
-  return `${message}. The operator secret differs from the gateway's. Set COROOM_OPERATOR_SECRET (--operator-secret) to the gateway's value, or COROOM_DATA_DIR to the folder of a local system`;
+  if (PASS.test(text)) return 'the operator pass has expired or belongs to another system. Create a new one with "coroom ops pass"';
+  if (!isToken)
+    return "the operator secret differs from the gateway's. Set COROOM_OPERATOR_SECRET (--operator-secret) to the gateway's value, or COROOM_DATA_DIR to the folder of a local system";
+  const what = JWT.test(text) ? message : "the value of --token (COROOM_TOKEN) is neither a token nor an operator pass";
+  return `${what}. Set --token (COROOM_TOKEN) to a valid token with the right admin, or leave it out to use the operator secret`;
 }
 
 /** What `read` makes of the response, whatever its status. Throws SettingError with the reason why there is none. */

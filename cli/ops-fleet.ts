@@ -3,11 +3,10 @@
 import { z } from "zod";
 
 import type { Values } from "../shared/settings/settings.ts";
-import { type GatewayAnswer, askGateway, OPERATOR_OR_TOKEN } from "./ask-gateway.ts";
+import { type GatewayAnswer, askGateway, bearerOf } from "./ask-gateway.ts";
 import type { GatewayAccess, opsGatewaysSettings, opsRoomsSettings } from "./command-settings.ts";
 import type { PrintLine } from "./command.ts";
 import { gatewayFor } from "./local-addresses.ts";
-import { startedRoleSecrets } from "./secrets.ts";
 
 /** Maximum number of rooms in one answer of a gateway. */
 const PAGE_ROOMS_MAX = 100;
@@ -81,10 +80,6 @@ export async function listGateways(config: Values<typeof opsGatewaysSettings>, p
     print("this gateway cannot reach NATS, so the list does not contain other gateways. Check NATS, or set --url to another gateway");
 }
 
-function ask({ token, operatorSecret, dataDir, ...where }: GatewayAccess, path: string): Promise<GatewayAnswer> {
-  return askGateway(
-    new URL(`/v1/admin${path}`, gatewayFor({ ...where, dataDir })),
-    token || operatorSecret || startedRoleSecrets(dataDir, OPERATOR_OR_TOKEN).operatorSecret,
-    {},
-  );
+function ask(access: GatewayAccess, path: string): Promise<GatewayAnswer> {
+  return askGateway(new URL(`/v1/admin${path}`, gatewayFor(access)), bearerOf(access), {});
 }
