@@ -50,6 +50,8 @@ const CLIENT_KEY = /^[A-Za-z0-9_-]{8,32}$/;
 const CLIENT_ID = /^[A-Za-z0-9_-]{16}$/;
 const ROOM_KEY = /^[A-Za-z0-9_-]{1,64}\.(?:[A-Za-z0-9_-]|=[0-9a-f]{2}){1,512}$/;
 const CONTROL = /\p{Cc}/u;
+/** For errors about a text that `parseRoomId` does not accept. */
+export const ROOM_ID_RULE = "a room id has 1 to 128 characters, no control characters, and is not `.` or `..`";
 
 export function parseTenantId(text: string): TenantId | undefined {
   return SAFE_TOKEN.test(text) ? (text as TenantId) : undefined;

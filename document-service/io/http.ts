@@ -9,7 +9,7 @@
 import type { Registry } from "prom-client";
 
 import { assertNever } from "../../shared/assert.ts";
-import { parseRoomId, parseTenantId, type RoomKey, roomKey } from "../../shared/ids.ts";
+import { parseRoomId, parseTenantId, ROOM_ID_RULE, type RoomKey, roomKey } from "../../shared/ids.ts";
 import { type InternalResponse, type InternalRequest, refusal, serveInternal } from "../../shared/io/internal-http.ts";
 import type { InternalTls } from "../../shared/io/internal-tls.ts";
 import type { Log } from "../../shared/process/log.ts";
@@ -78,7 +78,7 @@ function answerBy(routes: readonly RoomRoute[], question: InternalRequest): Prom
   if (chosen === undefined) return refusal(405, "method-not-allowed", `this takes ${there.map(({ route }) => route.method).join(", ")}`);
   const room = roomOf(question.tenant, roomText);
   if (room === undefined) {
-    return refusal(404, "no-such-room", "a room id has 1 to 128 characters and no control characters; x-coroom-tenant names its tenant");
+    return refusal(404, "no-such-room", `${ROOM_ID_RULE}; x-coroom-tenant names its tenant`);
   }
   return chosen.route.answer({ ...question, room, parameters: chosen.parameters });
 }

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { type Millis, parseRoomId, type TenantId, type UserId } from "../../shared/ids.ts";
 import type { Identity, Restriction } from "../sessions/identity.ts";
 import { adminFrom, admittedRoom, identityFrom, scopeOf } from "./authorize.ts";
+import { tenantBoardPath } from "./board-requests.ts";
 
 const ACME = "acme" as TenantId;
 const RIGHTS = { read: true, write: true, admin: true, award: false };
@@ -51,4 +52,17 @@ test("[AUZ5] a token opens the room of a path by the same rule as a join", () =>
   expect(admittedRoom({ parameters: ["plans-2026"] }, identity())).toBe(parseRoomId("plans-2026"));
   expect(admittedRoom({ parameters: ["%ZZ"] }, identity())).toMatchObject({ status: 404 });
   expect(admittedRoom({ parameters: ["other"] }, identity())).toMatchObject({ status: 403 });
+});
+
+test("[AUZ6] the error for a room `.` or `..` names the rule that it breaks", () => {
+  const admin = identity({ rooms: ["*"] });
+  for (const room of [".", "..", "%2E%2e"]) {
+    const refused = admittedRoom({ parameters: [room] }, admin);
+    expect(refused, room).toMatchObject({ status: 404, body: expect.stringContaining("is not `.` or `..`") });
+    expect(tenantBoardPath({ parameters: [room], query: new URLSearchParams() }, admin), room).toMatchObject({
+      status: 400,
+      body: expect.stringContaining("is not `.` or `..`"),
+    });
+  }
+  expect(scopeOf({ room: ".." }, admin, "look")).toMatchObject({ status: 400, body: expect.stringContaining("is not `.` or `..`") });
 });

@@ -4,7 +4,7 @@
  */
 
 import type { Sanction } from "../../shared/bus/admin-messages.ts";
-import { parseRoomId, parseTenantId, roomKey, type RoomId, type RoomKey, type TenantId } from "../../shared/ids.ts";
+import { parseRoomId, parseTenantId, ROOM_ID_RULE, roomKey, type RoomId, type RoomKey, type TenantId } from "../../shared/ids.ts";
 import { admit, type Identity, opens, type TokenVerdict } from "../sessions/identity.ts";
 import { errorAnswer, type HttpAnswer } from "./answers.ts";
 import { type RouteRequest, roomParameter } from "./requests.ts";
@@ -86,7 +86,7 @@ function parseScope(named: NamedScope, authority: Authority): AdminScope | HttpA
     return coversTenant ? { tenant, room: undefined } : WHOLE_TENANT;
   }
   const room = parseRoomId(named.room);
-  if (room === undefined) return errorAnswer(400, "bad-request", "room: 1 to 128 characters without control characters");
+  if (room === undefined) return errorAnswer(400, "bad-request", `room: ${ROOM_ID_RULE}`);
   if (authority !== undefined && !opens(authority, room)) return ROOM_NOT_OPENED;
   return { tenant, room: roomKey(tenant, room) };
 }
@@ -94,7 +94,7 @@ function parseScope(named: NamedScope, authority: Authority): AdminScope | HttpA
 /** The room that the path names, if the token opens it. */
 export function admittedRoom(request: Pick<RouteRequest, "parameters">, identity: Identity): RoomId | HttpAnswer {
   const room = parseRoomId(roomParameter(request));
-  if (room === undefined) return errorAnswer(404, "no-such-room", "a room id has 1 to 128 characters and no control characters");
+  if (room === undefined) return errorAnswer(404, "no-such-room", ROOM_ID_RULE);
   const admission = admit(identity, room);
   return admission.kind === "refused" ? errorAnswer(403, "not-allowed", admission.why) : room;
 }

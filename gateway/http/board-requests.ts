@@ -1,9 +1,9 @@
 /** Turns requests about boards into paths of the leaderboard's HTTP server. `me` in a path is the user of the token. */
 
-import { parseRoomId, type RoomId, type UserId } from "../../shared/ids.ts";
+import { parseRoomId, ROOM_ID_RULE, type RoomId, type UserId } from "../../shared/ids.ts";
 import { admit, type Identity, opens } from "../sessions/identity.ts";
 import { errorAnswer, type HttpAnswer, retryAfter, jsonAnswer } from "./answers.ts";
-import { queryWithoutToken, reencodeParameter, roomParameter, type RouteRequest } from "./requests.ts";
+import { decodeParameter, queryWithoutToken, reencodeParameter, roomParameter, type RouteRequest } from "./requests.ts";
 import { z } from "zod";
 import { ACTIVITY_USERS_MAX, UserAction } from "../../shared/bus/activity.ts";
 import { decodeJson } from "../../shared/bus/json-messages.ts";
@@ -22,6 +22,7 @@ export const TOO_MANY_BOARD_READS = errorAnswer(
   "too many requests about boards: ask less often, or subscribe to the board",
   retryAfter(1),
 );
+const BAD_ROOM = errorAnswer(400, "bad-room", ROOM_ID_RULE);
 const NOT_ADMIN = errorAnswer(
   403,
   "not-allowed",
@@ -42,15 +43,19 @@ export const BOARD_PARTS: Readonly<Record<string, BoardPart>> = {
 /** The path of a board of one room, if the token opens the room. */
 export function boardPath(request: RouteRequest, identity: Identity, part: BoardPart): { readonly path: string } | HttpAnswer {
   const room = parseRoomId(roomParameter(request));
-  if (room === undefined) return errorAnswer(400, "bad-room", "a room is 1 to 128 characters without control characters");
+  if (room === undefined) return BAD_ROOM;
   const admission = admit(identity, room);
   if (admission.kind === "refused") return errorAnswer(403, "not-allowed", admission.why);
   return { path: pathOf(room, part(request.parameters.slice(1), identity.user), request.query) };
 }
 
 /** The path of the tenant's busiest rooms, or of one of these rooms. For administrators only. */
-export function tenantBoardPath({ parameters: [room], query }: RouteRequest, identity: Identity): { readonly path: string } | HttpAnswer {
+export function tenantBoardPath(
+  { parameters: [room], query }: Pick<RouteRequest, "parameters" | "query">,
+  identity: Identity,
+): { readonly path: string } | HttpAnswer {
   if (!identity.rights.admin) return NOT_ADMIN;
+  if (room !== undefined && parseRoomId(decodeParameter(room)) === undefined) return BAD_ROOM;
   return { path: `/v1/leaderboard/rooms${room === undefined ? "" : `/${reencodeParameter(room)}`}${queryWithoutToken(query)}` };
 }
 
@@ -93,7 +98,7 @@ const OUTCOMES: Readonly<Record<ActivityOutcome, HttpAnswer>> = {
 /** The room in which the bearer may report activities. */
 export function awardedRoom(request: RouteRequest, identity: Identity): RoomId | HttpAnswer {
   const room = parseRoomId(roomParameter(request));
-  if (room === undefined) return errorAnswer(400, "bad-room", "a room is 1 to 128 characters without control characters");
+  if (room === undefined) return BAD_ROOM;
   if (!identity.rights.award || !opens(identity, room)) return NOT_AWARDING;
   return refuseRestricted(identity, room, "the user may not report activities of this room for a time") ?? room;
 }

@@ -1,6 +1,6 @@
 /** Requests to read documents and their history, and to delete rooms: authorizes them, and builds the request to the document service. */
 
-import { parseRoomId, parseTenantId, type RoomId, roomKey, type TenantId } from "../../shared/ids.ts";
+import { parseRoomId, parseTenantId, ROOM_ID_RULE, type RoomId, roomKey, type TenantId } from "../../shared/ids.ts";
 import { type Identity, opens } from "../sessions/identity.ts";
 import { errorAnswer, type HttpAnswer, retryAfter } from "./answers.ts";
 import { admittedRoom, type Authority, refuseRestricted, scopeOf } from "./authorize.ts";
@@ -27,11 +27,7 @@ export const TOO_MANY_STREAMS = errorAnswer(
   retryAfter(5),
 );
 const NOT_A_VERSION_KEEPER = errorAnswer(403, "not-allowed", "only users who may write in the room keep and remove versions");
-const NO_SUCH_ROOM = errorAnswer(
-  404,
-  "no-such-room",
-  "a room id has 1 to 128 characters and no control characters; a tenant has letters, digits, _ and -",
-);
+const NO_SUCH_ROOM = errorAnswer(404, "no-such-room", `${ROOM_ID_RULE}; a tenant has 1 to 64 letters, digits, _ and -`);
 
 const READ_PARAMETERS = ["type", "minSeq"];
 const LIST_PARAMETERS = ["after", "prefix", "limit"];
@@ -139,7 +135,11 @@ const FORWARDED_HEADERS = [
 const STATUSES_WITHOUT_BODY: ReadonlySet<number> = new Set([204, 304]);
 
 /** A URL resolves `.` and `..` as steps, even if they are encoded. */
-export const NO_SUCH_PATH = errorAnswer(404, "not-found", "`.` and `..` cannot be asked for over HTTP");
+export const NO_SUCH_PATH = errorAnswer(
+  404,
+  "not-found",
+  "a user or version `.` or `..` cannot be named in a path, because URLs resolve both as steps: read the list that contains it instead",
+);
 
 /** Whether the URL still has the authorized path. A URL resolves `.`, `..` and `\`, so it could lead to another room. */
 export function isAuthorizedUrl(url: { readonly pathname: string }, path: string): boolean {

@@ -3,7 +3,7 @@
  * cursor, or a page that is too large, gets an error that names the valid values.
  */
 
-import { parseRoomId, parseTenantId, parseUserId, type RoomKey, roomKey, type TenantId } from "../../shared/ids.ts";
+import { parseRoomId, parseTenantId, parseUserId, ROOM_ID_RULE, type RoomKey, roomKey, type TenantId } from "../../shared/ids.ts";
 import { parseRole } from "../boards/keys.ts";
 import { RANKINGS } from "../boards/board.ts";
 import type { BoardQuestion, PageRange } from "./board-answers.ts";
@@ -49,7 +49,7 @@ export function parseQuestion(
     );
   }
   const room = parseRoom(tenantText, roomText ?? "");
-  if (room === undefined) return bad("bad-room", "a room is 1 to 128 characters without control characters");
+  if (room === undefined) return bad("bad-room", ROOM_ID_RULE);
 
   if (place.kind === "bad") return place;
   const role = parseRole(query.get("role") ?? "everyone");
@@ -91,9 +91,7 @@ function parseTenantQuestion(
   if (place.kind === "bad") return place;
   if (roomText !== undefined) {
     const room = parseRoom(tenantText, roomText);
-    return room === undefined
-      ? bad("bad-room", "a room is 1 to 128 characters without control characters")
-      : { kind: "room", room, window: place.window };
+    return room === undefined ? bad("bad-room", ROOM_ID_RULE) : { kind: "room", room, window: place.window };
   }
   const page = parsePage(query, place, limits);
   return page.kind === "bad" ? page : { kind: "rooms", tenant, window: place.window, page };
