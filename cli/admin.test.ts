@@ -91,3 +91,12 @@ test("[ADC6] without a secret, a token and a started system the command says how
   );
   expect(existsSync(dataDir)).toBe(false);
 });
+
+test("[ADC7] a sanction without its user, or longer than gateways accept, is refused before a gateway is asked", () => {
+  const read = (command: AdminCommandName, flags: Record<string, string>) => () => readSettings(adminSettings[command], { flags, env: {} });
+  expect(read("downgrade", {})).toThrow(/--user is not set: Id of the user/);
+  for (const command of ["ban", "downgrade"] as const) {
+    expect(read(command, { user: "bob", for: "367d" })).toThrow(/--for=367d must be at most 366d/);
+    expect(read(command, { user: "bob", for: "366d" })).not.toThrow();
+  }
+});

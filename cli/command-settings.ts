@@ -36,7 +36,7 @@ const who = {
 } as const satisfies Settings;
 const address = { parse: text, fallback: "", meaning: "IP address to ban, instead of a user. It is banned from all rooms." } as const;
 const reason = { parse: text, fallback: "", meaning: "Reason that the user sees." } as const;
-const howLong = { parse: duration, fallback: 900, meaning: "Duration, for example 90s, 15m, 1h, 7d." } as const;
+const howLong = { parse: sanctionDuration, fallback: 900, meaning: "Duration, for example 90s, 15m, 1h, 7d; at most 366d." } as const;
 
 /** The settings of each command that calls a gateway. */
 export const adminSettings = {
@@ -47,12 +47,14 @@ export const adminSettings = {
     }),
     ...gateway,
   },
-  "downgrade": { ...flagsOnly({ ...who, for: howLong, reason }), ...gateway },
+  "downgrade": { ...flagsOnly({ ...who, user: { parse: text, meaning: "Id of the user." }, for: howLong, reason }), ...gateway },
   "ban": { ...flagsOnly({ ...who, address, for: howLong, reason }), ...gateway },
   "unban": {
     ...flagsOnly({
-      ...who,
-      address,
+      user: who.user,
+      room: { parse: text, fallback: "", meaning: "Room of the sanction. Empty: a sanction in all rooms." },
+      ...whose,
+      address: { parse: text, fallback: "", meaning: "Banned IP address, instead of a user." },
       level: { parse: oneOf("banned", "read-only"), fallback: "banned", meaning: "Sanction to lift: banned or read-only." },
     }),
     ...gateway,
@@ -234,6 +236,15 @@ function duration(raw: string): number {
   const match = /^(\d+)([smhd])$/.exec(raw);
   if (match === null) throw new SettingError("must be a number and a unit: 90s, 15m, 1h, 7d");
   return positiveInteger(match[1]!) * { s: 1, m: 60, h: 3600, d: 86_400 }[match[2] as "s" | "m" | "h" | "d"];
+}
+
+/** The gateway refuses a longer sanction. */
+const SANCTION_DAYS_MAX = 366;
+
+function sanctionDuration(raw: string): number {
+  const seconds = duration(raw);
+  if (seconds > SANCTION_DAYS_MAX * 86_400) throw new SettingError(`must be at most ${SANCTION_DAYS_MAX}d`);
+  return seconds;
 }
 
 /** The defaults are the load of SPEC: 100,000 rooms with 800,000 participants. */

@@ -56,6 +56,13 @@ test("[RUN3] the help of a command describes only this command, wherever --help 
   for (const line of ["--help kick", "kick -h", "kick --user bob --help"]) expect(await printed(line)).toBe(help);
 });
 
+test("[RUN10] the help of unban describes the sanction to lift, not one to impose", async () => {
+  const help = await printed("unban --help");
+  expect(help).toMatch(/^  --address +Banned IP address, instead of a user\./m);
+  expect(help).toMatch(/^  --room +Room of the sanction\. Empty: a sanction in all rooms\./m);
+  expect(help).not.toContain("to ban");
+});
+
 test("[RUN4] the help of start shows every setting under each role that reads it, basic settings before advanced ones", async () => {
   const help = await printed("start --help");
   const [basic, advanced] = help.split("\nAdvanced: ");
