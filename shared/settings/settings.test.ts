@@ -56,6 +56,11 @@ test("[CFG5] an empty flag means the default, and an empty variable counts as ab
   expect(() => readSettings(settings, { flags: {}, env: { COROOM_NATS_URL: "" } })).toThrow("COROOM_NATS_URL is not set");
 });
 
+test("[CFG10] a flag of spaces is refused, whether or not the setting has a default", () => {
+  const read = () => readSettings(settings, { flags: { natsUrl: " ", limit: "\t " }, env: { COROOM_NATS_URL: "nats://env" } });
+  expect(read).toThrow(/--nats-url contains only spaces\. Give it a value, or leave it out[\s\S]*--limit contains only spaces/);
+});
+
 test("[CFG8] a problem names the source of the value: the flag if the value came from a flag", () => {
   expect(() => readSettings(settings, { flags: { natsUrl: "nats://flag", limit: "bogus" }, env: { COROOM_LIMIT: "9" } })).toThrow(
     /--limit=bogus must be a positive whole number/,

@@ -1,7 +1,8 @@
 /**
  * Declares and reads settings. Each setting is declared once, with its parser, default and meaning; `--help`,
  * docs/SETTINGS.md and all error messages come from that declaration. The setting `backlogBytesMax` is read from
- * `--backlog-bytes-max` or `COROOM_BACKLOG_BYTES_MAX`, and the flag wins. An empty flag or variable counts as absent.
+ * `--backlog-bytes-max` or `COROOM_BACKLOG_BYTES_MAX`, and the flag wins. An empty flag or variable, and a variable of
+ * spaces, counts as absent. A flag of spaces is refused, because the default would hide a mistake.
  */
 
 export type Setting<Value> = {
@@ -94,6 +95,10 @@ export function readSettings<const S extends Settings>(settings: S, given: Setti
     const isFlagOnly = setting.flagOnly === true || setting.isConstant === true;
     const raw = typed ?? (isFlagOnly ? undefined : given.env[envName(name)]) ?? "";
     if (raw.trim() === "") {
+      if (typed !== undefined && typed !== "") {
+        problems.push(`${flagName(name)} contains only spaces. Give it a value, or leave it out (${setting.meaning})`);
+        continue;
+      }
       if ("fallback" in setting) values[name] = setting.fallback;
       else problems.push(`${setting.flagOnly === true ? flagName(name) : envName(name)} is not set: ${setting.meaning}`);
       continue;
