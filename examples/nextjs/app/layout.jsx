@@ -1,4 +1,4 @@
-export const metadata = { title: "Notes" };
+export const metadata = { title: "Notes", icons: { icon: "data:," } };
 
 export default function Layout({ children }) {
   return (
