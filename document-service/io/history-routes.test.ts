@@ -9,24 +9,34 @@ import { historyRoutes } from "./history-routes.ts";
 
 const FOUND: HistoryState = { kind: "state", state: Uint8Array.of(1), position: { epoch: 1 as Epoch, seq: 5 as Seq } };
 
+type Asked = { readonly query?: string; readonly body?: string; readonly signal?: AbortSignal };
+
+/** Asks the route of the place, with this history as the room's. */
+function asker(history: Partial<HistoryReadsHost>): (method: string, place: string, asked?: Asked) => Promise<InternalResponse> {
+  const routes = historyRoutes({ historyReads: () => Promise.resolve(history as HistoryReadsHost) }, SILENT_LOG);
+  return (method, place, { query = "", body, signal = new AbortController().signal } = {}) =>
+    routes
+      .find((route) => route.method === method && route.place === place)!
+      .answer({
+        method,
+        segments: [],
+        query: new URLSearchParams(query),
+        tenant: "acme",
+        header: () => "",
+        body: () => Promise.resolve(body === undefined ? undefined : new TextEncoder().encode(body)),
+        room: "acme.notes" as RoomKey,
+        parameters: [],
+        signal,
+      });
+}
+
 test("[HRR1] a limited number of history reads run at once, the others wait, and a read whose caller has left is not started", async () => {
   const held: (() => void)[] = [];
-  const history = { readAt: () => new Promise<HistoryState>((resolve) => held.push(() => resolve(FOUND))) } as unknown as HistoryReadsHost;
-  const route = historyRoutes({ historyReads: () => Promise.resolve(history) }, SILENT_LOG).find(({ place }) => place === "past")!;
-  const ask = (signal: AbortSignal): Promise<InternalResponse> =>
-    route.answer({
-      method: "GET",
-      segments: [],
-      query: new URLSearchParams("seq=5"),
-      tenant: "acme",
-      header: () => "",
-      body: () => Promise.resolve(undefined),
-      room: "acme.notes" as RoomKey,
-      parameters: [],
-      signal,
-    });
+  const ask = asker({ readAt: () => new Promise<HistoryState>((resolve) => held.push(() => resolve(FOUND))) });
   const [stays, leaves] = [new AbortController(), new AbortController()];
-  const answers = [...Array.from({ length: 9 }, () => stays), leaves, stays].map(({ signal }) => ask(signal));
+  const answers = [...Array.from({ length: 9 }, () => stays), leaves, stays].map(({ signal }) =>
+    ask("GET", "past", { query: "seq=5", signal }),
+  );
   await new Promise(setImmediate);
   expect(held).toHaveLength(8);
   leaves.abort();
@@ -36,4 +46,16 @@ test("[HRR1] a limited number of history reads run at once, the others wait, and
   }
   expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([...Array.from({ length: 9 }, () => 200), 503, 200]);
   expect(held).toHaveLength(10);
+});
+
+test("[HRR2] a seq or a time that is not in decimal digits is refused, and nothing is read", async () => {
+  const ask = asker({});
+  for (const text of ["", "0x1", "1e3", "-1", "0.5"]) {
+    for (const name of ["seq", "time"]) {
+      const query = `${name}=${text}`;
+      expect(await ask("GET", "past", { query }), query).toMatchObject({ status: 400, name: "bad-moment" });
+      expect(await ask("POST", "revert", { query }), query).toMatchObject({ status: 400, name: "bad-moment" });
+    }
+    expect(await ask("GET", "sessions", { query: `from=${text}` }), text).toMatchObject({ status: 400, name: "bad-seq" });
+  }
 });

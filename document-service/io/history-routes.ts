@@ -8,6 +8,7 @@ import { z } from "zod";
 import { assertNever } from "../../shared/assert.ts";
 import type { RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
 import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
+import { parseWholeNumber } from "../../shared/limits/whole-number.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { rethrowMistake } from "../../shared/time/pause.ts";
 import { type InternalResponse, jsonResponse, refusal } from "../../shared/io/internal-http.ts";
@@ -106,8 +107,9 @@ async function readEarlierState(history: HistoryReadsHost, question: RoomQuestio
 }
 
 async function readSessions(history: HistoryReadsHost, { query, signal }: RoomQuestion): Promise<InternalResponse> {
-  const from = Number(query.get("from") ?? 1);
-  if (!Number.isSafeInteger(from) || from < 1) return refusal(400, "bad-seq", "from is a seq, 1 or more");
+  const from = parseWholeNumber(query.get("from") ?? "1");
+  if (from === undefined || from < 1)
+    return refusal(400, "bad-seq", "from is a seq in decimal digits, 1 or more: continue with `through` + 1");
   return jsonResponse(200, "sessions", await history.sessions(from as Seq, signal));
 }
 
@@ -127,9 +129,9 @@ async function revert(history: HistoryReadsHost, question: RoomQuestion): Promis
 
 function momentOf({ query }: RoomQuestion): HistoryMoment | InternalResponse {
   const [seq, time] = [query.get("seq"), query.get("time")];
-  const number = Number(seq ?? time ?? Number.NaN);
-  if ((seq === null) === (time === null) || !Number.isSafeInteger(number) || number < 0) {
-    return refusal(400, "bad-moment", "name a moment: seq=, or time= in milliseconds since 1970");
+  const number = parseWholeNumber(seq ?? time ?? "");
+  if ((seq === null) === (time === null) || number === undefined) {
+    return refusal(400, "bad-moment", "name one moment in decimal digits: seq=, or time= in milliseconds since 1970");
   }
   return seq === null ? { time: number as UnixMillis } : { seq: number as Seq };
 }

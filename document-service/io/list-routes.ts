@@ -2,6 +2,7 @@
 
 import { parseTenantId } from "../../shared/ids.ts";
 import { jsonResponse, refusal } from "../../shared/io/internal-http.ts";
+import { parseWholeNumber } from "../../shared/limits/whole-number.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { rethrowMistake } from "../../shared/time/pause.ts";
 import { LISTED_ROOMS_MAX, type TenantRoom } from "../rooms/room-list.ts";
@@ -13,7 +14,7 @@ const NAME_LENGTH_MAX = 128;
 const BAD_PAGE = refusal(
   400,
   "bad-page",
-  `limit is 1 to ${LISTED_ROOMS_MAX}; after is \`next\` of the page before; prefix is the beginning of a room's name, at most ${NAME_LENGTH_MAX} characters`,
+  `limit is 1 to ${LISTED_ROOMS_MAX}, in decimal digits; after is \`next\` of the page before; prefix is the beginning of a room's name, at most ${NAME_LENGTH_MAX} characters`,
 );
 const UNAVAILABLE = refusal(503, "unavailable", "the log or the checkpoints do not answer right now: ask again");
 
@@ -21,8 +22,12 @@ export function listRoute(ports: RoomListPorts, log: Pick<Log, "warn">): TenantR
   return async ({ method, tenant: tenantText, query }) => {
     if (method !== "GET") return refusal(405, "method-not-allowed", "this takes GET");
     const tenant = parseTenantId(tenantText);
-    const [after, prefix, limit] = [query.get("after") ?? "", query.get("prefix") ?? "", Number(query.get("limit") ?? LIMIT)];
-    const isInRange = Number.isInteger(limit) && limit >= 1 && limit <= LISTED_ROOMS_MAX;
+    const [after, prefix, limit] = [
+      query.get("after") ?? "",
+      query.get("prefix") ?? "",
+      parseWholeNumber(query.get("limit") ?? String(LIMIT)),
+    ];
+    const isInRange = limit !== undefined && limit >= 1 && limit <= LISTED_ROOMS_MAX;
     if (tenant === undefined || !isInRange || Math.max(after.length, prefix.length) > NAME_LENGTH_MAX) return BAD_PAGE;
     try {
       const { rooms, next } = await listRooms(tenant, { after, prefix, limit }, ports);

@@ -64,3 +64,15 @@ test("[RRT3] the text without a name and the text with the empty name are cached
   await ask("text", "type=");
   expect(asked).toEqual([undefined, ""]);
 });
+
+test.each(["", "x", "-1", "0.5", "0x1", "1e3", "+1"])(
+  "[RRT4] minSeq=%s is refused, because only decimal digits are a seq",
+  async (minSeq) => {
+    for (const place of ["snapshot", "document", "text"])
+      expect(await reader({})(place, new URLSearchParams({ minSeq }).toString())).toMatchObject({
+        status: 400,
+        name: "bad-seq",
+        body: expect.stringContaining("decimal digits"),
+      });
+  },
+);

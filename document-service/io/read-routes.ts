@@ -7,6 +7,7 @@ import { assertNever } from "../../shared/assert.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { Position, RoomKey } from "../../shared/ids.ts";
 import { type InternalResponse, refusal } from "../../shared/io/internal-http.ts";
+import { parseWholeNumber } from "../../shared/limits/whole-number.ts";
 import { pause } from "../../shared/time/pause.ts";
 import { KINDS, type Wanted } from "../content.ts";
 import type { DocumentReads } from "../ports.ts";
@@ -66,6 +67,7 @@ type Snapshot = Served & { kind: "snapshot" };
 
 const BINARY = "application/octet-stream";
 const WANTED_MAX = 100;
+const BAD_MIN_SEQ = refusal(400, "bad-seq", "minSeq is a whole number in decimal digits: send the seq that a write was answered with");
 /** Interval at which a request that waits for a seq checks again. */
 const BEHIND_MS = 50;
 
@@ -100,8 +102,8 @@ export function readRoutes(
   const conditional =
     (freshness: Freshness, make: (snapshot: Snapshot, question: RoomQuestion) => Promise<InternalResponse>) =>
     async (question: RoomQuestion): Promise<InternalResponse> => {
-      const minSeq = Number(question.query.get("minSeq") ?? 0);
-      if (!Number.isSafeInteger(minSeq) || minSeq < 0) return refusal(400, "bad-seq", "minSeq is the seq that a write was answered with");
+      const minSeq = parseWholeNumber(question.query.get("minSeq") ?? "0");
+      if (minSeq === undefined) return BAD_MIN_SEQ;
       const served = await serveAt(question.room, minSeq, freshness);
       if (served.kind !== "snapshot") return unserved(served);
       const headers = headersOf(served.position);

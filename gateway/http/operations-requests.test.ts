@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { GatewayReport } from "../../shared/bus/fleet-messages.ts";
 import type { ServerId, UnixMillis } from "../../shared/ids.ts";
 import { moveAnswer, seenGateways, serverDrainAnswer } from "./operations-answers.ts";
-import { drainRequest, eventsAfter, moveRequest, roomListRequest } from "./operations-requests.ts";
+import { drainRequest, eventsAfter, moveRequest, roomListRequest, slotsAfter } from "./operations-requests.ts";
 
 const query = (text: string) => ({ query: new URLSearchParams(text) });
 const body = (given: object) => ({ body: new TextEncoder().encode(JSON.stringify(given)) });
@@ -12,12 +12,16 @@ test("[ORQ1] a request lists one room more than the page holds, of all tenants u
   expect(roomListRequest(query("limit=10&search=plan"), undefined)).toEqual({ list: { search: "plan", limit: 11 }, limit: 10 });
   expect(roomListRequest(query("tenant=acme"), undefined)).toMatchObject({ list: { tenant: "acme", limit: 51 } });
   expect(roomListRequest(query("limit=0"), undefined)).toMatchObject({ status: 400 });
+  expect(roomListRequest(query("limit=0x5"), undefined)).toMatchObject({ status: 400 });
   expect(roomListRequest(query("after=nothing"), undefined)).toMatchObject({ status: 400 });
 });
 
-test("[ORQ2] events are asked for after a number, 0 by default", () => {
+test("[ORQ2] events and slots are asked for after a number, 0 by default", () => {
   expect(eventsAfter(query(""), undefined)).toEqual({ after: 0 });
-  expect(eventsAfter(query("after=-1"), undefined)).toMatchObject({ status: 400 });
+  for (const after of ["-1", "1e3", ""]) {
+    expect(eventsAfter(query(`after=${after}`), undefined), after).toMatchObject({ status: 400 });
+    expect(slotsAfter(query(`after=${after}`)), after).toMatchObject({ status: 400 });
+  }
 });
 
 test("[ORQ3] a move names a room and a server, a drain a server", () => {

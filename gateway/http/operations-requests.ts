@@ -4,6 +4,7 @@ import { z } from "zod";
 
 import { LISTED_ROOMS_MAX, type RoomCursor, type RoomListRequest } from "../../shared/bus/fleet-messages.ts";
 import { parseRoomKey, type RoomKey, type ServerId } from "../../shared/ids.ts";
+import { parseWholeNumber } from "../../shared/limits/whole-number.ts";
 import { errorAnswer, type HttpAnswer, retryAfter } from "./answers.ts";
 import { userKey } from "../limits/quotas.ts";
 import { type Authority, scopeOf } from "./authorize.ts";
@@ -39,11 +40,11 @@ export function roomListRequest(
 ): { readonly list: RoomListRequest; readonly limit: number } | HttpAnswer {
   const scope = scopeOf({ tenant: query.get("tenant") ?? undefined }, authority, "look");
   if ("status" in scope) return scope;
-  const [after, limit] = [query.get("after"), Number(query.get("limit") ?? ROOMS_DEFAULT)];
+  const [after, limit] = [query.get("after"), parseWholeNumber(query.get("limit") ?? String(ROOMS_DEFAULT))];
   const cursor = after === null ? undefined : parseCursor(after);
   if (after !== null && cursor === undefined) return BAD_CURSOR;
-  if (!Number.isInteger(limit) || limit < 1 || limit > LISTED_ROOMS_MAX)
-    return errorAnswer(400, "bad-request", `limit: 1 to ${LISTED_ROOMS_MAX}`);
+  if (limit === undefined || limit < 1 || limit > LISTED_ROOMS_MAX)
+    return errorAnswer(400, "bad-request", `limit: a number from 1 to ${LISTED_ROOMS_MAX}, in decimal digits`);
   const coversAllTenants = authority === undefined && !query.has("tenant");
   const list = {
     ...(coversAllTenants ? {} : { tenant: scope.tenant }),
@@ -58,14 +59,17 @@ export function roomListRequest(
 export function eventsAfter({ query }: Pick<RouteRequest, "query">, authority: Authority): { readonly after: number } | HttpAnswer {
   const scope = scopeOf({}, authority, "look");
   if ("status" in scope) return scope;
-  const after = Number(query.get("after") ?? 0);
-  return Number.isSafeInteger(after) && after >= 0 ? { after } : errorAnswer(400, "bad-request", "after: the number of an event");
+  const after = parseWholeNumber(query.get("after") ?? "0");
+  return after === undefined
+    ? errorAnswer(400, "bad-request", "after: `last` of the previous answer, a number in decimal digits")
+    : { after };
 }
 
 /** The newest slot that the console has. */
 export function slotsAfter({ query }: Pick<RouteRequest, "query">): { readonly after: number; readonly process?: string } | HttpAnswer {
-  const [after, process] = [Number(query.get("after") ?? 0), query.get("process")];
-  if (!Number.isSafeInteger(after) || after < 0) return errorAnswer(400, "bad-request", "after: the number of a slot of five seconds");
+  const [after, process] = [parseWholeNumber(query.get("after") ?? "0"), query.get("process")];
+  if (after === undefined)
+    return errorAnswer(400, "bad-request", "after: the newest slot of the previous answer, a number in decimal digits");
   if (process !== null && !SERVER_NAME.test(process))
     return errorAnswer(400, "bad-request", "process: one that GET /v1/admin/vitals lists");
   return { after, ...(process === null ? {} : { process }) };
