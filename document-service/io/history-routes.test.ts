@@ -59,3 +59,16 @@ test("[HRR2] a seq or a time that is not in decimal digits is refused, and nothi
     expect(await ask("GET", "sessions", { query: `from=${text}` }), text).toMatchObject({ status: 400, name: "bad-seq" });
   }
 });
+
+test("[HRR3] a version's name has no control characters and is well-formed, and the error names the rule", async () => {
+  const named: string[] = [];
+  const ask = asker({ name: (name) => (named.push(name), Promise.resolve({ kind: "too-many" })) });
+  for (const name of ["", "a\u0000b", "line\nbreak", "\u007f", "\ud800", "x".repeat(129)])
+    expect(await ask("POST", "versions", { body: JSON.stringify({ name }) }), JSON.stringify(name)).toMatchObject({
+      status: 400,
+      name: "bad-name",
+      body: expect.stringContaining("1 to 128 characters, without control characters"),
+    });
+  expect((await ask("POST", "versions", { body: JSON.stringify({ name: "Entwurf für Jürgen 🎉" }) })).status).toBe(409);
+  expect(named).toEqual(["Entwurf für Jürgen 🎉"]);
+});

@@ -19,7 +19,14 @@ import { DELETED } from "./write-routes.ts";
 import { type RoomQuestion, type RoomRoute, unread } from "./http.ts";
 
 const NAME_CHARACTERS_MAX = 128;
-const NewVersion = z.object({ name: z.string().min(1).max(NAME_CHARACTERS_MAX) });
+/** A name is well-formed text without control characters, like a room or a user. */
+const NewVersion = z.object({
+  name: z
+    .string()
+    .min(1)
+    .max(NAME_CHARACTERS_MAX)
+    .refine((name) => name.isWellFormed() && !/\p{Cc}/u.test(name)),
+});
 const BINARY = { "content-type": "application/octet-stream" };
 const LOADING = refusal(503, "loading", "this room's history is not ready: ask again");
 
@@ -69,7 +76,12 @@ async function listVersions(history: HistoryReadsHost): Promise<InternalResponse
 
 async function nameVersion(history: HistoryReadsHost, { body }: RoomQuestion): Promise<InternalResponse> {
   const { data } = NewVersion.safeParse(parseJson(await body()));
-  if (data === undefined) return refusal(400, "bad-name", `send {"name": …} with 1 to ${NAME_CHARACTERS_MAX} characters`);
+  if (data === undefined)
+    return refusal(
+      400,
+      "bad-name",
+      `send {"name": …} with a name of 1 to ${NAME_CHARACTERS_MAX} characters, without control characters such as a line break`,
+    );
   const named = await history.name(data.name);
   switch (named.kind) {
     case "named":
