@@ -72,3 +72,20 @@ test("[HRR3] a version's name has no control characters and is well-formed, and 
   expect((await ask("POST", "versions", { body: JSON.stringify({ name: "Entwurf für Jürgen 🎉" }) })).status).toBe(409);
   expect(named).toEqual(["Entwurf für Jürgen 🎉"]);
 });
+
+test.each([
+  [0, "the room has no edit yet: ask again after its first edit"],
+  [4, "the newest seq of the room is 4: ask for this seq or an earlier one"],
+])("[HRR4] the error for a seq that the room has not reached names what can be read (newest seq %d)", async (head, message) => {
+  const ask = asker({
+    readAt: () => Promise.resolve({ kind: "not-yet", head: head as Seq }),
+    revert: () => Promise.resolve({ kind: "not-yet", head: head as Seq }),
+  });
+  for (const [method, place] of [
+    ["GET", "past"],
+    ["POST", "revert"],
+  ] as const) {
+    const answer = await ask(method, place, { query: "seq=9" });
+    expect([answer.status, JSON.parse(String(answer.body))]).toEqual([404, { error: "not-yet", message }]);
+  }
+});

@@ -151,7 +151,13 @@ function momentOf({ query }: RoomQuestion): HistoryMoment | InternalResponse {
 function refusedState(found: HistoryRefusal): InternalResponse {
   switch (found.kind) {
     case "not-yet":
-      return refusal(404, "not-yet", `the room is at ${found.head}`);
+      return refusal(
+        404,
+        "not-yet",
+        found.head === 0
+          ? "the room has no edit yet: ask again after its first edit"
+          : `the newest seq of the room is ${found.head}: ask for this seq or an earlier one`,
+      );
     case "not-kept":
       return refusal(410, "not-kept", "this state is not kept: GET versions shows readableFrom, the first seq that can be read");
     case "too-much":

@@ -172,6 +172,10 @@ test("[HHTTP3] each invalid request gets its error, and every declared error occ
   expect((await ask("GET", "notes/past?seq=99", { token })).json.error).toBe("not-yet");
   expect((await ask("POST", "notes/restore?seq=99", { token })).json.error).toBe("not-yet");
   expect((await ask("GET", "notes/sessions?from=0", { token })).json.error).toBe("bad-seq");
+  expect(await ask("GET", "never/versions", { token }), "a room without an edit").toMatchObject({ status: 200, json: { versions: [] } });
+  expect(await ask("GET", "never/sessions?from=3", { token })).toMatchObject({ status: 200, json: { sessions: [], through: 2 } });
+  expect((await ask("GET", "never/past?seq=1", { token })).json.error).toBe("not-yet");
+  expect((await ask("DELETE", "never/versions/none", { token })).json.error).toBe("no-such-version");
   expect((await ask("POST", "notes/versions", { token, json: {} })).json.error).toBe("bad-name");
   expect(declared.unmet.filter((error) => !UNMET.test(error))).toEqual([]);
 });
