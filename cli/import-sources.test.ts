@@ -1,9 +1,9 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import Sqlite from "libsql";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import * as Y from "yjs";
 
 import { openSource } from "./import-sources.ts";
@@ -15,14 +15,16 @@ const updateOf = (text: string): Uint8Array => {
   return Y.encodeStateAsUpdate(doc);
 };
 
+const textOf = (update: Uint8Array): string => {
+  const doc = new Y.Doc();
+  Y.applyUpdate(doc, update);
+  return doc.getText("t").toJSON();
+};
+
 async function textsIn(path: string): Promise<Record<string, string>> {
   const source = await openSource(path);
   const texts: Record<string, string> = {};
-  for (const name of source.names) {
-    const doc = new Y.Doc();
-    Y.applyUpdate(doc, await source.read(name));
-    texts[name] = doc.getText("t").toJSON();
-  }
+  for (const name of source.names) texts[name] = textOf(await source.read(name));
   await source.close();
   return texts;
 }
@@ -65,4 +67,63 @@ test("[IMP4] a source without documents is refused, and the error names the acce
   writeFileSync(file, "a text");
   for (const path of [empty, file]) await expect(openSource(path)).rejects.toThrow("holds no documents");
   await expect(openSource(join(empty, "missing"))).rejects.toThrow("no such file or folder");
+});
+
+test.each<[string, Uint8Array, RegExp]>([
+  ["an empty file", new Uint8Array(), /^it is empty\. Copy it/],
+  ["a truncated update", updateOf("some words").slice(0, -4), /^it is truncated, damaged or no Yjs update of version 1\. Copy it/],
+  ["another file", Buffer.from('{"hello":"world"}'), /^it is truncated, damaged or no Yjs update of version 1\. Copy it/],
+  ["an update of version 2", Y.convertUpdateFormatV1ToV2(updateOf("some words")), /^it is no Yjs update of version 1\. Convert/],
+  ["zeros", new Uint8Array(100), /^it is no Yjs update of version 1\. Convert/],
+])("[IMP8] %s is refused with its cause and a remedy, and the document beside it can be read", async (_, bytes, message) => {
+  const files = folder();
+  writeFileSync(join(files, "bad.yjs"), bytes);
+  writeFileSync(join(files, "good.yjs"), updateOf("good"));
+  writeFileSync(join(files, "nothing.yjs"), Y.encodeStateAsUpdate(new Y.Doc()));
+  const source = await openSource(files);
+  await expect(source.read("bad")).rejects.toThrow(message);
+  expect(textOf(await source.read("good"))).toBe("good");
+  await source.read("nothing");
+});
+
+test("[IMP9] a file that cannot be read is reported with the operating system's code", async () => {
+  const files = folder();
+  mkdirSync(join(files, "folder.yjs"));
+  await expect((await openSource(files)).read("folder")).rejects.toThrow(/^cannot read .*folder\.yjs \(EISDIR\)\. Check that/);
+});
+
+test("[IMP10] a SQLite database that is damaged or not of Hocuspocus is refused with the reason", async () => {
+  const path = folder();
+  const [other, truncated, mixed] = ["other.db", "truncated.db", "mixed.db"].map((name) => join(path, name)) as [string, string, string];
+  const notes = new Sqlite(other);
+  notes.exec("CREATE TABLE notes (id)");
+  notes.close();
+  await expect(openSource(other)).rejects.toThrow(
+    /other\.db \(no such table: documents\)\. Hocuspocus stores them in the table "documents"/,
+  );
+  const db = new Sqlite(mixed);
+  db.exec('CREATE TABLE "documents" ("name" varchar(255) NOT NULL, "data" blob, UNIQUE(name))');
+  for (const [name, data] of [
+    ["null", null],
+    ["text", "text"],
+    ["good", Buffer.from(updateOf("good"))],
+  ])
+    db.prepare('INSERT INTO "documents" VALUES (?, ?)').run(name, data);
+  db.close();
+  const source = await openSource(mixed);
+  for (const name of ["null", "text"]) await expect(source.read(name)).rejects.toThrow(/^its column "data" holds no bytes/);
+  expect(textOf(await source.read("good"))).toBe("good");
+  await source.close();
+  writeFileSync(truncated, readFileSync(mixed).subarray(0, 4_096));
+  await expect(openSource(truncated)).rejects.toThrow(
+    /cannot read the documents in .*truncated\.db .*copy it again while its server does not run/,
+  );
+});
+
+test("[IMP11] a LevelDB folder that cannot be opened is refused with a remedy", async () => {
+  vi.spyOn(console, "warn").mockImplementation(() => {}); // y-leveldb prints the reason.
+  onTestFinished(() => void vi.restoreAllMocks());
+  const path = folder();
+  writeFileSync(join(path, "CURRENT"), "MANIFEST-000001");
+  await expect(openSource(path)).rejects.toThrow(/cannot read the LevelDB folder .*Stop the server that uses it/);
 });

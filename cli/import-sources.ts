@@ -8,11 +8,14 @@ import { join } from "node:path";
 
 import * as Y from "yjs";
 
+import { isEmptyUpdate, isUpdate } from "../client/yjs/yjs-edits.ts";
+import { isErrno } from "../shared/io/system-error.ts";
 import { SettingError } from "../shared/settings/settings.ts";
 
 export type ImportSource = {
   readonly kind: string;
   readonly names: readonly string[];
+  /** Throws an error with its remedy if the document is damaged or cannot be read. */
   read(name: string): Promise<Uint8Array>;
   close(): Promise<void>;
 };
@@ -20,8 +23,9 @@ export type ImportSource = {
 /** Its declarations cannot be imported. */
 type YLeveldb = {
   readonly LeveldbPersistence: new (folder: string) => {
-    getAllDocNames(): Promise<string[]>;
-    getYDoc(name: string): Promise<Y.Doc>;
+    /** Null: the folder or the document cannot be read. The reason is printed on stderr. */
+    getAllDocNames(): Promise<string[] | null>;
+    getYDoc(name: string): Promise<Y.Doc | null>;
     destroy(): Promise<void>;
   };
 };
@@ -34,11 +38,40 @@ const UPDATE_FILE = /\.(?:yjs|bin|update)$/;
 
 /** Throws SettingError if the path holds no documents that can be read. */
 export async function openSource(path: string): Promise<ImportSource> {
-  const found = await stat(path).catch(() => undefined);
-  if (found === undefined) throw new SettingError(`cannot read ${path}: there is no such file or folder`);
-  if (!found.isDirectory()) return (await isSqlite(path)) ? hocuspocusDatabase(path) : notReadable(path);
+  const source = await sourceAt(path).catch((cause: unknown) => {
+    if (isErrno(cause, "ENOENT", "ENOTDIR")) throw new SettingError(`cannot read ${path}: there is no such file or folder`, { cause });
+    const reason = unreadableReason(path, cause);
+    throw reason === undefined ? cause : new SettingError(reason, { cause });
+  });
+  return { ...source, read: async (name) => checkedUpdate(await source.read(name)) };
+}
+
+async function sourceAt(path: string): Promise<ImportSource> {
+  if (!(await stat(path)).isDirectory()) return (await isSqlite(path)) ? hocuspocusDatabase(path) : notReadable(path);
   const files = await readdir(path);
   return files.includes(LEVELDB_FILE) ? levelDb(path) : updateFiles(path, files);
+}
+
+/** Undefined: the error is not from the operating system. */
+function unreadableReason(path: string, cause: unknown): string | undefined {
+  if (!(cause instanceof Error && "syscall" in cause && "code" in cause)) return undefined;
+  return `cannot read ${path} (${String(cause.code)}). Check that it is a file or folder that this user may read`;
+}
+
+/**
+ * A truncated update cannot be decoded. An update of version 2 begins like an empty one of version 1, so Yjs would read
+ * no content from it and report no error.
+ */
+function checkedUpdate(update: Uint8Array): Uint8Array {
+  if (update.byteLength === 0) throw new Error("it is empty. Copy it from the source again");
+  if (!isUpdate(update))
+    throw new Error(
+      "it is truncated, damaged or no Yjs update of version 1. Copy it from the source again, or write it with Y.encodeStateAsUpdate",
+    );
+  const { structs, ds } = Y.decodeUpdate(update);
+  if (structs.length === 0 && ds.clients.size === 0 && !isEmptyUpdate(update))
+    throw new Error("it is no Yjs update of version 1. Convert an update of version 2 with Y.convertUpdateFormatV2ToV1");
+  return update;
 }
 
 /** The name of a file is the escaped name of its document: `team%2Fnotes.yjs`. */
@@ -48,7 +81,12 @@ function updateFiles(folder: string, files: readonly string[]): ImportSource {
   return {
     kind: "files of Yjs updates",
     names: [...byName.keys()],
-    read: (name) => readFile(join(folder, byName.get(name)!)),
+    read: async (name) => {
+      const file = join(folder, byName.get(name)!);
+      return readFile(file).catch((cause: unknown) => {
+        throw new Error(unreadableReason(file, cause) ?? `cannot read ${file}`, { cause });
+      });
+    },
     close: async () => {},
   };
 }
@@ -56,23 +94,48 @@ function updateFiles(folder: string, files: readonly string[]): ImportSource {
 async function hocuspocusDatabase(path: string): Promise<ImportSource> {
   const { default: Sqlite } = await installed("libsql", () => import("libsql"));
   const db = new Sqlite(path, { readonly: true } as never);
-  const names = db.prepare('SELECT name FROM "documents" ORDER BY name').all() as { name: string }[];
-  const select = db.prepare('SELECT data FROM "documents" WHERE name = ?');
-  return {
-    kind: "SQLite database of Hocuspocus",
-    names: names.map(({ name }) => name),
-    read: async (name) => new Uint8Array((select.get(name) as { data: Uint8Array }).data),
-    close: async () => void db.close(),
-  };
+  try {
+    const names = db.prepare('SELECT name FROM "documents" ORDER BY name').all() as { name: string }[];
+    const select = db.prepare('SELECT data FROM "documents" WHERE name = ?');
+    return {
+      kind: "SQLite database of Hocuspocus",
+      names: names.map(({ name }) => name),
+      read: async (name) => bytesIn((select.get(name) as { data: unknown }).data),
+      close: async () => void db.close(),
+    };
+  } catch (cause) {
+    db.close();
+    if (!(cause instanceof Sqlite.SqliteError)) throw cause;
+    throw new SettingError(
+      `cannot read the documents in ${path} (${cause.message}). Hocuspocus stores them in the table "documents" with the columns "name" and "data". If the database is damaged, copy it again while its server does not run`,
+      { cause },
+    );
+  }
+}
+
+function bytesIn(data: unknown): Uint8Array {
+  if (!(data instanceof Uint8Array)) throw new Error('its column "data" holds no bytes. Hocuspocus stores a Yjs update in it');
+  return new Uint8Array(data);
 }
 
 async function levelDb(folder: string): Promise<ImportSource> {
   const { LeveldbPersistence } = await installed("y-leveldb", (): Promise<YLeveldb> => import(Y_LEVELDB));
   const db = new LeveldbPersistence(folder);
+  const names = await db.getAllDocNames();
+  if (names === null) {
+    await db.destroy();
+    throw new SettingError(
+      `cannot read the LevelDB folder ${folder}. Stop the server that uses it. If no server uses it, copy the whole folder from the source again`,
+    );
+  }
   return {
     kind: "LevelDB folder of y-websocket",
-    names: await db.getAllDocNames(),
-    read: async (name) => Y.encodeStateAsUpdate(await db.getYDoc(name)),
+    names,
+    read: async (name) => {
+      const doc = await db.getYDoc(name);
+      if (doc === null) throw new Error("its updates in LevelDB are damaged. Copy the whole folder from the source again");
+      return Y.encodeStateAsUpdate(doc);
+    },
     close: () => db.destroy(),
   };
 }

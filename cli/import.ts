@@ -37,7 +37,7 @@ export async function importDocuments({ from, prefix, ...target }: Values<typeof
   print(`${source.kind}: ${source.names.length} documents`);
   try {
     for (const [index, name] of source.names.entries()) {
-      const outcome = await importOne(target, `${prefix}${name}`, await source.read(name)).catch((error: Error) => {
+      const outcome = await importOne(target, `${prefix}${name}`, () => source.read(name)).catch((error: Error) => {
         if (error instanceof SettingError) throw error; // No document can be imported.
         return error;
       });
@@ -68,8 +68,9 @@ export async function exportRoom({ room, to, ...target }: Values<typeof exportSe
   }
 }
 
-async function importOne(target: Target, room: string, update: Uint8Array): Promise<Outcome> {
+async function importOne(target: Target, room: string, read: () => Promise<Uint8Array>): Promise<Outcome> {
   if (parseRoomId(room) === undefined) throw new Error("its name is no room id: 1 to 128 characters without control characters");
+  const update = await read();
   const outcome = await withRoom<Outcome>(target, room, async ({ connection, content, saved }) => {
     if (contains(content(), update)) return "unchanged";
     const pieces = splitEdit(update, PIECE_BYTES_MAX);
