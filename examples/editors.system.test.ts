@@ -393,6 +393,9 @@ test("[EXA7] an example declares the versions that the tests use", () => {
     "@coroom/client": `^${read("client").version}`,
     "@coroom/react": `^${read("react").version}`,
     "next": NEXT_VERSION,
+    // Optional dependencies of @tiptap/react. npm installs their newest versions, which warn of other versions of TipTap.
+    "@tiptap/extension-bubble-menu": devDependencies["@tiptap/react"]!,
+    "@tiptap/extension-floating-menu": devDependencies["@tiptap/react"]!,
   };
   for (const name of [...EXAMPLES.map((example) => example.name), "canvas", "comments", "history", "nextjs"]) {
     const declared = read(`examples/${name}`).dependencies;
