@@ -240,6 +240,8 @@ test("[DHTTP5] each declared refusal occurs with its status and error code", asy
     ["GET", "?limit=1", {}, 401, "no-token"],
     ["GET", "?limit=1", { token: "nonsense" }, 401, "token-refused"],
     ["GET", "?limit=1", { token: all }, 403, "not-allowed"],
+    ["GET", "?tenant=another", { token: admin }, 403, "not-allowed"],
+    ["GET", "?tenant=no%20tenant", { token: admin }, 400, "bad-request"],
     ["GET", "?limit=1001", { token: admin }, 400, "bad-page"],
     ["GET", "?limit=one", { token: admin }, 400, "bad-page"],
     ["GET", `?prefix=${"p".repeat(129)}`, { token: admin }, 400, "bad-page"],
