@@ -5,7 +5,7 @@
  * size.
  */
 
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import * as Y from "yjs";
@@ -13,6 +13,8 @@ import * as Y from "yjs";
 import { RoomConnection } from "../client/index.ts";
 import { splitEdit, yjsEdits } from "../client/yjs/yjs-edits.ts";
 import { parseRoomId } from "../shared/ids.ts";
+import { makeFolder } from "../shared/io/make-folder.ts";
+import { folderAdvice } from "../shared/io/system-error.ts";
 import { SettingError, type Values } from "../shared/settings/settings.ts";
 import type { PrintLine } from "./command.ts";
 import type { exportSettings, importSettings } from "./command-settings.ts";
@@ -55,16 +57,29 @@ export async function importDocuments({ from, prefix, ...target }: Values<typeof
 
 /** Writes the room's content to a file that `coroom import` reads. */
 export async function exportRoom({ room, to, ...target }: Values<typeof exportSettings>, print: PrintLine): Promise<void> {
+  writing(to, () => makeFolder(to));
   for (const name of room) {
     const content = await withRoom(target, name, async ({ content }) => content()).catch((error: Error) => {
       throw error instanceof SettingError ? error : new SettingError(`${name} was not exported: ${error.message}`);
     });
     if (content.byteLength <= EMPTY_UPDATE_BYTES)
       throw new SettingError(`${name} has no document. "coroom rooms" lists the rooms that have one. No file was written for it`);
-    await mkdir(to, { recursive: true });
     const file = join(to, `${encodeURIComponent(name)}.yjs`);
-    await writeFile(file, content);
+    writing(to, () => writeFileSync(file, content));
     print(`${name}: ${content.byteLength} bytes in ${file}`);
+  }
+}
+
+/** Throws SettingError if the operating system refuses a folder or a file in it. */
+function writing(folder: string, write: () => void): void {
+  try {
+    write();
+  } catch (cause) {
+    if (!(cause instanceof Error && "syscall" in cause && "code" in cause)) throw cause;
+    throw new SettingError(
+      `cannot write into the folder ${folder} (${String(cause.code)}). ${folderAdvice(cause)}, or set --to to another folder`,
+      { cause },
+    );
   }
 }
 
