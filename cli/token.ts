@@ -7,9 +7,11 @@ import { startedRoleSecrets, startedSecrets } from "./secrets.ts";
 import type { TokenClaims, tokenSettings, opsPassSettings } from "./command-settings.ts";
 import { SettingError } from "../shared/settings/settings.ts";
 import { SECRET_BYTES_MIN } from "../gateway/config.ts";
-import { parseTenantId, type UnixMillis } from "../shared/ids.ts";
+import { parseTenantId, parseUserId, type UnixMillis } from "../shared/ids.ts";
 import { makeOperatorPass } from "../shared/io/operator-pass.ts";
 
+/** A gateway refuses a longer name. */
+const NAME_CHARACTERS_MAX = 128;
 const JWT_SECRET_GIVEN = "set COROOM_JWT_SECRET (--jwt-secret) to the gateways' secret";
 const OPERATOR_SECRET_GIVEN = "set COROOM_OPERATOR_SECRET (--operator-secret) to the gateways' secret";
 
@@ -21,6 +23,10 @@ export async function localToken({ dataDir, jwtSecret: configured, ...claims }: 
   const jwtSecret = configured === "" ? startedSecrets(dataDir, JWT_SECRET_GIVEN).jwtSecret : configured;
   if (parseTenantId(claims.tenant) === undefined)
     throw new SettingError(`--tenant=${claims.tenant} is no tenant: use 1 to 64 letters, digits, - and _`);
+  if (parseUserId(claims.user) === undefined)
+    throw new SettingError(`--user=${claims.user} is no user id: use 1 to 128 characters without control characters`);
+  if (claims.name.length > NAME_CHARACTERS_MAX) throw new SettingError(`--name is too long: use at most ${NAME_CHARACTERS_MAX} characters`);
+  if (claims.room.length === 0) throw new SettingError("--room names no room: set it to a room id, or to * for all rooms of the tenant");
   if (new TextEncoder().encode(jwtSecret).length < SECRET_BYTES_MIN)
     throw new SettingError(`COROOM_JWT_SECRET is too short: set it to the gateways' secret, at least ${SECRET_BYTES_MIN} bytes`);
   return makeToken(claims, jwtSecret);
