@@ -1,5 +1,7 @@
 /** What the code in the documents takes from the reader's application. `code-blocks.test.ts` compiles the code beside this. */
 
+/// <reference types="vite/client" />
+
 import type { CoroomConnection as Connection, CoroomProvider as Provider } from "@coroom/client";
 import type { HocuspocusProvider as Hocuspocus } from "@hocuspocus/provider";
 import type { yCollab as bindCodeMirror } from "y-codemirror.next";
