@@ -90,6 +90,7 @@ async function log(room: RoomKey, firstSeq: number, users: readonly string[]): P
 }
 
 type Body = {
+  message?: string;
   error?: string;
   ranking?: { rank: number; user: string; score: number }[];
   cursor?: string;
@@ -224,6 +225,7 @@ test("[BREST3] an unknown or malformed request gets a specific error", async () 
   for (const [path, status, error] of expected) {
     const answer = await get(path);
     expect([answer.status, answer.body.error], path).toEqual([status, error]);
+    if (status === 404 && error !== "not-found") expect(answer.body.message, "what to do").toMatch(/: (ask for|check) /);
   }
   for (const path of ["notes/leaderboard", "notes/leaderboard/members?user=ann", "notes/leaderboard/members/ann"]) {
     expect((await get(path, { headers: { "x-coroom-internal": "guess" } })).status).toBe(401);

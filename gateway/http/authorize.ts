@@ -24,8 +24,12 @@ export const NOT_AN_OPERATOR = errorAnswer(
 );
 const UNCHECKED = errorAnswer(503, "unavailable", "tokens cannot be checked right now: try again in a moment");
 const ADMIN_RIGHT_MISSING = errorAnswer(403, "not-allowed", "this needs a token whose claim `rights` contains `admin`");
-const OTHER_TENANT = errorAnswer(403, "not-allowed", "the token belongs to another tenant");
-const ROOM_NOT_OPENED = errorAnswer(403, "not-allowed", "the token does not open this room");
+const OTHER_TENANT = errorAnswer(
+  403,
+  "not-allowed",
+  "the token belongs to another tenant: leave out `tenant`, or send a token of that tenant",
+);
+const ROOM_NOT_OPENED = errorAnswer(403, "not-allowed", "the token does not open this room: request a token whose claim `rooms` names it");
 const WHOLE_TENANT = errorAnswer(
   403,
   "not-allowed",

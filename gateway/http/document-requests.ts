@@ -90,7 +90,8 @@ export function deletionRequest(request: RouteRequest, identity: Identity | unde
 }
 
 function refuseDeletion(identity: Identity, room: RoomId): HttpAnswer | undefined {
-  if (!opens(identity, room)) return errorAnswer(403, "not-allowed", "the token does not open this room");
+  if (!opens(identity, room))
+    return errorAnswer(403, "not-allowed", "the token does not open this room: request a token whose claim `rooms` names it");
   if (!identity.rights.admin) return errorAnswer(403, "not-allowed", "deleting a room needs a token whose claim `rights` contains `admin`");
   return refuseRestricted(identity, room, "the user may not delete this room for a time");
 }

@@ -32,3 +32,12 @@ test("[TKF1] an error of jose about the token refuses it; an error about the key
   expect(Object.fromEntries(Object.entries(made).map(([name, error]) => [name, verdictOf(error)]))).toEqual(VERDICTS);
   expect([new JOSEError("text"), new TypeError("text"), "text"].map(verdictOf)).toEqual(["unchecked", "unchecked", "unchecked"]);
 });
+
+test("[TKF2] each reason for which a token is refused names what to do", () => {
+  const refused = Object.values(errors).flatMap((Kind) => {
+    const verdict = verdictOfError(new (Kind as typeof errors.JOSEError)("text"));
+    return verdict?.kind === "refused" ? [verdict.why] : [];
+  });
+  expect(refused).toHaveLength(8);
+  for (const why of refused) expect(why).toMatch(/: (sign|send|add|give|set) /);
+});

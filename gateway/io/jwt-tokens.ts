@@ -157,7 +157,11 @@ function verdictOf(payload: JWTPayload, toleranceSeconds: number, { clock, lists
     return { kind: "refused", why: claims.error.issues.map(({ path, message }) => `claim ${path.join(".")}: ${message}`).join("; ") };
   const { sub, tenant, name, rooms, rights, exp } = claims.data;
   const [user, tenantId] = [parseUserId(sub), parseTenantId(tenant)];
-  if (user === undefined || tenantId === undefined) return { kind: "refused", why: "claim sub or tenant is not usable" };
+  if (user === undefined || tenantId === undefined)
+    return {
+      kind: "refused",
+      why: "claim `sub` or `tenant` is invalid: `sub` has 1 to 128 characters, none of them a control character; `tenant` has 1 to 64 letters, digits, _ and -",
+    };
   return {
     kind: "valid",
     identity: {
@@ -191,14 +195,16 @@ function rightsOf(claimed: readonly string[]): Identity["rights"] {
  */
 /** By jose's error code. */
 const REASONS: Readonly<Record<string, string>> = {
-  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: "its signature does not match: it was signed with another key",
-  ERR_JOSE_ALG_NOT_ALLOWED: "its algorithm is not one that this gateway takes",
-  ERR_JOSE_NOT_SUPPORTED: "its header asks for what this gateway does not know: leave out `crit`",
-  ERR_JWKS_NO_MATCHING_KEY: "no known key signed it",
-  ERR_JWKS_MULTIPLE_MATCHING_KEYS: "several known keys may have signed it: give each a kid",
-  ERR_JWS_INVALID: "it is no signed JWT",
-  ERR_JWT_INVALID: "it is no JWT",
-  ERR_JWT_CLAIM_VALIDATION_FAILED: "a claim is missing or does not match: exp and sub must be there, iss, aud and nbf must fit",
+  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: "its signature does not match: sign it with the key that the gateway is set to",
+  ERR_JOSE_ALG_NOT_ALLOWED:
+    "the gateway does not accept its algorithm: sign it with HS256 and the shared secret, or with the algorithm of a key in the JWKS",
+  ERR_JOSE_NOT_SUPPORTED: "its header has an extension that the gateway does not support: sign it without `crit`",
+  ERR_JWKS_NO_MATCHING_KEY: "the gateway knows no key that signed it: add the key to the JWKS, with the `kid` of the token",
+  ERR_JWKS_MULTIPLE_MATCHING_KEYS: "several keys of the JWKS may have signed it: give each key a `kid`, and name it in the token",
+  ERR_JWS_INVALID: "it is not a signed JWT: send the token unchanged, as your application's server issued it",
+  ERR_JWT_INVALID: "it is not a JWT: send the token unchanged, as your application's server issued it",
+  ERR_JWT_CLAIM_VALIDATION_FAILED:
+    "a claim is missing or does not match: set `exp` and `sub`, and `iss`, `aud` and `nbf` as the gateway requires them",
 };
 
 /** Undefined: the error is not about the token. */

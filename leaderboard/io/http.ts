@@ -37,17 +37,26 @@ export type BoardHttpOptions = QuestionLimits & {
 const NO_BODY = 0;
 const BAD_STATUS: Readonly<Partial<Record<BadQuestion["error"], number>>> = { "not-found": 404 };
 const REFUSALS: Readonly<Record<BoardRefusal["kind"], { status: number; message: string }>> = {
-  "unknown-room": { status: 404, message: "nothing was ever counted in this room" },
-  "unknown-window": { status: 404, message: "nothing was counted in this window, or it is longer ago than the archive reaches" },
-  "unknown-role": { status: 404, message: "this role has no board of its own here" },
-  "too-deep": { status: 400, message: "so far down members are in no order: ask for one member instead" },
-  "not-ranked": { status: 404, message: "without points in this window" },
+  "unknown-room": { status: 404, message: "nothing was counted in this room yet: check its name, or ask again after its first edit" },
+  "unknown-window": {
+    status: 404,
+    message: "nothing was counted in this window, or the archive does not reach back to it: ask for a later window, or for `all`",
+  },
+  "unknown-role": {
+    status: 404,
+    message: "rooms have no board for this role: ask for role=everyone, or add the role to COROOM_BOARD_ROLES",
+  },
+  "too-deep": { status: 400, message: "the board has no order this far down: ask for a single member instead" },
+  "not-ranked": {
+    status: 404,
+    message: "the user or room has no points in this window: ask for a longer window, such as `all`, or again after its next activity",
+  },
   "beyond-archive": {
     status: 404,
     message:
-      "the window is archived, and the archive names only its first (COROOM_BOARD_ARCHIVED_MAX when it was closed): this one is not among them, and may have points all the same",
+      "the archive of this window keeps only the first places, and this one is not among them: raise COROOM_BOARD_ARCHIVED_MAX for later windows",
   },
-  "rebuilding": { status: 503, message: "the boards are being counted anew: ask again" },
+  "rebuilding": { status: 503, message: "the boards are being counted again: repeat the request in a moment" },
 };
 
 export function serveHttp(
