@@ -98,8 +98,13 @@ export const roomServerMetrics = (registry: Registry) => {
     }),
     appendRetries: new Counter({
       name: "coroom_log_append_retries_total",
-      help: "Repeated appends, by cause: silence (no answer), unavailable (NATS could not store it), disconnect (from NATS)",
+      help: "Repeated appends, by cause: silence (no answer), unavailable (NATS could not store it), disconnect (from NATS), batch (the log refused the batch of the append)",
       labelNames: ["cause"],
+      registers,
+    }),
+    batchedAppends: new Counter({
+      name: "coroom_log_batched_appends_total",
+      help: "Appends sent in a batch with those of other rooms, to a log with replicas while many appends are in flight",
       registers,
     }),
     catchUps: new Counter({

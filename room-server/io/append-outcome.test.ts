@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import type { Epoch, Seq, UnixMillis } from "../../shared/ids.ts";
 import type { DecodedRecord } from "../ports.ts";
-import { outcomeByLast, outcomeOfAck } from "./jetstream-append.ts";
+import { outcomeByLast, outcomeOfAck } from "./append-outcome.ts";
 
 const record = { id: "s.7", bytes: new Uint8Array(), expectedId: "s.6", expectedStreamSeq: 40 };
 const last = (id: string, streamSeq: number): DecodedRecord => ({

@@ -3,8 +3,11 @@
  * sequence; all replies arrive on one subscription, at a tenth of the cost of the client's publish().
  *
  * Without a reply in time the identical bytes are sent again. If the first copy was stored, the server reports a wrong
- * expected sequence (it checks that before repeats: test/contract/jetstream-facts). Then the id of the room's last
- * record, read from the stream's leader, shows whether this record was stored.
+ * expected sequence. Then the id of the room's last record, read from the stream's leader, shows whether this record
+ * was stored.
+ *
+ * A replicated stream takes the records of several rooms in one atomic batch (append-queue.ts). If the stream refuses
+ * the batch, it has stored none of them, and each is sent again alone.
  *
  * On a full disk a stream does not answer at all. A stream without replicas handles its messages in order. So each
  * repeated copy is followed by a test message that the stream refuses without storing it. If the refusal arrives and no
@@ -17,7 +20,6 @@
 
 import { headers, type Msg, type MsgHdrs } from "nats";
 
-import { isAheadOfLog } from "../../shared/bus/checkpoint.ts";
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomKey, ServerId } from "../../shared/ids.ts";
@@ -26,9 +28,17 @@ import type { Log } from "../../shared/process/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import { LogStorage } from "./log-storage.ts";
 import { STORAGE_FULL } from "../../shared/io/jetstream-stores.ts";
-import type { AppendOutcome, CheckpointReader, KnownCheckpoint, OutgoingRecord, RoomLog, LastRecord } from "../ports.ts";
+import type { AppendOutcome, CheckpointReader, OutgoingRecord, RoomLog } from "../ports.ts";
+import { outcomeByLast, outcomeOfAck } from "./append-outcome.ts";
+import { AppendQueue } from "./append-queue.ts";
 
-export type AppendOptions = { readonly server: ServerId; readonly partitions: number; readonly appendAnswerMsMax: number };
+/** `aloneMax`: the number of appends in flight in a partition from which further ones are sent in batches. */
+export type AppendOptions = {
+  readonly server: ServerId;
+  readonly partitions: number;
+  readonly appendAnswerMsMax: number;
+  readonly aloneMax?: number;
+};
 export type AppendDeps = {
   readonly readLast: RoomLog["readLast"];
   readonly checkpoints: CheckpointReader;
@@ -38,22 +48,28 @@ export type AppendDeps = {
   readonly storage?: LogStorage;
   /** Replicas of the partition's stream. Absent: silence never counts as a failure of the storage. */
   readonly replicasOf?: (partition: number) => Promise<number>;
+  /** Whether the partition's stream takes batches. Absent: no stream does. */
+  readonly takesBatches?: (partition: number) => boolean;
 };
 
 type Append = {
+  readonly token: string;
+  readonly partition: number;
   readonly room: RoomKey;
   readonly record: OutgoingRecord;
   readonly subject: string;
-  readonly reply: string;
-  readonly headers: MsgHdrs;
   readonly settled: (outcome: AppendOutcome) => void;
   readonly refused: () => void;
   readonly begun: number;
+  /** The batch in which it was last sent. */
+  batch: string | undefined;
   step: Step;
 };
 
 /** `nextAt`: the check at which the next action is due. */
 type Step =
+  /** In the partition's queue, and not sent yet. */
+  | { readonly kind: "queued" }
   /** The record is sent again at that check, unless a reply comes first. */
   | { readonly kind: "sent"; nextAt: number }
   /** The log reported another last record than expected, so the last record is requested. */
@@ -64,7 +80,12 @@ type Step =
    */
   | { readonly kind: "unproven"; nextAt: number };
 
-type PubAck = { readonly seq?: number; readonly error?: { readonly err_code?: number; readonly description?: string } };
+/** `count`: the number of records of a batch. */
+type PubAck = {
+  readonly seq?: number;
+  readonly count?: number;
+  readonly error?: { readonly err_code?: number; readonly description?: string };
+};
 
 /** The error of a single server, and the error of a cluster while another append is in flight. */
 const WRONG_LAST_SEQUENCE = new Set([10_071, 10_164]);
@@ -75,10 +96,18 @@ const UNAVAILABLE_RETRY_MS = 100;
 const OTHER_STREAM = "none.of.these";
 /** Maximum number of reads that begin at one check after a reconnect, because JetStream drops requests that do not fit its queue. */
 const LOOKS_AT_ONCE = 200;
+/** With fewer appends in flight, a batch would delay records more than it saves (ADR 62). */
+const ALONE_MAX = 8;
 
 export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, options: AppendOptions, deps: AppendDeps): RoomLog["append"] {
   const { clock, log, metrics, storage = new LogStorage(deps) } = deps;
   const appends = new Map<string, Append>();
+  /** Batches whose answer is missing, by token. */
+  const batches = new Map<string, readonly Append[]>();
+  const queues = Array.from(
+    { length: options.partitions },
+    (_, partition) => new AppendQueue<Append>(deps.takesBatches?.(partition) === true ? (options.aloneMax ?? ALONE_MAX) : Infinity),
+  );
   let tokens = 0;
   let checks = 0;
   let connected = true;
@@ -87,24 +116,55 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
 
   const send = (append: Append): void => {
     append.step = { kind: "sent", nextAt: checkIn(options.appendAnswerMsMax) };
-    if (connected) publish(nats, append.subject, append.record.bytes, { headers: append.headers, reply: append.reply });
+    const reply = subjects.appended(options.server, append.token);
+    if (connected) publish(nats, append.subject, append.record.bytes, { headers: expecting(append.record), reply });
   };
 
-  const resend = (append: Append, cause: "silence" | "unavailable" | "disconnect"): void => {
+  /** Sends appends that leave the queue at the same moment. */
+  const sendTogether = (together: readonly Append[]): void => {
+    if (together.length < 2) return together.forEach(send);
+    const token = `batch-${++tokens}`;
+    batches.set(token, together);
+    metrics.batchedAppends.inc(together.length);
+    for (const [index, append] of together.entries()) {
+      append.step = { kind: "sent", nextAt: checkIn(options.appendAnswerMsMax) };
+      append.batch = token;
+      const isLast = index === together.length - 1;
+      const head = expecting(append.record);
+      head.set("Nats-Batch-Id", `${options.server}.${token}`);
+      head.set("Nats-Batch-Sequence", String(index + 1));
+      if (isLast) head.set("Nats-Batch-Commit", "1");
+      const reply = isLast ? { reply: subjects.appended(options.server, token) } : {};
+      if (connected) publish(nats, append.subject, append.record.bytes, { headers: head, ...reply });
+    }
+  };
+
+  const sendWaiting = (partition: number): void => sendTogether(queues[partition]!.takeTurn());
+
+  const resend = (append: Append, cause: "silence" | "unavailable" | "disconnect" | "batch"): void => {
     metrics.appendRetries.inc({ cause });
+    if (append.batch !== undefined) batches.delete(append.batch);
+    append.batch = undefined;
+    queues[append.partition]!.remove(append);
     send(append);
   };
 
-  const settle = (token: string, append: Append, outcome: AppendOutcome): void => {
-    if (!appends.delete(token)) return; // Abandoned, or another copy's reply came first.
+  const forget = (append: Append): boolean => {
+    queues[append.partition]!.remove(append);
+    return appends.delete(append.token);
+  };
+
+  const settle = (append: Append, outcome: AppendOutcome): void => {
+    if (!forget(append)) return; // Abandoned, or another copy's reply came first.
     const tookMs = performance.now() - append.begun;
     metrics.appendSeconds.observe(tookMs / 1000);
     storage.receiveAppend(tookMs);
     append.settled(outcome);
   };
 
-  const look = async (token: string, append: Append, step: Exclude<Step, { kind: "sent" }>): Promise<void> => {
+  const look = async (append: Append, step: Step & { kind: "looking" | "unproven" }): Promise<void> => {
     append.step = step;
+    queues[append.partition]!.remove(append);
     if (step.kind === "unproven") step.nextAt = checkIn(options.appendAnswerMsMax);
     const readOutcome = async (): Promise<AppendOutcome | "as-expected"> => {
       // Reads the checkpoint before the record: see `isAheadOfLog`.
@@ -114,8 +174,8 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     const outcome = await readOutcome().catch(
       (cause: unknown) => void log.warn({ room: append.room, cause }, "cannot read the log's last record; trying again"),
     );
-    if (append.step !== step || !appends.has(token)) return; // An answer over a lost connection proves nothing.
-    if (typeof outcome === "object") return settle(token, append, outcome);
+    if (append.step !== step || !appends.has(append.token)) return; // An answer over a lost connection proves nothing.
+    if (typeof outcome === "object") return settle(append, outcome);
     if (step.kind === "unproven" && outcome === "as-expected") return resend(append, "disconnect");
     const nextAt = checkIn(UNAVAILABLE_RETRY_MS);
     if (step.kind === "unproven") step.nextAt = nextAt;
@@ -124,38 +184,59 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
 
   const receiveReconnect = (): void => {
     connected = true;
+    batches.clear();
+    for (const queue of queues) queue.clear();
     let looks = 0;
-    for (const [token, append] of appends) {
+    for (const append of appends.values()) {
       const step: Step = { kind: "unproven", nextAt: checks + Math.floor(looks / LOOKS_AT_ONCE) };
       append.step = step;
-      if (looks++ < LOOKS_AT_ONCE) void look(token, append, step);
+      if (looks++ < LOOKS_AT_ONCE) void look(append, step);
     }
+  };
+
+  const receiveStored = (append: Append, seq: number): void => {
+    storage.receiveStored();
+    const outcome = outcomeOfAck(append.record, seq);
+    if (outcome.kind === "fenced")
+      log.error(
+        { room: append.room, expected: append.record.expectedStreamSeq, seq },
+        "the log stored a record before its predecessor: the log was lost or rolled back, and the room must be claimed again",
+      );
+    settle(append, outcome);
+  };
+
+  /** The records of a batch have consecutive sequences, and the answer names the last one. */
+  const receiveBatchAnswer = (token: string, batch: readonly Append[], { seq, count, error }: PubAck): void => {
+    batches.delete(token);
+    for (const [index, append] of batch.entries()) {
+      if (append.batch !== token || append.step.kind !== "sent" || !appends.has(append.token)) continue;
+      if (error === undefined && seq !== undefined && count === batch.length) receiveStored(append, seq - (count - 1 - index));
+      else resend(append, "batch");
+    }
+  };
+
+  const receiveOwnAnswer = (append: Append, ack: PubAck, description = ""): void => {
+    if (ack.seq !== undefined && ack.error === undefined) return receiveStored(append, ack.seq);
+    const { step } = append;
+    if (ack.error?.err_code !== undefined && WRONG_LAST_SEQUENCE.has(ack.error.err_code))
+      return step.kind === "sent" ? void look(append, { kind: "looking" }) : undefined;
+    if (STORAGE_FULL.has(ack.error?.err_code)) {
+      storage.receiveFailure("full", ack.error?.description);
+      append.refused();
+    } else log.warn({ room: append.room, error: ack.error ?? description }, "the log does not accept a record; trying again");
+    if (step.kind === "sent" || step.kind === "unproven") step.nextAt = Math.min(step.nextAt, checkIn(UNAVAILABLE_RETRY_MS));
   };
 
   const receiveAnswer = (error: Error | null, msg: Msg): void => {
     if (error !== null) return;
     const token = msg.subject.slice(msg.subject.lastIndexOf(".") + 1);
-    const append = appends.get(token);
+    const batch = batches.get(token);
+    const append = batch?.[0] ?? appends.get(token);
     if (append === undefined) return;
     const ack = readPubAck(msg);
-    if (ack.seq !== undefined && ack.error === undefined) {
-      storage.receiveStored();
-      const outcome = outcomeOfAck(append.record, ack.seq);
-      if (outcome.kind === "fenced")
-        log.error(
-          { room: append.room, expected: append.record.expectedStreamSeq, seq: ack.seq },
-          "the log stored a record before its predecessor: the log was lost or rolled back, and the room must be claimed again",
-        );
-      return settle(token, append, outcome);
-    }
-    const { step } = append;
-    if (ack.error?.err_code !== undefined && WRONG_LAST_SEQUENCE.has(ack.error.err_code))
-      return step.kind === "sent" ? void look(token, append, { kind: "looking" }) : undefined;
-    if (STORAGE_FULL.has(ack.error?.err_code)) {
-      storage.receiveFailure("full", ack.error?.description);
-      append.refused();
-    } else log.warn({ room: append.room, error: ack.error ?? msg.headers?.description }, "the log does not accept a record; trying again");
-    if (step.kind !== "looking") step.nextAt = Math.min(step.nextAt, checkIn(UNAVAILABLE_RETRY_MS));
+    if (batch === undefined) receiveOwnAnswer(append, ack, msg.headers?.description);
+    else receiveBatchAnswer(token, batch, ack);
+    sendWaiting(append.partition);
   };
 
   /** Partitions whose stream is being tested. */
@@ -167,19 +248,17 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     asked.add(partition);
     try {
       if ((await deps.replicasOf(partition)) !== 1) return; // A leader refuses before earlier records have their quorum.
-      const waiting = [...appends].filter(
-        ([, { room, step }]) => step.kind === "sent" && partitionOf(room, options.partitions) === partition,
-      );
-      const steps = waiting.map(([, { step }]) => step);
+      const waiting = [...appends.values()].filter((append) => append.step.kind === "sent" && append.partition === partition);
+      const steps = waiting.map(({ step }) => step);
       const meant = headers();
       meant.set("Nats-Expected-Stream", OTHER_STREAM);
-      const subject = waiting[0]?.[1].subject;
+      const subject = waiting[0]?.subject;
       if (subject === undefined) return;
       const answer = readPubAck(await nats.request(subject, undefined, { headers: meant, timeout: options.appendAnswerMsMax }));
       if (answer.error === undefined) return;
-      const unstored = waiting.filter(([token, { step }], index) => appends.has(token) && step === steps[index]);
+      const unstored = waiting.filter(({ token, step }, index) => appends.has(token) && step === steps[index]);
       if (unstored.length > 0) storage.receiveFailure("broken", undefined);
-      for (const [, append] of unstored) append.refused();
+      for (const append of unstored) append.refused();
     } catch (cause) {
       // NATS is unreachable, or the server is overloaded.
       log.debug({ partition, cause }, "the stream does not answer a question about its storage");
@@ -193,13 +272,14 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     cancelCheck = undefined;
     checks += 1;
     const silent = new Set<number>();
-    for (const [token, append] of appends) {
+    for (const queue of queues) sendTogether(queue.takeWaiting());
+    for (const append of appends.values()) {
       const { step } = append;
-      if (step.kind === "looking" || checks < step.nextAt) continue;
+      if (step.kind === "queued" || step.kind === "looking" || checks < step.nextAt) continue;
       if (step.kind === "sent") {
         resend(append, "silence");
-        silent.add(partitionOf(append.room, options.partitions));
-      } else if (connected) void look(token, append, step);
+        silent.add(append.partition);
+      } else if (connected) void look(append, step);
     }
     if (connected) for (const partition of silent) void askStream(partition);
     if (appends.size > 0) checkLater();
@@ -216,54 +296,34 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
   })();
 
   return (room, record, settled, refused = () => {}) => {
-    const token = String(++tokens);
-    const head = headers();
-    head.set("Nats-Msg-Id", record.id);
-    head.set("Nats-Expected-Last-Subject-Sequence", String(record.expectedStreamSeq));
-    const subject = subjects.log(partitionOf(room, options.partitions), room);
+    const partition = partitionOf(room, options.partitions);
     const append: Append = {
+      token: String(++tokens),
+      partition,
       room,
       record,
-      subject,
-      reply: subjects.appended(options.server, token),
-      headers: head,
+      subject: subjects.log(partition, room),
       settled,
       refused,
       begun: performance.now(),
-      step: { kind: "sent", nextAt: 0 },
+      batch: undefined,
+      step: { kind: "queued" },
     };
-    appends.set(token, append);
-    send(append);
+    appends.set(append.token, append);
+    sendTogether(queues[partition]!.add(append));
     checkLater();
-    return () => appends.delete(token);
+    return () => forget(append);
   };
+}
+
+/** The record is stored only if the room's last record has the expected sequence. */
+function expecting({ expectedStreamSeq }: OutgoingRecord): MsgHdrs {
+  const head = headers();
+  head.set("Nats-Expected-Last-Subject-Sequence", String(expectedStreamSeq));
+  return head;
 }
 
 /** Empty for replies that are not from JetStream, such as NATS's "no responders". */
 function readPubAck(msg: Msg): PubAck {
   return msg.data.length === 0 ? {} : msg.json<PubAck>();
-}
-
-/**
- * The outcome according to the room's last record, read after a wrong expected sequence or a connection loss. The last
- * record may be this one, sent before, or one of another owner. Undefined: it is still the expected one, so this record
- * was lost or is still on its way through the cluster. The outcome is also "fenced" if the log lost a later owner's
- * records and a checkpoint covers them.
- */
-export function outcomeByLast(
-  record: OutgoingRecord,
-  last: LastRecord | undefined,
-  checkpoint?: KnownCheckpoint,
-): AppendOutcome | undefined {
-  if (last !== undefined && last.record.id === record.id) return { kind: "appended", streamSeq: last.streamSeq };
-  const isAsExpected = (last?.streamSeq ?? 0) === record.expectedStreamSeq && last?.record.id === record.expectedId;
-  return isAsExpected && !isAheadOfLog(checkpoint, last) ? undefined : { kind: "fenced" };
-}
-
-/**
- * A sequence that is not above the expected one belongs to a log that was lost or rolled back. Then all known facts
- * about the room are invalid.
- */
-export function outcomeOfAck(record: OutgoingRecord, streamSeq: number): AppendOutcome {
-  return streamSeq > record.expectedStreamSeq ? { kind: "appended", streamSeq } : { kind: "fenced" };
 }

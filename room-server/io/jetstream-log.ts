@@ -29,7 +29,7 @@ export async function jetstreamLog(
   nats: NatsConnection,
   subjects: Subjects,
   options: AppendOptions,
-  deps: Omit<AppendDeps, "readLast" | "replicasOf">,
+  deps: Omit<AppendDeps, "readLast" | "replicasOf" | "takesBatches">,
 ): Promise<RoomLog> {
   const manager = await jetstreamManager(nats);
   const placeOf = (room: RoomKey) => {
@@ -49,10 +49,17 @@ export async function jetstreamLog(
     const message = await find(stream, { last_by_subj: subject });
     return message === undefined ? undefined : { record: decode(room, message.seq, message.data), streamSeq: message.seq };
   };
+  const batched = new Set<number>();
+  for (let partition = 0; partition < options.partitions; partition++) {
+    const { config } = await manager.streams.info(subjects.logStream(partition));
+    // One server without replicas syncs its disk for each batch, so single records are faster there (ADR 62).
+    if (config.allow_atomic === true && config.num_replicas > 1) batched.add(partition);
+  }
   return {
     append: jetstreamAppend(nats, subjects, options, {
       ...deps,
       readLast,
+      takesBatches: (partition) => batched.has(partition),
       replicasOf: async (partition) => (await manager.streams.info(subjects.logStream(partition))).config.num_replicas,
     }),
     readLast,

@@ -23,7 +23,7 @@ import { LogReplay } from "../rooms/log-replay.ts";
 import type { OwnershipEffect, OwnershipInput } from "./ownership-messages.ts";
 import { Ownership, type OwnershipOptions } from "./ownership.ts";
 import type { LastRecord, OutgoingRecord, DecodedRecord } from "../ports.ts";
-import { outcomeByLast, outcomeOfAck } from "../io/jetstream-append.ts";
+import { outcomeByLast, outcomeOfAck } from "../io/append-outcome.ts";
 
 /**
  * 1050: a fenced owner confirmed commits that only the writer knew. 1031: a read of the log that had begun earlier

@@ -73,8 +73,15 @@ export function awaitLogStreams(nats: NatsConnection, subjects: Subjects, partit
 
 async function makeLogStreams(nats: NatsConnection, subjects: Subjects, options: LogOptions): Promise<void> {
   const manager = await jetstreamManager(nats);
-  for (let partition = 0; partition < options.partitions; partition++) await makeLogStream(manager, subjects, partition, options);
+  const needs = { allow_direct: true, ...(hasAtomicBatches(nats) ? { allow_atomic: true } : {}) };
+  for (let partition = 0; partition < options.partitions; partition++) await makeLogStream(manager, subjects, partition, options, needs);
   if (options.bytesMax !== undefined) await limitLogStreams(manager, subjects, { ...options, bytesMax: options.bytesMax });
+}
+
+/** An older nats-server refuses the setting. */
+function hasAtomicBatches({ info }: NatsConnection): boolean {
+  const [major = 0, minor = 0] = (info?.version ?? "").split(".").map(Number);
+  return major > 2 || (major === 2 && minor >= 12);
 }
 
 /**
@@ -131,13 +138,19 @@ async function refusalOfLimit(manager: JetStreamManager, stream: string, limit: 
 /**
  * Another process may create the first stream at any moment with other settings. All processes then use that stream.
  */
-async function makeLogStream(manager: JetStreamManager, subjects: Subjects, partition: number, options: LogOptions): Promise<void> {
+async function makeLogStream(
+  manager: JetStreamManager,
+  subjects: Subjects,
+  partition: number,
+  options: LogOptions,
+  needs: Pick<StreamConfig, "allow_direct" | "allow_atomic">,
+): Promise<void> {
   const name = subjects.logStream(partition);
   const config = await configOf(manager, name);
   if (config !== undefined) {
     if (partition === 0) await agreeOnPartitions(manager, subjects, config, options.partitions);
-    // The creator of the stream may not have allowed direct gets, which readers need.
-    if (!config.allow_direct) await manager.streams.update(name, { allow_direct: true });
+    // The creator of the stream may not have allowed what readers and room servers need.
+    if (!config.allow_direct || (needs.allow_atomic === true && config.allow_atomic !== true)) await manager.streams.update(name, needs);
     return ensureReplicas(manager, name, options.replicas);
   }
   try {
@@ -147,7 +160,7 @@ async function makeLogStream(manager: JetStreamManager, subjects: Subjects, part
       storage: StorageType.File,
       retention: RetentionPolicy.Limits,
       num_replicas: options.replicas,
-      allow_direct: true,
+      ...needs,
       duplicate_window: DUPLICATE_WINDOW_NANOS,
       republish: { src: subjects.logOfPartition(partition), dest: subjects.logRepublished },
       ...(partition === 0 ? { metadata: { [PARTITIONS]: String(options.partitions) } } : {}),

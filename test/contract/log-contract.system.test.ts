@@ -5,7 +5,7 @@
  */
 
 import { jetstreamManager } from "@nats-io/jetstream";
-import { headers } from "nats";
+import { headers, type MsgHdrs } from "nats";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { encodeEpochRecord } from "../../shared/bus/record.ts";
@@ -101,14 +101,34 @@ describe.each([
   });
   afterEach(() => log.stop());
 
-  type Answer = { seq?: number; duplicate?: boolean; error?: { err_code: number } };
-  async function append(options: { id?: string; expected?: number; to?: RoomKey } = {}): Promise<Answer> {
-    const head = headers();
-    if (options.id !== undefined) head.set("Nats-Msg-Id", options.id);
-    if (options.expected !== undefined) head.set("Nats-Expected-Last-Subject-Sequence", String(options.expected));
-    const record = encodeEpochRecord({ id: "server.1", time: 1 as UnixMillis, epoch: 1 as Epoch, head: 0 as Seq });
-    const request = log.connection.request(subjects.log(0, options.to ?? notes), record, { headers: head, timeout: 5_000 });
+  type Answer = { seq?: number; count?: number; error?: { err_code: number } };
+  const record = encodeEpochRecord({ id: "server.1", time: 1 as UnixMillis, epoch: 1 as Epoch, head: 0 as Seq });
+  const ask = async (to: RoomKey, head: MsgHdrs): Promise<Answer> => {
+    const request = log.connection.request(subjects.log(0, to), record, { headers: head, timeout: 5_000 });
     return JSON.parse(new TextDecoder().decode((await log.settle(request)).data)) as Answer;
+  };
+
+  async function append(options: { expected?: number; to?: RoomKey } = {}): Promise<Answer> {
+    const head = headers();
+    if (options.expected !== undefined) head.set("Nats-Expected-Last-Subject-Sequence", String(options.expected));
+    return ask(options.to ?? notes, head);
+  }
+
+  let batches = 0;
+  /** `expected`: by room. `skipped`: the number of messages that are lost on the way. */
+  async function appendBatch(expected: Readonly<Record<RoomKey, number>>, skipped = 0): Promise<Answer> {
+    const id = `batch-${++batches}`;
+    const messages = Object.entries(expected).map(([room, streamSeq], index) => {
+      const head = headers();
+      head.set("Nats-Expected-Last-Subject-Sequence", String(streamSeq));
+      head.set("Nats-Batch-Id", id);
+      head.set("Nats-Batch-Sequence", String(index + 1));
+      return { room: room as RoomKey, head };
+    });
+    const last = messages.pop()!;
+    last.head.set("Nats-Batch-Commit", "1");
+    for (const { room, head } of messages.slice(skipped)) log.connection.publish(subjects.log(0, room), record, { headers: head });
+    return ask(last.room, last.head);
   }
 
   test("[LGC1] an append with a wrong expected sequence is refused with 10071 and stores nothing", async () => {
@@ -126,17 +146,23 @@ describe.each([
     expect(await log.settle(log.last(tasks))).toBe(2);
   });
 
-  test("[LGC3] a repeated message id is a duplicate with the first sequence, but a wrong expected sequence is found first", async () => {
-    await append({ id: "s.1", expected: 0 });
-    expect(await append({ id: "s.1" })).toMatchObject({ seq: 1, duplicate: true });
-    expect((await append({ id: "s.1", expected: 0 })).error?.err_code).toBe(10_071);
-    expect(await log.settle(log.readAll(0))).toEqual([1]);
+  test("[LGC3] a batch is stored with consecutive sequences and republished, and its answer names the last sequence and the count", async () => {
+    const republished: string[] = [];
+    log.connection.subscribe(subjects.editsOut("*.*" as RoomKey), {
+      callback: (_error, message) => void republished.push(`${message.subject} ${message.headers?.get("Nats-Sequence")}`),
+    });
+    await append({ expected: 0 });
+    expect(await appendBatch({ [tasks]: 0, [notes]: 1 })).toMatchObject({ seq: 3, count: 2 });
+    expect(republished).toEqual([`${subjects.editsOut(notes)} 1`, `${subjects.editsOut(tasks)} 2`, `${subjects.editsOut(notes)} 3`]);
+    expect(await log.settle(log.readAll(0))).toEqual([1, 2, 3]);
   });
 
-  test("[LGC4] the message id of a refused append may be stored later", async () => {
-    await append({ id: "s.1", expected: 0 });
-    await append({ id: "s.2", expected: 0 });
-    expect((await append({ id: "s.2", expected: 1 })).seq).toBe(2);
+  test("[LGC4] a batch with one wrong expected sequence, or without its first message, is refused, and nothing of it is stored", async () => {
+    await append({ expected: 0 });
+    expect((await appendBatch({ [tasks]: 0, [notes]: 0 })).error?.err_code).toBe(10_071);
+    expect((await appendBatch({ [tasks]: 0, [notes]: 1 }, 1)).error).toBeDefined();
+    expect(await log.settle(log.readAll(0))).toEqual([1]);
+    expect(await appendBatch({ [tasks]: 0, [notes]: 1 })).toMatchObject({ seq: 3, count: 2 });
   });
 
   test("[LGC5] a trim keeps the record that it names, and the next append expects the last record as before", async () => {
@@ -171,7 +197,6 @@ describe.each([
       callback: (_error, message) => void received.push(`answer ${(JSON.parse(new TextDecoder().decode(message.data)) as Answer).seq}`),
     });
     await log.settle(log.connection.flush());
-    const record = encodeEpochRecord({ id: "server.1", time: 1 as UnixMillis, epoch: 1 as Epoch, head: 0 as Seq });
     for (let count = 0; count < 3; count++) log.connection.publish(subjects.log(0, notes), record, { reply: "answers" });
     await append({ expected: 0 });
     await append({ expected: 3 });

@@ -11,7 +11,8 @@ export const USAGE = `npm run sim -- [--seconds N] [--runs N] [--seed N] [--size
   --seed N         begin with this seed; without --runs and --seconds: run it alone
   --size S         small, large, or mixed: every twentieth seed large, the others small (mixed);
                    small-edit-path, large-edit-path, mixed-edit-path: without document services and leaderboards;
-                   local-owners: as small-edit-path, with edits that reach running owners without NATS
+                   local-owners: as small-edit-path, with edits that reach running owners without NATS;
+                   batches: as small-edit-path, with two rooms whose records go to the log in batches
   --jobs N         run so many seeds at a time, each in a thread of its own (1)
   --run-seconds N  a run that takes longer has failed (300)
   --planted X      plant a bug first, to see it found; without a name: lists them
@@ -38,7 +39,7 @@ const FLAGS = {
   "planted": { type: "string" },
   "verbose": { type: "boolean", default: false },
 } as const;
-const SIZE_NAMES = ["small", "large", "mixed", "small-edit-path", "large-edit-path", "mixed-edit-path", "local-owners"] as const;
+const SIZE_NAMES = ["small", "large", "mixed", "small-edit-path", "large-edit-path", "mixed-edit-path", "local-owners", "batches"] as const;
 type SizeOption = (typeof SIZE_NAMES)[number];
 /** One of this many seeds is large. */
 const LARGE_EVERY = 20;

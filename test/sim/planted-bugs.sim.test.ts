@@ -16,6 +16,7 @@ const EACH_AT_EACH_SIZE = [
   ...PLANTED_BUGS.flatMap((planted) =>
     (["small-edit-path", "large-edit-path"] as const).map((size) => ({ planted, name: planted.name, size })),
   ),
+  ...PLANTED_BUGS.filter(({ name }) => name === "no fencing").map((planted) => ({ planted, name: planted.name, size: "batches" as const })),
   ...PLANTED_SERVICE_BUGS.flatMap((planted) => (["small", "large"] as const).map((size) => ({ planted, name: planted.name, size }))),
 ];
 

@@ -107,6 +107,7 @@ export class RoomServerProcess {
       newest: (room) => this.#readFrom("checkpoints", (asOf) => jetstream.checkpoint(room, asOf)),
     };
     const { appendAnswerMsMax } = this.#world.settings.roomServer;
+    const { hasBatches } = this.#world.size;
     return {
       presenceBus: natsPresence(this.presenceLine.connection, subjects, this.server, deps),
       activity: { report: () => {} },
@@ -114,8 +115,8 @@ export class RoomServerProcess {
         append: jetstreamAppend(
           this.#world.planted?.appendsLine?.(connection) ?? connection,
           subjects,
-          { server: this.server, partitions: 1, appendAnswerMsMax },
-          { ...deps, readLast, checkpoints, clock: this.process.clock },
+          { server: this.server, partitions: 1, appendAnswerMsMax, aloneMax: 0 },
+          { ...deps, readLast, checkpoints, clock: this.process.clock, takesBatches: () => hasBatches },
         ),
         readLast,
         endsAt: (room, streamSeq) => this.#readFrom("log", (asOf) => (jetstream.last(room, asOf)?.streamSeq ?? 0) <= streamSeq),

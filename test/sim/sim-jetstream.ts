@@ -1,8 +1,8 @@
 /**
  * The log's stream and the buckets, with the behaviour of a real server that
- * `test/contract/jetstream-facts.system.test.ts` shows. All subjects share one sequence. The server checks the expected
- * sequence before the message id. It republishes each stored record, and then answers. In addition, this class
- * simulates how a cluster under stress treats appends.
+ * `test/contract/jetstream-facts.system.test.ts` shows. All subjects share one sequence. The server republishes each
+ * stored record, and then answers. It stores all records of a batch or none. In addition, this class simulates how a
+ * cluster under stress treats appends.
  */
 
 import { type Checkpoint, type CheckpointEntry, isDeleted } from "../../shared/bus/checkpoint.ts";
@@ -16,6 +16,7 @@ import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import type { Prng } from "../../shared/collections/prng.ts";
 import type { KnownCheckpoint, LastRecord, DecodedRecord } from "../../room-server/ports.ts";
 import { Pipe } from "./pipe.ts";
+import { BATCH_INCOMPLETE, SimBatches, type StagedMessages } from "./sim-batches.ts";
 import { SimBucket } from "./sim-bucket.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Inside, Published, SimNats } from "./sim-nats.ts";
@@ -61,7 +62,7 @@ export class SimJetStream implements Inside {
   readonly #appends: Pipe;
   readonly #scheduler: Scheduler;
   readonly #rooms = new Map<RoomKey, RoomLogs>();
-  readonly #seqOfMessage = new Map<string, number>();
+  readonly #batches = new SimBatches();
   readonly entries: SimBucket<RoomEntry>;
   readonly plans: SimBucket<PlannedRoom>;
   readonly leases: SimBucket<Lease>;
@@ -125,6 +126,7 @@ export class SimJetStream implements Inside {
   /** The server was killed: appends that it had not stored are lost. */
   loseUnderWay(): void {
     this.#appends.break();
+    this.#batches.clear();
   }
 
   /** Count of reads that returned old data. */
@@ -269,7 +271,6 @@ export class SimJetStream implements Inside {
     const last = this.#appendedAt.findLast(({ at }) => at <= syncedAt)?.streamSeq ?? 0;
     while ((this.#appendedAt.at(-1)?.streamSeq ?? 0) > last) this.#appendedAt.pop();
     this.#lastSeq = last;
-    for (const [id, streamSeq] of this.#seqOfMessage) if (streamSeq > last) this.#seqOfMessage.delete(id);
     for (const bucket of [this.entries, this.plans, this.leases]) bucket.loseSince(syncedAt);
     return last;
   }
@@ -283,24 +284,29 @@ export class SimJetStream implements Inside {
   }
 
   #append(message: Published): void {
-    const room = roomOfSubject(message.subject)!;
-    const id = message.headers?.get("Nats-Msg-Id");
-    const expected = message.headers?.get("Nats-Expected-Last-Subject-Sequence");
-    const { kept } = this.#room(room);
-    if (expected !== undefined && Number(expected) !== (kept.at(-1)?.streamSeq ?? 0)) {
-      return this.#answer(message, { error: { err_code: WRONG_LAST_SEQUENCE, description: "wrong last sequence" } });
-    }
-    const before = id === undefined ? undefined : this.#seqOfMessage.get(id);
-    if (before !== undefined) return this.#answer(message, { stream: "log", seq: before, duplicate: true });
+    const staged = this.#batches.receive(message);
+    if (staged === "incomplete") this.#answer(message, BATCH_INCOMPLETE);
+    else if (staged !== "staged") this.#appendTogether(staged);
+  }
 
-    const streamSeq = this.#nextSeq();
-    if (id !== undefined) this.#seqOfMessage.set(id, streamSeq);
-    const stored = { record: ownersRecordOf(message.data), streamSeq };
-    kept.push({ ...stored, at: this.#scheduler.now, bytes: message.data });
-    this.#judge(room, stored);
-    if (this.mood === "changing-leader") return;
-    this.#republish(room, message.data, streamSeq);
-    if (this.mood !== "mute") this.#answer(message, { stream: "log", seq: streamSeq });
+  /** Stores all messages, or none if the last record of a room is another than expected. Answers the last message. */
+  #appendTogether({ messages, facts }: StagedMessages): void {
+    if (!messages.every((message) => this.#isExpected(message)))
+      return this.#answer(messages.at(-1)!, { error: { err_code: WRONG_LAST_SEQUENCE, description: "wrong last sequence" } });
+    for (const { subject, data } of messages) {
+      const [room, streamSeq] = [roomOfSubject(subject)!, this.#nextSeq()];
+      const stored = { record: ownersRecordOf(data), streamSeq };
+      this.#room(room).kept.push({ ...stored, at: this.#scheduler.now, bytes: data });
+      this.#judge(room, stored);
+      if (this.mood !== "changing-leader") this.#republish(room, data, streamSeq);
+    }
+    if (this.mood !== "changing-leader" && this.mood !== "mute")
+      this.#answer(messages.at(-1)!, { stream: "log", seq: this.#lastSeq, ...facts });
+  }
+
+  #isExpected({ subject, headers }: Published): boolean {
+    const expected = headers?.get("Nats-Expected-Last-Subject-Sequence");
+    return expected === undefined || Number(expected) === (this.#room(roomOfSubject(subject)!).kept.at(-1)?.streamSeq ?? 0);
   }
 
   #republish(room: RoomKey, data: Uint8Array, streamSeq: number): void {

@@ -478,11 +478,12 @@ const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[]
   ...Array.from({ length: 40 }, (_, index) => ({ seed: 1_000_000 + index, size: "small-edit-path" as const })),
   ...Array.from({ length: 10 }, (_, index) => ({ seed: 2_000_000 + index, size: "large-edit-path" as const })),
   ...Array.from({ length: 20 }, (_, index) => ({ seed: 3_000_000 + index, size: "local-owners" as const })),
+  ...Array.from({ length: 10 }, (_, index) => ({ seed: 4_000_000 + index, size: "batches" as const })),
   ...Array.from({ length: 24 }, (_, index) => ({ seed: 1_000_000 + index, size: "small" as const })),
   ...Array.from({ length: 4 }, (_, index) => ({ seed: 2_000_000 + index, size: "large" as const })),
 ];
 
-const SIZE_NAMES = ["small", "large", "small-edit-path", "large-edit-path", "local-owners"] as const;
+const SIZE_NAMES = ["small", "large", "small-edit-path", "large-edit-path", "local-owners", "batches"] as const;
 
 const counted = telemetry();
 

@@ -23,6 +23,8 @@ export type Size = {
   readonly trims: number;
   /** Gateways pass edits directly to owners in the same process, instead of over NATS. */
   readonly hasLocalOwners: boolean;
+  /** The room servers send records of two rooms in one batch whenever another append is in flight. */
+  readonly hasBatches: boolean;
   /** Undefined: no document services and no leaderboards run. */
   readonly services: { readonly documentServices: Count; readonly leaderboards: Count } | undefined;
   /** Most faults are short; a few are long enough for deadlines to pass. */
@@ -37,7 +39,7 @@ export type Size = {
 };
 
 /** `…-edit-path`: without document services and leaderboards. Most regression seeds have these sizes. */
-export type SizeName = "small" | "large" | "small-edit-path" | "large-edit-path" | "local-owners";
+export type SizeName = "small" | "large" | "small-edit-path" | "large-edit-path" | "local-owners" | "batches";
 
 const SERVICES = { documentServices: { min: 1, more: 1 }, leaderboards: { min: 1, more: 1 } };
 
@@ -55,6 +57,7 @@ const EDIT_PATH = {
     faults: { min: 8, more: 6 },
     trims: 5,
     hasLocalOwners: false,
+    hasBatches: false,
     services: undefined,
     faultMsMax: [300, 1_200, 3_000],
     patience: 4,
@@ -73,6 +76,7 @@ const EDIT_PATH = {
     faults: { min: 6, more: 19 },
     trims: 12,
     hasLocalOwners: false,
+    hasBatches: false,
     services: undefined,
     faultMsMax: [600, 3_000, 9_000],
     patience: 1,
@@ -84,6 +88,7 @@ export const SIZES: Readonly<Record<SizeName, Size>> = {
   "small-edit-path": EDIT_PATH.small,
   "large-edit-path": EDIT_PATH.large,
   "local-owners": { ...EDIT_PATH.small, name: "local-owners", hasLocalOwners: true },
+  "batches": { ...EDIT_PATH.small, name: "batches", hasBatches: true, twoRoomsChance: 1 },
   "small": { ...EDIT_PATH.small, name: "small", services: SERVICES },
   "large": { ...EDIT_PATH.large, name: "large", services: SERVICES },
 };

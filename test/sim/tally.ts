@@ -11,7 +11,14 @@ type Strikes = { struck: number; met: number };
 export type Sum = Omit<Outcome, "faults" | "lines">;
 
 export class Tally {
-  readonly #runs: Record<SizeName, number> = { "small": 0, "large": 0, "small-edit-path": 0, "large-edit-path": 0, "local-owners": 0 };
+  readonly #runs: Record<SizeName, number> = {
+    "small": 0,
+    "large": 0,
+    "small-edit-path": 0,
+    "large-edit-path": 0,
+    "local-owners": 0,
+    "batches": 0,
+  };
   readonly #failedSeeds: number[] = [];
   readonly #healedInMs: number[] = [];
   readonly #faults = new Map<FaultKind, Strikes>();
