@@ -2,6 +2,7 @@
 
 import { parseCommandLine } from "../cli/run.ts";
 import { flagName, readSettings, SettingError } from "../shared/settings/settings.ts";
+import { appendBatches } from "./append-batches.bench.ts";
 import { bridgeRoom } from "./bridge-room.bench.ts";
 import { coolDown } from "./cool-down.bench.ts";
 import { decisions } from "./decide.bench.ts";
@@ -37,6 +38,7 @@ const EXPERIMENTS: readonly Experiment[] = [
   coolDown,
   decisions,
   durability,
+  appendBatches,
   bridgeRoom,
 ];
 const HELP = "npm run bench -- --help";
