@@ -143,6 +143,8 @@ test("[BREST1] a gateway reads top, pages, one member, neighbours and a set of m
   for (const window of ["hour", "day", "week", "month", "year", "all"])
     expect((await get(`notes/leaderboard?window=${window}`)).body.members).toBe(4);
 
+  const [byDefault, unique] = [await get("notes/leaderboard"), await get("notes/leaderboard?ranking=unique")];
+  expect(byDefault.body.ranking, "as live boards").toEqual(unique.body.ranking);
   const first = (await get("notes/leaderboard?window=hour&limit=3&ranking=unique")).body;
   expect(first.ranking).toHaveLength(3);
   const second = (await get(`notes/leaderboard?cursor=${first.cursor}&limit=3&ranking=unique`)).body;

@@ -54,7 +54,7 @@ export function parseQuestion(
   if (place.kind === "bad") return place;
   const role = parseRole(query.get("role") ?? "everyone");
   if (role === undefined) return bad("unknown-role", "a role is everyone, editors or commenters");
-  const rankingText = query.get("ranking") ?? "competition";
+  const rankingText = query.get("ranking") ?? "unique";
   const ranking = RANKINGS.find((known) => known === rankingText);
   if (ranking === undefined) return bad("bad-ranking", `a ranking is ${RANKINGS.join(", ")}`);
   const question: BoardQuestion = { room, role, window: place.window, ranking };
