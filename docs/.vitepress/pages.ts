@@ -54,6 +54,7 @@ export const SECTIONS: readonly Section[] = [
       "docs/OPERATIONS.md",
       "docs/DURABILITY.md",
       "docs/PERFORMANCE.md",
+      "docs/CAPACITY.md",
       "bench/README.md",
       "docs/THREAT-MODEL.md",
       "SECURITY.md",
