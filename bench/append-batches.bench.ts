@@ -21,7 +21,7 @@ import { type RoomId, roomKey, type ServerId, type TenantId } from "../shared/id
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
-import { positiveInteger } from "../shared/settings/settings.ts";
+import { flag, positiveInteger } from "../shared/settings/settings.ts";
 import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { defineExperiment } from "./experiment.ts";
 import { cpuBetween, cpuByRole } from "./server-usage.ts";
@@ -126,14 +126,10 @@ export const appendBatches = defineExperiment({
     seconds: { parse: positiveInteger, fallback: 5, meaning: "seconds of each measurement" },
     rounds: { parse: positiveInteger, fallback: 5, meaning: "rounds, each with both kinds" },
     natsServers: { parse: positiveInteger, fallback: 3, meaning: "nats-servers, and replicas of the log" },
-    sync: {
-      parse: (raw: string) => raw,
-      fallback: "always",
-      meaning: "always: sync_interval always; anything else: nats-server's default",
-    },
+    syncAlways: { parse: flag, fallback: true, meaning: "true: sync_interval always; false: nats-server's default" },
   },
-  run: async ({ sync, ...options }, print) => {
-    const rounds = await measureAppendBatches({ ...options, syncAlways: sync === "always" });
+  run: async (options, print) => {
+    const rounds = await measureAppendBatches(options);
     print(
       "| round | alone: appends/s | batches: appends/s | ratio | CPU of nats-servers, µs | CPU of the room server, µs |\n|---|---|---|---|---|---|",
     );
