@@ -29,7 +29,11 @@ const OTHER_TENANT = errorAnswer(
   "not-allowed",
   "the token belongs to another tenant: leave out `tenant`, or send a token of that tenant",
 );
-const ROOM_NOT_OPENED = errorAnswer(403, "not-allowed", "the token does not open this room: request a token whose claim `rooms` names it");
+export const ROOM_NOT_OPENED = errorAnswer(
+  403,
+  "not-allowed",
+  "the token does not open this room: request a token whose claim `rooms` names it",
+);
 const WHOLE_TENANT = errorAnswer(
   403,
   "not-allowed",

@@ -3,7 +3,7 @@
 import { parseRoomId, parseTenantId, ROOM_ID_RULE, type RoomId, roomKey, type TenantId } from "../../shared/ids.ts";
 import { type Identity, opens } from "../sessions/identity.ts";
 import { errorAnswer, type HttpAnswer, retryAfter } from "./answers.ts";
-import { admittedRoom, type Authority, refuseRestricted, scopeOf } from "./authorize.ts";
+import { admittedRoom, type Authority, refuseRestricted, ROOM_NOT_OPENED, scopeOf } from "./authorize.ts";
 import { queryWith, roomParameter, type RouteRequest } from "./requests.ts";
 
 /** The authorization covers only `path`, whose names are encoded. No other path may be requested. */
@@ -90,8 +90,7 @@ export function deletionRequest(request: RouteRequest, identity: Identity | unde
 }
 
 function refuseDeletion(identity: Identity, room: RoomId): HttpAnswer | undefined {
-  if (!opens(identity, room))
-    return errorAnswer(403, "not-allowed", "the token does not open this room: request a token whose claim `rooms` names it");
+  if (!opens(identity, room)) return ROOM_NOT_OPENED;
   if (!identity.rights.admin) return errorAnswer(403, "not-allowed", "deleting a room needs a token whose claim `rights` contains `admin`");
   return refuseRestricted(identity, room, "the user may not delete this room for a time");
 }

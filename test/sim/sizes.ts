@@ -23,7 +23,7 @@ export type Size = {
   readonly trims: number;
   /** Gateways pass edits directly to owners in the same process, instead of over NATS. */
   readonly hasLocalOwners: boolean;
-  /** The room servers send records of two rooms in one batch whenever another append is in flight. */
+  /** Each append waits up to 50 ms for one of another room, and both go to the log in one batch. */
   readonly hasBatches: boolean;
   /** Undefined: no document services and no leaderboards run. */
   readonly services: { readonly documentServices: Count; readonly leaderboards: Count } | undefined;
