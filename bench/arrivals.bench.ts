@@ -15,7 +15,7 @@ import { cpuBetween, cpuByRole, type ServerProcess, memoryByRole } from "./serve
 import type { Comparison, ComparisonOptions, ComparisonOutcome } from "./comparison.ts";
 import type { ArrivalsLoad } from "./load/arrivals-load.ts";
 import type { Seat } from "./load/enter.ts";
-import { Latencies } from "./load/latencies.ts";
+import { Latencies } from "../cli/bench/latencies.ts";
 import { Worker } from "./load/worker.ts";
 import type { Figures } from "./report.ts";
 import { PATIENT } from "./systems/coroom.ts";

@@ -8,7 +8,7 @@
 
 import { cpuBetween, cpuByRole } from "./server-usage.ts";
 import type { Comparison, ComparisonOptions, ComparisonOutcome } from "./comparison.ts";
-import { Latencies } from "./load/latencies.ts";
+import { Latencies } from "../cli/bench/latencies.ts";
 import type { PresenceLoad, ProbeFigures } from "./load/presence-load.ts";
 import { Worker } from "./load/worker.ts";
 import { seatsOf } from "./presence-large-room.bench.ts";

@@ -6,7 +6,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { eventually } from "../test/system/eventually.ts";
-import { Latencies, Measured } from "./load/latencies.ts";
+import { Latencies } from "../cli/bench/latencies.ts";
+import { Measured } from "./load/measured.ts";
 import type { RoomLoad } from "./load/room-load.ts";
 import { TypingCluster } from "./typing-cluster.ts";
 import { positiveInteger } from "../shared/settings/settings.ts";

@@ -10,7 +10,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { eventually } from "../test/system/eventually.ts";
 import { leaderOfLog } from "../test/system/log-leader.ts";
-import { Latencies, Measured } from "./load/latencies.ts";
+import { Latencies } from "../cli/bench/latencies.ts";
+import { Measured } from "./load/measured.ts";
 import type { RoomLoad } from "./load/room-load.ts";
 import { TypingCluster, type TypingOptions, type OwningServer } from "./typing-cluster.ts";
 import { opsStepDownSettings } from "../cli/command-settings.ts";

@@ -12,7 +12,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { SystemCluster } from "../test/system/cluster.ts";
 import type { Comparison, ComparisonOptions, ComparisonOutcome } from "./comparison.ts";
 import type { SdkLoad, SdkClientPlan } from "./load/sdk-load.ts";
-import { Latencies } from "./load/latencies.ts";
+import { Latencies } from "../cli/bench/latencies.ts";
 import { Worker } from "./load/worker.ts";
 import { PATIENT } from "./systems/coroom.ts";
 import { residentBytesOf } from "./server-usage.ts";

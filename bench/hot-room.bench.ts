@@ -7,7 +7,7 @@
 import { cpuBetween, type CpuByRole, cpuByRole } from "./server-usage.ts";
 import type { Comparison, ComparisonOutcome } from "./comparison.ts";
 import type { Seat } from "./load/enter.ts";
-import { Latencies } from "./load/latencies.ts";
+import { Latencies } from "../cli/bench/latencies.ts";
 import type { PresenceMotion, PresenceFigures, PresenceLoad } from "./load/presence-load.ts";
 import { Worker } from "./load/worker.ts";
 import { seatsOf } from "./presence-large-room.bench.ts";

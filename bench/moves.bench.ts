@@ -13,7 +13,7 @@ import { eventually } from "../test/system/eventually.ts";
 import type { RoomLoad } from "./load/room-load.ts";
 import { TypingCluster, type TypingOptions } from "./typing-cluster.ts";
 import { BEFORE_MS, distribution, type LongestWaits } from "./failover.bench.ts";
-import { Measured } from "./load/latencies.ts";
+import { Measured } from "./load/measured.ts";
 import { positiveInteger } from "../shared/settings/settings.ts";
 import { defineExperiment } from "./experiment.ts";
 

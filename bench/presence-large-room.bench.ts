@@ -8,7 +8,7 @@
 import { cpuBetween, type CpuByRole, cpuByRole } from "./server-usage.ts";
 import type { Comparison, ComparisonOptions, ComparisonOutcome } from "./comparison.ts";
 import type { Seat } from "./load/enter.ts";
-import { Latencies } from "./load/latencies.ts";
+import { Latencies } from "../cli/bench/latencies.ts";
 import type { PresenceFigures, PresenceLoad } from "./load/presence-load.ts";
 import { Worker } from "./load/worker.ts";
 import type { Figures } from "./report.ts";

@@ -2,7 +2,7 @@
 
 import type { CpuByRole } from "./server-usage.ts";
 import { bestOf, type EditPathLeg, type MeasuredPhase, rateOf, type Scenario, slowestP99 } from "./edit-path.bench.ts";
-import { Latencies } from "./load/latencies.ts";
+import { Latencies } from "../cli/bench/latencies.ts";
 
 /** In display order. */
 export type Figures = Readonly<Record<string, number>>;

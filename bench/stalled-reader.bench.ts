@@ -12,7 +12,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { gatewaySettings } from "../gateway/config.ts";
 import type { Comparison, ComparisonOptions, ComparisonOutcome } from "./comparison.ts";
 import type { Seat } from "./load/enter.ts";
-import { Latencies } from "./load/latencies.ts";
+import { Latencies } from "../cli/bench/latencies.ts";
 import type { BusyRoomLoad, BusyRoomFigures } from "./load/busy-room-load.ts";
 import type { StallFigures, StalledReaderLoad } from "./load/stalled-reader-load.ts";
 import { Worker } from "./load/worker.ts";

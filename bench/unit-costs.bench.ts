@@ -9,7 +9,7 @@
 import type { RoleCosts } from "../cli/capacity/figures.ts";
 import { positiveInteger } from "../shared/settings/settings.ts";
 import { defineExperiment, type Print } from "./experiment.ts";
-import { Latencies } from "./load/latencies.ts";
+import { Latencies } from "../cli/bench/latencies.ts";
 import type { PeersLoad, PeersMotion } from "./load/peers-load.ts";
 import { Worker } from "./load/worker.ts";
 import { seatsOf } from "./peers.bench.ts";

@@ -15,8 +15,8 @@ import { Prng } from "../../shared/collections/prng.ts";
 import type { Frame, UnknownFrame } from "../../shared/wire/frames.ts";
 import { enter, join, type Seat, unexpected } from "./enter.ts";
 import { FirstCopy } from "./first-copy.ts";
-import { TEXT } from "./keystroke.ts";
-import { Latencies, type LatencyPairs } from "./latencies.ts";
+import { TEXT } from "../../cli/bench/keystroke.ts";
+import { Latencies, type LatencyPairs } from "../../cli/bench/latencies.ts";
 import { CutOff, streamingGet } from "./streaming-get.ts";
 import { serveCalls } from "./worker.ts";
 

@@ -7,9 +7,9 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 
 import { type ClientId, type Epoch, type Position, type Seq, START } from "../../shared/ids.ts";
 import { enter, sendFrame, type Seat, unexpected } from "./enter.ts";
-import { keystroke } from "./keystroke.ts";
-import { Latencies, type LatencyPairs } from "./latencies.ts";
-import { paced, until } from "./paced.ts";
+import { keystroke } from "../../cli/bench/keystroke.ts";
+import { Latencies, type LatencyPairs } from "../../cli/bench/latencies.ts";
+import { paced, until } from "../../cli/bench/paced.ts";
 import type { LoadSocket } from "./web-socket.ts";
 import { serveCalls } from "./worker.ts";
 

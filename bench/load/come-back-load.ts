@@ -6,8 +6,8 @@ import * as Y from "yjs";
 
 import { type Epoch, type Position, type Seq, START } from "../../shared/ids.ts";
 import { enter, join, sendFrame, type Seat, unexpected } from "./enter.ts";
-import { TEXT } from "./keystroke.ts";
-import { Latencies, type LatencyPairs } from "./latencies.ts";
+import { TEXT } from "../../cli/bench/keystroke.ts";
+import { Latencies, type LatencyPairs } from "../../cli/bench/latencies.ts";
 import { streamingGet, type ResponseHead } from "./streaming-get.ts";
 import type { LoadSocket } from "./web-socket.ts";
 import { serveCalls } from "./worker.ts";

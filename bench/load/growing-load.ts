@@ -7,8 +7,9 @@
 import type { ClientId } from "../../shared/ids.ts";
 import type { RoomMode } from "../../shared/wire/frames.ts";
 import type { Seat } from "./enter.ts";
-import { Latencies, type LatencyPairs } from "./latencies.ts";
-import { openAll, paced, until } from "./paced.ts";
+import { Latencies, type LatencyPairs } from "../../cli/bench/latencies.ts";
+import { paced, until } from "../../cli/bench/paced.ts";
+import { openAll } from "./open-all.ts";
 import { PING_MS, PresenceRoom, type EditReceipt } from "./presence-room.ts";
 import { serveCalls } from "./worker.ts";
 

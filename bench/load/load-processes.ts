@@ -4,7 +4,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { resolve } from "node:path";
 
-import { Latencies } from "./latencies.ts";
+import { Latencies } from "../../cli/bench/latencies.ts";
 import type { PhaseEvents } from "./load.ts";
 import type { LoadCommand, LoadPhase, LoadReport, RoomCounts, LoadRoomPlan } from "./plan.ts";
 

@@ -8,10 +8,11 @@ import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promi
 
 import type { Point } from "../../shared/wire/positions.ts";
 import type { Seat } from "./enter.ts";
-import { keystroke, type Keystrokes } from "./keystroke.ts";
-import { Latencies, type LatencyPairs } from "./latencies.ts";
+import { keystroke, type Keystrokes } from "../../cli/bench/keystroke.ts";
+import { Latencies, type LatencyPairs } from "../../cli/bench/latencies.ts";
 import { typingSchedule } from "./load.ts";
-import { openAll, until } from "./paced.ts";
+import { until } from "../../cli/bench/paced.ts";
+import { openAll } from "./open-all.ts";
 import { DIALECTS, type Dialect, type DialectName, type PeerMessage } from "./peer-dialects.ts";
 import { ReceivedEdits } from "./received-edits.ts";
 import { type LoadSocket, openSocket } from "./web-socket.ts";

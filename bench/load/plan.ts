@@ -1,7 +1,7 @@
 /** Messages between the bench and a load process, over the channel between parent and child. */
 
 import type { ClientKey, RoomId } from "../../shared/ids.ts";
-import type { LatencyPairs } from "./latencies.ts";
+import type { LatencyPairs } from "../../cli/bench/latencies.ts";
 
 /** All members of a room live in one load process, so one clock measures an edit's latencies. */
 export type LoadRoomPlan = { readonly room: RoomId; readonly members: readonly LoadMemberPlan[] };

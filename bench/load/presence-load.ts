@@ -3,8 +3,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Seat } from "./enter.ts";
-import { Latencies, type LatencyPairs } from "./latencies.ts";
-import { openAll, paced, until } from "./paced.ts";
+import { Latencies, type LatencyPairs } from "../../cli/bench/latencies.ts";
+import { paced, until } from "../../cli/bench/paced.ts";
+import { openAll } from "./open-all.ts";
 import { type LoadParticipant, PING_MS, PresenceRoom } from "./presence-room.ts";
 import { serveCalls } from "./worker.ts";
 

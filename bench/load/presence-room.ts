@@ -11,8 +11,8 @@ import { type ClientFrame, FrameType, PROTOCOL_VERSION, type RoomMode, type Fram
 import { decodePoint, encodePoint } from "../../shared/wire/positions.ts";
 import { CURSOR, type ParticipantNumber, type PresenceDelta } from "../../shared/wire/presence.ts";
 import type { Seat } from "./enter.ts";
-import { keystroke } from "./keystroke.ts";
-import { Latencies } from "./latencies.ts";
+import { keystroke } from "../../cli/bench/keystroke.ts";
+import { Latencies } from "../../cli/bench/latencies.ts";
 import { type LoadSocket, openSocket } from "./web-socket.ts";
 
 /** Decodes a frame once that many sockets receive, because the load shares the machine with the servers it measures. */

@@ -3,7 +3,7 @@
  * each writer's in order and, on a server with seqs, every seq in turn.
  */
 
-import type { Keystrokes } from "./keystroke.ts";
+import type { Keystrokes } from "../../cli/bench/keystroke.ts";
 
 export class ReceivedEdits {
   /** Names the member in errors. */

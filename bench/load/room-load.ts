@@ -11,11 +11,11 @@ import { readRange } from "../../shared/wire/committed-edits.ts";
 import { decodeFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import { readNumber } from "../../shared/wire/fields.ts";
 import { type Frame, FrameType, PROTOCOL_VERSION, type UnknownFrame } from "../../shared/wire/frames.ts";
-import { keystroke } from "./keystroke.ts";
+import { keystroke } from "../../cli/bench/keystroke.ts";
 import type { LoadMemberPlan, RoomCounts, LoadRoomPlan } from "./plan.ts";
 import { RoomJudge, type OrderedEdits } from "./room-judge.ts";
 import { type LoadSocket, openSocket } from "./web-socket.ts";
-import { Measured } from "./latencies.ts";
+import { Measured } from "./measured.ts";
 
 type Member = {
   readonly index: number;

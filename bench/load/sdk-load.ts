@@ -12,8 +12,8 @@ import { openSocket } from "../../client/io/node-socket.ts";
 import { reportError, systemChance, systemClock } from "../../client/io/system.ts";
 import type { ClientWorld } from "../../client/ports.ts";
 import { RoomConnection } from "../../client/room/room-connection-host.ts";
-import { keystroke } from "./keystroke.ts";
-import { Latencies, type LatencyPairs } from "./latencies.ts";
+import { keystroke } from "../../cli/bench/keystroke.ts";
+import { Latencies, type LatencyPairs } from "../../cli/bench/latencies.ts";
 import { serveCalls } from "./worker.ts";
 
 export type SdkClientPlan = { readonly room: string; readonly token: string; readonly types: boolean };
