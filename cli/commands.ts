@@ -7,6 +7,7 @@ import type { Settings, Values } from "../shared/settings/settings.ts";
 import {
   type AdminCommandName,
   adminSettings,
+  benchSettings,
   capacitySettings,
   opsGatewaysSettings,
   opsRoomsSettings,
@@ -29,7 +30,7 @@ import {
   tokenSettings,
 } from "./command-settings.ts";
 import { command, type CliCommand, type PrintLine } from "./command.ts";
-import { runUntilSignalled } from "./run-until-signalled.ts";
+import { abortedBySignal, runUntilSignalled } from "./run-until-signalled.ts";
 import { startGroups, startSettings } from "./settings.ts";
 const ops = () => import("./ops.ts");
 const placement = () => import("./ops-placement.ts");
@@ -127,6 +128,17 @@ export const commands: readonly CliCommand[] = [
     settings: capacitySettings,
     examples: ["coroom capacity --rooms 2000 --edits 1000 --cursors 50000", "coroom capacity --replicas 1 --sync false --zones 1"],
     run: async (config, print) => print((await import("./capacity/capacity-command.ts")).capacityText(config)),
+  }),
+  command({
+    name: "bench",
+    summary: "put a load on a running system in rooms of its own, and measure latencies and lost edits",
+    settings: benchSettings,
+    examples: [
+      "coroom bench",
+      "coroom bench --rooms 100 --people 5 --edits-per-second 200 --cursors-per-second 2000 --seconds 60",
+      "coroom bench --url https://rooms.example --token TOKEN --json",
+    ],
+    run: async (config, print) => (await import("./bench/bench-command.ts")).bench(config, print, abortedBySignal()),
   }),
   command({
     name: "ops watch",

@@ -1,4 +1,4 @@
-/** Runs until SIGINT or SIGTERM, then stops in order. A later second signal ends the process immediately. */
+/** Stops a command in order at SIGINT or SIGTERM. A later second signal ends the process immediately. */
 
 import type { Millis } from "../shared/ids.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
@@ -22,17 +22,23 @@ export class StopSignals {
   }
 }
 
-export async function runUntilSignalled(start: () => Promise<Running>): Promise<void> {
+/** Aborted by the first SIGINT or SIGTERM. A later second signal ends the process immediately. */
+export function abortedBySignal(): AbortSignal {
   const signals = new StopSignals();
-  const signalled = new Promise<void>((resolve) => {
-    for (const signal of ["SIGINT", "SIGTERM"] as const) {
-      process.on(signal, () => {
-        const asked = signals.receiveSignal(performance.now() as Millis);
-        if (asked === "end-at-once") process.exit(130);
-        if (asked === "stop") resolve();
-      });
-    }
-  });
+  const aborted = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    process.on(signal, () => {
+      const asked = signals.receiveSignal(performance.now() as Millis);
+      if (asked === "end-at-once") process.exit(130);
+      if (asked === "stop") aborted.abort();
+    });
+  }
+  return aborted.signal;
+}
+
+export async function runUntilSignalled(start: () => Promise<Running>): Promise<void> {
+  const signal = abortedBySignal();
+  const signalled = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
   const starting = start();
   await Promise.race([signalled, starting]);
   const running = await starting; // A signal during the start also stops the parts that started.

@@ -47,7 +47,7 @@ export function capacityDocument(): string {
     "- A room server gets at most 5,000 rooms, so that its loss is taken over quickly.",
     "- The members of a room meet on one gateway. Without the routing key at the balancer, a room costs one more edit and cursor for each of its gateways.",
     "- nats-server uses several cores. Its plan has one server for each copy of the log. Its processes are the least, its cores decide how large their machines are.",
-    "- The costs were measured with one process of each role on one machine. Measure your own machines: `npm run bench -- unit-costs`.",
+    "- The costs were measured with one process of each role on one machine. Measure your own machines: `npm run bench -- unit-costs`. Check the plan on a running cluster: `coroom bench` (`docs/operations/load-test.md`).",
     "- A log partition is one stream with one leader. The plan counts one append for each edit, and uses 60% of the measured appends, which depend on the disk.",
     "- The costs are one run each, on a machine that other programs used.",
     "",

@@ -9,12 +9,15 @@ import { z } from "zod";
 
 import { fetchFromGateway, type GatewayRequest } from "../ask-gateway.ts";
 
+/** `code`: the gateway's short name of the refusal, such as `no-room`. Empty: no gateway refused. */
 export class DocumentError extends Error {
   readonly status: number;
+  readonly code: string;
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, code = "") {
     super(message);
     this.status = status;
+    this.code = code;
   }
 }
 
@@ -49,8 +52,7 @@ export class DocumentsClient {
     for (let tries = 1; ; tries += 1) {
       const { reply, pauseSeconds } = await fetchFromGateway(url, await this.#token(), request, replyOf);
       if (reply.status === 200 || reply.status === 304) return reply;
-      if (!REPEATED.has(reply.status) || tries === TRIES_MAX)
-        throw new DocumentError(reply.status, messageOf(reply.status, new TextDecoder().decode(reply.bytes)));
+      if (!REPEATED.has(reply.status) || tries === TRIES_MAX) throw refusalFrom(reply.status, new TextDecoder().decode(reply.bytes));
       await sleep(1_000 * pauseSeconds);
     }
   }
@@ -66,10 +68,11 @@ async function replyOf(response: Response): Promise<{ readonly reply: DocumentRe
   };
 }
 
-function messageOf(status: number, text: string): string {
+function refusalFrom(status: number, text: string): DocumentError {
   try {
-    return Refusal.parse(JSON.parse(text)).message;
+    const { error, message } = Refusal.parse(JSON.parse(text));
+    return new DocumentError(status, message, error);
   } catch {
-    return `the server answered HTTP ${status}. Set --url to the address of a gateway`; // No gateway's error.
+    return new DocumentError(status, `the server answered HTTP ${status}. Set --url to the address of a gateway`); // No gateway's error.
   }
 }

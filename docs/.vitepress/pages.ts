@@ -24,6 +24,7 @@ const operations = [
   "console",
   "metrics",
   "probes",
+  "load-test",
   "traces",
   "webhooks",
   "leaderboard",

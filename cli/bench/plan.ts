@@ -1,0 +1,104 @@
+/** What `coroom bench` will do: its rooms and people, and the maxima that protect a cluster from a mistyped number. */
+
+import { Prng } from "../../shared/collections/prng.ts";
+import { SettingError } from "../../shared/settings/settings.ts";
+
+/** `people`: in each room. The rates are those of all rooms together. */
+export type BenchLoad = {
+  readonly rooms: number;
+  readonly people: number;
+  readonly editsPerSecond: number;
+  readonly cursorsPerSecond: number;
+  readonly seconds: number;
+  readonly rampUpSeconds: number;
+};
+
+/** `room`: index in `BenchPlan.rooms`. `place`: index of the person in its room. */
+export type BenchSeat = { readonly room: number; readonly place: number };
+
+/** `seats`: in the order in which people join, edit and move. Consecutive seats are in different rooms. */
+export type BenchPlan = { readonly load: BenchLoad; readonly rooms: readonly string[]; readonly seats: readonly BenchSeat[] };
+
+/** No application should use it for its rooms: a token for the bench opens `coroom-bench-*`. */
+export const ROOM_PREFIX = "coroom-bench-";
+
+/** Maxima of one generator. The rates of one person are what gateways and the SDK allow for one connection by default. */
+export const BENCH_MAX = {
+  rooms: 1_000,
+  people: 500,
+  connections: 5_000,
+  joinsPerSecond: 200,
+  editsPerSecond: 5_000,
+  cursorsPerSecond: 20_000,
+  editsPerSecondEach: 10,
+  cursorsPerSecondEach: 20,
+  receiptsPerSecond: 100_000,
+  seconds: 3_600,
+  rampUpSeconds: 600,
+} as const;
+
+/** Throws a SettingError that lists everything that exceeds a maximum, each with its remedy. `tag`: distinguishes this run's rooms. */
+export function planBench(load: BenchLoad, tag: string): BenchPlan {
+  const problems = excessesOf(load);
+  if (problems.length > 0) throw new SettingError(`the load is too large for one generator:\n  ${problems.join("\n  ")}`);
+  const rooms = Array.from({ length: load.rooms }, (_, index) => `${ROOM_PREFIX}${tag}-${index + 1}`);
+  const order = shuffled(rooms.map((_, room) => room));
+  const seats = Array.from({ length: load.people }, (_, place) => order.map((room) => ({ room, place }))).flat();
+  return { load, rooms, seats };
+}
+
+/** The time in which people join. 0: as long as the maximum rate of joins needs, and 2 s at least. */
+export function rampUpSecondsOf({ rooms, people, rampUpSeconds }: BenchLoad): number {
+  return rampUpSeconds > 0 ? rampUpSeconds : Math.max(2, Math.ceil((rooms * people) / (BENCH_MAX.joinsPerSecond / 2)));
+}
+
+function excessesOf(load: BenchLoad): string[] {
+  const { rooms, people, editsPerSecond, cursorsPerSecond } = load;
+  const connections = rooms * people;
+  const receipts = (editsPerSecond + cursorsPerSecond) * (people - 1);
+  const joins = connections / rampUpSecondsOf(load);
+  const problems: string[] = [];
+  const refuse = (value: number, max: number, what: string, remedy: string): void => {
+    if (value > max) problems.push(`${number(value)} ${what}, ${number(max)} at most. ${remedy}`);
+  };
+  refuse(connections, BENCH_MAX.connections, "connections (--rooms times --people)", "Lower one of them, or run several generators");
+  refuse(
+    joins,
+    BENCH_MAX.joinsPerSecond,
+    "joins a second",
+    `Raise --ramp-up-seconds to ${Math.ceil(connections / BENCH_MAX.joinsPerSecond)}`,
+  );
+  refuse(
+    editsPerSecond / connections,
+    BENCH_MAX.editsPerSecondEach,
+    "edits a second by each person",
+    "Gateways do not allow more by default: raise --rooms or --people, or lower --edits-per-second",
+  );
+  refuse(
+    cursorsPerSecond / connections,
+    BENCH_MAX.cursorsPerSecondEach,
+    "cursor moves a second by each person",
+    "The SDK sends no more: raise --rooms or --people, or lower --cursors-per-second",
+  );
+  refuse(
+    receipts,
+    BENCH_MAX.receiptsPerSecond,
+    "receipts a second (each edit and cursor move, by every other person in its room)",
+    "Lower --people or the rates, or run several generators",
+  );
+  return problems;
+}
+
+/** The same order in each run. */
+function shuffled(rooms: number[]): number[] {
+  const prng = new Prng(1);
+  for (let last = rooms.length - 1; last > 0; last--) {
+    const other = prng.below(last + 1);
+    [rooms[last], rooms[other]] = [rooms[other]!, rooms[last]!];
+  }
+  return rooms;
+}
+
+function number(value: number): string {
+  return value.toLocaleString("en", { maximumFractionDigits: 1 });
+}
