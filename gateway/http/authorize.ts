@@ -24,7 +24,7 @@ export const NOT_AN_OPERATOR = errorAnswer(
 );
 const UNCHECKED = errorAnswer(503, "unavailable", "tokens cannot be checked right now: try again in a moment");
 const ADMIN_RIGHT_MISSING = errorAnswer(403, "not-allowed", "this needs a token whose claim `rights` contains `admin`");
-const OTHER_TENANT = errorAnswer(
+export const OTHER_TENANT = errorAnswer(
   403,
   "not-allowed",
   "the token belongs to another tenant: leave out `tenant`, or send a token of that tenant",

@@ -58,6 +58,8 @@ test("[DRQ3] a room is deleted by administrators of the room and by operators, w
   expect(deletionRequest(request(), admin)).toMatchObject({ path: "/v1/rooms/notes", tenant: "acme", user: "ann" });
   expect(deletionRequest(request(), ann)).toMatchObject({ status: 403 });
   expect(deletionRequest(request("", {}, "other"), admin)).toMatchObject({ status: 403 });
+  expect(deletionRequest(request("tenant=acme"), admin)).toMatchObject({ tenant: "acme" });
+  expect(deletionRequest(request("tenant=globex"), admin)).toMatchObject({ status: 403 });
   expect(deletionRequest(request("tenant=globex"), undefined)).toMatchObject({ tenant: "globex", user: "" });
   expect(deletionRequest(request("tenant=no%20tenant"), undefined)).toMatchObject({ status: 404 });
 });

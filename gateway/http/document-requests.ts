@@ -3,7 +3,7 @@
 import { parseRoomId, parseTenantId, ROOM_ID_RULE, type RoomId, roomKey, type TenantId } from "../../shared/ids.ts";
 import { type Identity, opens } from "../sessions/identity.ts";
 import { errorAnswer, type HttpAnswer, retryAfter } from "./answers.ts";
-import { admittedRoom, type Authority, refuseRestricted, ROOM_NOT_OPENED, scopeOf } from "./authorize.ts";
+import { admittedRoom, type Authority, OTHER_TENANT, refuseRestricted, ROOM_NOT_OPENED, scopeOf } from "./authorize.ts";
 import { queryWith, roomParameter, type RouteRequest } from "./requests.ts";
 
 /** The authorization covers only `path`, whose names are encoded. No other path may be requested. */
@@ -80,11 +80,12 @@ export function roomListRequest({ query }: RouteRequest, authority: Authority): 
   return { path: `/v1/rooms${queryWith(query, LIST_PARAMETERS)}`, tenant: scope.tenant, user: authority?.user ?? OPERATOR };
 }
 
-/** `identity` undefined: an operator, whose query contains the tenant. */
+/** `identity` undefined: an operator, whose query contains the tenant. A token may name only its own tenant. */
 export function deletionRequest(request: RouteRequest, identity: Identity | undefined): CountedRequest | HttpAnswer {
   const room = parseRoomId(roomParameter(request));
-  const tenant = identity === undefined ? parseTenantId(request.query.get("tenant") ?? "default") : identity.tenant;
+  const tenant = parseTenantId(request.query.get("tenant") ?? identity?.tenant ?? "default");
   if (room === undefined || tenant === undefined) return NO_SUCH_ROOM;
+  if (identity !== undefined && tenant !== identity.tenant) return OTHER_TENANT;
   const refusal = identity === undefined ? undefined : refuseDeletion(identity, room);
   return refusal ?? { path: roomPath(room), tenant, method: "DELETE", user: identity?.user ?? OPERATOR };
 }
