@@ -277,7 +277,7 @@ export const benchSettings = {
     },
     cursorsPerSecond: {
       parse: between(0, BENCH_MAX.cursorsPerSecond),
-      fallback: 100,
+      fallback: 40, // Two people may send as much, so that the default fits any number of rooms and people.
       meaning: `Cursor moves per second of all rooms together, ${BENCH_MAX.cursorsPerSecond} at most.`,
     },
     seconds: { parse: between(1, BENCH_MAX.seconds), fallback: 30, meaning: `Seconds of load, ${BENCH_MAX.seconds} at most.` },

@@ -42,4 +42,5 @@ test("[BNC12] each flag has a maximum, and the maximum itself is accepted", () =
   }
   for (const few of ["0", "1", "2.5", "x"]) expect(() => read({ people: few })).toThrow("must be a whole number from 2 to 500");
   expect(planBench(read({}), "t").seats).toHaveLength(40);
+  expect(planBench(read({ rooms: "1", people: "2" }), "t").seats).toHaveLength(2); // The default rates fit the smallest load.
 });
