@@ -8,6 +8,7 @@ import type { UserAction } from "../../shared/bus/activity.ts";
 import type { UnixMillis, UserId } from "../../shared/ids.ts";
 import type { BoardKind } from "../../shared/settings/board-settings.ts";
 import type { Use } from "../boards/board.ts";
+import { isEmptyUpdate } from "./empty-update.ts";
 import type { Cap, MemberRole } from "../boards/keys.ts";
 
 export type ScoringOptions = {
@@ -28,11 +29,6 @@ export const EDIT_ROLES: readonly MemberRole[] = ["everyone", "editors"];
 export const PRESENT_ROLES: readonly MemberRole[] = ["everyone"];
 
 const MINUTE_MS = 60_000;
-
-/** A Yjs update (version 1) without structs and deletions: two lists of length 0. It changes nothing. */
-function isEmptyUpdate(payload: Uint8Array): boolean {
-  return payload.byteLength === 2 && payload[0] === 0 && payload[1] === 0;
-}
 
 export function pointsOfEdit(payload: Uint8Array, options: ScoringOptions): number {
   const bytes = payload.byteLength;
