@@ -101,7 +101,7 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
     },
   };
   let names = 0;
-  const tenants = redisTenants(connection.redis, keys, { roles: config.boardRoles });
+  const tenants = redisTenants(connection.redis, keys, { roles: config.boardRoles, hotMembers: HOT_MEMBERS });
   const intervals = () => [new ReadingInterval(systemClock, { restMs: () => config.boardReadMs, ...SHORT_READ_WAITS })];
   const ports = {
     boards: watched,

@@ -169,7 +169,8 @@ const claims = flagsOnly({
   rights: {
     parse: rights,
     fallback: ["read", "write"],
-    meaning: "Rights, comma-separated: read, write, admin, award. The right award lets a backend report activities that earn points.",
+    meaning:
+      "Rights, comma-separated: read, write, admin, award, boards. The right award lets a backend report activities that earn points. The right boards lets a member read the boards of the whole tenant.",
   },
   tenant: { parse: text, fallback: "default", meaning: "Tenant of the rooms." },
   ttl: { parse: duration, fallback: 3600, meaning: "Lifetime of the token, for example 90s, 15m, 1h, 7d." },
@@ -224,7 +225,7 @@ export const exportSettings = {
   }),
 } as const satisfies Settings;
 
-const RIGHTS = ["read", "write", "admin", "award"];
+const RIGHTS = ["read", "write", "admin", "award", "boards"];
 
 function rights(raw: string): readonly string[] {
   const named = list(raw);

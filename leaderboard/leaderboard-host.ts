@@ -6,23 +6,20 @@ import type { RoomKey } from "../shared/ids.ts";
 import type { LiveOptions } from "./reading/live-boards.ts";
 import { LiveHost } from "./reading/live-host.ts";
 import type { Counted } from "./reading/watched-boards.ts";
-import { BoardReader, NamesHost, type NamesOptions, type ReadsOptions, type ReadsPorts, TenantReader } from "./reading/reads-host.ts";
+import { BoardReader, NamesHost, type NamesOptions, type ReadsOptions, type ReadsPorts } from "./reading/reads-host.ts";
 import { CountingHost, type CountingDeps, type CountingOptions, type CountingPorts } from "./counting/counting-host.ts";
-import type { BoardPublisher, StoredNames, TenantArchive, TenantBoards } from "./ports.ts";
+import type { BoardPublisher, StoredNames } from "./ports.ts";
 
 export type LeaderboardPorts = CountingPorts &
   ReadsPorts & {
     readonly shown: BoardPublisher;
     readonly names: StoredNames;
-    readonly tenants: TenantBoards;
-    readonly tenantArchive: TenantArchive;
   };
 export type LeaderboardOptions = CountingOptions & ReadsOptions & LiveOptions & NamesOptions;
 
 export class LeaderboardHost {
   readonly reader: BoardReader;
   readonly names: NamesHost;
-  readonly tenants: TenantReader;
   readonly #partitions: readonly CountingHost[];
   readonly #live: LiveHost;
   readonly #ended: Promise<unknown>;
@@ -34,7 +31,6 @@ export class LeaderboardHost {
   ) {
     this.reader = new BoardReader(ports, options, deps.clock);
     this.names = new NamesHost(ports.names, options, { ...deps, onNew: (room) => this.#live.receiveChange(room) });
-    this.tenants = new TenantReader(ports, options, deps.clock);
     const count = options.logPartitions;
     const ofPartitions = {
       ...deps,

@@ -117,7 +117,7 @@ test("[LB7] boards report that they are behind while Redis is unavailable, and a
   const started = await rig.start("lb7", log, clock, { boardBehindMsMax: "1500" });
   type(log, prng, clock.wallNow(), 30);
   await eventually("all is counted", () => counted(log, started));
-  const question = { room: ROOMS[0]!, role: "everyone", window: "all", ranking: "unique" } as const;
+  const question = { owner: ROOMS[0]!, role: "everyone", window: "all", ranking: "unique" } as const;
   await eventually("the boards are up to date", async () => {
     const answer = await started.host.reader.page(question, { offset: 0, limit: 3 });
     return answer.kind === "page" && !answer.about.isBehind;

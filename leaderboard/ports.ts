@@ -1,10 +1,10 @@
 /** The ports of the leaderboard. `io/` implements each, and tests replace them. */
 
 import type { BoardUpdate } from "../shared/bus/board-messages.ts";
-import type { RoomId, RoomKey, TenantId, UnixMillis } from "../shared/ids.ts";
+import type { RoomKey, TenantId, UnixMillis } from "../shared/ids.ts";
 import type { Sentinel } from "../shared/cluster/lease.ts";
 import type { CountedPosition, ScoreBatch, BoardsDump, BoardContents, CountedMark, Names, RankEntry, Uses } from "./boards/board.ts";
-import type { MemberRole } from "./boards/keys.ts";
+import type { BoardOwner, MemberRole } from "./boards/keys.ts";
 import type { Window } from "./boards/windows.ts";
 import type { ReadPosition, StoredRecord } from "../shared/bus/record.ts";
 
@@ -70,17 +70,17 @@ export type PlacesAsked =
   | { readonly kind: "around"; readonly member: string; readonly around: number }
   | { readonly kind: "from"; readonly offset: number; readonly limit: number };
 
-/** The boards of rooms, for readers. */
+/** All boards, for readers. A tenant's boards have no counted position. */
 export interface BoardReads {
-  read(room: RoomKey, role: MemberRole, window: Window): Promise<BoardContents>;
+  read(owner: BoardOwner, role: MemberRole, window: Window): Promise<BoardContents>;
   /** The entries of those members that have points, in no order. */
-  members(room: RoomKey, role: MemberRole, window: Window, members: readonly string[]): Promise<RankEntry[]>;
+  members(owner: BoardOwner, role: MemberRole, window: Window, members: readonly string[]): Promise<RankEntry[]>;
   /**
    * Consecutive places of one instant. Undefined: the board's tail is not in order, or the member is not on the board.
    */
-  places(room: RoomKey, role: MemberRole, window: Window, places: PlacesAsked): Promise<OrderedPlaces | undefined>;
+  places(owner: BoardOwner, role: MemberRole, window: Window, places: PlacesAsked): Promise<OrderedPlaces | undefined>;
   /** All entries, in no order, in parts. During writes a member may appear twice, or with an older score. */
-  all(room: RoomKey, role: MemberRole, window: Window): AsyncIterable<readonly RankEntry[]>;
+  all(owner: BoardOwner, role: MemberRole, window: Window): AsyncIterable<readonly RankEntry[]>;
 }
 
 /**
@@ -129,12 +129,13 @@ export type ArchivedBoard = {
   readonly points: number;
   readonly standings: readonly RankEntry[];
 };
+/** `applied`: of a tenant's window, only the time has a meaning: all entries before it are counted. */
 export type ArchivedWindow = { readonly applied: CountedPosition; readonly boards: readonly ArchivedBoard[] };
 
 export interface Archive {
   /** Writes once: does nothing if the window is archived already. */
-  write(room: RoomKey, window: Window, archived: ArchivedWindow): Promise<"written" | "there">;
-  read(room: RoomKey, window: Window): Promise<ArchivedWindow | undefined>;
+  write(owner: BoardOwner, window: Window, archived: ArchivedWindow): Promise<"written" | "there">;
+  read(owner: BoardOwner, window: Window): Promise<ArchivedWindow | undefined>;
   /** Removes all of the room's windows. They are never written again. */
   remove(room: RoomKey): Promise<void>;
 }
@@ -160,27 +161,22 @@ export interface BoardCheckpoints {
 
 /** Users' display names. */
 export interface StoredNames {
-  write(room: RoomKey, user: string, name: string): Promise<void>;
+  write(owner: BoardOwner, user: string, name: string): Promise<void>;
   /** The names of those users who have one. */
-  read(room: RoomKey, users: readonly string[]): Promise<Names>;
+  read(owner: BoardOwner, users: readonly string[]): Promise<Names>;
 }
 
-/** Rooms with equal points have the same rank. */
-export type RankedRoom = { readonly rank: number; readonly room: RoomId; readonly points: number };
+/** Members whose scores in the window may be higher in the room's board than in the tenant's. */
+export type RoomChange = { readonly window: Window; readonly members: ReadonlySet<string> | "all" };
 
-/** `people`: number of users with points in any of the rooms, within one percent. */
-export type TenantPage = { readonly rooms: number; readonly people: number; readonly ranking: readonly RankedRoom[] };
-
-/** The rooms of each tenant, by the sum of their points. */
+/** The people and the rooms of each tenant, by the sums of their points. */
 export interface TenantBoards {
-  /** Adds users with points in the room. Call this before the first of them counts. */
-  addUsers(room: RoomKey, windows: readonly Window[], users: readonly string[]): Promise<void>;
-  /** Raises the room's totals of these windows to the sums of its boards. A call may be repeated at any time. */
-  sendTotals(room: RoomKey, windows: readonly Window[]): Promise<void>;
-  page(tenant: TenantId, window: Window, page: { readonly offset: number; readonly limit: number }): Promise<TenantPage>;
-  /** Undefined: the room has no points in the window. */
-  rankOf(room: RoomKey, window: Window): Promise<RankedRoom | undefined>;
-  /** The room is deleted: it leaves these windows. */
+  /**
+   * Raises the scores of these members, and the room's totals, to those of the room's boards. A call may be repeated at
+   * any time.
+   */
+  sendTotals(room: RoomKey, changes: readonly RoomChange[]): Promise<void>;
+  /** The room is deleted: it leaves these windows, and its points leave the people's scores. A call may be repeated. */
   remove(room: RoomKey, windows: readonly Window[]): Promise<void>;
 }
 
@@ -191,12 +187,6 @@ export interface ClosedTenants {
   /** Windows that ended before an instant, the oldest first. */
   due(endedBefore: UnixMillis, countMax: number): Promise<ClosedTenant[]>;
   finish(closed: ClosedTenant, keepUntil: UnixMillis): Promise<void>;
-}
-
-export interface TenantArchive {
-  /** Writes once: does nothing if the window is archived already. `ranking`: the first rooms. */
-  write(tenant: TenantId, window: Window, archived: TenantPage): Promise<"written" | "there">;
-  read(tenant: TenantId, window: Window): Promise<TenantPage | undefined>;
 }
 
 /** Sends board updates to the gateways. */

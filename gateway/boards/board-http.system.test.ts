@@ -128,13 +128,24 @@ test("[HTTP21] only tokens that open the room for reading get its boards", async
   }
 });
 
-test("[HTTP23] only administrators list the busiest rooms of their tenant", async () => {
-  for (const path of ["/v1/leaderboard/rooms", "/v1/leaderboard/rooms/notes%2F7"]) {
+test("[HTTP23] the right boards or admin opens the boards of the token's tenant", async () => {
+  const paths = {
+    "/v1/leaderboard/rooms": "/v1/leaderboard/rooms",
+    "/v1/leaderboard/rooms/notes%2F7": "/v1/leaderboard/rooms/notes%2F7",
+    "/v1/leaderboard/people": "/v1/leaderboard/people",
+    "/v1/leaderboard/people/me": "/v1/leaderboard/people/members/dee",
+    "/v1/leaderboard/people/members": "/v1/leaderboard/people/members",
+    "/v1/leaderboard/people/members/bob%2F1": "/v1/leaderboard/people/members/bob%2F1",
+  };
+  for (const [path, forwarded] of Object.entries(paths)) {
     expect((await get(path)).error).toBe("no-token");
-    expect((await get(path, await bearer("dee"))).error).toBe("not-allowed");
-    expect((await get(`${path}?window=day`, await bearer("dee", { rights: ["admin"] }))).status).toBe(200);
-    expect(asked.at(-1)).toEqual({ url: `${path}?window=day`, internal: "between us", tenant: "acme" });
+    expect((await get(path, await bearer(`cy ${path}`, { rooms: ["*"], rights: ["read", "write", "award"] }))).error).toBe("not-allowed");
+    for (const right of ["admin", "boards"]) {
+      expect((await get(`${path}?window=day`, await bearer("dee", { rooms: [], rights: [right] }))).status).toBe(200);
+      expect(asked.at(-1)).toEqual({ url: `${forwarded}?window=day`, internal: "between us", tenant: "acme" });
+    }
   }
+  expect((await get("/v1/leaderboard/people/members/%00", await bearer("eve", { rights: ["boards"] }))).error).toBe("bad-user");
 });
 
 /** Sends the path unchanged: fetch would normalise it. */

@@ -6,7 +6,7 @@ import { adminFrom, admittedRoom, identityFrom, scopeOf } from "./authorize.ts";
 import { tenantBoardPath } from "./board-requests.ts";
 
 const ACME = "acme" as TenantId;
-const RIGHTS = { read: true, write: true, admin: true, award: false };
+const RIGHTS = { read: true, write: true, admin: true, award: false, boards: false };
 const identity = (given: Partial<Identity> = {}): Identity => ({
   tenant: ACME,
   user: "ann" as UserId,

@@ -1,6 +1,6 @@
 /** Turns requests about boards into paths of the leaderboard's HTTP server. `me` in a path is the user of the token. */
 
-import { parseRoomId, ROOM_ID_RULE, type RoomId, type UserId } from "../../shared/ids.ts";
+import { parseRoomId, parseUserId, ROOM_ID_RULE, type RoomId, type UserId } from "../../shared/ids.ts";
 import { admit, type Identity, opens } from "../sessions/identity.ts";
 import { errorAnswer, type HttpAnswer, retryAfter, jsonAnswer } from "./answers.ts";
 import { decodeParameter, queryWithoutToken, reencodeParameter, roomParameter, type RouteRequest } from "./requests.ts";
@@ -23,16 +23,17 @@ export const TOO_MANY_BOARD_READS = errorAnswer(
   retryAfter(1),
 );
 const BAD_ROOM = errorAnswer(400, "bad-room", ROOM_ID_RULE);
-const NOT_ADMIN = errorAnswer(
+const NO_TENANT_BOARDS = errorAnswer(
   403,
   "not-allowed",
-  "only administrators may list the busiest rooms: request a token whose claim `rights` contains `admin`",
+  "the token does not open the boards of the tenant: request a token whose claim `rights` contains `boards` (or `admin`)",
 );
+const BAD_USER = errorAnswer(400, "bad-user", "a user is 1 to 128 characters without control characters");
 
 /** The part of a board's path after the room. `parameters`: the path parameters after the room. */
 type BoardPart = (parameters: readonly string[], user: UserId) => string;
 
-/** By the part of the route's path after `/v1/rooms/:room/leaderboard`. */
+/** By the part of the route's path after `/v1/rooms/:room/leaderboard` or `/v1/leaderboard/people`. */
 export const BOARD_PARTS: Readonly<Record<string, BoardPart>> = {
   "": () => "",
   "/me": (_, user) => `/members/${encodeURIComponent(user)}`,
@@ -49,14 +50,27 @@ export function boardPath(request: RouteRequest, identity: Identity, part: Board
   return { path: pathOf(room, part(request.parameters.slice(1), identity.user), request.query) };
 }
 
-/** The path of the tenant's busiest rooms, or of one of these rooms. For administrators only. */
+/** The path of the tenant's ranking of people. Needs the right `boards` or `admin`. */
+export function peoplePath(request: RouteRequest, identity: Identity, part: BoardPart): { readonly path: string } | HttpAnswer {
+  if (!opensTenantBoards(identity)) return NO_TENANT_BOARDS;
+  const [user] = request.parameters;
+  if (user !== undefined && parseUserId(decodeParameter(user)) === undefined) return BAD_USER;
+  return { path: `/v1/leaderboard/people${part(request.parameters, identity.user)}${queryWithoutToken(request.query)}` };
+}
+
+/** The path of the tenant's ranking of rooms, or of one of these rooms. Needs the right `boards` or `admin`. */
 export function tenantBoardPath(
   { parameters: [room], query }: Pick<RouteRequest, "parameters" | "query">,
   identity: Identity,
 ): { readonly path: string } | HttpAnswer {
-  if (!identity.rights.admin) return NOT_ADMIN;
+  if (!opensTenantBoards(identity)) return NO_TENANT_BOARDS;
   if (room !== undefined && parseRoomId(decodeParameter(room)) === undefined) return BAD_ROOM;
   return { path: `/v1/leaderboard/rooms${room === undefined ? "" : `/${reencodeParameter(room)}`}${queryWithoutToken(query)}` };
+}
+
+/** The names of all people and rooms are on these boards, so a token for single rooms does not open them. */
+function opensTenantBoards({ rights }: Identity): boolean {
+  return rights.boards || rights.admin;
 }
 
 function pathOf(room: RoomId, part: string, query: URLSearchParams): string {

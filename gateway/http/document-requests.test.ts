@@ -14,7 +14,7 @@ import {
 import { madeEdit, refuseContentType, writeAnswer, writerOf } from "./document-writes.ts";
 import type { RouteRequest } from "./requests.ts";
 
-const RIGHTS = { read: true, write: true, admin: false, award: false };
+const RIGHTS = { read: true, write: true, admin: false, award: false, boards: false };
 const ann: Identity = {
   tenant: "acme" as TenantId,
   user: "ann" as UserId,

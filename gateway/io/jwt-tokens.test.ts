@@ -60,7 +60,7 @@ test("[JWT1] a token gives its bearer, the rooms it opens, and its expiry on the
       user: "ann",
       name: "Ann",
       rooms: ["notes"],
-      rights: { read: true, write: true, admin: false, award: false },
+      rights: { read: true, write: true, admin: false, award: false, boards: false },
       expiresAt: 72_000,
     },
   });

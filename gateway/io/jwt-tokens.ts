@@ -176,16 +176,17 @@ function verdictOf(payload: JWTPayload, toleranceSeconds: number, { clock, lists
 }
 
 /** All combinations, indexed by one bit per right, so that bearers of the same rights share one object. */
-const ALL_RIGHTS: readonly Identity["rights"][] = Array.from({ length: 16 }, (_, bits) => ({
+const ALL_RIGHTS: readonly Identity["rights"][] = Array.from({ length: 32 }, (_, bits) => ({
   read: (bits & 1) > 0,
   write: (bits & 2) > 0,
   admin: (bits & 4) > 0,
   award: (bits & 8) > 0,
+  boards: (bits & 16) > 0,
 }));
 
 function rightsOf(claimed: readonly string[]): Identity["rights"] {
   return ALL_RIGHTS[
-    ["read", "write", "admin", "award"].reduce((bits, right, index) => bits | (Number(claimed.includes(right)) << index), 0)
+    ["read", "write", "admin", "award", "boards"].reduce((bits, right, index) => bits | (Number(claimed.includes(right)) << index), 0)
   ]!;
 }
 

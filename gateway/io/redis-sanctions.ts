@@ -32,7 +32,7 @@ export function redisSanctions(
 
 function storeOn({ redis }: RedisConnection, environment: string, clock: Clock): SanctionStore {
   const hash = `${environment}:sanctions`;
-  const scripts = defineScripts<Scripts>(redis, import.meta.url, { keepSanction: "keep-sanction.lua" });
+  const scripts = defineScripts<Scripts>(redis, import.meta.url, { keepSanction: ["keep-sanction.lua"] });
   return {
     load: async () => {
       const kept = Object.entries(await redis.hgetall(hash)).map(([key, json]) => ({

@@ -12,7 +12,7 @@ const identity: Identity = {
   user: "ann" as UserId,
   name: "Ann",
   rooms: [],
-  rights: { read: true, write: true, admin: false, award: false },
+  rights: { read: true, write: true, admin: false, award: false, boards: false },
   expiresAt: 1e15 as Millis,
 };
 

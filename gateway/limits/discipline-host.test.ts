@@ -19,7 +19,7 @@ const eve: Identity = {
   user: "eve" as UserId,
   name: "Eve",
   rooms: [],
-  rights: { read: true, write: true, admin: false, award: false },
+  rights: { read: true, write: true, admin: false, award: false, boards: false },
   expiresAt: 1e9 as Millis,
 };
 /** 100 points are a ban. A bad token counts 5 points, an invalid frame 15. */

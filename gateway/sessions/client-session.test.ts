@@ -38,7 +38,7 @@ const identity: Identity = {
   user: "ann" as UserId,
   name: "Ann",
   rooms: ["notes", "other"],
-  rights: { read: true, write: true, admin: false, award: false },
+  rights: { read: true, write: true, admin: false, award: false, boards: false },
   expiresAt: at(1e9),
 };
 
@@ -349,7 +349,7 @@ test("[SES20] the session leaves a room that the new token does not open, and ig
 
 test("[SES21] the session leaves a room whose right to write has changed, so that the client joins again", () => {
   const session = joined();
-  expect(renewed(session, { rights: { read: true, write: false, admin: false, award: false } }).slice(1)).toEqual([
+  expect(renewed(session, { rights: { read: true, write: false, admin: false, award: false, boards: false } }).slice(1)).toEqual([
     { kind: "leave", room: notes },
     { kind: "send", frame: { type: "left", channel: 7, reason: "rights-changed" } },
   ]);
@@ -364,7 +364,7 @@ test.each([
 ])("[SES22] a right %s during a join is %s in the room, and JOINED contains it", (_, write) => {
   const session = welcomed({ write: !write });
   receive(session, join("notes"));
-  expect(renewed(session, { rights: { read: true, write, admin: false, award: false } })).toHaveLength(1);
+  expect(renewed(session, { rights: { read: true, write, admin: false, award: false, boards: false } })).toHaveLength(1);
   expect(session.receiveJoined({ room: notes, channel: 7, client: ann }, now)).toEqual({ read: true, write });
   expect(receive(session, edit(1))).toMatchObject([write ? { kind: "edit" } : { frame: { type: "nack", reason: "read-only" } }]);
 });

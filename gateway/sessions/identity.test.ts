@@ -9,7 +9,7 @@ function holder(rooms: string[], rights: Partial<Identity["rights"]> = {}): Iden
     user: "ann" as UserId,
     name: "Ann",
     rooms,
-    rights: { read: true, write: true, admin: false, award: false, ...rights },
+    rights: { read: true, write: true, admin: false, award: false, boards: false, ...rights },
     expiresAt: 0 as Millis,
   };
 }

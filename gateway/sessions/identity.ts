@@ -10,8 +10,11 @@ export type Identity = {
   readonly name: string;
   /** Room ids. A trailing `*` matches any rest of an id. */
   readonly rooms: readonly string[];
-  /** `award`: may report activities that are worth points. For backends only. */
-  readonly rights: Rights & { readonly admin: boolean; readonly award: boolean };
+  /**
+   * `award`: may report activities that are worth points. For backends only. `boards`: may read the boards of the whole
+   * tenant, which name its people and rooms.
+   */
+  readonly rights: Rights & { readonly admin: boolean; readonly award: boolean; readonly boards: boolean };
   /** The token's expiry, converted to this process's clock when the token was checked. */
   readonly expiresAt: Millis;
   /**

@@ -10,7 +10,7 @@ const identityUntil = (expiresAt: number): Identity => ({
   user: "ann" as UserId,
   name: "Ann",
   rooms: ["*"],
-  rights: { read: true, write: true, admin: false, award: false },
+  rights: { read: true, write: true, admin: false, award: false, boards: false },
   expiresAt: at(expiresAt),
 });
 const options = { knownTokensMax: 2, knownTokenMsMax: 1_000 };

@@ -49,7 +49,7 @@ function answerTo(effect: ArchivingEffect, outcome: ArchiveWrite): ArchivingInpu
     case "find-closed-tenants":
       return { kind: "closed-tenants-found", closed: [{ tenant: TENANT, window: WINDOW }] };
     case "read-tenant":
-      return { kind: "tenant-read", page: { rooms: 1, people: 1, ranking: [] } };
+      return { kind: "tenant-read", boards: { people: [BOARD], rooms: [BOARD] } };
     case "write-tenant":
       return { kind: "tenant-written", outcome };
     case "finish-tenant":

@@ -10,11 +10,10 @@ import { byRank, type CountedPosition, isAhead, NOTHING_APPLIED, type RankEntry 
 import type { MemberRole } from "../boards/keys.ts";
 import { keptUntil } from "../boards/windows.ts";
 import { WorkQueue } from "../counting/work-queue.ts";
-import type { ArchivedBoard, CheckpointMark, ClosedTenant, Closing, ProgressReport, StoredBoards, TenantPage } from "../ports.ts";
-import type { ArchiveWrite, ArchivingEffect, ArchivingInput } from "./archiving-messages.ts";
+import type { ArchivedBoard, CheckpointMark, ClosedTenant, Closing, ProgressReport, StoredBoards } from "../ports.ts";
+import type { ArchiveWrite, ArchivingEffect, ArchivingInput, TenantWindow } from "./archiving-messages.ts";
 
 export type ArchivingOptions = TenantArchivingOptions & {
-  readonly boardRoles: readonly MemberRole[];
   readonly boardCheckpointWritesMax: number;
 };
 
@@ -155,7 +154,7 @@ export class ArchivePlan {
   #receiveBoards(closing: Closing, boards: readonly ArchivedBoard[]): void {
     const step = this.#steps.get(closing);
     assert(step?.kind === "reading", "a window that was read is being archived");
-    this.#steps.set(closing, { kind: "confirming", applied: step.applied, boards: boards.filter(({ members }) => members > 0) });
+    this.#steps.set(closing, { kind: "confirming", applied: step.applied, boards: withMembers(boards) });
     this.#effects.push({ kind: "confirm", subject: closing });
   }
 
@@ -198,6 +197,10 @@ export class ArchivePlan {
   }
 }
 
+function withMembers(boards: readonly ArchivedBoard[]): ArchivedBoard[] {
+  return boards.filter(({ members }) => members > 0);
+}
+
 /** The first members by rank. A scan may return a member twice. */
 export function firstByRank(entries: readonly RankEntry[], countMax: number): RankEntry[] {
   const byMember = new Map(entries.map((entry) => [entry.member, entry]));
@@ -205,6 +208,7 @@ export function firstByRank(entries: readonly RankEntry[], countMax: number): Ra
 }
 
 export type TenantArchivingOptions = {
+  readonly boardRoles: readonly MemberRole[];
   readonly logPartitions: number;
   readonly boardArchivedMax: number;
   readonly boardArchiveGraceMs: number;
@@ -222,7 +226,7 @@ export class TenantArchiving {
   readonly #options: TenantArchivingOptions;
   /** The first window is being archived. */
   #due: readonly ClosedTenant[] = [];
-  #page: TenantPage | undefined;
+  #boards: TenantWindow | undefined;
   #outcome: ArchiveWrite = "there";
   #isOver = true;
 
@@ -247,7 +251,7 @@ export class TenantArchiving {
         this.#due = input.closed;
         return this.#readFirst();
       case "tenant-read":
-        this.#page = input.page;
+        this.#boards = { people: withMembers(input.boards.people), rooms: withMembers(input.boards.rooms) };
         return [{ kind: "confirm", subject: this.#first }];
       case "confirmed":
         return this.#receiveConfirmed(wallNow);
@@ -276,14 +280,15 @@ export class TenantArchiving {
   #readFirst(): ArchivingEffect[] {
     const [closed] = this.#due;
     this.#isOver = closed === undefined;
-    return closed === undefined ? [] : [{ kind: "read-tenant", closed, countMax: this.#options.boardArchivedMax }];
+    const { boardRoles: roles, boardArchivedMax: countMax } = this.#options;
+    return closed === undefined ? [] : [{ kind: "read-tenant", closed, roles, countMax }];
   }
 
   #receiveConfirmed(wallNow: UnixMillis): ArchivingEffect[] {
-    const page = this.#page;
-    assert(page !== undefined, "a tenant's window that is confirmed was read");
-    if (page.rooms === 0) return [this.#finish("there", wallNow)];
-    return [{ kind: "write-tenant", closed: this.#first, page: { rooms: page.rooms, people: page.people, ranking: page.ranking } }];
+    const boards = this.#boards;
+    assert(boards !== undefined, "a tenant's window that is confirmed was read");
+    if (boards.rooms.length === 0) return [this.#finish("there", wallNow)];
+    return [{ kind: "write-tenant", closed: this.#first, boards }];
   }
 
   #finish(outcome: ArchiveWrite, wallNow: UnixMillis): ArchivingEffect {

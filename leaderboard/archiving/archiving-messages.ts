@@ -1,19 +1,12 @@
 /** Inputs and effects of a partition's archiving. Each request is answered by one outcome. */
 
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
-import type { MemberRole } from "../boards/keys.ts";
-import type {
-  ArchivedBoard,
-  ArchivedWindow,
-  CheckpointMark,
-  ClosedTenant,
-  Closing,
-  StoredBoards,
-  TenantPage,
-  ProgressReport,
-} from "../ports.ts";
+import type { MemberRole, TenantRanking } from "../boards/keys.ts";
+import type { ArchivedBoard, ArchivedWindow, CheckpointMark, ClosedTenant, Closing, StoredBoards, ProgressReport } from "../ports.ts";
 
 export type ArchiveWrite = "written" | "there";
+/** The boards of both rankings. */
+export type TenantWindow = Readonly<Record<TenantRanking, readonly ArchivedBoard[]>>;
 
 export type ArchivingRequest =
   | { readonly kind: "find-closings"; readonly endedBefore: UnixMillis; readonly countMax: number }
@@ -25,8 +18,8 @@ export type ArchivingRequest =
   | { readonly kind: "finish-closing"; readonly closing: Closing; readonly keepUntil: UnixMillis }
   | { readonly kind: "read-progress"; readonly partitions: number }
   | { readonly kind: "find-closed-tenants"; readonly endedBefore: UnixMillis; readonly countMax: number }
-  | { readonly kind: "read-tenant"; readonly closed: ClosedTenant; readonly countMax: number }
-  | { readonly kind: "write-tenant"; readonly closed: ClosedTenant; readonly page: TenantPage }
+  | { readonly kind: "read-tenant"; readonly closed: ClosedTenant; readonly roles: readonly MemberRole[]; readonly countMax: number }
+  | { readonly kind: "write-tenant"; readonly closed: ClosedTenant; readonly boards: TenantWindow }
   | { readonly kind: "finish-tenant"; readonly closed: ClosedTenant; readonly keepUntil: UnixMillis };
 
 /** Reports to the pass. */
@@ -50,7 +43,7 @@ export type ArchivingOutcome =
   | { readonly kind: "archive-removed" | "closing-finished"; readonly closing: Closing }
   | { readonly kind: "progress-read"; readonly reports: readonly (ProgressReport | undefined)[] }
   | { readonly kind: "closed-tenants-found"; readonly closed: readonly ClosedTenant[] }
-  | { readonly kind: "tenant-read"; readonly page: TenantPage }
+  | { readonly kind: "tenant-read"; readonly boards: TenantWindow }
   | { readonly kind: "tenant-written"; readonly outcome: ArchiveWrite }
   | { readonly kind: "tenant-finished" };
 

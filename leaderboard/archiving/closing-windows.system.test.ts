@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 
 import { Prng } from "../../shared/collections/prng.ts";
 import { eventually } from "../../test/system/eventually.ts";
-import { keysOf } from "../boards/keys.ts";
+import { keysOf, TENANT_RANKINGS, tenantBoard } from "../boards/keys.ts";
 import type { LeaderboardPorts } from "../leaderboard-host.ts";
 import {
   counted,
@@ -56,18 +56,22 @@ test("[LB5] a window that ended is archived once, and is read from the archive w
   for (const id of ended)
     await eventually(
       `${id} of the tenant is archived`,
-      async () => (await started.ports.tenantArchive.read(TENANT, parseWindow(id)!)) !== undefined,
+      async () => (await started.ports.archive.read(tenantBoard(TENANT, "rooms"), parseWindow(id)!)) !== undefined,
     );
-  for (const id of ended) await hour.del(keysOf("lb5").tenant(TENANT, { id }), keysOf("lb5").people(TENANT, { id }));
+  for (const id of ended)
+    for (const ranking of TENANT_RANKINGS)
+      await hour.del(Object.values(keysOf("lb5").board(tenantBoard(TENANT, ranking), "everyone", { id })));
   clock.advance(1_000); // After this time no snapshot is shared any more.
   await expectReference(log, other);
   await expectTenantReference(log, other);
-  const rooms = await other.host.tenants.page(TENANT, "2028", { offset: 0, limit: 10 });
-  expect(rooms.kind === "rooms" && [rooms.about.isArchived, rooms.about.rooms, rooms.about.people]).toEqual([
-    true,
-    ROOMS.length,
-    USERS.length,
-  ]);
+  for (const [ranking, members] of [
+    ["rooms", ROOMS.length],
+    ["people", USERS.length],
+  ] as const) {
+    const question = { owner: tenantBoard(TENANT, ranking), role: "everyone", window: "2028", ranking: "unique" } as const;
+    const page = await other.host.reader.page(question, { offset: 0, limit: 10 });
+    expect(page.kind === "page" && [page.about.isArchived, page.about.members], ranking).toEqual([true, members]);
+  }
 });
 
 test("[LB8] a leaderboard that dies between archiving a window and releasing it: another one finishes, and the window is written once", async () => {
@@ -80,14 +84,6 @@ test("[LB8] a leaderboard that dies between archiving a window and releasing it:
       write: async (room, window, archived) => {
         const outcome = await ports.archive.write(room, window, archived);
         if (outcome === "written") written.push(`${room} ${window.id}`);
-        return outcome;
-      },
-    },
-    tenantArchive: {
-      ...ports.tenantArchive,
-      write: async (tenant, window, archived) => {
-        const outcome = await ports.tenantArchive.write(tenant, window, archived);
-        if (outcome === "written") written.push(`${tenant} ${window.id}`);
         return outcome;
       },
     },
@@ -105,7 +101,9 @@ test("[LB8] a leaderboard that dies between archiving a window and releasing it:
   const second = await rig.start("lb8", log, clock, {}, watched);
   await first.host.stop();
   const ended = ["2028-12-31T23", "2028-12-31", "2028-W52", "2028-12", "2028"];
-  const wanted = [...ROOMS, TENANT].flatMap((owner) => ended.map((id) => `${owner} ${id}`)).sort();
+  const wanted = [...ROOMS, tenantBoard(TENANT, "people"), tenantBoard(TENANT, "rooms")]
+    .flatMap((owner) => ended.map((id) => `${owner} ${id}`))
+    .sort();
   await eventually("all is written", () => written.length >= wanted.length);
   await eventually(
     "nothing is left",

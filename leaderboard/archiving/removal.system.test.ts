@@ -4,14 +4,26 @@ import { jetstream } from "@nats-io/jetstream";
 import { Objm } from "@nats-io/obj";
 import { expect, test } from "vitest";
 
-import type { RoomKey, Seq } from "../../shared/ids.ts";
+import { type RoomKey, roomOf, type Seq } from "../../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { Prng } from "../../shared/collections/prng.ts";
 import { eventually } from "../../test/system/eventually.ts";
 import type { LeaderboardHost } from "../leaderboard-host.ts";
 import { NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
 import { kvCheckpoints } from "../io/kv-checkpoints.ts";
-import { appliedOf, counted, LeaderboardRig, MINUTE_MS, NEW_YEARS_EVE, ROOMS, SetClock, type, USERS } from "../testing/leaderboard-rig.ts";
+import { tenantBoard } from "../boards/keys.ts";
+import {
+  appliedOf,
+  counted,
+  LeaderboardRig,
+  MINUTE_MS,
+  NEW_YEARS_EVE,
+  ROOMS,
+  SetClock,
+  TENANT,
+  type,
+  USERS,
+} from "../testing/leaderboard-rig.ts";
 import { FakeEditLog } from "../testing/fake-edit-log.ts";
 import { ALL_TIME, parseWindow } from "../boards/windows.ts";
 
@@ -23,7 +35,7 @@ test("[LB10] no board of a deleted room is left in Redis, checkpoints or the arc
   const [doomed, other] = ROOMS as [RoomKey, RoomKey];
   const keysOfRoom = async (room: RoomKey) => (await first.connection.redis.keys(`lb10:board:{${room}}*`)).sort();
   const pageOf = async (host: LeaderboardHost, room: RoomKey, window = "all") =>
-    (await host.reader.page({ room, role: "everyone", window, ranking: "unique" }, { offset: 0, limit: 3 })).kind;
+    (await host.reader.page({ owner: room, role: "everyone", window, ranking: "unique" }, { offset: 0, limit: 3 })).kind;
   type(log, prng, clock.wallNow(), 100);
   await eventually("all is counted", () => counted(log, first));
   await eventually("it has a checkpoint", async () => (await first.ports.checkpoints.mark(doomed)).revision > 0);
@@ -48,7 +60,8 @@ test("[LB10] no board of a deleted room is left in Redis, checkpoints or the arc
   );
   await eventually(
     "it has left its tenant's rooms",
-    async () => (await first.ports.tenants.rankOf(doomed, parseWindow("all")!)) === undefined,
+    async () =>
+      (await first.ports.reads.members(tenantBoard(TENANT, "rooms"), "everyone", parseWindow("all")!, [roomOf(doomed)])).length === 0,
   );
   expect([await pageOf(first.host, doomed), await pageOf(first.host, other)]).toEqual(["unknown-room", "page"]);
 

@@ -102,10 +102,10 @@ export type RankEntry = { readonly member: string; readonly score: number; reado
 
 /**
  * Sorts the leader first: the member with more points, or with the same points reached earlier. Within a room no two
- * instants are equal.
+ * instants are equal. Instants of two rooms may be equal: then the names decide, as in Redis.
  */
 export function byRank(a: RankEntry, b: RankEntry): number {
-  return b.score - a.score || a.reachedAt - b.reachedAt;
+  return b.score - a.score || a.reachedAt - b.reachedAt || (a.member < b.member ? 1 : -1);
 }
 
 /**

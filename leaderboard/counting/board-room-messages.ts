@@ -3,7 +3,7 @@
 import type { RemovalEffect, RemovalInput } from "../archiving/removal.ts";
 import type { ScoreBatch, BoardsDump } from "../boards/board.ts";
 import type { Window } from "../boards/windows.ts";
-import type { BoardWrite, CheckpointMark, CheckpointWrite, StoredBoards } from "../ports.ts";
+import type { BoardWrite, CheckpointMark, CheckpointWrite, RoomChange, StoredBoards } from "../ports.ts";
 import type { ReceivedEntry } from "./received.ts";
 
 export type BoardRoomInput =
@@ -14,14 +14,13 @@ export type BoardRoomInput =
   | { readonly kind: "apply" | "send-totals" | "save" }
   | BoardRoomOutcome;
 
-/** "windows-opened" and "users-added" may also belong to a batch, and "removed" to a room that is not being opened. */
+/** "windows-opened" may also belong to a batch, and "removed" to a room that is not being opened. */
 export type OpeningOutcome =
   | { readonly kind: "looked-up"; readonly stored: StoredBoards; readonly mark: CheckpointMark }
   | { readonly kind: "deletion-marked" }
   | { readonly kind: "restored" }
   | { readonly kind: "checkpoint-read"; readonly dump: BoardsDump | undefined }
   | { readonly kind: "windows-opened" }
-  | { readonly kind: "users-added" }
   | { readonly kind: "loaded"; readonly stored: StoredBoards }
   | RemovalInput;
 
@@ -36,8 +35,8 @@ export type BoardRoomOutcome =
 
 export type BoardRoomRequest =
   | { readonly kind: "look-up" | "mark-deleted" | "read-checkpoint" | "load" }
-  | { readonly kind: "open-windows" | "send-totals" | "dump"; readonly windows: readonly Window[] }
-  | { readonly kind: "add-users"; readonly windows: readonly Window[]; readonly users: readonly string[] }
+  | { readonly kind: "open-windows" | "dump"; readonly windows: readonly Window[] }
+  | { readonly kind: "send-totals"; readonly changes: readonly RoomChange[] }
   | { readonly kind: "restore"; readonly dump: BoardsDump }
   | { readonly kind: "apply-batch"; readonly batch: ScoreBatch }
   | { readonly kind: "write-checkpoint"; readonly dump: BoardsDump; readonly revision: number }

@@ -81,13 +81,13 @@ test("[BROOM2] boards that lack what the checkpoint has are restored before the 
   expect([answers.applied.get(ROOM)?.seq, room.pending]).toEqual([5, 1]);
 });
 
-test("[BROOM3] a batch registers its windows and its users first, and an hour's next batch has nothing new to register", () => {
+test("[BROOM3] a batch registers its windows first, and an hour's next batch has nothing new to register", () => {
   const { feed, answerAll, edit, notices } = begin();
   feed({ kind: "open" });
   answerAll();
   edit(1);
   feed({ kind: "apply" });
-  expect(answerAll()).toEqual(["open-windows", "add-users", "apply-batch"]);
+  expect(answerAll()).toEqual(["open-windows", "apply-batch"]);
   edit(2);
   feed({ kind: "apply" });
   expect(answerAll()).toEqual(["apply-batch"]);
@@ -106,7 +106,7 @@ test("[BROOM4] one batch is under way at a time, and what arrives meanwhile is a
   edit(2);
   feed({ kind: "apply" });
   expect([waiting.length, room.isApplying]).toEqual([1, true]);
-  expect(answerAll()).toEqual(["open-windows", "add-users", "apply-batch", "apply-batch"]);
+  expect(answerAll()).toEqual(["open-windows", "apply-batch", "apply-batch"]);
   expect([room.isApplying, room.pending]).toEqual([false, 0]);
 });
 
@@ -130,7 +130,7 @@ test("[BROOM6] a checkpoint is due after its time, is applied and sent first, an
   expect([isDue(100 + CHECKPOINT_MS - 1), isDue(100 + CHECKPOINT_MS)]).toEqual([false, true]);
   feed({ kind: "save" });
   expect([room.isSaving, isDue(5_000)]).toEqual([true, false]);
-  expect([answerNext(), answerNext()]).toEqual(["open-windows", "add-users"]);
+  expect([answerNext()]).toEqual(["open-windows"]);
   edit(2, 200);
   expect(answerAll()).toEqual(["apply-batch", "apply-batch", "send-totals", "dump", "write-checkpoint"]);
   expect([room.isSaving, room.uncoveredFrom("edits"), room.canRetire]).toEqual([false, 2, false]);
@@ -160,7 +160,7 @@ test("[BROOM8] a deleted room removes its boards once its batch has ended, the c
   feed({ kind: "deleted", streamSeq: 2 });
   expect([room.pending, room.uncoveredFrom("edits"), room.isCheckpointDue(at(0), { isPressed: false })]).toEqual([0, 2, true]);
   feed({ kind: "save" });
-  expect([answerNext(), answerNext(), answerNext()]).toEqual(["open-windows", "add-users", "apply-batch"]);
+  expect([answerNext(), answerNext()]).toEqual(["open-windows", "apply-batch"]);
   expect(answerAll()).toEqual(Array.from({ length: 6 }, () => "remove"));
   expect(notices.at(-1)).toEqual({ kind: "boards-removed" });
   expect([room.isCovered, room.canRetire]).toEqual([true, true]);

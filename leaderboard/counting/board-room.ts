@@ -9,8 +9,7 @@ import { assert, assertNever } from "../../shared/assert.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 import { BoardRemoval } from "../archiving/removal.ts";
 import { type CountedPosition, type ScoreBatch, type BoardsDump, isAhead, type CountedMark, type Uses } from "../boards/board.ts";
-import type { Window } from "../boards/windows.ts";
-import type { BoardWrite, CheckpointMark, CheckpointWrite, StoredBoards } from "../ports.ts";
+import type { BoardWrite, CheckpointMark, CheckpointWrite, RoomChange, StoredBoards } from "../ports.ts";
 import type { BoardRoomEffect, BoardRoomInput, OpeningOutcome } from "./board-room-messages.ts";
 import { CheckpointPlan } from "./checkpoint-plan.ts";
 import type { ReceivedEntry, Source } from "./received.ts";
@@ -166,10 +165,8 @@ export class BoardRoom {
       case "loaded":
         return this.#advanceOpening(input);
       case "windows-opened":
-      case "users-added":
         if (this.#batch === undefined) return this.#advanceOpening(input);
-        if (input.kind === "windows-opened") this.#windows.receiveRegistered(this.#batch);
-        else this.#windows.receiveAdded(this.#batch);
+        this.#windows.receiveRegistered(this.#batch);
         return this.#effect(this.#windows.nextRequest(this.#batch));
       case "activities-confirmed":
         return this.#beginCounting(now);
@@ -200,7 +197,7 @@ export class BoardRoom {
   #noteLookUp(stored: StoredBoards, mark: CheckpointMark): void {
     if (!mark.isDeleted && stored !== "deleted") {
       this.#checkpoint.receiveStored(mark);
-      this.#windows.add(mark.windows);
+      this.#windows.add(mark.windows, "all"); // A leaderboard may have stopped before it sent them.
     } else if (this.#state.kind !== "deleted") this.#state = { kind: "deleted", endsAt: undefined };
   }
 
@@ -248,8 +245,8 @@ export class BoardRoom {
       source === "edits"
         ? projection.receiveRecord(received.record, streamSeq, time)
         : projection.receiveActivity(received.activity, streamSeq, time);
-    // A counted entry has totals too. The leaderboard that counted it may have stopped before it sent them.
-    this.#windows.enter(source, time);
+    // The leaderboard that counted the entry may have stopped before it sent the totals.
+    if (outcome.kind === "known") this.#windows.enterCounted(source, time);
     if (outcome.kind === "gap") this.#fail(`the boards of room ${this.key} may lack edits below the checkpoint floor`, "gap");
     if (outcome.kind === "counted" && outcome.missing > 0) this.#effect({ kind: "edits-missing", streamSeq, missing: outcome.missing });
   }
@@ -269,13 +266,13 @@ export class BoardRoom {
       return this.#fail(`room ${this.key} is counted up to ${JSON.stringify(write.counted)}, not ${JSON.stringify(batch.after)}`);
     }
     this.#batch = undefined;
-    this.#windows.add(batch.windows);
+    this.#windows.addBatch(batch);
     this.#effect({ kind: "counted", edits: Math.max(0, batch.applied.seq - batch.after.seq) });
     this.#applyNext();
   }
 
-  #sendTotals(windows: readonly Window[]): void {
-    if (windows.length > 0) this.#effect({ kind: "send-totals", windows });
+  #sendTotals(changes: readonly RoomChange[]): void {
+    if (changes.length > 0) this.#effect({ kind: "send-totals", changes });
   }
 
   #beginSaving(): void {

@@ -2,12 +2,13 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
-import type { RoomKey } from "../../shared/ids.ts";
+import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import { firstByRank } from "../archiving/archive-plan.ts";
-import type { ArchivingOutcome, ArchivingRequest } from "../archiving/archiving-messages.ts";
+import type { ArchiveWrite, ArchivingOutcome, ArchivingRequest } from "../archiving/archiving-messages.ts";
 import type { RemovalEffect } from "../archiving/removal.ts";
-import type { RankEntry } from "../boards/board.ts";
+import { NOTHING_APPLIED, type RankEntry } from "../boards/board.ts";
+import { type BoardOwner, type MemberRole, TENANT_RANKINGS, tenantBoard } from "../boards/keys.ts";
 import type { Window } from "../boards/windows.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
 import type {
@@ -20,7 +21,6 @@ import type {
   ClosedTenants,
   Closings,
   Progress,
-  TenantArchive,
   TenantBoards,
 } from "../ports.ts";
 import type { BoardRoomOutcome, BoardRoomRequest } from "./board-room-messages.ts";
@@ -29,7 +29,7 @@ export type BoardRoomPorts = {
   readonly boards: BoardStore;
   readonly closings: Closings;
   readonly checkpoints: BoardCheckpoints;
-  readonly tenants: Pick<TenantBoards, "addUsers" | "sendTotals" | "remove">;
+  readonly tenants: TenantBoards;
   readonly archive: Pick<Archive, "remove">;
   readonly activityRemoval: ActivityRemoval;
 };
@@ -62,9 +62,6 @@ export async function carryOutRoom(
     case "open-windows":
       await closings.open(deps.partition, room, request.windows);
       return { kind: "windows-opened" };
-    case "add-users":
-      await tenants.addUsers(room, request.windows, request.users);
-      return { kind: "users-added" };
     case "restore":
       if ((await boards.restore(room, request.dump)).kind === "written") deps.metrics.restores.inc();
       return { kind: "restored" };
@@ -75,7 +72,7 @@ export async function carryOutRoom(
       return { kind: "batch-applied", write };
     }
     case "send-totals":
-      await tenants.sendTotals(room, request.windows);
+      await tenants.sendTotals(room, request.changes);
       return { kind: "totals-sent" };
     case "dump":
       return { kind: "dumped", dump: await boards.dump(room, request.windows) };
@@ -137,21 +134,21 @@ export type ArchivingPorts = {
   readonly checkpoints: Pick<BoardCheckpoints, "mark">;
   readonly closings: Closings;
   readonly archive: Archive;
-  readonly tenants: Pick<TenantBoards, "page">;
   readonly closedTenants: ClosedTenants;
-  readonly tenantArchive: TenantArchive;
   readonly progress: Pick<Progress, "read">;
 };
 
 export async function carryOutArchiving(partition: number, request: ArchivingRequest, ports: ArchivingPorts): Promise<ArchivingOutcome> {
-  const { archive, boards, closings, closedTenants, tenantArchive, tenants } = ports;
+  const { archive, boards, closings, closedTenants, reads } = ports;
   switch (request.kind) {
     case "find-closings":
       return { kind: "closings-found", closings: await closings.due(partition, request.endedBefore, request.countMax) };
     case "check-closing":
       return checkClosing(request, ports);
-    case "read-window":
-      return readWindow(request, ports.reads);
+    case "read-window": {
+      const { closing, roles, countMax } = request;
+      return { kind: "window-read", closing, boards: await readBoards(closing.room, closing.window, { roles, countMax }, reads) };
+    }
     case "write-archive": {
       const { closing, archived } = request;
       return { kind: "archive-written", closing, outcome: await archive.write(closing.room, closing.window, archived) };
@@ -172,10 +169,11 @@ export async function carryOutArchiving(partition: number, request: ArchivingReq
       return { kind: "closed-tenants-found", closed: await closedTenants.due(request.endedBefore, request.countMax) };
     case "read-tenant": {
       const { tenant, window } = request.closed;
-      return { kind: "tenant-read", page: await tenants.page(tenant, window, { offset: 0, limit: request.countMax }) };
+      const people = await readBoards(tenantBoard(tenant, "people"), window, request, reads);
+      return { kind: "tenant-read", boards: { people, rooms: await readBoards(tenantBoard(tenant, "rooms"), window, request, reads) } };
     }
     case "write-tenant":
-      return { kind: "tenant-written", outcome: await tenantArchive.write(request.closed.tenant, request.closed.window, request.page) };
+      return { kind: "tenant-written", outcome: await writeTenant(request, archive) };
     case "finish-tenant":
       await closedTenants.finish(request.closed, request.keepUntil);
       return { kind: "tenant-finished" };
@@ -198,17 +196,28 @@ async function checkClosing(
 }
 
 /** Scans a board part by part and keeps only the highest members in memory. */
-async function readWindow(
-  { closing, roles, countMax }: ArchivingRequest & { kind: "read-window" },
+async function readBoards(
+  owner: BoardOwner,
+  window: Window,
+  { roles, countMax }: { readonly roles: readonly MemberRole[]; readonly countMax: number },
   reads: BoardReads,
-): Promise<ArchivingOutcome> {
-  const { room, window } = closing;
+): Promise<ArchivedBoard[]> {
   const boards: ArchivedBoard[] = [];
   for (const role of roles) {
-    const { members, points } = await reads.read(room, role, window);
+    const { members, points } = await reads.read(owner, role, window);
     let first: RankEntry[] = [];
-    for await (const some of reads.all(room, role, window)) first = firstByRank([...first, ...some], countMax);
+    for await (const some of reads.all(owner, role, window)) first = firstByRank([...first, ...some], countMax);
     boards.push({ role, members, points, standings: first });
   }
-  return { kind: "window-read", closing, boards };
+  return boards;
+}
+
+/** A crash may follow the first write. The next attempt repeats both. */
+async function writeTenant({ closed, boards }: ArchivingRequest & { kind: "write-tenant" }, archive: Archive): Promise<ArchiveWrite> {
+  const applied = { ...NOTHING_APPLIED, time: closed.window.end as UnixMillis };
+  const outcomes: ArchiveWrite[] = [];
+  for (const ranking of TENANT_RANKINGS) {
+    outcomes.push(await archive.write(tenantBoard(closed.tenant, ranking), closed.window, { applied, boards: boards[ranking] }));
+  }
+  return outcomes.includes("written") ? "written" : "there";
 }

@@ -1,6 +1,6 @@
 /**
  * Looks up a room's stored boards, step by step, and restores them from the checkpoint if Redis has less. Before boards
- * are restored, their windows are registered and their users are added, as if each window had just been counted.
+ * are restored, their windows are registered, as if each window had just been counted.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -18,8 +18,8 @@ export type OpeningStep =
 
 export class RoomOpening {
   readonly #key: RoomKey;
-  /** The boards that are being restored, and the number of windows whose users are added. */
-  #restoring: { readonly dump: BoardsDump; readonly next: number } | undefined;
+  /** The boards that are being restored. */
+  #restoring: BoardsDump | undefined;
   #removal: BoardRemoval | undefined;
 
   constructor(key: RoomKey) {
@@ -38,9 +38,8 @@ export class RoomOpening {
       case "checkpoint-read":
         return input.dump === undefined ? next({ kind: "load" }) : this.#openWindows(input.dump);
       case "windows-opened":
-        return this.#addUsers(0);
-      case "users-added":
-        return this.#addUsers((this.#restoring?.next ?? 0) + 1);
+        assert(this.#restoring !== undefined, "windows are registered for boards that are restored");
+        return next({ kind: "restore", dump: this.#restoring });
       case "loaded":
         if (input.stored !== "deleted") return known(input.stored);
         return next({ kind: "fail", reason: "stale", message: `room ${this.#key} was deleted while its boards were looked up` });
@@ -68,17 +67,8 @@ export class RoomOpening {
   }
 
   #openWindows(dump: BoardsDump): OpeningStep {
-    this.#restoring = { dump, next: 0 };
+    this.#restoring = dump;
     return next({ kind: "open-windows", windows: dump.boards.map(({ window }) => window) });
-  }
-
-  #addUsers(index: number): OpeningStep {
-    assert(this.#restoring !== undefined, "users are added for boards that are restored");
-    const { dump } = this.#restoring;
-    const board = dump.boards[index];
-    if (board === undefined) return next({ kind: "restore", dump });
-    this.#restoring = { dump, next: index };
-    return next({ kind: "add-users", windows: [board.window], users: board.standings.map(({ member }) => member) });
   }
 }
 

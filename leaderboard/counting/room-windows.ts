@@ -1,20 +1,24 @@
 /**
- * The windows that a room has points in, and their totals in the tenant's board. A window is registered for archiving, and
- * its new users are added to the tenant's board, before a batch counts in it: a crash in between then forgets nothing.
+ * The windows that a room has points in, and the scores that the tenant's boards may lack. A window is registered for
+ * archiving before a batch counts in it: a crash in between then forgets nothing.
  */
 
-import type { UnixMillis, UserId } from "../../shared/ids.ts";
+import type { UnixMillis } from "../../shared/ids.ts";
 import type { ScoreBatch } from "../boards/board.ts";
 import { type Window, windowsAt } from "../boards/windows.ts";
+import type { RoomChange } from "../ports.ts";
 import type { BoardRoomRequest } from "./board-room-messages.ts";
 import type { Source } from "./received.ts";
 
+/** Maximum number of members of a window that are listed. Beyond it, all members are sent. */
+const LISTED_MAX = 10_000;
+
 /**
- * Windows whose newest total the tenant's board may lack. One update is in progress at a time. A window is archived,
- * and a room removed from memory, only after the last update has ended.
+ * Windows and members whose newest scores the tenant's boards may lack. One update is in progress at a time. A window is
+ * archived, and a room removed from memory, only after the last update has ended.
  */
 export class RoomTotals {
-  readonly #unsent = new Map<string, Window>();
+  readonly #unsent = new Map<string, { readonly window: Window; members: Set<string> | "all" }>();
   #isSending = false;
   #isWanted = false;
 
@@ -27,29 +31,34 @@ export class RoomTotals {
     return this.#isSending;
   }
 
-  /** The window's points rose, or rose in a leaderboard that may have stopped before it sent the total. */
-  add(window: Window): void {
-    this.#unsent.set(window.id, window);
+  /** These members' points rose. "all": the members are not known, because another leaderboard counted them. */
+  add(window: Window, members: Iterable<string> | "all"): void {
+    const known = this.#unsent.get(window.id) ?? { window, members: new Set<string>() };
+    this.#unsent.set(window.id, known);
+    if (members === "all") known.members = "all";
+    if (members === "all" || known.members === "all") return;
+    for (const member of members) known.members.add(member);
+    if (known.members.size > LISTED_MAX) known.members = "all";
   }
 
-  /** Returns the windows to send now. During an update the next one waits for its end. */
-  send(): readonly Window[] {
+  /** Returns the scores to send now. During an update the next one waits for its end. */
+  send(): readonly RoomChange[] {
     this.#isWanted = true;
     return this.#isSending ? [] : this.#begin();
   }
 
-  /** The update ended. Returns the windows to send next. */
-  receiveSent(): readonly Window[] {
+  /** The update ended. Returns the scores to send next. */
+  receiveSent(): readonly RoomChange[] {
     this.#isSending = false;
     return this.#isWanted ? this.#begin() : [];
   }
 
-  #begin(): readonly Window[] {
-    const windows = [...this.#unsent.values()];
+  #begin(): readonly RoomChange[] {
+    const changes = [...this.#unsent.values()];
     this.#unsent.clear();
     this.#isWanted = false;
-    this.#isSending = windows.length > 0;
-    return windows;
+    this.#isSending = changes.length > 0;
+    return changes;
   }
 }
 
@@ -60,55 +69,43 @@ export class RoomWindows {
   /** For each stream, the end of the hour of its last entry: the windows of earlier entries are known. */
   readonly #hourEnds: Record<Source, number> = { edits: 0, activities: 0 };
   readonly #registered = new Set<string>();
-  /** Users who were added to the tenant's board in this hour. */
-  #added: { readonly hour: string; readonly users: Set<UserId> } = { hour: "", users: new Set() };
 
   get all(): readonly Window[] {
     return [...this.#windows.values()];
   }
 
-  add(windows: readonly Window[]): void {
+  add(windows: readonly Window[], members: Iterable<string> | "all"): void {
     for (const window of windows) {
       this.#windows.set(window.id, window);
-      this.totals.add(window); // A leaderboard may have stopped before it sent the total.
+      this.totals.add(window, members);
     }
+  }
+
+  addBatch({ windows, awards }: ScoreBatch): void {
+    const members = [...awards.values()].flatMap((ofRole) => ofRole.map(({ member }) => member));
+    this.add(windows, members);
   }
 
   forget(id: string): void {
     this.#windows.delete(id);
   }
 
-  /** An entry of that time arrived on the stream. */
-  enter(source: Source, time: UnixMillis): void {
+  /** An entry of that time was counted before this pass. */
+  enterCounted(source: Source, time: UnixMillis): void {
     if (time < this.#hourEnds[source]) return;
     const windows = windowsAt(time);
     this.#hourEnds[source] = windows[0]!.end;
-    this.add(windows);
+    this.add(windows, "all");
   }
 
-  /** The next action for the batch: register its new windows, add its new users, or apply it. */
+  /** The next action for the batch: register its new windows, or apply it. */
   nextRequest(batch: ScoreBatch): BoardRoomRequest {
     const windows = batch.windows.filter(({ id, kind }) => kind !== "all" && !this.#registered.has(id));
-    if (windows.length > 0) return { kind: "open-windows", windows };
-    const users = this.#newUsers(batch);
-    return users.length > 0 ? { kind: "add-users", windows: batch.windows, users } : { kind: "apply-batch", batch };
+    return windows.length > 0 ? { kind: "open-windows", windows } : { kind: "apply-batch", batch };
   }
 
   receiveRegistered({ windows }: ScoreBatch): void {
     this.#registered.clear();
     for (const { id } of windows) this.#registered.add(id);
-  }
-
-  receiveAdded(batch: ScoreBatch): void {
-    for (const user of this.#newUsers(batch)) this.#added.users.add(user);
-  }
-
-  /** A user who was added in an hour is in all windows of that hour. */
-  #newUsers({ windows, awards }: ScoreBatch): readonly UserId[] {
-    const [hour] = windows;
-    if (hour !== undefined && this.#added.hour !== hour.id) this.#added = { hour: hour.id, users: new Set() };
-    const users = new Set<UserId>();
-    for (const ofRole of awards.values()) for (const { member } of ofRole) if (!this.#added.users.has(member)) users.add(member);
-    return [...users];
   }
 }

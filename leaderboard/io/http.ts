@@ -2,29 +2,21 @@
  * The boards over HTTP, for gateways only: a gateway checks its client's token and then sends the secret that the tiers
  * share. `leaderboard/openapi.json` describes the requests.
  *
- *   GET /v1/rooms/{room}/leaderboard..., /v1/leaderboard/rooms...    x-coroom-internal: <secret>    x-coroom-tenant: <tenant>
+ *   GET /v1/rooms/{room}/leaderboard..., /v1/leaderboard/people..., /v1/leaderboard/rooms...    x-coroom-internal: <secret>    x-coroom-tenant: <tenant>
  */
 
 import type { Registry } from "prom-client";
 
-import type { RoomKey } from "../../shared/ids.ts";
 import { type InternalResponse, type InternalRequest, jsonResponse, refusal, serveInternal } from "../../shared/io/internal-http.ts";
 import type { InternalTls } from "../../shared/io/internal-tls.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { rethrowMistake } from "../../shared/time/pause.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
-import {
-  type BadQuestion,
-  cursorOf,
-  parseQuestion,
-  type HttpBoardQuestion,
-  type QuestionLimits,
-  type TenantQuestion,
-} from "../reading/questions.ts";
-import type { BoardReader, NamesHost, TenantReader } from "../reading/reads-host.ts";
+import { type BadQuestion, cursorOf, parseQuestion, type HttpBoardQuestion, type QuestionLimits } from "../reading/questions.ts";
+import type { BoardReader, NamesHost } from "../reading/reads-host.ts";
 import type { Ranked } from "../boards/board.ts";
-import type { MemberAnswer, MembersAnswer, PageAnswer, BoardRefusal } from "../reading/board-answers.ts";
-import type { RoomAnswer, RoomsAnswer } from "../reading/tenant-answers.ts";
+import { type BoardOwner, tenantBoard, tenantOfBoard } from "../boards/keys.ts";
+import type { BoardQuestion, BoardRefusal, MemberAnswer, MembersAnswer, PageAnswer } from "../reading/board-answers.ts";
 
 export type BoardHttpOptions = QuestionLimits & {
   readonly boardsHost: string;
@@ -33,6 +25,8 @@ export type BoardHttpOptions = QuestionLimits & {
   readonly metricsSecret: string;
   readonly tls: InternalTls | undefined;
 };
+
+type BoardAnswer = PageAnswer | MemberAnswer | MembersAnswer | BoardRefusal;
 
 const NO_BODY = 0;
 const BAD_STATUS: Readonly<Partial<Record<BadQuestion["error"], number>>> = { "not-found": 404 };
@@ -60,7 +54,7 @@ const REFUSALS: Readonly<Record<BoardRefusal["kind"], { status: number; message:
 };
 
 export function serveHttp(
-  { reader, names, tenants }: { reader: BoardReader; names: NamesHost; tenants: TenantReader },
+  { reader, names }: { reader: BoardReader; names: NamesHost },
   options: BoardHttpOptions,
   { log, metrics, registry }: { log: Log; metrics: LeaderboardMetrics; registry: Registry },
 ): Promise<{ port: number; stop(): Promise<void> }> {
@@ -69,8 +63,9 @@ export function serveHttp(
     const question = parseQuestion(tenant, segments, query, options);
     if (question.kind === "bad") return refusal(BAD_STATUS[question.error] ?? 400, question.error, question.message);
     try {
-      if (question.kind === "rooms" || question.kind === "room") return roomsBody(await askTenant(tenants, question));
-      return await named(await ask(reader, question), question.board.room, names);
+      const found = await ask(reader, question);
+      const { owner } = question.board;
+      return isBoardOfRooms(owner) ? roomsBody(found, await countPeople(reader, question.board)) : await named(found, owner, names);
     } catch (cause) {
       rethrowMistake(cause);
       log.debug({ cause }, "a board could not be read");
@@ -93,33 +88,36 @@ export function serveHttp(
   return serveInternal(listening, answer, (name) => metrics.reads.inc({ answer: name }));
 }
 
-function askTenant(tenants: TenantReader, question: TenantQuestion): Promise<RoomsAnswer | RoomAnswer | BoardRefusal> {
-  return question.kind === "rooms"
-    ? tenants.page(question.tenant, question.window, question.page)
-    : tenants.room(question.room, question.window);
+function isBoardOfRooms(owner: BoardOwner): boolean {
+  return owner === tenantBoard(tenantOfBoard(owner), "rooms");
 }
 
-function roomsBody(answer: RoomsAnswer | RoomAnswer | BoardRefusal): InternalResponse {
-  switch (answer.kind) {
-    case "rooms": {
-      const { about, ranking, nextOffset } = answer;
-      return jsonResponse(200, "rooms", {
-        ...about,
-        ranking,
-        ...(nextOffset === undefined ? {} : { cursor: cursorOf(about.window.id, nextOffset) }),
-      });
-    }
-    case "room":
-      return jsonResponse(200, "room", { ...answer.about, own: answer.own });
-    default:
-      return refused(answer);
-  }
+/** Number of people with points in the window; 0 if they are not known. */
+async function countPeople(reader: BoardReader, board: BoardQuestion): Promise<number> {
+  const people = { ...board, owner: tenantBoard(tenantOfBoard(board.owner), "people") };
+  const answer = await reader.page(people, { offset: 0, limit: 1 });
+  return answer.kind === "page" ? answer.about.members : 0;
 }
 
-function ask(
-  reader: BoardReader,
-  question: Exclude<HttpBoardQuestion, TenantQuestion>,
-): Promise<PageAnswer | MemberAnswer | MembersAnswer | BoardRefusal> {
+function roomsBody(answer: BoardAnswer, people: number): InternalResponse {
+  if (answer.kind === "members") throw new Error("no question asks for several rooms by name");
+  if (answer.kind !== "page" && answer.kind !== "member") return refused(answer);
+  const { members: rooms, ...rest } = answer.about;
+  const about = { ...rest, rooms, people };
+  if (answer.kind === "page") return jsonResponse(200, "rooms", { ...about, ranking: answer.ranking.map(roomIn), ...cursorIn(answer) });
+  const { user: room, score: points, ...own } = answer.own;
+  return jsonResponse(200, "room", { ...about, own: { room, points, ...own }, neighbours: answer.neighbours.map(roomIn) });
+}
+
+function roomIn({ rank, user: room, score: points }: Ranked): object {
+  return { rank, room, points };
+}
+
+function cursorIn({ about, nextOffset }: PageAnswer): { readonly cursor?: string } {
+  return nextOffset === undefined ? {} : { cursor: cursorOf(about.window.id, nextOffset) };
+}
+
+function ask(reader: BoardReader, question: HttpBoardQuestion): Promise<BoardAnswer> {
   switch (question.kind) {
     case "page":
       return reader.page(question.board, question.page);
@@ -130,7 +128,7 @@ function ask(
   }
 }
 
-function shownIn(answer: PageAnswer | MemberAnswer | MembersAnswer | BoardRefusal): readonly Ranked[] {
+function shownIn(answer: BoardAnswer): readonly Ranked[] {
   switch (answer.kind) {
     case "member":
       return answer.neighbours;
@@ -142,29 +140,16 @@ function shownIn(answer: PageAnswer | MemberAnswer | MembersAnswer | BoardRefusa
   }
 }
 
-async function named(
-  answer: PageAnswer | MemberAnswer | MembersAnswer | BoardRefusal,
-  room: RoomKey,
-  names: NamesHost,
-): Promise<InternalResponse> {
+async function named(answer: BoardAnswer, owner: BoardOwner, names: NamesHost): Promise<InternalResponse> {
   const users = shownIn(answer).map(({ user }) => user);
-  const known = await names.namesOf(room, users);
+  const known = await names.namesOf(owner, users);
   return bodyOf(answer, (ranked) => ranked.map((place) => ({ ...place, name: known.get(place.user) ?? "" })));
 }
 
-function bodyOf(
-  answer: PageAnswer | MemberAnswer | MembersAnswer | BoardRefusal,
-  withNames: (ranked: readonly Ranked[]) => readonly object[],
-): InternalResponse {
+function bodyOf(answer: BoardAnswer, withNames: (ranked: readonly Ranked[]) => readonly object[]): InternalResponse {
   switch (answer.kind) {
-    case "page": {
-      const { about, ranking, nextOffset } = answer;
-      return jsonResponse(200, "page", {
-        ...about,
-        ranking: withNames(ranking),
-        ...(nextOffset === undefined ? {} : { cursor: cursorOf(about.window.id, nextOffset) }),
-      });
-    }
+    case "page":
+      return jsonResponse(200, "page", { ...answer.about, ranking: withNames(answer.ranking), ...cursorIn(answer) });
     case "member":
       return jsonResponse(200, "member", { ...answer.about, own: answer.own, neighbours: withNames(answer.neighbours) });
     case "members":

@@ -6,8 +6,6 @@
 -- Returns an empty list if not all members are in order, or if the member is missing. Otherwise: the first returned place
 -- (from 0); the number of members with more points than that place; then, for each place, stamp and member, and score.
 
-local STAMP = 9
-
 if redis.call("HGET", KEYS[2], "ordered") ~= "1" then return {} end
 local sizes, bands = {}, {}
 local flat = redis.call("HGETALL", KEYS[2])
@@ -19,11 +17,6 @@ for index = 1, #flat, 2 do
   end
 end
 table.sort(bands, function(a, b) return a > b end)
-
-local function bandOf(score)
-  local mantissa, exponent = math.frexp(score)
-  return (exponent - 1) * 8 + math.floor((mantissa * 2 - 1) * 8)
-end
 
 local first, count
 if ARGV[1] == "" then

@@ -1,4 +1,4 @@
-/** Reads and writes the boards of rooms in Redis. Each write is one script, and each answer to a reader shows one instant. */
+/** Reads all boards, and writes those of rooms, in Redis. Each write is one script, and each answer to a reader shows one instant. */
 
 import type { Cluster, Redis } from "ioredis";
 
@@ -29,12 +29,12 @@ type ReadScripts = { readOrdered(keys: number, ...args: Arguments): Promise<read
 const SCAN_COUNT = 1_000;
 
 export function redisBoardReads(redis: Redis | Cluster, keys: Keys): BoardReads {
-  const scripts = defineScripts<ReadScripts>(redis, import.meta.url, { readOrdered: "ordered.lua" });
+  const scripts = defineScripts<ReadScripts>(redis, import.meta.url, { readOrdered: ["board.lua", "ordered.lua"] });
   return {
-    read: async (room, role, window) => {
-      const { hot, full, counts } = keys.board(room, role, window);
+    read: async (owner, role, window) => {
+      const { hot, full, counts } = keys.board(owner, role, window);
       const [applied, entries, members, bands] = await runTransaction(redis, [
-        ["hgetall", keys.applied(room)],
+        ["hgetall", keys.applied(owner)],
         ["zrange", hot, 0, -1, "REV", "WITHSCORES"],
         ["hlen", full],
         ["hgetall", counts],
@@ -42,26 +42,26 @@ export function redisBoardReads(redis: Redis | Cluster, keys: Keys): BoardReads 
       return boardState(fieldsOf(applied), entries as string[], members as number, fieldsOf(bands));
     },
 
-    members: async (room, role, window, members) => {
+    members: async (owner, role, window, members) => {
       if (members.length === 0) return [];
-      const values = await redis.hmget(keys.board(room, role, window).full, ...members);
+      const values = await redis.hmget(keys.board(owner, role, window).full, ...members);
       return members.flatMap((member, index) => {
         const value = values[index];
         return value == null ? [] : [rankEntryOf(member, value)];
       });
     },
 
-    places: async (room, role, window, places) => {
-      const { full, counts, inBand } = keys.board(room, role, window);
+    places: async (owner, role, window, places) => {
+      const { full, counts, inBand } = keys.board(owner, role, window);
       const asked = places.kind === "around" ? [places.member, places.around] : ["", places.offset, places.limit];
       const [first, ahead, ...entries] = await scripts.readOrdered(3, full, counts, inBand, ...asked);
       return first === undefined ? undefined : { first: Number(first), ahead: Number(ahead), standings: orderedOf(entries as string[]) };
     },
 
-    all: async function* (room, role, window) {
+    all: async function* (owner, role, window) {
       let cursor = "0";
       do {
-        const [next, flat] = await redis.hscan(keys.board(room, role, window).full, cursor, "COUNT", SCAN_COUNT);
+        const [next, flat] = await redis.hscan(keys.board(owner, role, window).full, cursor, "COUNT", SCAN_COUNT);
         yield rankEntriesOf(pairsOf(flat));
         cursor = next;
       } while (cursor !== "0");
@@ -85,7 +85,10 @@ export type RedisBoardOptions = {
 };
 
 export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: RedisBoardOptions): BoardStore {
-  const scripts = defineScripts<WriteScripts>(redis, import.meta.url, { applyBatch: "apply.lua", restoreBoards: "restore.lua" });
+  const scripts = defineScripts<WriteScripts>(redis, import.meta.url, {
+    applyBatch: ["board.lua", "apply.lua"],
+    restoreBoards: ["board.lua", "restore.lua"],
+  });
   const boardKeys = (room: RoomKey, role: MemberRole, window: Window): string[] => {
     const { hot, full, counts, inBand } = keys.board(room, role, window);
     return [hot, full, counts, inBand];

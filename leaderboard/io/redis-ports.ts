@@ -27,8 +27,9 @@ export function redisPorts(
   const keys = keysOf(config.environment);
   const connection = redisConnection(config.redisUrl, log);
   const reach = watchRedis(connection.redis, clock, metrics.redisUnreached);
-  const boards = redisBoard(connection.redis, keys, { hotMembers: 2 * boardShownMax, tail, roles });
-  const tenants = redisTenants(connection.redis, keys, { roles });
+  const hotMembers = 2 * boardShownMax;
+  const boards = redisBoard(connection.redis, keys, { hotMembers, tail, roles });
+  const tenants = redisTenants(connection.redis, keys, { roles, hotMembers });
   return {
     ports: {
       boards,
@@ -49,15 +50,15 @@ export function redisPorts(
 
 type NameScripts = { storeName(keys: number, ...args: (string | number)[]): Promise<null> };
 
-/** Display names. `namesMax`: names stored per room; further names are not stored. */
+/** Display names. `namesMax`: names stored per room, and per tenant; further names are not stored. */
 export function redisNames(redis: Redis | Cluster, keys: Keys, { namesMax }: { namesMax: number }): StoredNames {
-  const scripts = defineScripts<NameScripts>(redis, import.meta.url, { storeName: "names.lua" });
+  const scripts = defineScripts<NameScripts>(redis, import.meta.url, { storeName: ["names.lua"] });
   return {
-    write: async (room, user, name) =>
-      void (await scripts.storeName(3, keys.applied(room), keys.names(room), keys.whole(room), user, name, namesMax)),
-    read: async (room, users) => {
+    write: async (owner, user, name) =>
+      void (await scripts.storeName(3, keys.applied(owner), keys.names(owner), keys.whole(owner), user, name, namesMax)),
+    read: async (owner, users) => {
       if (users.length === 0) return new Map();
-      const names = await redis.hmget(keys.names(room), ...users);
+      const names = await redis.hmget(keys.names(owner), ...users);
       return new Map(users.flatMap((user, index) => (names[index] == null ? [] : [[user, names[index]]])));
     },
   };
@@ -76,7 +77,7 @@ const StoredReport = z.object({
 type SentinelScripts = { writeSentinel(keys: number, ...args: (string | number)[]): Promise<0 | 1> };
 
 export function redisProgress({ redis, breaks }: RedisConnection, keys: Keys): Progress {
-  const scripts = defineScripts<SentinelScripts>(redis, import.meta.url, { writeSentinel: "write-sentinel.lua" });
+  const scripts = defineScripts<SentinelScripts>(redis, import.meta.url, { writeSentinel: ["write-sentinel.lua"] });
   /** Number of connection losses when this partition's last sentinel was written. */
   const breaksAt = new Map<number, number>();
   /** No two sentinels of a service have the same number. */

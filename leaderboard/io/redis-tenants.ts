@@ -1,64 +1,165 @@
 /**
- * Each tenant's rooms in Redis, by their points. A write sends a room's total from its own boards, and only raises the
- * stored total. So any process may repeat a write in any order, and the next write repairs a missed one. The number of
- * users in all rooms is a HyperLogLog: at most 12 KB, while a set would grow with the users.
+ * Each tenant's boards in Redis: its people by their points in all rooms, and its rooms. They have the form of a room's
+ * boards and are read by the same code. A write sends scores of a room from its own boards, and adds only the difference
+ * to what it sent before. So any process may repeat a write in any order, and the next write repairs a missed one.
  */
 
 import type { Cluster, Redis } from "ioredis";
 
-import { parseTenantId, type RoomId, roomOf, tenantOf } from "../../shared/ids.ts";
+import { parseTenantId, type RoomId, type RoomKey, roomKey, roomOf, tenantOf } from "../../shared/ids.ts";
 import { defineScripts } from "../../shared/io/redis.ts";
-import type { Keys, MemberRole } from "../boards/keys.ts";
-import type { ClosedTenant, ClosedTenants, RankedRoom, TenantBoards } from "../ports.ts";
-import { KEPT_MS, parseWindow, type Window } from "../boards/windows.ts";
+import { type BoardKeys, type Keys, type MemberRole, ROLES, TENANT_RANKINGS, tenantBoard } from "../boards/keys.ts";
+import type { ClosedTenant, ClosedTenants, RoomChange, TenantBoards } from "../ports.ts";
+import { parseWindow, type Window } from "../boards/windows.ts";
+import { fieldsOf, pairsOf, runTransaction, STAMP_LENGTH } from "./board-hashes.ts";
 
-/** Maximum delay with which a closed window may be archived. */
-const LATE_MS_MAX = 7 * 24 * 3_600_000;
+/** Maximum number of members per board in one script. */
+const AT_ONCE = 500;
 
-type Scripts = {
-  addUsers(keys: number, people: readonly string[], goesAt: readonly number[], users: readonly string[]): Promise<void>;
-  sumPoints(keys: number, ...args: string[]): Promise<readonly string[]>;
-  sendTotals(keys: number, ...args: string[]): Promise<void>;
+type Arguments = readonly (string | number)[];
+type Scripts = { raise(keys: number, ...args: Arguments): Promise<void>; lower(keys: number, ...args: Arguments): Promise<void> };
+
+/** Members and their values in a room's board: the stamp, then the score. */
+type Values = readonly (readonly [member: string, value: string])[];
+/** What to read of one of the room's boards. */
+type RoomRead = { readonly role: MemberRole; readonly window: Window; readonly members: readonly string[] | "all" };
+type Raised = {
+  readonly keys: readonly string[];
+  readonly parts: string;
+  readonly members: readonly string[];
+  readonly scores: readonly string[];
+  readonly stamps: readonly string[];
 };
 
 export function redisTenants(
   redis: Redis | Cluster,
   keys: Keys,
-  { roles }: { roles: readonly MemberRole[] },
+  { roles, hotMembers }: { roles: readonly MemberRole[]; hotMembers: number },
 ): TenantBoards & ClosedTenants {
-  const role = roles.find((kept) => kept === "everyone") ?? roles[0];
+  const scripts = defineScripts<Scripts>(redis, import.meta.url, { raise: ["board.lua", "raise.lua"], lower: ["board.lua", "lower.lua"] });
 
-  const scripts = defineScripts<Scripts>(redis, import.meta.url, {
-    addUsers: "add-users.lua",
-    sumPoints: "totals.lua",
-    sendTotals: "send-totals.lua",
-  });
+  const raise = async (room: RoomKey, boards: readonly Raised[]): Promise<void> => {
+    const [first] = boards;
+    if (first === undefined) return;
+    const whole = keys.whole(tenantBoard(tenantOf(room), "people"));
+    await scripts.raise(2, whole, first.parts, hotMembers, 1, JSON.stringify(boards));
+  };
+
+  const peopleOf = (room: RoomKey, role: MemberRole, window: Window, values: Values): Raised[] =>
+    values.length === 0
+      ? []
+      : [
+          {
+            keys: listOf(keys.board(tenantBoard(tenantOf(room), "people"), role, window)),
+            parts: keys.part(room, role, window),
+            members: values.map(([member]) => member),
+            scores: values.map(([, value]) => scoreOf(value)),
+            stamps: values.map(([, value]) => stampIn(value)),
+          },
+        ];
+
+  /** `stamp`: of the member that earned points last. */
+  const roomOfTenant = (room: RoomKey, role: MemberRole, window: Window, total: string, stamp: string): Raised => {
+    const board = keys.board(tenantBoard(tenantOf(room), "rooms"), role, window);
+    return { keys: listOf(board), parts: board.full, members: [roomOf(room)], scores: [total], stamps: [stamp] };
+  };
+
+  /** One read and one write for all boards. */
+  const send = async (room: RoomKey, reads: readonly RoomRead[]): Promise<void> => {
+    if (reads.length === 0) return;
+    const answers = await runTransaction(
+      redis,
+      reads.flatMap(({ role, window, members }): [string, ...string[]][] => {
+        const { counts, full } = keys.board(room, role, window);
+        return [["hget", counts, "points"], members === "all" ? ["hgetall", full] : ["hmget", full, ...members]];
+      }),
+    );
+    const raised = reads.flatMap(({ role, window, members }, index): Raised[] => {
+      const [total, found] = [answers[2 * index] as string | null, answers[2 * index + 1]];
+      const values = members === "all" ? [...fieldsOf(found)] : valuesOf(members, found as (string | null)[]);
+      if (total === null || values.length === 0) return [];
+      return [...peopleOf(room, role, window, values), roomOfTenant(room, role, window, total, latestStamp(values))];
+    });
+    await raise(room, raised);
+  };
+
+  const sendAll = async (room: RoomKey, windows: readonly Window[]): Promise<void> => {
+    const reads = windows.flatMap((window) => roles.map((role): RoomRead => ({ role, window, members: "all" })));
+    if (reads.length === 0) return;
+    const sizes = await runTransaction(
+      redis,
+      reads.map(({ role, window }) => ["hlen", keys.board(room, role, window).full]),
+    );
+    await send(
+      room,
+      reads.filter((_, index) => sizes[index] !== 0 && Number(sizes[index]) <= AT_ONCE),
+    );
+    for (const [index, { role, window }] of reads.entries()) if (Number(sizes[index]) > AT_ONCE) await sendLarge(room, role, window);
+  };
+
+  /** The total is read first, so that the stamp is never of an earlier point than the total's last one. */
+  const sendLarge = async (room: RoomKey, role: MemberRole, window: Window): Promise<void> => {
+    const { counts, full } = keys.board(room, role, window);
+    const total = await redis.hget(counts, "points");
+    let latest: Values = [];
+    for await (const values of scan(full)) {
+      await raise(room, peopleOf(room, role, window, values));
+      latest = [["", latestStamp([...latest, ...values])]];
+    }
+    if (total !== null && latest.length > 0) await raise(room, [roomOfTenant(room, role, window, total, latestStamp(latest))]);
+  };
+
+  async function* scan(key: string): AsyncIterable<Values> {
+    let cursor = "0";
+    do {
+      const [next, flat] = await redis.hscan(key, cursor, "COUNT", AT_ONCE);
+      const values = [...pairsOf(flat)]; // A small hash is returned at once, whatever the count.
+      for (let first = 0; first < values.length; first += AT_ONCE) yield values.slice(first, first + AT_ONCE);
+      cursor = next;
+    } while (cursor !== "0");
+  }
+
+  const lower = (room: RoomKey, parts: string, board: BoardKeys, members: readonly string[]): Promise<void> =>
+    scripts.lower(
+      2,
+      keys.whole(tenantBoard(tenantOf(room), "people")),
+      parts,
+      hotMembers,
+      JSON.stringify(listOf(board)),
+      JSON.stringify(members),
+    );
 
   return {
-    addUsers: async (room, windows, users) => {
-      if (users.length === 0) return;
-      const tenant = tenantOf(room);
-      const closing = windows.flatMap(({ id, end }) => (Number.isFinite(end) ? [end, `${tenant} ${id}`] : []));
-      const people = windows.map((window) => keys.people(tenant, window));
-      await Promise.all([
-        closing.length > 0 && redis.zadd(keys.tenantsClosing, ...closing),
-        scripts.addUsers(people.length, people, windows.map(goesAt), users),
-      ]);
+    sendTotals: async (room, changes) => {
+      await sendAll(
+        room,
+        changes.filter(({ members }) => members === "all").map(({ window }) => window),
+      );
+      const listed = changes.flatMap(({ window, members }) => (members === "all" ? [] : [{ window, members: [...members] }]));
+      const longest = Math.max(0, ...listed.map(({ members }) => members.length));
+      for (let first = 0; first < longest; first += AT_ONCE) {
+        const reads = listed.flatMap(({ window, members }) => {
+          const some = members.slice(first, first + AT_ONCE);
+          return some.length === 0 ? [] : roles.map((role): RoomRead => ({ role, window, members: some }));
+        });
+        await send(room, reads);
+      }
+      await registerClosings(room, changes);
     },
 
-    sendTotals: async (room, windows) => {
-      if (role === undefined || windows.length === 0) return;
-      const sums = await scripts.sumPoints(windows.length, ...windows.map((window) => keys.board(room, role, window).counts));
-      const raised = windows.flatMap((window, index) =>
-        sums[index] === "0" ? [] : [{ key: keys.tenant(tenantOf(room), window), sum: sums[index]!, goesAt: goesAt(window) }],
-      );
-      if (raised.length > 0) {
-        await scripts.sendTotals(
-          raised.length,
-          ...raised.map(({ key }) => key),
-          roomOf(room),
-          ...raised.flatMap(({ sum, goesAt: at }) => [sum, String(at)]),
-        );
+    remove: async (room, windows) => {
+      const [people, rooms] = TENANT_RANKINGS.map((ranking) => tenantBoard(tenantOf(room), ranking)) as [TenantOwner, TenantOwner];
+      for (const role of ROLES) {
+        for (const window of windows) {
+          const parts = keys.part(room, role, window);
+          const members: string[] = [];
+          for await (const values of scan(parts)) members.push(...values.map(([member]) => member));
+          for (let first = 0; first < members.length; first += AT_ONCE) {
+            await lower(room, parts, keys.board(people, role, window), members.slice(first, first + AT_ONCE));
+          }
+          const board = keys.board(rooms, role, window);
+          if ((await redis.hexists(board.full, roomOf(room))) === 1) await lower(room, board.full, board, [roomOf(room)]);
+        }
       }
     },
 
@@ -66,55 +167,51 @@ export function redisTenants(
       (await redis.zrangebyscore(keys.tenantsClosing, "-inf", endedBefore, "LIMIT", 0, countMax)).flatMap(closedOf),
 
     finish: async ({ tenant, window }, keepUntil) => {
-      await Promise.all([keys.tenant(tenant, window), keys.people(tenant, window)].map((key) => redis.pexpireat(key, keepUntil)));
+      for (const role of ROLES) {
+        const rooms = await redis.hkeys(keys.board(tenantBoard(tenant, "rooms"), role, window).full);
+        for (const ranking of TENANT_RANKINGS) {
+          const { hot, full, counts, inBand } = keys.board(tenantBoard(tenant, ranking), role, window);
+          const bands = (await redis.hkeys(counts)).map((band) => `${inBand}${band}`); // The bands of `points` and `ordered` do not exist.
+          for (const key of [hot, full, counts, ...bands]) await redis.pexpireat(key, keepUntil);
+        }
+        for (const room of rooms) await redis.pexpireat(keys.part(roomKey(tenant, room as RoomId), role, window), keepUntil);
+      }
       await redis.zrem(keys.tenantsClosing, `${tenant} ${window.id}`);
     },
-
-    page: async (tenant, window, { offset, limit }) => {
-      const key = keys.tenant(tenant, window);
-      const [rooms, people, entries] = await Promise.all([
-        redis.zcard(key),
-        redis.pfcount(keys.people(tenant, window)),
-        redis.zrevrange(key, offset, offset + limit - 1, "WITHSCORES"),
-      ]);
-      const ahead = entries.length === 0 ? 0 : await redis.zcount(key, `(${entries[1]}`, "+inf");
-      return { rooms, people, ranking: ranked(entries, offset, ahead) };
-    },
-
-    remove: async (room, windows) => {
-      await Promise.all(windows.map((window) => redis.zrem(keys.tenant(tenantOf(room), window), roomOf(room))));
-    },
-
-    rankOf: async (room, window) => {
-      const key = keys.tenant(tenantOf(room), window);
-      const points = await redis.zscore(key, roomOf(room));
-      return points === null
-        ? undefined
-        : { rank: (await redis.zcount(key, `(${points}`, "+inf")) + 1, room: roomOf(room), points: Number(points) };
-    },
   };
+
+  /** After the write: a window that was released in between is released again. Before a checkpoint covers the points. */
+  async function registerClosings(room: RoomKey, changes: readonly RoomChange[]): Promise<void> {
+    const closing = changes.flatMap(({ window: { id, end } }) => (Number.isFinite(end) ? [end, `${tenantOf(room)} ${id}`] : []));
+    if (closing.length > 0) await redis.zadd(keys.tenantsClosing, ...closing);
+  }
 }
 
-/** The latest expiry. No leaderboard archives a window that receives a total after it was archived. 0: never. */
-function goesAt({ kind, start, end }: Window): number {
-  return Number.isFinite(end) ? start + KEPT_MS[kind] + LATE_MS_MAX : 0;
+type TenantOwner = ReturnType<typeof tenantBoard>;
+
+function listOf({ hot, full, counts, inBand }: BoardKeys): string[] {
+  return [hot, full, counts, inBand];
+}
+
+function valuesOf(members: readonly string[], found: readonly (string | null)[]): Values {
+  return members.flatMap((member, index): Values => (found[index] == null ? [] : [[member, found[index]]]));
+}
+
+function stampIn(value: string): string {
+  return value.slice(0, STAMP_LENGTH);
+}
+
+function scoreOf(value: string): string {
+  return value.slice(STAMP_LENGTH);
+}
+
+/** A later instant has a lower stamp. Stamps are ASCII, so their order is the order of their bytes. */
+function latestStamp(values: Values): string {
+  return values.map(([, value]) => stampIn(value)).reduce((latest, stamp) => (stamp < latest ? stamp : latest));
 }
 
 function closedOf(entry: string): ClosedTenant[] {
   const [tenantText = "", id = ""] = entry.split(" ");
   const [tenant, window] = [parseTenantId(tenantText), parseWindow(id)];
   return tenant === undefined || window === undefined ? [] : [{ tenant, window }];
-}
-
-/** `ahead`: number of rooms with more points than the first of these. */
-function ranked(entries: readonly string[], offset: number, ahead: number): RankedRoom[] {
-  const ranking: RankedRoom[] = [];
-  for (let index = 0; index < entries.length; index += 2) {
-    const [room, points] = [entries[index] as RoomId, Number(entries[index + 1])];
-    const before = ranking.at(-1);
-    const isTied = before !== undefined && before.points === points;
-    const place = before === undefined ? ahead + 1 : offset + index / 2 + 1;
-    ranking.push({ rank: isTied ? before.rank : place, room, points });
-  }
-  return ranking;
 }

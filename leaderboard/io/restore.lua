@@ -19,7 +19,7 @@ local isAsFar = tonumber(seq) >= checkpoint.through[1]
 if time and tonumber(time) ~= checkpoint.through[3] then isAsFar = tonumber(time) > checkpoint.through[3] end
 if isAsFar and tonumber(activity) >= checkpoint.through[2] then return { seq, activity } end
 
-local hotMembers, isOrdered = tonumber(ARGV[1]), ARGV[2] == "1"
+hotMembers, isOrdered = tonumber(ARGV[1]), ARGV[2] == "1"
 
 -- Writes many pairs of one key per call. Single calls would double the time for a large board.
 local AT_ONCE = 1000
@@ -48,11 +48,6 @@ end
 local names = writer("HSET", KEYS[#KEYS])
 for index = 1, #checkpoint.names, 2 do names.put(checkpoint.names[index], checkpoint.names[index + 1]) end
 names.flush()
-
-local function bandOf(score)
-  local mantissa, exponent = math.frexp(score)
-  return (exponent - 1) * 8 + math.floor((mantissa * 2 - 1) * 8)
-end
 
 for _, board in ipairs(checkpoint.boards) do
   local hot, full, counts, beginning = unpack(board.keys)

@@ -1,9 +1,9 @@
 /**
- * Answers questions about rooms' boards. A question is a chain of steps. Each step names the next read and the step
+ * Answers questions about the boards of rooms and tenants. A question is a chain of steps. Each step names the next read and the step
  * after it, until there is an answer. All reads are limited: below the ordered part of a long board, a rank is a range.
  */
 
-import type { Epoch, RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
+import type { Epoch, Seq, UnixMillis } from "../../shared/ids.ts";
 import {
   type BoardContents,
   byRank,
@@ -17,9 +17,10 @@ import {
   type Ranking,
   ranksWithin,
 } from "../boards/board.ts";
-import type { MemberRole } from "../boards/keys.ts";
+import { type BoardOwner, isTenantBoard, type MemberRole } from "../boards/keys.ts";
 import { type Window, parseWindowName } from "../boards/windows.ts";
 import type { ArchivedWindow, OrderedPlaces, PlacesAsked, ProgressReport } from "../ports.ts";
+import { appliedOfTenant, isProgressBehind } from "./progress-reports.ts";
 
 export type BoardAnswersOptions = {
   readonly boardRoles: readonly MemberRole[];
@@ -28,7 +29,12 @@ export type BoardAnswersOptions = {
 };
 
 /** `window`: a kind, for its current window, or an id. */
-export type BoardQuestion = { readonly room: RoomKey; readonly role: MemberRole; readonly window: string; readonly ranking: Ranking };
+export type BoardQuestion = {
+  readonly owner: BoardOwner;
+  readonly role: MemberRole;
+  readonly window: string;
+  readonly ranking: Ranking;
+};
 export type PageRange = { readonly offset: number; readonly limit: number };
 
 /** The fields that every answer has about its board. */
@@ -36,8 +42,12 @@ export type BoardInfo = {
   readonly role: MemberRole;
   readonly window: { readonly id: string; readonly kind: string; readonly start: number; readonly end: number | null };
   readonly isArchived: boolean;
-  /** The position up to which the boards are counted. `missing`: number of edits that the log lost before they were counted. */
-  readonly asOf: { readonly epoch: Epoch; readonly seq: Seq; readonly time: UnixMillis; readonly missing: number };
+  /**
+   * The position up to which the boards are counted. `missing`: number of edits that the log lost before they were counted.
+   * Of a tenant's board only the date before which all entries are counted.
+   */
+  readonly asOf:
+    { readonly epoch: Epoch; readonly seq: Seq; readonly time: UnixMillis; readonly missing: number } | { readonly time: UnixMillis };
   readonly isBehind: boolean;
   readonly members: number;
   readonly points: number;
@@ -75,10 +85,10 @@ type View = {
   readonly window: Window;
 };
 
-/** The next read, and the step after it. All reads are of the question's room and role. */
+/** The next read, and the step after it. All reads are of the question's owner and role. */
 export type BoardStep<Answer> =
   | { readonly kind: "answer"; readonly answer: Answer | BoardRefusal }
-  /** `report`: the progress of the leaderboard that counts the room. */
+  /** `report`: the progress of the leaderboards that count the owner. */
   | {
       readonly kind: "read-board";
       readonly window: Window;
@@ -130,7 +140,7 @@ export class BoardAnswers {
   /** A member with up to `around` members above and below. */
   member(question: BoardQuestion, user: string, around: number): MemberStep {
     return this.#view<MemberAnswer>(question, 0, (view) => {
-      if (view.isWhole || view.ordered.some(({ member }) => member === user)) return this.#memberIn(view, question, user, around);
+      if (view.isWhole || hasNeighbours(view, user, around)) return this.#memberIn(view, question, user, around);
       return this.#view(question, Number.POSITIVE_INFINITY, (whole) => this.#memberIn(whole, question, user, around));
     });
   }
@@ -171,10 +181,11 @@ export class BoardAnswers {
     const { about, ordered, state, window } = view;
     const { ranking } = question;
     const found = neighboursOf(rankAll(ordered, ranking), user, around);
-    if (found !== undefined) return answered(memberAnswer(about, found, ordered.findIndex(({ member }) => member === user) + 1));
+    const known = found && answered(memberAnswer(about, found, ordered.findIndex(({ member }) => member === user) + 1));
+    if (known !== undefined && (view.isWhole || hasNeighbours(view, user, around))) return known;
     if (view.isWhole) return refused("not-ranked");
-    if (state === undefined) return refused("beyond-archive");
-    const readScore: MemberStep = { kind: "read-members", window, members: [user], next: ([own]) => rangeOf(view, state, own) };
+    if (state === undefined) return known ?? refused("beyond-archive");
+    const readScore: MemberStep = known ?? { kind: "read-members", window, members: [user], next: ([own]) => rangeOf(view, state, own) };
     if (ranking === "dense") return readScore; // A dense rank would need all scores above.
     return {
       kind: "read-places",
@@ -190,18 +201,19 @@ export class BoardAnswers {
 
   /** `needed`: number of first members that must be in order. */
   #view<Answer>(question: BoardQuestion, needed: number, next: (view: View) => BoardStep<Answer>): BoardStep<Answer> {
-    const { role, window: name, ranking } = question;
+    const { owner, role, window: name, ranking } = question;
     const { boardRoles, boardReadMembersMax } = this.#options;
     if (!boardRoles.includes(role)) return refused("unknown-role");
     const window = parseWindowName(name, this.#wallNow);
     if (window === undefined || window.start > this.#wallNow) return refused("unknown-window");
     const thenState = (state: BoardContents, report: ProgressReport | undefined): BoardStep<Answer> => {
       const isBehind = isProgressBehind(report, this.#wallNow, this.#options);
-      if (state.applied === undefined) return refused(isBehind ? "rebuilding" : "unknown-room");
+      const applied = isTenantBoard(owner) ? appliedOfTenant(report) : state.applied;
+      if (applied === undefined) return refused(isBehind ? "rebuilding" : "unknown-room");
       if (state.members === 0 && window.end <= this.#wallNow) {
-        return { kind: "read-archive", window, next: (archived) => archivedView(archived, role, window, isBehind, next) };
+        return { kind: "read-archive", window, next: (archived) => archivedView(archived, question, window, isBehind, next) };
       }
-      const about = aboutOf(role, window, state.applied, { members: state.members, points: state.points, isArchived: false, isBehind });
+      const about = aboutOf(question, window, applied, { members: state.members, points: state.points, isArchived: false, isBehind });
       const isShort = state.members <= boardReadMembersMax;
       if (state.hot.length < state.members && needed > state.hot.length && isShort) {
         const whole = (ordered: readonly RankEntry[]): View => ({ about, ordered, isWhole: true, reach: ordered.length, state, window });
@@ -215,26 +227,17 @@ export class BoardAnswers {
   }
 }
 
-/** Whether the boards of a partition lag by more than the maximum. */
-export function isProgressBehind(
-  report: ProgressReport | undefined,
-  wallNow: UnixMillis,
-  { boardBehindMsMax }: { readonly boardBehindMsMax: number },
-): boolean {
-  return report === undefined || report.isRebuilding || wallNow - report.through > boardBehindMsMax;
-}
-
 function archivedView<Answer>(
   archived: ArchivedWindow | undefined,
-  role: MemberRole,
+  question: BoardQuestion,
   window: Window,
   isBehind: boolean,
   next: (view: View) => BoardStep<Answer>,
 ): BoardStep<Answer> {
-  const board = archived?.boards.find((candidate) => candidate.role === role);
+  const board = archived?.boards.find((candidate) => candidate.role === question.role);
   if (archived === undefined || board === undefined) return refused("unknown-window");
   const { members, points, standings } = board;
-  const about = aboutOf(role, window, archived.applied, { members, points, isArchived: true, isBehind });
+  const about = aboutOf(question, window, archived.applied, { members, points, isArchived: true, isBehind });
   const isWhole = standings.length === members;
   return next({ about, ordered: standings, isWhole, reach: standings.length, state: undefined, window });
 }
@@ -252,6 +255,12 @@ function deepPage({ about, window, reach }: View, { ranking }: BoardQuestion, { 
       return answered({ kind: "page", about, ranking: rankFrom(places, ranking), nextOffset: end < reach ? end : undefined });
     },
   };
+}
+
+/** Whether the ordered part contains the member and all neighbours below. */
+function hasNeighbours({ ordered }: View, user: string, around: number): boolean {
+  const index = ordered.findIndex(({ member }) => member === user);
+  return index >= 0 && index + around < ordered.length;
 }
 
 function placesIn({ ordered }: View, users: readonly string[]): readonly OwnPlace[] {
@@ -302,10 +311,11 @@ function refused<Answer>(kind: BoardRefusal["kind"]): BoardStep<Answer> {
 }
 
 function aboutOf(
-  role: MemberRole,
+  { owner, role }: BoardQuestion,
   { id, kind, start, end }: Window,
   { epoch, seq, time, missing }: CountedPosition,
   rest: Pick<BoardInfo, "members" | "points" | "isArchived" | "isBehind">,
 ): BoardInfo {
-  return { role, window: { id, kind, start, end: Number.isFinite(end) ? end : null }, asOf: { epoch, seq, time, missing }, ...rest };
+  const asOf = isTenantBoard(owner) ? { time } : { epoch, seq, time, missing };
+  return { role, window: { id, kind, start, end: Number.isFinite(end) ? end : null }, asOf, ...rest };
 }

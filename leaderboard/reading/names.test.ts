@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { RoomKey, UserId } from "../../shared/ids.ts";
+import type { BoardOwner } from "../boards/keys.ts";
 import { NamesHost } from "./reads-host.ts";
 import type { StoredNames } from "../ports.ts";
 
@@ -15,23 +16,24 @@ class Stored implements StoredNames {
   writes = 0;
   isAway = false;
 
-  async write(_: RoomKey, user: string, name: string): Promise<void> {
+  async write(_: BoardOwner, user: string, name: string): Promise<void> {
     this.writes += 1;
     if (this.isAway) throw new Error("Redis is away");
     this.names.set(user, name);
   }
 
-  async read(_: RoomKey, users: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  async read(_: BoardOwner, users: readonly string[]): Promise<ReadonlyMap<string, string>> {
     this.reads += 1;
     return new Map(users.flatMap((user) => (this.names.has(user) ? [[user, this.names.get(user)!]] : [])));
   }
 }
 
-test("[LBN1] a repeated name is stored once, and a changed name again", async () => {
+test("[LBN1] a repeated name is stored once for the room and once for the tenant, and a changed name again", async () => {
   const stored = new Stored();
   const names = new NamesHost(stored, { boardNamesMax: 10 }, { log, onNew });
   for (const name of ["Ann", "Ann", "Ann", "Anne"]) await names.receiveName({ room: ROOM, user: ANN, name });
-  expect([stored.writes, await names.namesOf(ROOM, ["ann"]), stored.reads]).toEqual([2, new Map([["ann", "Anne"]]), 0]);
+  expect([stored.writes, await names.namesOf(ROOM, ["ann"]), stored.reads]).toEqual([4, new Map([["ann", "Anne"]]), 0]);
+  expect([await names.namesOf("acme/people" as BoardOwner, ["ann"]), stored.reads]).toEqual([new Map([["ann", "Anne"]]), 0]);
 });
 
 test("[LBN2] showing the same users again reads nothing, whether their names are known or not", async () => {
@@ -56,7 +58,7 @@ test("[LBN3] a name that could not be stored is stored when it is announced agai
 
 test("[LBN4] the maximum of known names is kept", async () => {
   const stored = new Stored();
-  const names = new NamesHost(stored, { boardNamesMax: 2 }, { log, onNew });
+  const names = new NamesHost(stored, { boardNamesMax: 4 }, { log, onNew });
   for (const user of ["ann", "bob", "cy"]) await names.receiveName({ room: ROOM, user: user as UserId, name: user.toUpperCase() });
   await names.namesOf(ROOM, ["cy", "bob"]);
   expect(stored.reads).toBe(0);

@@ -59,7 +59,7 @@ function readerOf(state: BoardContents, standings: readonly RankEntry[], archive
 async function follow(reader: BoardReader, window: string, ranking: Ranking, limit: number) {
   const found = [];
   for (let offset: number | undefined = 0; offset !== undefined;) {
-    const page = await reader.page({ room: "acme.notes" as RoomKey, role: "everyone", window, ranking }, { offset, limit });
+    const page = await reader.page({ owner: "acme.notes" as RoomKey, role: "everyone", window, ranking }, { offset, limit });
     if (page.kind !== "page") throw new Error(`${page.kind} at ${offset}`);
     expect(page.ranking).not.toEqual([]);
     found.push(...page.ranking);
@@ -106,7 +106,7 @@ test.each([
     applied: NOTHING_APPLIED,
     boards: [{ role: "everyone" as const, members, points: 1, standings: board(Math.min(members, 1_000)) }],
   };
-  const question = { room: "acme.notes" as RoomKey, role: "everyone" as const, window: "2026-07-01", ranking: "unique" as const };
+  const question = { owner: "acme.notes" as RoomKey, role: "everyone" as const, window: "2026-07-01", ranking: "unique" as const };
   expect(await readerOf(STATE, [], archived).member(question, "nobody", 0)).toEqual({ kind });
   expect(await readerOf(STATE, [], archived).member(question, "user-99", 0)).toMatchObject({ kind: "member", own: { rank: 100 } });
 });

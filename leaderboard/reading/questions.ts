@@ -3,21 +3,17 @@
  * cursor, or a page that is too large, gets an error that names the valid values.
  */
 
-import { parseRoomId, parseTenantId, parseUserId, ROOM_ID_RULE, type RoomKey, roomKey, type TenantId } from "../../shared/ids.ts";
-import { parseRole } from "../boards/keys.ts";
+import { parseRoomId, parseTenantId, parseUserId, ROOM_ID_RULE, type RoomKey, roomKey } from "../../shared/ids.ts";
+import { type BoardOwner, parseRole, tenantBoard } from "../boards/keys.ts";
 import { RANKINGS } from "../boards/board.ts";
 import type { BoardQuestion, PageRange } from "./board-answers.ts";
 import { parseWindow, WINDOW_KINDS } from "../boards/windows.ts";
 
+/** `user`: on a tenant's board of rooms, a room. */
 export type HttpBoardQuestion =
   | { readonly kind: "page"; readonly board: BoardQuestion; readonly page: PageRange }
   | { readonly kind: "member"; readonly board: BoardQuestion; readonly user: string; readonly around: number }
-  | { readonly kind: "members"; readonly board: BoardQuestion; readonly users: readonly string[] }
-  | TenantQuestion;
-/** About a tenant's rooms. */
-export type TenantQuestion =
-  | { readonly kind: "rooms"; readonly tenant: TenantId; readonly window: string; readonly page: PageRange }
-  | { readonly kind: "room"; readonly room: RoomKey; readonly window: string };
+  | { readonly kind: "members"; readonly board: BoardQuestion; readonly users: readonly string[] };
 export type BadQuestion = {
   readonly kind: "bad";
   readonly error:
@@ -29,72 +25,83 @@ export type QuestionLimits = { readonly boardShownMax: number };
 type Query = { get(name: string): string | null; getAll(name: string): string[] };
 
 const AROUND_DEFAULT = 5;
+const USER_RULE = "a user is 1 to 128 characters without control characters";
+const NO_SUCH_BOARD: BadQuestion = {
+  kind: "bad",
+  error: "not-found",
+  message:
+    "there is rooms/{room}/leaderboard, and leaderboard/people of the tenant, both with /members and /members/{user}, and leaderboard/rooms with /{room}",
+};
 /** A window by id or kind, and the offset of the next page. */
 const CURSOR = /^([A-Za-z0-9-]{1,16})~(\d{1,9})$/;
 
-/** `segments`: the decoded path: `rooms/{room}/leaderboard...` or `leaderboard/rooms...`. */
+/**
+ * What a path names: a board, and the rest of the path, which is empty, `members` or `members/{user}`. On a board of rooms,
+ * `{room}` follows at once.
+ */
+type Asked = {
+  readonly kind: "asked";
+  readonly owner: BoardOwner;
+  readonly members: string | undefined;
+  readonly user: string | undefined;
+};
+
+/** `segments`: the decoded path: `rooms/{room}/leaderboard...`, `leaderboard/people...` or `leaderboard/rooms...`. */
 export function parseQuestion(
   tenantText: string,
   segments: readonly string[],
   query: Query,
   limits: QuestionLimits,
 ): HttpBoardQuestion | BadQuestion {
+  const asked = segments[0] === "leaderboard" ? parseTenantPath(tenantText, segments) : parseRoomPath(tenantText, segments);
+  if (asked.kind === "bad") return asked;
+  const { owner, members, user } = asked;
   const place = parsePlace(query);
-  if (segments[0] === "leaderboard") return parseTenantQuestion(tenantText, segments, query, place, limits);
-  const [rooms, roomText, board, members, user, ...rest] = segments;
-  if (rooms !== "rooms" || board !== "leaderboard" || rest.length > 0 || (members !== undefined && members !== "members")) {
-    return bad(
-      "not-found",
-      "there is rooms/{room}/leaderboard, rooms/{room}/leaderboard/members and rooms/{room}/leaderboard/members/{user}",
-    );
-  }
-  const room = parseRoom(tenantText, roomText ?? "");
-  if (room === undefined) return bad("bad-room", ROOM_ID_RULE);
-
   if (place.kind === "bad") return place;
   const role = parseRole(query.get("role") ?? "everyone");
   if (role === undefined) return bad("unknown-role", "a role is everyone, editors or commenters");
   const rankingText = query.get("ranking") ?? "unique";
   const ranking = RANKINGS.find((known) => known === rankingText);
   if (ranking === undefined) return bad("bad-ranking", `a ranking is ${RANKINGS.join(", ")}`);
-  const question: BoardQuestion = { room, role, window: place.window, ranking };
+  const board: BoardQuestion = { owner, role, window: place.window, ranking };
 
   if (members === undefined) {
     const page = parsePage(query, place, limits);
-    return page.kind === "bad" ? page : { kind: "page", board: question, page };
+    return page.kind === "bad" ? page : { kind: "page", board, page };
   }
   if (user === undefined) {
     const users = query.getAll("user");
     if (users.length < 1 || users.length > limits.boardShownMax || !users.every((name) => parseUserId(name) !== undefined)) {
       return bad("bad-user", `name 1 to ${limits.boardShownMax} users: ?user=a&user=b`);
     }
-    return { kind: "members", board: question, users };
+    return { kind: "members", board, users };
   }
   const aroundMax = Math.floor(limits.boardShownMax / 2);
   const around = numberIn(query.get("around"), Math.min(AROUND_DEFAULT, aroundMax));
   if (around === undefined || around > aroundMax) return bad("bad-around", `around is 0 to ${aroundMax}`);
-  if (parseUserId(user) === undefined) return bad("bad-user", "a user is 1 to 128 characters without control characters");
-  return { kind: "member", board: question, user, around };
+  return { kind: "member", board, user, around };
 }
 
-function parseTenantQuestion(
-  tenantText: string,
-  [, rooms, roomText, ...rest]: readonly string[],
-  query: Query,
-  place: Place | BadQuestion,
-  limits: QuestionLimits,
-): TenantQuestion | BadQuestion {
+function parseRoomPath(tenantText: string, [rooms, roomText, board, ...rest]: readonly string[]): Asked | BadQuestion {
+  if (rooms !== "rooms" || board !== "leaderboard") return NO_SUCH_BOARD;
+  const room = parseRoom(tenantText, roomText ?? "");
+  return room === undefined ? bad("bad-room", ROOM_ID_RULE) : parseMembersPath(room, rest);
+}
+
+function parseTenantPath(tenantText: string, [, ranking, ...rest]: readonly string[]): Asked | BadQuestion {
   const tenant = parseTenantId(tenantText);
-  if (tenant === undefined || rooms !== "rooms" || rest.length > 0) {
-    return bad("not-found", "there is leaderboard/rooms and leaderboard/rooms/{room}");
-  }
-  if (place.kind === "bad") return place;
-  if (roomText !== undefined) {
-    const room = parseRoom(tenantText, roomText);
-    return room === undefined ? bad("bad-room", ROOM_ID_RULE) : { kind: "room", room, window: place.window };
-  }
-  const page = parsePage(query, place, limits);
-  return page.kind === "bad" ? page : { kind: "rooms", tenant, window: place.window, page };
+  if (tenant === undefined) return NO_SUCH_BOARD;
+  if (ranking === "people") return parseMembersPath(tenantBoard(tenant, "people"), rest);
+  const [room, ...more] = rest;
+  if (ranking !== "rooms" || more.length > 0) return NO_SUCH_BOARD;
+  if (room !== undefined && parseRoomId(room) === undefined) return bad("bad-room", ROOM_ID_RULE);
+  return { kind: "asked", owner: tenantBoard(tenant, "rooms"), members: room, user: room };
+}
+
+function parseMembersPath(owner: BoardOwner, [members, user, ...more]: readonly string[]): Asked | BadQuestion {
+  if (more.length > 0 || (members !== undefined && members !== "members")) return NO_SUCH_BOARD;
+  if (user !== undefined && parseUserId(user) === undefined) return bad("bad-user", USER_RULE);
+  return { kind: "asked", owner, members, user };
 }
 
 /** The window, and the offset of the page in it. */

@@ -1,12 +1,13 @@
 /** Caches of limited size for readers of boards: display names, and boards that were read within the push interval. */
 
-import type { Millis, RoomKey } from "../../shared/ids.ts";
+import type { Millis } from "../../shared/ids.ts";
 import type { BoardContents, Names } from "../boards/board.ts";
+import type { BoardOwner } from "../boards/keys.ts";
 
 const NO_NAME = "";
 
 /**
- * Display names by room and user, including users without a name, so that an answer with a cached board reads nothing.
+ * Display names by room or tenant, and user, including users without a name, so that an answer with a cached board reads nothing.
  * The entry that was requested or named longest ago is removed first.
  */
 export class KnownNames {
@@ -19,29 +20,29 @@ export class KnownNames {
   }
 
   /** Returns whether the name differs from the known one. */
-  receiveName(room: RoomKey, user: string, name: string): boolean {
-    const key = keyOf(room, user);
+  receiveName(owner: BoardOwner, user: string, name: string): boolean {
+    const key = keyOf(owner, user);
     if (this.#names.get(key) === name) return false;
     this.#remember(key, name);
     return true;
   }
 
   /** Call after a failed write: the next announcement writes the name again. */
-  forget(room: RoomKey, user: string): void {
-    this.#names.delete(keyOf(room, user));
+  forget(owner: BoardOwner, user: string): void {
+    this.#names.delete(keyOf(owner, user));
   }
 
-  unknownOf(room: RoomKey, users: readonly string[]): string[] {
-    return users.filter((user) => !this.#names.has(keyOf(room, user)));
+  unknownOf(owner: BoardOwner, users: readonly string[]): string[] {
+    return users.filter((user) => !this.#names.has(keyOf(owner, user)));
   }
 
   /** `read`: the stored names of users who were unknown. A name that was announced in the meantime is newer. */
-  receiveStored(room: RoomKey, users: readonly string[], read: Names): void {
-    for (const user of this.unknownOf(room, users)) this.#remember(keyOf(room, user), read.get(user) ?? NO_NAME);
+  receiveStored(owner: BoardOwner, users: readonly string[], read: Names): void {
+    for (const user of this.unknownOf(owner, users)) this.#remember(keyOf(owner, user), read.get(user) ?? NO_NAME);
   }
 
-  namesOf(room: RoomKey, users: readonly string[]): Names {
-    const names = users.map((user): [string, string] => [user, this.#names.get(keyOf(room, user)) ?? NO_NAME]);
+  namesOf(owner: BoardOwner, users: readonly string[]): Names {
+    const names = users.map((user): [string, string] => [user, this.#names.get(keyOf(owner, user)) ?? NO_NAME]);
     return new Map(names.filter(([, name]) => name !== NO_NAME));
   }
 
@@ -53,8 +54,8 @@ export class KnownNames {
   }
 }
 
-function keyOf(room: RoomKey, user: string): string {
-  return `${room} ${user}`;
+function keyOf(owner: BoardOwner, user: string): string {
+  return `${owner} ${user}`;
 }
 
 const BOARDS_MAX = 10_000;

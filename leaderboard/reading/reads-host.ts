@@ -3,14 +3,14 @@
 import { assertNever } from "../../shared/assert.ts";
 import type { DisplayName } from "../../shared/bus/board-messages.ts";
 import { partitionOf } from "../../shared/bus/subjects.ts";
-import { type RoomKey, type TenantId, tenantOf } from "../../shared/ids.ts";
+import { type RoomKey, tenantOf } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import { rethrowMistake } from "../../shared/time/pause.ts";
 import { type BoardContents, byRank, type Names, type RankEntry } from "../boards/board.ts";
-import type { MemberRole } from "../boards/keys.ts";
+import { type BoardOwner, isTenantBoard, type MemberRole, tenantBoard } from "../boards/keys.ts";
 import type { Window } from "../boards/windows.ts";
-import type { Archive, BoardReads, Progress, StoredNames, TenantArchive, TenantBoards } from "../ports.ts";
+import type { Archive, BoardReads, Progress, ProgressReport, StoredNames } from "../ports.ts";
 import {
   BoardAnswers,
   type BoardAnswersOptions,
@@ -23,8 +23,8 @@ import {
   type PageAnswer,
   type PageRange,
 } from "./board-answers.ts";
+import { leastProgress } from "./progress-reports.ts";
 import { KnownNames, RecentBoards } from "./read-caches.ts";
-import { type RoomAnswer, type RoomsAnswer, TenantAnswers, type TenantStep } from "./tenant-answers.ts";
 
 export type ReadsPorts = { readonly reads: BoardReads; readonly archive: Archive; readonly progress: Pick<Progress, "read"> };
 export type ReadsOptions = BoardAnswersOptions & { readonly logPartitions: number; readonly boardPushMs: number };
@@ -55,121 +55,72 @@ export class BoardReader {
   }
 
   /** Empty if the board is not ranked now: the users keep what they know. */
-  async ownPlaces(room: RoomKey, role: MemberRole, window: Window, users: readonly string[]): Promise<readonly OwnPlace[]> {
+  async ownPlaces(owner: BoardOwner, role: MemberRole, window: Window, users: readonly string[]): Promise<readonly OwnPlace[]> {
     if (users.length === 0) return [];
-    const question: BoardQuestion = { room, role, window: window.id, ranking: "unique" };
+    const question: BoardQuestion = { owner, role, window: window.id, ranking: "unique" };
     const answer = await this.#answer(question, this.#answers().ownPlaces(question, users));
     return answer.kind === "own-places" ? answer.places : [];
   }
 
   /** Reads the board now, and shares the result within the push interval from now. */
-  readNow(room: RoomKey, role: MemberRole, window: Window): Promise<BoardContents> {
-    const key = `${room} ${role} ${window.id}`;
-    const state = this.#ports.reads.read(room, role, window);
+  readNow(owner: BoardOwner, role: MemberRole, window: Window): Promise<BoardContents> {
+    const key = `${owner} ${role} ${window.id}`;
+    const state = this.#ports.reads.read(owner, role, window);
     this.#recent.add(key, state, this.#clock.now());
     state.catch(() => this.#recent.remove(key)); // Callers that wait for the read receive the failure.
     return state;
   }
 
   /** Returns the read of the current push interval; without one, reads now. */
-  readRecent(room: RoomKey, role: MemberRole, window: Window): Promise<BoardContents> {
-    return this.#recent.find(`${room} ${role} ${window.id}`, this.#clock.now()) ?? this.readNow(room, role, window);
+  readRecent(owner: BoardOwner, role: MemberRole, window: Window): Promise<BoardContents> {
+    return this.#recent.find(`${owner} ${role} ${window.id}`, this.#clock.now()) ?? this.readNow(owner, role, window);
   }
 
   #answers(): BoardAnswers {
     return new BoardAnswers(this.#options, this.#clock.wallNow());
   }
 
-  async #answer<Answer>({ room, role }: BoardQuestion, first: BoardStep<Answer>): Promise<Answer | BoardRefusal> {
-    const { reads, archive, progress } = this.#ports;
+  async #answer<Answer>({ owner, role }: BoardQuestion, first: BoardStep<Answer>): Promise<Answer | BoardRefusal> {
+    const { reads, archive } = this.#ports;
     for (let step = first; ;) {
       switch (step.kind) {
         case "answer":
           return step.answer;
-        case "read-board": {
-          const partition = partitionOf(room, this.#options.logPartitions);
-          step = step.next(...(await Promise.all([this.readRecent(room, role, step.window), progress.read(partition)])));
+        case "read-board":
+          step = step.next(...(await Promise.all([this.readRecent(owner, role, step.window), this.#progressOf(owner)])));
           break;
-        }
         case "read-archive":
-          step = step.next(await archive.read(room, step.window));
+          step = step.next(await archive.read(owner, step.window));
           break;
         case "read-all":
-          step = step.next(await this.#readAll(room, role, step.window));
+          step = step.next(await this.#readAll(owner, role, step.window));
           break;
         case "read-places":
-          step = step.next(await reads.places(room, role, step.window, step.places));
+          step = step.next(await reads.places(owner, role, step.window, step.places));
           break;
         case "read-members":
-          step = step.next(await reads.members(room, role, step.window, step.members));
+          step = step.next(await reads.members(owner, role, step.window, step.members));
           break;
         default:
           return assertNever(step);
       }
     }
+  }
+
+  async #progressOf(owner: BoardOwner): Promise<ProgressReport | undefined> {
+    const { progress } = this.#ports;
+    const { logPartitions } = this.#options;
+    if (!isTenantBoard(owner)) return progress.read(partitionOf(owner, logPartitions));
+    return leastProgress(await Promise.all(Array.from({ length: logPartitions }, (_, partition) => progress.read(partition))));
   }
 
   /** A scan may return a member twice. */
-  async #readAll(room: RoomKey, role: MemberRole, window: Window): Promise<RankEntry[]> {
+  async #readAll(owner: BoardOwner, role: MemberRole, window: Window): Promise<RankEntry[]> {
     const byMember = new Map<string, RankEntry>();
-    for await (const some of this.#ports.reads.all(room, role, window)) {
+    for await (const some of this.#ports.reads.all(owner, role, window)) {
       for (const entry of some) byMember.set(entry.member, entry);
     }
     return [...byMember.values()].sort(byRank);
-  }
-}
-
-export type TenantReadsPorts = {
-  readonly tenants: TenantBoards;
-  readonly tenantArchive: TenantArchive;
-  readonly progress: Pick<Progress, "read">;
-};
-export type TenantReadsOptions = { readonly logPartitions: number; readonly boardBehindMsMax: number };
-
-export class TenantReader {
-  readonly #ports: TenantReadsPorts;
-  readonly #options: TenantReadsOptions;
-  readonly #clock: Clock;
-
-  constructor(ports: TenantReadsPorts, options: TenantReadsOptions, clock: Clock) {
-    this.#ports = ports;
-    this.#options = options;
-    this.#clock = clock;
-  }
-
-  page(tenant: TenantId, windowName: string, page: PageRange): Promise<RoomsAnswer | BoardRefusal> {
-    return this.#answer(tenant, this.#answers().page(windowName, page));
-  }
-
-  room(room: RoomKey, windowName: string): Promise<RoomAnswer | BoardRefusal> {
-    return this.#answer(tenantOf(room), this.#answers().room(room, windowName));
-  }
-
-  #answers(): TenantAnswers {
-    return new TenantAnswers(this.#options, this.#clock.wallNow());
-  }
-
-  async #answer<Answer>(tenant: TenantId, first: TenantStep<Answer>): Promise<Answer | BoardRefusal> {
-    const { tenants, tenantArchive, progress } = this.#ports;
-    for (let step = first; ;) {
-      switch (step.kind) {
-        case "answer":
-          return step.answer;
-        case "read-tenant": {
-          const partitions = Array.from({ length: this.#options.logPartitions }, (_, partition) => progress.read(partition));
-          step = step.next(...(await Promise.all([tenants.page(tenant, step.window, step.page), Promise.all(partitions)])));
-          break;
-        }
-        case "read-archive":
-          step = step.next(await tenantArchive.read(tenant, step.window));
-          break;
-        case "read-rank":
-          step = step.next(await tenants.rankOf(step.room, step.window));
-          break;
-        default:
-          return assertNever(step);
-      }
-    }
   }
 }
 
@@ -190,22 +141,29 @@ export class NamesHost {
     this.#onNew = onNew;
   }
 
+  /** The name is shown on the room's boards and on the tenant's. */
   async receiveName({ room, user, name }: DisplayName): Promise<void> {
-    if (!this.#known.receiveName(room, user, name)) return;
-    this.#onNew(room);
+    const isNew = this.#known.receiveName(room, user, name);
+    if (isNew) this.#onNew(room);
+    const people = tenantBoard(tenantOf(room), "people");
+    const isNewInTenant = this.#known.receiveName(people, user, name);
+    await Promise.all([isNew && this.#write(room, user, name), isNewInTenant && this.#write(people, user, name)]);
+  }
+
+  async #write(owner: BoardOwner, user: string, name: string): Promise<void> {
     try {
-      await this.#stored.write(room, user, name);
+      await this.#stored.write(owner, user, name);
     } catch (cause) {
       rethrowMistake(cause);
-      this.#known.forget(room, user);
-      this.#log.debug({ room, cause }, "a name was not stored");
+      this.#known.forget(owner, user);
+      this.#log.debug({ owner, cause }, "a name was not stored");
     }
   }
 
   /** Returns the names of the users that have one. */
-  async namesOf(room: RoomKey, users: readonly string[]): Promise<Names> {
-    const unknown = this.#known.unknownOf(room, users);
-    if (unknown.length > 0) this.#known.receiveStored(room, unknown, await this.#stored.read(room, unknown));
-    return this.#known.namesOf(room, users);
+  async namesOf(owner: BoardOwner, users: readonly string[]): Promise<Names> {
+    const unknown = this.#known.unknownOf(owner, users);
+    if (unknown.length > 0) this.#known.receiveStored(owner, unknown, await this.#stored.read(owner, unknown));
+    return this.#known.namesOf(owner, users);
   }
 }

@@ -14,7 +14,7 @@ import type { Engine } from "../../engines/engine.ts";
 import type { BoardSnapshot } from "../../shared/bus/board-messages.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { Prng } from "../../shared/collections/prng.ts";
-import { type Millis, type RoomId, type RoomKey, roomKey, roomOf, type TenantId, type UnixMillis, type UserId } from "../../shared/ids.ts";
+import { type Millis, type RoomKey, roomOf, type TenantId, type UnixMillis, type UserId } from "../../shared/ids.ts";
 import { kvLeases } from "../../shared/io/kv-leases.ts";
 import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { pinoLog } from "../../shared/io/pino-log.ts";
@@ -26,7 +26,7 @@ import type { Clock } from "../../shared/time/clock.ts";
 import { startTestNats, startTestRedis } from "../../test/contract/test-engines.ts";
 import { eventually } from "../../test/system/eventually.ts";
 import { type CountedPosition, NOTHING_APPLIED } from "../boards/board.ts";
-import { keysOf } from "../boards/keys.ts";
+import { keysOf, TENANT_RANKINGS, tenantBoard } from "../boards/keys.ts";
 import { leaderboardSettings } from "../config.ts";
 import { kvArchive } from "../io/kv-archive.ts";
 import { kvCheckpoints } from "../io/kv-checkpoints.ts";
@@ -36,7 +36,8 @@ import { redisTenants } from "../io/redis-tenants.ts";
 import { LeaderboardHost, type LeaderboardPorts } from "../leaderboard-host.ts";
 import { leaderboardMetrics } from "../metrics.ts";
 import type { FakeEditLog } from "./fake-edit-log.ts";
-import { referenceBoards } from "./reference-boards.ts";
+import type { BoardQuestion } from "../reading/board-answers.ts";
+import { referenceBoards, referenceTenantBoards } from "./reference-boards.ts";
 
 const LOG = pinoLog({}, process.env["TEST_LOG"] ?? "silent");
 /** Maximum points of a user per minute: small, so that caps and ties are frequent. */
@@ -133,7 +134,7 @@ export class LeaderboardRig {
       tail: config.boardTail,
       roles: config.boardRoles,
     });
-    const tenants = redisTenants(connection.redis, keys, { roles: config.boardRoles });
+    const tenants = redisTenants(connection.redis, keys, { roles: config.boardRoles, hotMembers: 2 * config.boardShownMax });
     const service = `service-${++this.#services}`;
     const shown: BoardSnapshot[] = [];
     let names = 0;
@@ -197,7 +198,7 @@ export async function expectReference(log: FakeEditLog, { host }: Started): Prom
   for (const room of ROOMS) {
     for (const [window, standings] of referenceBoards(log.doneIn(room), SCORING)) {
       const expected = standings.map(({ member, score }) => ({ user: member, score }));
-      const answer = await host.reader.page({ room, role: "everyone", window, ranking: "unique" }, { offset: 0, limit: 3 });
+      const answer = await host.reader.page({ owner: room, role: "everyone", window, ranking: "unique" }, { offset: 0, limit: 3 });
       expect(answer.kind === "page" ? answer.ranking.map(({ user, score }) => ({ user, score })) : answer, `${room} ${window}`).toEqual(
         expected.slice(0, 3),
       );
@@ -208,7 +209,7 @@ export async function expectReference(log: FakeEditLog, { host }: Started): Prom
         ]);
       }
       for (const [index, { member, score }] of standings.entries()) {
-        const own = await host.reader.member({ room, role: "everyone", window, ranking: "unique" }, member, 1);
+        const own = await host.reader.member({ owner: room, role: "everyone", window, ranking: "unique" }, member, 1);
         expect(own.kind === "member" ? own.own : own, `${room} ${window} ${member}`).toMatchObject({
           user: member,
           score,
@@ -219,36 +220,28 @@ export async function expectReference(log: FakeEditLog, { host }: Started): Prom
   }
 }
 
-/** Compares every window of the tenant's rooms: each room's total, even if totals were sent repeatedly. */
-export async function expectTenantReference(log: FakeEditLog, { host }: Started): Promise<void> {
-  const windows = new Map<string, Map<string, number>>();
-  for (const key of ROOMS) {
-    for (const [window, standings] of referenceBoards(log.doneIn(key), SCORING)) {
-      windows.set(
-        window,
-        (windows.get(window) ?? new Map()).set(
-          roomOf(key),
-          standings.reduce((sum, { score }) => sum + score, 0),
-        ),
-      );
-    }
-  }
-  for (const [window, rooms] of windows) {
-    const totals = [...rooms].sort(([a, points], [b, more]) => more - points || (a < b ? 1 : -1));
-    const expected = totals.map(([room, points]) => ({ rank: totals.filter(([, more]) => more > points).length + 1, room, points }));
-    await eventually(`the rooms of ${window} are ${JSON.stringify(expected)}`, async () => {
-      const pages = [
-        await host.tenants.page(TENANT, window, { offset: 0, limit: 2 }),
-        await host.tenants.page(TENANT, window, { offset: 2, limit: 10 }),
-      ];
-      return JSON.stringify(pages.flatMap((page) => (page.kind === "rooms" ? page.ranking : []))) === JSON.stringify(expected);
-    });
-    for (const [room, points] of rooms) {
-      const own = await host.tenants.room(roomKey(TENANT, room as RoomId), window);
-      expect(own.kind === "room" ? [own.own, own.about.rooms] : own, `${window} ${room}`).toEqual([
-        expected.find((ranked) => ranked.room === room && ranked.points === points),
-        rooms.size,
-      ]);
+/** Compares every window of the tenant's people and rooms, even if scores were sent repeatedly, page by page and member by member. */
+export async function expectTenantReference(log: FakeEditLog, { host }: Started, rooms: readonly RoomKey[] = ROOMS): Promise<void> {
+  const done = new Map(rooms.map((room) => [roomOf(room) as string, log.doneIn(room)]));
+  for (const [window, boards] of referenceTenantBoards(done, SCORING)) {
+    for (const ranking of TENANT_RANKINGS) {
+      const question: BoardQuestion = { owner: tenantBoard(TENANT, ranking), role: "everyone", window, ranking: "unique" };
+      const expected = boards[ranking].map(({ member, score }, index) => ({ rank: index + 1, user: member, score }));
+      await eventually(`the ${ranking} of ${window} are ${JSON.stringify(expected)}`, async () => {
+        const pages = [
+          await host.reader.page(question, { offset: 0, limit: 2 }),
+          await host.reader.page(question, { offset: 2, limit: 10 }),
+        ];
+        return JSON.stringify(pages.flatMap((page) => (page.kind === "page" ? page.ranking : []))) === JSON.stringify(expected);
+      });
+      for (const [index, own] of expected.entries()) {
+        const answer = await host.reader.member(question, own.user, 1);
+        expect(answer, `${ranking} ${window} ${own.user}`).toMatchObject({
+          own,
+          about: { members: expected.length, points: expected.reduce((sum, { score }) => sum + score, 0) },
+          neighbours: expected.slice(Math.max(0, index - 1), index + 2),
+        });
+      }
     }
   }
 }

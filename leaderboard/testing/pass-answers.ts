@@ -70,8 +70,6 @@ export class PassAnswers {
         return { kind: "loaded", stored: applied && { applied, uses: NO_USES } };
       case "open-windows":
         return { kind: "windows-opened" };
-      case "add-users":
-        return { kind: "users-added" };
       case "restore":
         this.applied.set(room, request.dump.applied);
         return { kind: "restored" };

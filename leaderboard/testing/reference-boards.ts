@@ -13,7 +13,7 @@ export type LoggedEdit = { readonly user: UserId; readonly bytes: number; readon
 /** One entry of the stream of activities. */
 export type ReportedActivity = { readonly activity: Activity; readonly time: UnixMillis };
 
-type Place = { readonly member: string; readonly score: number };
+type Place = { readonly member: string; readonly score: number; readonly at: Done["at"] };
 /** `at`: the time, then the index in its stream, then the stream. */
 type Done = {
   readonly user: UserId;
@@ -49,9 +49,39 @@ export function referenceBoards(
       id,
       [...board]
         .sort(([, a], [, b]) => b.score - a.score || (isBefore(a.at, b.at) ? -1 : 1))
-        .map(([member, { score }]) => ({ member, score })),
+        .map(([member, { score, at }]) => ({ member, score, at })),
     ]),
   );
+}
+
+/** Window id -> a tenant's people and rooms on this role's boards, the leader first. `rooms`: the activities by room id. */
+export function referenceTenantBoards(
+  rooms: ReadonlyMap<string, { edits: readonly LoggedEdit[]; activities?: readonly ReportedActivity[] }>,
+  options: ScoringOptions,
+  role: MemberRole = "everyone",
+): Map<string, { people: Place[]; rooms: Place[] }> {
+  const found = new Map<string, { people: Map<string, Place>; rooms: Map<string, Place> }>();
+  for (const [room, done] of rooms) {
+    for (const [id, places] of referenceBoards(done, options, role)) {
+      const boards = found.get(id) ?? { people: new Map(), rooms: new Map() };
+      found.set(id, boards);
+      for (const place of places) {
+        addPlace(boards.people, place);
+        addPlace(boards.rooms, { ...place, member: room });
+      }
+    }
+  }
+  const inOrder = (board: Map<string, Place>): Place[] =>
+    [...board.values()].sort(
+      (a, b) => b.score - a.score || a.at[0] - b.at[0] || a.at[1] - b.at[1] || a.at[2] - b.at[2] || (a.member < b.member ? 1 : -1),
+    );
+  return new Map([...found].map(([id, boards]) => [id, { people: inOrder(boards.people), rooms: inOrder(boards.rooms) }]));
+}
+
+function addPlace(board: Map<string, Place>, { member, score, at }: Place): void {
+  const before = board.get(member);
+  const latest = before !== undefined && isBefore(at, before.at) ? before.at : at;
+  board.set(member, { member, score: (before?.score ?? 0) + score, at: latest });
 }
 
 function* editsDone(edits: readonly LoggedEdit[], options: ScoringOptions): Iterable<Done> {

@@ -63,18 +63,19 @@ export function redisConnection(urls: string, log: Log): RedisConnection {
 }
 
 /**
- * Defines Lua scripts on a client. No other code does so. `files`: the Lua file of each script. `beside`: the module
- * that uses them. The first argument of a script is the number of its keys. The client also groups commands into a
+ * Defines Lua scripts on a client. No other code does so. `files`: the Lua files of each script, which are joined in
+ * order. `beside`: the module that uses them. The first argument of a script is the number of its keys. The client also groups commands into a
  * pipeline by that argument, and refuses a pipeline with scripts for different servers of a cluster. So in a cluster
  * each script is sent alone, and redirected alone.
  */
 export function defineScripts<Scripts extends object>(
   redis: Redis | Cluster,
   beside: string,
-  files: Readonly<Record<keyof Scripts & string, string>>,
+  files: Readonly<Record<keyof Scripts & string, readonly string[]>>,
 ): Scripts {
   const names = Object.keys(files) as (keyof Scripts & string)[];
-  for (const name of names) redis.defineCommand(name, { lua: readFileSync(new URL(files[name], beside), "utf8") });
+  for (const name of names)
+    redis.defineCommand(name, { lua: files[name].map((file) => readFileSync(new URL(file, beside), "utf8")).join("\n") });
   if (redis instanceof Cluster) {
     redis.options.autoPipeliningIgnoredCommands = [...(redis.options.autoPipeliningIgnoredCommands ?? []), ...names];
   }

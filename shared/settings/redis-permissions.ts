@@ -13,6 +13,7 @@ export type RedisPermissions = { readonly keys: readonly string[]; readonly comm
 const CONNECTION = ["ping", "info", "hello", "select", "readonly", "asking", "client|setname", "cluster|slots"];
 const SCRIPTS = ["eval", "evalsha"];
 
+/** `pttl`, `pfadd`, `pfcount`: for leaderboards of earlier versions during an upgrade. */
 const COUNTING = ["multi", "exec", "get", "set", "del", "unlink", "pttl", "pexpireat", "pfadd", "pfcount", "@hash", "@sortedset"];
 
 /** Patterns of keys, and commands and categories (`@hash`). They also limit the commands within scripts. */

@@ -14,7 +14,7 @@ import { claimPort } from "../../engines/free-port.ts";
 import { type ScoreBatch, NO_USES, NOTHING_APPLIED } from "../../leaderboard/boards/board.ts";
 import { type RedisConnection, redisConnection } from "../../shared/io/redis.ts";
 import { redisTenants } from "../../leaderboard/io/redis-tenants.ts";
-import { CAPS, keysOf } from "../../leaderboard/boards/keys.ts";
+import { type BoardOwner, CAPS, keysOf, tenantBoard } from "../../leaderboard/boards/keys.ts";
 import { RoomProjection } from "../../leaderboard/counting/room-projection.ts";
 import { recordOf, SCORING } from "../../leaderboard/testing/records.ts";
 import { ALL_TIME, type Window, windowsAt } from "../../leaderboard/boards/windows.ts";
@@ -106,44 +106,56 @@ test("[BOARD10] rooms on every server of a cluster count, read, dump and restore
       expect(await boards.read(copy, "everyone", ALL_TIME)).toEqual(await boards.read(room, "everyone", ALL_TIME));
     }),
   );
-  const tenants = redisTenants(connection.redis, KEYS, { roles: ["everyone"] });
+  const tenants = redisTenants(connection.redis, KEYS, { roles: ["everyone"], hotMembers: 1 });
   const names = redisNames(connection.redis, KEYS, { namesMax: 2 });
+  const changes = windowsAt(NOON).map((window) => ({ window, members: "all" as const }));
   await Promise.all(
     rooms.map(async (room) => {
-      for (let time = 0; time < 2; time++) await tenants.sendTotals(room, windowsAt(NOON)); // A repeat counts once.
+      for (let time = 0; time < 2; time++) await tenants.sendTotals(room, changes); // A repeat counts once.
       for (const user of ["ann", "bob", "cy"]) await names.write(room, user, user.toUpperCase());
       expect(await names.read(room, ["bob", "cy", "nobody"])).toEqual(new Map([["bob", "BOB"]])); // At most two.
     }),
   );
-  await Promise.all([
-    tenants.addUsers("acme.room-1" as RoomKey, [ALL_TIME], ["ann", "bob"]),
-    tenants.addUsers("acme.room-2" as RoomKey, [ALL_TIME], ["bob", "cy"]),
+  const scoresOf = async (owner: BoardOwner, offset: number): Promise<unknown> =>
+    (await boards.places(owner, "everyone", ALL_TIME, { kind: "from", offset, limit: 2 }))?.standings.map(({ member, score }) => [
+      member,
+      score,
+    ]);
+  const people = tenantBoard("acme" as TenantId, "people");
+  const peopleScores = (await boards.members(people, "everyone", ALL_TIME, ["ann", "bob"])).map(({ member, score }) => [member, score]);
+  expect(peopleScores).toEqual([
+    ["ann", 20],
+    ["bob", 40],
   ]);
-  const { rooms: ranked, people, ranking } = await tenants.page("acme" as TenantId, ALL_TIME, { offset: 5, limit: 3 });
-  expect(people).toBe(3);
-  expect([ranked, ranking.map(({ rank, points }) => [rank, points])]).toEqual([
-    20,
-    [
-      [1, 3],
-      [1, 3],
-      [1, 3],
-    ],
+  expect((await boards.read(people, "everyone", ALL_TIME)).hot).toMatchObject([{ member: "bob", score: 40 }]);
+  // All rooms reached their total at the same instant: their names decide.
+  expect(await scoresOf(tenantBoard("acme" as TenantId, "rooms"), 18)).toEqual([
+    ["room-1", 3],
+    ["room-0", 3],
   ]);
-  expect(await tenants.rankOf("acme.room-7" as RoomKey, ALL_TIME)).toEqual({ rank: 1, room: "room-7", points: 3 });
 });
 
 test("[BOARD10] tenants on every server of a cluster are found and announced at the same time", async () => {
   const boards = redisBoard(connection.redis, KEYS, { hotMembers: 1, tail: "counted", roles: ["everyone"] });
-  const tenants = redisTenants(connection.redis, KEYS, { roles: ["everyone"] });
+  const tenants = redisTenants(connection.redis, KEYS, { roles: ["everyone"], hotMembers: 1 });
   const ids = Array.from({ length: 6 }, (_, index) => `tenant-${index}` as TenantId);
-  expect(await ownersOf(ids.map((tenant) => KEYS.tenant(tenant, ALL_TIME)))).toEqual(new Set([0, 1]));
+  const ownersOfTenants = await ownersOf(ids.map((tenant) => KEYS.whole(tenantBoard(tenant, "people"))));
+  expect(ownersOfTenants).toEqual(new Set([0, 1]));
   const roomIn = (tenant: TenantId): RoomKey => `${tenant}.room` as RoomKey;
   await Promise.all(ids.map((tenant) => boards.apply(roomIn(tenant), batchAfter(0))));
-  await Promise.all(
-    ids.flatMap((tenant) => [tenants.sendTotals(roomIn(tenant), [ALL_TIME]), tenants.addUsers(roomIn(tenant), [ALL_TIME], ["ann", "bob"])]),
-  );
-  const pages = await Promise.all(ids.map((tenant) => tenants.page(tenant, ALL_TIME, { offset: 0, limit: 2 })));
-  for (const page of pages) expect(page).toEqual({ rooms: 1, people: 2, ranking: [{ rank: 1, room: "room", points: 1 }] });
+  await Promise.all(ids.map((tenant) => tenants.sendTotals(roomIn(tenant), [{ window: ALL_TIME, members: new Set(["ann"]) }])));
+  for (const tenant of ids) {
+    for (const [ranking, member] of [
+      ["people", "ann"],
+      ["rooms", "room"],
+    ] as const) {
+      expect(await boards.read(tenantBoard(tenant, ranking), "everyone", ALL_TIME)).toMatchObject({
+        members: 1,
+        points: 1,
+        hot: [{ member, score: 1 }],
+      });
+    }
+  }
 });
 
 /** The part of a moving room that has already arrived on the other server. */

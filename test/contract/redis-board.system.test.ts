@@ -13,6 +13,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Engine } from "../../engines/engine.ts";
 import {
   bandOf,
+  byRank,
   type CountedPosition,
   NO_USES,
   NOTHING_APPLIED,
@@ -22,7 +23,7 @@ import {
 } from "../../leaderboard/boards/board.ts";
 import { type RedisConnection, redisConnection } from "../../shared/io/redis.ts";
 import { redisTenants } from "../../leaderboard/io/redis-tenants.ts";
-import { keysOf, type MemberRole, ROLES } from "../../leaderboard/boards/keys.ts";
+import { type BoardOwner, keysOf, type MemberRole, ROLES, tenantBoard } from "../../leaderboard/boards/keys.ts";
 import { RoomProjection } from "../../leaderboard/counting/room-projection.ts";
 import { recordOf, SCORING } from "../../leaderboard/testing/records.ts";
 import { type LoggedEdit, referenceBoards, type ReportedActivity } from "../../leaderboard/testing/reference-boards.ts";
@@ -79,14 +80,14 @@ function batchOf(after: number, seq: number, awards: readonly (readonly [string,
   };
 }
 
-async function allOf(room: RoomKey, window = ALL_TIME, role: MemberRole = "everyone"): Promise<RankEntry[]> {
+async function allOf(owner: BoardOwner, window = ALL_TIME, role: MemberRole = "everyone"): Promise<RankEntry[]> {
   const found: RankEntry[] = [];
-  for await (const some of boards.all(room, role, window)) found.push(...some);
-  return found.sort((a, b) => b.score - a.score || a.reachedAt - b.reachedAt);
+  for await (const some of boards.all(owner, role, window)) found.push(...some);
+  return found.sort(byRank);
 }
 
 /** Checks that each place of a board with a tail can be read by number and by participant, with its neighbours. */
-async function expectInOrder(room: RoomKey, role: MemberRole, window: Window, all: readonly RankEntry[]): Promise<void> {
+async function expectInOrder(room: BoardOwner, role: MemberRole, window: Window, all: readonly RankEntry[]): Promise<void> {
   const aheadOf = (first: number): number => all.filter(({ score }) => score > all[first]!.score).length;
   for (const offset of [0, Math.floor(all.length / 2), all.length - 1]) {
     expect(await boards.places(room, role, window, { kind: "from", offset, limit: 4 })).toEqual({
@@ -106,13 +107,13 @@ async function expectInOrder(room: RoomKey, role: MemberRole, window: Window, al
 }
 
 type Place = Pick<RankEntry, "member" | "score">;
-const placesOf = (standings: readonly RankEntry[]): Place[] => standings.map(({ member, score }) => ({ member, score }));
+const placesOf = (standings: readonly Place[]): Place[] => standings.map(({ member, score }) => ({ member, score }));
 
 /** Checks that the stored data is consistent: the hot set contains the first places, and the bands count all participants. */
-async function expectBoard(room: RoomKey, windowId: string, expected: readonly Place[], role: MemberRole = "everyone"): Promise<void> {
+async function expectBoard(room: BoardOwner, windowId: string, expected: readonly Place[], role: MemberRole = "everyone"): Promise<void> {
   const window = parseWindow(windowId)!;
   const all = await allOf(room, window, role);
-  expect(placesOf(all), `${role} ${windowId}`).toEqual(expected);
+  expect(placesOf(all), `${role} ${windowId}`).toEqual(placesOf(expected));
   const state = await boards.read(room, role, window);
   expect(state.hot, windowId).toEqual(all.slice(0, HOT_MEMBERS));
   expect(state.members).toBe(expected.length);
@@ -410,20 +411,115 @@ const cuts = fc.array(
   { minLength: 1, maxLength: 40 },
 );
 
-test("[BOARD16] a tenant's board receives all members of a large restored board at once, and its window expires at the end", async () => {
-  const tenants = redisTenants(connection.redis, keysOf("contract"), { roles: ROLES });
+type TenantStep =
+  | { readonly kind: "earn"; readonly room: number; readonly users: readonly (readonly [user: number, points: number])[] }
+  | { readonly kind: "send" | "crash" | "remove"; readonly room: number };
+const tenantRoom = fc.integer({ min: 0, max: 3 });
+const tenantSteps = fc.array(
+  fc.oneof(
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        kind: fc.constant("earn" as const),
+        room: tenantRoom,
+        users: fc.uniqueArray(fc.tuple(fc.integer({ min: 0, max: 9 }), fc.integer({ min: 1, max: 30 })), {
+          minLength: 1,
+          maxLength: 5,
+          selector: ([user]) => user,
+        }),
+      }),
+    },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant("send" as const), room: tenantRoom }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom("crash" as const, "remove" as const), room: tenantRoom }) },
+  ),
+  { minLength: 1, maxLength: 40 },
+);
+
+test("[BOARD22] a tenant's boards are the sums of its rooms' boards, however scores were sent, repeated or forgotten, and without deleted rooms", async () => {
+  const tenants = redisTenants(connection.redis, keysOf("contract"), { roles: ["everyone"], hotMembers: HOT_MEMBERS });
+  let runs = 0;
+  const run = async (steps: readonly TenantStep[]): Promise<void> => {
+    const tenant = `sums-${++runs}` as TenantId;
+    const state = Array.from({ length: 4 }, (_, index) => ({
+      room: `${tenant}.room-${index}` as RoomKey,
+      seq: 0,
+      unsent: new Set<string>(),
+      isUnknown: false,
+      isGone: false,
+    }));
+    /** Of each person and each room: the score, and the instant of its last point. */
+    const earned = new Map<string, Map<number, number>>();
+    const reached = new Map<string, number>();
+    let instant = 0;
+    for (const step of steps) {
+      const own = state[step.room]!;
+      if (own.isGone) continue;
+      const { room } = own;
+      if (step.kind === "earn") {
+        const awards = step.users.map(([user, points]) => [`user-${user}`, points, ++instant] as const);
+        await boards.apply(room, batchOf(own.seq, (own.seq += 1), awards));
+        for (const [user, points, at] of awards) {
+          own.unsent.add(user);
+          for (const member of [user, `room-${step.room}`]) {
+            const parts = earned.get(member) ?? new Map<number, number>();
+            earned.set(member, parts.set(step.room, (parts.get(step.room) ?? 0) + points));
+            reached.set(member, at);
+          }
+        }
+      } else if (step.kind === "crash") own.isUnknown = true;
+      else if (step.kind === "send") {
+        const changes = [{ window: ALL_TIME, members: own.isUnknown ? ("all" as const) : own.unsent }];
+        for (let times = 0; times < 2; times++) await tenants.sendTotals(room, changes);
+        own.unsent = new Set();
+        own.isUnknown = false;
+      } else {
+        await tenants.sendTotals(room, [{ window: ALL_TIME, members: "all" }]);
+        for (let times = 0; times < 2; times++) await tenants.remove(room, [ALL_TIME]);
+        own.isGone = true;
+        for (const parts of earned.values()) parts.delete(step.room);
+      }
+    }
+    for (const { room, isGone } of state) if (!isGone) await tenants.sendTotals(room, [{ window: ALL_TIME, members: "all" }]);
+    const expected = [...earned].flatMap(([member, parts]): RankEntry[] => {
+      const score = [...parts.values()].reduce((sum, points) => sum + points, 0);
+      return score === 0 ? [] : [{ member, score, reachedAt: reached.get(member)! }];
+    });
+    const inOrder = (kind: string) => placesOf(expected.filter(({ member }) => member.startsWith(kind)).sort(byRank));
+    await expectBoard(tenantBoard(tenant, "people"), "all", inOrder("user"));
+    await expectBoard(tenantBoard(tenant, "rooms"), "all", inOrder("room"));
+  };
+  await fc.assert(fc.asyncProperty(tenantSteps, run), { numRuns: 60 });
+});
+
+test("[BOARD16] a tenant's boards receive all members of a large restored board, and each place is exact", async () => {
+  const tenants = redisTenants(connection.redis, keysOf("contract"), { roles: ["everyone"], hotMembers: HOT_MEMBERS });
   const room = "crowd.room-1" as RoomKey;
-  const users = Array.from({ length: 150_000 }, (_, index) => `user-${index}`);
   const [hour] = windowsAt(Date.UTC(2126, 6, 1, 12) as UnixMillis);
-  await tenants.addUsers(room, [hour!, ALL_TIME], users);
-  await tenants.addUsers(room, [hour!], ["user-1"]);
-  const people = await Promise.all(
-    [hour!, ALL_TIME].map(async (window) => (await tenants.page("crowd" as TenantId, window, { offset: 0, limit: 1 })).people),
-  );
-  for (const counted of people) expect(Math.abs(counted / users.length - 1)).toBeLessThan(0.03);
-  expect(await connection.redis.pexpiretime(keysOf("contract").people("crowd" as TenantId, hour!))).toBeGreaterThan(hour!.end);
-  expect(await connection.redis.pexpiretime(keysOf("contract").people("crowd" as TenantId, ALL_TIME))).toBe(-1);
-  expect(await tenants.due((hour!.end + 1) as UnixMillis, 10)).toEqual([{ tenant: "crowd", window: hour! }]);
+  const count = 6_000;
+  const standings = Array.from({ length: count }, (_, index) => ({ member: `user-${index}`, score: count - index, reachedAt: index }));
+  const applied = { ...NOTHING_APPLIED, seq: 9 as Seq };
+  await boards.restore(room, { applied, uses: NO_USES, names: new Map(), boards: [{ role: "everyone", window: hour!, standings }] });
+  await tenants.sendTotals(room, [{ window: hour!, members: "all" }]);
+  const people = tenantBoard("crowd" as TenantId, "people");
+  const { members, isOrdered, hot } = await boards.read(people, "everyone", hour!);
+  expect([members, isOrdered, hot.map(({ member }) => member)]).toEqual([
+    count,
+    true,
+    standings.slice(0, HOT_MEMBERS).map(({ member }) => member),
+  ]);
+  expect(await boards.places(people, "everyone", hour!, { kind: "around", member: "user-4321", around: 1 })).toEqual({
+    first: 4_320,
+    ahead: 4_320,
+    standings: standings.slice(4_320, 4_323),
+  });
+  expect(await tenants.due((hour!.end + 1) as UnixMillis, 10)).toContainEqual({ tenant: "crowd", window: hour! });
+  await tenants.finish({ tenant: "crowd" as TenantId, window: hour! }, (hour!.end + 9) as UnixMillis);
+  const left = await connection.redis.keys("contract:tenant:{crowd}:*");
+  expect(left.length).toBeGreaterThan(8);
+  for (const key of left) expect(await connection.redis.pexpiretime(key), key).toBe(hour!.end + 9);
+  await tenants.remove(room, [hour!]);
+  expect(await connection.redis.keys("contract:tenant:{crowd}:*:full")).toEqual([]);
+  expect(await boards.read(people, "everyone", hour!)).toMatchObject({ members: 0, points: 0, hot: [] });
 });
 
 test("[BOARD17] a large board is restored completely, with all its windows and names", async () => {

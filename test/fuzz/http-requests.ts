@@ -18,7 +18,7 @@ import { type Identity, opens } from "../../gateway/sessions/identity.ts";
 import { clientAddressOf } from "../../shared/limits/client-address.ts";
 
 const NOW = 1e12 as UnixMillis;
-const ALL_RIGHTS = { read: true, write: true, admin: true, award: true };
+const ALL_RIGHTS = { read: true, write: true, admin: true, award: true, boards: true };
 const WRITER: Identity = {
   tenant: "acme" as TenantId,
   user: "ann/../bob" as UserId,

@@ -128,7 +128,7 @@ export class GatewayProcess {
 
   /** A token is the user's name. */
   #tokens(): Tokens {
-    const rights = { read: true, write: true, admin: false, award: false };
+    const rights = { read: true, write: true, admin: false, award: false, boards: false };
     return {
       verify: (token) =>
         new Promise((resolve) => {

@@ -79,7 +79,7 @@ function join(name: string, number: number, gateway: GatewayRoom, owner: Ownersh
     user: name as UserId,
     name,
     rooms: ["*"],
-    rights: { read: true, write: true, admin: false, award: false },
+    rights: { read: true, write: true, admin: false, award: false, boards: false },
     expiresAt: (NOW + 60_000) as Millis,
   };
   session.receiveVerdict({ kind: "valid", identity }, NOW);

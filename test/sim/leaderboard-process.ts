@@ -211,15 +211,11 @@ const NOT_IN_A_RUN = {
     remove: () => Promise.resolve(),
   },
   tenants: {
-    addUsers: () => Promise.resolve(),
     sendTotals: () => Promise.resolve(),
-    page: () => Promise.resolve({ rooms: 0, people: 0, ranking: [] }),
-    rankOf: () => Promise.resolve(undefined),
     remove: () => Promise.resolve(),
   },
   closedTenants: { due: () => Promise.resolve([]), finish: () => Promise.resolve() },
   archive: { write: () => Promise.resolve("written"), read: () => Promise.resolve(undefined), remove: () => Promise.resolve() },
-  tenantArchive: { write: () => Promise.resolve("written"), read: () => Promise.resolve(undefined) },
   names: { write: () => Promise.resolve(), read: () => Promise.resolve(new Map()) },
   reads: {
     read: () => Promise.reject(new Error("nobody reads boards in a run")),

@@ -98,7 +98,7 @@ async function askedByEve(held: Pick<Sanction, "room" | "level">, path: string, 
   const [acme, eve] = ["acme" as TenantId, "eve" as UserId];
   const known = new Sanctions({ sanctionsMax: 10 });
   known.receiveSanction({ ...ban(95_000), ...held }, 1_000 as UnixMillis);
-  const rights = { read: true, write: true, admin: true, award: false };
+  const rights = { read: true, write: true, admin: true, award: false, boards: false };
   const restrictionIn = (where: RoomKey | undefined) => known.restriction(acme, eve, where);
   const identity = { tenant: acme, user: eve, name: "", rooms: ["*"], rights, expiresAt: 1e9 as Millis, restrictionIn };
   let done = 0;

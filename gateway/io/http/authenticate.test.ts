@@ -17,7 +17,7 @@ import { StreamedAnswers } from "./streamed-answers.ts";
 import { activityRoutes } from "./board-routes.ts";
 
 const PLENTY = { burst: 1_000, perSecond: 1_000 };
-const ALL_RIGHTS = { read: true, write: true, admin: true, award: true };
+const ALL_RIGHTS = { read: true, write: true, admin: true, award: true, boards: true };
 const tokens: Tokens = {
   verify: async (user) => ({
     kind: "valid",

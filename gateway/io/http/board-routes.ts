@@ -1,6 +1,6 @@
 /**
  * HTTP routes for boards and activities. The gateway checks the token and passes the request to a leaderboard. A token
- * for a room may read that room's boards; a tenant's administrators may also read its busiest rooms.
+ * for a room may read that room's boards; the right `boards` or `admin` opens the boards of the tenant's people and rooms.
  * `leaderboard/openapi.json` describes each route.
  */
 
@@ -11,6 +11,7 @@ import {
   BOARD_PARTS,
   boardPath,
   NO_LEADERBOARD,
+  peoplePath,
   tenantBoardPath,
   TOO_MANY_BOARD_READS,
   activitiesAnswer,
@@ -58,12 +59,17 @@ export function boardRoutes(
     path: `/v1/rooms/:room/leaderboard${rest}`,
     answer: board((request, identity) => boardPath(request, identity, part)),
   }));
+  const ofPeople = Object.entries(BOARD_PARTS).map(([rest, part]): HttpRoute => ({
+    method: "get",
+    path: `/v1/leaderboard/people${rest}`,
+    answer: board((request, identity) => peoplePath(request, identity, part)),
+  }));
   const ofTenant = ["", "/:room"].map((rest): HttpRoute => ({
     method: "get",
     path: `/v1/leaderboard/rooms${rest}`,
     answer: board(tenantBoardPath),
   }));
-  return [...ofRooms, ...ofTenant];
+  return [...ofRooms, ...ofPeople, ...ofTenant];
 }
 
 /**

@@ -1,0 +1,34 @@
+-- Raises the scores of a room in its tenant's boards in one atomic step. Each member has a part per room: the score in that
+-- room as it was last added. Only the difference to the part is added, and no score falls. So a call may be repeated at any
+-- time and in any order, and the next one repairs a missed one.
+--
+-- KEYS  a key that never exists (`whole` in boards/keys.ts); a board's hash of parts, so that Redis rejects the call while
+--       the tenant's slot moves to another server
+-- ARGV  1. number of members in a hot set
+--       2. 1 if the members behind the hot set are kept in order too
+--       3. in JSON, boards, each with its `keys`, the key of its `parts`, and `members` with `scores` and `stamps` in the room.
+--          A board of rooms has one member, and its own hash of all members is the hash of parts.
+-- Returns nothing.
+
+hotMembers, isOrdered = tonumber(ARGV[1]), ARGV[2] == "1"
+
+for _, board in ipairs(cjson.decode(ARGV[3])) do
+  local _, full = unpack(board.keys)
+  local parts = redis.call("HMGET", board.parts, unpack(board.members))
+  local risen, raised = { members = {}, points = {}, stamps = {} }, {}
+  for index, member in ipairs(board.members) do
+    local before = parts[index] and tonumber(string.sub(parts[index], STAMP + 1)) or 0
+    local more = tonumber(board.scores[index]) - before
+    if more > 0 then
+      risen.members[#risen.members + 1] = member
+      risen.points[#risen.points + 1] = more
+      risen.stamps[#risen.stamps + 1] = board.stamps[index]
+      raised[#raised + 1] = member
+      raised[#raised + 1] = board.stamps[index] .. board.scores[index]
+    end
+  end
+  if #raised > 0 then
+    add(risen, unpack(board.keys))
+    if board.parts ~= full then redis.call("HSET", board.parts, unpack(raised)) end
+  end
+end
