@@ -1,71 +1,138 @@
 /**
- * The effect of one very busy room on 200 ordinary rooms of the same room server. The ordinary rooms are measured twice
- * in the same run: before the busy room exists, and while it does. All rooms share two gateways, and the machine also
- * runs the load, so with few cores a part of the effect comes from the machine.
+ * The effect of one busy room on ordinary rooms of the same servers, at several multiples of its fair share. A room's
+ * fair share is the capacity of the machine divided by the number of rooms. The legs of a round take turns: the ordinary
+ * rooms alone, beside the busy room, and beside the same busy room in another Coroom on the same machine. The last leg
+ * shows how much of the effect comes from the machine, which also runs the load. Each leg is compared with the leg
+ * alone of the same round.
  */
 
-import { cpuBetween, type CpuByRole, cpuByRole } from "./server-usage.ts";
-import type { Comparison, ComparisonOutcome } from "./comparison.ts";
+import { list, oneOf, positiveInteger } from "../shared/settings/settings.ts";
+import { defineExperiment, positiveIntegers, type Print } from "./experiment.ts";
 import type { Seat } from "./load/enter.ts";
 import { Latencies } from "../cli/bench/latencies.ts";
-import type { PresenceMotion, PresenceFigures, PresenceLoad } from "./load/presence-load.ts";
+import type { PresenceFigures, PresenceLoad, PresenceMotion } from "./load/presence-load.ts";
 import { Worker } from "./load/worker.ts";
 import { seatsOf } from "./presence-large-room.bench.ts";
-import type { Figures } from "./report.ts";
+import { type Figures, medianFigures } from "./report.ts";
+import { cpuBetween, type CpuByRole, cpuByRole } from "./server-usage.ts";
 import { startCoroom } from "./systems/coroom.ts";
 import type { MeasuredSystem } from "./systems/system.ts";
 
-const ORDINARY_ROOMS = 200;
-const SMALL_ROOMS = 10;
+export const HOT_KINDS = ["edits", "bytes", "presence"] as const;
+export type HotKind = (typeof HOT_KINDS)[number];
+export type HotRoomOptions = {
+  readonly rooms: number;
+  readonly seconds: number;
+  readonly rounds: number;
+  readonly levels: readonly number[];
+  readonly kinds: readonly HotKind[];
+};
+type Place = "same" | "other";
+/** Figures by leg, medians of the rounds. */
+export type HotRoomFigures = Readonly<Record<string, Figures>>;
+
 const ORDINARY_MEMBERS = 3;
-const ORDINARY: Omit<PresenceMotion, "ms"> = { movers: 2, movesPerSecond: 5, editors: 2, editsPerSecond: 0.5 };
-const HOT_MOVERS_SHARE = 0.3;
-const HOT: Omit<PresenceMotion, "ms" | "movers"> = { movesPerSecond: 30, editors: 10, editsPerSecond: 2 };
-const MEASURE_MS = 15_000;
-const SMALL_MS = 750;
+const ORDINARY: Omit<PresenceMotion, "ms"> = { movers: 2, movesPerSecond: 5, editors: 2, editsPerSecond: 1 };
+const ALONE = "alone";
+/**
+ * Edits, bytes and presence states per second at which two cores, which run all servers and the load, are used up or
+ * nearly so.
+ */
+const CAPACITY_PER_SECOND: Readonly<Record<HotKind, number>> = { edits: 2_000, bytes: 4 * 1024 ** 2, presence: 10_000 };
+/** Members of the busy room. All of them act. */
+const HOT_MEMBERS: Readonly<Record<HotKind, number>> = { edits: 20, bytes: 5, presence: 100 };
+const BYTES_LETTERS = 8 * 1024;
+/** The room's limit of edits that wait for the log is never reached, so that none is refused. */
+const HOT_UNACKED_MAX = 40;
+const SETTLE_MS = 500;
 const NO_LIMIT = String(1e9);
 
-export const hotRoom: Comparison = {
-  name: "hot-room",
-  summary: `${ORDINARY_ROOMS} rooms of ${ORDINARY_MEMBERS} on one room server, alone and then beside one large room, a third of it moving at ${HOT.movesPerSecond} Hz and ${HOT.editors} editing`,
-  clients: 1_000,
-  smallClients: 30,
-  run: async ({ clients, small, print }) => {
-    // A late load process catches up at once, and a gateway would limit that rate.
-    const system = await startCoroom({ small, settings: { PRESENCE_BURST: NO_LIMIT, PRESENCE_PER_SECOND_MAX: NO_LIMIT } });
-    const [ordinary, hot] = [new Worker<PresenceLoad>("presence-load"), new Worker<PresenceLoad>("presence-load")];
-    const ms = small ? SMALL_MS : MEASURE_MS;
-    const heat = { ...HOT, ms, movers: Math.ceil(clients * HOT_MOVERS_SHARE) };
-    const measured = async <Result>(run: () => Promise<Result>): Promise<[Result, CpuByRole]> => {
-      const before = cpuByRole(system.processes);
-      return [await run(), cpuBetween(before, cpuByRole(system.processes))];
-    };
-    try {
-      const rooms = small ? SMALL_ROOMS : ORDINARY_ROOMS;
-      await ordinary.call("open", await ordinarySeats(system, rooms));
-      await ordinary.call("move", { ...ORDINARY, ms }); // Warm-up: a new process runs slowly.
-      const [alone, aloneCpu] = await measured(() => ordinary.call("move", { ...ORDINARY, ms }));
-      print(`${rooms} rooms of ${ORDINARY_MEMBERS}: every edit reached all members`);
-      await hot.call("open", await seatsOf(system, clients, "hot"));
-      await hot.call("move", heat);
-      const [[beside, itself], besideCpu] = await measured(() =>
-        Promise.all([ordinary.call("move", { ...ORDINARY, ms }), hot.call("move", heat)]),
-      );
-      print(`with a room of ${clients}: every edit reached all members`);
-      const coroom = {
-        ...figuresOf(beside, besideCpu, ms),
-        ...latenciesOf("the hot room's", itself),
-        "loads' own CPU, cores": ((beside.cpuSeconds + itself.cpuSeconds) * 1000) / ms,
-      };
-      return {
-        figures: { coroom, alone: { ...figuresOf(alone, aloneCpu, ms), "loads' own CPU, cores": (alone.cpuSeconds * 1000) / ms } },
-      } satisfies ComparisonOutcome;
-    } finally {
-      await Promise.all([ordinary.end(), hot.end()]);
-      await system.stop();
+/** What the busy room does at that multiple of its share. */
+export function motionAt(kind: HotKind, level: number, rooms: number): Omit<PresenceMotion, "ms"> {
+  const members = HOT_MEMBERS[kind];
+  const perSecond = (level * CAPACITY_PER_SECOND[kind]) / rooms / members;
+  const none = { movers: 0, movesPerSecond: 0, editors: 0, editsPerSecond: 0, unackedMax: HOT_UNACKED_MAX };
+  if (kind === "presence") return { ...none, movers: members, movesPerSecond: perSecond };
+  if (kind === "edits") return { ...none, editors: members, editsPerSecond: perSecond };
+  return { ...none, editors: members, editsPerSecond: perSecond / BYTES_LETTERS, editLetters: BYTES_LETTERS };
+}
+
+export async function measureHotRoom(options: HotRoomOptions, print: Print, small = false): Promise<HotRoomFigures> {
+  // A late load process catches up at once, and a gateway would limit that rate.
+  const settings = { PRESENCE_BURST: NO_LIMIT, PRESENCE_PER_SECOND_MAX: NO_LIMIT };
+  const systems: Record<Place, MeasuredSystem> = {
+    same: await startCoroom({ small, settings }),
+    other: await startCoroom({ small, settings }),
+  };
+  const ordinary = new Worker<PresenceLoad>("presence-load");
+  const hot = new Worker<PresenceLoad>("presence-load");
+  const ms = options.seconds * 1_000;
+  try {
+    await ordinary.call("open", await ordinarySeats(systems.same, options.rooms));
+    await ordinary.call("move", { ...ORDINARY, ms }); // Warm-up: a new process runs slowly.
+    const rounds: Record<string, Figures>[] = [];
+    for (let round = 0; round < options.rounds; round++) {
+      const legs: Record<string, Figures> = {};
+      legs[ALONE] = await leg(systems, ordinary, undefined, ms);
+      print(lineOf(ALONE, legs[ALONE]));
+      for (const kind of options.kinds) {
+        for (const level of options.levels) {
+          for (const place of round % 2 === 0 ? (["same", "other"] as const) : (["other", "same"] as const)) {
+            const name = `${kind} ${level}x ${place}`;
+            await hot.call("open", await seatsOf(systems[place], HOT_MEMBERS[kind], `hot-${kind}-${level}-${round}`));
+            const motion = { ...motionAt(kind, level, options.rooms), ms };
+            legs[name] = withRatios(await leg(systems, ordinary, { load: hot, motion }, ms), legs[ALONE]);
+            print(lineOf(name, legs[name]));
+            await hot.call("close", undefined as never);
+          }
+        }
+      }
+      rounds.push(legs);
     }
-  },
-};
+    return medianFigures(rounds);
+  } finally {
+    await Promise.all([ordinary.end(), hot.end()]);
+    await Promise.all(Object.values(systems).map((system) => system.stop()));
+  }
+}
+
+type HotLoad = { readonly load: Worker<PresenceLoad>; readonly motion: PresenceMotion };
+
+async function leg(
+  { same }: Readonly<Record<Place, MeasuredSystem>>,
+  ordinary: Worker<PresenceLoad>,
+  hot: HotLoad | undefined,
+  ms: number,
+): Promise<Figures> {
+  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+  const before = cpuByRole(same.processes);
+  const [neighbours, itself] = await Promise.all([ordinary.call("move", { ...ORDINARY, ms }), hot?.load.call("move", hot.motion)]);
+  return figuresOf(neighbours, itself, cpuBetween(before, cpuByRole(same.processes)), ms);
+}
+
+const NEIGHBOURS = ["edits p50, ms", "edits p99, ms", "presence p50, ms", "presence p99, ms"] as const;
+
+function figuresOf(neighbours: PresenceFigures, itself: PresenceFigures | undefined, cpu: CpuByRole, ms: number): Figures {
+  const [edits, presence] = [Latencies.fromPairs(neighbours.edits), Latencies.fromPairs(neighbours.presence)];
+  const cores = Object.entries(cpu).map(([role, seconds]) => [`CPU of ${role}, cores`, (seconds * 1000) / ms] as const);
+  return {
+    "edits p50, ms": edits.percentile(50),
+    "edits p99, ms": edits.percentile(99),
+    "presence p50, ms": presence.percentile(50),
+    "presence p99, ms": presence.percentile(99),
+    ...(itself === undefined ? {} : { "hot room's edits/s": (itself.editsSent * 1000) / ms }),
+    ...Object.fromEntries(cores),
+    "loads' CPU, cores": ((neighbours.cpuSeconds + (itself?.cpuSeconds ?? 0)) * 1000) / ms,
+  };
+}
+
+function withRatios(figures: Figures, alone: Figures): Figures {
+  return { ...Object.fromEntries(NEIGHBOURS.map((name) => [ratioOf(name), figures[name]! / alone[name]!])), ...figures };
+}
+
+function ratioOf(name: string): string {
+  return `${name.replace(", ms", "")} to alone`;
+}
 
 async function ordinarySeats(system: MeasuredSystem, rooms: number): Promise<Seat[]> {
   const seats: Seat[] = [];
@@ -73,17 +140,39 @@ async function ordinarySeats(system: MeasuredSystem, rooms: number): Promise<Sea
   return seats;
 }
 
-function figuresOf(ordinary: PresenceFigures, cpu: CpuByRole, ms: number): Figures {
-  const cores = Object.entries(cpu).map(([role, seconds]) => [`CPU of ${role}, cores`, (seconds * 1000) / ms] as const);
-  return { ...latenciesOf("the ordinary rooms'", ordinary), ...Object.fromEntries(cores) };
+const COLUMNS = NEIGHBOURS.map((name) => [name, ratioOf(name)] as const);
+
+const HEAD = `| leg | ${NEIGHBOURS.join(" | ")} | hot room's edits/s | CPU of servers by role, loads |\n|---|---|---|---|---|---|---|`;
+
+/** Each latency with its ratio to the leg alone, and the CPU. */
+function lineOf(name: string, figures: Figures): string {
+  const cells = COLUMNS.map(
+    ([figure, ratio]) => `${figures[figure]!.toFixed(1)}${ratio in figures ? ` (${figures[ratio]!.toFixed(2)})` : ""}`,
+  );
+  const cpu = Object.entries(figures)
+    .filter(([figure]) => figure.includes("CPU"))
+    .map(([figure, cores]) => `${figure.replace("CPU of ", "").replace(" CPU", "").replace(", cores", "")} ${cores.toFixed(2)}`);
+  return `| ${[name, ...cells, (figures["hot room's edits/s"] ?? 0).toFixed(0), cpu.join(", ")].join(" | ")} |`;
 }
 
-function latenciesOf(whose: string, { edits, presence }: PresenceFigures): Figures {
-  const kinds = { edits: Latencies.fromPairs(edits), presence: Latencies.fromPairs(presence) };
-  const measured = Object.entries(kinds).filter(([, { total }]) => total > 0); // A room with a strongly reduced presence rate may have no sample.
-  return Object.fromEntries(
-    measured.flatMap(([kind, latencies]) =>
-      [50, 99].map((percent) => [`${whose} ${kind} p${percent}, ms`, latencies.percentile(percent)] as const),
-    ),
-  );
-}
+export const hotRoom = defineExperiment({
+  name: "hot-room",
+  summary: "ordinary rooms alone and beside one room at multiples of its fair share, in edits, bytes and presence; ten minutes",
+  settings: {
+    rooms: { parse: positiveInteger, fallback: 50, meaning: `ordinary rooms of ${ORDINARY_MEMBERS}` },
+    seconds: { parse: positiveInteger, fallback: 4, meaning: "seconds of each leg" },
+    rounds: { parse: positiveInteger, fallback: 5, meaning: "rounds, each with all legs" },
+    levels: { parse: positiveIntegers, fallback: [1, 3, 10, 50], meaning: "multiples of the busy room's fair share" },
+    kinds: {
+      parse: (raw) => list(raw).map(oneOf(...HOT_KINDS)),
+      fallback: HOT_KINDS,
+      meaning: `what the busy room does: any of ${HOT_KINDS.join(", ")}`,
+    },
+  },
+  run: async (options, print) => {
+    print(HEAD);
+    const figures = await measureHotRoom(options, print);
+    print(`\nmedians of ${options.rounds} rounds\n\n${HEAD}`);
+    for (const [name, ofLeg] of Object.entries(figures)) print(lineOf(name, ofLeg));
+  },
+});

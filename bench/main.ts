@@ -12,6 +12,7 @@ import type { Experiment } from "./experiment.ts";
 import { failover } from "./failover.bench.ts";
 import { fanOut } from "./fan-out.bench.ts";
 import { SCENARIOS } from "./edit-path.bench.ts";
+import { hotRoom } from "./hot-room.bench.ts";
 import { interest } from "./interest.bench.ts";
 import { leaderboard } from "./leaderboard.bench.ts";
 import { liveBoard } from "./live-board.bench.ts";
@@ -40,6 +41,7 @@ const EXPERIMENTS: readonly Experiment[] = [
   durability,
   appendBatches,
   bridgeRoom,
+  hotRoom,
 ];
 const HELP = "npm run bench -- --help";
 

@@ -24,7 +24,6 @@ import { type EditPathLeg, runLeg, type Scenario, SCENARIOS, small, WARM_UP, WAR
 import { defineExperiment, type Print } from "./experiment.ts";
 import { growingRoom } from "./growing-room.bench.ts";
 import { herd } from "./herd.bench.ts";
-import { hotRoom } from "./hot-room.bench.ts";
 import { idle } from "./idle.bench.ts";
 import { machineFacts } from "./machine.ts";
 import { presenceInLargeRoom } from "./presence-large-room.bench.ts";
@@ -43,7 +42,6 @@ export const COMPARISONS: readonly Comparison[] = [
   rolling,
   presenceInLargeRoom,
   growingRoom,
-  hotRoom,
   awarenessBurst,
   arrivals,
 ];

@@ -10,17 +10,23 @@ import { type LoadParticipant, PING_MS, PresenceRoom } from "./presence-room.ts"
 import { serveCalls } from "./worker.ts";
 
 export type PresenceLoad = typeof functions;
-/** In every room the first participants move and edit. */
+/**
+ * In every room the first participants move and edit. A due edit is left out while its writer has `unackedMax` edits
+ * that are not committed.
+ */
 export type PresenceMotion = {
   readonly ms: number;
   readonly movers: number;
   readonly movesPerSecond: number;
   readonly editors: number;
   readonly editsPerSecond: number;
+  readonly editLetters?: number;
+  readonly unackedMax?: number;
 };
 export type PresenceFigures = {
   readonly presence: LatencyPairs;
   readonly edits: LatencyPairs;
+  readonly editsSent: number;
   readonly framesEachSecond: number;
   readonly bytesEachSecond: number;
   /** Longest time in which a participant received no presence. */
@@ -46,7 +52,8 @@ const functions = {
     await until("all participants know each other", () => rooms.every(({ allKnowAll }) => allKnowAll), ROSTER_MS_MAX);
     return { rosterMs: performance.now() - started };
   },
-  move: async ({ ms, movers, movesPerSecond, editors, editsPerSecond }: PresenceMotion): Promise<PresenceFigures> => {
+  move: async (motion: PresenceMotion): Promise<PresenceFigures> => {
+    const { ms, movers, movesPerSecond, editors, editsPerSecond, editLetters, unackedMax = Number.POSITIVE_INFINITY } = motion;
     const [presence, edits] = [new Latencies(), new Latencies()];
     for (const participant of allParticipants()) participant.forget();
     for (const room of rooms) {
@@ -56,10 +63,16 @@ const functions = {
       };
       room.measuring = true;
     }
+    let editsSent = 0;
+    const edit = (participant: LoadParticipant): void => {
+      if (participant.unacked >= unackedMax) return;
+      participant.edit(editLetters);
+      editsSent += 1;
+    };
     const before = process.cpuUsage();
     await Promise.all([
       paced(rooms.length * movers * movesPerSecond, ms, (turn) => inTurn(turn, movers).point()),
-      paced(rooms.length * editors * editsPerSecond, ms, (turn) => inTurn(turn, editors).edit()),
+      paced(rooms.length * editors * editsPerSecond, ms, (turn) => edit(inTurn(turn, editors))),
     ]);
     const cpu = process.cpuUsage(before);
     if (movers > 0) await until("a cursor arrived", () => presence.total > 0, SETTLED_MS_MAX);
@@ -70,6 +83,7 @@ const functions = {
     return {
       presence: presence.toPairs(),
       edits: edits.toPairs(),
+      editsSent,
       framesEachSecond: sum(all.map(({ frames }) => frames)) / all.length / (ms / 1000),
       bytesEachSecond: sum(all.map(({ bytes }) => bytes)) / all.length / (ms / 1000),
       longestSilenceMs: Math.max(...silences),

@@ -105,6 +105,8 @@ export class LoadParticipant {
   #client: ClientId | undefined;
   #known = new Set<ParticipantNumber>();
   #rosterDone = false;
+  /** Counter of the last own edit that was received. */
+  #acked = 0;
   #lastFrameAt = 0;
   #longestSilence = 0;
   readonly modes: { readonly mode: RoomMode; readonly at: number }[] = [];
@@ -173,8 +175,13 @@ export class LoadParticipant {
     this.#sendFrame({ type: "presence", channel: this.#channel, fields: [{ name: STATE_FIELD, value }] });
   }
 
-  /** Returns the edit's counter. */
-  edit(): number {
+  /** Own edits that are not committed yet. */
+  get unacked(): number {
+    return (this.#room.sentAt.get(this.#client!)?.length ?? 0) - this.#acked;
+  }
+
+  /** Returns the edit's counter. All edits of a participant have the same number of letters. */
+  edit(letters = 1): number {
     const times = this.#room.sentAt.get(this.#client!)!;
     const counter = times.push(performance.now());
     this.#sendFrame({
@@ -183,7 +190,7 @@ export class LoadParticipant {
       counter,
       ackedThrough: 0,
       parentSeq: this.seq as Seq,
-      payload: keystroke(this.#index + 1, counter),
+      payload: keystroke(this.#index + 1, counter, letters),
     });
     return counter;
   }
@@ -267,6 +274,7 @@ export class LoadParticipant {
     this.seq += fresh.length;
     const at = performance.now();
     for (const { client, counter } of fresh) {
+      if (client === this.#client) this.#acked = counter;
       this.#room.onReceipt({
         by: this,
         author: client,
