@@ -78,6 +78,11 @@ const LIMITS: readonly Limit<Setting>[] = [
     metric: "coroom_gateway_unacked_bytes",
     tests: ["UNA5", "ROOM8"],
   },
+  {
+    settings: ["forwardsPerSecond", "roomForwardsPerSecondMin"],
+    metric: "coroom_gateway_forwards_gathered_total",
+    tests: ["FWD2", "FWD3", "FWD5", "FWH1"],
+  },
   { settings: ["gapBytesMax"], metric: "coroom_gateway_gaps_total", tests: ["ORD4"] },
   { settings: ["shedDelayMsMin", "shedOutboundBytesMin", "shedNatsLagMsMin"], metric: "coroom_gateway_shed_level", tests: ["SHED1"] },
   { settings: ["drainMsMax"], metric: "coroom_gateway_closes_total", tests: ["GW20"] },

@@ -123,7 +123,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
     { ...ports, sessions, presence, writes, quotas, dispatch },
     new RoomDirectory({ ...config, gateway }, unacked),
     unacked,
-    { searchesMax: config.ownerSearchesMax },
+    { ...config, searchesMax: config.ownerSearchesMax },
     deps,
   );
   const { backbone } = rooms;

@@ -140,6 +140,11 @@ export const gatewayMetrics = (registry: Registry) => {
       help: "Unacknowledged edits that were sent to an owner again",
       registers,
     }),
+    forwardsGathered: new Counter({
+      name: "coroom_gateway_forwards_gathered_total",
+      help: "Messages to room owners that waited up to 40 ms for further edits, because their room was over its fair share",
+      registers,
+    }),
     saveSeconds: new Histogram({
       name: "coroom_gateway_save_seconds",
       help: "Seconds from an edit's receipt until its record in the log arrived and it was sent to the members; one edit per room at a time",

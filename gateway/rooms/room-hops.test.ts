@@ -57,7 +57,7 @@ function host() {
     },
     new RoomDirectory({ ...config, gateway: "g1" as GatewayId }, budget),
     budget,
-    { searchesMax: 1 },
+    { ...config, searchesMax: 1 },
     deps,
   );
   return { rooms, reported, endTurn: () => turns.splice(0).forEach((run) => run()) };

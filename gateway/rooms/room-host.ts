@@ -1,13 +1,15 @@
 /** Holds the rooms that this gateway follows. The outcome of an effect is an input, dropped when the room is no longer followed. */
 
 import { assertNever } from "../../shared/assert.ts";
-import { decodeOwnerReply, encodeToOwner, type SubmittedEdit, type ToOwner } from "../../shared/bus/envelope.ts";
+import { decodeOwnerReply, type SubmittedEdit } from "../../shared/bus/envelope.ts";
 import { type Position, type RoomKey, type ServerId, tenantOf } from "../../shared/ids.ts";
 import { encodeCommittedFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import type { Channel, ServerFrame } from "../../shared/wire/frames.ts";
 import { BackboneStatus } from "./backbone-status.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { HostDeps } from "../host-deps.ts";
+import { EditForwarding } from "./edit-forwarding-host.ts";
+import type { FairForwardingOptions } from "./fair-forwarding.ts";
 import { JoinAnswers } from "./join-answers-host.ts";
 import type { SearchOutcome } from "./owner-search.ts";
 import { OwnerSearches } from "./owner-searches-host.ts";
@@ -46,17 +48,14 @@ export class FollowedRoomsHost implements Backbone {
   readonly #searches: OwnerSearches;
   readonly #joins: JoinAnswers;
   readonly #ticks: FollowedRoomTicks;
+  readonly #forwarding: EditForwarding;
   readonly #deps: HostDeps & { readonly log: Log };
-  /** Rooms that received edits in this turn of the event loop. */
-  #busy = new Set<DirectoryEntry>();
-  #unsent: { readonly room: RoomKey; readonly message: ToOwner }[] = [];
-  #isTurnEnding = false;
 
   constructor(
     ports: FollowedRoomsPorts,
     directory: RoomDirectory,
     unacked: UnackedBudget,
-    { searchesMax }: { searchesMax: number },
+    options: FairForwardingOptions & { readonly searchesMax: number },
     deps: HostDeps & { readonly log: Log },
   ) {
     const { quotas, presence, placement } = ports;
@@ -73,11 +72,13 @@ export class FollowedRoomsHost implements Backbone {
     this.#searches = new OwnerSearches(
       placement,
       { epochOf: (room) => directory.get(room)?.room.epoch, presenceEpochOf: (room) => presence.epochOf(room), receiveOutcome },
-      { searchesMax },
+      options,
       deps,
     );
     this.#joins = new JoinAnswers(ports, deps);
     this.#ticks = new FollowedRoomTicks(deps.clock, (followed) => this.#tickRoom(followed));
+    const endTurnOf = (followed: DirectoryEntry): void => this.#feed(followed, { kind: "turn-ended" });
+    this.#forwarding = new EditForwarding({ owners: ports.rooms, directory, endTurnOf }, options, deps);
     deps.metrics.backboneConnected.set(1);
     placement.onServerLost((server) => this.#receiveServerLost(server));
   }
@@ -106,7 +107,7 @@ export class FollowedRoomsHost implements Backbone {
   }
 
   stop(): void {
-    this.#endTurn();
+    this.#forwarding.stop();
     this.#ticks.stop();
   }
 
@@ -144,8 +145,7 @@ export class FollowedRoomsHost implements Backbone {
   #takeEdit(followed: DirectoryEntry, input: FollowedRoomInput & { readonly edit: SubmittedEdit }): void {
     this.#deps.hops?.received(followed.key, input.edit);
     this.#deps.metrics.edits.inc();
-    this.#busy.add(followed);
-    this.#endTurnLater();
+    this.#forwarding.receiveEdit(followed, input.edit.payload.byteLength);
     this.#feed(followed, input);
   }
 
@@ -223,26 +223,6 @@ export class FollowedRoomsHost implements Backbone {
     for (const followed of this.#directory.all()) this.#feed(followed, { kind: "server-lost", server });
   }
 
-  #endTurnLater(): void {
-    if (this.#isTurnEnding) return;
-    this.#isTurnEnding = true;
-    this.#deps.endOfTurn(() => this.#endTurn());
-  }
-
-  /** Sends a room's edits in one message, and all messages to owners together: writes to NATS cost more than the rest of a join. */
-  #endTurn(): void {
-    const busy = this.#busy;
-    this.#busy = new Set();
-    for (const followed of busy) this.#feed(followed, { kind: "turn-ended" });
-    const unsent = this.#unsent;
-    this.#unsent = [];
-    for (const { room, message } of unsent) {
-      this.#deps.hops?.forwarded(room, message);
-      this.#ports.rooms.sendToOwner(room, encodeToOwner(message), this.#directory.get(room)?.room.epoch);
-    }
-    this.#isTurnEnding = false;
-  }
-
   #tickRoom(followed: DirectoryEntry): void {
     if (this.#directory.get(followed.key) === followed) this.#feed(followed, { kind: "tick" });
   }
@@ -261,8 +241,7 @@ export class FollowedRoomsHost implements Backbone {
     const { hops, metrics } = this.#deps;
     switch (effect.kind) {
       case "send-to-owner":
-        this.#unsent.push({ room: key, message: effect.message });
-        return this.#endTurnLater();
+        return this.#forwarding.send(key, effect.message);
       case "search":
         return this.#searches.carryOut(key, effect.step);
       case "owner-known":

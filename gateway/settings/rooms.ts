@@ -29,6 +29,10 @@ export const roomSettings = {
     fallback: 134_217_728,
     meaning: "Maximum bytes of unacknowledged edits that a gateway holds.",
   },
+  /** Messages to owners per second that the active rooms of a gateway share, each of few bytes. */
+  forwardsPerSecond: constant(1_000),
+  /** Smallest share of a room. A room over its share gathers its edits for at most 1000 / this many milliseconds. */
+  roomForwardsPerSecondMin: constant(25),
   forwardedKeptMs: {
     parse: positiveInteger,
     fallback: 240_000,

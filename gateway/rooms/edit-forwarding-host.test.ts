@@ -1,0 +1,135 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import { decodeToOwner } from "../../shared/bus/envelope.ts";
+import {
+  type ClientId,
+  type GatewayId,
+  type RoomKey,
+  roomKey,
+  type RoomId,
+  type Seq,
+  type TenantId,
+  type UserId,
+} from "../../shared/ids.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
+import { gatewaySettings } from "../config.ts";
+import { Quotas } from "../limits/quotas.ts";
+import { gatewayMetrics } from "../metrics.ts";
+import type { PresenceRelayHost } from "../presence/presence-relay-host.ts";
+import { quotaOptions } from "../settings/quotas.ts";
+import { RoomDirectory } from "./room-directory.ts";
+import { FollowedRoomsHost } from "./room-host.ts";
+import { UnackedBudget } from "./unacked-budget.ts";
+import { WritesHost } from "./writes-host.ts";
+
+const room = (name: string): RoomKey => roomKey("default" as TenantId, name as RoomId);
+const HOT = room("hot");
+const CALM = room("calm");
+const author = { user: "ada" as UserId, client: "AAAAAAAAAAAAAAAA" as ClientId };
+
+/** A gateway's rooms, and the counters of the edits in each message to an owner. */
+function rig() {
+  const clock = new FakeClock();
+  const sent: (readonly [room: RoomKey, counters: readonly number[]])[] = [];
+  const turns: (() => void)[] = [];
+  const registry = new Registry();
+  const deps = { clock, endOfTurn: (run: () => void) => void turns.push(run), log: SILENT_LOG, metrics: gatewayMetrics(registry) };
+  const config = readSettings(gatewaySettings, { flags: {}, env: {} });
+  const budget = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
+  const sendToOwner = (to: RoomKey, bytes: Uint8Array): void => {
+    const message = decodeToOwner(bytes);
+    if (message?.kind === "edits") sent.push([to, message.edits.map(({ counter }) => counter)]);
+  };
+  const rooms = new FollowedRoomsHost(
+    {
+      sockets: { send: () => {}, publish: () => {}, listen: () => {}, unlisten: () => {}, close: () => {} },
+      rooms: { follow: () => Promise.resolve(), unfollow: () => {}, sendToOwner },
+      placement: { onServerLost: () => {} } as never,
+      sessions: new Map(),
+      presence: { receiveOwner: () => {} } as unknown as PresenceRelayHost,
+      writes: new WritesHost(config, () => {}, deps),
+      quotas: new Quotas(quotaOptions(config)),
+      dispatch: () => {},
+    },
+    new RoomDirectory({ ...config, gateway: "g1" as GatewayId }, budget),
+    budget,
+    { forwardsPerSecond: 25, roomForwardsPerSecondMin: 25, searchesMax: 1 },
+    deps,
+  );
+  const counters = new Map<RoomKey, number>();
+  return {
+    rooms,
+    sent,
+    clock,
+    endTurn: () => turns.splice(0).forEach((run) => run()),
+    write: (to: RoomKey) => {
+      const counter = (counters.get(to) ?? 0) + 1;
+      counters.set(to, counter);
+      rooms.receiveWrite(to, { author, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) });
+    },
+    gathered: async () => (await registry.getSingleMetric("coroom_gateway_forwards_gathered_total")!.get()).values[0]!.value,
+  };
+}
+
+/** One edit in each turn, until the room has no credit. */
+async function spendCredit({ write, endTurn, sent }: ReturnType<typeof rig>): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) {
+    write(HOT);
+    await Promise.resolve(); // The room is followed after the first edit.
+    endTurn();
+  }
+  expect(sent.map(([, edits]) => edits)).toEqual([[1], [2], [3], [4], [5], [6], [7], [8], [9], [10]]);
+  sent.length = 0;
+}
+
+test("[FWH1] a room over its share gathers its edits in order in one message; another room is sent at once", async () => {
+  const gateway = rig();
+  await spendCredit(gateway);
+  const { write, endTurn, sent, clock } = gateway;
+  for (const to of [HOT, CALM, HOT]) {
+    write(to);
+    await Promise.resolve();
+    endTurn();
+  }
+  expect(sent).toEqual([[CALM, [1]]]);
+  write(HOT);
+  clock.turn(50);
+  endTurn();
+  expect(sent).toEqual([
+    [CALM, [1]],
+    [HOT, [11, 12, 13]],
+  ]);
+  expect(await gateway.gathered()).toBe(1);
+});
+
+test("[FWH2] a gateway that stops sends the edits that it gathers, and sends none twice", async () => {
+  const gateway = rig();
+  await spendCredit(gateway);
+  const { rooms, write, endTurn, sent, clock } = gateway;
+  write(HOT);
+  endTurn();
+  rooms.stop();
+  expect(sent).toEqual([[HOT, [11]]]);
+  clock.turn(50);
+  endTurn();
+  expect(sent).toHaveLength(1);
+});
+
+test("[FWH3] edits that are sent again after NATS was out of reach are not sent a second time when their room is due", async () => {
+  const gateway = rig();
+  await spendCredit(gateway);
+  const { rooms, write, endTurn, sent, clock } = gateway;
+  write(HOT);
+  endTurn();
+  rooms.receiveBackboneLost();
+  rooms.receiveBackboneFound();
+  endTurn();
+  const again = sent.flatMap(([, edits]) => edits);
+  expect(again).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+  clock.turn(50);
+  endTurn();
+  expect(sent.flatMap(([, edits]) => edits)).toEqual(again);
+});
