@@ -19,6 +19,7 @@ const world: ClientWorld = { clock: systemClock, chance: systemChance, openSocke
 
 /** One connection to the server, which several rooms may share if one token is valid for all of them. */
 export class CoroomConnection extends ConnectionHost {
+  /** Does not connect: the first room that joins does, or `connect()`. Throws an `Error` that names a wrong option. */
   constructor(options: ConnectionOptions) {
     super(options, world);
   }
@@ -26,6 +27,7 @@ export class CoroomConnection extends ConnectionHost {
 
 /** One room, for payloads of any format. */
 export class RoomConnection extends RoomConnectionHost {
+  /** Joins the room unless `connect` is false. Throws an `Error` that names a wrong option. */
   constructor(options: RoomConnectionOptions) {
     super(options, world);
   }
@@ -33,6 +35,7 @@ export class RoomConnection extends RoomConnectionHost {
 
 /** One room, synchronized with a Yjs document. `State`: fields of the awareness. */
 export class CoroomProvider<State extends object = AwarenessState> extends YjsProvider<State> {
+  /** Joins the room unless `connect` is false. Throws an `Error` that names a wrong option. */
   constructor(options: ProviderOptions) {
     super(options, world);
   }

@@ -7,9 +7,10 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+const SDK = "docs/sdk";
 const DIST = "docs/.vitepress/dist";
-const MARK = join(DIST, "built-from");
 const NOT_READ = ["node_modules", "dist", "cache", ".git", ".coroom"];
+const SDK_SOURCE = /^(client|react|shared)\/.*(?<!\.test)\.ts$|^(client|react)\/package\.json$|^docs\/sdk-reference\.js$/;
 
 /** @param {string} folder @returns {string[]} */
 function filesUnder(folder) {
@@ -18,13 +19,33 @@ function filesUnder(folder) {
     .flatMap((entry) => (entry.isDirectory() ? filesUnder(join(folder, entry.name)) : [join(folder, entry.name)]));
 }
 
-const hash = createHash("sha256");
-const read = filesUnder(".").filter((file) => file.endsWith(".md") || file.startsWith("docs/.vitepress/") || file === "package-lock.json");
-for (const file of read.toSorted()) hash.update(`${file}\n`).update(readFileSync(file));
-const from = hash.digest("hex");
-
-if (!existsSync(MARK) || readFileSync(MARK, "utf8") !== from) {
-  const { build } = await import("vitepress"); // Takes half a second to load.
-  await build("docs");
-  writeFileSync(MARK, from);
+/**
+ * Calls `build` if the content of these files differs from that of the last call, which a file in `target` names.
+ * @param {string} target @param {(file: string) => boolean} isRead @param {() => Promise<void>} build
+ */
+async function unlessBuilt(target, isRead, build) {
+  const mark = join(target, "built-from");
+  const hash = createHash("sha256");
+  for (const file of filesUnder(".").filter(isRead).toSorted()) hash.update(`${file}\n`).update(readFileSync(file));
+  const from = hash.digest("hex");
+  if (existsSync(mark) && readFileSync(mark, "utf8") === from) return;
+  await build();
+  writeFileSync(mark, from);
 }
+
+await unlessBuilt(
+  SDK,
+  (file) => SDK_SOURCE.test(file) || file === "package-lock.json",
+  async () => {
+    const { entryPoints, writeSdkReference } = await import("./sdk-reference.js"); // Takes a second to load.
+    await writeSdkReference(entryPoints(), SDK);
+  },
+);
+await unlessBuilt(
+  DIST,
+  (file) => file.endsWith(".md") || file.startsWith("docs/.vitepress/") || file === "package-lock.json",
+  async () => {
+    const { build } = await import("vitepress"); // Takes half a second to load.
+    await build("docs");
+  },
+);

@@ -6,14 +6,14 @@ import { join, resolve } from "node:path";
 
 import { expect, test } from "vitest";
 
-import { PAGES } from "./.vitepress/pages.ts";
+import { writtenFiles } from "./.vitepress/pages.ts";
 
 /** In the repository, so that the blocks find its packages. */
 const FOLDER = "docs/.vitepress/cache/code-blocks";
 
 type Block = { readonly name: string; readonly code: string };
 
-const blocks = Object.keys(PAGES).flatMap((page) => blocksOf(page, readFileSync(page, "utf8")));
+const blocks = writtenFiles().flatMap((page) => blocksOf(page, readFileSync(page, "utf8")));
 
 test("[SITE1] every block of TypeScript on the documentation site compiles", () => {
   expect(blocks.length).toBeGreaterThanOrEqual(20);
@@ -28,7 +28,7 @@ test("[SITE2] a block that names what does not exist is found", () => {
 
 test("[SITE3] every script that a document runs with npm exists", () => {
   const { scripts } = JSON.parse(readFileSync("package.json", "utf8")) as { scripts: Readonly<Record<string, string>> };
-  const named = Object.keys(PAGES).flatMap((page) =>
+  const named = writtenFiles().flatMap((page) =>
     [...readFileSync(page, "utf8").matchAll(/\bnpm run (?:-s |--silent )?([a-z][\w:-]*)/g)].map(([, script]) => ({
       page,
       script: script!,

@@ -45,7 +45,7 @@ test.each([
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(String(error)));
   page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
-  for (const path of ["", "guide/first-week.html", "HTTP.html", "SETTINGS.html"]) {
+  for (const path of ["", "guide/first-week.html", "HTTP.html", "SETTINGS.html", "sdk/@coroom/client.html"]) {
     await page.goto(`${system.url}/docs/${path}`);
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), path).toBeLessThanOrEqual(0);
   }
@@ -56,6 +56,10 @@ test.each([
   await page.locator("#localsearch-input").fill("fencing");
   await page.locator(".results a", { hasText: "Glossary" }).first().click();
   await eventually("the glossary is open", () => page.url().startsWith(`${system.url}/docs/GLOSSARY.html`));
+  await page.locator("#local-search button").click();
+  await page.locator("#localsearch-input").fill("forgetIndexedDbStore");
+  await page.locator(".results a", { hasText: "@coroom/client/indexeddb" }).first().click();
+  await eventually("the reference is open", () => page.url().includes("/docs/sdk/@coroom/client/indexeddb.html"));
   expect(errors).toEqual([]);
   await context.close();
 });

@@ -5,7 +5,7 @@ import { createContext, createElement, type ReactNode, useContext, useInsertionE
 import type { DeviceStore } from "@coroom/client";
 import { UsedRooms } from "./used-rooms.ts";
 
-/** `children`: components that use rooms. */
+/** Properties of `CoroomProvider`. */
 export type CoroomProviderProps = {
   /** URL of the server: `wss://host`, `ws://host:port`, `https:` or `http:`. */
   readonly url: string;
@@ -13,11 +13,13 @@ export type CoroomProviderProps = {
   readonly token: string | (() => string | Promise<string>);
   /** Keeps rooms on this device: `indexedDbStore()` of `@coroom/client/indexeddb`. Create it once, outside of components. */
   readonly store?: DeviceStore | undefined;
+  /** Components that use rooms. */
   readonly children?: ReactNode;
 };
 
 const RoomsContext = createContext<UsedRooms | undefined>(undefined);
 
+/** One connection to the server for all rooms of the components below it. */
 export function CoroomProvider({ url, token, store, children }: CoroomProviderProps): ReactNode {
   const latest = useRef({ token, store });
   useInsertionEffect(() => {

@@ -23,7 +23,8 @@ type Provider = OpenRoom["provider"];
 
 /**
  * Joins a room as long as the component is mounted. All components below one `CoroomProvider` that use a room share its
- * document and provider. `State`: fields of the awareness.
+ * document and provider. `name`: id of the room, 1 to 128 characters. `State`: fields of the awareness. Throws without a
+ * `CoroomProvider` above.
  */
 export function useRoom<State extends object = AwarenessState>(name: string): OpenRoom<State> {
   const rooms = useRooms();
@@ -41,8 +42,9 @@ export function useStatus(room: AnyRoom): RoomStatusView {
 }
 
 /** Whether this client's edits are safe, and how many are not. */
-export type SavedView = Pick<Provider, "saved" | "stored" | "saving" | "unsavedEdits">;
+export type SavedView = Pick<OpenRoom["provider"], "saved" | "stored" | "saving" | "unsavedEdits">;
 
+/** Whether this client's edits are safe. */
 export function useSaved(room: AnyRoom): SavedView {
   return useValue(room, SAVED);
 }
@@ -62,9 +64,11 @@ export type PresenceToSet<Fields extends object> = { readonly [Field in keyof Fi
   readonly viewport?: Rectangle | null;
 };
 
+/** The presence of a room, and a function to set the own one. */
 export type RoomPresenceView<Fields extends object> = {
   /** This client's own fields. */
   readonly own: Readonly<Partial<Fields>>;
+  /** The other participants. */
   readonly others: readonly ParticipantWith<Fields>[];
   /** The same function in each render. */
   readonly set: (presence: PresenceToSet<Fields>) => void;
@@ -88,7 +92,7 @@ export function usePresence<Fields extends object = Record<string, unknown>>(roo
 /** A board as last received. */
 export type BoardView = Pick<Board, "ranking" | "own" | "state" | "windowId" | "members" | "seq">;
 
-/** A live ranking of the room. */
+/** A live ranking of the room: 10 places of all time, unless the options say otherwise. */
 export function useLeaderboard(room: AnyRoom, { window = "all", role = "everyone", shown = 10 }: BoardOptions = {}): BoardView {
   const { provider } = room as OpenRoom;
   const live = useMemo(() => {

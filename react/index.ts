@@ -1,4 +1,9 @@
-/** Public API of the package `@coroom/react`. The directive makes it importable from server components of Next.js. */
+/**
+ * Public API of the package `@coroom/react`: hooks for rooms. The directive makes it importable from server components of
+ * Next.js.
+ *
+ * @module @coroom/react
+ */
 "use client";
 
 export { CoroomProvider, type CoroomProviderProps } from "./coroom-provider.ts";

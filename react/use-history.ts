@@ -5,23 +5,32 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 import { useRooms } from "./coroom-provider.ts";
 import type { OpenRoom } from "./used-rooms.ts";
 
-/** `name`: null for a version that the server stored by itself. `time`: milliseconds since 1970. */
+/** A stored version of the document. */
 export type HistoryVersion = {
+  /** Unique in the room. */
   readonly id: string;
+  /** Seq of its last edit. */
   readonly seq: number;
+  /** Epoch of its last edit. */
   readonly epoch: number;
+  /** Milliseconds since 1970. */
   readonly time: number;
+  /** Null: the server stored the version by itself. */
   readonly name: string | null;
+  /** Size in bytes. */
   readonly bytes: number;
 };
 
-/** The server's answer. `readableFrom`: first seq from which every state can be read; null: only recent states. */
-type Versions = { readonly versions: readonly HistoryVersion[]; readonly readableFrom: number | null };
-
-type Loaded = { readonly state: "loading" | "ready" | "failed"; readonly error?: Error } & Versions;
-
-/** Each method rejects with the server's message if the request fails. */
-export type HistoryView = Loaded & {
+/** The versions of a room. Each method rejects with the server's message if the request fails. */
+export type HistoryView = {
+  /** Whether the list of versions is being read, was read, or could not be read. */
+  readonly state: "loading" | "ready" | "failed";
+  /** Why the list could not be read. */
+  readonly error?: Error;
+  /** The stored versions, oldest first. */
+  readonly versions: readonly HistoryVersion[];
+  /** First seq from which every state can be read. Null: only the stored versions and recent states. */
+  readonly readableFrom: number | null;
   /** Reads the list again. */
   readonly reload: () => void;
   /** The document at this seq, for `Y.applyUpdate` of an empty document. */
@@ -32,8 +41,14 @@ export type HistoryView = Loaded & {
   readonly restore: (seq: number) => Promise<void>;
 };
 
+/** The server's answer. */
+type Versions = Pick<HistoryView, "versions" | "readableFrom">;
+
+type Loaded = Versions & Pick<HistoryView, "state" | "error">;
+
 const LOADING: Loaded = { state: "loading", versions: [], readableFrom: null };
 
+/** Stored versions of a room's document, read over HTTP when the component is mounted. */
 export function useHistory(room: OpenRoom<never> | OpenRoom): HistoryView {
   const rooms = useRooms();
   const { name, provider } = room as OpenRoom;

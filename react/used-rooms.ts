@@ -17,8 +17,11 @@ import * as Y from "yjs";
 
 /** A room from the view of components. The object stays the same while any component uses the room. */
 export type OpenRoom<State extends object = AwarenessState> = {
+  /** Id of the room. */
   readonly name: string;
+  /** The shared document, for the binding of an editor. */
   readonly doc: Y.Doc;
+  /** The provider, for its awareness and events. */
   readonly provider: Provider<State>;
 };
 

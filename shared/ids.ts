@@ -4,7 +4,11 @@
  */
 
 declare const brand: unique symbol;
-type Brand<Base, Name extends string> = Base & { readonly [brand]: Name };
+/**
+ * A value with a name, so that TypeScript accepts no other kind of value in its place. At run time it is the value itself: a
+ * string or a number. To pass a value of your own, assert it: `"ada" as UserId`.
+ */
+export type Brand<Base, Name extends string> = Base & { readonly [brand]: Name };
 
 export type TenantId = Brand<string, "TenantId">;
 /**
@@ -14,6 +18,7 @@ export type TenantId = Brand<string, "TenantId">;
 export type RoomId = Brand<string, "RoomId">;
 /** A room's name inside the system: `<tenant>.<room>`, both subject-safe tokens. */
 export type RoomKey = Brand<string, "RoomKey">;
+/** A user within a tenant, as the token names them: 1 to 128 characters, no control characters. */
 export type UserId = Brand<string, "UserId">;
 /** The random secret name of a tab or process: 8 to 32 URL-safe characters. Never sent to other clients. */
 export type ClientKey = Brand<string, "ClientKey">;
@@ -41,7 +46,12 @@ export type Author = { readonly user: UserId; readonly client: ClientId };
  * A position in a room's log. A seq is never sent without its epoch: after a log was lost or rolled back, the same seq
  * could belong to different edits.
  */
-export type Position = { readonly epoch: Epoch; readonly seq: Seq };
+export type Position = {
+  /** Number of the ownership under which the edit was stored. It grows, and may have gaps. */
+  readonly epoch: Epoch;
+  /** Number of the edit in the room, from 1. 0: before the first edit. */
+  readonly seq: Seq;
+};
 
 export const START: Position = { epoch: 0 as Epoch, seq: 0 as Seq };
 

@@ -1,6 +1,8 @@
 /**
  * The entry point `@coroom/client/leaderboard`: a room's leaderboards. Each view shows as many places as it asked for.
  * Several views of the same board share one request to the server.
+ *
+ * @module @coroom/client/leaderboard
  */
 
 import { assert } from "../../shared/assert.ts";
@@ -15,6 +17,7 @@ import { type BoardFacts, type BoardsEffect, NOTHING_SHOWN, RoomBoards } from ".
 
 export type { BoardRole, BoardWindow };
 
+/** Which board to show, and how much of it. */
 export type BoardOptions = {
   /** The current hour, day, ISO week, month or year in UTC, or `all` time. Default: `all`. */
   readonly window?: BoardWindow;
@@ -24,19 +27,33 @@ export type BoardOptions = {
   readonly shown?: number;
 };
 
-/**
- * `rank`: 1, 2, 3, … in order. Among equal scores, the user who reached it first is ahead. `name` is the user id if no
- * name is known.
- */
-export type RankedUser = { readonly rank: number; readonly user: UserId; readonly name: string; readonly score: number };
+/** One place of a board. Among equal scores, the user who reached the score first is ahead. */
+export type RankedUser = {
+  /** 1, 2, 3, … in order. */
+  readonly rank: number;
+  /** The user, as the token names them. */
+  readonly user: UserId;
+  /** Name to show: the user id if no name is known. */
+  readonly name: string;
+  /** Points, a whole number. */
+  readonly score: number;
+};
 
-export type BoardEvents = { change: [Board] };
+/** Events of a `Board`, with the arguments of each listener. */
+export type BoardEvents = {
+  /** The ranking, the own place, the state or the window changed. */
+  change: [Board];
+};
 
 const SHOWN_DEFAULT = 10;
 
+/** A live board, as last received. `Leaderboard.subscribe` returns it. */
 export class Board {
+  /** Whom it ranks. */
   readonly role: BoardRole;
+  /** The time that it counts. */
   readonly window: BoardWindow;
+  /** Number of places that were asked for. */
   readonly shown: number;
   readonly #events: Events<BoardEvents>;
   readonly #onUnsubscribe: () => void;
@@ -44,6 +61,7 @@ export class Board {
   #ranking: readonly RankedUser[] = [];
   #emitted = "";
 
+  /** @internal Use `Leaderboard.subscribe`. */
   constructor(
     { role, window, shown }: Required<BoardOptions>,
     deps: { onUnsubscribe: (board: Board) => void; reportError: (error: unknown) => void },
@@ -78,6 +96,7 @@ export class Board {
     return this.#facts.members;
   }
 
+  /** The first places, at most `shown` and at most 100. */
   get ranking(): readonly RankedUser[] {
     return this.#ranking;
   }
@@ -90,14 +109,17 @@ export class Board {
     return this.#facts.own;
   }
 
+  /** Calls the listener at each event of this name. {@link BoardEvents} lists names and arguments. */
   on<Name extends keyof BoardEvents>(name: Name, listener: (...args: BoardEvents[Name]) => void): void {
     this.#events.on(name, listener);
   }
 
+  /** Calls the listener at the next event of this name, once. */
   once<Name extends keyof BoardEvents>(name: Name, listener: (...args: BoardEvents[Name]) => void): void {
     this.#events.once(name, listener);
   }
 
+  /** Removes the listener. Without effect if it was not added. */
   off<Name extends keyof BoardEvents>(name: Name, listener: (...args: BoardEvents[Name]) => void): void {
     this.#events.off(name, listener);
   }
@@ -140,6 +162,7 @@ export function leaderboardOf<State extends object>(room: RoomConnection | YjsPr
 
 const newLeaderboard = (room: RoomConnection, world: ClientWorld): Leaderboard => new Leaderboard(room, world);
 
+/** The boards of one room. `leaderboardOf` returns it. */
 export class Leaderboard {
   readonly #room: Pick<RoomConnection, "inTurn" | "sendFrame">;
   readonly #world: Pick<ClientWorld, "clock" | "reportError">;
@@ -152,7 +175,7 @@ export class Leaderboard {
     this.#world = world;
   }
 
-  /** Returns a live board. It survives reconnects and lasts until `unsubscribe()`. */
+  /** Returns a live board. It survives reconnects and lasts until `unsubscribe()`. Throws for a wrong option. */
   subscribe({ window = "all", role = "everyone", shown = SHOWN_DEFAULT }: BoardOptions = {}): Board {
     assert(window in BOARD_WINDOWS, `window must be one of ${Object.keys(BOARD_WINDOWS).join(", ")}`);
     assert(role in BOARD_ROLES, `role must be one of ${Object.keys(BOARD_ROLES).join(", ")}`);

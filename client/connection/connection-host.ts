@@ -38,13 +38,11 @@ import type { SnapshotAnswer, Socket, ClientWorld } from "../ports.ts";
 import { ClientRates } from "./client-rates.ts";
 import { type ConnectedRoom, RoomsOnConnection } from "./rooms-on-connection.ts";
 
+/** The server and the token of a connection. */
 export type ConnectionOptions = {
   /** URL of the server: `wss://host`, `ws://host:port`, `https:` or `http:`. A path is kept. */
   readonly url: string;
-  /**
-   * A JWT, or a function that returns one. The function is called for each connection, and again before the token
-   * expires.
-   */
+  /** A JWT, or a function that returns one. It is called for each connection, and again before the token expires. */
   readonly token: Token;
 };
 
@@ -100,24 +98,28 @@ export class ConnectionHost {
     return this.#address.http;
   }
 
+  /** State of the connection; `connected` before rooms are joined. */
   get status(): ConnectionStatus {
     return this.#current.core.status;
   }
 
-  /** Undefined unless it waits for the next attempt. */
+  /** Why there is no connection, and when the next attempt follows. Undefined unless it waits for the next attempt. */
   get outage(): Outage | undefined {
     const waiting = this.#current.core.waiting;
     return waiting && { why: waiting.why, retryInMs: Math.max(0, waiting.until - this.#world.clock.now()) };
   }
 
+  /** Calls the listener at each event of this name. {@link ConnectionEvents} lists names and arguments. */
   on<Name extends keyof ConnectionEvents>(name: Name, listener: (...args: ConnectionEvents[Name]) => void): void {
     this.#events.on(name, listener);
   }
 
+  /** Calls the listener at the next event of this name, once. */
   once<Name extends keyof ConnectionEvents>(name: Name, listener: (...args: ConnectionEvents[Name]) => void): void {
     this.#events.once(name, listener);
   }
 
+  /** Removes the listener. Without effect if it was not added. */
   off<Name extends keyof ConnectionEvents>(name: Name, listener: (...args: ConnectionEvents[Name]) => void): void {
     this.#events.off(name, listener);
   }
@@ -165,9 +167,7 @@ export class ConnectionHost {
     this.#rooms.join(member, clientKey, position);
   }
 
-  /**
-   * @internal Sends edits and presence at once, because rooms apply the send rates to them. Other frames wait in a queue.
-   */
+  /** @internal Sends edits and presence at once, because rooms apply the send rates to them. Other frames wait in a queue. */
   send(frame: ClientFrame): void {
     if (frame.type === "edit" || frame.type === "presence" || frame.type === "hello") return this.#sendNow(frame);
     this.#controls.send(frame, this.#world.clock.now());

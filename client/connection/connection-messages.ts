@@ -50,27 +50,41 @@ export type ConnectionEffect =
 /** Wait between two attempts. `why`: result of the last attempt, in words for a developer. */
 export type RetryWait = { readonly why: string; readonly until: Millis };
 
-/**
- * The reason why there is no connection, in words for a developer, and milliseconds until the next attempt. `reason` is
- * set if the server is reached but temporarily does not admit this client to the room.
- */
-export type Outage = { readonly why: string; readonly retryInMs: number; readonly reason?: JoinRefusal };
+/** Why there is no connection, or why the room is not joined, and when the next attempt follows. */
+export type Outage = {
+  /** The reason in words for a developer. */
+  readonly why: string;
+  /** Milliseconds until the next attempt. */
+  readonly retryInMs: number;
+  /** Set if the server is reached but temporarily does not admit this client to the room. */
+  readonly reason?: JoinRefusal;
+};
 
-/** degraded: connected, but the gateway cannot reach the room servers, so sent data waits there. */
+/**
+ * disconnected: not asked to connect. stopped: refused permanently. waiting: between two attempts. degraded: connected, but
+ * the gateway cannot reach the room servers, so sent data waits there.
+ */
 export type ConnectionStatus = "disconnected" | "stopped" | "waiting" | "connecting" | "connected" | "degraded";
 
+/** Events of a `CoroomConnection`, with the arguments of each listener. */
 export type ConnectionEvents = {
   /** `why` (text) and `retryInMs` (milliseconds) are set while the status is `waiting`. */
   status: [{ status: ConnectionStatus } & Partial<Outage>];
   /** The server refused the connection permanently. Call `connect()` to try again. */
   refused: [Refusal];
+  /** A problem that does not stop the connection. */
   error: [Problem];
   /** The socket closed. Null: this client closed it. */
   close: [SocketClose | null];
 };
 
 /** Close code and reason, as in the CloseEvent of browsers. Code 1006: the socket broke or could not be opened. */
-export type SocketClose = { readonly code: number; readonly reason: string };
+export type SocketClose = {
+  /** From 1000 to 4999. `shared/wire/WIRE.md` lists the codes of Coroom from 4000. */
+  readonly code: number;
+  /** May be empty. */
+  readonly reason: string;
+};
 
 /** Undefined: the bytes are not a frame that a server may send. */
 export function serverFrameOf(bytes: Uint8Array): ServerFrame | UnknownFrame | undefined {

@@ -1,6 +1,8 @@
 /**
  * The entry point `@coroom/client/devtools`: a panel in the page for developers, which shows a room's connection, seqs,
  * lanes, participants and last frames. It has its own styles in a shadow root, and renders only while it is open.
+ *
+ * @module @coroom/client/devtools
  */
 
 import type { Millis } from "../../shared/ids.ts";

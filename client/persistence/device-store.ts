@@ -1,6 +1,8 @@
 /**
  * The entry point `@coroom/client/store`: what a room needs to keep its edits and content in a store on this device.
  * Applications without a store do not load it.
+ *
+ * @module @coroom/client/store
  */
 
 import type { Problem } from "../room/problems.ts";
@@ -10,6 +12,7 @@ import type { EditStore, RoomStore, StoredRoom } from "./edit-store.ts";
 import { type PersistenceOptions, RoomPersistence, storageFailed } from "./persistence.ts";
 import { StoreHost } from "./store-host.ts";
 
+export type { ClientKey } from "../../shared/ids.ts";
 export type {
   DocumentChange,
   EditName,
@@ -35,10 +38,12 @@ const PERSISTENCE: Omit<PersistenceOptions, "keepsDocument"> = {
 export class DeviceStore implements EditStore {
   readonly #store: EditStore;
 
+  /** `store`: your own. */
   constructor(store: EditStore) {
     this.#store = store;
   }
 
+  /** Opens the store of a room. Rejects if nothing can be stored. */
   open(room: StoredRoom): Promise<RoomStore> {
     return this.#store.open(room);
   }

@@ -6,6 +6,7 @@
 import type { ClientId, ClientKey, Position, RoomId, Seq } from "../../shared/ids.ts";
 import type { Counter } from "../../shared/wire/frames.ts";
 
+/** A store on this device, for all rooms of one user. Wrap your own in a `DeviceStore`. */
 export interface EditStore {
   /**
    * Opens the store of a room. Edits of ended pages now belong to this page; edits of running pages are not returned.
@@ -14,7 +15,9 @@ export interface EditStore {
   open(room: StoredRoom): Promise<RoomStore>;
 }
 
+/** The store of one room, in one page. Each method may reject: the client then continues without a store. */
 export interface RoomStore {
+  /** What was stored when it was opened. */
   readonly kept: KeptRoom;
   /** Writes the complete change or nothing. The change is durable once the promise resolves. There is at most one call at a time. */
   keep(change: KeptChange): Promise<void>;
@@ -32,9 +35,11 @@ export interface RoomStore {
   close(): void;
 }
 
+/** The room to open. */
 export type StoredRoom = {
   /** URL of the server, without the token. */
   readonly server: string;
+  /** Id of the room, unique on its server within a tenant. */
   readonly room: RoomId;
   /**
    * Merges payloads, from the room's first edit on, into one payload with the same state. Undefined: only
@@ -45,18 +50,29 @@ export type StoredRoom = {
   readonly lost?: () => void;
 };
 
-export type KeptRoom = { readonly document: KeptDocument | undefined; readonly edits: readonly KeptEdit[] };
+/** The stored content of a room. */
+export type KeptRoom = {
+  /** Undefined: only edits are stored. */
+  readonly document: KeptDocument | undefined;
+  /** Unacknowledged edits, in order of `place`. */
+  readonly edits: readonly KeptEdit[];
+};
 
-/**
- * The room's content up to a position, without this device's unacknowledged edits. `last`: the edit at the position, if
- * known.
- */
-export type KeptDocument = { readonly position: Position; readonly last: EditName | undefined; readonly payload: Uint8Array };
+/** The room's content up to a position, without this device's unacknowledged edits. */
+export type KeptDocument = {
+  /** Position of the last edit that it contains. */
+  readonly position: Position;
+  /** The edit at the position, if known. */
+  readonly last: EditName | undefined;
+  /** The content, in the application's format. */
+  readonly payload: Uint8Array;
+};
 
 /** An edit that is not known to be committed. */
 export type KeptEdit = {
   /** Defines the order, and is used once per page. */
   readonly place: number;
+  /** The content, in the application's format. */
   readonly payload: Uint8Array;
   /** Number of application calls that made the edit. */
   readonly made: number;
@@ -67,17 +83,28 @@ export type KeptEdit = {
   readonly sent: SentAs | undefined;
 };
 
-/** `client`: the sender's client id, if known. */
+/** How an edit was sent, so that it can be sent again without being applied twice. */
 export type SentAs = {
+  /** Secret of the page that sent it. */
   readonly clientKey: ClientKey;
+  /** The sender's client id, if known. */
   readonly client?: ClientId | undefined;
+  /** Its number among the edits of this client in the room, from 1. */
   readonly counter: Counter;
+  /** Seq of the newest edit that the page had received. */
   readonly parentSeq: Seq;
 };
 /** Identifies an edit. */
-export type EditName = { readonly client: ClientId; readonly counter: Counter };
+export type EditName = {
+  /** The client that made it. */
+  readonly client: ClientId;
+  /** Its number among the edits of this client in the room, from 1. */
+  readonly counter: Counter;
+};
 
+/** A change of the stored content, to be written completely or not at all. */
 export type KeptChange = {
+  /** Edits to add, or to replace those with the same `place`. */
   readonly put: readonly KeptEdit[];
   /** Places of the edits to remove. */
   readonly drop: readonly number[];
@@ -85,6 +112,7 @@ export type KeptChange = {
   readonly document: readonly DocumentChange[];
 };
 
+/** A change of the stored document. */
 export type DocumentChange =
   /**
    * Edits after `after`, up to the position. If the stored content is already further (another page stores the same

@@ -21,6 +21,7 @@ export interface AwarenessRoom {
   show(fields: readonly PresenceField[]): void;
 }
 
+/** Fields of the awareness by name, if no type is given: any value that JSON can represent. */
 // The types of y-protocols, so that bindings written in TypeScript accept this class.
 // oxlint-disable-next-line typescript/no-explicit-any
 export type AwarenessState = { [field: string]: any };
@@ -36,11 +37,18 @@ export function refuseReserved(fields: object): void {
     assert(!Object.hasOwn(fields, name), `a field cannot be named "${name}": this name is reserved. Use another name.`);
 }
 
-/** `State`: fields of the awareness, for TypeScript. A field is missing until its client has set it. */
+/**
+ * The awareness of y-protocols, carried by the room's presence: bindings use it unchanged. `State`: fields of the awareness,
+ * for TypeScript. A field is missing until its client has set it. Events `change`, `update` and `destroy`, as there.
+ */
 export class RoomAwareness<State extends object = AwarenessState> extends Observable<string> {
+  /** The document of the provider. */
   readonly doc: Y.Doc;
+  /** Id of this client in Yjs: that of the document. */
   readonly clientID: number;
+  /** The states by Yjs client id, including this client's own. */
   readonly states = new Map<number, Partial<State>>();
+  /** For each client that was ever shown: number of its changes, and time of the last one in milliseconds. */
   readonly meta = new Map<number, { clock: number; lastUpdated: number }>();
   /** Unused; the type of y-protocols requires it. */
   readonly _checkInterval = undefined;
@@ -66,15 +74,17 @@ export class RoomAwareness<State extends object = AwarenessState> extends Observ
     this.setLocalState({});
   }
 
+  /** The states by Yjs client id, including this client's own. */
   getStates(): Map<number, Partial<State>> {
     return this.states;
   }
 
+  /** This client's own state. Null: invisible. */
   getLocalState(): Partial<State> | null {
     return this.states.get(this.clientID) ?? null;
   }
 
-  /** Null: this client becomes invisible. */
+  /** Replaces this client's own state. Null: this client becomes invisible. Throws for a reserved or invalid name. */
   setLocalState(state: Partial<State> | null): void {
     refuseReserved(state ?? {});
     const { clientID } = this;
@@ -98,6 +108,7 @@ export class RoomAwareness<State extends object = AwarenessState> extends Observ
     this.emit("update", [{ added, updated, removed }, "local"]);
   }
 
+  /** Sets one field of the own state. Without effect while this client is invisible. */
   setLocalStateField<Field extends keyof State & string>(field: Field, value: State[Field]): void {
     const state = this.getLocalState();
     if (state !== null) this.setLocalState({ ...state, [field]: value });
@@ -136,6 +147,7 @@ export class RoomAwareness<State extends object = AwarenessState> extends Observ
     }
   }
 
+  /** Makes this client invisible and removes all listeners. The provider calls it. */
   override destroy(): void {
     this.emit("destroy", [this]);
     this.setLocalState(null);

@@ -18,25 +18,35 @@ import { decodeValue, sameBytes } from "./presence-fields.ts";
 
 /** A participant of the room. The object is replaced, never modified, when something changes. */
 export type Participant = {
+  /** Its client id: one for each page of a user. */
   readonly client: ClientId;
+  /** The user, as the token names them. */
   readonly user: UserId;
+  /** Name to show, from the token. May be empty. */
   readonly name: string;
   /** spectator: no input for a minute. */
   readonly role: "editor" | "spectator";
+  /** Whether it may send edits. */
   readonly canWrite: boolean;
   /** True: this client. */
   readonly self: boolean;
+  /** Undefined: it shows none, or it is too far away in a large room. */
   readonly cursor: Point | undefined;
+  /** Undefined: it shows none. */
   readonly selection: TextSpan | undefined;
+  /** Undefined: it shows none. */
   readonly viewport: Rectangle | undefined;
   /** Fields that the application defines. */
   readonly fields: Readonly<Record<string, unknown>>;
 };
 
-/** `changed`: participants that stayed and changed something. */
+/** Participants whose presence changed, by client id. */
 export type PresenceChange = {
+  /** They are in the room since this event. */
   readonly entered: readonly ClientId[];
+  /** They stayed, and changed a field, name, role or right. */
   readonly changed: readonly ClientId[];
+  /** They are not in `participants` any more. */
   readonly left: readonly ClientId[];
 };
 

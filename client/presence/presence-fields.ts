@@ -7,10 +7,16 @@ import * as decoding from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 import * as Y from "yjs";
 
-/** The fields that this client shows. */
+/**
+ * The fields that this client shows, at most 64 fields and 4 KiB together. Undefined: unchanged. Null: removed. Any other
+ * name is a field of the application: 1 to 64 characters, the first no `@`, with a value that JSON can represent.
+ */
 export type Presence = {
+  /** Position of the pointer. Rounded to whole units. */
   readonly cursor?: Point | null | undefined;
+  /** Selection in a text. Throws for fractions. */
   readonly selection?: TextSpan | null | undefined;
+  /** Visible area, by which large rooms choose the cursors to send. Rounded outwards. */
   readonly viewport?: Rectangle | null | undefined;
   readonly [own: string]: unknown;
 };

@@ -3,6 +3,8 @@
  * One field of this client holds its newest messages with their numbers, and receivers emit the numbers that they have
  * not seen. Lossy: a receiver that is away, or a client that sends more than the field holds, misses messages. A message
  * is received once and in its sender's order. Participants who enter later do not receive it. Rules BRO1 to BRO6.
+ *
+ * @module @coroom/client/broadcasts
  */
 
 import { assert } from "../../shared/assert.ts";
@@ -21,9 +23,19 @@ const MESSAGES_MAX = 64;
 /** Milliseconds after the last message until the field is removed. By then everybody present has received it. */
 const SHOWN_MS = 3_000;
 
-export type Broadcast = { readonly client: ClientId; readonly message: unknown };
+/** A message that another client sent. */
+export type Broadcast = {
+  /** Its sender, a key of `participants`. */
+  readonly client: ClientId;
+  /** The JSON value. Another client may send anything: check it. */
+  readonly message: unknown;
+};
 
-export type BroadcastEvents = { message: [Broadcast] };
+/** Events of `RoomBroadcasts`, with the arguments of each listener. */
+export type BroadcastEvents = {
+  /** A message arrived. Messages of one client arrive in its order. */
+  message: [Broadcast];
+};
 
 /** Content of the field: the number of its last message, and messages up to that number. */
 type Shown = { readonly last: number; readonly messages: readonly unknown[] };
@@ -35,6 +47,7 @@ export function broadcastsOf<State extends object>(room: RoomConnection | YjsPro
 
 const newBroadcasts = (room: RoomConnection, world: ClientWorld): RoomBroadcasts => new RoomBroadcasts(room, world);
 
+/** Sends and receives the broadcasts of one room. `broadcastsOf` returns it. */
 export class RoomBroadcasts {
   readonly #room: RoomConnection;
   readonly #clock: ClientWorld["clock"];
@@ -53,7 +66,10 @@ export class RoomBroadcasts {
     room.on("presence", (change) => this.#receivePresence(change));
   }
 
-  /** Sends a JSON value to everybody in the room now, except this client. Throws if it is larger than 2 KB. */
+  /**
+   * Sends a JSON value to everybody in the room now, except this client. Throws if it is larger than 2,048 bytes. Of many
+   * messages at once, the newest arrive: at most 64, and 2,048 bytes together.
+   */
   send(message: unknown): void {
     const last = this.#shown.last + 1;
     let messages = [...this.#shown.messages, message].slice(-MESSAGES_MAX);
@@ -73,10 +89,12 @@ export class RoomBroadcasts {
     this.#cancelRemoval = this.#clock.after(SHOWN_MS, () => this.#remove());
   }
 
+  /** Calls the listener with each message. */
   on(name: "message", listener: (broadcast: Broadcast) => void): void {
     this.#events.on(name, listener);
   }
 
+  /** Removes the listener. Without effect if it was not added. */
   off(name: "message", listener: (broadcast: Broadcast) => void): void {
     this.#events.off(name, listener);
   }

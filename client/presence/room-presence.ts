@@ -17,14 +17,15 @@ import type { FrameSendRate } from "../connection/client-rates.ts";
 export type ShowInput = { kind: "show"; fields: readonly PresenceField[] };
 export type PresenceSessionInput = RoomSessionInput | ShowInput;
 
-/**
- * How the room's presence is sent. `participants`: number counted by the server. `presencePerSecond`: maximum presence
- * frames per second of this client. `shed`: 0, or the level of load shedding.
- */
+/** How the room's presence is sent. */
 export type ModeFacts = {
+  /** Whether each member receives all presence. */
   readonly mode: RoomMode;
+  /** Number of participants, counted by the server. */
   readonly participants: number;
+  /** Maximum presence frames per second of this client. */
   readonly presencePerSecond: number;
+  /** 0, or the level of load shedding: the server drops or delays that much presence. */
   readonly shed: number;
 };
 
@@ -38,9 +39,7 @@ export type PresenceSessionEffect =
 
 export type PresenceSessionOptions = {
   readonly own: OwnPresenceOptions;
-  /**
-   * Milliseconds for which participants stay visible without a connection, so that a quick reconnect causes no flicker.
-   */
+  /** Milliseconds for which participants stay visible without a connection, so that a quick reconnect causes no flicker. */
   readonly remembersMs: number;
 };
 

@@ -7,6 +7,7 @@ import type { Seq } from "../../shared/ids.ts";
 import { CLOSE } from "../../shared/wire/close-codes.ts";
 import type { JoinRefusal } from "../../shared/wire/frames.ts";
 
+/** Why the server refuses this client. Nothing is tried until `connect()` is called. Decide by `kind`; `message` is for developers. */
 export type Refusal =
   /** The server closed the connection permanently. `code`: the WebSocket close code. */
   | { readonly kind: "connection-refused"; readonly code: number; readonly message: string }
@@ -18,6 +19,7 @@ export type Refusal =
    */
   | { readonly kind: "room-refused"; readonly reason: JoinRefusal | "rights-revoked"; readonly message: string };
 
+/** What the client reports and continues after. Decide by `kind`; `message` is for developers. Sizes are in bytes. */
 export type Problem =
   /** This edit is not sent and not saved. Later edits are. */
   | { readonly kind: "edit-too-large"; readonly payload: Uint8Array; readonly bytesMax: number; readonly message: string }
@@ -29,12 +31,14 @@ export type Problem =
   | { readonly kind: "presence-too-large"; readonly bytesMax: number; readonly message: string }
   /** Nothing can be stored on this device. The client continues without a store. */
   | { readonly kind: "storage-failed"; readonly message: string; readonly cause: unknown }
+  /** The token function failed, or returned no JWT. It is called again for the next attempt. */
   | { readonly kind: "token-failed"; readonly message: string; readonly cause: unknown }
   /**
    * The server does not admit this client to the room for now. The client tries again after `retryInMs`. Reported once
    * per reason.
    */
   | { readonly kind: "room-unavailable"; readonly reason: JoinRefusal; readonly retryInMs: number; readonly message: string }
+  /** The room's snapshot could not be downloaded. The client tries again. */
   | { readonly kind: "snapshot-unavailable"; readonly message: string }
   /** A committed edit could not be applied to the document and was left out. */
   | { readonly kind: "edit-unreadable"; readonly seq: Seq; readonly message: string; readonly cause: unknown }

@@ -26,8 +26,9 @@ import { type ReportedStatus, reportedStatusOf, RoomStatusReporter } from "./roo
 import type { StoreHost } from "../persistence/store-host.ts";
 
 export class RoomConnection {
+  /** Id of the room. */
   readonly room: RoomId;
-  /** This client's presence. `set` changes the named fields; null removes a field. */
+  /** This client's presence. `set` changes the named fields; null removes a field. Throws for an invalid name. */
   readonly presence = { set: (presence: Presence): void => this.show(fieldsOf(presence)) };
   #connection: ConnectionHost;
   readonly #ownsConnection: boolean;
@@ -67,14 +68,12 @@ export class RoomConnection {
     if (options.connect ?? true) this.connect();
   }
 
+  /** State of the connection to the room. */
   get status(): Status {
     return this.#reported.status;
   }
 
-  /**
-   * Why there is no connection or the room is not joined, and when the next attempt follows. Undefined unless the
-   * client waits for an attempt.
-   */
+  /** Why the room is not joined, and when the next attempt follows. Undefined unless the client waits for an attempt. */
   get outage(): Outage | undefined {
     return this.#reported.outage;
   }
@@ -144,14 +143,17 @@ export class RoomConnection {
     return this.#presence.mode;
   }
 
+  /** Calls the listener at each event of this name. {@link RoomEvents} lists names and arguments. */
   on<Name extends keyof RoomEvents>(name: Name, listener: (...args: RoomEvents[Name]) => void): void {
     this.#events.on(name, listener);
   }
 
+  /** Calls the listener at the next event of this name, once. */
   once<Name extends keyof RoomEvents>(name: Name, listener: (...args: RoomEvents[Name]) => void): void {
     this.#events.once(name, listener);
   }
 
+  /** Removes the listener. Without effect if it was not added. */
   off<Name extends keyof RoomEvents>(name: Name, listener: (...args: RoomEvents[Name]) => void): void {
     this.#events.off(name, listener);
   }
@@ -187,10 +189,7 @@ export class RoomConnection {
     this.receiveInput({ kind: "tick" }); // Ends the room after all queued inputs, once its last edits are stored.
   }
 
-  /**
-   * Sends an edit, now or as soon as possible. `payload`: a Uint8Array, which must not be changed afterwards. Throws if
-   * it is anything else.
-   */
+  /** Sends an edit as soon as possible. `payload`: a Uint8Array, not to be changed afterwards. Throws for anything else. */
   send(payload: Uint8Array): void {
     assertBytes(payload);
     if (this.#isDestroyed) return;

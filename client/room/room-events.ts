@@ -18,13 +18,15 @@ export type ConnectionSource =
   | { readonly url: string; readonly token: Token; readonly connection?: never }
   | { readonly connection: ConnectionHost; readonly url?: never; readonly token?: never };
 
-/** `format`: merges waiting edits and cuts large ones. Without it, payloads are sent as they are. */
+/** Options of a `RoomConnection`. */
 export type RoomConnectionOptions = CommonRoomOptions & {
+  /** Merges waiting edits and cuts large ones. Without it, payloads are sent as they are. */
   readonly format?: EditFormat;
   /** @internal The application has all content up to this edit, for example from another connection to the room. */
   readonly since?: KnownEdit | undefined;
 };
 
+/** Options of each room: where it is, and how edits are sent and kept. */
 export type CommonRoomOptions = ConnectionSource & {
   /** Id of the room: 1 to 128 characters, without control characters. */
   readonly room: string;
@@ -44,11 +46,13 @@ export type CommonRoomOptions = ConnectionSource & {
   readonly store?: DeviceStore;
 };
 
-/** disconnected: not asked to connect. stopped: refused permanently. waiting: between two attempts. */
+/** State of the connection to a room. Same values as for a connection. */
 export type Status = ConnectionStatus;
 
+/** The status, and while it is `waiting` the reason and the time until the next attempt. */
 export type StatusChange = { readonly status: Status } & Partial<Outage>;
 
+/** Events of a `RoomConnection`, with the arguments of each listener. */
 export type RoomEvents = {
   /** `why` (text) and `retryInMs` (milliseconds) are set while it waits for the next attempt. */
   "status": [StatusChange];
@@ -69,6 +73,7 @@ export type RoomEvents = {
   "seq": [Seq];
   /** Committed edits in seq order without gaps; all edits of one frame together. */
   "edits": [readonly RoomEdit[]];
+  /** Each committed edit, in seq order without gaps. */
   "edit": [RoomEdit];
   /** Edits of others that are not in the log yet. Each arrives again as a committed edit. */
   "tentative": [readonly TentativeEdit[]];

@@ -7,15 +7,17 @@ import type { SnapshotAnswer } from "../ports.ts";
 import type { Problem, Refusal } from "./problems.ts";
 import type { EditSendRate, FrameSendRate } from "../connection/client-rates.ts";
 
-/**
- * A committed edit. `seq`: from 1, without gaps. `own`: the application has it already, because it made the edit or
- * received it as `restored`.
- */
+/** A committed edit. */
 export type RoomEdit = {
+  /** Its number in the room, from 1, without gaps. */
   readonly seq: Seq;
+  /** The client that made it. */
   readonly client: ClientId;
+  /** Its number among the edits of this client in the room, from 1. */
   readonly counter: Counter;
+  /** The content, in the application's format. */
   readonly payload: Uint8Array;
+  /** The application has it already, because it made the edit or received it as `restored`. */
   readonly own: boolean;
 };
 
@@ -30,8 +32,13 @@ export type RoomFrame = Exclude<
 /** An open connection: the server's limits, and the send rates that all its rooms share. */
 export type SharedLimits = { readonly limits: Limits; readonly editRate: EditSendRate; readonly presenceRate: FrameSendRate };
 
-/** `made`: number of the application's calls that made it. */
-export type RestoredEdit = { readonly payload: Uint8Array; readonly made: number };
+/** An edit from the local store that was not acknowledged yet. It is sent automatically. */
+export type RestoredEdit = {
+  /** The content, in the application's format. */
+  readonly payload: Uint8Array;
+  /** Number of the application's calls that made it, from 1, because waiting edits are merged. */
+  readonly made: number;
+};
 
 export type RoomSessionInput =
   | { kind: "enter" }

@@ -10,9 +10,13 @@ import type { ModeFacts } from "../presence/room-presence.ts";
 import type { Problem, Refusal } from "../room/problems.ts";
 import type { CommonRoomOptions, StatusChange } from "../room/room-events.ts";
 
-/** `doc`: the document to synchronize. With a store, give an empty one: its content is loaded from the store. */
-export type ProviderOptions = CommonRoomOptions & { readonly doc: Y.Doc };
+/** Options of a `CoroomProvider`. */
+export type ProviderOptions = CommonRoomOptions & {
+  /** The document to synchronize. With a store, give an empty one: its content is loaded from the store. */
+  readonly doc: Y.Doc;
+};
 
+/** Events of a `CoroomProvider`, with the arguments of each listener. */
 export type ProviderEvents = {
   /** `why` (text) and `retryInMs` (milliseconds) are set while it waits for the next attempt. */
   "status": [StatusChange];

@@ -28,10 +28,14 @@ const ABNORMAL_CLOSURE = 1006; // The socket broke or could not be opened.
 
 /** `State`: fields of the awareness. */
 export class YjsProvider<State extends object = AwarenessState> {
+  /** The document that was given. */
   readonly doc: Y.Doc;
   /** Awareness for editor bindings: carets, names and colours. */
   readonly awareness: RoomAwareness<State>;
-  /** This client's presence in addition to the awareness. `set` changes the named fields; null removes a field. */
+  /**
+   * This client's presence in addition to the awareness. `set` changes the named fields; null removes a field. Throws for
+   * a reserved or invalid name. Presence that is too large is not taken: see the problem `presence-too-large`.
+   */
   readonly presence = {
     set: (presence: Presence): void => {
       refuseReserved(presence);
@@ -90,17 +94,17 @@ export class YjsProvider<State extends object = AwarenessState> {
     if (options.connect ?? true) this.connect();
   }
 
+  /** Id of the room. */
   get room(): string {
     return this.#room.room;
   }
 
+  /** State of the connection to the room. */
   get status(): Status {
     return this.#room.status;
   }
 
-  /**
-   * Why there is no connection, and when the next attempt follows. Undefined unless the client waits for an attempt.
-   */
+  /** Why there is no connection, and when the next attempt follows. Undefined unless the client waits for an attempt. */
   get outage(): Outage | undefined {
     return this.#room.outage;
   }
@@ -120,15 +124,17 @@ export class YjsProvider<State extends object = AwarenessState> {
     return this.saved || (this.#room.stored && this.#hasSentAll);
   }
 
+  /** Same as `synced`, under the name of Hocuspocus. */
   get isSynced(): boolean {
     return this.#synced;
   }
 
-  /** Names of Hocuspocus: `isSynced` is `synced`, `hasUnsyncedChanges` the opposite of `saved`. At least 1 until `saved`. */
+  /** Same as `unsavedEdits`, but at least 1 until `saved`. Under the name of Hocuspocus. */
   get unsyncedChanges(): number {
     return this.saved ? 0 : Math.max(1, this.unsavedEdits);
   }
 
+  /** The opposite of `saved`, under the name of Hocuspocus. */
   get hasUnsyncedChanges(): boolean {
     return !this.saved;
   }
@@ -177,14 +183,17 @@ export class YjsProvider<State extends object = AwarenessState> {
     return this.#room.mode;
   }
 
+  /** Calls the listener at each event of this name. {@link ProviderEvents} lists names and arguments. */
   on<Name extends keyof ProviderEvents>(name: Name, listener: (...args: ProviderEvents[Name]) => void): void {
     this.#events.on(name, listener);
   }
 
+  /** Calls the listener at the next event of this name, once. */
   once<Name extends keyof ProviderEvents>(name: Name, listener: (...args: ProviderEvents[Name]) => void): void {
     this.#events.once(name, listener);
   }
 
+  /** Removes the listener. Without effect if it was not added. */
   off<Name extends keyof ProviderEvents>(name: Name, listener: (...args: ProviderEvents[Name]) => void): void {
     this.#events.off(name, listener);
   }
@@ -202,10 +211,7 @@ export class YjsProvider<State extends object = AwarenessState> {
     this.#room.disconnect();
   }
 
-  /**
-   * Leaves permanently and detaches from the document. No event is emitted any more. Wait for `saved` first to lose
-   * nothing.
-   */
+  /** Leaves permanently and detaches from the document. No event is emitted any more. Wait for `saved` first to lose nothing. */
   destroy(): void {
     this.#content.end();
     this.doc.off("update", this.#receiveChange);

@@ -35,6 +35,11 @@ const operations = [
   "kubernetes",
 ];
 
+const entryPoints = ["client", "client/broadcasts", "client/devtools", "client/indexeddb", "client/leaderboard", "client/store", "react"];
+
+/** Pages that `docs/sdk-reference.js` writes from the types of the packages. They are not in the repository. */
+export const GENERATED: readonly string[] = entryPoints.map((name) => `docs/sdk/@coroom/${name}.md`);
+
 export const SECTIONS: readonly Section[] = [
   { title: "30 minutes", nav: "Start", files: ["README.md", "docs/guide/thirty-minutes.md"] },
   {
@@ -76,6 +81,7 @@ export const SECTIONS: readonly Section[] = [
       "CHANGELOG.md",
     ],
   },
+  { title: "SDK by types", collapsed: true, files: GENERATED },
   {
     title: "Inside Coroom",
     collapsed: true,
@@ -90,6 +96,11 @@ export const PAGES: Readonly<Record<string, string>> = Object.fromEntries(
 
 export function filesOf(): string[] {
   return SECTIONS.flatMap(({ files }) => files);
+}
+
+/** Pages that are documents of the repository. */
+export function writtenFiles(): string[] {
+  return filesOf().filter((file) => !GENERATED.includes(file));
 }
 
 /** Markdown files of the repository that are no pages. */

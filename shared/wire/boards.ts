@@ -5,10 +5,12 @@ import { checked, type Format, fields, list, number, refuseUnless, text, userId 
 
 /** The group of participants that a board ranks: all, or those with one kind of contribution. */
 export const BOARD_ROLES = { everyone: 1, editors: 2, commenters: 3 } as const;
+/** Whom a board ranks: everyone, or those with contributions of one kind. */
 export type BoardRole = keyof typeof BOARD_ROLES;
 
 /** The current hour, day, ISO week, month or year, in UTC, or all time. */
 export const BOARD_WINDOWS = { hour: 1, day: 2, week: 3, month: 4, year: 5, all: 6 } as const;
+/** The time that a board counts: the current hour, day, ISO week, month or year in UTC, or all time. */
 export type BoardWindow = keyof typeof BOARD_WINDOWS;
 
 /**

@@ -147,7 +147,13 @@ export type Limits = {
   readonly partedFrameBytesMax?: number | undefined;
 };
 
-export type Rights = { readonly read: boolean; readonly write: boolean };
+/** What a client may do in a room, from its token and from sanctions. */
+export type Rights = {
+  /** Receives edits and presence. */
+  readonly read: boolean;
+  /** May send edits. */
+  readonly write: boolean;
+};
 
 /** Edits in the log: consecutive seqs from `firstSeq`, all in one epoch. Never empty. */
 export type CommittedEdits = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly edits: readonly CommittedEdit[] };
@@ -155,13 +161,21 @@ export type CommittedEdit = { readonly client: ClientId; readonly counter: Count
 
 /** An edit shown to the room before the log stored it. `mac` proves that a room server received it from its author. */
 export type TentativeEdit = {
+  /** The epoch in which the room server accepted it. */
   readonly epoch: Epoch;
+  /** Its author. */
   readonly user: UserId;
+  /** The client that made it. */
   readonly client: ClientId;
+  /** Its number among the edits of this client in the room, from 1. */
   readonly counter: Counter;
+  /** The author knows that its edits up to this counter are committed. 0: none. */
   readonly ackedThrough: Counter;
+  /** Seq of the newest edit that the author had received. */
   readonly parentSeq: Seq;
+  /** The room server's signature. */
   readonly mac: Uint8Array;
+  /** The content, in the application's format. */
   readonly payload: Uint8Array;
 };
 
@@ -177,6 +191,7 @@ export const JOIN_REFUSALS = {
   "tenant-rooms": 5,
   "deleted": 6,
 } as const;
+/** Why a join was refused: the keys of `JOIN_REFUSALS`. */
 export type JoinRefusal = keyof typeof JOIN_REFUSALS;
 
 /** rights-changed: join again at once; JOINED gives the new rights. deleted: never again. */
@@ -210,6 +225,7 @@ export type ResyncReason = keyof typeof RESYNC_REASONS;
  * second of a client. `shed`: 0, or the amount of presence that is dropped or delayed under pressure.
  */
 export const ROOM_MODES = { flat: 1, hierarchical: 2 } as const;
+/** flat: each member receives all presence. hierarchical: distant cursors only near the viewport. */
 export type RoomMode = keyof typeof ROOM_MODES;
 
 /** lost: the gateway cannot reach the rooms; edits wait, and no updates arrive. found: it can reach them again. */
@@ -218,4 +234,5 @@ export type BackboneState = keyof typeof BACKBONE_STATES;
 
 /** saved: the log is fast enough. saving: it is slow, and edits are sent as tentative. refusing: new edits are refused. */
 export const SAVING_STATES = { saved: 0, saving: 1, refusing: 2 } as const;
+/** saved: the log is fast enough. saving: it is slow, and edits are shown as tentative. refusing: new edits are refused. */
 export type SavingState = keyof typeof SAVING_STATES;

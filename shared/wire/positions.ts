@@ -5,10 +5,26 @@ import * as encoding from "lib0/encoding";
 import { readNumber, decodeAll } from "./fields.ts";
 
 /** In the application's units: whole numbers of at most 2^48 in either direction. */
-export type Point = { readonly x: number; readonly y: number };
-export type Rectangle = Point & { readonly width: number; readonly height: number };
-/** Offsets: the start of the selection, and its current end. */
-export type TextSpan = { readonly anchor: number; readonly head: number };
+export type Point = {
+  /** From left to right. */
+  readonly x: number;
+  /** From top to bottom, or as the application defines it. */
+  readonly y: number;
+};
+/** A visible area: the point of its lowest coordinates, and its size in the same units, from 0 to 2^48. */
+export type Rectangle = Point & {
+  /** Extent in the direction of `x`. */
+  readonly width: number;
+  /** Extent in the direction of `y`. */
+  readonly height: number;
+};
+/** A selection in a text, as whole numbers from 0 to 2^48 in the application's units, for example characters. */
+export type TextSpan = {
+  /** Offset at which the selection started. */
+  readonly anchor: number;
+  /** Offset of its moving end. Equal to `anchor`: a caret. */
+  readonly head: number;
+};
 
 const COORDINATE_MAX = 2 ** 48;
 
