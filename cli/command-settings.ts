@@ -222,6 +222,12 @@ export const exportSettings = {
   ...flagsOnly({
     room: { parse: list, meaning: "Rooms, comma-separated." },
     to: { parse: text, fallback: ".", meaning: "Folder of the files." },
+    format: {
+      parse: oneOf("yjs", "prosemirror", "html", "markdown"),
+      fallback: "yjs",
+      meaning: "Format of the files: yjs, which coroom import reads, or prosemirror (JSON), html or markdown of the rich text.",
+    },
+    type: { parse: text, fallback: "", meaning: "Shared type to convert and its kind, for example default:xml or body:text." },
   }),
 } as const satisfies Settings;
 

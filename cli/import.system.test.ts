@@ -53,6 +53,38 @@ test("[IMP5] documents, even those with more than 512 KiB or with deletions, are
   expect(textIn(readFileSync(join(out, "old%2Fshort.yjs")))).toBe("short and longer");
 });
 
+test("[EXP3] a room is exported as the Markdown, HTML and JSON of its rich text, and one without rich text is named", async () => {
+  const [files, out] = [mkdtempSync(join(tmpdir(), "coroom-import-")), mkdtempSync(join(tmpdir(), "coroom-export-"))];
+  const doc = new Y.Doc();
+  const paragraph = new Y.XmlElement("paragraph");
+  paragraph.insert(0, [new Y.XmlText("Hello & *goodbye*")]);
+  doc.getXmlFragment("default").insert(0, [paragraph]);
+  writeFileSync(join(files, "rich.yjs"), Y.encodeStateAsUpdate(doc));
+  const map = new Y.Doc();
+  map.getMap("meta").set("a", 1);
+  writeFileSync(join(files, "map.yjs"), Y.encodeStateAsUpdate(map));
+  const flags = { token: await cluster.token("*", "importer"), url: cluster.gateways[0]!.url.replace("ws", "http") };
+  await importDocuments(readSettings(importSettings, { flags: { ...flags, from: files }, env: {} }), () => {});
+  const run = (room: string, format: string): Promise<void> =>
+    exportRoom(readSettings(exportSettings, { flags: { ...flags, room, to: out, format }, env: {} }), () => {});
+  for (const format of ["markdown", "html", "prosemirror"]) await run("rich", format);
+  expect(readFileSync(join(out, "rich.md"), "utf8")).toBe("Hello & \\*goodbye\\*\n");
+  expect(readFileSync(join(out, "rich.html"), "utf8")).toBe("<p>Hello &amp; *goodbye*</p>\n");
+  expect(JSON.parse(readFileSync(join(out, "rich.json"), "utf8"))).toEqual({
+    type: "doc",
+    content: [{ type: "paragraph", content: [{ type: "text", text: "Hello & *goodbye*" }] }],
+  });
+  await expect(run("map", "html")).rejects.toThrow("map was not exported: there is no rich text in this document");
+
+  const url = `${flags.url}/v1/rooms/rich/document?format=html`;
+  const answer = await fetch(url, { headers: { authorization: `Bearer ${flags.token}` } });
+  expect([answer.headers.get("content-type"), answer.headers.get("content-security-policy"), answer.headers.get("x-coroom-seq")]).toEqual([
+    "text/html; charset=utf-8",
+    "default-src 'none'; sandbox",
+    "1",
+  ]);
+});
+
 test("[IMP6] a document that cannot be imported is named, and the others are imported", async () => {
   const files = mkdtempSync(join(tmpdir(), "coroom-import-"));
   const doc = new Y.Doc();

@@ -11,11 +11,13 @@ import { join } from "node:path";
 import * as Y from "yjs";
 
 import { RoomConnection } from "../client/index.ts";
+import { serverAddressOf } from "../client/options.ts";
 import { splitEdit, yjsEdits } from "../client/yjs/yjs-edits.ts";
 import { parseRoomId } from "../shared/ids.ts";
 import { makeFolder } from "../shared/io/make-folder.ts";
 import { folderAdvice } from "../shared/io/system-error.ts";
 import { SettingError, type Values } from "../shared/settings/settings.ts";
+import { fetchFromGateway } from "./ask-gateway.ts";
 import type { PrintLine } from "./command.ts";
 import type { exportSettings, importSettings } from "./command-settings.ts";
 import { openSource } from "./import-sources.ts";
@@ -55,19 +57,35 @@ export async function importDocuments({ from, prefix, ...target }: Values<typeof
   if (counts.failed > 0) throw new SettingError("some documents were not imported. Fix the causes above and repeat the command");
 }
 
-/** Writes the room's content to a file that `coroom import` reads. */
-export async function exportRoom({ room, to, ...target }: Values<typeof exportSettings>, print: PrintLine): Promise<void> {
+/** Ends of the names of files, by format. */
+const FILE_ENDINGS = { yjs: "yjs", prosemirror: "json", html: "html", markdown: "md" } as const;
+
+/** Writes each room's content to a file: a Yjs update that `coroom import` reads, or the rich text in another format. */
+export async function exportRoom({ room, to, format, type, ...target }: Values<typeof exportSettings>, print: PrintLine): Promise<void> {
   writing(to, () => makeFolder(to));
   for (const name of room) {
-    const content = await withRoom(target, name, async ({ content }) => content()).catch((error: Error) => {
+    const read = format === "yjs" ? withRoom(target, name, async ({ content }) => content()) : renderedRoom(target, name, { format, type });
+    const content = await read.catch((error: Error) => {
       throw error instanceof SettingError ? error : new SettingError(`${name} was not exported: ${error.message}`);
     });
-    if (content.byteLength <= EMPTY_UPDATE_BYTES)
+    if (format === "yjs" && content.byteLength <= EMPTY_UPDATE_BYTES)
       throw new SettingError(`${name} has no document. "coroom rooms" lists the rooms that have one. No file was written for it`);
-    const file = join(to, `${encodeURIComponent(name)}.yjs`);
+    const file = join(to, `${encodeURIComponent(name)}.${FILE_ENDINGS[format as keyof typeof FILE_ENDINGS]}`);
     writing(to, () => writeFileSync(file, content));
     print(`${name}: ${content.byteLength} bytes in ${file}`);
   }
+}
+
+/** A gateway converts it, within the limits of the document service. */
+async function renderedRoom(target: Target, room: string, { format, type }: { format: string; type: string }): Promise<Uint8Array> {
+  const url = new URL(`${serverAddressOf(gatewayFor(target)).http}/v1/rooms/${encodeURIComponent(room)}/document?format=${format}`);
+  if (type !== "") url.searchParams.set("type", type);
+  const token = target.token || (await localToken({ ...target, room: [room], user: "import", name: "", rights: ["read"], ttl: 86_400 }));
+  return fetchFromGateway(url, token, {}, async (response) => {
+    if (response.ok) return new Uint8Array(await response.arrayBuffer());
+    const { message } = (await response.json().catch(() => ({}))) as { message?: string }; // A proxy may answer without JSON.
+    throw new Error(message ?? `the gateway answered ${response.status}`);
+  });
 }
 
 /** Throws SettingError if the operating system refuses a folder or a file in it. */

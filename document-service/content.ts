@@ -99,7 +99,8 @@ export function editOf(content: DocumentContent): Made {
   }
 }
 
-function inDocument<Value>(state: Uint8Array, read: (doc: Y.Doc) => Value): Value {
+/** Calls `read` with the document, which exists for this call only. */
+export function inDocument<Value>(state: Uint8Array, read: (doc: Y.Doc) => Value): Value {
   const doc = new Y.Doc();
   try {
     Y.applyUpdate(doc, state);
@@ -109,7 +110,8 @@ function inDocument<Value>(state: Uint8Array, read: (doc: Y.Doc) => Value): Valu
   }
 }
 
-function kindOf(type: Y.AbstractType<unknown>): ContentKind | "empty" {
+/** The kind that the content implies. */
+export function kindOf(type: Y.AbstractType<unknown>): ContentKind | "empty" {
   if ([...type._map.values()].some((item) => !item.deleted)) return "map";
   for (let item = type._start; item !== null; item = item.right) {
     const { content } = item;

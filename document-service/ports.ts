@@ -7,6 +7,7 @@ import type { WebhookEvent } from "../shared/bus/webhook-events.ts";
 import type { Position, RoomId, RoomKey, Seq, TenantId } from "../shared/ids.ts";
 import type { LeaseWrite } from "../shared/cluster/lease.ts";
 import type { DocumentContent, Diff, Made, TextFound, Wanted } from "./content.ts";
+import type { DocumentFormat, Rendering } from "./formats/rendering.ts";
 import type { History } from "./history/history.ts";
 import type { WebhookEndpoint } from "../shared/settings/webhook-endpoints.ts";
 import type { MergedDocument } from "./merge.ts";
@@ -114,6 +115,7 @@ export interface DocumentReads {
   diff(state: Uint8Array, vector: Uint8Array): Promise<Diff | Unread>;
   json(state: Uint8Array, wanted: readonly Wanted[]): Promise<Uint8Array | Unread>;
   text(state: Uint8Array, name: string | undefined): Promise<TextFound | Unread>;
+  rendered(state: Uint8Array, format: DocumentFormat, wanted: Wanted | undefined): Promise<Rendering | Unread>;
   check(edit: Uint8Array): Promise<Made | Unread>;
   make(content: DocumentContent): Promise<Made | Unread>;
 }

@@ -175,6 +175,7 @@ export function documentThreads(
     diff: (state, vector) => askOf("diff", { state, vector }, "diff"),
     json: (state, wanted) => askOf("json", { state, wanted }, `json ${JSON.stringify(wanted)}`),
     text: (state, name) => askOf("text", { state, name }, `text ${name ?? ""}`),
+    rendered: (state, format, wanted) => askOf("render", { state, format, wanted }, `${format} ${JSON.stringify(wanted)}`),
     check: (edit) => askAsReader("writes", "check", () => ({ edit })),
     make: (content) => askAsReader("writes", "make", () => ({ content })),
     revert: (current, past) => askAsReader("quick", "revert", () => ({ current, past })),

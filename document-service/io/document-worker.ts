@@ -8,6 +8,7 @@ import { randomInt } from "node:crypto";
 import { move, transferableSymbol, valueSymbol } from "piscina";
 
 import { checkedEdit, type DocumentContent, contentJson, diffOf, editOf, textOf, type Wanted } from "../content.ts";
+import { type DocumentFormat, renderedAs } from "../formats/rendering.ts";
 import { mergeEdits } from "../merge.ts";
 import { revertingEdit } from "../history/reverting.ts";
 import type { EditAuthors } from "../yjs-authors.ts";
@@ -23,6 +24,8 @@ const tasks = {
   diff: ({ state, vector }: { state: Uint8Array; vector: Uint8Array }) => diffOf(state, vector),
   json: ({ state, wanted }: { state: Uint8Array; wanted: readonly Wanted[] }) => contentJson(state, wanted),
   text: ({ state, name }: { state: Uint8Array; name: string | undefined }) => textOf(state, name),
+  render: ({ state, format, wanted }: { state: Uint8Array; format: DocumentFormat; wanted: Wanted | undefined }) =>
+    renderedAs(state, format, wanted),
   check: ({ edit }: { edit: Uint8Array }) => checkedEdit(edit),
   revert: ({ current, past }: { current: Uint8Array; past: Uint8Array }) => revertingEdit(current, past, randomInt(2 ** 32)),
   make: ({ content }: { content: DocumentContent }) => editOf(content),

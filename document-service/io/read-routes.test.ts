@@ -12,7 +12,7 @@ const SERVED: Documents = {
   holds: () => true,
   serve: () => Promise.resolve({ kind: "snapshot", state: STATE, position: { epoch: 1 as Epoch, seq: 5 as Seq } }),
 };
-const NEVER: DocumentReads = { diff: never, json: never, text: never, check: never, make: never };
+const NEVER: DocumentReads = { diff: never, json: never, text: never, rendered: never, check: never, make: never };
 function never(): never {
   throw new Error("nobody reads");
 }
@@ -53,6 +53,40 @@ test("[RRT2] a request for one shared type as two kinds is refused, and nothing 
     status: 400,
     name: "bad-type",
     body: expect.stringContaining("each once"),
+  });
+});
+
+test("[RRT7] a format is answered with its media type; an unknown format and a type that is no text are refused", async () => {
+  const body = Uint8Array.of(2);
+  const ask = reader({ rendered: () => Promise.resolve({ kind: "rendered", body }) });
+  const csp = "default-src 'none'; sandbox";
+  for (const [format, type] of [
+    ["markdown", "text/markdown; charset=utf-8"],
+    ["html", "text/html; charset=utf-8"],
+  ])
+    expect(await ask("document", `format=${format}`)).toMatchObject({
+      status: 200,
+      body,
+      headers: { "content-type": type, "content-security-policy": csp, "x-content-type-options": "nosniff", "x-coroom-seq": "5" },
+    });
+  expect(await ask("document", "format=prosemirror")).toMatchObject({ headers: { "content-type": "application/json" } });
+  expect(await ask("document", "format=pdf")).toMatchObject({ status: 400, name: "bad-format" });
+  for (const query of ["type=a:map", "type=a", "type=a:text&type=b:xml"])
+    expect(await ask("document", `format=html&${query}`)).toMatchObject({ status: 400, name: "bad-type" });
+});
+
+test("[RRT8] a document that exceeds a limit of formats, and one without rich text, are refused with the alternative", async () => {
+  const unfit = reader({ rendered: () => Promise.resolve({ kind: "unfit", why: "its nodes are nested more than 100 deep" }) });
+  expect(await unfit("document", "format=html")).toMatchObject({
+    status: 422,
+    name: "not-convertible",
+    body: expect.stringContaining("nested more than 100 deep: read the document as JSON"),
+  });
+  const several = reader({ rendered: () => Promise.resolve({ kind: "no-such-text", names: ["a:text", "b:xml"] }) });
+  expect(await several("document", "format=html")).toMatchObject({
+    status: 404,
+    name: "no-such-text",
+    body: expect.stringContaining("?type=a%3Atext, ?type=b%3Axml"),
   });
 });
 

@@ -10,6 +10,7 @@ import { type InternalResponse, refusal } from "../../shared/io/internal-http.ts
 import { parseWholeNumber } from "../../shared/limits/whole-number.ts";
 import { pause } from "../../shared/time/pause.ts";
 import { KINDS, type Wanted } from "../content.ts";
+import { DOCUMENT_FORMATS, type DocumentFormat } from "../formats/rendering.ts";
 import type { DocumentReads } from "../ports.ts";
 import type { Freshness, Served } from "../rooms/room-messages.ts";
 import { DELETED } from "./write-routes.ts";
@@ -67,6 +68,13 @@ type Snapshot = Served & { kind: "snapshot" };
 
 const BINARY = "application/octet-stream";
 const WANTED_MAX = 100;
+/** A page of the gateway's origin must not run what a document contains, should the escaping ever fail. */
+const INERT = { "content-security-policy": "default-src 'none'; sandbox", "x-content-type-options": "nosniff" };
+const FORMAT_HEADERS: Readonly<Record<DocumentFormat, Readonly<Record<string, string>>>> = {
+  prosemirror: { "content-type": "application/json" },
+  html: { "content-type": "text/html; charset=utf-8", ...INERT },
+  markdown: { "content-type": "text/markdown; charset=utf-8", ...INERT },
+};
 const BAD_MIN_SEQ = refusal(400, "bad-seq", "minSeq is a whole number in decimal digits: send the seq that a write was answered with");
 /** Interval at which a request that waits for a seq checks again. */
 const BEHIND_MS = 50;
@@ -133,7 +141,33 @@ export function readRoutes(
     body: state,
   });
 
-  const json = async ({ state }: Snapshot, { query }: RoomQuestion): Promise<InternalResponse> => {
+  const rendered = async ({ state }: Snapshot, { query }: RoomQuestion): Promise<InternalResponse> => {
+    const format = DOCUMENT_FORMATS.find((known) => known === query.get("format"));
+    if (format === undefined) return refusal(400, "bad-format", `format must be one of ${DOCUMENT_FORMATS.join(", ")}`);
+    const [wanted, ...others] = wantedOf(query.getAll("type")) ?? [];
+    const isOne = others.length === 0 && query.getAll("type").length === (wanted === undefined ? 0 : 1);
+    if (!isOne || wanted?.kind === "array" || wanted?.kind === "map")
+      return refusal(400, "bad-type", "name one shared type that is a text or XML: ?type=body:text or ?type=default:xml");
+    const name = `${format} ${JSON.stringify(wanted)}`;
+    const made = await renditions.get(state, name, () => reading.rendered(state, format, wanted), isRead);
+    if (!isRead(made)) return unread(made);
+    if (made.kind === "unfit")
+      return refusal(422, "not-convertible", `${made.why}: read the document as JSON without a format, or fetch the snapshot`);
+    if (made.kind === "no-such-text")
+      return refusal(
+        404,
+        "no-such-text",
+        made.names.length === 0
+          ? "there is no rich text in this document: read it as JSON without a format"
+          : `name one of its texts: ?type=${made.names.slice(0, WANTED_MAX).map(encodeURIComponent).join(", ?type=")}`,
+      );
+    return { status: 200, name: "rendered", headers: FORMAT_HEADERS[format], body: made.body };
+  };
+
+  const json = async (snapshot: Snapshot, question: RoomQuestion): Promise<InternalResponse> => {
+    const { query } = question;
+    if (query.has("format")) return rendered(snapshot, question);
+    const { state } = snapshot;
     const wanted = wantedOf(query.getAll("type"));
     if (wanted === undefined) {
       return refusal(

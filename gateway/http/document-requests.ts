@@ -29,7 +29,7 @@ export const TOO_MANY_STREAMS = errorAnswer(
 const NOT_A_VERSION_KEEPER = errorAnswer(403, "not-allowed", "only users who may write in the room keep and remove versions");
 const NO_SUCH_ROOM = errorAnswer(404, "no-such-room", `${ROOM_ID_RULE}; a tenant has 1 to 64 letters, digits, _ and -`);
 
-const READ_PARAMETERS = ["type", "minSeq"];
+const READ_PARAMETERS = ["type", "minSeq", "format"];
 const LIST_PARAMETERS = ["after", "prefix", "limit"];
 const HISTORY_PARAMETERS = ["seq", "time", "from"];
 /** Replaces the user id in a request of an operator, who has none. */
@@ -132,6 +132,8 @@ const FORWARDED_HEADERS = [
   "cache-control",
   "retry-after",
   "vary",
+  "content-security-policy",
+  "x-content-type-options",
 ];
 const STATUSES_WITHOUT_BODY: ReadonlySet<number> = new Set([204, 304]);
 
