@@ -12,7 +12,7 @@ import { type CommittedBatch, type CounterRun, payloadsIn } from "../../shared/w
 import type { Channel, ResyncReason, TentativeEdit } from "../../shared/wire/frames.ts";
 import type { ConnectionId } from "../ports.ts";
 import type { CatchUpQuestions } from "./catch-up-questions.ts";
-import type { Unacked } from "./edit-relay.ts";
+import type { Unacked } from "./unacked.ts";
 import type { Entrance } from "./entrance.ts";
 import type { MemberConnections } from "./members.ts";
 import { Recent, type RecentOptions } from "./recent.ts";
@@ -203,8 +203,11 @@ export class MemberEditFeed {
   }
 
   #settle(batch: CommittedBatch, now: Millis, effects: FollowedRoomEffect[]): void {
-    effects.push({ kind: "settled", batch });
-    for (const { client, counter, count } of batch.runs) this.#unacked.settle(client, counter + count - 1, now);
+    const acked = batch.runs.flatMap(({ client, counter, count }) => {
+      const held = this.#unacked.settle(client, counter + count - 1, now);
+      return this.#members.has(client) ? held : [];
+    });
+    effects.push({ kind: "settled", batch, acked });
   }
 
   #repair(after: Position, through: Seq, now: Millis, effects: FollowedRoomEffect[]): void {

@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 
 import { encodeToOwner } from "../../shared/bus/envelope.ts";
 import type { ClientId, GatewayId, Millis, Seq, UserId } from "../../shared/ids.ts";
-import { EditRelay, Unacked } from "./edit-relay.ts";
+import { EditRelay } from "./edit-relay.ts";
+import { Unacked } from "./unacked.ts";
 import { MemberConnections } from "./members.ts";
 import type { ConnectionId } from "../ports.ts";
 import type { FollowedRoomEffect } from "./room-messages.ts";

@@ -12,7 +12,8 @@ import type { ClientId, Epoch, GatewayId, Millis, Position, Seq, ServerId } from
 import type { Channel } from "../../shared/wire/frames.ts";
 import { CatchUpQuestions } from "./catch-up-questions.ts";
 import { MemberEditFeed, type MemberEditFeedOptions } from "./edit-feed.ts";
-import { EditRelay, Unacked, type UnackedOptions } from "./edit-relay.ts";
+import { EditRelay } from "./edit-relay.ts";
+import { Unacked, type UnackedOptions } from "./unacked.ts";
 import { Entrance, type EntranceOptions } from "./entrance.ts";
 import { MemberCatchUps } from "./member-catch-ups.ts";
 import { MemberConnections } from "./members.ts";

@@ -102,8 +102,11 @@ export type FollowedRoomEffect =
   | { kind: "publish-edits"; batch: CommittedBatch; except: ConnectionId | undefined }
   | { kind: "listen"; connection: ConnectionId }
   | { kind: "unlisten"; connection: ConnectionId }
-  /** The edits are in the log, so they are not sent again. */
-  | { kind: "settled"; batch: CommittedBatch }
+  /**
+   * The edits are in the log, so they are not sent again. `acked`: those that this gateway forwarded for clients that
+   * are still in the room.
+   */
+  | { kind: "settled"; batch: CommittedBatch; acked: readonly SubmittedEdit[] }
   /** The owner's answer to an edit. A write over HTTP may wait for it. */
   | { kind: "write-answered"; client: ClientId; counter: Counter; outcome: WriteOutcome }
   | { kind: "write-refused"; client: ClientId; reason: WriteRefusal }
