@@ -18,6 +18,7 @@ export const PARTS: Readonly<Record<string, string>> = {
   "leaderboard/openapi.json": "Boards",
   "gateway/openapi.json": "Administration",
   "gateway/operations-openapi.json": "Operations",
+  "gateway/usage-openapi.json": "Usage",
 };
 
 type Components = Readonly<Record<string, Readonly<Record<string, object>>>>;

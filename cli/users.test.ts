@@ -21,5 +21,7 @@ test("[USR2] the printed users are those of the given environment and partitions
   const text = natsUsersText({ environment: "staging", logPartitions: 2 });
   expect(text).toContain('"$JS.API.STREAM.MSG.GET.staging_log_1"');
   expect(text).not.toMatch(/staging_log_2|production|development/);
-  expect(redisUsersText({ environment: "staging" })).toMatch(/^user gateway on >\$REDIS_GATEWAY_PASSWORD ~staging:sanctions -@all /m);
+  expect(redisUsersText({ environment: "staging" })).toMatch(
+    /^user gateway on >\$REDIS_GATEWAY_PASSWORD ~staging:sanctions ~staging:usage:\* -@all /m,
+  );
 });

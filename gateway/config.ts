@@ -16,6 +16,7 @@ import { quotaSettings } from "./settings/quotas.ts";
 import { roomSettings } from "./settings/rooms.ts";
 import { sessionSettings } from "./settings/sessions.ts";
 import { tokenSettings } from "./settings/tokens.ts";
+import { usageSettings } from "./settings/usage.ts";
 
 export const gatewaySettings = {
   ...listeningSettings,
@@ -30,6 +31,7 @@ export const gatewaySettings = {
   ...documentSettings,
   ...gatewayBoardSettings,
   ...operationsSettings,
+  ...usageSettings,
 } as const satisfies Settings;
 
 export type GatewayConfig = Values<typeof gatewaySettings>;

@@ -24,6 +24,7 @@ import type {
   RoomOwners,
   SanctionsBus,
   SanctionStore,
+  UsageStore,
   StorageReports,
   Sockets,
   Tokens,
@@ -42,6 +43,8 @@ import { Sanctions } from "./limits/sanctions.ts";
 import type { ClientSession, ClientSessionOptions } from "./sessions/client-session.ts";
 import { WholeFrames } from "./sessions/whole-frames-host.ts";
 import { SessionHost, type ClientSessions, type SessionHostDeps } from "./sessions/session-host.ts";
+import { TenantUsageHost } from "./usage/tenant-usage-host.ts";
+import { UsageMeter } from "./usage/usage-meter.ts";
 import { UnackedBudget } from "./rooms/unacked-budget.ts";
 import { WritesHost } from "./rooms/writes-host.ts";
 import { presenceOptions } from "./settings/presence.ts";
@@ -62,6 +65,8 @@ export type GatewayPorts = {
   readonly storageReports: StorageReports;
   /** Undefined: bans do not outlive the gateways. */
   readonly store: SanctionStore | undefined;
+  /** Undefined: usage by tenant and day is not stored. */
+  readonly usageStore: UsageStore | undefined;
   readonly orders: AdminCommands;
   readonly clientIdOf: ClientSessionOptions["clientIdOf"];
 };
@@ -108,19 +113,21 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
     }
   };
 
+  const usage = new UsageMeter({ tenantsMax: config.usageTenantsMax });
+  const tenantUsage = new TenantUsageHost(usage, ports.usageStore, config, deps);
   const quotas = new Quotas(quotaOptions(config));
   const sessions: ClientSessions = new Connections();
   const boards = new BoardHost(new GatewayBoards(config), ports, deps);
   const boardSessions = new BoardSessionsHost(sessions, ports, { ...config, gateway }, deps);
   const presence = new PresenceRelayHost(
-    { sockets, topics, servers: ports.presence, dispatch },
+    { sockets, topics, servers: ports.presence, usage, dispatch },
     { ...presenceOptions(config), gateway },
     deps,
   );
-  const writes = new WritesHost(config, (room, edit) => dispatch({ kind: "submit-write", room, edit }), deps);
+  const writes = new WritesHost(config, (room, edit) => dispatch({ kind: "submit-write", room, edit }), { ...deps, usage });
   const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
   const rooms = new FollowedRoomsHost(
-    { ...ports, sessions, presence, writes, quotas, dispatch },
+    { ...ports, sessions, presence, writes, quotas, usage, dispatch },
     new RoomDirectory({ ...config, gateway }, unacked),
     unacked,
     { ...config, searchesMax: config.ownerSearchesMax },
@@ -150,7 +157,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
     dispatch({ kind: "session-effects", connection, session, effects });
   const storage = new StorageLimitsHost(storageLimits, { sessions, reports: ports.storageReports, carryOut }, deps.clock);
   const clients = new SessionHost(
-    { sockets, tokens, rooms, presence, boards, quotas, discipline, dispatch },
+    { sockets, tokens, rooms, presence, boards, quotas, discipline, usage, dispatch },
     sessions,
     {
       name: gateway,
@@ -169,6 +176,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
     boardSessions.start();
     clients.start();
     storage.start();
+    tenantUsage.start();
     sanctions.start((sanction) => discipline.receiveChanged(sanction));
     ports.orders.onCommand((order) => discipline.receiveOrder(order));
     sharing = shareCounts({ quotas, abuse }, ports.counts, gateway, { ...deps, backbone });
@@ -183,6 +191,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
       sanctions.stop();
       storage.stop();
       sharing?.stop();
+      return tenantUsage.stop();
     });
   };
   return { rooms, presence, clients, frames, boards, quotas, sanctions, discipline, writes, storage, start, stop };

@@ -21,7 +21,7 @@ import type { HttpRoute } from "./http/route-table.ts";
 import { jwtTokens, rememberedTokens } from "./io/jwt-tokens.ts";
 import { connectBus } from "./io/nats/nats-bus.ts";
 import { measuredPressures } from "./io/pressures.ts";
-import { redisSanctions } from "./io/redis-sanctions.ts";
+import { gatewayRedis } from "./io/gateway-redis.ts";
 import { saveMeter } from "./io/save-meter.ts";
 import { gatewayStatus } from "./gateway-status.ts";
 import { tracedEdits } from "./io/traced-edits.ts";
@@ -33,7 +33,7 @@ import { gatewayMetrics } from "./metrics.ts";
 const SETTLE_MS_MAX = 4_000;
 /**
  * Settings of other tiers. `serverSilenceMsMax` decides which servers are alive while placement does not answer.
- * `redisUrl` is the store of bans.
+ * `redisUrl` is the store of bans and of usage by tenant.
  */
 type StartDeps = { log: Log; registry: Registry; localOwners?: LocalOwners | undefined; routes?: readonly HttpRoute[] };
 type OfOthers = { readonly serverSilenceMsMax: number; readonly redisUrl?: string };
@@ -58,10 +58,10 @@ export async function startGateway(
     { ...deps, registry, lastOfTurn },
   );
   const bus = await connectBus(gateway, config, { ...deps, localOwners });
-  const kept = redisSanctions(config.redisUrl ?? "", config.environment, deps);
+  const kept = gatewayRedis(config.redisUrl ?? "", config.environment, gateway, deps);
   const checked = jwtTokens(config, clock, (waiting) => metrics.tokensWaiting.set(waiting));
   const tokens = rememberedTokens(checked, config, deps);
-  const parts = assembleGateway(gateway, config, { ...edge, ...bus.ports, store: kept.store, tokens, clientIdOf }, deps);
+  const parts = assembleGateway(gateway, config, { ...edge, ...bus.ports, ...kept, tokens, clientIdOf }, deps);
   const { rooms, clients, presence } = parts;
   await bus.start(parts);
   parts.start();
@@ -76,7 +76,7 @@ export async function startGateway(
   const stopVitals = bus.startVitals(registry, metrics);
   const drain = (): number => (void clients.drain(config.drainMsMax), clients.size);
   bus.onGatewayAsked(status.account, drain);
-  edge.serveHttp({ ...bus.ports, ...bus.services, ...bus.operators, ...parts, ...status, tokens, clientIdOf, drain }, routes);
+  edge.serveHttp({ ...bus.ports, ...bus.services, ...bus.operators, ...parts, ...status, ...kept, tokens, clientIdOf, drain }, routes);
 
   const end = async (): Promise<void> => {
     // Without draining it does not wait, because NATS may end at the same time.

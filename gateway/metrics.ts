@@ -34,8 +34,42 @@ export const gatewayMetrics = (registry: Registry) => {
     }),
     limitsReached: new Counter({
       name: "coroom_gateway_limits_reached_total",
-      help: "Times that a limit was reached, by limit. Across gateways: user, user-edits, tenant, tenant-rooms, room, tenant-edits. Set by the room's owner: room-budget. Per connection: edits, frames, bytes, catch-ups. Per user: snapshots, streams, document-writes. Per gateway: gateway-snapshots, gateway-streams, writes, bodies, partial-frames. Over HTTP, per room and tenant: stored-bytes. Stalled HTTP answers: answer-stall. Console requests: admin-reads",
+      help: "Times that a limit was reached, by limit. Across gateways: user, user-edits, tenant, tenant-rooms, room, tenant-edits. Set by the room's owner: room-budget. Per connection: edits, frames, bytes, catch-ups. Per user: snapshots, streams, document-writes. Per gateway: gateway-snapshots, gateway-streams, writes, bodies, partial-frames. Over HTTP, per room and tenant: stored-bytes. Stalled HTTP answers: answer-stall. Console requests and reads of usage: admin-reads. Tenants of a day beyond the limit, whose usage counts for (other): usage-tenants",
       labelNames: ["limit"],
+      registers,
+    }),
+    tenantConnections: new Gauge({
+      name: "coroom_gateway_tenant_connections",
+      help: "Open connections with a valid token, by tenant. The busiest tenants are named, at most 50; (other) is the sum of all others",
+      labelNames: ["tenant"],
+      registers,
+    }),
+    tenantEdits: new Counter({
+      name: "coroom_gateway_tenant_edits_total",
+      help: "Stored edits of clients of this gateway, by tenant as in coroom_gateway_tenant_connections",
+      labelNames: ["tenant"],
+      registers,
+    }),
+    tenantBytes: new Counter({
+      name: "coroom_gateway_tenant_bytes_total",
+      help: "Bytes of frames by tenant and direction: received (from clients), delivered (edits and presence, once for each recipient)",
+      labelNames: ["tenant", "direction"],
+      registers,
+    }),
+    tenantRefusals: new Counter({
+      name: "coroom_gateway_tenant_refusals_total",
+      help: "Refused connections, joins, edits and presence by tenant. Connections are refused only after their token is checked",
+      labelNames: ["tenant"],
+      registers,
+    }),
+    usageWaiting: new Gauge({
+      name: "coroom_gateway_usage_waiting",
+      help: "Tenants whose usage waits for Redis, each once for every day. Usually below the number of tenants in ten seconds",
+      registers,
+    }),
+    usageUnstored: new Gauge({
+      name: "coroom_gateway_usage_unstored_seconds",
+      help: "Seconds since Redis last took the usage of tenants. 0: nothing waits",
       registers,
     }),
     tokenChecks: new Counter({

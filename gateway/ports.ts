@@ -19,7 +19,7 @@ import type {
   ServerHeartbeat,
   MoveOutcome,
 } from "../shared/bus/placement-messages.ts";
-import type { Epoch, RoomKey, ServerId } from "../shared/ids.ts";
+import type { Epoch, RoomKey, ServerId, TenantId } from "../shared/ids.ts";
 import type { CloseName } from "../shared/wire/close-codes.ts";
 import type { Channel } from "../shared/wire/frames.ts";
 import type { ClientAddress } from "../shared/limits/client-address.ts";
@@ -27,6 +27,9 @@ import type { TokenVerdict } from "./sessions/identity.ts";
 import type { CommittedBatch } from "../shared/wire/committed-edits.ts";
 import type { RecentEventLog } from "./operations/events-kept.ts";
 import type { LostRoomServer } from "./operations/servers-lost.ts";
+import type { UsageCounts } from "./usage/usage-counts.ts";
+import type { UsageDay } from "./usage/usage-day.ts";
+import type { UsageBatch } from "./usage/usage-days.ts";
 
 declare const connection: unique symbol;
 /** One socket, while it is open. */
@@ -35,8 +38,8 @@ export type ConnectionId = number & { readonly [connection]: true };
 /** The clients' sockets. Frames to one connection keep their order, whether sent or published. */
 export interface Sockets {
   send(to: ConnectionId, frame: Uint8Array): void;
-  /** To every listener of the channel except one connection. */
-  publish(channel: Channel, frame: Uint8Array, except: ConnectionId | undefined): void;
+  /** To every listener of the channel except one connection. Returns the number of recipients. */
+  publish(channel: Channel, frame: Uint8Array, except: ConnectionId | undefined): number;
   listen(connection: ConnectionId, channel: Channel): void;
   unlisten(connection: ConnectionId, channel: Channel): void;
   close(connection: ConnectionId, close: CloseName): void;
@@ -44,8 +47,8 @@ export interface Sockets {
 
 /** Named topics that many connections listen to. */
 export interface Topics {
-  /** `except` is a connection that has the frame's content already. */
-  publishTo(topic: string, frame: Uint8Array, except?: ConnectionId): void;
+  /** `except` is a connection that has the frame's content already. Returns the number of recipients. */
+  publishTo(topic: string, frame: Uint8Array, except?: ConnectionId): number;
   listenTo(connection: ConnectionId, topic: string): void;
   unlistenTo(connection: ConnectionId, topic: string): void;
 }
@@ -166,6 +169,14 @@ export interface SanctionStore {
   load(): Promise<readonly Sanction[]>;
   /** Has no effect when a stored sanction supersedes this one. */
   save(sanction: Sanction): Promise<void>;
+}
+
+/** A store in which the gateways add up the usage of each day. Rejects while it is unreachable. */
+export interface UsageStore {
+  /** Adds a batch once, even if it is called several times. Batches come in the order of their numbers. */
+  add(batch: UsageBatch): Promise<void>;
+  /** The tenants of a day, or only one of them. A tenant without usage is missing. */
+  read(day: UsageDay, tenant: TenantId | undefined): Promise<ReadonlyMap<TenantId, UsageCounts>>;
 }
 
 /** `gateways`: the number of gateways that answered completely. */

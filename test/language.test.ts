@@ -60,6 +60,7 @@ test("[LANG2] metrics are described with the terms of the glossary", async () =>
 test.each([
   "gateway/openapi.json",
   "gateway/operations-openapi.json",
+  "gateway/usage-openapi.json",
   "document-service/openapi.json",
   "document-service/history-openapi.json",
   "leaderboard/openapi.json",

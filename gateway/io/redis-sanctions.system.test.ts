@@ -5,32 +5,34 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { Redis } from "ioredis";
-import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import type { Engine } from "../../engines/engine.ts";
 import type { Sanction } from "../../shared/bus/admin-messages.ts";
 import type { TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
+import { redisConnection, type RedisConnection } from "../../shared/io/redis.ts";
 import { systemClock as clock } from "../../shared/io/system-clock.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { until } from "../../test/contract/real-nats.ts";
 import { startTestRedis } from "../../test/contract/test-engines.ts";
 import { keyOf } from "../limits/sanctions.ts";
-import { gatewayMetrics } from "../metrics.ts";
+import type { SanctionStore } from "../ports.ts";
 import { redisSanctions } from "./redis-sanctions.ts";
 
 let folder: string;
 let redis: Engine;
-let kept: ReturnType<typeof redisSanctions>;
+let connection: RedisConnection;
+let store: SanctionStore;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "coroom-sanctions-"));
   redis = await startTestRedis({ dataDir: join(folder, "redis") });
-  kept = redisSanctions(redis.url, "test", { clock, log: SILENT_LOG, metrics: gatewayMetrics(new Registry()) });
-  await until(() => kept.store!.load().catch(() => undefined), "Redis to be reached");
+  connection = redisConnection(redis.url, SILENT_LOG);
+  store = redisSanctions(connection, "test", clock);
+  await until(() => store.load().catch(() => undefined), "Redis to be reached");
 });
 afterAll(async () => {
-  kept.stop();
+  connection.stop();
   await redis.stop();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -55,9 +57,9 @@ test("[SAN15] the later of two sanctions with one subject is stored in any order
     [lift, later, lift] as const,
   ].entries()) {
     const target = { kind: "user", tenant: "acme" as TenantId, user: `user ${index}` as UserId } as const;
-    await kept.store!.save({ ...first, target });
-    await kept.store!.save({ ...second, target });
-    const all = await kept.store!.load();
+    await store.save({ ...first, target });
+    await store.save({ ...second, target });
+    const all = await store.load();
     expect(all.filter((sanction) => keyOf(sanction) === keyOf({ ...holds, target }))).toEqual([{ ...holds, target }]);
   }
 });
@@ -68,8 +70,8 @@ test("[SAN16] a stored value that is not a sanction is overwritten", async () =>
     for (const nonsense of ["{", "null", '"a"', '{"madeAt":"never"}']) {
       const sanction = ban({});
       await client.hset("test:sanctions", keyOf(sanction), nonsense);
-      await kept.store!.save(sanction);
-      expect(await kept.store!.load()).toContainEqual(sanction);
+      await store.save(sanction);
+      expect(await store.load()).toContainEqual(sanction);
     }
   } finally {
     client.disconnect();

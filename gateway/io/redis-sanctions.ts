@@ -6,31 +6,13 @@
 
 import { Sanction } from "../../shared/bus/admin-messages.ts";
 import type { Clock } from "../../shared/time/clock.ts";
-import { defineScripts, type RedisConnection, redisConnection, watchRedis } from "../../shared/io/redis.ts";
-import type { Log } from "../../shared/process/log.ts";
-import type { GatewayMetrics } from "../metrics.ts";
+import { defineScripts, type RedisConnection } from "../../shared/io/redis.ts";
 import type { SanctionStore } from "../ports.ts";
 import { keyOf } from "../limits/sanctions.ts";
 
 type Scripts = { keepSanction(keys: number, hash: string, about: string, sanction: string): Promise<null> };
 
-/** Without a `url` nothing is stored. */
-export function redisSanctions(
-  url: string,
-  environment: string,
-  { clock, log, metrics }: { clock: Clock; log: Log; metrics: GatewayMetrics },
-): { readonly store: SanctionStore | undefined; readonly reachesRedis: () => boolean | undefined; stop(): void } {
-  if (url === "") return { store: undefined, reachesRedis: () => undefined, stop: () => {} };
-  const connection = redisConnection(url, log);
-  const reach = watchRedis(connection.redis, clock, metrics.redisUnreached);
-  const stop = (): void => {
-    reach.stop();
-    connection.stop();
-  };
-  return { store: storeOn(connection, environment, clock), reachesRedis: reach.reaches, stop };
-}
-
-function storeOn({ redis }: RedisConnection, environment: string, clock: Clock): SanctionStore {
+export function redisSanctions({ redis }: Pick<RedisConnection, "redis">, environment: string, clock: Clock): SanctionStore {
   const hash = `${environment}:sanctions`;
   const scripts = defineScripts<Scripts>(redis, import.meta.url, { keepSanction: ["keep-sanction.lua"] });
   return {

@@ -9,6 +9,7 @@ import { encodeDelta } from "../../shared/wire/presence.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import type { ConnectionId } from "../ports.ts";
 import { PresenceRelayHost } from "./presence-relay-host.ts";
+import { UsageMeter } from "../usage/usage-meter.ts";
 
 const options = {
   gateway: "gw" as GatewayId,
@@ -26,6 +27,7 @@ const [connection, epoch] = [1 as ConnectionId, 1 as Epoch];
 const ann = { client: "client0000000001" as ClientId, user: "ann" as UserId, name: "Ann", canWrite: true, spectator: false };
 const present = [{ ...ann, number: 1 }];
 const server = "rs-1" as ServerId;
+const usage = new UsageMeter({ tenantsMax: 10 });
 const timing = { tickMs: 50, slots: 1, sendAtMs: 0 };
 
 function batchOf(...messages: PresenceFromServer[]): Uint8Array {
@@ -35,11 +37,11 @@ function batchOf(...messages: PresenceFromServer[]): Uint8Array {
 test("[PRG47] a stopped presence host sets no timer and sends nothing after any message", async () => {
   const clock = new FakeClock();
   let sentCount = 0;
-  const countSent = (): void => void (sentCount += 1);
+  const countSent = (): number => (sentCount += 1);
   const sockets = { send: countSent, publish: countSent, listen: countSent, unlisten: countSent, close: countSent };
   const topics = { publishTo: countSent, listenTo: countSent, unlistenTo: countSent };
   const servers = { sendBatch: countSent, askOwner: countSent, publishHeartbeat: countSent };
-  const host = new PresenceRelayHost({ sockets, topics, servers, dispatch: countSent }, options, {
+  const host = new PresenceRelayHost({ sockets, topics, servers, usage, dispatch: countSent }, options, {
     clock,
     endOfTurn: (run) => void clock.after(0, run),
     metrics: gatewayMetrics(new Registry()),
@@ -83,10 +85,10 @@ test("[PRG48] a member that is behind when it joins receives no presence until i
   const clock = new FakeClock();
   const sent: ConnectionId[] = [];
   const silent = (): void => {};
-  const sockets = { send: (to: ConnectionId) => void sent.push(to), publish: silent, listen: silent, unlisten: silent, close: silent };
-  const topics = { publishTo: silent, listenTo: (to: ConnectionId) => void sent.push(to), unlistenTo: silent };
+  const sockets = { send: (to: ConnectionId) => void sent.push(to), publish: () => 0, listen: silent, unlisten: silent, close: silent };
+  const topics = { publishTo: () => 0, listenTo: (to: ConnectionId) => void sent.push(to), unlistenTo: silent };
   const servers = { sendBatch: silent, askOwner: silent, publishHeartbeat: silent };
-  const host = new PresenceRelayHost({ sockets, topics, servers, dispatch: silent }, options, {
+  const host = new PresenceRelayHost({ sockets, topics, servers, usage, dispatch: silent }, options, {
     clock,
     endOfTurn: (run) => void clock.after(0, run),
     metrics: gatewayMetrics(new Registry()),

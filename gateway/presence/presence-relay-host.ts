@@ -13,7 +13,7 @@ import {
 } from "../../shared/bus/presence-messages.ts";
 import { decodePresenceDown, PairBatches } from "../../shared/bus/presence-batches.ts";
 import { hashOfRoom } from "../../shared/bus/subjects.ts";
-import type { ClientId, Epoch, Millis, RoomKey, ServerId } from "../../shared/ids.ts";
+import { type ClientId, type Epoch, type Millis, type RoomKey, type ServerId, tenantOf } from "../../shared/ids.ts";
 import { nextMoment, type SendTiming, phaseOf } from "../../shared/presence/send-timing.ts";
 import { CLOSE } from "../../shared/wire/close-codes.ts";
 import { encodeFrame, encodePresenceDeltaFrame } from "../../shared/wire/codec.ts";
@@ -25,11 +25,13 @@ import { PresenceRelay, type PresenceRelayEffect, type PresenceRelayInput } from
 import type { AudienceTopic } from "./audience.ts";
 import type { HostDeps } from "../host-deps.ts";
 import type { Dispatch } from "../part-effects.ts";
+import type { UsageMeter } from "../usage/usage-meter.ts";
 
 export type PresenceRelayPorts = {
   readonly sockets: Sockets;
   readonly topics: Topics;
   readonly servers: PresenceServers;
+  readonly usage: UsageMeter;
   readonly dispatch: Dispatch;
 };
 export type PresenceRelayHostOptions = PresenceRelayOptions & { readonly heartbeatMs: number };
@@ -112,6 +114,7 @@ export class PresenceRelayHost implements PresenceBackbone {
 
   receiveFields(room: RoomKey, connection: ConnectionId, fields: readonly PresenceField[]): void {
     this.#deps.metrics.presenceFrames.inc();
+    this.#ports.usage.add(tenantOf(room), "presenceMessages", 1);
     this.receiveInput(room, { kind: "fields", connection, fields });
   }
 
@@ -233,7 +236,7 @@ export class PresenceRelayHost implements PresenceBackbone {
   }
 
   #carryOut({ key, channel }: Hosted, effect: PresenceRelayEffect): void {
-    const { sockets, topics, servers } = this.#ports;
+    const { sockets, topics, servers, usage } = this.#ports;
     const { metrics } = this.#deps;
     switch (effect.kind) {
       case "send-to-server":
@@ -244,11 +247,13 @@ export class PresenceRelayHost implements PresenceBackbone {
         const frame = encodePresenceDeltaFrame(channel, effect.delta);
         metrics.presenceDeltas.inc();
         metrics.presenceDeltaBytes.inc(frame.byteLength);
-        return topics.publishTo(topicOf(channel, effect.topic), frame, effect.except);
+        const recipients = topics.publishTo(topicOf(channel, effect.topic), frame, effect.except);
+        return usage.add(tenantOf(key), "deliveredBytes", recipients * frame.byteLength);
       }
       case "send": {
         const frame = encodePresenceDeltaFrame(channel, effect.delta);
         metrics.presenceDeltaBytes.inc(frame.byteLength);
+        usage.add(tenantOf(key), "deliveredBytes", frame.byteLength);
         return sockets.send(effect.to, frame);
       }
       case "listen":
@@ -256,14 +261,16 @@ export class PresenceRelayHost implements PresenceBackbone {
       case "unlisten":
         return topics.unlistenTo(effect.connection, topicOf(channel, effect.topic));
       case "publish-mode":
-        return topics.publishTo(topicOf(channel, "everybody"), modeFrame(channel, effect.status), undefined);
+        return void topics.publishTo(topicOf(channel, "everybody"), modeFrame(channel, effect.status), undefined);
       case "welcome": {
         const frames = [encodePresenceDeltaFrame(channel, effect.snapshot), modeFrame(channel, effect.status)];
         for (const connection of effect.connections) for (const frame of frames) sockets.send(connection, frame);
+        usage.add(tenantOf(key), "deliveredBytes", effect.connections.length * frames[0]!.byteLength);
         return;
       }
       case "refuse": {
         metrics.presenceRefused.inc({ limit: "bytes" });
+        usage.add(tenantOf(key), "refusals", 1);
         const message = `what one participant shows may have ${this.#options.memberBytesMax} bytes in ${this.#options.memberFieldsMax} fields: show less`;
         return sockets.send(effect.connection, encodeFrame({ type: "error", code: CLOSE.frameTooLarge.code, message }));
       }

@@ -20,6 +20,7 @@ import { Quotas } from "../limits/quotas.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import type { PresenceRelayHost } from "../presence/presence-relay-host.ts";
 import { quotaOptions } from "../settings/quotas.ts";
+import { UsageMeter } from "../usage/usage-meter.ts";
 import { RoomDirectory } from "./room-directory.ts";
 import { FollowedRoomsHost } from "./room-host.ts";
 import { UnackedBudget } from "./unacked-budget.ts";
@@ -38,6 +39,7 @@ function rig() {
   const registry = new Registry();
   const deps = { clock, endOfTurn: (run: () => void) => void turns.push(run), log: SILENT_LOG, metrics: gatewayMetrics(registry) };
   const config = readSettings(gatewaySettings, { flags: {}, env: {} });
+  const usage = new UsageMeter({ tenantsMax: 10 });
   const budget = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
   const sendToOwner = (to: RoomKey, bytes: Uint8Array): void => {
     const message = decodeToOwner(bytes);
@@ -45,13 +47,14 @@ function rig() {
   };
   const rooms = new FollowedRoomsHost(
     {
-      sockets: { send: () => {}, publish: () => {}, listen: () => {}, unlisten: () => {}, close: () => {} },
+      sockets: { send: () => {}, publish: () => 0, listen: () => {}, unlisten: () => {}, close: () => {} },
       rooms: { follow: () => Promise.resolve(), unfollow: () => {}, sendToOwner },
       placement: { onServerLost: () => {} } as never,
       sessions: new Map(),
       presence: { receiveOwner: () => {} } as unknown as PresenceRelayHost,
-      writes: new WritesHost(config, () => {}, deps),
+      writes: new WritesHost(config, () => {}, { ...deps, usage }),
       quotas: new Quotas(quotaOptions(config)),
+      usage,
       dispatch: () => {},
     },
     new RoomDirectory({ ...config, gateway: "g1" as GatewayId }, budget),

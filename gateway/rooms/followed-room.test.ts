@@ -590,6 +590,21 @@ test("[ROOM30] a caller that waits for an edit learns its position, even if the 
   expect(settled(feed(committed(3, [bob], 1, 2))), "members had it from elsewhere").toEqual(["bob 3"]);
 });
 
+test("[ROOM48] a stored edit is acked here if this gateway forwarded it and its client is still in the room, once", () => {
+  bothLive();
+  const acked = (effects: readonly FollowedRoomEffect[]): string[] =>
+    effects.flatMap((effect) =>
+      effect.kind === "settled" ? effect.acked.map(({ author, counter }) => `${author.client.slice(0, 3)} ${counter}`) : [],
+    );
+  send(ann, 1, 2);
+  const stored = committed(1, [ann, ann, bob], 1, 1);
+  expect(acked(feed(stored)), "the edit of bob came over another gateway").toEqual(["ann 1", "ann 2"]);
+  expect(acked(feed(stored)), "a repeated record").toEqual([]);
+  send(bob, 4);
+  feed({ kind: "leave", connection: bob.connection });
+  expect(acked(feed(committed(4, [bob], 1, 4))), "the client may have sent it to another gateway too").toEqual([]);
+});
+
 test("[ROOM31] a member whose question made no progress asks again after a pause that doubles", () => {
   bothLive();
   feed(committed(1, [ann]));

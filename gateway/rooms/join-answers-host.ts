@@ -1,6 +1,6 @@
 /** Answers a JOIN: JOINED with the rights of the session, or JOIN_REFUSED with the reason. */
 
-import type { RoomKey } from "../../shared/ids.ts";
+import { type RoomKey, tenantOf } from "../../shared/ids.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
 import type { JoinRefusal } from "../../shared/wire/frames.ts";
 import type { HostDeps } from "../host-deps.ts";
@@ -11,12 +11,14 @@ import type { DirectoryEntry } from "./room-directory.ts";
 import type { FollowedRoomEffect } from "./room-messages.ts";
 import { READ_ONLY } from "../sessions/identity.ts";
 import type { ClientSession } from "../sessions/client-session.ts";
+import type { UsageMeter } from "../usage/usage-meter.ts";
 import { ROOM_DELETED } from "../sessions/session-effects.ts";
 
 export type JoinAnswersPorts = {
   readonly sockets: Sockets;
   readonly sessions: ReadonlyMap<ConnectionId, ClientSession>;
   readonly presence: PresenceRelayHost;
+  readonly usage: UsageMeter;
   readonly dispatch: Dispatch;
 };
 
@@ -58,7 +60,8 @@ export class JoinAnswers {
   }
 
   refuse(room: RoomKey, { connection, request }: { connection: ConnectionId; request: number }, refused: RefusedJoin): void {
-    const { sockets, sessions } = this.#ports;
+    const { sockets, sessions, usage } = this.#ports;
+    usage.add(tenantOf(room), "refusals", 1);
     sessions.get(connection)?.receiveJoinRefused(room);
     this.#deps.metrics.joins.inc({ outcome: refused });
     const { retryAfterMs, message } = refused in ADVICE ? ADVICE[refused as keyof typeof ADVICE] : NO_OWNER;

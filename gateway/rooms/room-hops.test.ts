@@ -15,6 +15,7 @@ import { RoomDirectory } from "./room-directory.ts";
 import { FollowedRoomsHost } from "./room-host.ts";
 import { UnackedBudget } from "./unacked-budget.ts";
 import { WritesHost } from "./writes-host.ts";
+import { UsageMeter } from "../usage/usage-meter.ts";
 
 const ROOM = "default.plan" as RoomKey;
 const CLIENT = "AAAAAAAAAAAAAAAA" as ClientId;
@@ -43,16 +44,18 @@ function host() {
     hops,
   };
   const config = readSettings(gatewaySettings, { flags: {}, env: {} });
+  const usage = new UsageMeter({ tenantsMax: 10 });
   const budget = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
   const rooms: FollowedRoomsHost = new FollowedRoomsHost(
     {
-      sockets: { send: () => {}, publish: () => {}, listen: () => {}, unlisten: () => {}, close: () => {} },
+      sockets: { send: () => {}, publish: () => 0, listen: () => {}, unlisten: () => {}, close: () => {} },
       rooms: { follow: () => Promise.resolve(), unfollow: () => {}, sendToOwner: () => {} },
       placement: { onServerLost: () => {} } as never,
       sessions: new Map(),
       presence: { receiveOwner: () => {} } as unknown as PresenceRelayHost,
-      writes: new WritesHost(config, () => {}, deps),
+      writes: new WritesHost(config, () => {}, { ...deps, usage }),
       quotas: new Quotas(quotaOptions(config)),
+      usage,
       dispatch: () => {},
     },
     new RoomDirectory({ ...config, gateway: "g1" as GatewayId }, budget),

@@ -3,8 +3,7 @@
 import { assertNever } from "../../shared/assert.ts";
 import { decodeOwnerReply, type SubmittedEdit } from "../../shared/bus/envelope.ts";
 import { type Position, type RoomKey, type ServerId, tenantOf } from "../../shared/ids.ts";
-import { encodeCommittedFrame, encodeFrame } from "../../shared/wire/codec.ts";
-import type { Channel, ServerFrame } from "../../shared/wire/frames.ts";
+import { encodeFrame } from "../../shared/wire/codec.ts";
 import { BackboneStatus } from "./backbone-status.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { HostDeps } from "../host-deps.ts";
@@ -18,11 +17,13 @@ import type { Backbone, ConnectionId, Placement, RoomOwners, Sockets } from "../
 import type { PresenceRelayHost } from "../presence/presence-relay-host.ts";
 import type { Quotas } from "../limits/quotas.ts";
 import type { DirectoryEntry, RoomDirectory } from "./room-directory.ts";
+import { RoomSends } from "./room-sends-host.ts";
 import { readFromOwner, type FollowedRoomEffect, type FollowedRoomInput } from "./room-messages.ts";
 import { FollowedRoomTicks } from "./room-ticks-host.ts";
 import { Seats } from "./seats.ts";
 import type { ClientSession } from "../sessions/client-session.ts";
 import type { UnackedBudget } from "./unacked-budget.ts";
+import type { UsageMeter } from "../usage/usage-meter.ts";
 import type { WritesHost } from "./writes-host.ts";
 
 export type FollowedRoomsPorts = {
@@ -33,6 +34,7 @@ export type FollowedRoomsPorts = {
   readonly presence: PresenceRelayHost;
   readonly writes: WritesHost;
   readonly quotas: Quotas;
+  readonly usage: UsageMeter;
   readonly dispatch: Dispatch;
 };
 
@@ -47,6 +49,7 @@ export class FollowedRoomsHost implements Backbone {
   readonly #seats: Seats;
   readonly #searches: OwnerSearches;
   readonly #joins: JoinAnswers;
+  readonly #sends: RoomSends;
   readonly #ticks: FollowedRoomTicks;
   readonly #forwarding: EditForwarding;
   readonly #deps: HostDeps & { readonly log: Log };
@@ -76,6 +79,7 @@ export class FollowedRoomsHost implements Backbone {
       deps,
     );
     this.#joins = new JoinAnswers(ports, deps);
+    this.#sends = new RoomSends(ports, deps);
     this.#ticks = new FollowedRoomTicks(deps.clock, (followed) => this.#tickRoom(followed));
     const endTurnOf = (followed: DirectoryEntry): void => this.#feed(followed, { kind: "turn-ended" });
     this.#forwarding = new EditForwarding({ owners: ports.rooms, directory, endTurnOf }, options, deps);
@@ -137,6 +141,7 @@ export class FollowedRoomsHost implements Backbone {
     const limit = this.#ports.quotas.takeEdit(room, edit.author.user);
     if (limit !== undefined) {
       this.#deps.metrics.limitsReached.inc({ limit });
+      this.#ports.usage.add(tenantOf(room), "refusals", 1);
       return this.#ports.writes.receiveRefused(room, edit.author.client, "tenant-rate");
     }
     this.#takeEdit(this.#directory.get(room) ?? this.#follow(room), { kind: "write", edit });
@@ -254,28 +259,23 @@ export class FollowedRoomsHost implements Backbone {
         dispatch({ kind: "left-room", room: key, connection: effect.connection }); // The connection may have been in the room, and have joined again.
         return this.#joins.refuse(key, effect, effect.reason);
       case "send":
-        return this.#send(effect.to, effect.frame);
+        return this.#sends.send(key, effect.to, effect.frame);
       case "publish":
-        return sockets.publish(channel, encodeFrame(effect.frame), effect.except);
-      case "send-edits": {
-        const frame = encodeCommittedFrame(channel, effect.edits);
-        for (const connection of effect.to) {
-          sockets.send(connection, frame);
-          this.#charge(connection, frame.byteLength);
-        }
-        return;
-      }
+        return void sockets.publish(channel, encodeFrame(effect.frame), effect.except);
+      case "send-edits":
+        return this.#sends.sendEdits(followed, effect);
       case "unwanted-catch-up":
-        return this.#charge(effect.connection, effect.bytes);
+        return this.#sends.chargeCatchUp(effect.connection, effect.bytes);
       case "publish-edits":
-        if (hops === undefined) return this.#publishEdits(channel, effect);
-        return hops.delivering(key, effect.batch, () => this.#publishEdits(channel, effect));
+        if (hops === undefined) return this.#sends.publishEdits(followed, effect);
+        return hops.delivering(key, effect.batch, () => this.#sends.publishEdits(followed, effect));
       case "listen":
         return sockets.listen(effect.connection, channel);
       case "unlisten":
         return sockets.unlisten(effect.connection, channel);
       case "settled":
         hops?.committed(key, effect.batch);
+        this.#countAcked(key, effect.acked);
         return writes.receiveCommitted(key, effect.batch);
       case "refuse-writes":
         return writes.refuseRoom(key, effect.reason);
@@ -295,31 +295,22 @@ export class FollowedRoomsHost implements Backbone {
   }
 
   /** The client sends the edit again, and all edits after it. */
-  #refuseEdit({ channel }: DirectoryEntry, { connection, edit: { counter } }: FollowedRoomInput & { kind: "edit" }, limit: string): void {
+  #refuseEdit(
+    { key, channel }: DirectoryEntry,
+    { connection, edit: { counter } }: FollowedRoomInput & { kind: "edit" },
+    limit: string,
+  ): void {
     this.#deps.metrics.limitsReached.inc({ limit });
     const frame = { type: "nack", channel, counter, reason: "tenant-rate", expected: counter, retryAfterMs: TENANT_RATE_RETRY_MS } as const;
-    this.#send([connection], frame);
+    this.#sends.send(key, [connection], frame);
   }
 
-  #send(to: readonly ConnectionId[], frame: ServerFrame): void {
-    const { metrics } = this.#deps;
-    if (frame.type === "nack") metrics.nacks.inc({ reason: frame.reason });
-    if (frame.type === "resync-required") metrics.joins.inc({ outcome: "resync" });
-    const bytes = encodeFrame(frame);
-    for (const connection of to) this.#ports.sockets.send(connection, bytes);
-  }
-
-  #publishEdits(channel: Channel, { batch, except }: FollowedRoomEffect & { kind: "publish-edits" }): void {
-    const { metrics } = this.#deps;
-    metrics.committedFrames.inc();
-    metrics.committedEdits.inc(batch.lastSeq - batch.firstSeq + 1);
-    this.#ports.sockets.publish(channel, encodeCommittedFrame(channel, batch.bytes), except);
-  }
-
-  /** Counts the bytes of a catch-up against the connection's rate. */
-  #charge(connection: ConnectionId, bytes: number): void {
-    this.#deps.metrics.catchUpBytes.inc(bytes);
-    this.#ports.sessions.get(connection)?.receiveCaughtUp(bytes, this.#deps.clock.now());
+  /** A client that has moved to another gateway counts there. */
+  #countAcked(room: RoomKey, edits: readonly SubmittedEdit[]): void {
+    if (edits.length === 0) return;
+    const bytes = edits.reduce((sum, { payload }) => sum + payload.byteLength, 0);
+    this.#ports.usage.add(tenantOf(room), "edits", edits.length);
+    this.#ports.usage.add(tenantOf(room), "editBytes", bytes);
   }
 
   #noteUnreadable(room: RoomKey, bytes: Uint8Array): void {

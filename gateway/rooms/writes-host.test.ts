@@ -3,9 +3,19 @@ import { expect, test } from "vitest";
 
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { Clock } from "../../shared/time/clock.ts";
-import type { ClientId, Epoch, Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import {
+  type ClientId,
+  type Epoch,
+  type Millis,
+  type RoomKey,
+  type Seq,
+  tenantOf,
+  type UnixMillis,
+  type UserId,
+} from "../../shared/ids.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import { WritesHost } from "./writes-host.ts";
+import { UsageMeter } from "../usage/usage-meter.ts";
 
 const ROOM = "acme.notes" as RoomKey;
 const editOf = (client: string, counter = 1): SubmittedEdit => ({
@@ -24,12 +34,13 @@ function start(options: { writesMax?: number } = {}) {
     after: (_, run) => (timers.add(run), () => void timers.delete(run)),
   };
   const sent: string[] = [];
+  const usage = new UsageMeter({ tenantsMax: 10 });
   const writes = new WritesHost(
     { writesMax: 10, writeMsMax: 1_000, ...options },
     (room, edit) => void sent.push(`${room} ${edit.author.client}`),
-    { clock, metrics: gatewayMetrics(new Registry()) },
+    { clock, metrics: gatewayMetrics(new Registry()), usage },
   );
-  return { writes, sent, timers };
+  return { writes, sent, timers, usage };
 }
 
 const committed = (client: string, seq: number) => ({
@@ -86,4 +97,21 @@ test("[WRI5] while a write waits, a different write with the same key is refused
   writes.settle(ROOM, "a" as ClientId, 9, { kind: "committed", epoch: 3 as Epoch, seq: 1 as Seq });
   writes.receiveCommitted(ROOM, committed("a", 6)); // Its counter is 1.
   expect(await first).toMatchObject({ kind: "refused", reason: "key-reused" });
+});
+
+test("[WRI6] a stored edit over HTTP counts for its tenant once, with its bytes", () => {
+  const { writes, usage } = start();
+  const edit = editOf("client-1");
+  void writes.write(ROOM, edit);
+  void writes.write(ROOM, edit);
+  const counts = (): (number | undefined)[] => {
+    const counted = usage.takeCounts(0 as Millis).get(tenantOf(ROOM));
+    return [counted?.edits, counted?.editBytes];
+  };
+  writes.receiveCommitted(ROOM, committed("another client", 1));
+  expect(counts()).toEqual([undefined, undefined]);
+  writes.receiveCommitted(ROOM, committed("client-1", 2));
+  expect(counts()).toEqual([1, edit.payload.byteLength]);
+  writes.receiveCommitted(ROOM, committed("client-1", 2));
+  expect(counts(), "a repeated record").toEqual([undefined, undefined]);
 });

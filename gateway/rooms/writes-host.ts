@@ -6,10 +6,11 @@
 
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { Clock } from "../../shared/time/clock.ts";
-import type { ClientId, Epoch, RoomKey, Seq } from "../../shared/ids.ts";
+import { type ClientId, type Epoch, type RoomKey, type Seq, tenantOf } from "../../shared/ids.ts";
 import type { Counter, NackReason } from "../../shared/wire/frames.ts";
 import type { CommittedBatch } from "../../shared/wire/committed-edits.ts";
 import type { GatewayMetrics } from "../metrics.ts";
+import type { UsageMeter } from "../usage/usage-meter.ts";
 
 export type WriteRefusal = NackReason | "not-first" | "key-reused" | "tenant-rooms" | "too-many-writes" | "deleted";
 export type WriteOutcome =
@@ -17,10 +18,11 @@ export type WriteOutcome =
   | { readonly kind: "refused"; readonly reason: WriteRefusal; readonly retryAfterMs: number }
   | { readonly kind: "unanswered" };
 
+export type WritesDeps = { readonly clock: Clock; readonly metrics: GatewayMetrics; readonly usage: UsageMeter };
 export type WritesOptions = { readonly writesMax: number; readonly writeMsMax: number };
 
 /** The callers that wait for one edit. */
-type Waiting = { readonly counter: Counter; readonly callers: Set<(outcome: WriteOutcome) => void> };
+type Waiting = { readonly counter: Counter; readonly bytes: number; readonly callers: Set<(outcome: WriteOutcome) => void> };
 
 const RETRY_MS = 1_000;
 const KEY_REUSED: WriteOutcome = { kind: "refused", reason: "key-reused", retryAfterMs: 0 };
@@ -28,12 +30,12 @@ const KEY_REUSED: WriteOutcome = { kind: "refused", reason: "key-reused", retryA
 export class WritesHost {
   readonly #options: WritesOptions;
   readonly #send: (room: RoomKey, edit: SubmittedEdit) => void;
-  readonly #deps: { readonly clock: Clock; readonly metrics: GatewayMetrics };
+  readonly #deps: WritesDeps;
   readonly #waiting = new Map<RoomKey, Map<ClientId, Waiting>>();
   #writes = 0;
 
   /** `send`: passes the edit to the room. */
-  constructor(options: WritesOptions, send: (room: RoomKey, edit: SubmittedEdit) => void, deps: { clock: Clock; metrics: GatewayMetrics }) {
+  constructor(options: WritesOptions, send: (room: RoomKey, edit: SubmittedEdit) => void, deps: WritesDeps) {
     this.#options = options;
     this.#send = send;
     this.#deps = deps;
@@ -58,9 +60,17 @@ export class WritesHost {
   receiveCommitted(room: RoomKey, { epoch, runs }: CommittedBatch): void {
     if (!this.#waiting.has(room)) return;
     for (const { client, counter, seq } of runs) {
+      this.#countStored(room, client, counter);
       this.settle(room, client, counter, { kind: "committed", epoch, seq });
       this.#settleAll(room, client, KEY_REUSED); // A request at another gateway was first.
     }
+  }
+
+  #countStored(room: RoomKey, client: ClientId, counter: Counter): void {
+    const waiting = this.#waiting.get(room)?.get(client);
+    if (waiting?.counter !== counter) return;
+    this.#deps.usage.add(tenantOf(room), "edits", 1);
+    this.#deps.usage.add(tenantOf(room), "editBytes", waiting.bytes);
   }
 
   settle(room: RoomKey, client: ClientId, counter: Counter, outcome: WriteOutcome): void {
@@ -86,8 +96,9 @@ export class WritesHost {
     const { client } = author;
     return new Promise((resolve) => {
       const ofRoom = this.#waiting.get(room) ?? new Map<ClientId, Waiting>();
-      const { callers }: Waiting = ofRoom.get(client) ?? { counter, callers: new Set() };
-      this.#waiting.set(room, ofRoom.set(client, { counter, callers }));
+      const bytes = edit.payload.byteLength;
+      const { callers }: Waiting = ofRoom.get(client) ?? { counter, bytes, callers: new Set() };
+      this.#waiting.set(room, ofRoom.set(client, { counter, bytes, callers }));
       const callOff = this.#deps.clock.after(this.#options.writeMsMax, () => answer({ kind: "unanswered" }));
       const answer = (outcome: WriteOutcome): void => {
         callOff();

@@ -13,6 +13,7 @@ import { gatewayMetrics } from "../metrics.ts";
 import type { ConnectionId } from "../ports.ts";
 import { sessionOptions } from "../settings/sessions.ts";
 import { SessionHost } from "./session-host.ts";
+import { UsageMeter } from "../usage/usage-meter.ts";
 
 const [ann, bob, cid, dan] = [1, 2, 3, 4] as ConnectionId[] as [ConnectionId, ConnectionId, ConnectionId, ConnectionId];
 const BANNED = "203.0.113.7" as ClientAddress;
@@ -36,6 +37,7 @@ function host(connectQueueBytesMax = 10_000) {
     sockets: { send: nothing, close: (connection: ConnectionId, close: string) => seen.push(`${connection} ${close}`) },
     tokens: { verify: (token: string) => (seen.push(`verify ${token}`), new Promise(nothing)) },
     rooms: { receive: nothing },
+    usage: new UsageMeter({ tenantsMax: 10 }),
     boards: { receiveGone: nothing },
     quotas: {
       receiveConnection: (connection: ConnectionId, address: ClientAddress | undefined) => addresses.set(connection, address),

@@ -9,7 +9,6 @@ import { assertNever } from "../../shared/assert.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { CloseName } from "../../shared/wire/close-codes.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
-import type { ServerFrame } from "../../shared/wire/frames.ts";
 import type { Identity, TokenVerdict } from "./identity.ts";
 import type { BoardHost } from "../boards/board-host.ts";
 import type { ClientAddress } from "../../shared/limits/client-address.ts";
@@ -25,8 +24,9 @@ import type { HostDeps } from "../host-deps.ts";
 import { AdmissionQueue, type AdmissionQueueOptions } from "./admission-queue.ts";
 import { Departures, type DeparturesOptions } from "./departures-host.ts";
 import { ClientSession, type ClientSessionOptions } from "./client-session.ts";
-import type { SessionEffect } from "./session-effects.ts";
-import { closingEffects } from "./session-effects.ts";
+import { closingEffects, type SessionEffect } from "./session-effects.ts";
+import { SessionCounts } from "./session-counts-host.ts";
+import type { UsageMeter } from "../usage/usage-meter.ts";
 
 export type ClientSessions = Connections<ClientSession>;
 
@@ -38,6 +38,7 @@ export type SessionHostPorts = {
   readonly boards: BoardHost;
   readonly quotas: Quotas;
   readonly discipline: DisciplineHost;
+  readonly usage: UsageMeter;
   readonly dispatch: Dispatch;
 };
 
@@ -64,6 +65,7 @@ export class SessionHost implements Clients {
   /** Admitted connections. */
   readonly #sessions: ClientSessions;
   readonly #queue: AdmissionQueue<ConnectionId>;
+  readonly #counts: SessionCounts;
   readonly #queued = new Map<ConnectionId, ClientSession>();
   #isAdmittingLater = false;
   #stopTicking: () => void = () => {};
@@ -74,6 +76,7 @@ export class SessionHost implements Clients {
     this.#sessions = sessions;
     this.#options = options;
     this.#deps = deps;
+    this.#counts = new SessionCounts(ports.usage, deps);
     this.#queue = new AdmissionQueue(options.admission, deps.clock.now());
     const carryOut: SessionHost["carryOut"] = (...effects) => this.carryOut(...effects);
     this.#departures = new Departures(
@@ -128,6 +131,7 @@ export class SessionHost implements Clients {
 
   receiveFrame(connection: ConnectionId, bytes: Uint8Array, cameIn: FrameSource = "message"): void {
     const session = this.#sessions.get(connection);
+    if (session !== undefined) this.#counts.countReceived(session, bytes.byteLength);
     if (session !== undefined) return this.carryOut(connection, session, session.receiveFrame(bytes, this.#now(), cameIn));
     const queued = this.#queued.get(connection);
     if (queued === undefined) return;
@@ -202,6 +206,7 @@ export class SessionHost implements Clients {
     if (session === undefined) return; // The gateway has not admitted the connection.
     this.#sessions.delete(connection);
     this.#deps.metrics.connections.set(this.#sessions.size);
+    this.#counts.countClosed(session);
     this.#ports.boards.receiveGone(connection);
     for (const room of session.receiveClosed()) this.#ports.rooms.receiveInput(room, { kind: "leave", connection });
     if (this.#sessions.size === 0) this.#departures.receiveAllGone();
@@ -224,13 +229,13 @@ export class SessionHost implements Clients {
           presence.receiveFields(effect.room, connection, effect.fields);
           break;
         case "presence-passed-over":
-          this.#deps.metrics.presenceRefused.inc({ limit: "rate" });
+          this.#counts.countPassedOver(session);
           break;
         case "verify":
           this.#verify(connection, session, effect.token);
           break;
         case "send":
-          this.#count(effect.frame);
+          this.#counts.countSent(session, effect.frame);
           sockets.send(connection, encodeFrame(effect.frame));
           break;
         case "limit-reached":
@@ -282,7 +287,9 @@ export class SessionHost implements Clients {
   #receiveVerdict(connection: ConnectionId, session: ClientSession, verdict: TokenVerdict): void {
     const isNew = session.identity === undefined;
     const refused = verdict.kind === "valid" ? this.#refuseByIdentity(connection, session, verdict.identity) : undefined;
-    this.carryOut(connection, session, refused ?? session.receiveVerdict(verdict, this.#now()));
+    const effects = refused ?? session.receiveVerdict(verdict, this.#now());
+    if (isNew) this.#counts.countOpened(session);
+    this.carryOut(connection, session, effects);
     if (isNew) this.#departures.receiveNewSession(connection, session);
   }
 
@@ -295,8 +302,9 @@ export class SessionHost implements Clients {
   #refuseByIdentity(connection: ConnectionId, session: ClientSession, identity: Identity): SessionEffect[] | undefined {
     const { discipline, quotas } = this.#ports;
     const ban = session.identity === undefined ? discipline.receiveIdentity(identity) : discipline.receiveRenewal(identity);
+    const limit = ban === undefined ? quotas.admit(identity, connection, this.#now()) : undefined;
+    if (ban !== undefined || limit !== undefined) this.#counts.countRefusal(identity.tenant);
     if (ban !== undefined) return session.receiveRefusal(ban.close, ban.message, ban.retryAfterMs);
-    const limit = quotas.admit(identity, connection, this.#now());
     if (limit === undefined) return undefined;
     this.#deps.metrics.limitsReached.inc({ limit });
     return session.receiveRefusal(...NO_PLACE[limit]);
@@ -312,11 +320,6 @@ export class SessionHost implements Clients {
       if (session !== undefined) this.carryOut(connection, session, session.receiveRefusal(...NO_PLACE[limit]));
     }
     this.#deps.metrics.onCredit.set(quotas.onCredit);
-  }
-
-  #count(frame: ServerFrame): void {
-    if (frame.type === "nack") this.#deps.metrics.nacks.inc({ reason: frame.reason });
-    if (frame.type === "join-refused") this.#deps.metrics.joins.inc({ outcome: frame.reason });
   }
 
   #close(connection: ConnectionId, close: CloseName): void {

@@ -17,7 +17,7 @@ export const operationsSettings = {
   },
 } as const satisfies Settings;
 
-type OperationsConfig = Values<typeof operationsSettings>;
+export type OperationsConfig = Values<typeof operationsSettings>;
 
 /** Limits of the operations console's requests. */
 export function operationsRouteOptions(config: OperationsConfig & HttpConfig & { readonly environment: string }) {

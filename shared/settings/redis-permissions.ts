@@ -1,6 +1,6 @@
 /**
  * Defines which role may use which keys and commands of Redis. The users of redis-server are generated from this table
- * (`coroom redis-users`). `leaderboard/keys.ts` and `gateway/io/redis-sanctions.ts` build the keys.
+ * (`coroom redis-users`). `leaderboard/boards/keys.ts`, `gateway/io/redis-sanctions.ts` and `gateway/io/redis-usage.ts` build the keys.
  */
 
 /** The roles that use Redis. */
@@ -25,6 +25,9 @@ export function redisPermissions(role: RedisRole, environment: string): RedisPer
         commands: [...CONNECTION, ...SCRIPTS, ...COUNTING],
       };
     case "gateway":
-      return { keys: [`${environment}:sanctions`], commands: [...CONNECTION, ...SCRIPTS, "hget", "hgetall", "hset", "hdel"] };
+      return {
+        keys: [`${environment}:sanctions`, `${environment}:usage:*`],
+        commands: [...CONNECTION, ...SCRIPTS, "hget", "hgetall", "hlen", "hset", "hdel", "pexpireat"],
+      };
   }
 }

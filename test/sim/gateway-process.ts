@@ -26,11 +26,12 @@ const TOKEN_CHECK_MS = 1;
 const NO_BOARDS: BoardBus = { follow: () => {}, unfollow: () => {}, watch: () => {}, publishNames: () => {}, leaderboards: () => 0 };
 const NO_ACTIVITIES: Activities = { storeActivity: () => Promise.resolve("unavailable") };
 /** No member is kicked or banned, and no limit is reached. */
-const ALONE: Pick<GatewayPorts, "counts" | "sanctionsBus" | "storageReports" | "store" | "orders"> = {
+const ALONE: Pick<GatewayPorts, "counts" | "sanctionsBus" | "storageReports" | "store" | "usageStore" | "orders"> = {
   counts: { publishReport: () => {}, onReport: () => {} },
   sanctionsBus: { publishSanction: () => {}, onSanction: () => {}, requestSanctions: () => Promise.resolve([]), onRequest: () => {} },
   storageReports: { onFull: () => {} },
   store: undefined,
+  usageStore: undefined,
   orders: { issueCommand: () => Promise.resolve({ kicked: 0, members: [], gateways: 0 }), onCommand: () => {} },
 };
 

@@ -26,6 +26,7 @@ import { SimLine } from "./sim-line.ts";
 import { SimNats } from "./sim-nats.ts";
 import { SimProcess } from "./sim-process.ts";
 import { Trace } from "./trace.ts";
+import { UsageMeter } from "../../gateway/usage/usage-meter.ts";
 
 const [ROOMS, PEOPLE, MOVES_PER_SECOND, SECONDS] = [50, 4, 20, 2];
 const WARM_UP_MS = 2_000;
@@ -73,18 +74,20 @@ test("[SIM20] 50 rooms of 4 people with 20 cursors a second each take at most 60
 
   const own = lineOf("gw");
   const moves = new Map<string, number>();
-  const publishTo = (topic: string, frame: Uint8Array): void => {
+  const publishTo = (topic: string, frame: Uint8Array): number => {
     const decoded = decodeFrame(frame);
-    if (!isCounting || decoded?.type !== "presence-delta") return;
+    if (!isCounting || decoded?.type !== "presence-delta") return 0;
     moves.set(topic, (moves.get(topic) ?? 0) + decoded.delta.states.length);
+    return 0;
   };
   const metrics = gatewayMetrics(new Registry());
   const adapter = natsPresenceServers(own.line.connection, subjects, gateway, { metrics });
   const relay = new PresenceRelayHost(
     {
-      sockets: { send: silent, publish: silent, listen: silent, unlisten: silent, close: silent },
+      sockets: { send: silent, publish: () => 0, listen: silent, unlisten: silent, close: silent },
       topics: { publishTo, listenTo: silent, unlistenTo: silent },
       servers: adapter.servers,
+      usage: new UsageMeter({ tenantsMax: 10 }),
       dispatch: silent,
     },
     { ...presenceOptions(readSettings(gatewaySettings, NOTHING_GIVEN)), gateway },

@@ -43,7 +43,9 @@ export class SimListener {
   readonly topics: Topics = {
     publishTo: (topic, frame, except) => {
       const copy = frame.slice();
-      for (const member of this.#members.get(topic) ?? []) if (member !== except) this.#connections.get(member)?.toClient(copy.slice());
+      const recipients = [...(this.#members.get(topic) ?? [])].filter((member) => member !== except);
+      for (const member of recipients) this.#connections.get(member)?.toClient(copy.slice());
+      return recipients.length;
     },
     listenTo: (connection, topic) => {
       const members = this.#members.get(topic) ?? new Set();

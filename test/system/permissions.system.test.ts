@@ -124,10 +124,19 @@ test("[PRM8] a connection without the password of a role is refused", async () =
 test.each<[RedisRole, string, readonly (readonly string[])[]]>([
   ["gateway", "HGETALL ours:sanctions", [["hgetall", "ours:board:{default.room}:names"], ["flushall"], ["keys", "*"], ["scan", "0"]]],
   [
+    "gateway",
+    "HGETALL ours:usage:2026-11-28",
+    [
+      ["hgetall", "others:usage:2026-11-28"],
+      ["del", "ours:usage:2026-11-28"],
+    ],
+  ],
+  [
     "leaderboard",
     "HGETALL ours:board:{default.room}:names",
     [
       ["hgetall", "ours:sanctions"],
+      ["hgetall", "ours:usage:2026-11-28"],
       ["hgetall", "others:board:{default.room}:names"],
       ["eval", "return redis.call('HGETALL', 'ours:sanctions')", "0"],
       ["config", "get", "*"],

@@ -11,6 +11,7 @@ import type { Activities } from "../../ports.ts";
 import { activityRouteOptions, boardRouteOptions } from "../../settings/boards.ts";
 import { documentReadOptions, documentWriteOptions, streamedAnswersOptions } from "../../settings/documents.ts";
 import { operationsRouteOptions } from "../../settings/operations.ts";
+import { usageRouteOptions } from "../../settings/usage.ts";
 import { type AdminPorts, adminRoutes } from "./admin-routes.ts";
 import { boardRoutes, activityRoutes } from "./board-routes.ts";
 import {
@@ -27,6 +28,7 @@ import type { HttpAnswer } from "../../http/answers.ts";
 import { type HttpRoute, SOCKET_PATH, UPGRADE_REQUIRED } from "../../http/route-table.ts";
 import type { ServiceDirectory } from "../nats/nats-services.ts";
 import { type OperationsPorts, operationsRoutes } from "./operations-routes.ts";
+import { usageRoutes, type UsagePorts } from "./usage-routes.ts";
 import { staticRoutes } from "./static-files.ts";
 import { StreamedAnswers } from "./streamed-answers.ts";
 import type { NotReadyReason } from "../../gateway-status.ts";
@@ -34,7 +36,8 @@ import { readinessText } from "../../gateway-status.ts";
 
 export type RoutePorts = Omit<AdminPorts & DocumentWritePorts, "tokens"> &
   HttpTokenPorts &
-  OperationsPorts & {
+  OperationsPorts &
+  Omit<UsagePorts, "tokens"> & {
     readonly documents: ServiceDirectory;
     readonly leaderboards: ServiceDirectory;
     readonly rooms: DocumentReadPorts["rooms"];
@@ -68,6 +71,7 @@ export function serveGatewayHttp(
     ...boardRoutes(tokens, leaderboards, boardRouteOptions(config), deps),
     ...activityRoutes(tokens, ports.activities, activityRouteOptions(config), deps),
     ...adminRoutes({ ...ports, tokens }, config, deps),
+    ...usageRoutes({ ...ports, tokens }, usageRouteOptions(config), deps),
     ...operationsRoutes(tokens, ports, operationsRouteOptions(config), deps),
     ...more,
     ...staticRoutes(config.staticDir),

@@ -292,10 +292,10 @@ export class TopicListeners {
     else this.#few.set(name, few.toSpliced(place, 1));
   }
 
-  /** `frame` must not change until the turn of the event loop ends. */
-  publish(name: string, frame: Uint8Array, except: ConnectionId | undefined): void {
+  /** `frame` must not change until the turn of the event loop ends. Returns the number of recipients. */
+  publish(name: string, frame: Uint8Array, except: ConnectionId | undefined): number {
     const topic = this.#topics.get(name) ?? this.#sendToFew(name, frame, except);
-    if (topic === undefined) return;
+    if (typeof topic === "number") return topic;
     topic.frames += 1;
     const { app, open, beforePublish } = this.#ports;
     beforePublish(name, frame);
@@ -303,6 +303,7 @@ export class TopicListeners {
     const excepted = except !== undefined && topic.listeners.has(except) ? open.get(except) : undefined;
     if (excepted === undefined) app.publish(name, frame, true);
     else excepted.publish(name, frame, true); // A socket's publication goes to every listener but itself.
+    return topic.listeners.size - (excepted === undefined ? 0 : 1);
   }
 
   /** Every `stepMs`. */
@@ -316,15 +317,18 @@ export class TopicListeners {
     }
   }
 
-  /** Returns the topic if frames have become so frequent that the name is now a topic. The frame is then published. */
-  #sendToFew(name: string, frame: Uint8Array, except: ConnectionId | undefined): Topic | undefined {
+  /**
+   * Returns the number of recipients; or the topic if frames have become so frequent that the name is now a topic. The
+   * frame is then published.
+   */
+  #sendToFew(name: string, frame: Uint8Array, except: ConnectionId | undefined): Topic | number {
     const few = this.#few.get(name);
-    if (few === undefined) return undefined;
+    if (few === undefined) return 0;
     const sent = (this.#sent.get(name) ?? 0) + 1;
     if (sent > FRAMES_SENT_MAX) return this.#makeTopic(name);
     this.#sent.set(name, sent);
     for (const connection of few) if (connection !== except) this.#ports.send(connection, frame);
-    return undefined;
+    return few.length - (except !== undefined && few.includes(except) ? 1 : 0);
   }
 
   #makeTopic(name: string): Topic {

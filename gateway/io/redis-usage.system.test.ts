@@ -1,0 +1,117 @@
+/** Usage in a real Redis, under the gateway's user: each batch counts once, and each day is bounded and forgotten. */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+
+import { redisUsers } from "../../cli/local-engines.ts";
+import { withUser } from "../../cli/local-addresses.ts";
+import type { Engine } from "../../engines/engine.ts";
+import type { GatewayId, TenantId } from "../../shared/ids.ts";
+import { redisConnection, type RedisConnection } from "../../shared/io/redis.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
+import { until } from "../../test/contract/real-nats.ts";
+import { startTestRedis } from "../../test/contract/test-engines.ts";
+import { noUsage, OTHER_TENANTS, type UsageCounts } from "../usage/usage-counts.ts";
+import { dayAfter, startOf, type UsageDay } from "../usage/usage-day.ts";
+import type { UsageBatch } from "../usage/usage-days.ts";
+import { redisUsage, USAGE_DAYS_KEPT } from "./redis-usage.ts";
+
+const passwordOf = (role: string): string => `password of ${role}`;
+const ENVIRONMENT = "test";
+
+let folder: string;
+let redis: Engine;
+let connection: RedisConnection;
+let day = "2090-01-01" as UsageDay;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "coroom-usage-"));
+  redis = await startTestRedis({ dataDir: join(folder, "redis"), users: redisUsers(ENVIRONMENT, passwordOf) });
+  connection = redisConnection(withUser(redis.url, "gateway", passwordOf("gateway")), SILENT_LOG);
+  await until(() => connection.redis.ping().catch(() => undefined), "Redis to be reached");
+});
+afterAll(async () => {
+  connection.stop();
+  await redis.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+beforeEach(() => {
+  day = dayAfter(day, 1); // Each test has its own.
+});
+
+const storeOf = (gateway: string, fieldsMax = 100) => redisUsage(connection, ENVIRONMENT, gateway as GatewayId, { fieldsMax });
+const edits = (count: number): UsageCounts => ({ ...noUsage(), edits: count });
+function batch(number: number, tenants: Record<string, UsageCounts>): UsageBatch {
+  return { day, number, tenants: new Map(Object.entries(tenants) as [TenantId, UsageCounts][]) };
+}
+async function editsOf(tenant?: string): Promise<Record<string, number>> {
+  const kept = await storeOf("reader").read(day, tenant as TenantId | undefined);
+  return Object.fromEntries([...kept].map(([name, usage]) => [name, usage.edits]));
+}
+
+test("[UST1] batches of several gateways add up, and a repeated batch adds nothing", async () => {
+  const [one, two] = [storeOf("g1"), storeOf("g2")];
+  await one.add(batch(1, { acme: edits(3), beta: edits(1) }));
+  await two.add(batch(1, { acme: edits(4) }));
+  await one.add(batch(1, { acme: edits(3), beta: edits(1) }));
+  await one.add(batch(2, { acme: edits(10) }));
+  await one.add(batch(1, { acme: edits(3), beta: edits(1) }));
+  expect(await editsOf()).toEqual({ acme: 17, beta: 1 });
+  expect(await editsOf("beta")).toEqual({ beta: 1 });
+  expect(await editsOf("unknown")).toEqual({});
+});
+
+test("[UST2] every quantity has its own sum, exact up to 2^53", async () => {
+  const usage: UsageCounts = {
+    connections: 1,
+    connectionMs: 2,
+    edits: 3,
+    editBytes: 4,
+    presenceMessages: 5,
+    receivedBytes: 6,
+    deliveredBytes: 2 ** 52,
+    refusals: 8,
+  };
+  const store = storeOf("g1");
+  await store.add(batch(1, { acme: usage }));
+  await store.add(batch(2, { acme: { ...usage, deliveredBytes: 2 ** 52 - 1 } }));
+  expect((await store.read(day, undefined)).get("acme" as TenantId)).toEqual({
+    connections: 2,
+    connectionMs: 4,
+    edits: 6,
+    editBytes: 8,
+    presenceMessages: 10,
+    receivedBytes: 12,
+    deliveredBytes: 2 ** 53 - 1,
+    refusals: 16,
+  });
+});
+
+test("[UST3] a day has at most its number of fields: further tenants count together, and nothing is lost", async () => {
+  const store = storeOf("g1", 10);
+  for (let number = 1; number <= 10; number++)
+    await store.add(batch(number, Object.fromEntries(Array.from({ length: 5 }, (_, index) => [`t${number}-${index}`, edits(1)]))));
+  await store.add(batch(11, { "t1-0": edits(1) }));
+  const kept = await editsOf();
+  expect(await connection.redis.hlen(`${ENVIRONMENT}:usage:${day}`)).toBeLessThanOrEqual(12);
+  expect([kept["t1-0"], Object.values(kept).reduce((sum, each) => sum + each, 0)]).toEqual([2, 51]);
+  expect(kept[OTHER_TENANTS]).toBeGreaterThan(30);
+});
+
+test("[UST4] Redis forgets a day 400 days after its end", async () => {
+  // The gateway's user may not read the time.
+  const other = await startTestRedis({ dataDir: join(folder, "other") });
+  const free = redisConnection(other.url, SILENT_LOG);
+  try {
+    await until(() => free.redis.ping().catch(() => undefined), "Redis to be reached");
+    await redisUsage(free, ENVIRONMENT, "g1" as GatewayId).add(batch(1, { acme: edits(1) }));
+    expect(await free.redis.pexpiretime(`${ENVIRONMENT}:usage:${day}`)).toBe(startOf(dayAfter(day, 401)));
+    expect(USAGE_DAYS_KEPT).toBe(400);
+  } finally {
+    free.stop();
+    await other.stop();
+  }
+});

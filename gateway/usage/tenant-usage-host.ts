@@ -1,0 +1,165 @@
+/**
+ * Takes the tenants' usage every second: counts it in the metrics, and holds it by day (UTC) until the store has it. A
+ * second belongs to the day in which it ends. Nothing waits for the store. A process that is killed loses the usage of
+ * the last interval, and all usage that Redis was not there to take.
+ */
+
+import type { Clock } from "../../shared/time/clock.ts";
+import type { Millis, TenantId } from "../../shared/ids.ts";
+import type { Log } from "../../shared/process/log.ts";
+import type { GatewayMetrics } from "../metrics.ts";
+import type { UsageStore } from "../ports.ts";
+import { TopTenants } from "./top-tenants.ts";
+import type { UsageCounts } from "./usage-counts.ts";
+import { dayOf } from "./usage-day.ts";
+import { UsageDays } from "./usage-days.ts";
+import type { UsageMeter } from "./usage-meter.ts";
+
+const TICK_MS = 1_000;
+const TICKS_PER_PERIOD = 60;
+/** Maximum wait for Redis when the gateway stops. */
+const LAST_FLUSH_MS_MAX = 2_000;
+
+export type TenantUsageOptions = {
+  readonly usageTenantsMax: number;
+  readonly usageNamedTenantsMax: number;
+  readonly usageTenantsPerBatchMax: number;
+  readonly usageFlushMs: number;
+};
+export type TenantUsageDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics };
+
+export class TenantUsageHost {
+  readonly #meter: UsageMeter;
+  readonly #store: UsageStore | undefined;
+  readonly #options: TenantUsageOptions;
+  readonly #deps: TenantUsageDeps;
+  readonly #days: UsageDays;
+  readonly #top: TopTenants;
+  #ticks = 0;
+  #flushing: Promise<void> | undefined;
+  #isStoreAway = false;
+  /** Nothing has waited for the store at this time. */
+  #storedAt: Millis;
+  #cancelTick: () => void = () => {};
+
+  /** Without a store only the metrics show usage. */
+  constructor(meter: UsageMeter, store: UsageStore | undefined, options: TenantUsageOptions, deps: TenantUsageDeps) {
+    this.#meter = meter;
+    this.#store = store;
+    this.#options = options;
+    this.#deps = deps;
+    this.#storedAt = deps.clock.now();
+    this.#days = new UsageDays({ tenantDaysMax: options.usageTenantsMax, tenantsPerBatchMax: options.usageTenantsPerBatchMax });
+    this.#top = new TopTenants({ namedMax: options.usageNamedTenantsMax, knownMax: options.usageTenantsMax });
+  }
+
+  start(): void {
+    this.#cancelTick = this.#deps.clock.after(TICK_MS, () => {
+      this.#tick();
+      this.start();
+    });
+  }
+
+  /** Takes the last usage. Resolves when the store has it, or does not take it in time. */
+  async stop(): Promise<void> {
+    this.#cancelTick();
+    this.#takeUsage();
+    const { clock, log } = this.#deps;
+    await new Promise<void>((resolve) => {
+      const cancel = clock.after(LAST_FLUSH_MS_MAX, resolve);
+      const flushed = (this.#flushing ?? Promise.resolve()).then(() => this.#flush());
+      void flushed.then(cancel).then(resolve);
+    });
+    if (this.#days.waiting > 0)
+      log.warn(
+        { tenants: this.#days.waiting },
+        "the last usage of these tenants is lost, because Redis did not take it: bills lack it. Check COROOM_REDIS_URL before the next stop",
+      );
+  }
+
+  #tick(): void {
+    this.#takeUsage();
+    this.#ticks += 1;
+    if (this.#ticks % TICKS_PER_PERIOD === 0) this.#forgetLabel(this.#top.endPeriod());
+    this.#showConnections();
+    if ((this.#ticks * TICK_MS) % this.#options.usageFlushMs < TICK_MS) void this.#flush();
+  }
+
+  #takeUsage(): void {
+    const { clock, metrics } = this.#deps;
+    const day = dayOf(clock.wallNow());
+    for (const [tenant, counts] of this.#meter.takeCounts(clock.now())) {
+      this.#showCounts(tenant, counts);
+      if (this.#store === undefined || this.#days.receiveUsage(day, tenant, counts)) continue;
+      metrics.limitsReached.inc({ limit: "usage-tenants" });
+    }
+    this.#showWaiting();
+  }
+
+  #showWaiting(): void {
+    const { clock, metrics } = this.#deps;
+    if (this.#days.waiting === 0) this.#storedAt = clock.now();
+    metrics.usageWaiting.set(this.#days.waiting);
+    metrics.usageUnstored.set((clock.now() - this.#storedAt) / 1_000);
+  }
+
+  /** Stores batch after batch. A batch that the store may not have is sent again by the next flush. */
+  #flush(): Promise<void> {
+    const store = this.#store;
+    if (store === undefined) return Promise.resolve();
+    this.#flushing ??= this.#storeAll(store).finally(() => {
+      this.#flushing = undefined;
+      this.#showWaiting();
+    });
+    return this.#flushing;
+  }
+
+  async #storeAll(store: UsageStore): Promise<void> {
+    try {
+      for (let batch = this.#days.nextBatch(); batch !== undefined; batch = this.#days.nextBatch()) {
+        await store.add(batch);
+        this.#days.receiveStored();
+      }
+      this.#noteStore(false);
+    } catch (cause) {
+      this.#noteStore(true, cause); // Redis is away, or has no memory left.
+    }
+  }
+
+  #noteStore(isAway: boolean, cause?: unknown): void {
+    const { log } = this.#deps;
+    if (isAway && !this.#isStoreAway)
+      log.warn({ cause }, "usage by tenant waits in this gateway until Redis takes it: check COROOM_REDIS_URL and the memory of Redis");
+    if (!isAway && this.#isStoreAway) log.info({}, "Redis takes usage by tenant again");
+    this.#isStoreAway = isAway;
+  }
+
+  #showCounts(tenant: TenantId, { edits, receivedBytes, deliveredBytes, refusals }: UsageCounts): void {
+    const { tenantEdits, tenantBytes, tenantRefusals } = this.#deps.metrics;
+    const label = this.#top.labelOf(tenant);
+    this.#top.receiveUse(tenant, receivedBytes + deliveredBytes);
+    tenantEdits.inc({ tenant: label }, edits);
+    tenantBytes.inc({ tenant: label, direction: "received" }, receivedBytes);
+    tenantBytes.inc({ tenant: label, direction: "delivered" }, deliveredBytes);
+    tenantRefusals.inc({ tenant: label }, refusals);
+  }
+
+  #showConnections(): void {
+    const { tenantConnections } = this.#deps.metrics;
+    const counts = new Map<TenantId, number>([...this.#top.named].map((tenant) => [tenant, 0]));
+    for (const [tenant, { count }] of this.#meter.openConnections) {
+      const label = this.#top.labelOf(tenant);
+      counts.set(label, (counts.get(label) ?? 0) + count);
+    }
+    tenantConnections.reset();
+    for (const [tenant, count] of counts) tenantConnections.set({ tenant }, count);
+  }
+
+  #forgetLabel(tenant: TenantId | undefined): void {
+    if (tenant === undefined) return;
+    const { tenantEdits, tenantBytes, tenantRefusals } = this.#deps.metrics;
+    tenantEdits.remove({ tenant });
+    tenantRefusals.remove({ tenant });
+    for (const direction of ["received", "delivered"]) tenantBytes.remove({ tenant, direction });
+  }
+}
