@@ -87,6 +87,15 @@ export const opsRoomsSettings = {
   ...gateway,
 } as const satisfies Settings;
 export const opsGatewaysSettings = gateway;
+export const usageSettings = {
+  ...flagsOnly({
+    tenant: { parse: text, fallback: "", meaning: "Tenant. Empty: all tenants, or the token's tenant." },
+    from: { parse: text, fallback: "", meaning: "First day in UTC, for example 2026-11-01. Empty: 30 days before the last day." },
+    to: { parse: text, fallback: "", meaning: "Last day in UTC. Empty: today. At most 100 days." },
+    csv: { parse: flag, fallback: false, meaning: "Print CSV instead of a table." },
+  }),
+  ...gateway,
+} as const satisfies Settings;
 
 export type AdminCommandName = keyof typeof adminSettings;
 export type GatewayAccess = Values<typeof gateway>;

@@ -28,6 +28,7 @@ import {
   mcpSettings,
   restoreSettings,
   tokenSettings,
+  usageSettings,
 } from "./command-settings.ts";
 import { command, type CliCommand, type PrintLine } from "./command.ts";
 import { abortedBySignal, runUntilSignalled } from "./run-until-signalled.ts";
@@ -283,6 +284,13 @@ export const commands: readonly CliCommand[] = [
     settings: adminSettings.rooms,
     examples: ["coroom rooms", "coroom rooms --prefix drafts/ --limit 1000"],
     run: askAs("rooms"),
+  }),
+  command({
+    name: "usage",
+    summary: "show the usage of tenants by day, for billing",
+    settings: usageSettings,
+    examples: ["coroom usage --from 2026-11-01 --to 2026-11-30", "coroom usage --tenant acme --csv"],
+    run: async (config, print) => (await import("./usage.ts")).printUsage(config, print),
   }),
   command({
     name: "delete-room",

@@ -90,6 +90,7 @@ const WELL: Series = {
   [of("coroom_boards_counting", "leaderboard", { partition: "0" }, 2)]: always(0),
   [of("coroom_boards_behind_seconds", "leaderboard")]: always(0.5),
   [of("coroom_gateway_redis_unreached", "gateway")]: always(0),
+  [of("coroom_gateway_usage_unstored_seconds", "gateway")]: always(9),
   [of("coroom_boards_redis_unreached", "leaderboard")]: always(0),
   [of("coroom_boards_rooms_aside", "leaderboard", { partition: "0" })]: always(0),
   [of("coroom_gateway_nats_lag_seconds", "gateway")]: always(0.002),
@@ -237,6 +238,10 @@ const CASES: Readonly<Record<string, Case>> = {
   "a gateway does not reach Redis": {
     fires: ["CoroomRedisUnreached"],
     series: { [of("coroom_gateway_redis_unreached", "gateway")]: always(1) },
+  },
+  "a gateway cannot store usage": {
+    fires: ["CoroomUsageUnstored"],
+    series: { [of("coroom_gateway_usage_unstored_seconds", "gateway")]: always(700) },
   },
   "a leaderboard does not reach Redis": {
     fires: ["CoroomRedisUnreached"],

@@ -23,6 +23,7 @@ const operations = [
   "events",
   "console",
   "metrics",
+  "usage",
   "probes",
   "load-test",
   "traces",
