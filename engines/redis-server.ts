@@ -15,6 +15,8 @@ export type RedisServerOptions = FindOptions & {
   readonly host?: string;
   /** Absent: every client is accepted, and may do everything. */
   readonly users?: readonly RedisUser[];
+  /** A program that replaces itself with redis-server, and its arguments before those of redis-server. Default: none. */
+  readonly launcher?: readonly string[];
 };
 
 export type RedisUser = { readonly role: RedisRole; readonly environment: string; readonly password: string };
@@ -30,11 +32,12 @@ export async function startRedisServer(options: RedisServerOptions): Promise<Eng
     const port = await claimPort(options.port, host, "COROOM_REDIS_PORT");
     const config = join(dataDir, "redis-server.conf");
     writeOwnFile(config, redisConfigText({ host, port, dataDir, users: options.users }));
+    const [path = binary.path, ...args] = [...(options.launcher ?? []), binary.path, config];
     return await runEngine({
       name: BINARIES.redisServer.name,
       url: `redis://${host}:${port}`,
       port,
-      command: { path: binary.path, args: [config], env: binary.env, cwd: dataDir, logFile: join(dataDir, "redis-server.log") },
+      command: { path, args, env: binary.env, cwd: dataDir, logFile: join(dataDir, "redis-server.log") },
       lock,
       isReady: () => answersOverTcp({ host, port, send: "PING\r\n", msMax: ASK_MS_MAX }, redisIsReady),
     });

@@ -17,6 +17,8 @@ import { opsStepDownSettings } from "../../cli/command-settings.ts";
 const NATS_SERVERS = 3;
 const REVIVED_MS_MAX = 240_000;
 const NO_LIMIT = "1000000";
+/** Unlike nats-server, redis-server ends if a write passes the file size limit, unless it was started like this. */
+const IGNORING_FILE_SIZE_SIGNAL = ["sh", "-c", `trap '' XFSZ; exec "$@"`, "sh"];
 /** An edit that is counted twice must be visible on a board, and only activities that the judge knows earn points. */
 const SCORING = { boardPointsPerMinuteMax: NO_LIMIT, boardKindPointsPerMinuteMax: NO_LIMIT, boardSessionPoints: "0" };
 
@@ -34,7 +36,7 @@ export class ChaosSystem {
     this.names = names;
   }
 
-  static async start(): Promise<ChaosSystem> {
+  static async start({ syncAlways }: { readonly syncAlways: boolean }): Promise<ChaosSystem> {
     const zones = new Zones(NATS_SERVERS);
     const names = await HostNames.create(NATS_SERVERS);
     const settings = {
@@ -55,12 +57,14 @@ export class ChaosSystem {
       documentServices: 2,
       leaderboards: 2,
       natsServers: NATS_SERVERS,
+      syncAlways,
       natsRoute: zones.route,
       natsUrlOf: async (process, servers) => {
         const url = await zones.natsUrlOf(process, servers);
         return names?.inUrl(url) ?? url;
       },
       ...(names === undefined ? {} : { launcherOf: names.launcherOf }),
+      redisLauncher: IGNORING_FILE_SIZE_SIGNAL,
       settings,
     });
     return new ChaosSystem(cluster, zones, await Balancer.before(cluster.gateways), names);

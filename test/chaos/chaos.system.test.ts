@@ -20,7 +20,7 @@ let system: ChaosSystem;
 let attempts = 0;
 
 beforeAll(async () => {
-  system = await ChaosSystem.start();
+  system = await ChaosSystem.start({ syncAlways: true });
 });
 afterAll(() => system.stop(), 120_000);
 

@@ -1,6 +1,6 @@
 /** The faults for processes on this machine, by name. */
 
-import { cpSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -27,6 +27,7 @@ const PULSE_MS = 50;
 /** A slowed server runs in one of this many pulses. */
 const PULSES_STOPPED = 4;
 const PRLIMIT_MS_MAX = 10_000;
+const PART_OF_A_RECORD_BYTES = 50;
 const ROLES: readonly ProcessRole[] = ["room-server", "gateway", "placement", "document-service", "leaderboard"];
 
 export function processFaults(system: DisturbedSystem): ChaosFault[] {
@@ -65,7 +66,20 @@ export function processFaults(system: DisturbedSystem): ChaosFault[] {
       ? [
           onLeader("without disk space", LONG_MS, fillDisk),
           onAny("without disk space", LONG_MS, fillDisk),
+          onLeader("without disk space in the middle of a write", LONG_MS, fillDiskWhileItWrites),
           onAny("without memory", LONG_MS, takeServerMemory),
+          {
+            kind: "redis-server without disk space",
+            lastsMsMax: LONG_MS,
+            disturbsNats: false,
+            aim: async () => ({ victim: "redis", strike: () => fillRedisDisk(cluster.redis!) }),
+          },
+          {
+            kind: "all stores without disk space",
+            lastsMsMax: LONG_MS,
+            disturbsNats: true,
+            aim: async () => ({ victim: "nats-1, nats-2, nats-3, redis", strike: () => fillAllDisks(system) }),
+          },
         ]
       : []),
     {
@@ -225,13 +239,40 @@ async function slowServer(_: DisturbedSystem, server: Engine): Promise<Struck> {
   };
 }
 
-/**
- * Sets the file size limit of the server to 0, so that JetStream's writes fail as on a full disk. The undo restarts the
- * server, because a nats-server uses no JetStream after a failed write.
- */
+/** The undo restarts the server, because a nats-server uses no JetStream after a failed write. */
 async function fillDisk(_: DisturbedSystem, server: Engine): Promise<Struck> {
-  await runProgram("prlimit", ["--pid", String(server.pid), "--fsize=0:"], { msMax: PRLIMIT_MS_MAX }); // The soft limit needs no privilege.
+  await limitFileSize(server, 0);
   return { undo: () => server.restart() };
+}
+
+/** The largest file, the block of messages that the log writes, still takes a part of a record. */
+async function fillDiskWhileItWrites({ cluster }: DisturbedSystem, server: Engine, name: string): Promise<Struck> {
+  await limitFileSize(server, largestFile(join(cluster.folder, "nats", name, "jetstream")) + PART_OF_A_RECORD_BYTES);
+  return { undo: () => server.restart() };
+}
+
+/** Redis refuses writes, and accepts them again when there is space. */
+async function fillRedisDisk(redis: Engine): Promise<Struck> {
+  await limitFileSize(redis, 0);
+  return { undo: () => limitFileSize(redis, "unlimited") };
+}
+
+async function fillAllDisks(system: DisturbedSystem): Promise<Struck> {
+  const { natsServers, redis } = system.cluster;
+  const struck = await Promise.all([fillRedisDisk(redis!), ...natsServers.map((server) => fillDisk(system, server))]);
+  return { undo: async () => void (await Promise.all(struck.map(({ undo }) => undo()))) };
+}
+
+/** Writes beyond this size fail, as on a full disk. Only the soft limit changes, which needs no privilege. */
+async function limitFileSize({ pid }: Engine, bytes: number | "unlimited"): Promise<void> {
+  await runProgram("prlimit", ["--pid", String(pid), `--fsize=${bytes}:`], { msMax: PRLIMIT_MS_MAX });
+}
+
+function largestFile(folder: string): number {
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) =>
+    statSync(join(folder, name), { throwIfNoEntry: false }),
+  );
+  return Math.max(0, ...files.map((file) => (file?.isFile() === true ? file.size : 0)));
 }
 
 /** Restarts a server as an operator does: calls `coroom ops step-down` first. */

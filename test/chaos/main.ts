@@ -4,8 +4,8 @@
  * each fault.
  */
 
-import { cpSync } from "node:fs";
-import { list, positiveInteger, readSettings, type Settings, text } from "../../shared/settings/settings.ts";
+import { cpSync, statSync } from "node:fs";
+import { flag, list, positiveInteger, readSettings, type Settings, text } from "../../shared/settings/settings.ts";
 import { type ChaosReport, runChaos } from "./chaos.ts";
 import { ChaosSystem } from "./chaos-system.ts";
 import { containersTarget } from "./containers.ts";
@@ -19,6 +19,11 @@ const settings = {
   rooms: { parse: positiveInteger, fallback: 3, meaning: "rooms at a time, with three clients each" },
   everyMs: { parse: positiveInteger, fallback: 150, meaning: "interval between two keystrokes of a client" },
   only: { parse: text, fallback: "", meaning: "only faults whose name contains this text" },
+  syncAlways: {
+    parse: flag,
+    fallback: true,
+    meaning: "nats-servers sync to disk before they acknowledge, as recommended for production",
+  },
   project: { parse: text, fallback: "", meaning: "compose project whose containers the faults affect; empty: own processes" },
   environment: { parse: text, fallback: "production", meaning: "COROOM_ENVIRONMENT of those containers" },
   doors: { parse: list, fallback: ["ws://127.0.0.1:8080", "ws://127.0.0.1:8081"], meaning: "address of their gateways" },
@@ -31,7 +36,7 @@ const print = (output: string): void => void process.stdout.write(`${output}\n`)
 
 const options = readSettings(settings, { flags: parseCommandLine(process.argv.slice(2)).flags, env: {} });
 const begun = performance.now();
-const system = options.project === "" ? await ChaosSystem.start() : undefined;
+const system = options.project === "" ? await ChaosSystem.start(options) : undefined;
 const target = system?.target ?? containersTarget({ ...options, gatewayUrls: options.doors });
 let failed = false;
 try {
@@ -40,10 +45,15 @@ try {
   failed = true;
   for (let at: unknown = error; at instanceof Error; at = at.cause) process.stderr.write(`${at.stack ?? at.message}\n`);
 } finally {
-  if (options.logs !== "" && system !== undefined) cpSync(system.cluster.folder, options.logs, { recursive: true });
+  if (options.logs !== "" && system !== undefined) cpSync(system.cluster.folder, options.logs, { recursive: true, filter: isLog });
   await system?.stop();
 }
 process.exit(failed ? 1 : 0);
+
+/** A folder, or a process's log. Its data changes while it is copied. */
+function isLog(path: string): boolean {
+  return path.endsWith(".log") || statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
 
 function printReport({ faults: all }: ChaosTarget, { rounds, faults, levelMs, sums }: ChaosReport): void {
   const sorted = [...levelMs].sort((a, b) => a - b);

@@ -48,6 +48,8 @@ export type ClusterShape = {
   readonly release?: string;
   /** A program with its arguments that starts the process's program, for example in a namespace. */
   readonly launcherOf?: (process: ProcessName) => readonly [string, ...string[]];
+  /** The same for redis-server. */
+  readonly redisLauncher?: readonly string[];
 };
 
 export type ProcessRole = "placement" | "document-service" | "room-server" | "leaderboard" | "gateway";
@@ -129,7 +131,11 @@ export class SystemCluster {
     const redis =
       shape.leaderboards === undefined
         ? undefined
-        : await startTestRedis({ dataDir: join(folder, "redis"), users: redisUsers(environment, passwordOf) });
+        : await startTestRedis({
+            dataDir: join(folder, "redis"),
+            users: redisUsers(environment, passwordOf),
+            ...(shape.redisLauncher === undefined ? {} : { launcher: shape.redisLauncher }),
+          });
     const [placements, documentServices, roomServers, leaderboards, gateways] = await Promise.all([
       several(shape.placements ?? 1, (index) => start("placement", index)),
       several(shape.documentServices ?? 1, (index) => start("document-service", index, shape.documentServiceSettings?.[index])),

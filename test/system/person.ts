@@ -6,6 +6,7 @@
 import * as Y from "yjs";
 
 import { RoomConnection } from "../../client/index.ts";
+import type { Problem, Refusal } from "../../client/room/problems.ts";
 import { yjsEdits } from "../../client/yjs/yjs-edits.ts";
 import type { SystemCluster, RunningGateway } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
@@ -17,7 +18,7 @@ export class Person {
   readonly doc = new Y.Doc();
   /** Violations of the order of delivery. Must stay empty. */
   readonly disorders: string[] = [];
-  readonly errors: unknown[] = [];
+  readonly errors: (Refusal | Problem)[] = [];
   #seq = 0;
   #tentativeSeen = 0;
 
