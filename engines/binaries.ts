@@ -47,6 +47,15 @@ export const BINARIES = {
     newerSuites: [],
     remedy: "install chromium; only the browser tests need it",
   },
+  firefox: {
+    name: "firefox-esr",
+    /** Tested with 153. Releases before 140 may lack commands of WebDriver BiDi. */
+    versionMin: [140, 0, 0],
+    packages: ["firefox-esr", "fonts-dejavu-core"],
+    executable: "usr/lib/firefox-esr/firefox-esr",
+    newerSuites: [],
+    remedy: "install firefox-esr; only the tests of the examples in Firefox need it",
+  },
   haproxy: {
     name: "haproxy",
     versionMin: [2, 4, 0],

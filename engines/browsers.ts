@@ -1,15 +1,25 @@
 /**
- * Finds Chromium for the browser tests: the machine's, or an unpacked one with its libraries and a font. Launch it with
- * `executablePath: path` and `env: { ...process.env, ...env }`.
+ * Finds Chromium and Firefox for the browser tests: the machine's, or an unpacked one with its libraries and a font.
+ * Start it at `path` with the environment `{ ...process.env, ...env }`.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { BINARIES } from "./binaries.ts";
+import { BINARIES, type BinarySpec } from "./binaries.ts";
 import { findBinary, type Binary, type FindOptions } from "./find.ts";
 import { isErrno } from "../shared/io/system-error.ts";
 
-export async function findChromium(options: FindOptions = {}): Promise<Binary> {
-  const binary = await findBinary(BINARIES.chromium, options);
+/** Throws an `EngineError` of kind `binary-missing` if the machine has no Chromium and cannot get one. */
+export function findChromium(options: FindOptions = {}): Promise<Binary> {
+  return findBrowser(BINARIES.chromium, options);
+}
+
+/** Throws an `EngineError` of kind `binary-missing` if the machine has no Firefox and cannot get one. */
+export function findFirefox(options: FindOptions = {}): Promise<Binary> {
+  return findBrowser(BINARIES.firefox, options);
+}
+
+async function findBrowser(spec: BinarySpec, options: FindOptions): Promise<Binary> {
+  const binary = await findBinary(spec, options);
   return binary.unpackedIn === undefined
     ? binary
     : { ...binary, env: { ...binary.env, FONTCONFIG_FILE: fontsConfigIn(binary.unpackedIn) } };

@@ -1,5 +1,5 @@
 /**
- * Two people use each editor example in Chromium. Their texts converge. Each sees the other's caret with the name. Undo
+ * Two people use each editor example in Chromium, and CodeMirror and TipTap also in Firefox. Their texts converge. Each sees the other's caret with the name. Undo
  * removes only one's own edits. Text that was typed without a connection arrives after the reconnect.
  */
 
@@ -10,12 +10,14 @@ import { resolve } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import type { FunctionComponent } from "react";
 import { createServer, type ViteDevServer } from "vite";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
+import { EngineError } from "../engines/engine-error.ts";
 import { claimPort } from "../engines/free-port.ts";
 import { Cable } from "../test/system/browser-cable.ts";
 import { DemoSystem, FIRST_START_MS_MAX, openBrowser } from "../test/system/browser.ts";
 import { eventually } from "../test/system/eventually.ts";
+import { Firefox, type EditorPage } from "../test/system/firefox.ts";
 import { Program, READY_MS_MAX } from "./program.ts";
 
 type EditorExample = {
@@ -43,6 +45,9 @@ const EXAMPLES: readonly EditorExample[] = [
   },
   { name: "textarea", input: "textarea", text: "textarea", caret: "#carets" },
 ];
+
+/** The examples that a second browser engine runs as well: one editor with its own input handling, and one on ProseMirror. */
+const IN_FIREFOX: ReadonlySet<string> = new Set(["codemirror", "tiptap"]);
 
 /** Not installed here: see `examples/README.md`. */
 const NEXT_VERSION = "^16.4.6";
@@ -116,59 +121,64 @@ async function renderNext(server: ViteDevServer, search: URLSearchParams): Promi
   return server.transformIndexHtml("/nextjs/", page);
 }
 
-class Person {
-  readonly page: Page;
+const addressOf = (example: EditorExample, search: Readonly<Record<string, string>>): string =>
+  `${pages.resolvedUrls!.local[0]!}${example.name}/?${new URLSearchParams(search)}`;
+
+class Person<P extends EditorPage = Page> {
+  readonly page: P;
   readonly #example: EditorExample;
 
-  private constructor(page: Page, example: EditorExample) {
+  private constructor(page: P, example: EditorExample) {
     this.page = page;
     this.#example = example;
   }
 
   static async open(example: EditorExample, user: string, coroom: string, more: Readonly<Record<string, string>> = {}): Promise<Person> {
-    const url = `${pages.resolvedUrls!.local[0]!}${example.name}/?${new URLSearchParams({ user, coroom, ...more })}`;
-    return Person.inPage(await browser.newPage(), example, user, url);
+    return Person.inChromium(await browser.newPage(), example, user, addressOf(example, { user, coroom, ...more }));
   }
 
-  static async inPage(page: Page, example: EditorExample, user: string, url: string): Promise<Person> {
+  static async inChromium(page: Page, example: EditorExample, user: string, url: string): Promise<Person> {
     page.setDefaultTimeout(READY_MS_MAX);
-    await page.goto(url);
-    const person = new Person(page, example);
-    await eventually(`${user} has joined`, async () => (await page.innerText("#here")).includes(user), READY_MS_MAX);
-    await page.locator(example.input).first().waitFor({ state: "attached" });
+    const person = await Person.inPage(page, example, user, url);
     await page.waitForLoadState("networkidle"); // BlockNote replaces its plugins when its menus are loaded.
     return person;
   }
 
+  static async inPage<P extends EditorPage>(page: P, example: EditorExample, user: string, url: string): Promise<Person<P>> {
+    await page.goto(url);
+    const person = new Person(page, example);
+    await eventually(`${user} has joined`, async () => (await person.reads("#here")).includes(user), READY_MS_MAX);
+    await eventually("the editor is shown", () => page.evaluate(isInPage, example.input), READY_MS_MAX);
+    return person;
+  }
+
   async typesAtEnd(text: string): Promise<void> {
-    const input = this.page.locator(this.#example.input).first();
-    await input.focus();
+    await this.page.evaluate(focusOn, this.#example.input);
     // An editor that draws another's change at the moment of the key puts the caret back to its former place.
     await eventually("the caret is at the end", async () => {
       await this.page.keyboard.press("Control+End");
-      return input.evaluate(isCaretAtEnd, this.#example.caret);
+      return this.page.evaluate(isCaretAtEnd, this.#example);
     });
     await this.page.keyboard.type(text, { delay: 20 });
   }
 
   /** Slow typing makes several undo steps. More presses than steps change nothing. */
   async undoesAll(): Promise<void> {
-    await this.page.locator(this.#example.input).first().focus();
+    await this.page.evaluate(focusOn, this.#example.input);
     for (let press = 0; press < UNDO_PRESSES; press++) await this.page.keyboard.press("Control+z");
   }
 
   /** The text of all blocks without carets, with simple spaces. BlockNote begins a new block at the end of the document. */
   async text(): Promise<string> {
-    const { text, caret } = this.#example;
-    const lines = await this.page.locator(text).evaluateAll(
-      (parts, caretSelector) =>
-        parts.map((part) => {
+    const lines = await this.page.evaluate(
+      ({ text, caret }) =>
+        [...document.querySelectorAll(text)].map((part) => {
           if (part instanceof HTMLTextAreaElement) return part.value;
           const copy = part.cloneNode(true) as Element;
-          for (const drawn of copy.querySelectorAll(`${caretSelector}, .cm-ySelectionCaret, .ProseMirror-widget`)) drawn.remove();
+          for (const drawn of copy.querySelectorAll(`${caret}, .cm-ySelectionCaret, .ProseMirror-widget`)) drawn.remove();
           return copy.textContent;
         }),
-      caret,
+      this.#example,
     );
     return lines
       .join("")
@@ -179,18 +189,31 @@ class Person {
 
   /** The names at carets of other people, also those that a style adds. */
   caretNames(): Promise<string> {
-    return this.page
-      .locator(this.#example.caret)
-      .evaluateAll((carets) => carets.map((caret) => `${caret.textContent} ${getComputedStyle(caret, "::after").content}`).join(" "));
+    return this.page.evaluate(
+      (carets) =>
+        [...document.querySelectorAll(carets)]
+          .map((caret) => `${caret.textContent} ${getComputedStyle(caret, "::after").content}`)
+          .join(" "),
+      this.#example.caret,
+    );
+  }
+
+  /** The text of an element, and nothing before the element exists. */
+  reads(selector: string): Promise<string> {
+    return this.page.evaluate((found) => document.querySelector<HTMLElement>(found)?.innerText ?? "", selector);
   }
 
   async hasSaved(): Promise<void> {
-    await eventually("it is saved", async () => (await this.page.innerText("#status")) === "saved", READY_MS_MAX);
+    await eventually("it is saved", async () => (await this.reads("#status")) === "saved", READY_MS_MAX);
   }
 }
 
+const isInPage = (selector: string): boolean => document.querySelector(selector) !== null;
+const focusOn = (selector: string): void => document.querySelector<HTMLElement>(selector)!.focus();
+
 /** Runs in the page, after the editor has read the caret's new place. Monaco shows its text outside of its input. */
-async function isCaretAtEnd(input: Element, carets: string): Promise<boolean> {
+async function isCaretAtEnd({ input: selector, caret }: EditorExample): Promise<boolean> {
+  const input = document.querySelector(selector)!;
   for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
   if (input instanceof HTMLTextAreaElement) return input.selectionStart === input.value.length;
   const { focusNode, focusOffset } = getSelection()!;
@@ -199,50 +222,84 @@ async function isCaretAtEnd(input: Element, carets: string): Promise<boolean> {
   rest.selectNodeContents(input);
   rest.setStart(focusNode, focusOffset);
   const behind = rest.cloneContents();
-  for (const drawn of behind.querySelectorAll(carets)) drawn.remove();
+  for (const drawn of behind.querySelectorAll(caret)) drawn.remove();
   return behind.textContent.replace(/[\u2060\uFEFF\u200B]/g, "").trim() === "";
 }
 
 test.each(EXAMPLES.map((example) => [example.name, example] as const))(
   "[EXA5] %s: two people converge, see each other's caret, undo their own edits, and type offline",
-  async (_name, example) => {
-    const { cable, url } = await Cable.to(system.url);
-    const [ada, ben] = [
-      await Person.open(example, "ada", url.replace("http", "ws")),
-      await Person.open(example, "ben", system.url.replace("http", "ws")),
-    ];
-    try {
-      const show = async (text: string, people: readonly Person[]): Promise<void> => {
-        const shown = async (): Promise<readonly string[]> => Promise.all(people.map((person) => person.text()));
-        await eventually(`all show "${text}"`, async () => (await shown()).every((one) => one === text), READY_MS_MAX).catch(
-          async (cause: unknown) => {
-            throw new Error(`not all show "${text}", but ${JSON.stringify(await shown())}`, { cause });
-          },
-        );
-      };
-      await ben.typesAtEnd("Notes:"); // Undo of a paragraph's first text may remove the paragraph, with the text of others.
-      await show("Notes:", [ada, ben]);
-      await ada.typesAtEnd(" from ada,"); // No space at its end: `text` does not show whether it has arrived.
-      await show("Notes: from ada,", [ada, ben]);
-      await eventually("ben sees ada's caret", async () => (await ben.caretNames()).includes("ada"), READY_MS_MAX);
-      await ben.typesAtEnd(" from ben");
-      await show("Notes: from ada, from ben", [ada, ben]);
-      await ada.undoesAll();
-      await show("Notes: from ben", [ada, ben]);
-
-      cable.pull();
-      await eventually("ada is offline", async () => !/saved|saving/.test(await ada.page.innerText("#status")), READY_MS_MAX);
-      await ada.typesAtEnd(", offline");
-      expect(await ben.text()).toBe("Notes: from ben");
-      cable.plug();
-      await show("Notes: from ben, offline", [ada, ben]);
-      await ada.hasSaved();
-    } finally {
-      await Promise.all([ada.page.close(), ben.page.close()]);
-      await cable.stop();
-    }
-  },
+  (_name, example) => writeTogether(example, (user, coroom) => Person.open(example, user, coroom)),
 );
+
+describe("in Firefox", () => {
+  /** Why there is none, as on a system without Debian's packages. */
+  let firefox: Firefox | EngineError;
+
+  beforeAll(async () => {
+    firefox = await Firefox.start().catch((error: unknown) => {
+      if (error instanceof EngineError && error.kind === "binary-missing") return error;
+      throw error;
+    });
+  }, FIRST_START_MS_MAX);
+  afterAll(() => (firefox instanceof Firefox ? firefox.close() : undefined));
+
+  test.for(EXAMPLES.filter(({ name }) => IN_FIREFOX.has(name)).map((example) => [example.name, example] as const))(
+    "[EXA13] %s: two people converge, see each other's caret, undo their own edits, and type offline",
+    async ([, example], { skip }) => {
+      if (firefox instanceof EngineError) return skip(firefox.message);
+      const running = firefox;
+      await writeTogether(example, async (user, coroom) =>
+        Person.inPage(await running.newPage(), example, user, addressOf(example, { user, coroom })),
+      );
+    },
+  );
+});
+
+/** The text that an earlier test left in the room of an example. */
+const leftTexts = new Map<string, string>();
+
+/** `open` opens the page of a user that connects to the given address. */
+async function writeTogether<P extends EditorPage>(
+  example: EditorExample,
+  open: (user: string, coroom: string) => Promise<Person<P>>,
+): Promise<void> {
+  const before = leftTexts.get(example.name) ?? "";
+  const { cable, url } = await Cable.to(system.url);
+  const [ada, ben] = [await open("ada", url.replace("http", "ws")), await open("ben", system.url.replace("http", "ws"))];
+  try {
+    const show = async (added: string, people: readonly Person<P>[]): Promise<void> => {
+      const text = `${before}${added}`;
+      const shown = async (): Promise<readonly string[]> => Promise.all(people.map((person) => person.text()));
+      await eventually(`all show "${text}"`, async () => (await shown()).every((one) => one === text), READY_MS_MAX).catch(
+        async (cause: unknown) => {
+          throw new Error(`not all show "${text}", but ${JSON.stringify(await shown())}`, { cause });
+        },
+      );
+    };
+    await show("", [ada, ben]);
+    await ben.typesAtEnd("Notes:"); // Undo of a paragraph's first text may remove the paragraph, with the text of others.
+    await show("Notes:", [ada, ben]);
+    await ada.typesAtEnd(" from ada,"); // No space at its end: `text` does not show whether it has arrived.
+    await show("Notes: from ada,", [ada, ben]);
+    await eventually("ben sees ada's caret", async () => (await ben.caretNames()).includes("ada"), READY_MS_MAX);
+    await ben.typesAtEnd(" from ben");
+    await show("Notes: from ada, from ben", [ada, ben]);
+    await ada.undoesAll();
+    await show("Notes: from ben", [ada, ben]);
+
+    cable.pull();
+    await eventually("ada is offline", async () => !/saved|saving/.test(await ada.reads("#status")), READY_MS_MAX);
+    await ada.typesAtEnd(", offline");
+    expect(await ben.text()).toBe(`${before}Notes: from ben`);
+    cable.plug();
+    await show("Notes: from ben, offline", [ada, ben]);
+    await ada.hasSaved();
+  } finally {
+    leftTexts.set(example.name, await ben.text());
+    await Promise.all([ada.page.close(), ben.page.close()]);
+    await cable.stop();
+  }
+}
 
 test("[EXA6] canvas: two people see each other's notes and pointers, and undo their own notes", async () => {
   const example: EditorExample = { name: "canvas", input: "#canvas", text: ".note", caret: ".pointer" };
@@ -367,7 +424,7 @@ test("[EXA9] nextjs: a server renders the page without a connection, and the bro
       const page = await browser.newPage();
       page.on("pageerror", (error) => errors.push(String(error)));
       page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
-      return Person.inPage(page, example, user, `${pages.resolvedUrls!.local[0]!}nextjs/?${new URLSearchParams({ user, coroom })}`);
+      return Person.inChromium(page, example, user, addressOf(example, { user, coroom }));
     }),
   );
   try {
@@ -376,7 +433,7 @@ test("[EXA9] nextjs: a server renders the page without a connection, and the bro
     await eventually("ben sees the text", async () => (await ben.text()) === "from a server", READY_MS_MAX);
     await eventually("ben sees ada's caret", async () => (await ben.caretNames()).includes("ada"), READY_MS_MAX);
     await ada.hasSaved();
-    const served = await (await fetch(`${pages.resolvedUrls!.local[0]!}nextjs/?${new URLSearchParams({ user: "ada", coroom })}`)).text();
+    const served = await (await fetch(addressOf(example, { user: "ada", coroom }))).text();
     expect(served).toContain(`<span id="status">disconnected</span>`);
     expect(errors).toEqual([]);
   } finally {
