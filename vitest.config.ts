@@ -7,6 +7,8 @@ import { fileURLToPath } from "node:url";
 
 import { defineConfig } from "vitest/config";
 
+import { LongestFirst } from "./test/longest-first.ts";
+
 const exclude = ["**/node_modules/**", "**/dist/**", ".coroom/**"];
 const system = "**/*.system.test.ts";
 /** Tests that use more than 0.7 s of CPU per second. */
@@ -41,6 +43,7 @@ export default defineConfig({
     // Ends a test that hangs, on the slowest machine as well. No test measures time with it.
     testTimeout: 180_000,
     hookTimeout: 180_000,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         extends: true,
