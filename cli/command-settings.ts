@@ -286,15 +286,15 @@ export const benchSettings = {
       fallback: 4,
       meaning: `People in each room, each with a connection; 2 to ${BENCH_MAX.people}.`,
     },
-    editsPerSecond: {
-      parse: between(1, BENCH_MAX.editsPerSecond),
+    editRate: {
+      parse: between(1, BENCH_MAX.editRate),
       fallback: 20,
-      meaning: `Edits per second of all rooms together, ${BENCH_MAX.editsPerSecond} at most.`,
+      meaning: `Edits per second of all rooms together, ${BENCH_MAX.editRate} at most.`,
     },
-    cursorsPerSecond: {
-      parse: between(0, BENCH_MAX.cursorsPerSecond),
+    cursorRate: {
+      parse: between(0, BENCH_MAX.cursorRate),
       fallback: 40, // Two people may send as much, so that the default fits any number of rooms and people.
-      meaning: `Cursor moves per second of all rooms together, ${BENCH_MAX.cursorsPerSecond} at most.`,
+      meaning: `Cursor moves per second of all rooms together, ${BENCH_MAX.cursorRate} at most.`,
     },
     seconds: { parse: between(1, BENCH_MAX.seconds), fallback: 30, meaning: `Seconds of load, ${BENCH_MAX.seconds} at most.` },
     rampUpSeconds: {

@@ -81,13 +81,13 @@ export class BenchRun {
   }
 
   async runLoad(): Promise<void> {
-    const { editsPerSecond, cursorsPerSecond, seconds } = this.#plan.load;
+    const { editRate, cursorRate, seconds } = this.#plan.load;
     const active = this.#people.filter(({ person }) => person.hasJoined);
     const started = performance.now();
     const cpuBefore = process.cpuUsage();
     await Promise.all([
       paced(
-        editsPerSecond,
+        editRate,
         seconds * 1_000,
         (turn, lateMs) => {
           const { person, room } = active[turn % active.length]!;
@@ -97,7 +97,7 @@ export class BenchRun {
         this.#isStopped,
       ),
       paced(
-        cursorsPerSecond,
+        cursorRate,
         seconds * 1_000,
         (turn, lateMs) => {
           this.#late.record(lateMs);

@@ -34,8 +34,8 @@ test("[BNC24] every edit of a run is acknowledged and received by everybody, and
   const { printed, failure, stored } = await run({
     rooms: "2",
     people: "3",
-    editsPerSecond: "20",
-    cursorsPerSecond: "30",
+    editRate: "20",
+    cursorRate: "30",
     seconds: "2",
     json: "true",
   });
@@ -73,8 +73,8 @@ test("[BNC26] people whom the gateway does not admit are counted by its reason, 
   const { printed, failure } = await run({
     rooms: "1",
     people: String(PARTICIPANTS_MAX + 1),
-    editsPerSecond: "5",
-    cursorsPerSecond: "0",
+    editRate: "5",
+    cursorRate: "0",
     seconds: "1",
   });
   expect(failure).toBeUndefined();

@@ -10,7 +10,7 @@ const few = { count: 4, p50: 1.5, p99: 12, max: 120 };
 const good: BenchFigures = {
   url: "https://rooms.example",
   tenant: "coroom-bench",
-  load: { rooms: 1, people: 2, editsPerSecond: 2, cursorsPerSecond: 2, seconds: 2, rampUpSeconds: 0 },
+  load: { rooms: 1, people: 2, editRate: 2, cursorRate: 2, seconds: 2, rampUpSeconds: 0 },
   loadSeconds: 2,
   connections: { wanted: 2, opened: 2, joinMs: few },
   edits: {

@@ -4,7 +4,7 @@ import { readSettings } from "../../shared/settings/settings.ts";
 import { benchSettings } from "../command-settings.ts";
 import { BENCH_MAX, planBench, rampUpSecondsOf } from "./plan.ts";
 
-const load = { rooms: 3, people: 2, editsPerSecond: 6, cursorsPerSecond: 12, seconds: 10, rampUpSeconds: 0 };
+const load = { rooms: 3, people: 2, editRate: 6, cursorRate: 12, seconds: 10, rampUpSeconds: 0 };
 
 test("[BNC8] everybody has a seat, rooms carry the run's tag, and consecutive edits are in different rooms", () => {
   const { rooms, seats } = planBench(load, "ab12");
@@ -16,15 +16,15 @@ test("[BNC8] everybody has a seat, rooms carry the run's tag, and consecutive ed
 test.each([
   [{ rooms: 1_000, people: 6 }, "6,000 connections"],
   [{ rooms: 500, people: 4, rampUpSeconds: 5 }, "Raise --ramp-up-seconds to 10"],
-  [{ editsPerSecond: 61 }, "10.2 edits a second by each person"],
-  [{ cursorsPerSecond: 121 }, "20.2 cursor moves a second by each person"],
-  [{ rooms: 1, people: 500, editsPerSecond: 250 }, "130,738 receipts a second"],
+  [{ editRate: 61 }, "10.2 edits a second by each person"],
+  [{ cursorRate: 121 }, "20.2 cursor moves a second by each person"],
+  [{ rooms: 1, people: 500, editRate: 250 }, "130,738 receipts a second"],
 ])("[BNC9] %o is refused with the reason", (excess, reason) => {
   expect(() => planBench({ ...load, ...excess }, "t")).toThrow(reason);
 });
 
 test("[BNC10] all excesses are named together", () => {
-  const all = (): unknown => planBench({ ...load, rooms: 1_000, people: 500, editsPerSecond: 5_000, rampUpSeconds: 1 }, "t");
+  const all = (): unknown => planBench({ ...load, rooms: 1_000, people: 500, editRate: 5_000, rampUpSeconds: 1 }, "t");
   expect(all).toThrow(/connections.*\n.*joins a second.*\n.*receipts a second/);
 });
 
@@ -36,7 +36,7 @@ test("[BNC11] without --ramp-up-seconds people join at half of the maximum rate"
 
 test("[BNC12] each flag has a maximum, and the maximum itself is accepted", () => {
   const read = (flags: Record<string, string>) => readSettings(benchSettings, { flags, env: {} });
-  for (const name of ["rooms", "people", "editsPerSecond", "cursorsPerSecond", "seconds", "rampUpSeconds"] as const) {
+  for (const name of ["rooms", "people", "editRate", "cursorRate", "seconds", "rampUpSeconds"] as const) {
     expect(read({ [name]: String(BENCH_MAX[name]) })[name]).toBe(BENCH_MAX[name]);
     expect(() => read({ [name]: String(BENCH_MAX[name] + 1) })).toThrow(`to ${BENCH_MAX[name]} (`);
   }

@@ -7,8 +7,8 @@ import { SettingError } from "../../shared/settings/settings.ts";
 export type BenchLoad = {
   readonly rooms: number;
   readonly people: number;
-  readonly editsPerSecond: number;
-  readonly cursorsPerSecond: number;
+  readonly editRate: number;
+  readonly cursorRate: number;
   readonly seconds: number;
   readonly rampUpSeconds: number;
 };
@@ -28,10 +28,10 @@ export const BENCH_MAX = {
   people: 500,
   connections: 5_000,
   joinsPerSecond: 200,
-  editsPerSecond: 5_000,
-  cursorsPerSecond: 20_000,
-  editsPerSecondEach: 10,
-  cursorsPerSecondEach: 20,
+  editRate: 5_000,
+  cursorRate: 20_000,
+  editRateEach: 10,
+  cursorRateEach: 20,
   receiptsPerSecond: 100_000,
   seconds: 3_600,
   rampUpSeconds: 600,
@@ -53,9 +53,9 @@ export function rampUpSecondsOf({ rooms, people, rampUpSeconds }: BenchLoad): nu
 }
 
 function excessesOf(load: BenchLoad): string[] {
-  const { rooms, people, editsPerSecond, cursorsPerSecond } = load;
+  const { rooms, people, editRate, cursorRate } = load;
   const connections = rooms * people;
-  const receipts = (editsPerSecond + cursorsPerSecond) * (people - 1);
+  const receipts = (editRate + cursorRate) * (people - 1);
   const joins = connections / rampUpSecondsOf(load);
   const problems: string[] = [];
   const refuse = (value: number, max: number, what: string, remedy: string): void => {
@@ -69,16 +69,16 @@ function excessesOf(load: BenchLoad): string[] {
     `Raise --ramp-up-seconds to ${Math.ceil(connections / BENCH_MAX.joinsPerSecond)}`,
   );
   refuse(
-    editsPerSecond / connections,
-    BENCH_MAX.editsPerSecondEach,
+    editRate / connections,
+    BENCH_MAX.editRateEach,
     "edits a second by each person",
-    "Gateways do not allow more by default: raise --rooms or --people, or lower --edits-per-second",
+    "Gateways do not allow more by default: raise --rooms or --people, or lower --edit-rate",
   );
   refuse(
-    cursorsPerSecond / connections,
-    BENCH_MAX.cursorsPerSecondEach,
+    cursorRate / connections,
+    BENCH_MAX.cursorRateEach,
     "cursor moves a second by each person",
-    "The SDK sends no more: raise --rooms or --people, or lower --cursors-per-second",
+    "The SDK sends no more: raise --rooms or --people, or lower --cursor-rate",
   );
   refuse(
     receipts,

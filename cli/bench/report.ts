@@ -7,8 +7,8 @@ const MISSING_LINES_MAX = 20;
 const LABEL_WIDTH = 16;
 
 export function loadText(url: string, tenant: string, load: BenchLoad): string {
-  const { rooms, people, editsPerSecond, cursorsPerSecond, seconds } = load;
-  return `${url}, tenant ${tenant}: ${rooms === 1 ? "1 room" : `${count(rooms)} rooms`} of ${people} people, ${count(editsPerSecond)} edits and ${count(cursorsPerSecond)} cursor moves per second for ${seconds} s`;
+  const { rooms, people, editRate, cursorRate, seconds } = load;
+  return `${url}, tenant ${tenant}: ${rooms === 1 ? "1 room" : `${count(rooms)} rooms`} of ${people} people, ${count(editRate)} edits and ${count(cursorRate)} cursor moves per second for ${seconds} s`;
 }
 
 export function reportText(figures: BenchFigures): string {
