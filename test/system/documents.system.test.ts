@@ -366,8 +366,26 @@ test("[DHTTP6] every declared error occurs, except those of a failing system, an
     "not-a-document",
   );
 
+  await ask("POST", "nested/edits", { token, headers: BINARY, body: nestedText(150) });
+  const converted = async (query: string) => (await ask("GET", `nested/document?${query}`, { token })).json.error;
+  expect(await converted("format=pdf")).toBe("bad-format");
+  expect(await converted("format=html&type=missing:text")).toBe("no-such-text");
+  expect(await converted("format=html")).toBe("not-convertible");
+
   expect(declared.unmet.filter((error) => !UNMET.test(error))).toEqual([]);
 });
+
+/** Rich text with more levels than an export converts. */
+function nestedText(levels: number): Uint8Array {
+  const doc = new Y.Doc();
+  let parent: Y.XmlFragment = doc.getXmlFragment("body");
+  for (let level = 0; level < levels; level++) {
+    const child = new Y.XmlElement("blockquote");
+    parent.insert(0, [child]);
+    parent = child;
+  }
+  return Y.encodeStateAsUpdate(doc);
+}
 
 test("[DHTTP7] 100 concurrent readers of a document, through two gateways, get the same bytes", async () => {
   const owner = await cluster.token("crowd", "owner");
