@@ -63,6 +63,12 @@ test("[LOGREAD4] a log that has another record at the number of the last record 
   await expect(log.read({ after: 1, last: placeOf(record(3)) }, nothing), "a new holder of the lease").rejects.toThrow(LogEndLost);
 });
 
+test("[LOGREAD7] a reader starts again if its last record was removed with its room, because a lost end can look the same", async () => {
+  const log = new TestLog(record(1), record(2), record(3));
+  const deleteRoom = (): void => void (log.records = [record(1), record(4)]);
+  await expect(log.read({ after: 0 }, deleteRoom)).rejects.toThrow(/no longer has record 3, .* or a room was deleted meanwhile/);
+});
+
 test("[LOGREAD5] a log that has no record at the last position for 5 s has lost its end; before that a replica may lag", async () => {
   const log = new TestLog(record(1), record(2));
   const whole = log.records;
