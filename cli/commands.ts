@@ -136,7 +136,7 @@ export const commands: readonly CliCommand[] = [
     settings: benchSettings,
     examples: [
       "coroom bench",
-      "coroom bench --rooms 100 --people 5 --edits-per-second 200 --cursors-per-second 2000 --seconds 60",
+      "coroom bench --rooms 100 --people 5 --edit-rate 200 --cursor-rate 2000 --seconds 60",
       "coroom bench --url https://rooms.example --token TOKEN --json",
     ],
     run: async (config, print) => (await import("./bench/bench-command.ts")).bench(config, print, abortedBySignal()),
