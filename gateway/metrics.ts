@@ -176,7 +176,7 @@ export const gatewayMetrics = (registry: Registry) => {
     }),
     forwardsGathered: new Counter({
       name: "coroom_gateway_forwards_gathered_total",
-      help: "Messages to room owners that waited up to 40 ms for further edits, because their room was over its fair share",
+      help: "Messages to room owners that waited up to 45 ms for further edits, because their room was over its fair share",
       registers,
     }),
     saveSeconds: new Histogram({

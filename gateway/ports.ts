@@ -164,7 +164,7 @@ export interface StorageReports {
   onFull(receive: (full: FullStorage) => void): void;
 }
 
-/** A store in which sanctions outlive the gateways. Rejects while it is unreachable. */
+/** A store in which sanctions outlive the gateways. Rejects while it does not answer or refuses. */
 export interface SanctionStore {
   load(): Promise<readonly Sanction[]>;
   /** Has no effect when a stored sanction supersedes this one. */

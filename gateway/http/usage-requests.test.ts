@@ -43,7 +43,15 @@ test("[USQ2] a request covers the last 31 days, or the days that it names, at mo
   expect(daysOf("to=2026-03-31")).toEqual(["2026-03-01", "2026-03-31", 31]);
   expect(daysOf("from=2026-11-27")).toEqual(["2026-11-27", "2026-11-28", 2]);
   expect(daysOf("from=2026-08-21")).toEqual(["2026-08-21", "2026-11-28", 100]);
-  for (const wrong of ["from=2026-08-20", "from=2026-11-29", "from=yesterday", "to=2026-02-30", "from="])
+  for (const wrong of [
+    "from=2026-08-20",
+    "from=2026-11-29",
+    "from=yesterday",
+    "to=2026-02-30",
+    "from=",
+    "from=0000-01-01&to=9999-12-31",
+    "to=0000-01-01",
+  ])
     expect(daysOf(wrong), wrong).toEqual([400, "bad-request"]);
 });
 

@@ -2,7 +2,7 @@
 
 import type { TenantId, UnixMillis } from "../../shared/ids.ts";
 import type { UsageCounts } from "../usage/usage-counts.ts";
-import { dayAfter, daysBetween, dayOf, parseDay, type UsageDay } from "../usage/usage-day.ts";
+import { dayAfter, dayCount, daysBetween, dayOf, parseDay, type UsageDay } from "../usage/usage-day.ts";
 import { errorAnswer, type HttpAnswer, jsonAnswer, retryAfter } from "./answers.ts";
 import { type Authority, scopeOf } from "./authorize.ts";
 import type { RouteRequest } from "./requests.ts";
@@ -26,7 +26,7 @@ export const USAGE_NOT_STORED = errorAnswer(
 export const USAGE_UNREACHABLE = errorAnswer(
   503,
   "unavailable",
-  "Redis does not answer, so usage cannot be read: try again. If it keeps failing, check COROOM_REDIS_URL",
+  "Redis does not answer or refuses to, so usage cannot be read: try again. If it keeps failing, check COROOM_REDIS_URL and the permissions of its user (coroom redis-users)",
   retryAfter(5),
 );
 
@@ -45,12 +45,11 @@ export function usageQuestion(
   const to = dayIn(query.get("to")) ?? dayOf(now);
   const from = dayIn(query.get("from")) ?? (to === "invalid" ? to : dayAfter(to, 1 - DAYS_DEFAULT));
   if (from === "invalid" || to === "invalid") return errorAnswer(400, "bad-request", "from, to: days in UTC, such as 2026-11-28");
-  const days = daysBetween(from, to);
-  if (days.length === 0 || days.length > daysMax)
-    return errorAnswer(400, "bad-request", `from, to: 1 to ${daysMax} days, the later day in \`to\``);
+  const count = dayCount(from, to); // A date may be 10,000 years away, and a default before the year 0 is not a number.
+  if (!(count >= 1 && count <= daysMax)) return errorAnswer(400, "bad-request", `from, to: 1 to ${daysMax} days, the later day in \`to\``);
   const format = formatOf(query.get("format"), header("accept"));
   if (format === undefined) return errorAnswer(400, "bad-request", "format: json or csv");
-  return { tenant: authority === undefined && !query.has("tenant") ? undefined : scope.tenant, days, format };
+  return { tenant: authority === undefined && !query.has("tenant") ? undefined : scope.tenant, days: daysBetween(from, to), format };
 }
 
 /** Rows are in the order of days and tenants. */

@@ -1,6 +1,6 @@
 /**
  * Takes edits from the members to the owner. It keeps each edit and sends it again until the log has it or the owner
- * refuses it. The edits of one turn are sent together. Refusals and late acks go back to the author.
+ * refuses it. A room's waiting edits are sent together. Refusals and late acks go back to the author.
  */
 
 import type { OwnerReply, SubmittedEdit } from "../../shared/bus/envelope.ts";
@@ -22,7 +22,7 @@ export class EditRelay {
   readonly #channel: Channel;
   readonly #members: MemberConnections;
   readonly #unacked: Unacked;
-  /** Edits of this turn that are not sent yet. */
+  /** Edits that are not sent yet: of this turn, or since the room went over its share (`fair-forwarding.ts`). */
   #fresh: SubmittedEdit[] = [];
 
   constructor(gateway: GatewayId, channel: Channel, members: MemberConnections, unacked: Unacked) {

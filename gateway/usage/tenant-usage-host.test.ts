@@ -41,10 +41,10 @@ class ListStore implements UsageStore {
   }
 }
 
-function host(store = new ListStore()) {
+function host<Store extends ListStore | null = ListStore>(store: Store = new ListStore() as Store) {
   const [clock, registry] = [new FakeClock(JUST_BEFORE_MIDNIGHT), new Registry()];
   const meter = new UsageMeter({ tenantsMax: OPTIONS.usageTenantsMax });
-  const usage = new TenantUsageHost(meter, store, OPTIONS, { clock, log: SILENT_LOG, metrics: gatewayMetrics(registry) });
+  const usage = new TenantUsageHost(meter, store ?? undefined, OPTIONS, { clock, log: SILENT_LOG, metrics: gatewayMetrics(registry) });
   usage.start();
   /** Values of a metric by the label `tenant`, and by `direction` where it has one. */
   const shown = async (name: string): Promise<Record<string, number>> => {
@@ -122,6 +122,13 @@ test("[USG12] too many tenants while the store is away count as others, and the 
   const stored = editsIn(store);
   expect(stored.reduce((sum, [, edits]) => sum + edits, 0)).toBe(50);
   expect(stored.some(([key]) => key.endsWith(OTHER_TENANTS))).toBe(true);
+});
+
+test("[USG15] more tenants in one second than are counted apart reach the limit, also without a store", async () => {
+  const { clock, meter, shown } = host(null);
+  for (let index = 0; index < OPTIONS.usageTenantsMax + 1; index++) meter.add(`t${index}` as TenantId, "edits", 1);
+  await clock.advance(1_000);
+  expect((await shown("limits_reached_total"))["usage-tenants"]).toBe(1);
 });
 
 test("[USG13] metrics name a bounded number of tenants whatever names come, and each count has one label", async () => {

@@ -10,7 +10,7 @@ import type { Log } from "../../shared/process/log.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { UsageStore } from "../ports.ts";
 import { TopTenants } from "./top-tenants.ts";
-import type { UsageCounts } from "./usage-counts.ts";
+import { OTHER_TENANTS, type UsageCounts } from "./usage-counts.ts";
 import { dayOf } from "./usage-day.ts";
 import { UsageDays } from "./usage-days.ts";
 import type { UsageMeter } from "./usage-meter.ts";
@@ -90,8 +90,8 @@ export class TenantUsageHost {
     const day = dayOf(clock.wallNow());
     for (const [tenant, counts] of this.#meter.takeCounts(clock.now())) {
       this.#showCounts(tenant, counts);
-      if (this.#store === undefined || this.#days.receiveUsage(day, tenant, counts)) continue;
-      metrics.limitsReached.inc({ limit: "usage-tenants" });
+      const isStored = this.#store === undefined || this.#days.receiveUsage(day, tenant, counts);
+      if (tenant === OTHER_TENANTS || !isStored) metrics.limitsReached.inc({ limit: "usage-tenants" });
     }
     this.#showWaiting();
   }
@@ -129,7 +129,10 @@ export class TenantUsageHost {
   #noteStore(isAway: boolean, cause?: unknown): void {
     const { log } = this.#deps;
     if (isAway && !this.#isStoreAway)
-      log.warn({ cause }, "usage by tenant waits in this gateway until Redis takes it: check COROOM_REDIS_URL and the memory of Redis");
+      log.warn(
+        { cause },
+        "usage by tenant waits in this gateway until Redis takes it: check COROOM_REDIS_URL, the memory of Redis, and the permissions of its user (coroom redis-users)",
+      );
     if (!isAway && this.#isStoreAway) log.info({}, "Redis takes usage by tenant again");
     this.#isStoreAway = isAway;
   }

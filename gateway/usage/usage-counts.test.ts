@@ -4,7 +4,7 @@ import type { Millis, TenantId } from "../../shared/ids.ts";
 import { Prng } from "../../shared/collections/prng.ts";
 import { TopTenants } from "./top-tenants.ts";
 import { addUsage, noUsage, OTHER_TENANTS, type UsageCounts } from "./usage-counts.ts";
-import { dayAfter, dayOf, daysBetween, parseDay, type UsageDay } from "./usage-day.ts";
+import { dayAfter, dayCount, dayOf, daysBetween, parseDay, type UsageDay } from "./usage-day.ts";
 import { UsageDays } from "./usage-days.ts";
 import { UsageMeter } from "./usage-meter.ts";
 
@@ -103,6 +103,7 @@ test("[USG6] days are days of the calendar in UTC", () => {
     expect(parseDay(wrong)).toBeUndefined();
   expect(daysBetween("2026-02-27" as UsageDay, "2026-03-02" as UsageDay)).toEqual(["2026-02-27", "2026-02-28", "2026-03-01", "2026-03-02"]);
   expect(daysBetween(TUESDAY, MONDAY)).toEqual([]);
+  expect([dayCount(MONDAY, TUESDAY), dayCount(MONDAY, MONDAY), dayCount(TUESDAY, MONDAY)]).toEqual([2, 1, 0]);
 });
 
 test("[USG7] free names go to the first tenants with usage; then the busiest other replaces the least busy named one, one in a period", () => {

@@ -11,12 +11,12 @@ export function dayOf(at: number): UsageDay {
   return new Date(at).toISOString().slice(0, 10) as UsageDay;
 }
 
-/** Undefined: not a day of the calendar. */
+/** Undefined: not a day of the calendar since 1970. */
 export function parseDay(text: string): UsageDay | undefined {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined;
   const day = text as UsageDay;
   const start = startOf(day);
-  return Number.isNaN(start) || dayOf(start) !== day ? undefined : day;
+  return !(start >= 0) || dayOf(start) !== day ? undefined : day;
 }
 
 /** The day that comes `days` after this one. */
@@ -30,8 +30,12 @@ export function startOf(day: UsageDay): number {
   return Date.parse(`${day}T00:00:00Z`);
 }
 
+/** The number of days from the first to the last one, both included. 0 or less if the last comes before the first. */
+export function dayCount(first: UsageDay, last: UsageDay): number {
+  return Math.round((startOf(last) - startOf(first)) / DAY_MS) + 1;
+}
+
 /** The days from the first to the last one, both included. Empty if the last comes before the first. */
 export function daysBetween(first: UsageDay, last: UsageDay): UsageDay[] {
-  const count = Math.round((startOf(last) - startOf(first)) / DAY_MS) + 1;
-  return Array.from({ length: Math.max(0, count) }, (_, index) => dayAfter(first, index));
+  return Array.from({ length: Math.max(0, dayCount(first, last)) }, (_, index) => dayAfter(first, index));
 }

@@ -17,9 +17,11 @@ import {
   type UsageQuestion,
   type UsageRow,
 } from "../../http/usage-requests.ts";
+import type { Log } from "../../../shared/process/log.ts";
 import { type Rate, UserRates } from "../../limits/reader-rates.ts";
 import type { GatewayMetrics } from "../../metrics.ts";
 import type { UsageStore } from "../../ports.ts";
+import { rethrowMistake } from "../../../shared/time/pause.ts";
 import { authorityOf, type HttpTokens } from "./authenticate.ts";
 
 export type UsagePorts = { readonly tokens: HttpTokens; readonly usageStore: UsageStore | undefined };
@@ -34,7 +36,7 @@ export type UsageRouteOptions = {
 export function usageRoutes(
   { tokens, usageStore }: UsagePorts,
   options: UsageRouteOptions,
-  { clock, metrics }: { clock: Clock; metrics: GatewayMetrics },
+  { clock, metrics, log }: { clock: Clock; metrics: GatewayMetrics; log: Log },
 ): HttpRoute[] {
   const rates = new UserRates(options.reads, options.readersMax);
   const answer: HttpRoute["answer"] = async (request) => {
@@ -46,20 +48,27 @@ export function usageRoutes(
     }
     const question = usageQuestion(request, authority.of, clock.wallNow(), options);
     if ("status" in question) return question;
-    return usageStore === undefined ? USAGE_NOT_STORED : readUsage(usageStore, question, options);
+    return usageStore === undefined ? USAGE_NOT_STORED : readUsage(usageStore, question, options, log);
   };
   return [{ method: "get", path: "/v1/usage", answer }];
 }
 
-async function readUsage(store: UsageStore, question: UsageQuestion, { rowsMax }: UsageRouteOptions): Promise<HttpAnswer> {
+async function readUsage(
+  store: UsageStore,
+  question: UsageQuestion,
+  { rowsMax }: Pick<UsageRouteOptions, "rowsMax">,
+  log: Log,
+): Promise<HttpAnswer> {
   const rows: UsageRow[] = [];
   try {
     for (const day of question.days) {
       for (const row of rowsOf(day, await store.read(day, question.tenant))) rows.push(row);
       if (rows.length > rowsMax) return tooManyRows(rowsMax);
     }
-  } catch {
-    return USAGE_UNREACHABLE; // The store rejects only while Redis is unreachable.
+  } catch (cause) {
+    rethrowMistake(cause);
+    log.warn({ cause }, "usage cannot be read from Redis");
+    return USAGE_UNREACHABLE;
   }
   return usageAnswer(question, rows);
 }
