@@ -49,7 +49,7 @@ test("[USQ2] a request covers the last 31 days, or the days that it names, at mo
     "from=yesterday",
     "to=2026-02-30",
     "from=",
-    "from=0000-01-01&to=9999-12-31",
+    "from=1970-01-01&to=9999-12-31",
     "to=0000-01-01",
   ])
     expect(daysOf(wrong), wrong).toEqual([400, "bad-request"]);

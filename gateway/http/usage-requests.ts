@@ -45,8 +45,8 @@ export function usageQuestion(
   const to = dayIn(query.get("to")) ?? dayOf(now);
   const from = dayIn(query.get("from")) ?? (to === "invalid" ? to : dayAfter(to, 1 - DAYS_DEFAULT));
   if (from === "invalid" || to === "invalid") return errorAnswer(400, "bad-request", "from, to: days in UTC, such as 2026-11-28");
-  const count = dayCount(from, to); // A date may be 10,000 years away, and a default before the year 0 is not a number.
-  if (!(count >= 1 && count <= daysMax)) return errorAnswer(400, "bad-request", `from, to: 1 to ${daysMax} days, the later day in \`to\``);
+  const count = dayCount(from, to); // Checked before the days are listed: a day may be 8,000 years away.
+  if (count < 1 || count > daysMax) return errorAnswer(400, "bad-request", `from, to: 1 to ${daysMax} days, the later day in \`to\``);
   const format = formatOf(query.get("format"), header("accept"));
   if (format === undefined) return errorAnswer(400, "bad-request", "format: json or csv");
   return { tenant: authority === undefined && !query.has("tenant") ? undefined : scope.tenant, days: daysBetween(from, to), format };
