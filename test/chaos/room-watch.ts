@@ -83,7 +83,10 @@ export class RoomWatch {
       people.every(({ room }) => room.saved && room.synced && room.seq === this.#typed && room.participants.size === people.length);
     await eventually(`room ${this.room} is level`, isLevel, LEVEL_MS_MAX).catch(async (cause: unknown) => {
       const stopped = state();
-      const faults = await this.#compareWithLog().then(({ faults }) => faults, String);
+      const faults = await this.#compareWithLog().then(
+        ({ faults }) => faults,
+        (error: unknown) => [String(error)],
+      );
       throw new Error([`${this.#typed} edits were typed in room ${this.room}: ${stopped}`, ...faults].join("\n"), { cause });
     });
     await eventually(`the backend of room ${this.room} gets an answer`, () => !this.#reporter.isReporting, LEVEL_MS_MAX);
