@@ -68,13 +68,19 @@ export class Firefox {
       cwd: folder,
       logFile,
     });
-    let exited = false;
-    void child.exited.then(() => (exited = true));
-    const serverFile = join(profile, SERVER_FILE);
-    await eventually("Firefox is ready", () => exited || existsSync(serverFile), PATIENCE_MS);
-    if (exited) throw new Error(`Firefox ended before it was ready:\n${readFileSync(logFile, "utf8")}`);
-    const { ws_port: port } = JSON.parse(readFileSync(serverFile, "utf8")) as { readonly ws_port: number };
-    return new Firefox(folder, child, await BidiSession.open(`ws://127.0.0.1:${port}/session`));
+    try {
+      let exited = false;
+      void child.exited.then(() => (exited = true));
+      const serverFile = join(profile, SERVER_FILE);
+      await eventually("Firefox is ready", () => exited || isWritten(serverFile), PATIENCE_MS);
+      if (exited) throw new Error(`Firefox ended before it was ready:\n${readFileSync(logFile, "utf8")}`);
+      const { ws_port: port } = JSON.parse(readFileSync(serverFile, "utf8")) as { readonly ws_port: number };
+      return new Firefox(folder, child, await BidiSession.open(`ws://127.0.0.1:${port}/session`));
+    } catch (error) {
+      await child.stop(STOP_PATIENCE_MS);
+      rmSync(folder, { recursive: true, maxRetries: 10, retryDelay: 100 });
+      throw error;
+    }
   }
 
   async newPage(): Promise<FirefoxPage> {
@@ -88,6 +94,11 @@ export class Firefox {
     await this.#child.stop(STOP_PATIENCE_MS);
     rmSync(this.#folder, { recursive: true, maxRetries: 10, retryDelay: 100 }); // Its content processes may end a little later.
   }
+}
+
+/** Firefox writes the file in place, so it can be empty at first. */
+function isWritten(file: string): boolean {
+  return existsSync(file) && readFileSync(file, "utf8").trimEnd().endsWith("}");
 }
 
 export class FirefoxPage implements EditorPage {
