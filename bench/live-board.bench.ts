@@ -7,7 +7,7 @@
 import { decodeFrame, encodeFrame } from "../shared/wire/codec.ts";
 import { type BoardFrame, FrameType } from "../shared/wire/frames.ts";
 import { type ClientKey, type RoomId, START } from "../shared/ids.ts";
-import { until } from "../cli/bench/paced.ts";
+import { until } from "./load/until.ts";
 import { type LoadSocket, openSocket } from "./load/web-socket.ts";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

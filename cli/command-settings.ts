@@ -288,7 +288,7 @@ export const benchSettings = {
     },
     editRate: {
       parse: between(1, BENCH_MAX.editRate),
-      fallback: 20,
+      fallback: 18,
       meaning: `Edits per second of all rooms together, ${BENCH_MAX.editRate} at most.`,
     },
     cursorRate: {

@@ -12,6 +12,7 @@ export const LONG_FILES: readonly string[] = [
   "client/persistence/kept-convergence.test.ts",
   "client/room/convergence.test.ts",
   "test/system/upgrade.system.test.ts",
+  "cli/bench/bench.system.test.ts",
   "release/release.system.test.ts",
   "leaderboard/unreadable-checkpoint.system.test.ts",
   "test/system/moves.system.test.ts",

@@ -9,7 +9,8 @@ import { type ClientId, type Epoch, type Position, type Seq, START } from "../..
 import { enter, sendFrame, type Seat, unexpected } from "./enter.ts";
 import { keystroke } from "../../cli/bench/keystroke.ts";
 import { Latencies, type LatencyPairs } from "../../cli/bench/latencies.ts";
-import { paced, until } from "../../cli/bench/paced.ts";
+import { paced } from "../../cli/bench/paced.ts";
+import { until } from "./until.ts";
 import type { LoadSocket } from "./web-socket.ts";
 import { serveCalls } from "./worker.ts";
 

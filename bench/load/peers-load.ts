@@ -11,7 +11,7 @@ import type { Seat } from "./enter.ts";
 import { keystroke, type Keystrokes } from "../../cli/bench/keystroke.ts";
 import { Latencies, type LatencyPairs } from "../../cli/bench/latencies.ts";
 import { typingSchedule } from "./load.ts";
-import { until } from "../../cli/bench/paced.ts";
+import { until } from "./until.ts";
 import { openAll } from "./open-all.ts";
 import { DIALECTS, type Dialect, type DialectName, type PeerMessage } from "./peer-dialects.ts";
 import { ReceivedEdits } from "./received-edits.ts";

@@ -5,7 +5,7 @@
 
 import { type Position, type Seq, START } from "../../shared/ids.ts";
 import { enter, type Seat, unexpected } from "./enter.ts";
-import { until } from "../../cli/bench/paced.ts";
+import { until } from "./until.ts";
 import type { LoadSocket } from "./web-socket.ts";
 import { serveCalls } from "./worker.ts";
 

@@ -25,7 +25,7 @@ test.each<[Partial<typeof claims>, string]>([
   [{ rights: ["read", "write"] }, "its rights lack admin, which the command needs to delete its rooms"],
   [{ rights: ["read", "admin"] }, "its rights lack write"],
   [{ room: ["notes", "coroom-*-x", "coroom-bench-1"] }, "it does not open the rooms coroom-bench-*"],
-  [{ ttl: 60 }, "and the run may take 150 s"],
+  [{ ttl: 60 }, "and the run may take 152 s"],
 ])("[BNC21] a token with %o is refused before anything is opened", async (changed, reason) => {
   await expect(given(changed)).rejects.toThrow(reason);
 });

@@ -8,7 +8,7 @@ import { SettingError } from "../../shared/settings/settings.ts";
 import type { BenchConfig } from "../command-settings.ts";
 import { gatewayFor } from "../local-addresses.ts";
 import { localToken } from "../token.ts";
-import { ROOM_PREFIX } from "./plan.ts";
+import { rampUpSecondsOf, ROOM_PREFIX } from "./plan.ts";
 
 /** `tokenOf`: of a person, by its number from 0. `remedy`: what to do if the gateway refuses the tokens. */
 export type BenchAccess = {
@@ -63,10 +63,10 @@ export async function benchAccess(config: BenchConfig, now: number): Promise<Ben
 }
 
 /** The same token for everybody, so that the limits of one user apply to all connections. */
-function givenAccess(token: string, { seconds, rampUpSeconds }: BenchConfig, now: number): Omit<BenchAccess, "url"> {
+function givenAccess(token: string, config: BenchConfig, now: number): Omit<BenchAccess, "url"> {
   const claims = claimsOf(token);
   const leftSeconds = Math.floor(claims.exp - now / 1_000);
-  const neededSeconds = seconds + rampUpSeconds + OTHER_SECONDS;
+  const neededSeconds = config.seconds + rampUpSecondsOf(config) + OTHER_SECONDS;
   const problems = [
     ...RIGHTS.filter((right) => !claims.rights.includes(right)).map(
       (right) => `its rights lack ${right}${right === "admin" ? ", which the command needs to delete its rooms" : ""}`,

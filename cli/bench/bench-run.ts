@@ -9,6 +9,7 @@ import { type BenchFigures, isGeneratorLimit, type MissingReport, summaryOf } fr
 import { Latencies } from "./latencies.ts";
 import { paced } from "./paced.ts";
 import { type BenchPlan, type BenchSeat, rampUpSecondsOf } from "./plan.ts";
+import { reconnectAfterClose } from "../../shared/wire/close-codes.ts";
 import { reasonOf, reasonOfClose, Reasons } from "./reasons.ts";
 import { RoomEdits } from "./room-edits.ts";
 
@@ -25,7 +26,7 @@ type BenchRoom = {
   readonly name: string;
   readonly edits: RoomEdits;
   readonly people: BenchPerson[];
-  readonly placeOf: Map<ClientId, BenchPerson>;
+  readonly personOf: Map<ClientId, BenchPerson>;
 };
 
 export class BenchRun {
@@ -52,7 +53,7 @@ export class BenchRun {
       name,
       edits: new RoomEdits(plan.load.people, this.#times),
       people: [],
-      placeOf: new Map(),
+      personOf: new Map(),
     }));
   }
 
@@ -64,9 +65,9 @@ export class BenchRun {
     return this.#rooms.reduce((total, { edits }) => total + edits.written, 0);
   }
 
-  /** Rooms that somebody joined, so that they may be stored. */
+  /** Rooms that somebody tried to join, so that they may be stored. */
   get enteredRooms(): readonly string[] {
-    return this.#rooms.filter(({ people }) => people.some(({ hasJoined }) => hasJoined)).map(({ name }) => name);
+    return this.#rooms.filter(({ people }) => people.length > 0).map(({ name }) => name);
   }
 
   /** Returns when everybody joined, when it takes too long, or when the run is stopped. Those who did not join leave. */
@@ -77,12 +78,13 @@ export class BenchRun {
     await this.#wait(() => this.#people.every(({ person }) => person.isHere), JOINED_MS_MAX);
     for (const { person } of this.#people.filter(({ person }) => !person.hasJoined)) person.leave();
     for (const room of this.#rooms)
-      for (const person of room.people) if (person.client !== undefined && person.hasJoined) room.placeOf.set(person.client, person);
+      for (const person of room.people) if (person.client !== undefined && person.hasJoined) room.personOf.set(person.client, person);
   }
 
+  /** The turns of people who have not joined pass, so that the others do not get their load. */
   async runLoad(): Promise<void> {
     const { editRate, cursorRate, seconds } = this.#plan.load;
-    const active = this.#people.filter(({ person }) => person.hasJoined);
+    const people = this.#people;
     const started = performance.now();
     const cpuBefore = process.cpuUsage();
     await Promise.all([
@@ -90,7 +92,8 @@ export class BenchRun {
         editRate,
         seconds * 1_000,
         (turn, lateMs) => {
-          const { person, room } = active[turn % active.length]!;
+          const { person, room } = people[turn % people.length]!;
+          if (!person.hasJoined) return;
           this.#late.record(lateMs);
           person.type(room.edits.write(person.place, performance.now()));
         },
@@ -100,8 +103,10 @@ export class BenchRun {
         cursorRate,
         seconds * 1_000,
         (turn, lateMs) => {
+          const { person } = people[turn % people.length]!;
+          if (!person.hasJoined) return;
           this.#late.record(lateMs);
-          active[turn % active.length]!.person.move();
+          person.move();
         },
         this.#isStopped,
       ),
@@ -128,6 +133,7 @@ export class BenchRun {
     const cpuCores = this.#loadMs === 0 ? 0 : this.#cpuMs / this.#loadMs;
     const lateMs = summaryOf(this.#late);
     return {
+      isStopped: this.#signal.aborted,
       url: this.#access.url,
       tenant: this.#access.tenant,
       load: this.#plan.load,
@@ -181,14 +187,17 @@ export class BenchRun {
         snapshot: (counts) => edits.receiveSnapshot(place, counts),
         rolledBack: () => edits.receiveRolledBack(place),
         pointed: (by, to) => {
-          const other = room.placeOf.get(by);
+          const other = room.personOf.get(by);
           const moved = other?.moves.moveTo(to);
           if (other === undefined || moved === undefined || moved.move <= (lastSeen.get(other) ?? 0)) return;
           lastSeen.set(other, moved.move);
           this.#seen.record(performance.now() - moved.at);
         },
         refused: (refused) => this.#refusals.add(reasonOf(refused)),
-        closed: (close) => (person.hasJoined ? this.#disconnects : this.#refusals).add(reasonOfClose(close)),
+        closed: (close) => {
+          if (person.hasJoined) this.#disconnects.add(reasonOfClose(close));
+          else if (reconnectAfterClose(close.code) !== "never") this.#refusals.add(reasonOfClose(close)); // A final one is in `refused`.
+        },
       },
     );
     room.people[place] = person;

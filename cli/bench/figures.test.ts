@@ -9,6 +9,7 @@ import { loadText, reportText } from "./report.ts";
 const few = { count: 4, p50: 1.5, p99: 12, max: 120 };
 const good: BenchFigures = {
   url: "https://rooms.example",
+  isStopped: false,
   tenant: "coroom-bench",
   load: { rooms: 1, people: 2, editRate: 2, cursorRate: 2, seconds: 2, rampUpSeconds: 0 },
   loadSeconds: 2,
@@ -45,6 +46,11 @@ test("[BNC13] a run without losses is no failure, and its report names every fig
 
 test.each<[string, BenchFigures, string]>([
   ["nobody joined", { ...good, connections: { wanted: 2, opened: 0, joinMs: undefined } }, "nobody could join"],
+  [
+    "it was stopped before",
+    { ...good, isStopped: true, connections: { wanted: 2, opened: 0, joinMs: undefined } },
+    "before anybody had joined",
+  ],
   ["an edit has no acknowledgement", edits({ acknowledged: 3 }), "1 edits were not acknowledged, and 0 receipts are missing"],
   ["a receipt is missing", edits({ received: 3 }), "0 edits were not acknowledged, and 1 receipts are missing"],
   ["a receipt is repeated", edits({ repeated: 1 }), "1 receipts were repeated"],
@@ -52,6 +58,11 @@ test.each<[string, BenchFigures, string]>([
   ["a room is left", { ...good, rooms: { deleted: 0, left: ["coroom-bench-x-1"], why: "busy" } }, "some rooms were not deleted"],
 ])("[BNC14] %s: the command fails and says why", (_, figures, reason) => {
   expect(failureOf(figures)).toContain(reason);
+});
+
+test("[BNC27] rooms that are left are printed with the command that deletes them", () => {
+  const report = reportText({ ...good, rooms: { deleted: 0, left: ["coroom-bench-x-1"], why: "busy" } });
+  expect(report).toContain("coroom delete-room ROOM --tenant coroom-bench. Rooms: coroom-bench-x-1");
 });
 
 test("[BNC15] missing edits are listed with room, person and author, up to 20 lines", () => {

@@ -20,6 +20,8 @@ export type MissingReport = {
 };
 
 export type BenchFigures = {
+  /** A signal stopped the run. */
+  readonly isStopped: boolean;
   readonly url: string;
   readonly tenant: string;
   readonly load: BenchLoad;
@@ -60,18 +62,19 @@ export function summaryOf(latencies: Latencies): LatencySummary {
 }
 
 /** Why the command ends with an error. Undefined: no edit was lost, and people joined. */
-export function failureOf({ connections, edits, loadSeconds, load, rooms }: BenchFigures): string | undefined {
+export function failureOf({ isStopped, connections, edits, loadSeconds, load, rooms }: BenchFigures): string | undefined {
+  if (connections.opened === 0 && isStopped) return "stopped by a signal before anybody had joined";
   if (connections.opened === 0)
-    return "nobody could join. The refusals above name the reasons; coroom doctor checks the system, and docs/operations/limits.md lists the limits";
+    return "nobody could join. The refusals in the output name the reasons; coroom doctor checks the system, and docs/operations/limits.md lists the limits";
   const unacknowledged = edits.sent - edits.acknowledged;
   const lacking = edits.expected - edits.received;
   if (unacknowledged > 0 || lacking > 0)
-    return `${count(unacknowledged)} edits were not acknowledged, and ${count(lacking)} receipts are missing. The lines above name them; look for the rooms' events with coroom ops watch`;
+    return `${count(unacknowledged)} edits were not acknowledged, and ${count(lacking)} receipts are missing. The output names them; look for the rooms' events with coroom ops watch`;
   if (edits.repeated > 0)
     return `${count(edits.repeated)} receipts were repeated. This is a defect of Coroom: report it with the output of this command`;
   if (loadSeconds < load.seconds)
     return `stopped by a signal after ${loadSeconds.toFixed(0)} of ${load.seconds} s. The figures are those of this time`;
-  return rooms.left.length > 0 ? "some rooms were not deleted. The lines above name them" : undefined;
+  return rooms.left.length > 0 ? "some rooms were not deleted. The output names them" : undefined;
 }
 
 export function count(value: number): string {

@@ -16,7 +16,7 @@ test("[BNC8] everybody has a seat, rooms carry the run's tag, and consecutive ed
 test.each([
   [{ rooms: 1_000, people: 6 }, "6,000 connections"],
   [{ rooms: 500, people: 4, rampUpSeconds: 5 }, "Raise --ramp-up-seconds to 10"],
-  [{ editRate: 61 }, "10.2 edits a second by each person"],
+  [{ editRate: 55 }, "9.2 edits a second by each person"],
   [{ cursorRate: 121 }, "20.2 cursor moves a second by each person"],
   [{ rooms: 1, people: 500, editRate: 250 }, "130,738 receipts a second"],
 ])("[BNC9] %o is refused with the reason", (excess, reason) => {

@@ -12,7 +12,7 @@ export function loadText(url: string, tenant: string, load: BenchLoad): string {
 }
 
 export function reportText(figures: BenchFigures): string {
-  const { connections, edits, cursors, refusals, disconnects, reconnects, generator, rooms } = figures;
+  const { connections, edits, cursors, refusals, disconnects, reconnects, generator } = figures;
   const opened = line("connections", `${count(connections.opened)} of ${count(connections.wanted)} opened`);
   if (connections.opened === 0) return [opened, ...reasonLines("refusals", refusals)].join("\n");
   return [
@@ -31,7 +31,7 @@ export function reportText(figures: BenchFigures): string {
     ...reasonLines("disconnects", disconnects),
     line("reconnects", reconnects.count === 0 ? "none" : `${count(reconnects.count)}, back after ${times(reconnects.awayMs)}`),
     line("generator", `${generator.cpuCores.toFixed(2)} of a core, late by ${times(generator.lateMs)}`),
-    line("rooms", roomsText(rooms)),
+    line("rooms", roomsText(figures)),
     ...remarks(figures),
   ].join("\n");
 }
@@ -57,9 +57,9 @@ function reasonLines(label: string, reasons: readonly CountedReason[]): string[]
   return reasons.map(({ reason, count: times, message }, index) => line(index === 0 ? label : "", `${count(times)} ${reason}: ${message}`));
 }
 
-function roomsText({ deleted, left, why }: BenchFigures["rooms"]): string {
+function roomsText({ tenant, rooms: { deleted, left, why } }: BenchFigures): string {
   if (left.length === 0) return `${count(deleted)} deleted`;
-  return `${count(deleted)} deleted, ${count(left.length)} left (${why}). Delete them with coroom delete-room: ${left.slice(0, 5).join(" ")}${left.length > 5 ? " …" : ""}`;
+  return `${count(deleted)} deleted, ${count(left.length)} left (${why}). Delete each with coroom delete-room ROOM --tenant ${tenant}. Rooms: ${left.slice(0, 5).join(" ")}${left.length > 5 ? " …" : ""}`;
 }
 
 function remarks({ generator, url }: BenchFigures): string[] {
