@@ -135,7 +135,11 @@ export const leaderboardSettings = {
   boardOpeningsMax: constant(64),
   /** Maximum number of rooms whose boards are written concurrently. */
   boardWritesMax: constant(256),
-  boardTotalsMs: { parse: positiveInteger, fallback: 2_000, meaning: "Milliseconds between two updates of a tenant's board of rooms." },
+  boardTotalsMs: {
+    parse: positiveInteger,
+    fallback: 10_000,
+    meaning: "Milliseconds between two updates of a tenant's boards of people and rooms.",
+  },
   boardPushMs: { parse: positiveInteger, fallback: 500, meaning: "Minimum milliseconds between two pushes of a watched board." },
   boardWatchesMax: {
     parse: positiveInteger,
