@@ -72,4 +72,6 @@ export type SnapshotAnswer =
   | { readonly kind: "snapshot"; readonly position: Position; readonly last?: EditName | undefined; readonly payload: Uint8Array }
   /** The room has no snapshot yet. */
   | { readonly kind: "none" }
+  /** The room is deleted permanently. */
+  | { readonly kind: "deleted" }
   | { readonly kind: "unavailable"; readonly retryAfterMs: number; readonly why: string };

@@ -28,6 +28,7 @@ export async function fetchSnapshot(
     if (signal.aborted) end();
     const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` }, signal: controller.signal });
     if (answer.status === 404) return { kind: "none" };
+    if (answer.status === 410) return { kind: "deleted" };
     if (!answer.ok) {
       return { kind: "unavailable", retryAfterMs: retryAfterMsOf(answer.headers.get("retry-after")), why: `HTTP ${answer.status}` };
     }

@@ -157,6 +157,7 @@ test("[SNA1] a snapshot request sends the token, and the snapshot arrives with i
 
 test.each([
   [404, {}, { kind: "none" }],
+  [410, {}, { kind: "deleted" }],
   [503, { "retry-after": "2" }, { kind: "unavailable", retryAfterMs: 2_000, why: "HTTP 503" }],
   [401, {}, { kind: "unavailable", retryAfterMs: 0, why: "HTTP 401" }],
 ] as const)("[SNA2] HTTP %i is an answer", async (status, headers, answer) => {

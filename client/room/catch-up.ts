@@ -158,7 +158,7 @@ export class RoomCatchUp {
 
 /**
  * Resync of a client that cannot catch up edit by edit: fetch the room's snapshot and continue after it. Decides the
- * next step, and the session carries it out. Rules RES1 to RES6.
+ * next step, and the session carries it out. Rules RES1 to RES7.
  */
 /** The position to join from, and the snapshot's content up to it. */
 type Beginning = { readonly position: Position; readonly last?: EditName | undefined; readonly payload: Uint8Array | undefined };
@@ -210,6 +210,8 @@ export class Resync {
         return this.#beginAt(answer, held);
       case "none":
         return this.#beginAt({ position: START, payload: undefined }, held); // The log was not trimmed yet, so it has all edits.
+      case "deleted": // The gateway may not know it yet. To answer a join, it asks the owner, and learns it.
+        return this.#beginAt({ position: held, payload: undefined }, held);
       case "unavailable":
         this.#attempts += 1;
         this.#state = { kind: "waiting", until: Math.max(now + answer.retryAfterMs, this.#later(now)) as Millis };

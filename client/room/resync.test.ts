@@ -71,3 +71,11 @@ test("[RES6] a snapshot of the same log never moves the room back; one of anothe
   expect(receive("other-epoch", snapshot)).toEqual({ position, payload: new Uint8Array([1]) });
   expect(receive("ahead", { kind: "none" })).toEqual({ position: START, payload: undefined });
 });
+
+test("[RES7] a deleted room is joined again, because the refusal of the join is what ends it; a repetition waits", () => {
+  const resync = begun("other-epoch");
+  resync.takeDue(at(0));
+  expect(resync.receiveSnapshot({ kind: "deleted" }, position, at(0))).toEqual({ position, payload: undefined });
+  resync.begin("too-old", at(0));
+  expect(resync.dueAt, "a gateway that still lets the client join is not asked without pause").toBe(at(1_000));
+});

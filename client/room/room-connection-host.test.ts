@@ -140,6 +140,24 @@ test("[ROO7] while the snapshot is unavailable edits are still accepted, and the
   expect([bob.host.synced, bob.host.saved, bob.host.seq]).toEqual([true, true, 4]);
 });
 
+test("[ROO29] a client that waits for a snapshot learns that the room is deleted, even from a gateway that did not know it", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  ann.host.send(bytes(1));
+  await server.clock.advance(1_000);
+  server.room(NOTES).trimmedThrough = 1;
+  server.snapshotsAvailable = false;
+  const bob = new App(server, 2);
+  await server.clock.advance(3_000);
+  expect(bob.host.status).toBe("connected");
+  server.snapshotsAvailable = "deleted";
+  server.refuseJoins = { reason: "deleted", retryAfterMs: 0 };
+  await server.clock.advance(MINUTE);
+  expect(bob.host.status).toBe("stopped");
+  expect(bob.refusals).toMatchObject([{ kind: "room-refused", reason: "deleted" }]);
+});
+
 test("[ROO7] a lost connection or a left room aborts the snapshot download", async () => {
   const server = serverOn();
   const ann = new App(server, 1);

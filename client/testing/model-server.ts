@@ -46,7 +46,7 @@ export class ModelServer {
   /** False: the server treats each resubmitted edit as forged. */
   takesResubmits = true;
   refuseJoins: { reason: JoinRefusal; retryAfterMs: number } | undefined;
-  snapshotsAvailable = true;
+  snapshotsAvailable: boolean | "deleted" = true;
   snapshotOf: (edits: readonly CommittedEdit[]) => Uint8Array = () => new Uint8Array();
   /** Every frame that clients sent. */
   readonly receivedFrames: ClientFrame[] = [];
@@ -321,6 +321,7 @@ export class ModelServer {
   async #snapshot(url: string): Promise<SnapshotAnswer> {
     const id = decodeURIComponent(url.split("/").at(-2)!) as RoomId;
     const room = this.room(id);
+    if (this.snapshotsAvailable === "deleted") return { kind: "deleted" };
     if (!this.snapshotsAvailable) return { kind: "unavailable", retryAfterMs: 100, why: "HTTP 503" };
     if (room.trimmedThrough === 0) return { kind: "none" };
     const through = room.snapshotThrough ?? room.trimmedThrough;

@@ -473,6 +473,20 @@ const REGRESSION_SEEDS: readonly {
       aimed("room server's presence cut off", 2093, 346, 0.16623294702731073, 0.23348768125288188),
     ],
   },
+  {
+    seed: 1240600,
+    size: "large",
+    reason: "a tab that waited for the snapshot of a deleted room, at a gateway that missed the deletion, waited permanently",
+    faults: [
+      aimed("gateway's machine lost", 9088, 93, 0.13945594988763332, 0.8544499515555799),
+      aimed("gateway stopped", 14763, 6270, 0.6099517201073468, 0.6350427952129394),
+      aimed("snapshots away", 14952, 1505, 0.7373768284451216, 0.29115485213696957),
+      aimed("NATS restarted", 15255, 254, 0.12417614739388227, 0.6472480383235961),
+      fault("gateway killed", 15288, 661, 0.5645338769536465, 0.05399127188138664),
+      aimed("gateway killed", 15758, 4828, 0.7957814594265074, 0.476072738179937),
+      aimed("room deleted", 15834, 570, 0.3092095418833196, 0.13516640313901007),
+    ],
+  },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
   ...Array.from({ length: 40 }, (_, index) => ({ seed: 1_000_000 + index, size: "small-edit-path" as const })),

@@ -271,7 +271,7 @@ export class Tab implements CheckedTab {
     if (this.#world.stores !== undefined) return this.#askDocumentServices();
     const { records, order } = this.#world.judge.room(this.room);
     const checkpoint = this.#world.log.checkpoint(this.room);
-    if (checkpoint === "deleted") return { kind: "unavailable", retryAfterMs: 500, why: "HTTP 410" };
+    if (checkpoint === "deleted") return { kind: "deleted" };
     const oldest = checkpoint?.streamSeq ?? 0;
     const served = records.filter(({ streamSeq }) => streamSeq >= oldest);
     const { record } = served[this.#prng.below(served.length)] ?? {};
@@ -291,6 +291,7 @@ export class Tab implements CheckedTab {
     });
     await new Promise<void>((resolve) => void this.process.clock.after(this.#world.latencyMs(), resolve));
     if (served.kind === "no-document") return { kind: "none" };
+    if (served.kind === "deleted") return { kind: "deleted" };
     if (served.kind !== "snapshot") return unavailable;
     return { kind: "snapshot", position: served.position, payload: contentOf(served.state) };
   }
