@@ -37,6 +37,8 @@ const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
 const bob = { user: "bob" as UserId, client: "bobbobbobbobbob1" as ClientId };
 const START: Position = { epoch: 0 as Epoch, seq: 0 as Seq };
 
+/** Every test has a log of its own, and the default reserves half of the storage that is left. */
+const LOG_BYTES_MAX = String(16 * 1024 ** 2);
 /** Long enough that a late server does not count as dead. */
 const UNHURRIED = { heartbeatMs: "700" };
 
@@ -69,7 +71,14 @@ type TestServer = RoomServer & {
 };
 
 async function startServer(settings: Record<string, string> = {}): Promise<TestServer> {
-  const flags = { environment, natsUrl: nats.url, roomSecret: "a secret of at least 32 characters", heartbeatMs: "50", ...settings };
+  const flags = {
+    environment,
+    natsUrl: nats.url,
+    roomSecret: "a secret of at least 32 characters",
+    heartbeatMs: "50",
+    logBytesMax: LOG_BYTES_MAX,
+    ...settings,
+  };
   const config = readSettings({ ...sharedSettings, ...roomServerSettings }, { flags, env: {} });
   const note = (_: object, sentence: string): void => void warnings.push(sentence);
   const log: Log = { debug: () => {}, info: () => {}, warn: note, error: note };

@@ -70,7 +70,9 @@ test("[AWAY1] people who type while their gateway stops move to another one: no 
   await Promise.all(typists);
 
   for (const person of people) await person.untilSaved();
-  const { text } = people[0]!;
+  const [first] = people as [Person];
+  await eventually("the first has every word", () => typed.every((words) => first.text.includes(words)));
+  const { text } = first;
   for (const person of people) await person.untilText(text);
   expect(
     typed.filter((words) => text.split(words).length !== 2),

@@ -111,21 +111,24 @@ test("[PAGE35] text typed offline under one name is present under another name, 
 });
 
 test("[PAGE34] a document stored from a lost log is merged with the document of the new log, and no text is doubled", async () => {
-  const device = await newDevice();
-  const ada = await openIn(device, "wiped", "Ada");
+  const [device, room] = [await newDevice(), `wiped-${Date.now()}`]; // A retry has a room of its own.
+  const ada = await openIn(device, room, "Ada");
   await ada.types("old ");
   await isSaved(ada);
   await eventually("the device has it as well", async () => (await keptSeq(ada.page)) === Number(await ada.page.textContent("#seq")));
   await ada.page.close();
   await system.startAnew();
 
-  const grace = await openIn(await newDevice(), "wiped", "Grace");
+  const grace = await openIn(await newDevice(), room, "Grace");
   await grace.types("new ");
   await isSaved(grace);
-  const again = await openIn(device, "wiped", "Ada");
+  const again = await openIn(device, room, "Ada");
   await isSaved(again);
-  for (const person of [again, grace]) {
-    await sees("it has both, once", person, async () => {
+  for (const [name, person] of [
+    ["Ada", again],
+    ["Grace", grace],
+  ] as const) {
+    await sees(`${name} has both, once`, person, async () => {
       const text = await person.text();
       return text.split("old ").length === 2 && text.split("new ").length === 2;
     });
