@@ -36,10 +36,21 @@ import { refuseUnfit } from "./start-checks.ts";
 
 const ANSWER_MS_MAX = 3_000;
 
+const CHECKS = [
+  ["settings", checkSettings],
+  ["TLS", checkTls],
+  ["open files", checkOpenFiles],
+  ["disk", checkDisk],
+  ["NATS", checkNats],
+  ["Redis", checkRedis],
+  ["gateway", checkGateway],
+] as const;
+
 /** Throws a SettingError when there is a problem, so that the command ends with an error. */
 export async function doctor(config: StartConfig, print: PrintLine): Promise<void> {
   let problems = 0;
-  for (const check of [checkSettings, checkTls, checkOpenFiles, checkDisk, checkNats, checkRedis, checkGateway]) {
+  for (const [about, check] of CHECKS) {
+    const asProblem = (error: unknown): readonly DoctorFinding[] => [problemOf(error, about)];
     for (const finding of await check(config).catch(asProblem)) {
       if (finding.state === "problem") problems += 1;
       print(findingLine(finding));
@@ -50,8 +61,8 @@ export async function doctor(config: StartConfig, print: PrintLine): Promise<voi
 }
 
 /** Such as a data folder that cannot be used. The other checks follow. */
-function asProblem(error: unknown): readonly DoctorFinding[] {
-  if (error instanceof StartError || error instanceof SettingError) return [problem("start", error.message)];
+function problemOf(error: unknown, about: string): DoctorFinding {
+  if (error instanceof StartError || error instanceof SettingError) return problem(about, error.message);
   throw error;
 }
 

@@ -13,7 +13,7 @@ import * as Y from "yjs";
 import { RoomConnection } from "../client/index.ts";
 import { serverAddressOf } from "../client/options.ts";
 import { splitEdit, yjsEdits } from "../client/yjs/yjs-edits.ts";
-import { parseRoomId } from "../shared/ids.ts";
+import { parseRoomId, ROOM_ID_RULE } from "../shared/ids.ts";
 import { makeFolder } from "../shared/io/make-folder.ts";
 import { folderAdvice } from "../shared/io/system-error.ts";
 import { SettingError, type Values } from "../shared/settings/settings.ts";
@@ -102,7 +102,7 @@ function writing(folder: string, write: () => void): void {
 }
 
 async function importOne(target: Target, room: string, read: () => Promise<Uint8Array>): Promise<Outcome> {
-  if (parseRoomId(room) === undefined) throw new Error("its name is no room id: 1 to 128 characters without control characters");
+  if (parseRoomId(room) === undefined) throw new Error(`its name is no room id: ${ROOM_ID_RULE}`);
   const update = await read();
   const outcome = await withRoom<Outcome>(target, room, async ({ connection, content, saved }) => {
     if (contains(content(), update)) return "unchanged";

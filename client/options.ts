@@ -2,7 +2,7 @@
 
 import { assert } from "../shared/assert.ts";
 import { hash32 } from "../shared/collections/hash.ts";
-import { parseRoomId, type RoomId } from "../shared/ids.ts";
+import { parseRoomId, ROOM_ID_RULE, type RoomId } from "../shared/ids.ts";
 import type { ConnectionInput } from "./connection/connection-messages.ts";
 
 /** `needed`: describes the required options. */
@@ -25,7 +25,7 @@ type GivenRoomOptions = { readonly [Option in "room" | "url" | "connection" | "i
 export function checkedRoomOf(options: GivenRoomOptions): RoomId {
   assertOptions(options, "url, token and room");
   const room = typeof options.room === "string" ? parseRoomId(options.room) : undefined;
-  assert(room !== undefined, "`room` must be the room's id: a string of 1 to 128 characters without control characters");
+  assert(room !== undefined, `\`room\` must be the room's id: ${ROOM_ID_RULE}`);
   assertConnectionSource(options);
   assertStore(options.store);
   assertInFlight(options.inFlightEditsMax);

@@ -1,0 +1,52 @@
+/** `coroom doctor` beside real engines: each problem is named by the part that has it. */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { readSettings } from "../shared/settings/settings.ts";
+import { type RealNats, startRealNats } from "../test/contract/real-nats.ts";
+import { doctor } from "./doctor.ts";
+import { startSettings } from "./settings.ts";
+
+/** No server listens there. */
+const NOBODY = "127.0.0.1:1";
+
+let folder: string;
+let nats: RealNats;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "coroom-doctor-"));
+  nats = await startRealNats();
+});
+afterAll(async () => {
+  await nats.stop();
+  rmSync(folder, { recursive: true });
+});
+
+async function examine(settings: Readonly<Record<string, string>>): Promise<{ lines: readonly string[]; error: unknown }> {
+  const lines: string[] = [];
+  const config = readSettings(startSettings, { flags: { dataDir: join(folder, "data"), port: "1", ...settings }, env: {} });
+  const error: unknown = await doctor(config, (line) => void lines.push(line)).then(
+    () => undefined,
+    (refusal: unknown) => refusal,
+  );
+  return { lines, error };
+}
+
+test("[DCTR1] a NATS that answers is well, and a Redis that does not is a problem of Redis", async () => {
+  const { lines, error } = await examine({ natsUrl: nats.url, redisUrl: `redis://${NOBODY}` });
+  expect(lines.find((line) => line.includes("NATS"))).toMatch(/^ok +NATS +.* answers in \d+ ms$/);
+  expect(lines.find((line) => line.includes("Redis"))).toMatch(/^PROBLEM +Redis +does not answer .*COROOM_REDIS_URL$/);
+  expect(error).toMatchObject({ message: "1 problem found; each line above says what to do" });
+});
+
+test("[DCTR2] a NATS that does not answer is a problem of NATS, and the other parts are still checked", async () => {
+  const { lines, error } = await examine({ natsUrl: `nats://${NOBODY}` });
+  expect(lines.filter((line) => line.startsWith("PROBLEM"))).toEqual([
+    expect.stringMatching(/^PROBLEM +NATS +no NATS server answers at .*COROOM_NATS_URL/),
+  ]);
+  expect(lines.at(-1)).toMatch(/^warning +gateway +nothing answers/);
+  expect(error).toMatchObject({ message: "1 problem found; each line above says what to do" });
+});
