@@ -42,5 +42,5 @@ test("[EVE3] a once listener can be removed, and a listener that is removed duri
   events.on("seq", () => events.clear());
   events.on("seq", first);
   events.emit("seq", 2);
-  expect(received, "nobody is told anything after it is over").toEqual([]);
+  expect(received, "no listener is called after the end").toEqual([]);
 });

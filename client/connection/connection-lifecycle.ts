@@ -193,7 +193,7 @@ export class ConnectionLifecycle {
         return this.#refuse(connectionRefused(code, this.#lastError?.message ?? why));
       case "with-new-token":
         return this.#options.tokenIsFixed ? this.#refuse(tokenExpired()) : this.#retryLater(reason, "answer", now);
-      case "when-told":
+      case "after-delay":
         this.#retry.receiveBan();
         return this.#retryLater(reason, "answer", now);
       case "now": {

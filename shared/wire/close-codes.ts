@@ -5,7 +5,7 @@
  * - `now`: connect again at once, to another gateway if possible.
  * - `after-backoff`: connect again after exponential backoff with jitter.
  * - `with-new-token`: ask the application for a new token, then connect again.
- * - `when-told`: connect again when the time given by RETRY_LATER is over, however long it is.
+ * - `after-delay`: connect again when the time given by RETRY_LATER is over, however long it is.
  * - `never`: stop and inform the application, because another attempt would end the same way.
  */
 export const CLOSE = {
@@ -17,7 +17,7 @@ export const CLOSE = {
   rateLimited: { code: 4006, reconnect: "after-backoff" },
   helloTimeout: { code: 4007, reconnect: "after-backoff" },
   tenantFull: { code: 4008, reconnect: "after-backoff" },
-  banned: { code: 4009, reconnect: "when-told" },
+  banned: { code: 4009, reconnect: "after-delay" },
   unauthorized: { code: 4101, reconnect: "never" },
   tokenExpired: { code: 4102, reconnect: "with-new-token" },
   badFrame: { code: 4103, reconnect: "never" },
@@ -28,7 +28,7 @@ export const CLOSE = {
   otherProtocol: { code: 4400, reconnect: "never" },
 } as const satisfies Record<string, CloseCode>;
 
-export type Reconnect = "now" | "after-backoff" | "with-new-token" | "when-told" | "never";
+export type Reconnect = "now" | "after-backoff" | "with-new-token" | "after-delay" | "never";
 export type CloseCode = { code: number; reconnect: Reconnect };
 export type CloseName = keyof typeof CLOSE;
 
