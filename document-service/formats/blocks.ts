@@ -3,6 +3,7 @@
  * are known. An unknown node is replaced by its content: by its blocks, or by a paragraph of its text. An unknown mark is left out.
  */
 
+import { wholeNumberIn } from "./attributes.ts";
 import type { RichMark, RichNode } from "./rich-text.ts";
 import { safeImage, safeLink } from "./safe-url.ts";
 
@@ -36,19 +37,21 @@ export type ContentBlock =
   | { readonly kind: "rule" };
 
 /** Names of marks, in lower case and without separators. */
-const MARK_NAMES: Readonly<Record<string, TextMark["kind"]>> = {
-  ...(Object.fromEntries(MARK_KINDS.map((kind) => [kind, kind])) as Record<TextMark["kind"], TextMark["kind"]>),
-  strong: "bold",
-  em: "italic",
-  strikethrough: "strike",
-  sub: "subscript",
-  sup: "superscript",
-};
+const MARK_NAMES: ReadonlyMap<string, TextMark["kind"]> = new Map([
+  ...MARK_KINDS.map((kind) => [kind, kind] as const),
+  ["strong", "bold"],
+  ["em", "italic"],
+  ["strikethrough", "strike"],
+  ["sub", "subscript"],
+  ["sup", "superscript"],
+]);
 const LISTS: ReadonlySet<string> = new Set(["bulletlist", "orderedlist", "tasklist", "todolist"]);
 /** Blocks of BlockNote that are items without a list around them. */
 const LOOSE_ITEMS: ReadonlySet<string> = new Set(["bulletlistitem", "numberedlistitem", "checklistitem", "togglelistitem"]);
 const INLINE: ReadonlySet<string> = new Set(["text", "hardbreak", "image", "mention", "emoji"]);
 const SPAN_MAX = 1_000;
+/** CommonMark's numbers of list items have at most nine digits. */
+export const START_MAX = 999_999_999;
 
 export function blocksOf(nodes: readonly RichNode[] = []): ContentBlock[] {
   const blocks: ContentBlock[] = [];
@@ -60,16 +63,17 @@ export function blocksOf(nodes: readonly RichNode[] = []): ContentBlock[] {
   for (let at = 0; at < nodes.length; at++) {
     const node = nodes[at]!;
     if (isInline(node)) {
-      inlines.push(...inlinesOf([node]));
+      for (const inline of inlinesOf([node])) inlines.push(inline);
       continue;
     }
     endParagraph();
-    if (looseItemOf(node) === undefined) blocks.push(...blockOf(node));
+    const listName = listNameOf(node);
+    if (listName === undefined) for (const block of blockOf(node)) blocks.push(block);
     else {
-      const end = nodes.findIndex((other, index) => index > at && listNameOf(other) !== listNameOf(node));
-      const items = nodes.slice(at, end < 0 ? undefined : end);
-      blocks.push(looseList(items));
-      at += items.length - 1;
+      let end = at + 1;
+      while (end < nodes.length && listNameOf(nodes[end]!) === listName) end++;
+      blocks.push(looseList(nodes.slice(at, end)));
+      at = end - 1;
     }
   }
   endParagraph();
@@ -104,10 +108,9 @@ function blockOf(node: RichNode): ContentBlock[] {
 
 function listOf(node: RichNode): ContentBlock {
   const { content = [], attrs = {} } = node;
-  const start = Number(attrs["start"] ?? attrs["order"] ?? 1);
   return {
     kind: "list",
-    start: nameOf(node) !== "orderedlist" ? undefined : Number.isSafeInteger(start) && start >= 0 ? start : 1,
+    start: nameOf(node) === "orderedlist" ? startOf(attrs["start"] ?? attrs["order"]) : undefined,
     items: content.map((item) => ({
       checked: ["taskitem", "todoitem"].includes(nameOf(item)) ? item.attrs?.["checked"] === true : undefined,
       content: blocksOf(isInline(item) ? [item] : item.content),
@@ -130,10 +133,9 @@ function listNameOf(node: RichNode): string | undefined {
 function looseList(nodes: readonly RichNode[]): ContentBlock {
   const items = nodes.flatMap((node) => looseItemOf(node) ?? []);
   const [first] = items;
-  const start = Number(first?.item.attrs?.["start"] ?? 1);
   return {
     kind: "list",
-    start: nameOf(first!.item) !== "numberedlistitem" ? undefined : Number.isSafeInteger(start) && start >= 0 ? start : 1,
+    start: nameOf(first!.item) === "numberedlistitem" ? startOf(first!.item.attrs?.["start"]) : undefined,
     items: items.map(({ item, below }) => ({
       checked: nameOf(item) === "checklistitem" ? item.attrs?.["checked"] === true : undefined,
       content: [{ kind: "paragraph", content: inlinesOf(item.content) }, ...blocksOf(below)],
@@ -141,8 +143,12 @@ function looseList(nodes: readonly RichNode[]): ContentBlock {
   };
 }
 
+function startOf(value: unknown): number {
+  return wholeNumberIn(value, 0, START_MAX, 1);
+}
+
 function cellOf(node: RichNode): TableCell {
-  const span = (name: string): number => Math.min(Math.max(Math.trunc(Number(node.attrs?.[name])) || 1, 1), SPAN_MAX);
+  const span = (name: string): number => wholeNumberIn(node.attrs?.[name], 1, SPAN_MAX, 1);
   return { isHeader: nameOf(node) === "tableheader", columns: span("colspan"), rows: span("rowspan"), content: inlinesOf(node.content) };
 }
 
@@ -151,7 +157,7 @@ function inlinesOf(nodes: readonly RichNode[] = []): Inline[] {
   const inlines: Inline[] = [];
   for (const [index, node] of nodes.entries()) {
     if (index > 0 && !isInline(node) && inlines.length > 0) inlines.push({ kind: "break", marks: [] });
-    inlines.push(...inlineOf(node));
+    for (const inline of inlineOf(node)) inlines.push(inline);
   }
   return inlines;
 }
@@ -186,7 +192,7 @@ function imageOf(attrs: Readonly<Record<string, unknown>>, marks: readonly TextM
 function marksOf(marks: readonly RichMark[] = []): TextMark[] {
   const byKind = new Map<TextMark["kind"], TextMark>();
   for (const { type, attrs = {} } of marks) {
-    const kind = MARK_NAMES[plain(type)];
+    const kind = MARK_NAMES.get(plain(type));
     if (kind === undefined) continue;
     if (kind !== "link") byKind.set(kind, { kind });
     const href = kind === "link" ? safeLink(attrs["href"]) : undefined;
@@ -196,13 +202,13 @@ function marksOf(marks: readonly RichMark[] = []): TextMark[] {
   return MARK_KINDS.flatMap((kind) => byKind.get(kind) ?? []);
 }
 
-/** A node without content that is no block: nothing of it is shown. */
+/** A text, or a node that stands within a line of text. */
 function isInline(node: RichNode): boolean {
   return node.text !== undefined || INLINE.has(nameOf(node));
 }
 
 function levelOf({ attrs }: RichNode): 1 | 2 | 3 | 4 | 5 | 6 {
-  return Math.min(Math.max(Math.trunc(Number(attrs?.["level"])) || 1, 1), 6) as 1;
+  return wholeNumberIn(attrs?.["level"], 1, 6, 1) as 1;
 }
 
 /** Only names that cannot end the line of a code fence. */

@@ -1,42 +1,100 @@
 /**
  * Rich text as Markdown (CommonMark, with the tables, task lists and strikethrough of GitHub). What Markdown has no form for
- * is left out: underline, colours, titles of links, spans of table cells. Text of people is escaped, so it becomes neither markup nor HTML.
+ * is left out: underline, colours, titles of links, spans of table cells.
+ *
+ * Text of people becomes neither markup nor HTML: outside of code the result contains no `<`, and no bare address from which
+ * a renderer makes a link. Promised for renderers of CommonMark, and of GitHub's tables, strikethrough and autolinks, tested
+ * with markdown-it and marked. Not promised: what a site adds to Markdown, such as GitHub's mentions, formulas and emoji, or
+ * links to mail addresses in text.
  */
 
-import type { BlockContent, Html, List, PhrasingContent, RootContent } from "mdast";
-import { type Handlers, toMarkdown } from "mdast-util-to-markdown";
+import type { BlockContent, Html, Image, List, Paragraph, Parents, PhrasingContent, RootContent, Text } from "mdast";
+import {
+  defaultHandlers,
+  type Handle,
+  type Handlers,
+  type Info,
+  type Options,
+  type State,
+  toMarkdown,
+  type Unsafe,
+} from "mdast-util-to-markdown";
 
-import { type ContentBlock, type Inline, type ListItem, type Phrase, phrasesOf, type TableCell } from "./blocks.ts";
+import {
+  type ContentBlock,
+  type Inline,
+  type ListItem,
+  type Phrase,
+  phrasesOf,
+  START_MAX,
+  type TableCell,
+  type TextMark,
+} from "./blocks.ts";
 
-/** Characters with a meaning in GitHub's Markdown only. */
-const UNSAFE = [
-  { character: "~", inConstruct: "phrasing" as const },
-  { character: "|", inConstruct: "phrasing" as const },
+/** Marks that Markdown has a form for. The others must go before phrases are grouped, or code would stand beside code. */
+const WRITTEN_MARKS: ReadonlySet<TextMark["kind"]> = new Set(["link", "bold", "italic", "strike", "code"]);
+/** Where GitHub makes a link of an address, it takes the backslashes and backticks behind it, and what they kept harmless becomes markup. */
+const NO_BARE_ADDRESS: Pick<Unsafe, "inConstruct" | "notInConstruct"> = {
+  inConstruct: "phrasing",
+  notInConstruct: ["label", "destinationRaw"],
+};
+const UNSAFE: Unsafe[] = [
+  { character: "<", inConstruct: "phrasing" },
+  { character: "~", inConstruct: "phrasing" },
+  { character: "|", inConstruct: "phrasing" },
+  { character: ":", before: "[PSps]", after: "/", ...NO_BARE_ADDRESS },
+  { character: ".", before: "[Ww]{3}", ...NO_BARE_ADDRESS },
+  { character: "(", inConstruct: "label" },
 ];
-/** Writes markup that the library has no node for. */
-const HANDLERS = { written: ({ value }: { readonly value: string }): string => value } as object as Partial<Handlers>;
-const OPTIONS = {
+const HANDLERS = {
+  text: withReferences(defaultHandlers.text),
+  image: withReferences(defaultHandlers.image),
+  delete: Object.assign(() => "~", { attention: () => ({ construct: "strikethrough", markers: ["~"], sizes: [2] }) }),
+  /** Writes markup that the library has no node for. */
+  written: ({ value }: { readonly value: string }): string => value,
+} as object as Partial<Handlers>;
+const OPTIONS: Options = {
   handlers: HANDLERS,
   bullet: "-",
   rule: "-",
   emphasis: "_",
   fences: true,
+  resourceLink: true,
   listItemIndent: "one",
   unsafe: UNSAFE,
-} as const;
+  /** A line of text below a table would be one of its rows. */
+  join: [(left, right) => ([left.type, right.type].includes("written" as "html") ? 1 : undefined)],
+};
+/** Of a text or image in a line with code. */
+const BESIDE_CODE: Readonly<Record<string, never>> = {};
+
+/** What the text stands in. */
+type Place = { readonly isLink?: boolean; readonly isStruck?: boolean; readonly isCell?: boolean; readonly hasCode?: boolean };
 
 export function markdownOf(blocks: readonly ContentBlock[]): string {
   return toMarkdown({ type: "root", children: blocks.flatMap(nodesOf) as RootContent[] }, OPTIONS);
 }
 
+/**
+ * A reference is text in every renderer. A backslash is not: to find the end of emphasis, marked takes brackets and backticks
+ * in spite of it, and an end within code would set the rest of the code free.
+ */
+function withReferences(handle: Handle): Handle {
+  const handled = (node: Text | Image, parent: Parents | undefined, state: State, info: Info): string =>
+    handle(node, parent, state, info).replaceAll(node.data === BESIDE_CODE ? /\\([<~`[])/g : /\\([<~])/g, (_, character: string) =>
+      character === "<" ? "&lt;" : `&#${character.charCodeAt(0)};`,
+    );
+  return Object.assign(handled, handle);
+}
+
 function nodesOf(block: ContentBlock): BlockContent[] {
   switch (block.kind) {
     case "paragraph": {
-      const children = phrasing(block.content);
+      const children = phrasing(withoutLastBreaks(block.content));
       return children.length === 0 ? [] : [{ type: "paragraph", children }];
     }
     case "heading":
-      return [{ type: "heading", depth: block.level, children: phrasing(block.content) }];
+      return [{ type: "heading", depth: block.level, children: phrasing(inOneLine(block.content)) }];
     case "quote":
       return [{ type: "blockquote", children: block.content.flatMap(nodesOf) }];
     case "code":
@@ -44,7 +102,7 @@ function nodesOf(block: ContentBlock): BlockContent[] {
     case "list":
       return [listOf(block.start, block.items)];
     case "table":
-      return block.rows.length === 0 ? [] : [asWritten(tableOf(block.rows))];
+      return tableOf(block.rows);
     case "rule":
       return [{ type: "thematicBreak" }];
   }
@@ -63,60 +121,131 @@ function listOf(start: number | undefined, items: readonly ListItem[]): List {
       children: isAlone ? [{ type: "paragraph" as const, children: box }, ...blocks] : boxed,
     };
   });
-  return { type: "list", ordered: start !== undefined, start: start ?? null, spread: false, children };
+  const first = start === undefined ? null : Math.min(start, Math.max(START_MAX - items.length + 1, 0));
+  return { type: "list", ordered: first !== null, start: first, spread: false, children };
 }
 
-/** Columns are not aligned: padding would multiply the length of a table. The first row becomes the header. */
-function tableOf(rows: readonly (readonly TableCell[])[]): string {
-  const [header = [], ...others] = rows.map((cells) => `| ${cells.map(cellText).join(" | ")} |`);
-  const rule = `|${(rows[0] ?? []).map(() => " --- |").join("")}`;
-  return [header, rule, ...others].join("\n");
+/**
+ * Columns are not aligned: padding would multiply the length of a table. The first row becomes the header. It has as many
+ * cells as the longest row, because renderers drop the cells of a row that the header lacks.
+ */
+function tableOf(rows: readonly (readonly TableCell[])[]): Html[] {
+  const columns = rows.reduce((most, cells) => Math.max(most, cells.length), 0);
+  if (columns === 0) return [];
+  const [header = [], ...others] = rows.map((cells) => cells.map(cellText));
+  const padded = Array.from({ length: columns }, (_, column) => header[column] ?? "");
+  const rule = `|${" --- |".repeat(columns)}`;
+  return [asWritten([rowOf(padded), rule, ...others.map(rowOf)].join("\n"))];
+}
+
+function rowOf(cells: readonly string[]): string {
+  return `| ${cells.join(" | ")} |`;
 }
 
 function cellText({ content }: TableCell): string {
-  const children = phrasing(content.map((inline) => (inline.kind === "break" ? { kind: "text", text: " ", marks: inline.marks } : inline)));
-  const text = toMarkdown({ type: "paragraph", children }, OPTIONS)
-    .trim()
-    .replaceAll(/\s*\n\s*/g, " ");
-  return text.replaceAll(/(?<!\\)\|/g, String.raw`\|`);
+  const paragraph: Paragraph = { type: "paragraph", children: phrasing(inOneLine(content), { isCell: true }) };
+  return toMarkdown(paragraph, OPTIONS).trim();
 }
 
-function phrasing(inlines: readonly Inline[]): PhrasingContent[] {
-  return phrasesOf(inlines).flatMap(phraseNodes);
+function withoutLastBreaks(inlines: readonly Inline[]): readonly Inline[] {
+  return inlines.slice(0, inlines.findLastIndex(({ kind }) => kind !== "break") + 1);
 }
 
-function phraseNodes(phrase: Phrase): PhrasingContent[] {
+function inOneLine(inlines: readonly Inline[]): Inline[] {
+  return withoutLastBreaks(inlines).map((inline) => (inline.kind === "break" ? { kind: "text", text: " ", marks: inline.marks } : inline));
+}
+
+function phrasing(inlines: readonly Inline[], place: Place = {}): PhrasingContent[] {
+  const written = inlines.map((inline) => ({ ...inline, marks: inline.marks.filter(({ kind }) => WRITTEN_MARKS.has(kind)) }));
+  const hasCode = written.some(({ marks }) => marks.some(({ kind }) => kind === "code"));
+  return phraseNodes(phrasesOf(written), { ...place, hasCode });
+}
+
+/** Text beside text becomes one node, because the escaping of a character depends on the characters around it. */
+function phraseNodes(phrases: readonly Phrase[], place: Place): PhrasingContent[] {
+  const nodes: PhrasingContent[] = [];
+  for (const phrase of phrases)
+    for (const node of nodesOfPhrase(phrase, place)) {
+      const last = nodes.at(-1);
+      if (last?.type === "text" && node.type === "text") last.value += node.value;
+      else nodes.push(node);
+    }
+  return nodes;
+}
+
+function nodesOfPhrase(phrase: Phrase, place: Place): PhrasingContent[] {
   if ("inline" in phrase) {
     const { inline } = phrase;
     switch (inline.kind) {
       case "text":
-        return [{ type: "text", value: inline.text }];
+        return [textNode(lineOf(inline.text), place.hasCode === true)];
       case "break":
         return [{ type: "break" }];
       case "image":
-        return [{ type: "image", url: inline.src, alt: inline.alt }];
+        return [
+          {
+            type: "image",
+            url: destinationOf(inline.src),
+            alt: lineOf(inline.alt),
+            ...(place.hasCode === true ? { data: BESIDE_CODE } : {}),
+          },
+        ];
     }
   }
   const { mark, content } = phrase;
-  if (mark.kind === "code") return [{ type: "inlineCode", value: content.map(textOf).join("") }];
-  const children = content.flatMap(phraseNodes);
+  if (mark.kind === "code") return [codeOf(content.map(textOf).join(""), place)];
+  const children = phraseNodes(content, {
+    ...place,
+    ...(mark.kind === "link" && { isLink: true }),
+    ...(mark.kind === "strike" && { isStruck: true }),
+  });
   switch (mark.kind) {
     case "link":
-      return [{ type: "link", url: mark.href ?? "", children }];
+      return [{ type: "link", url: destinationOf(mark.href ?? ""), children }];
     case "bold":
       return [{ type: "strong", children }];
     case "italic":
       return [{ type: "emphasis", children }];
     case "strike":
-      return [asWritten("~~"), ...children, asWritten("~~")];
+      return [{ type: "delete", children }];
     default:
       return children;
   }
 }
 
+/**
+ * Code cannot be escaped, so it is written as text where renderers differ in its end: with backticks, with `]` in a link and
+ * `~` in struck text (marked), and with `\|` in a table (GitHub and markdown-it).
+ */
+function codeOf(text: string, { isLink = false, isStruck = false, isCell = false, hasCode = false }: Place): PhrasingContent {
+  const isUnclear =
+    text.includes("`") || (isLink && text.includes("]")) || (isStruck && text.includes("~")) || (isCell && text.includes(String.raw`\|`));
+  if (isUnclear) return textNode(text, hasCode);
+  return { type: "inlineCode", value: isCell ? text.replaceAll("|", String.raw`\|`) : text };
+}
+
+function textNode(value: string, isBesideCode: boolean): Text {
+  return { type: "text", value, ...(isBesideCode ? { data: BESIDE_CODE } : {}) };
+}
+
 function textOf(phrase: Phrase): string {
   if (!("inline" in phrase)) return phrase.content.map(textOf).join("");
-  return phrase.inline.kind === "text" ? phrase.inline.text : " ";
+  return phrase.inline.kind === "text" ? lineOf(phrase.inline.text) : " ";
+}
+
+/** A line end in text means a space. It could begin a block, and a blank line would end a paragraph, and with it code. */
+function lineOf(text: string): string {
+  return text.replaceAll(/[\r\n\u2028\u2029]+/g, " ");
+}
+
+/**
+ * Characters that no address contains would end the destination. An `&` before the path is encoded too, because marked lets
+ * browsers read `javascript&colon;` as a scheme.
+ */
+function destinationOf(address: string): string {
+  return address
+    .replaceAll(/[\s"<>\\^`{|}~]/g, (character) => (character === "~" ? "%7E" : encodeURIComponent(character)))
+    .replace(/^[^/?#]+/, (beginning) => beginning.replaceAll("&", "%26"));
 }
 
 /** Markup that the writer knows no node for. Never contains unescaped text of people. */

@@ -5,17 +5,18 @@
 
 import type * as Y from "yjs";
 
+import { wholeNumberIn } from "./attributes.ts";
 import { piecesOf, type ResultBudget, type RichMark, type RichNode } from "./rich-text.ts";
 
 type Line = { readonly content: readonly RichNode[]; readonly format: ReadonlyMap<string, unknown> };
 
 const UNFORMATTED: ReadonlyMap<string, unknown> = new Map();
-const LISTS: Readonly<Record<string, string>> = {
-  bullet: "bulletList",
-  ordered: "orderedList",
-  checked: "taskList",
-  unchecked: "taskList",
-};
+const LISTS: ReadonlyMap<unknown, string> = new Map([
+  ["bullet", "bulletList"],
+  ["ordered", "orderedList"],
+  ["checked", "taskList"],
+  ["unchecked", "taskList"],
+]);
 /** Quill's own maximum. */
 const LIST_INDENT_MAX = 8;
 
@@ -26,7 +27,7 @@ export function quillTextOf(text: Y.Text, budget: ResultBudget): RichNode {
     const kind = groupOf(lines[start]!);
     let end = start + 1;
     if (kind !== undefined) while (end < lines.length && groupOf(lines[end]!) === kind) end++;
-    blocks.push(...groupBlocks(kind, lines.slice(start, end)));
+    for (const block of groupBlocks(kind, lines.slice(start, end))) blocks.push(block);
     start = end;
   }
   return { type: "doc", content: blocks };
@@ -50,7 +51,7 @@ function linesOf(text: Y.Text, budget: ResultBudget): Line[] {
     for (const part of rest) {
       lines.push({ content, format: attributes });
       content = [];
-      if (!budget.take(2)) return lines;
+      if (!budget.take(2 + 2 * indentOf(attributes), attributes)) return lines;
       add(part);
     }
   }
@@ -65,7 +66,7 @@ function markOf(name: string, value: unknown): RichMark {
 
 /** Lines of one group make one block. Undefined: a block of its own. */
 function groupOf({ format }: Line): "list" | "code" | "quote" | undefined {
-  if (String(format.get("list")) in LISTS) return "list";
+  if (LISTS.has(format.get("list"))) return "list";
   if (format.has("code-block")) return "code";
   return format.get("blockquote") === true ? "quote" : undefined;
 }
@@ -84,7 +85,7 @@ function groupBlocks(kind: ReturnType<typeof groupOf>, lines: readonly Line[]): 
       return [{ type: "blockquote", content: lines.map(({ content }) => ({ type: "paragraph", content })) }];
     case undefined:
       return lines.map(({ content, format }) => {
-        const level = Number(format.get("header"));
+        const level = wholeNumberIn(format.get("header"), 0, 7, 0);
         return level >= 1 && level <= 6 ? { type: "heading", attrs: { level }, content } : { type: "paragraph", content };
       });
   }
@@ -96,8 +97,8 @@ function listsOf(lines: readonly Line[], level: number): RichNode[] {
   for (let start = 0; start < lines.length;) {
     const { content, format } = lines[start]!;
     let end = start + 1;
-    while (end < lines.length && indentOf(lines[end]!) > level) end++;
-    const type = LISTS[String(format.get("list"))]!;
+    while (end < lines.length && indentOf(lines[end]!.format) > level) end++;
+    const type = LISTS.get(format.get("list"))!;
     const isTask = type === "taskList";
     const item: RichNode = {
       type: isTask ? "taskItem" : "listItem",
@@ -112,6 +113,6 @@ function listsOf(lines: readonly Line[], level: number): RichNode[] {
   return lists;
 }
 
-function indentOf({ format }: Line): number {
-  return Math.min(Number(format.get("indent")) || 0, LIST_INDENT_MAX);
+function indentOf(format: Line["format"]): number {
+  return wholeNumberIn(format.get("indent"), 0, LIST_INDENT_MAX, 0);
 }

@@ -23,7 +23,7 @@ export const DEPTH_MAX = 100;
 /** Estimated bytes of the longest result. The estimate is above the actual size: each character counts as escaped. */
 export const RESULT_BYTES_MAX = 64 * 1024 ** 2;
 const NODE_BYTES = 40;
-/** `&quot;` in HTML, `&#x20;` in Markdown. */
+/** `&quot;` in HTML, `&#x20;` in Markdown, `\u0001` in JSON. Rare spaces in an address of Markdown have 9. */
 const CHARACTER_BYTES = 6;
 /** Markdown repeats the indentation of a list or quote in each line. */
 const INDENT_BYTES = 4;
@@ -34,12 +34,12 @@ export class ResultBudget {
   #bytesLeft = RESULT_BYTES_MAX;
   readonly #sizes = new WeakMap<object, number>();
 
-  /** Takes a node, or a text with its attributes. False: the document is refused. */
-  take(depth: number, attributes: Iterable<unknown> = [], text = ""): boolean {
+  /** Takes a node, or a text, with its attributes by name. False: the document is refused. */
+  take(depth: number, attributes: Iterable<readonly [string, unknown]> = [], text = ""): boolean {
     if (depth > DEPTH_MAX) this.exceeded ??= `its nodes are nested more than ${DEPTH_MAX} deep`;
     let bytes = NODE_BYTES + depth * INDENT_BYTES + text.length * CHARACTER_BYTES;
     for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) bytes += depth * INDENT_BYTES;
-    for (const value of attributes) bytes += NODE_BYTES + this.#sizeOf(value);
+    for (const [name, value] of attributes) bytes += NODE_BYTES + name.length * CHARACTER_BYTES + this.#sizeOf(value);
     this.#bytesLeft -= bytes;
     if (this.#bytesLeft < 0) this.exceeded ??= `the result would be longer than about ${RESULT_BYTES_MAX} bytes`;
     return this.exceeded === undefined;
@@ -51,7 +51,10 @@ export class ResultBudget {
     if (typeof value !== "object" || value === null) return NODE_BYTES;
     const known = this.#sizes.get(value);
     if (known !== undefined) return known;
-    const size = Object.entries(value).reduce((sum, [key, inner]) => sum + key.length + NODE_BYTES + this.#sizeOf(inner), 0);
+    const size = Object.entries(value).reduce(
+      (sum, [key, inner]) => sum + NODE_BYTES + key.length * CHARACTER_BYTES + this.#sizeOf(inner),
+      0,
+    );
     this.#sizes.set(value, size);
     return size;
   }
@@ -68,9 +71,7 @@ export function* piecesOf(text: Y.Text, depth: number, budget: ResultBudget): Ge
   const attributes = new Map<string, unknown>();
   let pending = "";
   const take = (insert: unknown): TextPiece | undefined =>
-    budget.take(depth, attributes.values(), typeof insert === "string" ? insert : "")
-      ? { insert, attributes: new Map(attributes) }
-      : undefined;
+    budget.take(depth, attributes, typeof insert === "string" ? insert : "") ? { insert, attributes: new Map(attributes) } : undefined;
   for (let item = text._start; item !== null; item = item.right) {
     const { content } = item;
     if (item.deleted || (content instanceof Y.ContentFormat && attributes.get(content.key) === content.value)) continue;
@@ -110,13 +111,7 @@ function nodesOf(type: unknown, depth: number, budget: ResultBudget): RichNode[]
   if (type instanceof Y.XmlText) return [...piecesOf(type, depth, budget)].flatMap((piece) => textNodesOf(piece, depth, budget));
   if (!(type instanceof Y.XmlElement)) return [];
   const attributes = Object.entries(type.getAttributes() as Record<string, unknown>).filter(([, value]) => value !== undefined);
-  if (
-    !budget.take(
-      depth,
-      attributes.map(([, value]) => value),
-    )
-  )
-    return [];
+  if (!budget.take(depth, attributes)) return [];
   const content = type.toArray().flatMap((child) => nodesOf(child, depth + 1, budget));
   return [{ type: type.nodeName, ...(attributes.length === 0 ? {} : { attrs: Object.fromEntries(attributes) }), ...contentOf(content) }];
 }

@@ -20,5 +20,5 @@ export function safeImage(address: unknown): string | undefined {
 function safe(address: unknown, schemes: ReadonlySet<string>): string | undefined {
   if (typeof address !== "string") return undefined;
   const scheme = /^[^/?#]*?:/.exec(address.replaceAll(IGNORED, ""))?.[0].slice(0, -1).toLowerCase();
-  return scheme === undefined || schemes.has(scheme) ? address.trim() : undefined;
+  return scheme === undefined || schemes.has(scheme) ? address.replaceAll(/\p{Cc}/gu, "").trim() : undefined;
 }
