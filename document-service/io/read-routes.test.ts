@@ -90,6 +90,21 @@ test("[RRT8] a document that exceeds a limit of formats, and one without rich te
   });
 });
 
+test("[RRT9] a short result of a format is made once, a long one once for the requests that wait for it", async () => {
+  const made = { html: 0, markdown: 0 };
+  const rendered: DocumentReads["rendered"] = (_, format) => {
+    const length = format === "html" ? 1024 ** 2 : 1024 ** 2 + 1;
+    made[format === "html" ? "html" : "markdown"]++;
+    return Promise.resolve({ kind: "rendered", body: new Uint8Array(length) });
+  };
+  const ask = reader({ rendered });
+  for (let round = 1; round <= 2; round++) {
+    const formats = ["html", "html", "markdown", "markdown"];
+    for (const answer of await Promise.all(formats.map((format) => ask("document", `format=${format}`)))) expect(answer.status).toBe(200);
+    expect(made).toEqual({ html: 1, markdown: round });
+  }
+});
+
 test("[RRT3] the text without a name and the text with the empty name are cached separately", async () => {
   const asked: (string | undefined)[] = [];
   const ask = reader({ text: (_, name) => (asked.push(name), Promise.resolve({ kind: "text", text: STATE })) });

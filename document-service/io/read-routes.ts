@@ -29,6 +29,8 @@ const GZIP_LEVEL = 4;
 const GZIP_BYTES_MIN = 1_024;
 /** Limit per state. Above it the oldest result is dropped. */
 const RENDITIONS_MAX = 16;
+/** A longer result of a format is made again for the next request: a state of 200 KB may have one of 64 MiB for each of its texts. */
+const RENDERED_KEPT_BYTES_MAX = 1024 ** 2;
 
 class Renditions {
   readonly #made = new WeakMap<Uint8Array, Map<string, Promise<unknown>>>();
@@ -144,23 +146,17 @@ export function readRoutes(
   const rendered = async ({ state }: Snapshot, { query }: RoomQuestion): Promise<InternalResponse> => {
     const format = DOCUMENT_FORMATS.find((known) => known === query.get("format"));
     if (format === undefined) return refusal(400, "bad-format", `format must be one of ${DOCUMENT_FORMATS.join(", ")}`);
-    const [wanted, ...others] = wantedOf(query.getAll("type")) ?? [];
-    const isOne = others.length === 0 && query.getAll("type").length === (wanted === undefined ? 0 : 1);
-    if (!isOne || wanted?.kind === "array" || wanted?.kind === "map")
+    const types = wantedOf(query.getAll("type"));
+    if (types === undefined || types.length > 1 || types[0]?.kind === "array" || types[0]?.kind === "map")
       return refusal(400, "bad-type", "name one shared type that is a text or XML: ?type=body:text or ?type=default:xml");
+    const [wanted] = types;
     const name = `${format} ${JSON.stringify(wanted)}`;
-    const made = await renditions.get(state, name, () => reading.rendered(state, format, wanted), isRead);
+    const made = await renditions.get(state, name, () => reading.rendered(state, format, wanted), isKept);
     if (!isRead(made)) return unread(made);
     if (made.kind === "unfit")
       return refusal(422, "not-convertible", `${made.why}: read the document as JSON without a format, or fetch the snapshot`);
     if (made.kind === "no-such-text")
-      return refusal(
-        404,
-        "no-such-text",
-        made.names.length === 0
-          ? "there is no rich text in this document: read it as JSON without a format"
-          : `name one of its texts: ?type=${made.names.slice(0, WANTED_MAX).map(encodeURIComponent).join(", ?type=")}`,
-      );
+      return noSuchText(made.names, "there is no rich text in this document: read it as JSON without a format");
     return { status: 200, name: "rendered", headers: FORMAT_HEADERS[format], body: made.body };
   };
 
@@ -184,15 +180,7 @@ export function readRoutes(
     const name = query.get("type") ?? undefined;
     const made = await renditions.get(state, `text ${JSON.stringify(name)}`, () => reading.text(state, name), isRead);
     if (!isRead(made)) return unread(made);
-    if (made.kind === "no-such-text") {
-      return refusal(
-        404,
-        "no-such-text",
-        made.names.length === 0
-          ? "there is no text in this document: read it as JSON"
-          : `name one of its texts: ?type=${made.names.slice(0, WANTED_MAX).map(encodeURIComponent).join(", ?type=")}`,
-      );
-    }
+    if (made.kind === "no-such-text") return noSuchText(made.names, "there is no text in this document: read it as JSON");
     return { status: 200, name: "text", headers: { "content-type": "text/plain; charset=utf-8" }, body: made.text };
   };
 
@@ -217,6 +205,17 @@ export function readRoutes(
     { method: "GET", place: "text", answer: conditional("newest", text) },
     { method: "POST", place: "diff", answer: diff },
   ];
+}
+
+/** Callers that wait for a result receive it in any case. */
+function isKept(made: Awaited<ReturnType<DocumentReads["rendered"]>>): boolean {
+  return isRead(made) && (made.kind !== "rendered" || made.body.byteLength <= RENDERED_KEPT_BYTES_MAX);
+}
+
+/** `otherwise`: the error for a document without texts. */
+function noSuchText(names: readonly string[], otherwise: string): InternalResponse {
+  const named = names.slice(0, WANTED_MAX).map(encodeURIComponent).join(", ?type=");
+  return refusal(404, "no-such-text", names.length === 0 ? otherwise : `name one of its texts: ?type=${named}`);
 }
 
 function headersOf({ epoch, seq }: Position): Readonly<Record<string, string>> {
