@@ -49,9 +49,9 @@ const SHOWN_DEFAULT = 10;
 
 /** A live board, as last received. `Leaderboard.subscribe` returns it. */
 export class Board {
-  /** Whom it ranks. */
+  /** The users that the board ranks. */
   readonly role: BoardRole;
-  /** The time that it counts. */
+  /** The period that the board counts. */
   readonly window: BoardWindow;
   /** Number of places that were asked for. */
   readonly shown: number;

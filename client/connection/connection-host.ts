@@ -42,7 +42,7 @@ import { type ConnectedRoom, RoomsOnConnection } from "./rooms-on-connection.ts"
 export type ConnectionOptions = {
   /** URL of the server: `wss://host`, `ws://host:port`, `https:` or `http:`. A path is kept. */
   readonly url: string;
-  /** A JWT, or a function that returns one. It is called for each connection, and again before the token expires. */
+  /** A JWT, or a function that returns one. The client calls the function for each connection, and again before the token expires. */
   readonly token: Token;
 };
 

@@ -1,8 +1,8 @@
 /**
- * The entry point `@coroom/client/indexeddb`: stores rooms in the browser's IndexedDB, beyond the life of a page. Several pages may have a room open. Each writes
- * its unsent edits to its own rows. All pages write the same document as a chain of rows, in which each row continues
- * the one before. A page holds a Web Lock while it lives. The next page that opens the room takes over the edits of
- * pages without a lock.
+ * The entry point `@coroom/client/indexeddb`: stores rooms in the browser's IndexedDB, beyond the life of a page.
+ * Several pages may have a room open. Each writes its unsent edits to its own rows. All pages write the same document as
+ * a chain of rows, in which each row continues the one before. A page holds a Web Lock while it lives. The next page that
+ * opens the room takes over the edits of pages without a lock.
  *
  * @module @coroom/client/indexeddb
  */

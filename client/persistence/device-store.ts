@@ -38,7 +38,7 @@ const PERSISTENCE: Omit<PersistenceOptions, "keepsDocument"> = {
 export class DeviceStore implements EditStore {
   readonly #store: EditStore;
 
-  /** `store`: your own. */
+  /** `store`: your implementation of `EditStore`. */
   constructor(store: EditStore) {
     this.#store = store;
   }

@@ -42,11 +42,11 @@ export type Participant = {
 
 /** Participants whose presence changed, by client id. */
 export type PresenceChange = {
-  /** They are in the room since this event. */
+  /** Participants that entered. */
   readonly entered: readonly ClientId[];
-  /** They stayed, and changed a field, name, role or right. */
+  /** Participants that stayed and changed a field, name, role or right. */
   readonly changed: readonly ClientId[];
-  /** They are not in `participants` any more. */
+  /** Participants that left. `participants` does not contain them any more. */
   readonly left: readonly ClientId[];
 };
 
