@@ -65,11 +65,11 @@ const OPTIONS: Options = {
   /** A line of text below a table would be one of its rows. */
   join: [(left, right) => ([left.type, right.type].includes("written" as "html") ? 1 : undefined)],
 };
-/** Of a text or image in a line with code. */
-const BESIDE_CODE: Readonly<Record<string, never>> = {};
+/** Of a text or image in a block with code or addresses, which are written as they are. */
+const BESIDE_VERBATIM: Readonly<Record<string, never>> = {};
 
 /** What the text stands in. */
-type Place = { readonly isLink?: boolean; readonly isStruck?: boolean; readonly isCell?: boolean; readonly hasCode?: boolean };
+type Place = { readonly isLink?: boolean; readonly isStruck?: boolean; readonly isCell?: boolean; readonly hasVerbatim?: boolean };
 
 export function markdownOf(blocks: readonly ContentBlock[]): string {
   return toMarkdown({ type: "root", children: blocks.flatMap(nodesOf) as RootContent[] }, OPTIONS);
@@ -77,11 +77,11 @@ export function markdownOf(blocks: readonly ContentBlock[]): string {
 
 /**
  * A reference is text in every renderer. A backslash is not: to find the end of emphasis, marked takes brackets and backticks
- * in spite of it, and an end within code would set the rest of the code free.
+ * in spite of it, and an end within code or a link would set the rest of it free.
  */
 function withReferences(handle: Handle): Handle {
   const handled = (node: Text | Image, parent: Parents | undefined, state: State, info: Info): string =>
-    handle(node, parent, state, info).replaceAll(node.data === BESIDE_CODE ? /\\([<~`[])/g : /\\([<~])/g, (_, character: string) =>
+    handle(node, parent, state, info).replaceAll(node.data === BESIDE_VERBATIM ? /\\([<~`[])/g : /\\([<~])/g, (_, character: string) =>
       character === "<" ? "&lt;" : `&#${character.charCodeAt(0)};`,
     );
   return Object.assign(handled, handle);
@@ -157,8 +157,10 @@ function inOneLine(inlines: readonly Inline[]): Inline[] {
 
 function phrasing(inlines: readonly Inline[], place: Place = {}): PhrasingContent[] {
   const written = inlines.map((inline) => ({ ...inline, marks: inline.marks.filter(({ kind }) => WRITTEN_MARKS.has(kind)) }));
-  const hasCode = written.some(({ marks }) => marks.some(({ kind }) => kind === "code"));
-  return phraseNodes(phrasesOf(written), { ...place, hasCode });
+  const hasVerbatim = written.some(
+    ({ kind, marks }) => kind === "image" || marks.some((mark) => mark.kind === "code" || mark.kind === "link"),
+  );
+  return phraseNodes(phrasesOf(written), { ...place, hasVerbatim });
 }
 
 /** Text beside text becomes one node, because the escaping of a character depends on the characters around it. */
@@ -178,7 +180,7 @@ function nodesOfPhrase(phrase: Phrase, place: Place): PhrasingContent[] {
     const { inline } = phrase;
     switch (inline.kind) {
       case "text":
-        return [textNode(lineOf(inline.text), place.hasCode === true)];
+        return [textNode(lineOf(inline.text), place.hasVerbatim === true)];
       case "break":
         return [{ type: "break" }];
       case "image":
@@ -187,7 +189,7 @@ function nodesOfPhrase(phrase: Phrase, place: Place): PhrasingContent[] {
             type: "image",
             url: destinationOf(inline.src),
             alt: lineOf(inline.alt),
-            ...(place.hasCode === true ? { data: BESIDE_CODE } : {}),
+            ...(place.hasVerbatim === true ? { data: BESIDE_VERBATIM } : {}),
           },
         ];
     }
@@ -217,15 +219,15 @@ function nodesOfPhrase(phrase: Phrase, place: Place): PhrasingContent[] {
  * Code cannot be escaped, so it is written as text where renderers differ in its end: with backticks, with `]` in a link and
  * `~` in struck text (marked), and with `\|` in a table (GitHub and markdown-it).
  */
-function codeOf(text: string, { isLink = false, isStruck = false, isCell = false, hasCode = false }: Place): PhrasingContent {
+function codeOf(text: string, { isLink = false, isStruck = false, isCell = false, hasVerbatim = false }: Place): PhrasingContent {
   const isUnclear =
     text.includes("`") || (isLink && text.includes("]")) || (isStruck && text.includes("~")) || (isCell && text.includes(String.raw`\|`));
-  if (isUnclear) return textNode(text, hasCode);
+  if (isUnclear) return textNode(text, hasVerbatim);
   return { type: "inlineCode", value: isCell ? text.replaceAll("|", String.raw`\|`) : text };
 }
 
-function textNode(value: string, isBesideCode: boolean): Text {
-  return { type: "text", value, ...(isBesideCode ? { data: BESIDE_CODE } : {}) };
+function textNode(value: string, isBesideVerbatim: boolean): Text {
+  return { type: "text", value, ...(isBesideVerbatim ? { data: BESIDE_VERBATIM } : {}) };
 }
 
 function textOf(phrase: Phrase): string {
