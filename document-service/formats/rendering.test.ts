@@ -272,7 +272,8 @@ test("[RND7] a document that is nested too deep, or would become too long, is re
       for (let at = 0; at < 300; at += 2) repeated.format(at, 1, { bold: {} });
     });
   const quill = stateOf((doc) => doc.getText("q").insert(0, "\n".repeat(600_000), { list: "unchecked" }));
-  for (const state of [long, marked(longName, {}), marked("m", { [longName]: 1 }), quill])
+  const named = xml(["\u0001".repeat(12 * 1024 ** 2), {}]);
+  for (const state of [long, marked(longName, {}), marked("m", { [longName]: 1 }), quill, named])
     for (const format of ["prosemirror", "html", "markdown"] as const)
       expect(renderedAs(state, format, undefined)).toEqual({ kind: "unfit", why: expect.stringContaining("longer than about") });
 });

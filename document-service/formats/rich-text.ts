@@ -34,7 +34,7 @@ export class ResultBudget {
   #bytesLeft = RESULT_BYTES_MAX;
   readonly #sizes = new WeakMap<object, number>();
 
-  /** Takes a node, or a text, with its attributes by name. False: the document is refused. */
+  /** Takes a node or a text, with its attributes by name. `text`: the text, or the name of the node. False: the document is refused. */
   take(depth: number, attributes: Iterable<readonly [string, unknown]> = [], text = ""): boolean {
     if (depth > DEPTH_MAX) this.exceeded ??= `its nodes are nested more than ${DEPTH_MAX} deep`;
     let bytes = NODE_BYTES + depth * INDENT_BYTES + text.length * CHARACTER_BYTES;
@@ -111,7 +111,7 @@ function nodesOf(type: unknown, depth: number, budget: ResultBudget): RichNode[]
   if (type instanceof Y.XmlText) return [...piecesOf(type, depth, budget)].flatMap((piece) => textNodesOf(piece, depth, budget));
   if (!(type instanceof Y.XmlElement)) return [];
   const attributes = Object.entries(type.getAttributes() as Record<string, unknown>).filter(([, value]) => value !== undefined);
-  if (!budget.take(depth, attributes)) return [];
+  if (!budget.take(depth, attributes, type.nodeName)) return [];
   const content = type.toArray().flatMap((child) => nodesOf(child, depth + 1, budget));
   return [{ type: type.nodeName, ...(attributes.length === 0 ? {} : { attrs: Object.fromEntries(attributes) }), ...contentOf(content) }];
 }
