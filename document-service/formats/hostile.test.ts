@@ -12,7 +12,7 @@ import { htmlOf } from "./html.ts";
 import { markdownOf } from "./markdown.ts";
 import { ResultBudget, type RichMark, type RichNode, richTextOf } from "./rich-text.ts";
 
-const RUNS = 200;
+const RUNS = 100;
 const ELEMENTS = new Set(
   "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr img input li mark ol p pre s strong sub sup table tbody td th thead tr u ul".split(" "),
 );

@@ -33,7 +33,10 @@ import {
 
 /** Marks that Markdown has a form for. The others must go before phrases are grouped, or code would stand beside code. */
 const WRITTEN_MARKS: ReadonlySet<TextMark["kind"]> = new Set(["link", "bold", "italic", "strike", "code"]);
-/** Where GitHub makes a link of an address, it takes the backslashes and backticks behind it, and what they kept harmless becomes markup. */
+/**
+ * GitHub makes a link of an address in text, and takes the backslashes and backticks behind it into the link. The text that
+ * they kept harmless then becomes markup.
+ */
 const NO_BARE_ADDRESS: Pick<Unsafe, "inConstruct" | "notInConstruct"> = {
   inConstruct: "phrasing",
   notInConstruct: ["label", "destinationRaw"],
@@ -65,7 +68,7 @@ const OPTIONS: Options = {
   /** A line of text below a table would be one of its rows. */
   join: [(left, right) => ([left.type, right.type].includes("written" as "html") ? 1 : undefined)],
 };
-/** Of a text or image in a block with code or addresses, which are written as they are. */
+/** The `data` of a text or image in a block that contains code or addresses, which are written as they are. */
 const BESIDE_VERBATIM: Readonly<Record<string, never>> = {};
 
 /** What the text stands in. */

@@ -8,8 +8,9 @@ import { expect, test } from "vitest";
 import * as Y from "yjs";
 
 import { blocksOf } from "./blocks.ts";
+import { markdownOf } from "./markdown.ts";
 import { type DocumentFormat, renderedAs } from "./rendering.ts";
-import { DEPTH_MAX } from "./rich-text.ts";
+import { DEPTH_MAX, type RichNode } from "./rich-text.ts";
 
 function stateOf(write: (doc: Y.Doc) => void): Uint8Array {
   const doc = new Y.Doc();
@@ -206,6 +207,19 @@ test("[RND12] a line break at the end of a block is left out, and one in a headi
   const end: Tree[] = ["a", ["hardBreak", {}], "b", ["hardBreak", {}], ["hardBreak", {}]];
   const state = xml(["paragraph", {}, ...end], ["heading", { level: 1 }, ...end], ["paragraph", {}, ["hardBreak", {}]]);
   expect(render(state, "markdown")).toBe("a\\\nb\n\n# a b\n");
+});
+
+test("[RND16] marks that Markdown has no form for do not divide code or links, and code is one line", () => {
+  const of = (...marks: string[]): { type: string; attrs?: object }[] =>
+    marks.map((type) => (type === "link" ? { type, attrs: { href: "/a" } } : { type }));
+  const content = [
+    text("x", ...of("underline", "code")),
+    text("\n\n<y>", ...of("code")),
+    text(" "),
+    text("a ", ...of("highlight", "link")),
+  ];
+  const blocks = blocksOf([paragraph(...content, text("b", ...of("link"))) as RichNode]);
+  expect(markdownOf(blocks)).toBe("`x <y>` [a b](/a)\n");
 });
 
 test("[RND13] spaces and line ends in a table's cell cost no quadratic time", () => {
