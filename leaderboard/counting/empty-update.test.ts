@@ -8,6 +8,7 @@ test.each<[string, number[]]>([
   ["no structs and no deletions", [0, 0]],
   ["a client without structs", [1, 0, 5, 0, 0]],
   ["a gap", [1, 1, 5, 0, 10, 3, 0]],
+  ["a gap with flags", [1, 1, 5, 0, 0x2a, 3, 0]],
   ["a client without deletions", [0, 1, 5, 0]],
   ["a zero of two bytes", [0x80, 0, 0]],
 ])("[EMP1] an update of %s is empty, and Yjs applies it without a change", (_, bytes) => {

@@ -5,8 +5,9 @@
  * structs or deletions are known already depends on the document, so their edit counts.
  */
 
-/** The struct type of a gap. Its content is a length. */
+/** The struct type of a gap. Its content is a length. The type is in the low five bits of a byte; Yjs ignores the flags above them. */
 const SKIP = 10;
+const TYPES = 32;
 /** A number has up to 7 bits per byte. No valid number is longer. */
 const NUMBER_BYTES_MAX = 8;
 
@@ -55,7 +56,7 @@ function hasOnlyGaps(reader: Reader): boolean {
     reader.readNumber(); // The client.
     reader.readNumber(); // Its clock.
     for (let left = structs; left > 0; left--) {
-      if (reader.readByte() !== SKIP) return false;
+      if (reader.readByte() % TYPES !== SKIP) return false;
       reader.readNumber();
     }
   }
