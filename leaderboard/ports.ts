@@ -85,12 +85,12 @@ export interface BoardReads {
 
 /**
  * Report of the leaderboard that counts a partition. `through`: every entry that the streams stored before this date is
- * counted. `told`: the rooms' totals of those entries are also sent.
+ * counted. `totalsSent`: the scores of all entries stored before this date are also sent to the tenants' boards.
  */
 export type ProgressReport = {
   readonly service: string;
   readonly through: UnixMillis;
-  readonly told: UnixMillis;
+  readonly totalsSent: UnixMillis;
   readonly isRebuilding: boolean;
 };
 /**

@@ -45,7 +45,7 @@ function answerTo(effect: ArchivingEffect, outcome: ArchiveWrite): ArchivingInpu
     case "restore-room":
       return { kind: "room-restored", room: effect.closing.room };
     case "read-progress":
-      return { kind: "progress-read", reports: [{ service: "a", through: NOW, told: NOW, isRebuilding: false }] };
+      return { kind: "progress-read", reports: [{ service: "a", through: NOW, totalsSent: NOW, isRebuilding: false }] };
     case "find-closed-tenants":
       return { kind: "closed-tenants-found", closed: [{ tenant: TENANT, window: WINDOW }] };
     case "read-tenant":

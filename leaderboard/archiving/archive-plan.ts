@@ -273,7 +273,7 @@ export class TenantArchiving {
 
   /** Every partition has counted all entries before this time, and has sent their totals. */
   #endedBefore(reports: readonly (ProgressReport | undefined)[]): UnixMillis {
-    const sent = Math.min(...reports.map((report) => (report === undefined || report.isRebuilding ? 0 : report.told)));
+    const sent = Math.min(...reports.map((report) => (report === undefined || report.isRebuilding ? 0 : report.totalsSent)));
     return (sent - this.#options.boardArchiveGraceMs) as UnixMillis;
   }
 

@@ -119,7 +119,7 @@ test("[BLOST2] a stream of activities restored from an old backup continues abov
   const counted = await points();
   expect(counted).toBeGreaterThanOrEqual(before);
   await eventually("another is stored", async () => (await sendActivity("another")) === "stored");
-  await eventually("what is told counts", async () => (await points()) > counted);
+  await eventually("new activities count", async () => (await points()) > counted);
 });
 
 test("[BLOST3] boards are up to date even if the last activity belonged to a deleted room and is gone", async () => {

@@ -311,7 +311,7 @@ export class CountingPass {
 
   #report(): ProgressReport {
     const { through, totalsSent, hasCaughtUp } = this.#progress;
-    return { service: this.#options.service, through, told: totalsSent, isRebuilding: !hasCaughtUp };
+    return { service: this.#options.service, through, totalsSent, isRebuilding: !hasCaughtUp };
   }
 
   /** Redis may have lost boards. Each room whose checkpoint has more than Redis is restored. */

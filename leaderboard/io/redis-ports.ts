@@ -67,10 +67,7 @@ export function redisNames(redis: Redis | Cluster, keys: Keys, { namesMax }: { n
 const StoredReport = z.object({
   service: z.string(),
   through: z.number().transform((number) => number as UnixMillis),
-  told: z
-    .number()
-    .default(0)
-    .transform((number) => number as UnixMillis),
+  totalsSent: z.number().transform((number) => number as UnixMillis),
   isRebuilding: z.boolean(),
 });
 

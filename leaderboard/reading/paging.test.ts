@@ -28,7 +28,7 @@ const board = (members: number): RankEntry[] =>
 function readerOf(state: BoardContents, standings: readonly RankEntry[], archived?: ArchivedWindow): BoardReader {
   const clock: Clock = { now: () => 0 as Millis, wallNow: () => NOON, after: () => () => {} };
   const none = () => Promise.reject(new Error("only read"));
-  const report = { service: "s", through: NOON, told: NOON, isRebuilding: false };
+  const report = { service: "s", through: NOON, totalsSent: NOON, isRebuilding: false };
   return new BoardReader(
     {
       reads: {

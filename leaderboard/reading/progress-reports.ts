@@ -6,7 +6,7 @@ import type { ProgressReport } from "../ports.ts";
 
 /** A tenant's boards contain what its rooms' leaderboards have sent. */
 export function appliedOfTenant(report: ProgressReport | undefined): CountedPosition {
-  return { ...NOTHING_APPLIED, time: report?.told ?? NOTHING_APPLIED.time };
+  return { ...NOTHING_APPLIED, time: report?.totalsSent ?? NOTHING_APPLIED.time };
 }
 
 /**
@@ -19,7 +19,7 @@ export function leastProgress(reports: readonly (ProgressReport | undefined)[]):
     return {
       service: report.service,
       through: Math.min(least.through, report.through) as UnixMillis,
-      told: Math.min(least.told, report.told) as UnixMillis,
+      totalsSent: Math.min(least.totalsSent, report.totalsSent) as UnixMillis,
       isRebuilding: least.isRebuilding || report.isRebuilding,
     };
   });
