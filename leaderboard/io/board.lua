@@ -79,7 +79,7 @@ local function add(group, hot, full, counts, bands)
     local now = math.min(score + group.points[index], SCORE_MAX)
     local stamp = group.stamps[index]
     -- At the maximum score nothing changes: the member that reached it first stays ahead.
-    if now == score then stamp = oldStamp elseif old then stamp = later(oldStamp, stamp) end
+    if score == SCORE_MAX then stamp = oldStamp elseif old then stamp = later(oldStamp, stamp) end
     local text = string.format("%.0f", now)
     standing[#standing + 1] = member
     standing[#standing + 1] = stamp .. text

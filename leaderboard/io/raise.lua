@@ -1,6 +1,6 @@
 -- Raises the scores of a room in its tenant's boards in one atomic step. Each member has a part per room: the score in that
--- room as it was last added. Only the difference to the part is added, and no score falls. So a call may be repeated at any
--- time and in any order, and the next one repairs a missed one.
+-- room as it was last added. Only the difference to the part is added, and no score falls. The time of a room's last point
+-- only becomes later. So a call may be repeated at any time and in any order, and the next one repairs a missed one.
 --
 -- KEYS  a key that never exists (`whole` in boards/keys.ts); a board's hash of parts, so that Redis rejects the call while
 --       the tenant's slot moves to another server
@@ -17,14 +17,16 @@ for _, board in ipairs(cjson.decode(ARGV[3])) do
   local parts = redis.call("HMGET", board.parts, unpack(board.members))
   local risen, raised = { members = {}, points = {}, stamps = {} }, {}
   for index, member in ipairs(board.members) do
-    local before = parts[index] and tonumber(string.sub(parts[index], STAMP + 1)) or 0
-    local more = tonumber(board.scores[index]) - before
-    if more > 0 then
+    local part, stamp = parts[index], board.stamps[index]
+    local more = tonumber(board.scores[index]) - (part and tonumber(string.sub(part, STAMP + 1)) or 0)
+    -- A room's total may have been sent before the stamp of its last point, with the stamp of an earlier one.
+    local isReachedLater = part and board.parts == full and later(part, stamp) == stamp
+    if more > 0 or isReachedLater then
       risen.members[#risen.members + 1] = member
-      risen.points[#risen.points + 1] = more
-      risen.stamps[#risen.stamps + 1] = board.stamps[index]
+      risen.points[#risen.points + 1] = math.max(0, more)
+      risen.stamps[#risen.stamps + 1] = stamp
       raised[#raised + 1] = member
-      raised[#raised + 1] = board.stamps[index] .. board.scores[index]
+      raised[#raised + 1] = stamp .. board.scores[index]
     end
   end
   if #raised > 0 then

@@ -413,7 +413,7 @@ const cuts = fc.array(
 
 type TenantStep =
   | { readonly kind: "earn"; readonly room: number; readonly users: readonly (readonly [user: number, points: number])[] }
-  | { readonly kind: "send" | "crash" | "remove"; readonly room: number };
+  | { readonly kind: "send" | "send-one" | "crash" | "remove"; readonly room: number };
 const tenantRoom = fc.integer({ min: 0, max: 3 });
 const tenantSteps = fc.array(
   fc.oneof(
@@ -429,7 +429,7 @@ const tenantSteps = fc.array(
         }),
       }),
     },
-    { weight: 3, arbitrary: fc.record({ kind: fc.constant("send" as const), room: tenantRoom }) },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom("send" as const, "send-one" as const), room: tenantRoom }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom("crash" as const, "remove" as const), room: tenantRoom }) },
   ),
   { minLength: 1, maxLength: 40 },
@@ -467,7 +467,10 @@ test("[BOARD22] a tenant's boards are the sums of its rooms' boards, however sco
           }
         }
       } else if (step.kind === "crash") own.isUnknown = true;
-      else if (step.kind === "send") {
+      else if (step.kind === "send-one") {
+        const [member] = own.unsent; // As if the other members had earned points after the list was taken.
+        if (member !== undefined) await tenants.sendTotals(room, [{ window: ALL_TIME, members: new Set([member]) }]);
+      } else if (step.kind === "send") {
         const changes = [{ window: ALL_TIME, members: own.isUnknown ? ("all" as const) : own.unsent }];
         for (let times = 0; times < 2; times++) await tenants.sendTotals(room, changes);
         own.unsent = new Set();
@@ -489,6 +492,30 @@ test("[BOARD22] a tenant's boards are the sums of its rooms' boards, however sco
     await expectBoard(tenantBoard(tenant, "rooms"), "all", inOrder("room"));
   };
   await fc.assert(fc.asyncProperty(tenantSteps, run), { numRuns: 60 });
+});
+
+test("[BOARD23] a room's place among equal rooms depends on its last point, even if its total arrived before that point's member", async () => {
+  const tenants = redisTenants(connection.redis, keysOf("contract"), { roles: ["everyone"], hotMembers: HOT_MEMBERS });
+  const [first, second] = ["ties.first", "ties.second"] as [RoomKey, RoomKey];
+  const rooms = async () => (await boards.read(tenantBoard("ties" as TenantId, "rooms"), "everyone", ALL_TIME)).hot;
+  const send = (room: RoomKey, ...members: string[]) => tenants.sendTotals(room, [{ window: ALL_TIME, members: new Set(members) }]);
+  await boards.apply(second, batchOf(0, 1, [["ann", 3, 20]]));
+  await send(second, "ann");
+  await boards.apply(first, batchOf(0, 1, [["ann", 1, 10]]));
+  await boards.apply(first, batchOf(1, 2, [["bob", 2, 30]]));
+  await send(first, "ann"); // The members were listed before bob's batch.
+  for (let times = 0; times < 2; times++) await send(first, "bob");
+  await send(first, "ann");
+  expect(await rooms()).toEqual([
+    { member: "second", score: 3, reachedAt: 20 },
+    { member: "first", score: 3, reachedAt: 30 },
+  ]);
+  expect(await boards.read(tenantBoard("ties" as TenantId, "rooms"), "everyone", ALL_TIME)).toMatchObject({ members: 2, points: 6 });
+
+  const many = Array.from({ length: 501 }, (_, index) => [`user-${String(index).padStart(3, "0")}`, 1, 1_000 + index] as const);
+  await boards.apply(first, batchOf(2, 3, many));
+  await send(first, ...many.map(([user]) => user)); // In two parts. The first part has the total already.
+  expect((await rooms())[0]).toEqual({ member: "first", score: 504, reachedAt: 1_500 });
 });
 
 test("[BOARD16] a tenant's boards receive all members of a large restored board, and each place is exact", async () => {
