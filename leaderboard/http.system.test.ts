@@ -6,8 +6,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { deflateRawSync } from "node:zlib";
 
 import { jetstream } from "@nats-io/jetstream";
+import { Kvm } from "@nats-io/kv";
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -341,6 +343,20 @@ test("[BREST7] a tenant's people and rooms are ranked by their points in all roo
     "user-5",
   ]);
   expect((await get("../leaderboard/people/members/user-1")).body.error).toBe("not-ranked"); // Of another tenant.
+});
+
+test("[BREST8] a tenant's window that an earlier version archived has its rooms and the number of its people", async () => {
+  const bucket = await new Kvm(jetstream(nats)).open(subjects.boardArchiveBucket("year"));
+  const ranking = [
+    { rank: 1, room: "busy", points: 6 },
+    { rank: 2, room: "calm", points: 2 },
+  ];
+  await bucket.put("earlier.2024", deflateRawSync(JSON.stringify({ rooms: 2, people: 5, ranking })));
+  const ask = (path: string) => get(`../leaderboard/${path}`, { headers: { "x-coroom-tenant": "earlier" } });
+  const about = { isArchived: true, rooms: 2, people: 5, points: 8 };
+  expect((await ask("rooms?window=2024")).body).toMatchObject({ ...about, ranking });
+  expect((await ask("rooms/calm?window=2024")).body).toMatchObject({ ...about, own: { rank: 2, room: "calm", points: 2 } });
+  expect((await ask("people/members?user=ann&window=2024")).body).toMatchObject({ members: 5, ranking: [] });
 });
 
 test("[BREST4] gateways receive the leaderboard's address, and a watched board when it changed", async () => {

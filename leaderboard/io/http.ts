@@ -65,7 +65,7 @@ export function serveHttp(
     try {
       const found = await ask(reader, question);
       const { owner } = question.board;
-      return isBoardOfRooms(owner) ? roomsBody(found, await countPeople(reader, question.board)) : await named(found, owner, names);
+      return await (isBoardOfRooms(owner) ? roomsBody(found, () => countPeople(reader, question.board)) : named(found, owner, names));
     } catch (cause) {
       rethrowMistake(cause);
       log.debug({ cause }, "a board could not be read");
@@ -95,15 +95,15 @@ function isBoardOfRooms(owner: BoardOwner): boolean {
 /** Number of people with points in the window; 0 if they are not known. */
 async function countPeople(reader: BoardReader, board: BoardQuestion): Promise<number> {
   const people = { ...board, owner: tenantBoard(tenantOfBoard(board.owner), "people") };
-  const answer = await reader.page(people, { offset: 0, limit: 1 });
-  return answer.kind === "page" ? answer.about.members : 0;
+  const answer = await reader.members(people, []);
+  return answer.kind === "members" ? answer.about.members : 0;
 }
 
-function roomsBody(answer: BoardAnswer, people: number): InternalResponse {
+async function roomsBody(answer: BoardAnswer, people: () => Promise<number>): Promise<InternalResponse> {
   if (answer.kind === "members") throw new Error("no question asks for several rooms by name");
   if (answer.kind !== "page" && answer.kind !== "member") return refused(answer);
   const { members: rooms, ...rest } = answer.about;
-  const about = { ...rest, rooms, people };
+  const about = { ...rest, rooms, people: await people() };
   if (answer.kind === "page") return jsonResponse(200, "rooms", { ...about, ranking: answer.ranking.map(roomIn), ...cursorIn(answer) });
   const { user: room, score: points, ...own } = answer.own;
   return jsonResponse(200, "room", { ...about, own: { room, points, ...own }, neighbours: answer.neighbours.map(roomIn) });
