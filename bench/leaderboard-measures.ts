@@ -125,7 +125,7 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
     ...(await kvArchive(nats, subjects, { replicas: 1, daysMax: 1 })),
     tenants,
     closedTenants: tenants,
-    names: redisNames(connection.redis, keys, { namesMax: 1 }),
+    names: redisNames(connection.redis, keys, { perRoom: 1, perTenant: 1 }),
     shown: { publish: () => {} },
   };
   const host = new LeaderboardHost(

@@ -147,12 +147,18 @@ export const leaderboardSettings = {
     meaning: "Maximum number of watched boards. Further boards are readable, but not pushed.",
   },
 
-  boardNamesMax: { parse: positiveInteger, fallback: 100_000, meaning: "Maximum number of user names in a leaderboard's memory." },
+  boardNamesMax: {
+    parse: positiveInteger,
+    fallback: 100_000,
+    meaning: "Maximum number of user names in a leaderboard's memory. A user in a room takes two: one for the room and one for the tenant.",
+  },
   boardNamesPerRoomMax: {
     parse: positiveInteger,
     fallback: 10_000,
     meaning: "Maximum number of user names stored per room. Other users are shown by their ids.",
   },
+  /** Maximum number of user names stored for a tenant's board of people. Other users are shown there by their ids. */
+  boardNamesPerTenantMax: constant(100_000),
 
   boardCheckpointMsMax: {
     parse: positiveInteger,

@@ -73,6 +73,12 @@ export const leaderboardMetrics = (registry: Registry) => {
       help: "Watch requests refused because the maximum number of watched boards was reached",
       registers,
     }),
+    refusedNames: new Counter({
+      name: "coroom_boards_refused_names_total",
+      help: "Display names not stored because the maximum number of a room or tenant was reached, by owner: room, tenant",
+      labelNames: ["owner"],
+      registers,
+    }),
     rooms: new Gauge({
       name: "coroom_boards_rooms",
       help: "Rooms in memory, by partition",

@@ -161,7 +161,8 @@ export interface BoardCheckpoints {
 
 /** Users' display names. */
 export interface StoredNames {
-  write(owner: BoardOwner, user: string, name: string): Promise<void>;
+  /** `full`: the maximum number of names of the room or tenant is stored, and this name is not. */
+  write(owner: BoardOwner, user: string, name: string): Promise<"written" | "full">;
   /** The names of those users who have one. */
   read(owner: BoardOwner, users: readonly string[]): Promise<Names>;
 }

@@ -11,7 +11,7 @@ import { defineScripts, redisConnection, type RedisConnection, watchRedis } from
 import type { Log } from "../../shared/process/log.ts";
 import type { SharedConfig } from "../../shared/settings/common-settings.ts";
 import type { Clock } from "../../shared/time/clock.ts";
-import { type Keys, keysOf, ROLES } from "../boards/keys.ts";
+import { isTenantBoard, type Keys, keysOf, ROLES } from "../boards/keys.ts";
 import { parseWindow } from "../boards/windows.ts";
 import type { LeaderboardConfig } from "../config.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
@@ -23,7 +23,7 @@ export function redisPorts(
   config: SharedConfig & LeaderboardConfig,
   { clock, log, metrics }: { clock: Clock; log: Log; metrics: LeaderboardMetrics },
 ) {
-  const { boardRoles: roles, boardTail: tail, boardShownMax, boardNamesPerRoomMax } = config;
+  const { boardRoles: roles, boardTail: tail, boardShownMax, boardNamesPerRoomMax, boardNamesPerTenantMax } = config;
   const keys = keysOf(config.environment);
   const connection = redisConnection(config.redisUrl, log);
   const reach = watchRedis(connection.redis, clock, metrics.redisUnreached);
@@ -38,7 +38,7 @@ export function redisPorts(
       progress: redisProgress(connection, keys),
       tenants,
       closedTenants: tenants,
-      names: redisNames(connection.redis, keys, { namesMax: boardNamesPerRoomMax }),
+      names: redisNames(connection.redis, keys, { perRoom: boardNamesPerRoomMax, perTenant: boardNamesPerTenantMax }),
     },
     reaches: reach.reaches,
     stop: (): void => {
@@ -48,14 +48,19 @@ export function redisPorts(
   };
 }
 
-type NameScripts = { storeName(keys: number, ...args: (string | number)[]): Promise<null> };
+type NameScripts = { storeName(keys: number, ...args: (string | number)[]): Promise<1 | null> };
 
-/** Display names. `namesMax`: names stored per room, and per tenant; further names are not stored. */
-export function redisNames(redis: Redis | Cluster, keys: Keys, { namesMax }: { namesMax: number }): StoredNames {
+/** Maximum number of stored names; further names are not stored. */
+type NamesMax = { readonly perRoom: number; readonly perTenant: number };
+
+export function redisNames(redis: Redis | Cluster, keys: Keys, { perRoom, perTenant }: NamesMax): StoredNames {
   const scripts = defineScripts<NameScripts>(redis, import.meta.url, { storeName: ["names.lua"] });
   return {
-    write: async (owner, user, name) =>
-      void (await scripts.storeName(3, keys.applied(owner), keys.names(owner), keys.whole(owner), user, name, namesMax)),
+    write: async (owner, user, name) => {
+      const namesMax = isTenantBoard(owner) ? perTenant : perRoom;
+      const isFull = await scripts.storeName(3, keys.applied(owner), keys.names(owner), keys.whole(owner), user, name, namesMax);
+      return isFull === 1 ? "full" : "written";
+    },
     read: async (owner, users) => {
       if (users.length === 0) return new Map();
       const names = await redis.hmget(keys.names(owner), ...users);

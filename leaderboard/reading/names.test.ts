@@ -1,12 +1,15 @@
+import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
 import type { RoomKey, UserId } from "../../shared/ids.ts";
 import type { BoardOwner } from "../boards/keys.ts";
+import { leaderboardMetrics } from "../metrics.ts";
 import { NamesHost } from "./reads-host.ts";
 import type { StoredNames } from "../ports.ts";
 
 const ROOM = "acme.notes" as RoomKey;
 const ANN = "ann" as UserId;
+const metrics = leaderboardMetrics(new Registry());
 const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const onNew = (): void => {};
 
@@ -15,11 +18,14 @@ class Stored implements StoredNames {
   reads = 0;
   writes = 0;
   isAway = false;
+  countMax = 10;
 
-  async write(_: BoardOwner, user: string, name: string): Promise<void> {
+  async write(_: BoardOwner, user: string, name: string): Promise<"written" | "full"> {
     this.writes += 1;
     if (this.isAway) throw new Error("Redis is away");
+    if (this.names.size >= this.countMax && !this.names.has(user)) return "full";
     this.names.set(user, name);
+    return "written";
   }
 
   async read(_: BoardOwner, users: readonly string[]): Promise<ReadonlyMap<string, string>> {
@@ -30,7 +36,7 @@ class Stored implements StoredNames {
 
 test("[LBN1] a repeated name is stored once for the room and once for the tenant, and a changed name again", async () => {
   const stored = new Stored();
-  const names = new NamesHost(stored, { boardNamesMax: 10 }, { log, onNew });
+  const names = new NamesHost(stored, { boardNamesMax: 10 }, { log, metrics, onNew });
   for (const name of ["Ann", "Ann", "Ann", "Anne"]) await names.receiveName({ room: ROOM, user: ANN, name });
   expect([stored.writes, await names.namesOf(ROOM, ["ann"]), stored.reads]).toEqual([4, new Map([["ann", "Anne"]]), 0]);
   expect([await names.namesOf("acme/people" as BoardOwner, ["ann"]), stored.reads]).toEqual([new Map([["ann", "Anne"]]), 0]);
@@ -39,7 +45,7 @@ test("[LBN1] a repeated name is stored once for the room and once for the tenant
 test("[LBN2] showing the same users again reads nothing, whether their names are known or not", async () => {
   const stored = new Stored();
   stored.names.set("ann", "Ann");
-  const names = new NamesHost(stored, { boardNamesMax: 10 }, { log, onNew });
+  const names = new NamesHost(stored, { boardNamesMax: 10 }, { log, metrics, onNew });
   for (let push = 0; push < 5; push++) expect(await names.namesOf(ROOM, ["ann", "bob"])).toEqual(new Map([["ann", "Ann"]]));
   expect(stored.reads).toBe(1);
   await names.receiveName({ room: ROOM, user: "bob" as UserId, name: "Bob" });
@@ -48,7 +54,7 @@ test("[LBN2] showing the same users again reads nothing, whether their names are
 
 test("[LBN3] a name that could not be stored is stored when it is announced again", async () => {
   const stored = new Stored();
-  const names = new NamesHost(stored, { boardNamesMax: 10 }, { log, onNew });
+  const names = new NamesHost(stored, { boardNamesMax: 10 }, { log, metrics, onNew });
   stored.isAway = true;
   await names.receiveName({ room: ROOM, user: ANN, name: "Ann" });
   stored.isAway = false;
@@ -58,7 +64,7 @@ test("[LBN3] a name that could not be stored is stored when it is announced agai
 
 test("[LBN4] the maximum of known names is kept", async () => {
   const stored = new Stored();
-  const names = new NamesHost(stored, { boardNamesMax: 4 }, { log, onNew });
+  const names = new NamesHost(stored, { boardNamesMax: 4 }, { log, metrics, onNew });
   for (const user of ["ann", "bob", "cy"]) await names.receiveName({ room: ROOM, user: user as UserId, name: user.toUpperCase() });
   await names.namesOf(ROOM, ["cy", "bob"]);
   expect(stored.reads).toBe(0);
@@ -68,7 +74,20 @@ test("[LBN4] the maximum of known names is kept", async () => {
 
 test("[LBN5] boards are published again when a name changes, and not when the name was known", async () => {
   const changed: RoomKey[] = [];
-  const names = new NamesHost(new Stored(), { boardNamesMax: 10 }, { log, onNew: (room) => changed.push(room) });
+  const names = new NamesHost(new Stored(), { boardNamesMax: 10 }, { log, metrics, onNew: (room) => changed.push(room) });
   for (const name of ["Ann", "Ann", "Anne"]) await names.receiveName({ room: ROOM, user: ANN, name });
   expect(changed).toEqual([ROOM, ROOM]);
+});
+
+test("[LBN6] a name beyond the maximum of a room or tenant is counted once for each", async () => {
+  const stored = new Stored();
+  stored.countMax = 1;
+  const names = new NamesHost(stored, { boardNamesMax: 10 }, { log, metrics, onNew });
+  metrics.refusedNames.reset();
+  for (const user of ["ann", "bob", "bob"]) await names.receiveName({ room: ROOM, user: user as UserId, name: user });
+  const counted = (await metrics.refusedNames.get()).values.map(({ labels, value }) => [labels.owner, value]);
+  expect(counted).toEqual([
+    ["room", 1],
+    ["tenant", 1],
+  ]);
 });

@@ -10,6 +10,7 @@ import { rethrowMistake } from "../../shared/time/pause.ts";
 import { type BoardContents, byRank, type Names, type RankEntry } from "../boards/board.ts";
 import { type BoardOwner, isTenantBoard, type MemberRole, tenantBoard } from "../boards/keys.ts";
 import type { Window } from "../boards/windows.ts";
+import type { LeaderboardMetrics } from "../metrics.ts";
 import type { Archive, BoardReads, Progress, ProgressReport, StoredNames } from "../ports.ts";
 import {
   BoardAnswers,
@@ -125,19 +126,26 @@ export class BoardReader {
 }
 
 export type NamesOptions = { readonly boardNamesMax: number };
+/** `onNew`: a name in the room has changed. */
+type NamesDeps = {
+  readonly log: Log;
+  readonly metrics: Pick<LeaderboardMetrics, "refusedNames">;
+  readonly onNew: (room: RoomKey) => void;
+};
 
 /** Stores the display names that gateways announce, and reads unknown names. */
 export class NamesHost {
   readonly #stored: StoredNames;
   readonly #known: KnownNames;
   readonly #log: Log;
+  readonly #metrics: NamesDeps["metrics"];
   readonly #onNew: (room: RoomKey) => void;
 
-  /** `onNew`: a name in the room has changed. */
-  constructor(stored: StoredNames, options: NamesOptions, { log, onNew }: { log: Log; onNew: (room: RoomKey) => void }) {
+  constructor(stored: StoredNames, options: NamesOptions, { log, metrics, onNew }: NamesDeps) {
     this.#stored = stored;
     this.#known = new KnownNames(options.boardNamesMax);
     this.#log = log;
+    this.#metrics = metrics;
     this.#onNew = onNew;
   }
 
@@ -152,7 +160,8 @@ export class NamesHost {
 
   async #write(owner: BoardOwner, user: string, name: string): Promise<void> {
     try {
-      await this.#stored.write(owner, user, name);
+      const outcome = await this.#stored.write(owner, user, name);
+      if (outcome === "full") this.#metrics.refusedNames.inc({ owner: isTenantBoard(owner) ? "tenant" : "room" });
     } catch (cause) {
       rethrowMistake(cause);
       this.#known.forget(owner, user);

@@ -155,7 +155,7 @@ export class LeaderboardRig {
       ...(await kvArchive(nats, subjects, { replicas: 1, daysMax: 400 })),
       tenants,
       closedTenants: tenants,
-      names: redisNames(connection.redis, keys, { namesMax: 10 }),
+      names: redisNames(connection.redis, keys, { perRoom: 10, perTenant: 20 }),
       shown: { publish: (update) => void (update.kind === "shown" && shown.push(update)) },
     });
     const registry = new Registry();

@@ -107,7 +107,7 @@ test("[BOARD10] rooms on every server of a cluster count, read, dump and restore
     }),
   );
   const tenants = redisTenants(connection.redis, KEYS, { roles: ["everyone"], hotMembers: 1 });
-  const names = redisNames(connection.redis, KEYS, { namesMax: 2 });
+  const names = redisNames(connection.redis, KEYS, { perRoom: 2, perTenant: 3 });
   const changes = windowsAt(NOON).map((window) => ({ window, members: "all" as const }));
   await Promise.all(
     rooms.map(async (room) => {

@@ -664,7 +664,7 @@ test("[BOARD11] a deleted room leaves no board, and no late writer counts into i
 
 test("[BOARD19] no name of a deleted room returns, by a late writer or by a checkpoint; a restored room has its names", async () => {
   const [doomed, other] = [newRoom(), newRoom()];
-  const stored = redisNames(connection.redis, keysOf("contract"), { namesMax: 2 });
+  const stored = redisNames(connection.redis, keysOf("contract"), { perRoom: 2, perTenant: 3 });
   for (const room of [doomed, other]) {
     await boards.apply(room, batchOf(0, 10, [["ann", 1, 1]]));
     for (const [user, name] of [
@@ -695,4 +695,20 @@ test("[BOARD19] no name of a deleted room returns, by a late writer or by a chec
       ["bob", "Bob"],
     ]),
   );
+});
+
+test("[BOARD24] a room and a tenant each store names up to their own maximum", async () => {
+  const room = newRoom();
+  const stored = redisNames(connection.redis, keysOf("contract"), { perRoom: 1, perTenant: 3 });
+  const people = tenantBoard("names" as TenantId, "people");
+  const users = ["ann", "bob", "cy", "dee"];
+  const write = async (owner: BoardOwner) => {
+    const outcomes: string[] = [];
+    for (const user of users) outcomes.push(await stored.write(owner, user, user.toUpperCase()));
+    return outcomes;
+  };
+  expect(await write(room)).toEqual(["written", "full", "full", "full"]);
+  expect(await write(people)).toEqual(["written", "written", "written", "full"]);
+  expect([...(await stored.read(people, users)).keys()]).toEqual(users.slice(0, 3));
+  expect([await stored.write(people, "ann", "Anna"), await stored.read(people, ["ann"])]).toEqual(["written", new Map([["ann", "Anna"]])]);
 });

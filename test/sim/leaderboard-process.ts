@@ -216,7 +216,7 @@ const NOT_IN_A_RUN = {
   },
   closedTenants: { due: () => Promise.resolve([]), finish: () => Promise.resolve() },
   archive: { write: () => Promise.resolve("written"), read: () => Promise.resolve(undefined), remove: () => Promise.resolve() },
-  names: { write: () => Promise.resolve(), read: () => Promise.resolve(new Map()) },
+  names: { write: () => Promise.resolve("written"), read: () => Promise.resolve(new Map()) },
   reads: {
     read: () => Promise.reject(new Error("nobody reads boards in a run")),
     members: () => Promise.resolve([]),
