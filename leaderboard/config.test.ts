@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { readSettings, SettingError } from "../shared/settings/settings.ts";
 import { parseUserId } from "../shared/ids.ts";
 import { Prng } from "../shared/collections/prng.ts";
-import { ARCHIVED_MEMBER_BYTES, leaderboardSettings, refuseUnarchivable } from "./config.ts";
+import { ARCHIVED_MEMBER_BYTES, leaderboardSettings, refuseUnarchivable, SHOWN_MEMBERS_MAX } from "./config.ts";
 
 const NATS_DEFAULT_MAX_PAYLOAD = 1_048_576;
 
@@ -18,6 +18,14 @@ test("[LCF1] a leaderboard does not start if NATS would reject its archived wind
   expect(() => refuseUnarchivable(raised, NATS_DEFAULT_MAX_PAYLOAD)).toThrow(SettingError);
   expect(() => refuseUnarchivable(raised, NATS_DEFAULT_MAX_PAYLOAD)).toThrow(/max_payload.*COROOM_BOARD_ARCHIVED_MAX/);
   refuseUnarchivable(raised, 2 * NATS_DEFAULT_MAX_PAYLOAD);
+});
+
+test("[LCF3] a board shows at most as many members as leave a tenant's boards in order", () => {
+  const read = (boardShownMax: string) => readSettings(leaderboardSettings, { flags: { boardShownMax }, env: {} }).boardShownMax;
+  expect([read("1"), read(String(SHOWN_MEMBERS_MAX))]).toEqual([1, SHOWN_MEMBERS_MAX]);
+  for (const bad of ["0", "-1", "1.5", "many", String(SHOWN_MEMBERS_MAX + 1)]) {
+    expect(() => read(bad), bad).toThrow(/--board-shown-max=.* must be a whole number, 1 to 2000/);
+  }
 });
 
 test("[LCF2] no archived window is larger than the estimate allows", () => {

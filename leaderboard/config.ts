@@ -17,6 +17,12 @@ import { internalSecretSettings, internalTlsSettings } from "../shared/settings/
 import { refuseUnreachableAddress, type ServiceAddress, serviceUrl } from "../shared/settings/service-address.ts";
 import { parseRole, type MemberRole } from "./boards/keys.ts";
 
+/**
+ * Maximum of `boardShownMax`. A board's hot set has twice as many members. A tenant's board, which receives 500 members at
+ * once, is put in order only while it has more members than the hot set and at most 5,000 (`board.lua`).
+ */
+export const SHOWN_MEMBERS_MAX = 2_000;
+
 export const leaderboardSettings = {
   redisUrl: {
     parse: redisUrls,
@@ -60,7 +66,7 @@ export const leaderboardSettings = {
     meaning: "Boards of each room, comma-separated: everyone, editors, commenters.",
   },
   boardShownMax: {
-    parse: positiveInteger,
+    parse: shownMembers,
     fallback: 100,
     meaning:
       "Number of top members that a board shows. Ranks are exact for twice this number; COROOM_BOARD_TAIL sets how lower ranks are found.",
@@ -229,6 +235,14 @@ export function refuseUnarchivable(
       `cannot archive ${boardArchivedMax} members of each board: a NATS message holds at most ${membersMax} members of each of ${boardRoles.length} boards (max_payload ${maxPayload}). Raise max_payload, or lower COROOM_BOARD_ARCHIVED_MAX.`,
     );
   }
+}
+
+function shownMembers(raw: string): number {
+  const value = Number(raw);
+  if (!Number.isSafeInteger(value) || value < 1 || value > SHOWN_MEMBERS_MAX) {
+    throw new SettingError(`must be a whole number, 1 to ${SHOWN_MEMBERS_MAX}`);
+  }
+  return value;
 }
 
 function roles(raw: string): readonly MemberRole[] {

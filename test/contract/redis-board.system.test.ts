@@ -22,6 +22,7 @@ import {
   type ScoreBatch,
 } from "../../leaderboard/boards/board.ts";
 import { type RedisConnection, redisConnection } from "../../shared/io/redis.ts";
+import { SHOWN_MEMBERS_MAX } from "../../leaderboard/config.ts";
 import { redisTenants } from "../../leaderboard/io/redis-tenants.ts";
 import { type BoardOwner, keysOf, type MemberRole, ROLES, tenantBoard } from "../../leaderboard/boards/keys.ts";
 import { RoomProjection } from "../../leaderboard/counting/room-projection.ts";
@@ -547,6 +548,24 @@ test("[BOARD16] a tenant's boards receive all members of a large restored board,
   await tenants.remove(room, [hour!]);
   expect(await connection.redis.keys("contract:tenant:{crowd}:*:full")).toEqual([]);
   expect(await boards.read(people, "everyone", hour!)).toMatchObject({ members: 0, points: 0, hot: [] });
+});
+
+test("[BOARD25] a tenant's board behind the longest hot set is in order", async () => {
+  const hotMembers = 2 * SHOWN_MEMBERS_MAX;
+  const tenants = redisTenants(connection.redis, keysOf("contract"), { roles: ["everyone"], hotMembers });
+  const room = "longest.room-1" as RoomKey;
+  const standings = Array.from({ length: 6_000 }, (_, index) => ({ member: `user-${index}`, score: 6_000 - index, reachedAt: index }));
+  const applied = { ...NOTHING_APPLIED, seq: 9 as Seq };
+  await boards.restore(room, { applied, uses: NO_USES, names: new Map(), boards: [{ role: "everyone", window: ALL_TIME, standings }] });
+  await tenants.sendTotals(room, [{ window: ALL_TIME, members: "all" }]);
+  const people = tenantBoard("longest" as TenantId, "people");
+  const { isOrdered, hot } = await boards.read(people, "everyone", ALL_TIME);
+  expect([isOrdered, hot.length]).toEqual([true, hotMembers]);
+  expect(await boards.places(people, "everyone", ALL_TIME, { kind: "around", member: "user-5000", around: 0 })).toEqual({
+    first: 5_000,
+    ahead: 5_000,
+    standings: [standings[5_000]],
+  });
 });
 
 test("[BOARD17] a large board is restored completely, with all its windows and names", async () => {
