@@ -3,7 +3,7 @@
  * repeated after data loss. The boards must equal an independent calculation.
  */
 
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -566,6 +566,23 @@ test("[BOARD25] a tenant's board behind the longest hot set is in order", async 
     ahead: 5_000,
     standings: [standings[5_000]],
   });
+});
+
+test("[BOARD26] the documented pattern for keys of version 0.2.0 finds these, and no key of this version", async () => {
+  const page = readFileSync(new URL("../../docs/operations/leaderboard.md", import.meta.url), "utf8");
+  const pattern = /--pattern 'prod(\S+)'/.exec(page)![1]!;
+  const tenants = redisTenants(connection.redis, keysOf("upgraded"), { roles: ["everyone"], hotMembers: HOT_MEMBERS });
+  const upgraded = redisBoard(connection.redis, keysOf("upgraded"), { hotMembers: HOT_MEMBERS, tail: "ordered", roles: ROLES });
+  for (const room of ["acme.all", "all.all"] as RoomKey[]) {
+    const many = Array.from({ length: 2 * HOT_MEMBERS }, (_, index) => [`user-${index}`, index + 1, index + 1] as const);
+    await upgraded.apply(room, batchOf(0, 1, many));
+    await tenants.sendTotals(room, [{ window: ALL_TIME, members: "all" }]);
+  }
+  expect(await connection.redis.keys("upgraded:tenant:*")).not.toEqual([]);
+  expect(await connection.redis.keys(`upgraded${pattern}`)).toEqual([]);
+  const earlier = ["upgraded:tenant:{acme}:all", "upgraded:tenant:{acme}:all:people"];
+  for (const key of earlier) await connection.redis.set(key, "");
+  expect((await connection.redis.keys(`upgraded${pattern}`)).sort()).toEqual(earlier);
 });
 
 test("[BOARD17] a large board is restored completely, with all its windows and names", async () => {
