@@ -6,14 +6,14 @@
 
 import type { Cluster, Redis } from "ioredis";
 
-import { parseTenantId, type RoomId, type RoomKey, roomKey, roomOf, tenantOf } from "../../shared/ids.ts";
+import { parseTenantId, type RoomId, type RoomKey, roomKey, roomOf, tenantOf, type UnixMillis } from "../../shared/ids.ts";
 import { defineScripts } from "../../shared/io/redis.ts";
 import { type BoardKeys, type Keys, type MemberRole, ROLES, TENANT_RANKINGS, tenantBoard } from "../boards/keys.ts";
 import type { ClosedTenant, ClosedTenants, RoomChange, TenantBoards } from "../ports.ts";
 import { parseWindow, type Window } from "../boards/windows.ts";
 import { fieldsOf, pairsOf, runTransaction, STAMP_LENGTH } from "./board-hashes.ts";
 
-/** Maximum number of members per board in one script. */
+/** Maximum number of members per board in one script, and of commands sent without waiting for answers. */
 const AT_ONCE = 500;
 
 type Arguments = readonly (string | number)[];
@@ -119,6 +119,13 @@ export function redisTenants(
     } while (cursor !== "0");
   }
 
+  /** In groups: a tenant has thousands of rooms. */
+  const expire = async (names: readonly string[], keepUntil: UnixMillis): Promise<void> => {
+    for (let first = 0; first < names.length; first += AT_ONCE) {
+      await Promise.all(names.slice(first, first + AT_ONCE).map((name) => redis.pexpireat(name, keepUntil)));
+    }
+  };
+
   const lower = (room: RoomKey, parts: string, board: BoardKeys, members: readonly string[]): Promise<void> =>
     scripts.lower(
       2,
@@ -172,9 +179,12 @@ export function redisTenants(
         for (const ranking of TENANT_RANKINGS) {
           const { hot, full, counts, inBand } = keys.board(tenantBoard(tenant, ranking), role, window);
           const bands = (await redis.hkeys(counts)).map((band) => `${inBand}${band}`); // The bands of `points` and `ordered` do not exist.
-          for (const key of [hot, full, counts, ...bands]) await redis.pexpireat(key, keepUntil);
+          await expire([hot, full, counts, ...bands], keepUntil);
         }
-        for (const room of rooms) await redis.pexpireat(keys.part(roomKey(tenant, room as RoomId), role, window), keepUntil);
+        await expire(
+          rooms.map((room) => keys.part(roomKey(tenant, room as RoomId), role, window)),
+          keepUntil,
+        );
       }
       await redis.zrem(keys.tenantsClosing, `${tenant} ${window.id}`);
     },

@@ -550,6 +550,25 @@ test("[BOARD16] a tenant's boards receive all members of a large restored board,
   expect(await boards.read(people, "everyone", hour!)).toMatchObject({ members: 0, points: 0, hot: [] });
 });
 
+test("[BOARD27] after a window of a tenant with many rooms is archived, every key of it expires", async () => {
+  const tenants = redisTenants(connection.redis, keysOf("contract"), { roles: ["everyone"], hotMembers: HOT_MEMBERS });
+  const [hour] = windowsAt(Date.UTC(2126, 6, 1, 12) as UnixMillis);
+  const count = 1_001;
+  const manyRooms = Array.from({ length: count }, (_, index) => `expiry.room-${index}` as RoomKey);
+  await Promise.all(
+    manyRooms.map(async (room) => {
+      await boards.apply(room, { ...batchOf(0, 1, [["ann", 1, 1]]), windows: [hour!] });
+      await tenants.sendTotals(room, [{ window: hour!, members: "all" }]);
+    }),
+  );
+  const left = await connection.redis.keys("contract:tenant:{expiry}:*");
+  expect(left.length).toBeGreaterThan(count);
+  const expiries = async () => new Set(await Promise.all(left.map((key) => connection.redis.pexpiretime(key))));
+  expect(await expiries()).toEqual(new Set([-1]));
+  await tenants.finish({ tenant: "expiry" as TenantId, window: hour! }, (hour!.end + 9) as UnixMillis);
+  expect(await expiries()).toEqual(new Set([hour!.end + 9]));
+});
+
 test("[BOARD25] a tenant's board behind the longest hot set is in order", async () => {
   const hotMembers = 2 * SHOWN_MEMBERS_MAX;
   const tenants = redisTenants(connection.redis, keysOf("contract"), { roles: ["everyone"], hotMembers });
