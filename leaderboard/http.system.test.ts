@@ -254,6 +254,8 @@ test("[BREST3] an unknown or malformed request gets a specific error", async () 
   for (const [path, status, error] of expected) {
     const answer = await get(path);
     expect([answer.status, answer.body.error], path).toEqual([status, error]);
+    if (path.endsWith("/bored") || path.endsWith("/else"))
+      expect(answer.body.message).toMatch(/^no such board\. Paths of boards: \/v1\/rooms\//);
     if (status === 404 && error !== "not-found") expect(answer.body.message, "what to do").toMatch(/: (ask for|check) /);
   }
   for (const path of ["notes/leaderboard", "notes/leaderboard/members?user=ann", "notes/leaderboard/members/ann"]) {

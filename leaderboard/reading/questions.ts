@@ -30,7 +30,7 @@ const NO_SUCH_BOARD: BadQuestion = {
   kind: "bad",
   error: "not-found",
   message:
-    "there is rooms/{room}/leaderboard, and leaderboard/people of the tenant, both with /members and /members/{user}, and leaderboard/rooms with /{room}",
+    "no such board. Paths of boards: /v1/rooms/{room}/leaderboard and /v1/leaderboard/people, each also with /members or /members/{user}; /v1/leaderboard/rooms, also with /{room}",
 };
 /** A window by id or kind, and the offset of the next page. */
 const CURSOR = /^([A-Za-z0-9-]{1,16})~(\d{1,9})$/;
