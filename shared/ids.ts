@@ -63,6 +63,9 @@ const CONTROL = /\p{Cc}/u;
 /** For errors about a text that `parseRoomId` does not accept. */
 export const ROOM_ID_RULE = "a room id has 1 to 128 characters, no control characters, and is not `.` or `..`";
 
+/** For errors about a text that `parseUserId` does not accept. */
+export const USER_ID_RULE = "a user is 1 to 128 characters without control characters";
+
 export function parseTenantId(text: string): TenantId | undefined {
   return SAFE_TOKEN.test(text) ? (text as TenantId) : undefined;
 }

@@ -1,6 +1,6 @@
 /** Turns requests about boards into paths of the leaderboard's HTTP server. `me` in a path is the user of the token. */
 
-import { parseRoomId, parseUserId, ROOM_ID_RULE, type RoomId, type UserId } from "../../shared/ids.ts";
+import { parseRoomId, parseUserId, ROOM_ID_RULE, type RoomId, USER_ID_RULE, type UserId } from "../../shared/ids.ts";
 import { admit, type Identity, opens } from "../sessions/identity.ts";
 import { errorAnswer, type HttpAnswer, retryAfter, jsonAnswer } from "./answers.ts";
 import { decodeParameter, queryWithoutToken, reencodeParameter, roomParameter, type RouteRequest } from "./requests.ts";
@@ -28,7 +28,7 @@ const NO_TENANT_BOARDS = errorAnswer(
   "not-allowed",
   "the token does not open the boards of the tenant: request a token whose claim `rights` contains `boards` (or `admin`)",
 );
-const BAD_USER = errorAnswer(400, "bad-user", "a user is 1 to 128 characters without control characters");
+const BAD_USER = errorAnswer(400, "bad-user", USER_ID_RULE);
 
 /** The part of a board's path after the room. `parameters`: the path parameters after the room. */
 type BoardPart = (parameters: readonly string[], user: UserId) => string;

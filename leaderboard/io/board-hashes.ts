@@ -5,7 +5,7 @@ import type { Cluster, Redis } from "ioredis";
 import { assert } from "../../shared/assert.ts";
 import type { Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { BoardContents, CountedPosition, RankEntry, Use, Uses } from "../boards/board.ts";
-import { type Cap, CAPS } from "../boards/keys.ts";
+import { type BoardKeys, type Cap, CAPS } from "../boards/keys.ts";
 
 /**
  * The member who reached a score first is ahead. Redis orders members of equal score by their bytes. So a member of the
@@ -36,6 +36,17 @@ export function reachedAtOf(stamp: string): number {
 
 /** The mark of a deleted room in its applied hash. It is higher than every other mark, so further counting is rejected. */
 export const DELETED = "deleted";
+
+/** A board's keys in the order in which scripts receive them. */
+export function scriptKeysOf({ hot, full, counts, inBand }: BoardKeys): string[] {
+  return [hot, full, counts, inBand];
+}
+
+/** Every key that a board may have. Some do not exist. */
+export async function allKeysOf(redis: Redis | Cluster, { hot, full, counts, inBand }: BoardKeys): Promise<string[]> {
+  const fields = await redis.hkeys(counts); // The bands, `points` and `ordered`.
+  return [hot, full, counts, ...fields.map((field) => `${inBand}${field}`)];
+}
 
 /** All reads happen in one step of Redis. */
 export async function runTransaction(

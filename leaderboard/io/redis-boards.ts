@@ -6,9 +6,9 @@ import type { RoomKey, Seq } from "../../shared/ids.ts";
 import { defineScripts } from "../../shared/io/redis.ts";
 import { byRank, type ScoreBatch } from "../boards/board.ts";
 import { CAPS, type Keys, type MemberRole, ROLES } from "../boards/keys.ts";
-import type { Window } from "../boards/windows.ts";
 import type { BoardReads, BoardStore, BoardWrite } from "../ports.ts";
 import {
+  allKeysOf,
   appliedFields,
   runTransaction,
   boardState,
@@ -18,6 +18,7 @@ import {
   orderedOf,
   pairsOf,
   rankEntryOf,
+  scriptKeysOf,
   stampOf,
   rankEntriesOf,
   textsOf,
@@ -89,10 +90,6 @@ export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: Re
     applyBatch: ["board.lua", "apply.lua"],
     restoreBoards: ["board.lua", "restore.lua"],
   });
-  const boardKeys = (room: RoomKey, role: MemberRole, window: Window): string[] => {
-    const { hot, full, counts, inBand } = keys.board(room, role, window);
-    return [hot, full, counts, inBand];
-  };
   const isOrdered = options.tail === "ordered" ? 1 : 0;
 
   /** Keys of each room besides its boards. */
@@ -122,7 +119,7 @@ export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: Re
         members: ofRole.map(({ member }) => member),
         points: ofRole.map(({ points }) => points),
         stamps: ofRole.map(({ reachedAt }) => stampOf(reachedAt)),
-        boards: windows.map((window) => boardKeys(room, role, window)),
+        boards: windows.map((window) => scriptKeysOf(keys.board(room, role, window))),
       };
     }),
   });
@@ -168,7 +165,7 @@ export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: Re
         uses: CAPS.map((cap) => textsOf(uses[cap].points)),
         names: [...names].flat(),
         boards: boards.map(({ role, window, standings }) => ({
-          keys: boardKeys(room, role, window),
+          keys: scriptKeysOf(keys.board(room, role, window)),
           members: standings.map(({ member }) => member),
           stamps: standings.map(({ reachedAt }) => stampOf(reachedAt)),
           scores: standings.map(({ score }) => String(score)),
@@ -190,9 +187,7 @@ export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: Re
       ]);
       for (const role of ROLES) {
         for (const window of windows) {
-          const { hot, full, counts, inBand } = keys.board(room, role, window);
-          const bands = (await redis.hkeys(counts)).map((band) => `${inBand}${band}`); // The bands of `points` and `ordered` do not exist.
-          await redis.unlink(hot, full, counts, ...bands);
+          await redis.unlink(...(await allKeysOf(redis, keys.board(room, role, window))));
         }
       }
     },

@@ -16,6 +16,7 @@ import { parseWindow } from "../boards/windows.ts";
 import type { LeaderboardConfig } from "../config.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
 import type { Closing, Closings, Progress, StoredNames } from "../ports.ts";
+import { allKeysOf } from "./board-hashes.ts";
 import { redisBoard } from "./redis-boards.ts";
 import { redisTenants } from "./redis-tenants.ts";
 
@@ -126,9 +127,7 @@ export function redisClosings({ redis }: RedisConnection, keys: Keys): Closings 
     },
     finish: async (partition, { room, window }, keepUntil) => {
       for (const role of ROLES) {
-        const { hot, full, counts, inBand } = keys.board(room, role, window);
-        const bands = (await redis.hkeys(counts)).map((band) => `${inBand}${band}`); // The bands of `points` and `ordered` do not exist.
-        for (const key of [hot, full, counts, ...bands]) await redis.pexpireat(key, keepUntil);
+        for (const key of await allKeysOf(redis, keys.board(room, role, window))) await redis.pexpireat(key, keepUntil);
       }
       await redis.zrem(keys.closing(partition), `${room} ${window.id}`);
     },

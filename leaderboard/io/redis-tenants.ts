@@ -11,7 +11,7 @@ import { defineScripts } from "../../shared/io/redis.ts";
 import { type BoardKeys, type Keys, type MemberRole, ROLES, TENANT_RANKINGS, tenantBoard } from "../boards/keys.ts";
 import type { ClosedTenant, ClosedTenants, RoomChange, TenantBoards } from "../ports.ts";
 import { parseWindow, type Window } from "../boards/windows.ts";
-import { fieldsOf, pairsOf, runTransaction, STAMP_LENGTH } from "./board-hashes.ts";
+import { allKeysOf, fieldsOf, pairsOf, runTransaction, scriptKeysOf, STAMP_LENGTH } from "./board-hashes.ts";
 
 /** Maximum number of members per board in one script, and of commands sent without waiting for answers. */
 const AT_ONCE = 500;
@@ -50,7 +50,7 @@ export function redisTenants(
       ? []
       : [
           {
-            keys: listOf(keys.board(tenantBoard(tenantOf(room), "people"), role, window)),
+            keys: scriptKeysOf(keys.board(tenantBoard(tenantOf(room), "people"), role, window)),
             parts: keys.part(room, role, window),
             members: values.map(([member]) => member),
             scores: values.map(([, value]) => scoreOf(value)),
@@ -61,7 +61,7 @@ export function redisTenants(
   /** `stamp`: of the member that earned points last. */
   const roomOfTenant = (room: RoomKey, role: MemberRole, window: Window, total: string, stamp: string): Raised => {
     const board = keys.board(tenantBoard(tenantOf(room), "rooms"), role, window);
-    return { keys: listOf(board), parts: board.full, members: [roomOf(room)], scores: [total], stamps: [stamp] };
+    return { keys: scriptKeysOf(board), parts: board.full, members: [roomOf(room)], scores: [total], stamps: [stamp] };
   };
 
   /** One read and one write for all boards. */
@@ -132,7 +132,7 @@ export function redisTenants(
       keys.whole(tenantBoard(tenantOf(room), "people")),
       parts,
       hotMembers,
-      JSON.stringify(listOf(board)),
+      JSON.stringify(scriptKeysOf(board)),
       JSON.stringify(members),
     );
 
@@ -155,7 +155,8 @@ export function redisTenants(
     },
 
     remove: async (room, windows) => {
-      const [people, rooms] = TENANT_RANKINGS.map((ranking) => tenantBoard(tenantOf(room), ranking)) as [TenantOwner, TenantOwner];
+      const people = tenantBoard(tenantOf(room), "people");
+      const rooms = tenantBoard(tenantOf(room), "rooms");
       for (const role of ROLES) {
         for (const window of windows) {
           const parts = keys.part(room, role, window);
@@ -177,9 +178,7 @@ export function redisTenants(
       for (const role of ROLES) {
         const rooms = await redis.hkeys(keys.board(tenantBoard(tenant, "rooms"), role, window).full);
         for (const ranking of TENANT_RANKINGS) {
-          const { hot, full, counts, inBand } = keys.board(tenantBoard(tenant, ranking), role, window);
-          const bands = (await redis.hkeys(counts)).map((band) => `${inBand}${band}`); // The bands of `points` and `ordered` do not exist.
-          await expire([hot, full, counts, ...bands], keepUntil);
+          await expire(await allKeysOf(redis, keys.board(tenantBoard(tenant, ranking), role, window)), keepUntil);
         }
         await expire(
           rooms.map((room) => keys.part(roomKey(tenant, room as RoomId), role, window)),
@@ -195,12 +194,6 @@ export function redisTenants(
     const closing = changes.flatMap(({ window: { id, end } }) => (Number.isFinite(end) ? [end, `${tenantOf(room)} ${id}`] : []));
     if (closing.length > 0) await redis.zadd(keys.tenantsClosing, ...closing);
   }
-}
-
-type TenantOwner = ReturnType<typeof tenantBoard>;
-
-function listOf({ hot, full, counts, inBand }: BoardKeys): string[] {
-  return [hot, full, counts, inBand];
 }
 
 function valuesOf(members: readonly string[], found: readonly (string | null)[]): Values {

@@ -3,7 +3,7 @@
  * cursor, or a page that is too large, gets an error that names the valid values.
  */
 
-import { parseRoomId, parseTenantId, parseUserId, ROOM_ID_RULE, type RoomKey, roomKey } from "../../shared/ids.ts";
+import { parseRoomId, parseTenantId, parseUserId, ROOM_ID_RULE, type RoomKey, roomKey, USER_ID_RULE } from "../../shared/ids.ts";
 import { type BoardOwner, parseRole, tenantBoard } from "../boards/keys.ts";
 import { RANKINGS } from "../boards/board.ts";
 import type { BoardQuestion, PageRange } from "./board-answers.ts";
@@ -25,7 +25,6 @@ export type QuestionLimits = { readonly boardShownMax: number };
 type Query = { get(name: string): string | null; getAll(name: string): string[] };
 
 const AROUND_DEFAULT = 5;
-const USER_RULE = "a user is 1 to 128 characters without control characters";
 const NO_SUCH_BOARD: BadQuestion = {
   kind: "bad",
   error: "not-found",
@@ -100,7 +99,7 @@ function parseTenantPath(tenantText: string, [, ranking, ...rest]: readonly stri
 
 function parseMembersPath(owner: BoardOwner, [members, user, ...more]: readonly string[]): Asked | BadQuestion {
   if (more.length > 0 || (members !== undefined && members !== "members")) return NO_SUCH_BOARD;
-  if (user !== undefined && parseUserId(user) === undefined) return bad("bad-user", USER_RULE);
+  if (user !== undefined && parseUserId(user) === undefined) return bad("bad-user", USER_ID_RULE);
   return { kind: "asked", owner, members, user };
 }
 
