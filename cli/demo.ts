@@ -7,7 +7,7 @@
 import { errorAnswer, type HttpAnswer, jsonAnswer } from "../gateway/http/answers.ts";
 import type { RouteRequest } from "../gateway/http/requests.ts";
 import type { HttpRoute } from "../gateway/http/route-table.ts";
-import { parseRoomId, parseUserId, type UnixMillis } from "../shared/ids.ts";
+import { parseRoomId, parseUserId, ROOM_ID_RULE, type UnixMillis, USER_ID_RULE } from "../shared/ids.ts";
 import { makeOperatorPass } from "../shared/io/operator-pass.ts";
 import { BOTS_MAX, type DemoBots } from "./demo-bots.ts";
 import { makeToken } from "./token.ts";
@@ -81,7 +81,7 @@ async function answerToken({ query }: RouteRequest, jwtSecret: string): Promise<
   const room = parseRoomId(query.get("room") ?? "");
   const user = parseUserId(query.get("user") ?? "");
   if (room === undefined || user === undefined)
-    return errorAnswer(400, "bad-request", "set ?room= and ?user=, each 1 to 128 characters without control characters");
+    return errorAnswer(400, "bad-request", `set ?room= and ?user=: ${ROOM_ID_RULE}; ${USER_ID_RULE}`);
   const rights = query.get("rights") === "read" ? ["read"] : ["read", "write"];
   return jsonAnswer(200, {
     token: await makeToken({ room: [room], user, name: query.get("name") ?? "", rights, tenant: "default", ttl: TTL_SECONDS }, jwtSecret),
