@@ -17,9 +17,9 @@ import { parseRoomId, ROOM_ID_RULE } from "../shared/ids.ts";
 import { makeFolder } from "../shared/io/make-folder.ts";
 import { folderAdvice } from "../shared/io/system-error.ts";
 import { SettingError, type Values } from "../shared/settings/settings.ts";
-import { fetchFromGateway } from "./ask-gateway.ts";
 import type { PrintLine } from "./command.ts";
 import type { exportSettings, importSettings } from "./command-settings.ts";
+import { DocumentsClient } from "./documents-client.ts";
 import { openSource } from "./import-sources.ts";
 import { gatewayFor } from "./local-addresses.ts";
 import { localToken } from "./token.ts";
@@ -76,16 +76,12 @@ export async function exportRoom({ room, to, format, type, ...target }: Values<t
   }
 }
 
-/** A gateway converts it, within the limits of the document service. */
+/** The document service converts it, within its limits. */
 async function renderedRoom(target: Target, room: string, { format, type }: { format: string; type: string }): Promise<Uint8Array> {
-  const url = new URL(`${serverAddressOf(gatewayFor(target)).http}/v1/rooms/${encodeURIComponent(room)}/document?format=${format}`);
-  if (type !== "") url.searchParams.set("type", type);
   const token = target.token || (await localToken({ ...target, room: [room], user: "import", name: "", rights: ["read"], ttl: 86_400 }));
-  return fetchFromGateway(url, token, {}, async (response) => {
-    if (response.ok) return new Uint8Array(await response.arrayBuffer());
-    const { message } = (await response.json().catch(() => ({}))) as { message?: string }; // A proxy may answer without JSON.
-    throw new Error(message ?? `the gateway answered ${response.status}`);
-  });
+  const client = new DocumentsClient(serverAddressOf(gatewayFor(target)).http, () => Promise.resolve(token));
+  const wanted = new URLSearchParams({ format, ...(type === "" ? {} : { type }) });
+  return (await client.ask(`/${encodeURIComponent(room)}/document?${wanted}`)).bytes;
 }
 
 /** Throws SettingError if the operating system refuses a folder or a file in it. */

@@ -1,7 +1,7 @@
 /** Checks before a run that its rooms can be deleted, and deletes them afterwards. */
 
 import { SettingError } from "../../shared/settings/settings.ts";
-import { DocumentError, DocumentsClient } from "../mcp/documents-client.ts";
+import { DocumentError, DocumentsClient } from "../documents-client.ts";
 import type { BenchAccess } from "./access.ts";
 import { ROOM_PREFIX } from "./plan.ts";
 

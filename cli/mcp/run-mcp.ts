@@ -9,7 +9,7 @@ import type { mcpSettings } from "../command-settings.ts";
 import { gatewayFor } from "../local-addresses.ts";
 import { localToken } from "../token.ts";
 import { version } from "../version.ts";
-import { DocumentsClient } from "./documents-client.ts";
+import { DocumentsClient } from "../documents-client.ts";
 import { mcpServer } from "./tools.ts";
 
 const TOKEN_SECONDS = 600;

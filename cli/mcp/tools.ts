@@ -11,7 +11,7 @@ import * as Y from "yjs";
 import { z } from "zod";
 
 import { SettingError } from "../../shared/settings/settings.ts";
-import { DocumentError, type DocumentsClient } from "./documents-client.ts";
+import { DocumentError, type DocumentsClient } from "../documents-client.ts";
 import { editText } from "./text-edits.ts";
 
 const REPLACEMENTS_MAX = 100;

@@ -1,5 +1,5 @@
 /**
- * Requests of `coroom mcp` to a gateway. A request that the gateway cannot answer right now is repeated after the pause
+ * Requests for documents to a gateway. A request that the gateway cannot answer right now is repeated after the pause
  * that the answer names, five times. Every other refusal is a DocumentError with the gateway's message.
  */
 
@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { z } from "zod";
 
-import { fetchFromGateway, type GatewayRequest } from "../ask-gateway.ts";
+import { fetchFromGateway, type GatewayRequest } from "./ask-gateway.ts";
 
 /** `code`: the gateway's short name of the refusal, such as `no-room`. Empty: no gateway refused. */
 export class DocumentError extends Error {
