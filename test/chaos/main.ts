@@ -5,7 +5,7 @@
  */
 
 import { cpSync, statSync } from "node:fs";
-import { flag, list, positiveInteger, readSettings, type Settings, text } from "../../shared/settings/settings.ts";
+import { flag, flagName, list, positiveInteger, readSettings, type Settings, text } from "../../shared/settings/settings.ts";
 import { type ChaosReport, runChaos } from "./chaos.ts";
 import { ChaosSystem } from "./chaos-system.ts";
 import { containersTarget } from "./containers.ts";
@@ -34,7 +34,16 @@ const settings = {
 
 const print = (output: string): void => void process.stdout.write(`${output}\n`);
 
-const options = readSettings(settings, { flags: parseCommandLine(process.argv.slice(2)).flags, env: {} });
+const { flags } = parseCommandLine(process.argv.slice(2));
+const isUnderstood = Object.keys(flags).every((name) => Object.hasOwn(settings, name));
+if (!isUnderstood) {
+  const lines = Object.entries(settings).map(
+    ([name, { fallback, meaning }]) => `  ${flagName(name).padEnd(16)} ${meaning} (default ${String(fallback) || "empty"})`,
+  );
+  print(["node dist/test/chaos/main.js [--flags]", "", ...lines].join("\n"));
+  process.exit(flags["help"] === undefined ? 2 : 0);
+}
+const options = readSettings(settings, { flags, env: {} });
 const begun = performance.now();
 const system = options.project === "" ? await ChaosSystem.start(options) : undefined;
 const target = system?.target ?? containersTarget({ ...options, gatewayUrls: options.doors });

@@ -75,13 +75,25 @@ function cpuMs(): number {
   return (user + system) / 1_000;
 }
 
+/** Undefined: the usage is printed. */
 function parseRun(args: string[]): Run | undefined {
-  const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
+  const parsed = readArguments(args);
+  if (parsed === undefined) return undefined;
+  const { values, positionals } = parsed;
   const name = positionals[0] ?? "";
   const [seconds, seed] = [Number(values.seconds), Number(values.seed ?? Math.floor(Date.now() / 1_000))];
   if (!TARGET_NAMES.some((known) => known === name) || positionals.length !== 1 || !(seconds > 0) || !Number.isSafeInteger(seed))
     return undefined;
   return { name, seconds, seed, keep: values.keep };
+}
+
+function readArguments(args: string[]) {
+  try {
+    return parseArgs({ args, options: OPTIONS, allowPositionals: true });
+  } catch (error) {
+    if (error instanceof TypeError) return undefined; // An unknown option, or one without its value.
+    throw error;
+  }
 }
 
 async function fuzzInThread({ name, seconds, seed, keep, state, bytes }: Run & Shared): Promise<void> {
