@@ -112,14 +112,13 @@ export function inDocument<Value>(state: Uint8Array, read: (doc: Y.Doc) => Value
 
 /** The kind that the content implies. */
 export function kindOf(type: Y.AbstractType<unknown>): ContentKind | "empty" {
-  if ([...type._map.values()].some((item) => !item.deleted)) return "map";
   for (let item = type._start; item !== null; item = item.right) {
     const { content } = item;
     if (item.deleted || content instanceof Y.ContentFormat) continue;
     if (content instanceof Y.ContentString || content instanceof Y.ContentEmbed) return "text";
     return content instanceof Y.ContentType && isXml(content.type) ? "xml" : "array";
   }
-  return "empty";
+  return [...type._map.values()].some((item) => !item.deleted) ? "map" : "empty";
 }
 
 function isXml(type: Y.AbstractType<unknown>): boolean {

@@ -1,8 +1,11 @@
 /** A document's rich text in a format for other programs. Runs in a thread, as content.ts does. */
 
+import type * as Y from "yjs";
+
 import { inDocument, kindOf, type Wanted } from "../content.ts";
 import { blocksOf } from "./blocks.ts";
 import { htmlOf } from "./html.ts";
+import { isLexical, lexicalTextOf } from "./lexical-text.ts";
 import { markdownOf } from "./markdown.ts";
 import { quillTextOf } from "./quill-text.ts";
 import { ResultBudget, type RichNode, richTextOf } from "./rich-text.ts";
@@ -25,11 +28,14 @@ export function renderedAs(state: Uint8Array, format: DocumentFormat, wanted: Wa
     const isThere = found.some(({ name, kind }) => name === chosen?.name && (kind === chosen.kind || kind === "empty"));
     if (chosen === undefined || !isThere) return { kind: "no-such-text", names: texts.map(({ name, kind }) => `${name}:${kind}`) };
     const budget = new ResultBudget();
-    const rich =
-      chosen.kind === "text" ? quillTextOf(doc.getText(chosen.name), budget) : richTextOf(doc.getXmlFragment(chosen.name), budget);
+    const rich = chosen.kind === "text" ? quillTextOf(doc.getText(chosen.name), budget) : xmlOf(doc.getXmlFragment(chosen.name), budget);
     if (budget.exceeded !== undefined) return { kind: "unfit", why: budget.exceeded };
     return { kind: "rendered", body: new TextEncoder().encode(writtenAs(format, rich)) };
   });
+}
+
+function xmlOf(fragment: Y.XmlFragment, budget: ResultBudget): RichNode {
+  return isLexical(fragment) ? lexicalTextOf(fragment, budget) : richTextOf(fragment, budget);
 }
 
 function writtenAs(format: DocumentFormat, rich: RichNode): string {

@@ -1,6 +1,7 @@
 /**
  * Rich text of a Yjs document as the JSON of ProseMirror, without a schema: names and attributes as the editor's binding wrote
- * them (y-prosemirror: TipTap, BlockNote). Text of Quill becomes blocks with TipTap's names (`quill-text.ts`).
+ * them (y-prosemirror: TipTap, BlockNote). Text of Quill and nodes of Lexical become blocks with TipTap's names (`quill-text.ts`,
+ * `lexical-text.ts`).
  *
  * A small document may describe a huge result: a long link that thousands of pieces of text repeat, or lists whose every line
  * is indented. So the result is estimated while it is made, and a document above the limits is refused, never cut.
@@ -108,7 +109,7 @@ export function richTextOf(fragment: Y.XmlFragment, budget: ResultBudget): RichN
 }
 
 function nodesOf(type: unknown, depth: number, budget: ResultBudget): RichNode[] {
-  if (type instanceof Y.XmlText) return [...piecesOf(type, depth, budget)].flatMap((piece) => textNodesOf(piece, depth, budget));
+  if (type instanceof Y.XmlText) return [...piecesOf(type, depth, budget)].flatMap(textNodesOf);
   if (!(type instanceof Y.XmlElement)) return [];
   const attributes = Object.entries(type.getAttributes() as Record<string, unknown>).filter(([, value]) => value !== undefined);
   if (!budget.take(depth, attributes, type.nodeName)) return [];
@@ -120,9 +121,9 @@ function contentOf(content: readonly RichNode[]): { readonly content?: readonly 
   return content.length === 0 ? {} : { content };
 }
 
-/** Shared types in a text are Lexical's: their text remains. */
-function textNodesOf({ insert, attributes }: TextPiece, depth: number, budget: ResultBudget): RichNode[] {
-  if (typeof insert !== "string") return insert instanceof Y.XmlText ? nodesOf(insert, depth + 1, budget) : [];
+/** No binding of ProseMirror embeds anything in a text. */
+function textNodesOf({ insert, attributes }: TextPiece): RichNode[] {
+  if (typeof insert !== "string") return [];
   const marks = [...attributes].map(([name, value]) => ({ type: markNameOf(name), ...markAttributesOf(value) }));
   return [{ type: "text", text: insert, ...(marks.length === 0 ? {} : { marks }) }];
 }
