@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -49,7 +49,14 @@ test("[SEC7] only the owner may read generated secrets, even if the umask or an 
     process.umask(before);
   }
   const modes = Object.fromEntries(readdirSync(dataDir).map((name) => [name, (statSync(join(dataDir, name)).mode & 0o777).toString(8)]));
-  expect(modes).toEqual({ "secrets.json": "600", "role-secrets.json": "600", "nats-server.conf": "600", "redis-server.conf": "600" });
+  expect(readFileSync(join(dataDir, ".gitignore"), "utf8"), "git must not add them").toBe("*\n");
+  expect(modes).toEqual({
+    ".gitignore": "600",
+    "secrets.json": "600",
+    "role-secrets.json": "600",
+    "nats-server.conf": "600",
+    "redis-server.conf": "600",
+  });
 });
 
 test("[SEC8] a command beside the system reads its secrets, and reports a missing and an unreadable file", () => {

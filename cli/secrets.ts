@@ -100,6 +100,7 @@ function parsed<Stored>(file: string, schema: z.ZodType<Stored>, text: string): 
 function createdOrRead(dataDir: string, file: string, make: () => unknown): string {
   try {
     makeFolder(dataDir);
+    createOnce(join(dataDir, ".gitignore"), "*\n"); // A project that contains the folder must not commit the secrets.
     createOnce(file, JSON.stringify(make(), null, 2));
     return readFileSync(file, "utf8");
   } catch (cause) {
