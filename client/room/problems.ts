@@ -87,7 +87,8 @@ export function rightsRevoked(): Refusal {
   return {
     kind: "room-refused",
     reason: "rights-revoked",
-    message: "the server revoked this client's rights in the room. Connect again with a token that grants them.",
+    message:
+      "an administrator removed this client from the room, or its token no longer grants access. Reload the page or call connect() to join again, if it may.",
   };
 }
 
