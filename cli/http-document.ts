@@ -50,15 +50,15 @@ export function httpDocument(api: OpenApi): string {
     ...referenced(schema),
     ...(description === undefined ? {} : { description }),
   });
-  const fieldsOf = (content: Content | undefined): string[] => {
-    const [type, { schema } = {}] = Object.entries(content ?? {})[0] ?? [];
-    if (type === undefined) return [];
-    const { properties, required = [], description } = referenced(schema) ?? {};
-    const body = ["", `Body: \`${type}\`${description === undefined ? "" : `, ${lowerFirst(description)}`}`];
-    if (properties === undefined) return body;
-    const rows = Object.entries(properties).map(([name, field]) => row(name, required.includes(name), referenced(field)));
-    return [...body, "", "| field | | meaning |", "|---|---|---|", ...rows];
-  };
+  const fieldsOf = (content: Content = {}): string[] =>
+    Object.entries(content).flatMap(([type, { schema }], index) => {
+      const { properties, required = [], description } = referenced(schema) ?? {};
+      const title = index === 0 ? "Body" : "Or";
+      const body = ["", `${title}: \`${type}\`${description === undefined ? "" : `, ${lowerFirst(description)}`}`];
+      if (properties === undefined) return body;
+      const rows = Object.entries(properties).map(([name, field]) => row(name, required.includes(name), referenced(field)));
+      return [...body, "", "| field | | meaning |", "|---|---|---|", ...rows];
+    });
 
   return [
     "# HTTP",

@@ -18,6 +18,7 @@ declare global {
   const token: string;
   const url: string;
   function fetchToken(): Promise<string>;
+  function backendToken(): Promise<string>;
   function userOfSession(request: Request): Promise<User | undefined>;
 
   const doc: Yjs.Doc;

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import * as Y from "yjs";
 
+// The room has plain text. For rich text, as in the room of an editor like TipTap, see "From your backend" in docs/guide/first-day.md.
 const url = process.env.SERVER_HTTP_URL ?? "http://127.0.0.1:8080";
 const tokens = process.env.TOKEN_URL ?? "http://127.0.0.1:3000/token";
 const given = await fetch(`${tokens}?user=backend`);
@@ -13,7 +14,7 @@ const authorization = `Bearer ${await given.text()}`;
 /** Retries after the server's Retry-After, while the server is busy or has not read the newest edits yet. */
 async function ask(path, { headers = {}, ...request } = {}) {
   for (;;) {
-    const response = await fetch(`${url}/v1/rooms/notes/${path}`, { ...request, headers: { authorization, ...headers } });
+    const response = await fetch(`${url}/v1/rooms/notes-plain/${path}`, { ...request, headers: { authorization, ...headers } });
     if (response.status !== 503 && response.status !== 429) return response;
     await sleep(1_000 * Number(response.headers.get("retry-after") ?? 1));
   }
