@@ -129,6 +129,14 @@ export const HALF_UPDATES: readonly (readonly [name: string, update: Uint8Array]
     }),
   ],
   [
+    "a deletion at a clock beyond the whole numbers that a double counts",
+    encoding.encode((out) => {
+      encoding.writeVarUint(out, 1);
+      writeText(out, 4);
+      for (const value of [1, INSERTS_CLIENT, 1, 2 ** 53, 1]) encoding.writeVarUint(out, value);
+    }),
+  ],
+  [
     "an item within a later item of its own writer",
     encoding.encode((out) => {
       encoding.writeVarUint(out, 2);

@@ -1,3 +1,4 @@
+import * as encoding from "lib0/encoding";
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
@@ -19,6 +20,15 @@ function edited(change: (doc: Y.Doc) => void): Uint8Array {
   return Y.encodeStateAsUpdate(doc);
 }
 
+function itemAt(clock: number): Uint8Array {
+  const update = edited((doc) => {
+    doc.clientID = 1;
+    doc.getText("t").insert(0, "a");
+  });
+  const atClock = encoding.encode((out) => encoding.writeVarUint(out, clock));
+  return Uint8Array.of(...update.slice(0, 3), ...atClock, ...update.slice(4)); // After the numbers of clients and structs, and the client.
+}
+
 const lines = (count: number, at: "front" | "end") => (doc: Y.Doc) => {
   const list = doc.getArray("lines");
   for (let line = 0; line < count; line++) list.insert(at === "front" ? 0 : line, [String(line)]);
@@ -29,6 +39,7 @@ test.each([
   ["20,000 inserts at the front of a list", edited(lines(20_000, "front"))],
   ["20,000 inserts at the end of a list", edited(lines(20_000, "end"))],
   ["types 500 deep", nestingBomb(500)],
+  ["an item at the last clock", itemAt(Number.MAX_SAFE_INTEGER - 1)],
   ["values 100 deep", valueBomb(100)],
   [
     "every second of 40,000 characters deleted",
@@ -52,6 +63,7 @@ test.each<readonly [name: string, update: Uint8Array, why: string]>([
   ["values 600 deep", valueBomb(600), "500 deep"],
   ["30,000 deletions from the end", deletionBomb(30_000), "deletions out of order"],
   ...HALF_UPDATES.map(([name, update]) => [name, update, "half-way"] as const),
+  ["an item at clock 2 ** 53", itemAt(2 ** 53), "half-way"],
 ])("[YCK2] an update that harms Yjs is refused: %s", (_, update, why) => {
   expect(checkUpdate(update)).toEqual(expect.objectContaining({ kind: "unfit", why: expect.stringContaining(why) }));
 });

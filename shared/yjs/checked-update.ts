@@ -33,7 +33,7 @@ export function checkUpdate(update: Uint8Array, doc?: Y.Doc): UpdateCheck {
     if (structs.length > STRUCTS_MAX) return unfit(`it has ${structs.length} structs, more than ${STRUCTS_MAX}`);
     const deletions = unsortedDeletions(ds);
     if (deletions > DELETIONS_MAX) return unfit(`it has ${deletions} deletions out of order, more than ${DELETIONS_MAX}`);
-    if (structs.some(isBroken) || hasEmptyDeletion(ds)) return unfit("Yjs never writes such an update, and stops half-way through it");
+    if (structs.some(isBroken) || hasInvalidDeletion(ds)) return unfit("Yjs never writes such an update, and stops half-way through it");
     const byClient = structsByClient(structs);
     if (structs.some((struct) => struct instanceof Y.Item && isValueTooDeep(struct.content))) return unfit(TOO_DEEP);
     if (isTooDeep(structs, byClient, doc)) return unfit(TOO_DEEP);
@@ -56,16 +56,19 @@ function unfit(why: string): UpdateCheck {
  * own client. The document then contains a part of the update.
  */
 function isBroken(struct: Struct): boolean {
-  if (struct.length === 0) return true;
+  if (struct.length === 0 || !Number.isSafeInteger(struct.id.clock + struct.length)) return true;
   const isBehind = (id: Y.ID | null): boolean => id !== null && id.client === struct.id.client && id.clock >= struct.id.clock;
   return (
     struct instanceof Y.Item && [struct.origin, struct.rightOrigin, struct.parent instanceof Y.ID ? struct.parent : null].some(isBehind)
   );
 }
 
-/** Yjs throws if the document lacks the place of such a deletion. */
-function hasEmptyDeletion({ clients }: DeleteSet): boolean {
-  return [...clients.values()].some((ranges) => ranges.some(({ len }) => len === 0));
+/**
+ * Yjs throws if the document lacks the place of a deletion of nothing. At 2 ** 53 a clock plus one is the same number, so a
+ * deletion there becomes one of nothing.
+ */
+function hasInvalidDeletion({ clients }: DeleteSet): boolean {
+  return [...clients.values()].some((ranges) => ranges.some(({ clock, len }) => len === 0 || !Number.isSafeInteger(clock + len)));
 }
 
 /**
