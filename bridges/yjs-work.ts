@@ -6,8 +6,12 @@
 import * as Y from "yjs";
 
 import { HOPS_MAX, withinBounds } from "../shared/yjs/bounded-integration.ts";
+import { mergedEdits } from "../shared/yjs/merged-edits.ts";
 
-/** `condense`: merges into few structs and drops deleted content, if the limits on Yjs' work allow it. */
+/**
+ * `parts`: earlier content, then edits of any writer that `checkUpdate` accepts. `condense`: merges into few structs and
+ * drops deleted content, if the limits on Yjs' work allow it.
+ */
 export type MergeQuestion = { readonly parts: readonly Uint8Array[]; readonly stateVector: Uint8Array; readonly condense: boolean };
 /** `content`: all parts merged. `answer`: the content beyond the state vector. */
 export type MergeAnswer = { readonly content: Uint8Array; readonly answer: Uint8Array };
@@ -16,7 +20,8 @@ export type MergeAnswer = { readonly content: Uint8Array; readonly answer: Uint8
 const CONDENSE_HOPS_MAX = 20 * HOPS_MAX;
 
 export function mergeContent({ parts, stateVector, condense }: MergeQuestion): MergeAnswer {
-  const content = (condense ? condensed(parts) : undefined) ?? (parts.length === 1 ? parts[0]! : Y.mergeUpdates([...parts]));
+  const [base, ...edits] = parts as readonly [Uint8Array, ...Uint8Array[]];
+  const content = (condense ? condensed(parts) : undefined) ?? mergedEdits(base, edits);
   const knowsNothing = Y.decodeStateVector(stateVector).size === 0;
   return { content, answer: knowsNothing ? content : Y.diffUpdate(content, stateVector) };
 }

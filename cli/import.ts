@@ -17,6 +17,8 @@ import { parseRoomId, ROOM_ID_RULE } from "../shared/ids.ts";
 import { makeFolder } from "../shared/io/make-folder.ts";
 import { folderAdvice } from "../shared/io/system-error.ts";
 import { SettingError, type Values } from "../shared/settings/settings.ts";
+import { checkUpdate } from "../shared/yjs/checked-update.ts";
+import { mergedEdits } from "../shared/yjs/merged-edits.ts";
 import type { PrintLine } from "./command.ts";
 import type { exportSettings, importSettings } from "./command-settings.ts";
 import { DocumentsClient } from "./documents-client.ts";
@@ -28,8 +30,8 @@ import { localToken } from "./token.ts";
 const PIECE_BYTES_MAX = 64 * 1024;
 /** A gateway that does not accept a connection in this time is reported as unreachable. */
 const CONNECT_MS_MAX = 10_000;
-/** Bytes of a Yjs update without structs and deletions. */
-const EMPTY_UPDATE_BYTES = 2;
+/** A Yjs update without structs and deletions. */
+const EMPTY_UPDATE = Uint8Array.of(0, 0);
 
 type Target = Omit<Values<typeof importSettings>, "from" | "prefix">;
 type Outcome = "imported" | "unchanged";
@@ -68,7 +70,7 @@ export async function exportRoom({ room, to, format, type, ...target }: Values<t
     const content = await read.catch((error: Error) => {
       throw error instanceof SettingError ? error : new SettingError(`${name} was not exported: ${error.message}`);
     });
-    if (format === "yjs" && content.byteLength <= EMPTY_UPDATE_BYTES)
+    if (format === "yjs" && content.byteLength <= EMPTY_UPDATE.byteLength)
       throw new SettingError(`${name} has no document. "coroom rooms" lists the rooms that have one. No file was written for it`);
     const file = join(to, `${encodeURIComponent(name)}.${FILE_ENDINGS[format as keyof typeof FILE_ENDINGS]}`);
     writing(to, () => writeFileSync(file, content));
@@ -140,10 +142,12 @@ async function withRoom<T>(target: Target, room: string, use: (room: OpenRoom) =
     target.token || (await localToken({ ...target, room: [room], user: "import", name: "", rights: ["read", "write"], ttl: 86_400 }));
   const url = gatewayFor(target);
   const connection = new RoomConnection({ url, token, room, format: yjsEdits });
-  let received: Uint8Array[] = [];
-  connection.on("snapshot", ({ payload }) => (received = [payload]));
-  connection.on("rolled-back", () => (received = []));
-  connection.on("edits", (edits) => received.push(...edits.map(({ payload }) => payload)));
+  let [base, edits]: [Uint8Array, Uint8Array[]] = [EMPTY_UPDATE, []];
+  connection.on("snapshot", ({ payload }) => ([base, edits] = [payload, []]));
+  connection.on("rolled-back", () => ([base, edits] = [EMPTY_UPDATE, []]));
+  connection.on("edits", (received) => {
+    for (const { payload } of received) if (checkUpdate(payload).kind === "fit") edits.push(payload); // Documents leave out the others.
+  });
   const until = (event: "synced" | "saved"): Promise<void> =>
     new Promise((resolve, reject) => {
       if (connection[event]) return resolve();
@@ -157,7 +161,7 @@ async function withRoom<T>(target: Target, room: string, use: (room: OpenRoom) =
   });
   try {
     await Promise.race([until("synced"), late]);
-    return await use({ connection, content: () => Y.mergeUpdates(received), saved: () => until("saved") });
+    return await use({ connection, content: () => mergedEdits(base, edits), saved: () => until("saved") });
   } finally {
     clearTimeout(connecting);
     connection.destroy();
