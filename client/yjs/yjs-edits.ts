@@ -3,9 +3,10 @@
  * Rules YED1 to YED6.
  */
 
-import * as encoding from "lib0/encoding";
 import * as Y from "yjs";
 
+import type { Struct } from "../../shared/yjs/checked-update.ts";
+import { type DeletedRanges, encodedStruct, type StructRun, writtenUpdate } from "../../shared/yjs/written-update.ts";
 import type { EditFormat } from "../room/unsent.ts";
 
 export const yjsEdits: EditFormat = { merge: (payloads) => Y.mergeUpdates([...payloads]), condense, split: splitEdit };
@@ -80,8 +81,7 @@ export function deletesOnlyMarks(transaction: Y.Transaction): boolean {
 
 /** Maximum bytes of an update's header together with one client's header. */
 const HEADER_BYTES = 32;
-const NO_STRUCTS = 0;
-const NO_DELETIONS = 0;
+const NO_DELETIONS: DeletedRanges = new Map();
 
 /**
  * Returns pieces with the structs in order and then the deletions. Deletions can be cut anywhere. An insertion is one
@@ -91,10 +91,10 @@ export function splitEdit(update: Uint8Array, bytesMax: number): readonly Uint8A
   const { structs: whole, ds } = Y.decodeUpdate(update);
   const structs = whole.flatMap((struct) => cutStruct(struct, bytesMax - 2 * HEADER_BYTES));
   const pieces: Uint8Array[] = [];
-  let runs: Run[] = [];
+  let runs: (StructRun & { readonly structs: Uint8Array[] })[] = [];
   let bytes = HEADER_BYTES;
   const finishPiece = (): void => {
-    if (runs.length > 0) pieces.push(encodePiece(runs));
+    if (runs.length > 0) pieces.push(writtenUpdate(runs, NO_DELETIONS));
     runs = [];
     bytes = HEADER_BYTES;
   };
@@ -104,7 +104,7 @@ export function splitEdit(update: Uint8Array, bytesMax: number): readonly Uint8A
       finishPiece(); // A new piece begins after a hole.
       continue;
     }
-    const encoded = encode((encoder) => struct.write(encoder, 0));
+    const encoded = encodedStruct(struct);
     const { client, clock } = struct.id;
     if (encoded.byteLength + 2 * HEADER_BYTES > bytesMax) return undefined;
     if (bytes + HEADER_BYTES + encoded.byteLength > bytesMax) finishPiece();
@@ -123,8 +123,6 @@ export function splitEdit(update: Uint8Array, bytesMax: number): readonly Uint8A
   return deletions.length === 0 ? pieces : [...pieces, ...encodeDeletions(deletions, bytesMax)];
 }
 
-type Struct = ReturnType<typeof Y.decodeUpdate>["structs"][number];
-
 /** Maximum bytes in addition to the content: an origin on each side, a parent and its key. */
 const STRUCT_BYTES = 64;
 /** Maximum UTF-8 bytes of one UTF-16 code unit. */
@@ -132,7 +130,7 @@ const UNIT_BYTES_MAX = 3;
 
 /** Cuts like Yjs when a user types into the middle: the second part's origin is the end of the first. */
 function cutStruct(struct: Struct, bytesMax: number): Struct[] {
-  if (!(struct instanceof Y.Item) || encode((encoder) => struct.write(encoder, 0)).byteLength <= bytesMax) return [struct];
+  if (!(struct instanceof Y.Item) || encodedStruct(struct).byteLength <= bytesMax) return [struct];
   const {
     id: { client, clock },
     origin,
@@ -177,59 +175,29 @@ function cutText(text: string, unitsMax: number): string[] {
 }
 
 function sizeOf(content: Y.ContentAny): number {
-  return encode((encoder) => content.write(encoder, 0)).byteLength;
+  const encoder = new Y.UpdateEncoderV1();
+  content.write(encoder, 0);
+  return encoder.toUint8Array().byteLength;
 }
 
-/** Structs of one client with consecutive clocks. */
-type Run = { readonly client: number; readonly clock: number; readonly structs: Uint8Array[] };
 type DeleteSet = ReturnType<typeof Y.decodeUpdate>["ds"];
 type Ranges = NonNullable<ReturnType<DeleteSet["clients"]["get"]>>;
 type Deletion = { readonly client: number; readonly range: Ranges[number] };
 
-function encodePiece(runs: readonly Run[]): Uint8Array {
-  return encoding.encode((out) => {
-    encoding.writeVarUint(out, runs.length);
-    for (const { client, clock, structs } of runs) {
-      encoding.writeVarUint(out, structs.length);
-      encoding.writeVarUint(out, client);
-      encoding.writeVarUint(out, clock);
-      for (const struct of structs) encoding.writeUint8Array(out, struct);
-    }
-    encoding.writeVarUint(out, NO_DELETIONS);
-  });
-}
-
 /** Halves the deletions until each piece fits. A single deletion always fits. */
 function encodeDeletions(deletions: readonly Deletion[], bytesMax: number): Uint8Array[] {
-  const whole = encodeDeleteSet(deletions);
+  const whole = writtenUpdate([], rangesOf(deletions));
   if (whole.byteLength <= bytesMax || deletions.length === 1) return [whole];
   const middle = deletions.length >> 1;
   return [deletions.slice(0, middle), deletions.slice(middle)].flatMap((half) => encodeDeletions(half, bytesMax));
 }
 
-function encodeDeleteSet(deletions: readonly Deletion[]): Uint8Array {
-  const rangesOf = new Map<number, Ranges>();
+function rangesOf(deletions: readonly Deletion[]): DeletedRanges {
+  const byClient = new Map<number, Ranges>();
   for (const { client, range } of deletions) {
-    const ranges = rangesOf.get(client);
-    if (ranges === undefined) rangesOf.set(client, [range]);
+    const ranges = byClient.get(client);
+    if (ranges === undefined) byClient.set(client, [range]);
     else ranges.push(range);
   }
-  return encoding.encode((out) => {
-    encoding.writeVarUint(out, NO_STRUCTS);
-    encoding.writeVarUint(out, rangesOf.size);
-    for (const [client, ranges] of rangesOf) {
-      encoding.writeVarUint(out, client);
-      encoding.writeVarUint(out, ranges.length);
-      for (const { clock, len } of ranges) {
-        encoding.writeVarUint(out, clock);
-        encoding.writeVarUint(out, len);
-      }
-    }
-  });
-}
-
-function encode(write: (encoder: Y.UpdateEncoderV1) => void): Uint8Array {
-  const encoder = new Y.UpdateEncoderV1();
-  write(encoder);
-  return encoder.toUint8Array();
+  return byClient;
 }

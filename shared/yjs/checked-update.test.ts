@@ -64,6 +64,9 @@ test.each<readonly [name: string, update: Uint8Array, why: string]>([
   ["30,000 deletions from the end", deletionBomb(30_000), "deletions out of order"],
   ...HALF_UPDATES.map(([name, update]) => [name, update, "half-way"] as const),
   ["an item at clock 2 ** 53", itemAt(2 ** 53), "half-way"],
+  ["a client twice", Uint8Array.of(2, 1, 1, 0, 0, 4, 1, 1, 4, 0, 1, 0), "client twice"],
+  ["a client without structs", Uint8Array.of(1, 0, 1, 0, 0), "client twice"],
+  ["a number of structs that becomes NaN", Uint8Array.of(1, ...Array.from({ length: 150 }, () => 0x80), 0, 1, 0, 0), "client twice"],
 ])("[YCK2] an update that harms Yjs is refused: %s", (_, update, why) => {
   expect(checkUpdate(update)).toEqual(expect.objectContaining({ kind: "unfit", why: expect.stringContaining(why) }));
 });

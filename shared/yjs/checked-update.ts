@@ -4,6 +4,7 @@
  * without an error, without overflowing the stack, and in one or two seconds at most. Rules YCK1 to YCK8.
  */
 
+import * as decoding from "lib0/decoding";
 import * as Y from "yjs";
 
 import { HOPS_MAX, NESTING_MAX, nestingOf, UpdateRefused, withinBounds } from "./bounded-integration.ts";
@@ -23,7 +24,7 @@ export type UpdateEnds = ReadonlyMap<number, number>;
 export type UpdateCheck =
   { readonly kind: "fit"; readonly ends: UpdateEnds } | { readonly kind: "unfit"; readonly why: string; readonly cause?: unknown };
 
-type Struct = ReturnType<typeof Y.decodeUpdate>["structs"][number];
+export type Struct = ReturnType<typeof Y.decodeUpdate>["structs"][number];
 type DeleteSet = ReturnType<typeof Y.decodeUpdate>["ds"];
 
 /** `doc`: the document that the update will be applied to. Without it, only the nesting within the update counts. */
@@ -35,6 +36,7 @@ export function checkUpdate(update: Uint8Array, doc?: Y.Doc): UpdateCheck {
     if (deletions > DELETIONS_MAX) return unfit(`it has ${deletions} deletions out of order, more than ${DELETIONS_MAX}`);
     if (structs.some(isBroken) || hasInvalidDeletion(ds)) return unfit("Yjs never writes such an update, and stops half-way through it");
     const byClient = structsByClient(structs);
+    if (!hasEachClientOnce(update, byClient)) return unfit("it names a client twice or without structs, as Yjs never does");
     if (structs.some((struct) => struct instanceof Y.Item && isValueTooDeep(struct.content))) return unfit(TOO_DEEP);
     if (isTooDeep(structs, byClient, doc)) return unfit(TOO_DEEP);
     if (structs.length > STRUCTS_UNMEASURED) measureConflicts(update);
@@ -84,18 +86,23 @@ function unsortedDeletions(ds: DeleteSet): number {
   return unsorted;
 }
 
-/** If a client occurs again, its later structs replace the earlier ones, as in Yjs. */
-function structsByClient(structs: readonly Struct[]): ReadonlyMap<number, Struct[]> {
+/** Structs of each client, in the order of their clocks: `checkUpdate` accepts each client once. */
+export function structsByClient(structs: readonly Struct[]): ReadonlyMap<number, Struct[]> {
   const byClient = new Map<number, Struct[]>();
-  let last: number | undefined;
   for (const struct of structs) {
-    const { client } = struct.id;
-    const known = byClient.get(client);
-    if (known !== undefined && client === last) known.push(struct);
-    else byClient.set(client, [struct]);
-    last = client;
+    const known = byClient.get(struct.id.client);
+    if (known === undefined) byClient.set(struct.id.client, [struct]);
+    else known.push(struct);
   }
   return byClient;
+}
+
+/**
+ * Yjs keeps only the last structs of a client that occurs twice, and other readers keep all. The number of structs may be a
+ * number of so many bytes that it becomes NaN: readers of the check skip these structs, and a document throws.
+ */
+function hasEachClientOnce(update: Uint8Array, byClient: ReadonlyMap<number, readonly Struct[]>): boolean {
+  return decoding.readVarUint(decoding.createDecoder(update)) === byClient.size;
 }
 
 function endsOf(byClient: ReadonlyMap<number, readonly Struct[]>): UpdateEnds {

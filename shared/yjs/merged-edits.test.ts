@@ -39,13 +39,6 @@ test("[YMG1] an edit with its clients in another order removes nothing of what o
   }
 });
 
-test("[YMG3] the first of two edits at one place stays", () => {
-  const base = written(HIGH, "of others");
-  const other = written(HIGH, "replaced!");
-  for (const edits of [[other], [written(LOW, "a"), other]]) expect(textOf(mergedEdits(base, edits))).toContain("of others");
-  expect(textOf(mergedEdits(Uint8Array.of(0, 0), [base, other]))).toBe("of others");
-});
-
 test("[YMG2] an edit in another order keeps what waits for an edit that comes later", () => {
   const [first, second] = [written(LOW, "first "), written(LOW, "second ", written(LOW, "first "))];
   const disordered = oneAfterTheOther(second, written(HIGH, "high "));
@@ -56,4 +49,19 @@ test("[YMG2] an edit in another order keeps what waits for an edit that comes la
       .split(" ")
       .sort(),
   ).toEqual(["", "first", "high", "second"]);
+});
+
+test("[YMG3] the first of two edits at one place stays", () => {
+  const base = written(HIGH, "of others");
+  const other = written(HIGH, "replaced!");
+  for (const edits of [[other], [written(LOW, "a"), other]]) expect(textOf(mergedEdits(base, edits))).toContain("of others");
+  expect(textOf(mergedEdits(Uint8Array.of(0, 0), [base, other]))).toBe("of others");
+});
+
+test("[YMG4] an edit that contains what is known adds only what is new", () => {
+  const base = written(HIGH, "of others");
+  const more = written(HIGH, "!", base);
+  const known = Y.mergeUpdates([base, more]);
+  expect(textOf(mergedEdits(base, [known]))).toBe("of others!");
+  expect(textOf(mergedEdits(base, [more, known, base]))).toBe("of others!");
 });
