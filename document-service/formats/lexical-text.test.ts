@@ -23,6 +23,7 @@ import { expect, test } from "vitest";
 import * as Y from "yjs";
 
 import { type DocumentFormat, renderedAs } from "./rendering.ts";
+import { DEPTH_MAX, RESULT_BYTES_MAX } from "./rich-text.ts";
 
 const NODES = [CodeNode, HeadingNode, LinkNode, ListItemNode, ListNode, QuoteNode, TableCellNode, TableNode, TableRowNode];
 
@@ -180,4 +181,28 @@ test("[LXT4] many texts in one link are counted, and the document is refused", (
     ),
   ]);
   expect(render(doc, "html")).toMatch(/"kind":"unfit".*longer than about/);
+});
+
+test("[LXT5] properties and nesting are counted as in other documents", () => {
+  const long = written(() => [filled($createCodeNode("x"), text("a"))]);
+  const [code] = long
+    .get("root", Y.XmlText)
+    .toDelta()
+    .map(({ insert }: { insert: Y.XmlText }) => insert) as [Y.XmlText];
+  code.setAttribute("__language", "\u0001".repeat(RESULT_BYTES_MAX / 6));
+  expect(render(long, "prosemirror")).toMatch(/"kind":"unfit".*longer than about/);
+  const nested = (depth: number): ElementNode =>
+    depth === 0 ? paragraph(text("deep")) : filled($createListNode("bullet"), item(undefined, nested(depth - 1)));
+  expect(
+    render(
+      written(() => [nested(DEPTH_MAX / 2 - 1)]),
+      "html",
+    ),
+  ).toContain("deep");
+  expect(
+    render(
+      written(() => [nested(DEPTH_MAX / 2 + 1)]),
+      "html",
+    ),
+  ).toMatch(/"kind":"unfit".*nested more than/);
 });

@@ -20,7 +20,7 @@ const FORMATS: readonly (readonly [number, string])[] = [
   [64, "superscript"],
   [128, "highlight"],
 ];
-const FORMAT_MAX = 2 ** 31 - 1;
+const BITS_MAX = 2 ** 31 - 1;
 const LISTS: ReadonlySet<string> = new Set(["bulletList", "orderedList", "taskList"]);
 const INLINE: ReadonlySet<string> = new Set(["text", "hardBreak", "image"]);
 
@@ -48,10 +48,11 @@ function propertyOf(node: LexicalNode, name: string): unknown {
 function nodesOf(node: LexicalNode, depth: number, budget: ResultBudget, marks: readonly RichMark[]): RichNode[] {
   const type = String(propertyOf(node, "type"));
   const property = (name: string): unknown => propertyOf(node, name);
-  if (!budget.take(depth, [], type)) return [];
+  if (!budget.take(depth, Object.entries(node.getAttributes()))) return [];
   if (node instanceof Y.XmlElement) return decoratorOf(type, property);
-  if (type === "link" || type === "autolink") return contentOf(node, depth, budget, [{ type: "link", attrs: { href: property("url") } }]);
-  const content = contentOf(node, depth + 1, budget, marks);
+  const isLink = type === "link" || type === "autolink";
+  const content = contentOf(node, depth + 1, budget, isLink ? [{ type: "link", attrs: { href: property("url") } }] : marks);
+  if (isLink) return content;
   switch (type) {
     case "heading":
       return [{ type, attrs: { level: levelOf(property("tag")) }, content }];
@@ -66,7 +67,7 @@ function nodesOf(node: LexicalNode, depth: number, budget: ResultBudget, marks: 
     case "tablerow":
       return [{ type: "tableRow", content }];
     case "tablecell": {
-      const isHeader = wholeNumberIn(property("headerState"), 0, FORMAT_MAX, 0) > 0;
+      const isHeader = wholeNumberIn(property("headerState"), 0, BITS_MAX, 0) > 0;
       const attrs = { colspan: property("colSpan") ?? 1, rowspan: property("rowSpan") ?? 1 };
       return [{ type: isHeader ? "tableHeader" : "tableCell", attrs, content: blocksOf(content) }];
     }
@@ -83,7 +84,7 @@ function contentOf(text: Y.XmlText, depth: number, budget: ResultBudget, marks: 
       if (insert.get("__type") === "linebreak") nodes.push({ type: "hardBreak" });
       else current = [...marks, ...marksOf(insert.get("__format"))];
     } else if (isLexicalNode(insert)) {
-      for (const node of nodesOf(insert, depth + 1, budget, marks)) nodes.push(node);
+      for (const node of nodesOf(insert, depth, budget, marks)) nodes.push(node);
     } else if (typeof insert === "string") {
       const named = current.map(({ type, attrs }) => [type, attrs] as const);
       if (!budget.take(depth, named)) return nodes;
@@ -99,7 +100,7 @@ function levelOf(tag: unknown): number {
 }
 
 function marksOf(format: unknown): RichMark[] {
-  const bits = wholeNumberIn(format, 0, FORMAT_MAX, 0);
+  const bits = wholeNumberIn(format, 0, BITS_MAX, 0);
   return FORMATS.flatMap(([bit, type]) => ((bits & bit) === 0 ? [] : [{ type }]));
 }
 
@@ -110,19 +111,18 @@ function decoratorOf(type: string, property: (name: string) => unknown): RichNod
 
 /** Lexical puts a nested list in an item of its own. It belongs to the item before. */
 function listOf(property: (name: string) => unknown, content: readonly RichNode[]): RichNode {
-  const [kind, isChecklist] = [property("listType"), property("listType") === "check"];
+  const kind = property("listType");
   const items: (RichNode & { readonly content: RichNode[] })[] = [];
   for (const { attrs, content: blocks = [] } of content) {
     const last = items.at(-1);
     const isNested = blocks.length > 0 && blocks.every(({ type }) => LISTS.has(type));
     if (isNested && last !== undefined) for (const block of blocks) last.content.push(block);
-    else if (isChecklist && attrs !== undefined) items.push({ type: "taskItem", attrs, content: [...blocks] });
-    else items.push({ type: isChecklist ? "taskItem" : "listItem", content: [...blocks] });
+    else if (kind === "check") items.push({ type: "taskItem", attrs: attrs ?? {}, content: [...blocks] });
+    else items.push({ type: "listItem", content: [...blocks] });
   }
-  if (isChecklist) return { type: "taskList", content: items };
-  return kind === "number"
-    ? { type: "orderedList", attrs: { start: property("start") ?? 1 }, content: items }
-    : { type: "bulletList", content: items };
+  if (kind === "check") return { type: "taskList", content: items };
+  if (kind === "number") return { type: "orderedList", attrs: { start: property("start") ?? 1 }, content: items };
+  return { type: "bulletList", content: items };
 }
 
 /** Inline nodes in a row become a paragraph. */
