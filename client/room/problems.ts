@@ -88,7 +88,7 @@ export function rightsRevoked(): Refusal {
     kind: "room-refused",
     reason: "rights-revoked",
     message:
-      "an administrator removed this client from the room, or its token no longer grants access. Reload the page or call connect() to join again, if it may.",
+      "an administrator removed this client from the room, or its token no longer grants access. Reload the page or call connect() to try again.",
   };
 }
 
