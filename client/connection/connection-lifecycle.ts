@@ -294,10 +294,6 @@ export class ConnectionLifecycle {
   }
 }
 
-/** Browsers do not report to the page why a connection failed. */
-function unreachable(why: string | undefined): string {
-  const advice = "Check that the URL is correct and that a gateway is running there";
-  return why === undefined
-    ? `cannot reach the server (the browser gives no reason). ${advice}, and that COROOM_ALLOWED_ORIGINS includes this page's origin.`
-    : `cannot reach the server: ${why}. ${advice}.`;
+function unreachable(why = "the browser gives the reason only in its console"): string {
+  return `cannot reach the server: ${why}. Check that the URL is correct and that a gateway is running there.`;
 }

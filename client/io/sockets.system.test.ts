@@ -138,6 +138,52 @@ test.each([
   expect(events).toEqual([1006, "HTTP 429 Too Many Requests", expected]);
 });
 
+test("[SOC8] in browsers a server that answers HTTP and opens no WebSocket is told from a server that cannot be reached", async () => {
+  vi.resetModules();
+  const { openSocket } = await import("./browser-socket.ts"); // A page in which no socket has opened yet.
+  const why = (to: string): Promise<string | undefined> =>
+    new Promise((resolve) => openSocket(to, { opened: () => {}, received: () => {}, closed: (_, text) => resolve(text) }));
+  expect(await why("ws://127.0.0.1:9/")).toBeUndefined();
+  const asked: unknown[] = [];
+  answerWith = ({ method, url: path }, response) => {
+    asked.push([method, path]);
+    response.writeHead(502).end();
+  };
+  const upgrade = http.listeners("upgrade")[0] as (...given: unknown[]) => void;
+  http.removeAllListeners("upgrade");
+  expect(await why(`ws://${url}/path?route=1`)).toMatch(/no WebSocket opens, but HTTP requests are answered/);
+  expect(asked).toContainEqual(["HEAD", "/path?route=1"]);
+  http.on("upgrade", upgrade);
+  const server = accepted();
+  const { next } = open(openSocket, `ws://${url}/`);
+  expect(await next()).toBe("opened");
+  (await server).terminate();
+  expect(await next()).toBe("closed 1006");
+  http.removeAllListeners("upgrade");
+  expect(await why(`ws://${url}/`), "it opened before, so nothing blocks it").toBeUndefined();
+});
+
+test("[SOC9] in browsers a socket that was closed here reports nothing after a late answer", async () => {
+  vi.resetModules();
+  const { openSocket } = await import("./browser-socket.ts");
+  http.removeAllListeners("upgrade");
+  let answer = (): void => {};
+  const asked = new Promise<void>((ready) => {
+    answerWith = ({ method }, response) => {
+      if (method !== "HEAD") return response.writeHead(502).end();
+      answer = () => response.end();
+      return ready();
+    };
+  });
+  const events: string[] = [];
+  const socket = openSocket(`ws://${url}/`, { opened: () => {}, received: () => {}, closed: () => events.push("closed") });
+  await asked;
+  socket.close();
+  answer();
+  await sleep(100);
+  expect(events).toEqual([]);
+});
+
 test("[SNA1] a snapshot request sends the token, and the snapshot arrives with its position", async () => {
   let authorization: string | undefined;
   answerWith = (request, response) => {
