@@ -87,6 +87,7 @@ export const opsRoomsSettings = {
   ...gateway,
 } as const satisfies Settings;
 export const opsGatewaysSettings = gateway;
+export const opsProcessesSettings = gateway;
 export const usageSettings = {
   ...flagsOnly({
     tenant: { parse: text, fallback: "", meaning: "Tenant. Empty: all tenants, or the token's tenant." },

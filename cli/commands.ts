@@ -10,6 +10,7 @@ import {
   benchSettings,
   capacitySettings,
   opsGatewaysSettings,
+  opsProcessesSettings,
   opsRoomsSettings,
   opsDrainSettings,
   opsExplainSettings,
@@ -169,6 +170,13 @@ export const commands: readonly CliCommand[] = [
     settings: opsGatewaysSettings,
     examples: ["coroom ops gateways"],
     run: async (config, print) => (await fleet()).listGateways(config, print),
+  }),
+  command({
+    name: "ops processes",
+    summary: "list processes: role, version",
+    settings: opsProcessesSettings,
+    examples: ["coroom ops processes"],
+    run: async (config, print) => (await fleet()).listProcesses(config, print),
   }),
   command({
     name: "ops servers",

@@ -9,7 +9,7 @@ import { readFileSync } from "node:fs";
 import type { HttpAnswer } from "../gateway/http/answers.ts";
 import type { RouteRequest } from "../gateway/http/requests.ts";
 import type { HttpRoute } from "../gateway/http/route-table.ts";
-import { version } from "./version.ts";
+import { version } from "../shared/io/version.ts";
 
 /** The prefix of the component names, by file. */
 export const PARTS: Readonly<Record<string, string>> = {

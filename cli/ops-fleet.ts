@@ -4,7 +4,7 @@ import { z } from "zod";
 
 import type { Values } from "../shared/settings/settings.ts";
 import { type GatewayAnswer, askGateway, bearerOf } from "./ask-gateway.ts";
-import type { GatewayAccess, opsGatewaysSettings, opsRoomsSettings } from "./command-settings.ts";
+import type { GatewayAccess, opsGatewaysSettings, opsProcessesSettings, opsRoomsSettings } from "./command-settings.ts";
 import type { PrintLine } from "./command.ts";
 import { gatewayFor } from "./local-addresses.ts";
 
@@ -34,10 +34,15 @@ type RoomPage = z.infer<typeof RoomPage>;
 
 const Fleet = z.object({
   reachesNats: z.boolean(),
+  /** Gateways of 0.2.0 and earlier do not list them. */
+  processes: z.array(z.object({ instance: z.string(), role: z.string(), version: z.string().optional() })).default([]),
   gateways: z.array(
     z.object({ gateway: z.string(), connections: z.number(), rooms: z.number(), shedLevel: z.number(), state: z.string() }),
   ),
 });
+
+const UNREACHED =
+  "this gateway cannot reach NATS, so the list lacks other processes, or is out of date. Check NATS, or set --url to another gateway";
 
 /** Lists the rooms with most participants first, page by page up to `limit`. */
 export async function listRooms(config: Values<typeof opsRoomsSettings>, print: PrintLine): Promise<void> {
@@ -76,8 +81,16 @@ export async function listGateways(config: Values<typeof opsGatewaysSettings>, p
     print(
       [gateway, state, `connections=${connections}`, `rooms=${rooms}`, ...(shedLevel === 0 ? [] : [`shedLevel=${shedLevel}`])].join(" "),
     );
-  if (!reachesNats)
-    print("this gateway cannot reach NATS, so the list does not contain other gateways. Check NATS, or set --url to another gateway");
+  if (!reachesNats) print(UNREACHED);
+}
+
+/** Lists processes by role, so that an operator sees which ones an upgrade has not replaced yet. */
+export async function listProcesses(config: Values<typeof opsProcessesSettings>, print: PrintLine): Promise<void> {
+  const { reachesNats, processes } = Fleet.parse(await ask(config, "/fleet"));
+  for (const { instance, role, version = "unknown" } of processes) print(`${instance} role=${role} version=${version}`);
+  const versions = new Set(processes.map(({ version }) => version));
+  if (versions.size > 1) print(`${versions.size} versions run together: finish the upgrade (docs/operations/upgrade.md)`);
+  if (!reachesNats) print(UNREACHED);
 }
 
 function ask(access: GatewayAccess, path: string): Promise<GatewayAnswer> {

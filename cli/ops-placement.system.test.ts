@@ -17,6 +17,7 @@ import { runAdmin } from "./admin.ts";
 import {
   adminSettings,
   opsGatewaysSettings,
+  opsProcessesSettings,
   opsRoomsSettings,
   opsDrainSettings,
   opsExplainSettings,
@@ -24,7 +25,7 @@ import {
   opsPinSettings,
   opsServersSettings,
 } from "./command-settings.ts";
-import { listGateways, listRooms } from "./ops-fleet.ts";
+import { listGateways, listProcesses, listRooms } from "./ops-fleet.ts";
 import { drainServer, explainRoom, moveRoom, pinRoom, showServers } from "./ops-placement.ts";
 let cluster: SystemCluster;
 beforeAll(async () => {
@@ -217,6 +218,12 @@ test("[OPL9] the lists show the status of open rooms and of gateways", async () 
   const gateways = await printedBy(listGateways, opsGatewaysSettings);
   expect(gateways).toEqual([expect.stringMatching(/^\S+ ready connections=\d+ rooms=\d+(?: shedLevel=\d)?$/)]);
   for (const person of people) person.leave();
+});
+
+test("[OPL12] every process is listed with its role and version", async () => {
+  const roles = ["document-service", "gateway", "placement", "room-server", "room-server", "room-server"];
+  const lines = roles.map((role) => expect.stringMatching(new RegExp(`^\\S+ role=${role} version=\\d+\\.\\d+\\.\\d+$`)));
+  await expect.poll(() => printedBy(listProcesses, opsProcessesSettings), LISTED).toEqual(lines);
 });
 
 test("[OPL10] explain reports a deleted room as deleted, and not as one that can be opened", async () => {

@@ -14,7 +14,7 @@ export async function runCommandLine(
   { env, print, warn }: { readonly env: SettingSources["env"]; readonly print: PrintLine; readonly warn: PrintLine },
 ): Promise<void> {
   const { command: named, words: more, flags: flagged, bare } = parseCommandLine(askedForHelp(words), groupsOf(commands));
-  if (flagged["version"] !== undefined) return print((await import("./version.ts")).version());
+  if (flagged["version"] !== undefined) return print((await import("../shared/io/version.ts")).version());
   if (named === undefined) return print(helpText(commands));
   const command = commands.find(({ name }) => name === named);
   if (command === undefined) return print(helpText(ofGroup(named, commands)));

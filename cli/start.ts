@@ -16,6 +16,7 @@ import { demoRoutes, demoObstacle, noPageRoute } from "./demo.ts";
 import { botsThread, demoBots } from "./demo-bots.ts";
 import { refuseUnfit, refuseTakenPort } from "./start-checks.ts";
 import { serveHealth } from "./health.ts";
+import { buildInfoGauge } from "./build-info.ts";
 import { releaseIdleMemory, v8Heap } from "./idle-memory.ts";
 import { type LocalEngines, startLocalEngines } from "./local-engines.ts";
 import { DEFAULT_NATS_URL, rememberAddress } from "./local-addresses.ts";
@@ -48,6 +49,7 @@ export async function start(given: StartConfig): Promise<Running> {
   await refuseUnfit(config);
   await refuseTakenPort(given);
   const registry = new Registry();
+  buildInfoGauge(registry);
   const health = await serveHealth(given, registry);
   const started: Running[] = [health, releaseIdleMemory(given, v8Heap(), { clock, registry })];
   const stop = async (): Promise<void> => {

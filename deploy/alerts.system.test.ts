@@ -46,6 +46,8 @@ const WELL: Series = {
       [1, 2].map((instance) => [up(role, instance), always(1)]),
     ),
   ),
+  [of("coroom_build_info", "gateway", { version: "1.0.0" }, 1)]: always(1),
+  [of("coroom_build_info", "room-server", { version: "1.0.0" }, 1)]: always(1),
   [of("coroom_log_append_seconds_bucket", "room-server", { le: "0.01" })]: growing(100),
   [of("coroom_log_append_seconds_bucket", "room-server", { le: "1" })]: growing(100),
   [of("coroom_log_append_seconds_bucket", "room-server", { le: "+Inf" })]: growing(100),
@@ -220,6 +222,11 @@ const CASES: Readonly<Record<string, Case>> = {
   "a user writes under another's Yjs client id": {
     fires: ["CoroomYjsIdsDisputed"],
     series: { [of("coroom_documents_disputed_yjs_ids_total", "document-service")]: growing(1) },
+  },
+  "an upgrade is unfinished": {
+    fires: ["CoroomVersionsDiffer"],
+    minutes: MINUTES_MAX,
+    series: { [of("coroom_build_info", "gateway", { version: "1.1.0" }, 2)]: always(1) },
   },
   "deleted rooms stay": {
     fires: ["CoroomRoomsUnwiped"],

@@ -2,6 +2,7 @@
 
 import { Registry } from "prom-client";
 
+import { buildInfoGauge } from "../cli/build-info.ts";
 import { diskFreeGauge } from "../cli/local-engines.ts";
 import { releaseIdleMemory } from "../cli/idle-memory.ts";
 import type { MetricDescription } from "../cli/metrics-document.ts";
@@ -29,6 +30,7 @@ const ROLES: Readonly<Record<string, (registry: Registry) => unknown>> = {
   "Every process": (registry) => {
     void releaseIdleMemory({ idleMemoryMs: 1_000 }, IDLE_HEAP, { clock: new FakeClock(), registry }).stop();
     traceMetrics(registry);
+    buildInfoGauge(registry);
   },
 };
 

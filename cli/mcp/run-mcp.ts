@@ -8,7 +8,7 @@ import type { Values } from "../../shared/settings/settings.ts";
 import type { mcpSettings } from "../command-settings.ts";
 import { gatewayFor } from "../local-addresses.ts";
 import { localToken } from "../token.ts";
-import { version } from "../version.ts";
+import { version } from "../../shared/io/version.ts";
 import { DocumentsClient } from "../documents-client.ts";
 import { mcpServer } from "./tools.ts";
 

@@ -22,6 +22,8 @@ export type FleetGateway = {
   readonly reachesRedis?: boolean;
 };
 export type FleetLostServer = { readonly server: string; readonly rooms: number; readonly at: string };
+/** `version`: absent if the process runs 0.2.0 or an earlier version. */
+export type FleetProcess = { readonly instance: string; readonly role: string; readonly version?: string };
 /**
  * `at`: time of the answer by the gateway's clock. `reachesNats`: false when the gateway receives no heartbeats.
  * `services`: number of live services.
@@ -36,6 +38,8 @@ export type FleetAnswer = {
   readonly gateways: readonly FleetGateway[];
   readonly placement: { readonly leader?: string };
   readonly services: { readonly documents: number; readonly leaderboards: number; readonly leaderboardsWithoutRedis: number };
+  /** Absent in answers of an earlier version. */
+  readonly processes?: readonly FleetProcess[];
 };
 
 export type RoomName = { readonly tenant: string; readonly room: string };

@@ -1,6 +1,6 @@
 /** Assesses the state of the system: returns all problems, the worst first, each with its remedy. */
 
-import type { FleetAnswer, FleetGateway, FleetGatewayState, RoomPageAnswer, ListedTakeover, HealthTone } from "./answers.ts";
+import type { FleetAnswer, FleetGateway, FleetGatewayState, FleetProcess, RoomPageAnswer, ListedTakeover, HealthTone } from "./answers.ts";
 import { clockTime, count, counted, percent, shortName, droppedAt } from "./format.ts";
 import type { EventRow } from "./event-rows.ts";
 import type { PollState } from "./polling.ts";
@@ -70,6 +70,7 @@ function problemsOfAll(fleet: FleetAnswer, page: RoomPageAnswer | undefined): He
     ...problemsOfRedis(fleet),
     ...fleet.gateways.flatMap(problemsOfGateway),
     ...problemsOfServers(fleet),
+    ...problemsOfVersions(fleet),
     ...problemsOfRooms(page),
   ];
 }
@@ -92,7 +93,7 @@ function recentProblems({ at }: FleetAnswer, rows: readonly EventRow[]): string[
     : [`${counted(recent.length, "problem")} in the last hour, the last at ${clockTime(new Date(recent[0]!.at))}`];
 }
 
-function factsOf({ servers, gateways, placement, services }: FleetAnswer, page: RoomPageAnswer | undefined): string[] {
+function factsOf({ servers, gateways, placement, services, processes = [] }: FleetAnswer, page: RoomPageAnswer | undefined): string[] {
   const connections = gateways.reduce((sum, gateway) => sum + gateway.connections, 0);
   const ready = gateways.filter(({ state }) => state === "ready").length;
   return [
@@ -102,6 +103,7 @@ function factsOf({ servers, gateways, placement, services }: FleetAnswer, page: 
     counted(services.documents, "document service"),
     services.leaderboards === 0 ? "no leaderboard" : counted(services.leaderboards, "leaderboard"),
     counted(connections, "connection"),
+    ...versionsOf(processes),
     ...(page === undefined
       ? []
       : [
@@ -111,6 +113,13 @@ function factsOf({ servers, gateways, placement, services }: FleetAnswer, page: 
           ),
         ]),
   ];
+}
+
+/** Several versions are a problem, which names them. */
+function versionsOf(processes: readonly FleetProcess[]): string[] {
+  const versions = new Set(processes.map(({ version }) => version));
+  const [version] = versions;
+  return versions.size === 1 && version !== undefined ? [`version ${version}`] : [];
 }
 
 function problemsOfFleet({ servers, gateways, placement }: FleetAnswer): HealthProblem[] {
@@ -193,6 +202,24 @@ function problemsOfServers({ servers }: FleetAnswer): HealthProblem[] {
         ]
       : []),
   ]);
+}
+
+/** An upgrade is unfinished, or a process was forgotten. */
+function problemsOfVersions({ processes = [] }: FleetAnswer): HealthProblem[] {
+  const byVersion = new Map<string, string[]>();
+  for (const { instance, version = "0.2.0 or earlier" } of processes)
+    byVersion.set(version, [...(byVersion.get(version) ?? []), shortName(instance)]);
+  if (byVersion.size < 2) return [];
+  const versions = [...byVersion].map(([version, instances]) => `${version} (${someOf(instances)})`);
+  return [{ tone: "warning", text: `Several versions run together: ${versions.join(", ")}. Finish the upgrade.` }];
+}
+
+const NAMES_MAX = 3;
+
+/** "a, b", "a, b, c and 4 others". */
+function someOf(names: readonly string[]): string {
+  const rest = names.length - NAMES_MAX;
+  return names.slice(0, NAMES_MAX).join(", ") + (rest <= 0 ? "" : ` and ${counted(rest, "other")}`);
 }
 
 /**

@@ -42,6 +42,23 @@ test("[OPC1] numbers and times are formatted for people", () => {
   expect([shortName("rs-1"), shortName("rs-0123456789abcdef")]).toEqual(["rs-1", "rs-012345…cdef"]);
 });
 
+test("[OPC30] versions that run together are named with their processes", () => {
+  const running = (...versions: readonly (string | undefined)[]): FleetAnswer => ({
+    ...WELL,
+    processes: versions.map((version, index) => ({
+      instance: `p-${index}`,
+      role: "gateway",
+      ...(version === undefined ? {} : { version }),
+    })),
+  });
+  expect(texts(running("0.3.0", "0.3.0"))).toEqual([]);
+  expect(verdictOf(running("0.3.0", "0.3.0"), page, LIVE, []).facts).toContain("version 0.3.0");
+  expect(texts(running("0.3.0", undefined, "0.3.0", "0.3.0", "0.3.0", "0.3.0"))).toEqual([
+    "Several versions run together: 0.3.0 (p-0, p-2, p-3 and 2 others), 0.2.0 or earlier (p-1). Finish the upgrade.",
+  ]);
+  expect(texts(running(undefined))).toEqual([]);
+});
+
 test("[OPC2] the verdict is good only when every role is present, ready and drops nothing", () => {
   expect(verdictOf(WELL, page, LIVE, [])).toEqual({
     tone: "good",

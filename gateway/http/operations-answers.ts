@@ -7,7 +7,7 @@ import type { ServerCommandReply, ServerHeartbeat } from "../../shared/bus/place
 import type { MoveOutcome } from "../../shared/bus/placement-messages.ts";
 import { type RoomKey, roomOf, type ServerId, tenantOf } from "../../shared/ids.ts";
 import type { TakeoverTally } from "../operations/events-kept.ts";
-import type { RoomOverTime, VitalsOverTime } from "../operations/vitals-history.ts";
+import type { RoomOverTime, RunningProcess, VitalsOverTime } from "../operations/vitals-history.ts";
 import { VITALS_EVERY_MS } from "../../shared/bus/vitals.ts";
 import type { LostRoomServer } from "../operations/servers-lost.ts";
 import type { RoomDescription } from "../ports.ts";
@@ -43,10 +43,12 @@ export type FleetFacts = SeenGateways & {
   readonly servers: readonly ServerHeartbeat[];
   readonly serversLost: readonly LostRoomServer[];
   readonly leader: string | undefined;
+  readonly processes: readonly RunningProcess[];
   readonly services: { readonly documents: number; readonly leaderboards: number; readonly leaderboardsWithoutRedis: number };
 };
 
-export function fleetAnswer({ environment, at, reachesNats, servers, serversLost, gateways, leader, services }: FleetFacts): HttpAnswer {
+export function fleetAnswer(facts: FleetFacts): HttpAnswer {
+  const { environment, at, reachesNats, servers, serversLost, gateways, leader, services, processes } = facts;
   return jsonAnswer(200, {
     environment,
     at: isoDate(at),
@@ -56,6 +58,7 @@ export function fleetAnswer({ environment, at, reachesNats, servers, serversLost
     gateways,
     placement: leader === undefined ? {} : { leader },
     services,
+    processes,
   });
 }
 

@@ -43,6 +43,21 @@ test("[VHI3] a message that arrives a moment late leaves no gap, and a date set 
   expect(history.since(94, at(98)).lines[0]!.values).toEqual([1, 2, 2]);
 });
 
+test("[VHI5] running processes are those of the last three intervals, each with its newest version", () => {
+  const history = new VitalsHistory({ slotsMax: 5, instancesMax: 9, roomsMax: 2 });
+  history.receiveVitals(gateway("gw-2", {}), at(100));
+  history.receiveVitals({ instance: "rs-1", role: "room-server", version: "0.2.1", values: {} }, at(100));
+  history.receiveVitals({ instance: "gw-1", role: "gateway", version: "0.2.1", values: {} }, at(101));
+  history.receiveVitals({ instance: "gw-1", role: "gateway", version: "0.3.0", values: {} }, at(102));
+  expect(history.running(at(103))).toEqual([
+    { instance: "gw-1", role: "gateway", version: "0.3.0" },
+    { instance: "gw-2", role: "gateway", version: undefined },
+    { instance: "rs-1", role: "room-server", version: "0.2.1" },
+  ]);
+  expect(history.running(at(104)).map(({ instance }) => instance)).toEqual(["gw-1"]);
+  expect(history.running(at(106))).toEqual([]);
+});
+
 test("[VHI4] of processes and rooms the newest are kept, and a process is not shown after an hour of silence", () => {
   const history = few();
   for (const [index, instance] of ["gw-1", "gw-2", "gw-3"].entries())

@@ -17,8 +17,13 @@ import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 /** Slots are numbered from the Unix epoch, so every gateway numbers them equally. */
 type Slot = number;
 
+/** A process that missed more messages than this no longer counts as running. */
+const RUNNING_SLOTS = 3;
+
 export type VitalLine = { readonly vital: VitalName; readonly role: VitalRole; readonly values: readonly (number | undefined)[] };
 export type VitalInstance = { readonly instance: string; readonly role: VitalRole };
+/** `version`: absent for processes that do not send it. */
+export type RunningProcess = VitalInstance & { readonly version?: string | undefined };
 /** `from`: slot of the first value of every line. */
 export type VitalsOverTime = { readonly from: Slot; readonly lines: readonly VitalLine[]; readonly instances: readonly VitalInstance[] };
 export type RoomOverTime = {
@@ -30,17 +35,20 @@ export type RoomOverTime = {
 export class VitalsHistory {
   readonly #options: { readonly slotsMax: number; readonly instancesMax: number; readonly roomsMax: number };
   /** In the order of their last messages. */
-  readonly #instances = new Map<string, { readonly role: VitalRole; readonly lines: Map<VitalName, Line>; slot: Slot }>();
+  readonly #instances = new Map<
+    string,
+    { readonly role: VitalRole; readonly version?: string | undefined; readonly lines: Map<VitalName, Line>; slot: Slot }
+  >();
   readonly #rooms = new Map<RoomKey, { readonly participants: Line; readonly editsPerSecond: Line; slot: Slot }>();
 
   constructor(options: { slotsMax: number; instancesMax: number; roomsMax: number }) {
     this.#options = options;
   }
 
-  receiveVitals({ instance, role, values, rooms = [] }: Vitals, at: UnixMillis): void {
+  receiveVitals({ instance, role, version, values, rooms = [] }: Vitals, at: UnixMillis): void {
     const slot = slotOf(at);
     const known = this.#instances.get(instance) ?? { role, lines: new Map<VitalName, Line>(), slot };
-    keepNewest(this.#instances, instance, { ...known, slot: Math.max(known.slot, slot) }, this.#options.instancesMax);
+    keepNewest(this.#instances, instance, { ...known, version, slot: Math.max(known.slot, slot) }, this.#options.instancesMax);
     for (const name of NAMES[role]) {
       const value = values[name];
       if (value === undefined) continue;
@@ -68,6 +76,13 @@ export class VitalsHistory {
     return { from, lines, instances: alive.map(([name, { role }]) => ({ instance: name, role })) };
   }
 
+  /** Processes whose vitals arrived within the last three intervals, by role and name. */
+  running(now: UnixMillis): RunningProcess[] {
+    return [...this.#instances]
+      .flatMap(([instance, { role, version, slot }]) => (slot < slotOf(now) - RUNNING_SLOTS ? [] : [{ instance, role, version }]))
+      .sort((a, b) => (a.role === b.role ? compareText(a.instance, b.instance) : compareText(a.role, b.role)));
+  }
+
   /** Undefined: the room was never among the largest of its server. */
   ofRoom(room: RoomKey, after: Slot, now: UnixMillis): RoomOverTime | undefined {
     const known = this.#rooms.get(room);
@@ -92,6 +107,10 @@ export class VitalsHistory {
     const through = slotOf(now) - 1;
     return [Math.max(after + 1, through - this.#options.slotsMax + 1), through];
   }
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
 }
 
 function slotOf(at: UnixMillis): Slot {

@@ -73,10 +73,14 @@ export const VitalRoom = z.object({
 });
 export type VitalRoom = z.output<typeof VitalRoom>;
 
-/** every process -> gateways. `rooms`: from room servers, those with most participants. */
+/**
+ * every process -> gateways. `version`: of Coroom; 0.2.0 and earlier versions do not send it. `rooms`: from room servers,
+ * those with most participants.
+ */
 export const Vitals = z.object({
   instance: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
   role: z.enum(VITAL_ROLES),
+  version: z.string().max(32).optional(),
   values: z.record(z.string().max(32), z.number()),
   rooms: z.array(VitalRoom).max(VITAL_ROOMS_MAX).optional(),
 });

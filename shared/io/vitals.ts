@@ -17,6 +17,7 @@ import {
 import type { Millis } from "../ids.ts";
 import type { Clock } from "../time/clock.ts";
 import { type NatsConnection, publish } from "./nats.ts";
+import { version } from "./version.ts";
 
 type VitalsOf = { readonly role: VitalRole; readonly instance: string; readonly rooms?: () => readonly VitalRoom[] };
 
@@ -47,7 +48,7 @@ export function readVitals(
       if (value !== undefined && Number.isFinite(value)) values[name] = value;
     }
     before = { at, readings };
-    if (!isStopped) receive({ role, instance, values, ...(rooms === undefined ? {} : { rooms: [...rooms()] }) });
+    if (!isStopped) receive({ role, instance, version: version(), values, ...(rooms === undefined ? {} : { rooms: [...rooms()] }) });
   };
   const next = (): void => {
     cancel = clock.after(VITALS_EVERY_MS, next);

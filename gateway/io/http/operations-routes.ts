@@ -133,6 +133,7 @@ function operationsQueries(ports: OperationsPorts, environment: string, clock: C
         at: clock.wallNow(),
         servers: fleet.servers(),
         serversLost: fleet.serversLost(),
+        processes: vitals.running(clock.wallNow()),
         services: {
           documents: documents.urls().length,
           leaderboards: leaderboards.urls().length,

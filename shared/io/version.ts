@@ -7,7 +7,7 @@ import { z } from "zod";
 const Package = z.object({ version: z.string() });
 
 export function version(): string {
-  const file = ["../package.json", "../../package.json"].map((path) => new URL(path, import.meta.url)).find((url) => existsSync(url));
+  const file = ["../../package.json", "../../../package.json"].map((path) => new URL(path, import.meta.url)).find((url) => existsSync(url));
   if (file === undefined) throw new Error("package.json is missing from the Coroom installation");
   return Package.parse(JSON.parse(readFileSync(file, "utf8"))).version;
 }
