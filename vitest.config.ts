@@ -22,12 +22,6 @@ const busy = [
 ];
 /** Tests that kill processes within milliseconds, check a participant list at every moment, or measure how busy a process is. */
 const alone = ["test/system/{deleted-room,growing-room,presence-kills,room-budget}.system.test.ts"];
-/**
- * System tests play real timeouts, and a machine that stalls for seconds fails one of hundreds. The second failure is the
- * test's. The report marks tests that needed it: a mark that returns is a defect.
- */
-const RETRIES = 1;
-
 /** Tests of `react/` run on the sources of the client, so that they need no build. */
 const client = [
   ["", "index"],
@@ -64,7 +58,6 @@ export default defineConfig({
           exclude: [...exclude, ...busy, ...alone],
           maxWorkers: 4,
           isolate: false,
-          retry: RETRIES,
           sequence: { groupOrder: 1 },
         },
       },
@@ -75,13 +68,12 @@ export default defineConfig({
           include: busy,
           exclude,
           isolate: false,
-          retry: RETRIES,
           maxWorkers: 3,
           maxConcurrency: 2,
           sequence: { groupOrder: 2 },
         },
       },
-      { extends: true, test: { name: "alone", include: alone, exclude, retry: RETRIES, maxWorkers: 1, sequence: { groupOrder: 3 } } },
+      { extends: true, test: { name: "alone", include: alone, exclude, maxWorkers: 1, sequence: { groupOrder: 3 } } },
     ],
   },
 });
