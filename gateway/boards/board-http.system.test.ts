@@ -29,13 +29,20 @@ let leaderboard: Server;
 let heart: NodeJS.Timeout;
 let metrics: Registry;
 /** Requests that the leaderboard received. */
-const asked: { url: string; internal: string; tenant: string }[] = [];
+const asked: { url: string; internal: string; tenant: string; method?: string; body?: string }[] = [];
 
 beforeAll(async () => {
   nats = await startRealNats();
   natsConnection = await connect({ servers: nats.url });
-  leaderboard = createServer(({ url = "", headers }, response) => {
-    asked.push({ url, internal: String(headers["x-coroom-internal"]), tenant: String(headers["x-coroom-tenant"]) });
+  leaderboard = createServer(async (incoming, response) => {
+    const { url = "", headers, method = "" } = incoming;
+    const body = Buffer.concat(await incoming.toArray()).toString();
+    asked.push({
+      url,
+      internal: String(headers["x-coroom-internal"]),
+      tenant: String(headers["x-coroom-tenant"]),
+      ...(method === "GET" ? {} : { method, body }),
+    });
     if (url.includes("rebuilt"))
       return void response
         .writeHead(503, { "content-type": "application/json", "retry-after": "1" })
@@ -73,13 +80,18 @@ function bearer(user: string, claims: object = {}, expires: number | string = "1
     .sign(new TextEncoder().encode(SECRET));
 }
 
-async function get(path: string, token?: string): Promise<{ status: number; error: string | undefined; retryAfter: string | null }> {
+async function get(
+  path: string,
+  token?: string,
+  init: { method: "POST"; body: string } | { method: "GET" } = { method: "GET" },
+): Promise<{ status: number; error: string | undefined; retryAfter: string | null }> {
   const response = await fetch(`http://127.0.0.1:${gateway.port}${path}`, {
+    ...init,
     headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
   });
   const body = (await response.json()) as { error?: string };
   const { error } = body;
-  if (error !== undefined) declared.expect({ method: "GET", path: path.split("?")[0]!, status: response.status, body }); // The leaderboard, which is a fake here, sends all other answers.
+  if (error !== undefined) declared.expect({ method: init.method, path: path.split("?")[0]!, status: response.status, body }); // The leaderboard, which is a fake here, sends all other answers.
   return { status: response.status, error, retryAfter: response.headers.get("retry-after") };
 }
 
@@ -146,6 +158,33 @@ test("[HTTP23] the right boards or admin opens the boards of the token's tenant"
     }
   }
   expect((await get("/v1/leaderboard/people/members/%00", await bearer("eve", { rights: ["boards"] }))).error).toBe("bad-user");
+});
+
+test("[HTTP28] a POST with users reaches the leaderboard with its body, for the same tokens as a GET, up to 768 KB", async () => {
+  const rank = (path: string, token?: string, body = '{"users":["ann"]}') => get(path, token, { method: "POST", body });
+  const members = "/v1/rooms/notes%2F7/leaderboard/members";
+  const body = JSON.stringify({ users: Array.from({ length: 1_000 }, (_, index) => String(index).padStart(128, "0")) });
+  asked.length = 0;
+  expect((await rank(`${members}?window=day&token=${await bearer("finn")}`, undefined, body)).status).toBe(200);
+  expect((await rank("/v1/leaderboard/people/members", await bearer("finn", { rights: ["boards"] }), body)).status).toBe(200);
+  const forwarded = { internal: "between us", tenant: "acme", method: "POST", body };
+  expect(asked).toEqual([
+    { ...forwarded, url: `${members}?window=day` },
+    { ...forwarded, url: "/v1/leaderboard/people/members" },
+  ]);
+  asked.length = 0;
+  for (const [path, other] of [
+    [members, { rooms: ["other"] }],
+    ["/v1/leaderboard/people/members", { rights: ["read"] }],
+  ] as const) {
+    expect((await rank(path)).error).toBe("no-token");
+    expect((await rank(path, "nonsense")).error).toBe("token-refused");
+    expect((await rank(path, await bearer("gil", {}, 1))).error).toBe("token-expired");
+    expect((await rank(path, await bearer("gil", other))).error).toBe("not-allowed");
+    expect((await rank(path, await bearer("gil"), "x".repeat(786_433))).error).toBe("too-large");
+  }
+  expect((await rank(members.replace("notes%2F7", "%00"), await bearer("gil"))).error).toBe("bad-room");
+  expect(asked).toEqual([]);
 });
 
 /** Sends the path unchanged: fetch would normalise it. */

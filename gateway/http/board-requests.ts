@@ -31,7 +31,7 @@ const NO_TENANT_BOARDS = errorAnswer(
 const BAD_USER = errorAnswer(400, "bad-user", USER_ID_RULE);
 
 /** The part of a board's path after the room. `parameters`: the path parameters after the room. */
-type BoardPart = (parameters: readonly string[], user: UserId) => string;
+export type BoardPart = (parameters: readonly string[], user: UserId) => string;
 
 /** By the part of the route's path after `/v1/rooms/:room/leaderboard` or `/v1/leaderboard/people`. */
 export const BOARD_PARTS: Readonly<Record<string, BoardPart>> = {

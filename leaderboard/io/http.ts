@@ -3,6 +3,7 @@
  * share. `leaderboard/openapi.json` describes the requests.
  *
  *   GET /v1/rooms/{room}/leaderboard..., /v1/leaderboard/people..., /v1/leaderboard/rooms...    x-coroom-internal: <secret>    x-coroom-tenant: <tenant>
+ *   POST .../members    {"users": ["a", "b"]}
  */
 
 import type { Registry } from "prom-client";
@@ -10,6 +11,7 @@ import type { Registry } from "prom-client";
 import { type InternalResponse, type InternalRequest, jsonResponse, refusal, serveInternal } from "../../shared/io/internal-http.ts";
 import type { InternalTls } from "../../shared/io/internal-tls.ts";
 import type { Log } from "../../shared/process/log.ts";
+import { RANKED_USERS_BYTES_MAX } from "../../shared/settings/board-settings.ts";
 import { rethrowMistake } from "../../shared/time/pause.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
 import { type BadQuestion, cursorOf, parseQuestion, type HttpBoardQuestion, type QuestionLimits } from "../reading/questions.ts";
@@ -28,8 +30,8 @@ export type BoardHttpOptions = QuestionLimits & {
 
 type BoardAnswer = PageAnswer | MemberAnswer | MembersAnswer | BoardRefusal;
 
-const NO_BODY = 0;
-const BAD_STATUS: Readonly<Partial<Record<BadQuestion["error"], number>>> = { "not-found": 404 };
+const BAD_STATUS: Readonly<Partial<Record<BadQuestion["error"], number>>> = { "not-found": 404, "method-not-allowed": 405 };
+const TOO_LARGE = refusal(413, "too-large", `a body may have at most ${RANKED_USERS_BYTES_MAX} bytes`);
 const REFUSALS: Readonly<Record<BoardRefusal["kind"], { status: number; message: string }>> = {
   "unknown-room": { status: 404, message: "nothing was counted in this room yet: check its name, or ask again after its first edit" },
   "unknown-window": {
@@ -58,9 +60,11 @@ export function serveHttp(
   options: BoardHttpOptions,
   { log, metrics, registry }: { log: Log; metrics: LeaderboardMetrics; registry: Registry },
 ): Promise<{ port: number; stop(): Promise<void> }> {
-  const answer = async ({ method, tenant, segments, query }: InternalRequest): Promise<InternalResponse> => {
-    if (method !== "GET") return refusal(405, "method-not-allowed", "boards can only be read");
-    const question = parseQuestion(tenant, segments, query, options);
+  const answer = async ({ method, tenant, segments, query, body: read }: InternalRequest): Promise<InternalResponse> => {
+    if (method !== "GET" && method !== "POST") return refusal(405, "method-not-allowed", "boards can only be read");
+    const body = method === "POST" ? await read() : undefined;
+    if (method === "POST" && body === undefined) return TOO_LARGE;
+    const question = parseQuestion({ tenant, segments, query, ...(body === undefined ? {} : { body }) }, options);
     if (question.kind === "bad") return refusal(BAD_STATUS[question.error] ?? 400, question.error, question.message);
     try {
       const found = await ask(reader, question);
@@ -79,7 +83,7 @@ export function serveHttp(
     secret: internalSecret,
     metricsSecret,
     tls,
-    bodyBytesMax: NO_BODY,
+    bodyBytesMax: RANKED_USERS_BYTES_MAX,
     tier: "leaderboard",
     portSetting: "COROOM_BOARDS_PORT",
     registry,

@@ -1,9 +1,13 @@
 /**
- * Parses questions about boards from HTTP addresses. All input is checked in this file. An unknown window, rank or
+ * Parses questions about boards from HTTP requests. All input is checked in this file. An unknown window, rank or
  * cursor, or a page that is too large, gets an error that names the valid values.
  */
 
+import { z } from "zod";
+
+import { decodeJson } from "../../shared/bus/json-messages.ts";
 import { parseRoomId, parseTenantId, parseUserId, ROOM_ID_RULE, type RoomKey, roomKey, USER_ID_RULE } from "../../shared/ids.ts";
+import { RANKED_USERS_MAX } from "../../shared/settings/board-settings.ts";
 import { type BoardOwner, parseRole, tenantBoard } from "../boards/keys.ts";
 import { RANKINGS } from "../boards/board.ts";
 import type { BoardQuestion, PageRange } from "./board-answers.ts";
@@ -17,10 +21,29 @@ export type HttpBoardQuestion =
 export type BadQuestion = {
   readonly kind: "bad";
   readonly error:
-    "not-found" | "bad-room" | "unknown-window" | "unknown-role" | "bad-ranking" | "bad-limit" | "bad-cursor" | "bad-around" | "bad-user";
+    | "not-found"
+    | "method-not-allowed"
+    | "bad-room"
+    | "unknown-window"
+    | "unknown-role"
+    | "bad-ranking"
+    | "bad-limit"
+    | "bad-cursor"
+    | "bad-around"
+    | "bad-user"
+    | "bad-body";
   readonly message: string;
 };
 export type QuestionLimits = { readonly boardShownMax: number };
+
+/** `segments`: the decoded path: `rooms/{room}/leaderboard...`, `leaderboard/people...` or `leaderboard/rooms...`. */
+export type AskedBoard = {
+  readonly tenant: string;
+  readonly segments: readonly string[];
+  readonly query: Query;
+  /** The body of a POST, which names users. Undefined: a GET. */
+  readonly body?: Uint8Array;
+};
 
 type Query = { get(name: string): string | null; getAll(name: string): string[] };
 
@@ -31,6 +54,17 @@ const NO_SUCH_BOARD: BadQuestion = {
   message:
     "no such board. Paths of boards: /v1/rooms/{room}/leaderboard and /v1/leaderboard/people, each also with /members or /members/{user}; /v1/leaderboard/rooms, also with /{room}",
 };
+const ONLY_READ: BadQuestion = {
+  kind: "bad",
+  error: "method-not-allowed",
+  message: "boards can only be read: POST names users, at /members",
+};
+const RankedUsers = z.strictObject({ users: z.array(z.string()) });
+const BAD_BODY = bad("bad-body", 'send {"users": ["a", "b"]} as JSON');
+const BAD_USERS = bad(
+  "bad-user",
+  `name 1 to ${RANKED_USERS_MAX} users: ?user=a&user=b, or more than a URL holds by POST. ${USER_ID_RULE.replace("a user", "Each user")}`,
+);
 /** A window by id or kind, and the offset of the next page. */
 const CURSOR = /^([A-Za-z0-9-]{1,16})~(\d{1,9})$/;
 
@@ -45,16 +79,12 @@ type Asked = {
   readonly user: string | undefined;
 };
 
-/** `segments`: the decoded path: `rooms/{room}/leaderboard...`, `leaderboard/people...` or `leaderboard/rooms...`. */
-export function parseQuestion(
-  tenantText: string,
-  segments: readonly string[],
-  query: Query,
-  limits: QuestionLimits,
-): HttpBoardQuestion | BadQuestion {
-  const asked = segments[0] === "leaderboard" ? parseTenantPath(tenantText, segments) : parseRoomPath(tenantText, segments);
+export function parseQuestion({ tenant, segments, query, body }: AskedBoard, limits: QuestionLimits): HttpBoardQuestion | BadQuestion {
+  const asked = segments[0] === "leaderboard" ? parseTenantPath(tenant, segments) : parseRoomPath(tenant, segments);
   if (asked.kind === "bad") return asked;
   const { owner, members, user } = asked;
+  const namesUsers = members !== undefined && user === undefined;
+  if (body !== undefined && !namesUsers) return ONLY_READ;
   const place = parsePlace(query);
   if (place.kind === "bad") return place;
   const role = parseRole(query.get("role") ?? "everyone");
@@ -69,11 +99,10 @@ export function parseQuestion(
     return page.kind === "bad" ? page : { kind: "page", board, page };
   }
   if (user === undefined) {
-    const users = query.getAll("user");
-    if (users.length < 1 || users.length > limits.boardShownMax || !users.every((name) => parseUserId(name) !== undefined)) {
-      return bad("bad-user", `name 1 to ${limits.boardShownMax} users: ?user=a&user=b`);
-    }
-    return { kind: "members", board, users };
+    const users = body === undefined ? query.getAll("user") : decodeJson(RankedUsers, body)?.users;
+    if (users === undefined) return BAD_BODY;
+    const areNamed = users.length >= 1 && users.length <= RANKED_USERS_MAX && users.every((name) => parseUserId(name) !== undefined);
+    return areNamed ? { kind: "members", board, users } : BAD_USERS;
   }
   const aroundMax = Math.floor(limits.boardShownMax / 2);
   const around = numberIn(query.get("around"), Math.min(AROUND_DEFAULT, aroundMax));

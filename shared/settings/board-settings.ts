@@ -10,6 +10,11 @@ import { BOARD_ROLES, type BoardRole } from "../wire/boards.ts";
  */
 export type BoardKind = { readonly name: string; readonly points: number; readonly role: BoardRole };
 
+/** Maximum users of one question that ranks a given set of users among themselves. */
+export const RANKED_USERS_MAX = 1_000;
+/** Maximum bytes of the JSON body with these users: 128 characters each, of six bytes where JSON escapes them. */
+export const RANKED_USERS_BYTES_MAX = 786_432;
+
 const COMMENT: BoardKind = { name: "comment", points: 5, role: "commenters" };
 
 export const boardSettings = {

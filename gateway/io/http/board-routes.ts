@@ -9,6 +9,7 @@ import type { HttpAnswer } from "../../http/answers.ts";
 import { userKey } from "../../limits/quotas.ts";
 import {
   BOARD_PARTS,
+  type BoardPart,
   boardPath,
   NO_LEADERBOARD,
   peoplePath,
@@ -28,7 +29,11 @@ import type { ServiceDirectory } from "../nats/nats-services.ts";
 import { forBearers, type HttpTokens } from "./authenticate.ts";
 import { callServices } from "./call-services.ts";
 import { roomKey } from "../../../shared/ids.ts";
+import { RANKED_USERS_BYTES_MAX } from "../../../shared/settings/board-settings.ts";
 import type { Activities } from "../../ports.ts";
+
+/** The leaderboard's path for a request, or a refusal. */
+type PathOf = (request: RouteRequest, identity: Identity) => { readonly path: string } | HttpAnswer;
 
 export type BoardRouteOptions = { readonly internalSecret: string; readonly boardReads: Rate; readonly readersMax: number };
 
@@ -40,36 +45,36 @@ export function boardRoutes(
 ): HttpRoute[] {
   const rates = new UserRates(options.boardReads, options.readersMax);
 
-  const board = (pathOf: (request: RouteRequest, identity: Identity) => { readonly path: string } | HttpAnswer): HttpRoute["answer"] => {
+  const route = (method: "get" | "post", path: string, pathOf: PathOf): HttpRoute => {
     const answer = forBearers(tokens, async (request, identity) => {
       if (!rates.take(userKey(identity), clock.now())) return TOO_MANY_BOARD_READS;
       const asked = pathOf(request, identity);
       if ("status" in asked) return asked;
-      return (await callServices(leaderboards, { path: asked.path, tenant: identity.tenant }, request, options)) ?? NO_LEADERBOARD;
+      const named = method === "post" ? { method: "POST" as const, body: request.body } : {};
+      const question = { path: asked.path, tenant: identity.tenant, ...named };
+      return (await callServices(leaderboards, question, request, options)) ?? NO_LEADERBOARD;
     });
-    return async (request) => {
+    const counted: HttpRoute["answer"] = async (request) => {
       const given = await answer(request);
       metrics.boardReads.inc({ status: String(given.status) });
       return given;
     };
+    return { method, path, answer: counted, ...(method === "post" ? { bodyBytesMax: RANKED_USERS_BYTES_MAX } : {}) };
   };
 
-  const ofRooms = Object.entries(BOARD_PARTS).map(([rest, part]): HttpRoute => ({
-    method: "get",
-    path: `/v1/rooms/:room/leaderboard${rest}`,
-    answer: board((request, identity) => boardPath(request, identity, part)),
-  }));
-  const ofPeople = Object.entries(BOARD_PARTS).map(([rest, part]): HttpRoute => ({
-    method: "get",
-    path: `/v1/leaderboard/people${rest}`,
-    answer: board((request, identity) => peoplePath(request, identity, part)),
-  }));
-  const ofTenant = ["", "/:room"].map((rest): HttpRoute => ({
-    method: "get",
-    path: `/v1/leaderboard/rooms${rest}`,
-    answer: board(tenantBoardPath),
-  }));
-  return [...ofRooms, ...ofPeople, ...ofTenant];
+  const withMembers = (path: string, pathOf: (part: BoardPart) => PathOf): HttpRoute[] => [
+    ...Object.entries(BOARD_PARTS).map(([rest, part]) => route("get", `${path}${rest}`, pathOf(part))),
+    route(
+      "post",
+      `${path}/members`,
+      pathOf(() => "/members"),
+    ), // More users than a URL holds.
+  ];
+  return [
+    ...withMembers("/v1/rooms/:room/leaderboard", (part) => (request, identity) => boardPath(request, identity, part)),
+    ...withMembers("/v1/leaderboard/people", (part) => (request, identity) => peoplePath(request, identity, part)),
+    ...["", "/:room"].map((rest) => route("get", `/v1/leaderboard/rooms${rest}`, tenantBoardPath)),
+  ];
 }
 
 /**
