@@ -26,7 +26,10 @@ import { pinoLog } from "../shared/io/pino-log.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
 import { sharedSettings } from "../shared/settings/common-settings.ts";
 import { eventually } from "../test/system/eventually.ts";
+import { NOTHING_APPLIED } from "./boards/board.ts";
+import { windowAt } from "./boards/windows.ts";
 import { leaderboardSettings } from "./config.ts";
+import { kvArchive } from "./io/kv-archive.ts";
 import { startLeaderboard } from "./main.ts";
 import { recordOf } from "./testing/records.ts";
 import { Declared } from "../test/contract/declared.ts";
@@ -306,6 +309,31 @@ test("[BREST9] one question ranks 1,000 users of the longest ids among themselve
   expect((await rank(`${"x".repeat(129)}/leaderboard/members`, ["ann"])).body.error).toBe("bad-room");
   expect((await rank("nowhere/leaderboard/members", ["ann"])).body.error).toBe("unknown-room");
   expect((await rank("crowded/leaderboard", ["ann"])).status).toBe(405);
+});
+
+test("[BREST10] the window before the current one is read by its name, and an answer names its id", async () => {
+  const room = "acme.weekly" as RoomKey;
+  const week = windowAt("week", Date.now() as UnixMillis);
+  const last = windowAt("week", (week.start - 1) as UnixMillis);
+  const { archive } = await kvArchive(nats, subjects, { replicas: 1, daysMax: 400 });
+  const standings = [
+    { member: "bob", score: 2, reachedAt: 2 },
+    { member: "ann", score: 1, reachedAt: 1 },
+  ];
+  await archive.write(room, last, { applied: NOTHING_APPLIED, boards: [{ role: "everyone", members: 2, points: 3, standings }] });
+  await log(room, 1, ["ann"]);
+  const read = async (path: string) =>
+    (await get(`weekly/leaderboard${path}`)).body as Body & { window?: { id: string }; isArchived?: boolean };
+  await eventually("the room is counted", async () => (await read("")).asOf?.seq === 1);
+  const named = await read("?window=last-week");
+  expect(named).toMatchObject({ window: { id: last.id, end: week.start }, isArchived: true, ranking: [{ user: "bob" }, { user: "ann" }] });
+  expect(await read(`?window=${last.id}`)).toEqual(named);
+  expect((await read("/members/ann?window=last-week")).own).toMatchObject({ rank: 2, score: 1 });
+  const first = await read("?window=last-week&limit=1");
+  expect([first.cursor, (await read(`?limit=1&cursor=${first.cursor}`)).ranking?.[0]?.user]).toEqual([`${last.id}~1`, "ann"]);
+  expect((await read("?window=week")).ranking).toMatchObject([{ user: "ann" }]);
+  expect((await get("weekly/leaderboard?window=last-hour")).status).toBe(404);
+  expect((await get("weekly/leaderboard?window=last-all")).status).toBe(400);
 });
 
 /** A retry of [BREST7] has a tenant of its own. */

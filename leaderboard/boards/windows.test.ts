@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import type { UnixMillis } from "../../shared/ids.ts";
-import { parseWindow, WINDOW_KINDS, windowAt, windowsAt } from "./windows.ts";
+import { parseWindow, parseWindowName, WINDOW_KINDS, windowAt, windowsAt } from "./windows.ts";
 
 const time = fc.integer({ min: 0, max: Date.UTC(2400, 0) }).map((millis) => millis as UnixMillis);
 const at = (text: string) => Date.parse(text) as UnixMillis;
@@ -48,6 +48,18 @@ test("[WIN3] a window ends where the next one starts, and its id leads back to i
       if (kind !== "all") expect(windowAt(kind, window.end as UnixMillis).start).toBe(window.end);
     }),
   );
+});
+
+test("[WIN6] the last window of a kind ends where the current one starts, and all time has none", () => {
+  fc.assert(
+    fc.property(time, fc.constantFrom("hour", "day", "week", "month", "year"), (now, kind) => {
+      const [current, last] = [parseWindowName(kind, now)!, parseWindowName(`last-${kind}`, now)!];
+      expect([last.kind, last.end]).toEqual([kind, current.start]);
+      expect(parseWindowName(last.id, now)).toEqual(last);
+    }),
+  );
+  expect(parseWindowName("last-week", at("2021-01-04T00:00:00Z"))?.id).toBe("2020-W53");
+  for (const name of ["last-all", "last-", "last", "last-2026"]) expect(parseWindowName(name, at("2026-07-01T12:00:00Z"))).toBeUndefined();
 });
 
 test("[WIN4] every window begins and ends on an hour, so one hour lies in the same windows", () => {

@@ -60,10 +60,12 @@ const PATTERNS: readonly [RegExp, (parts: number[]) => Window][] = [
   [/^(\d{4})-(\d{2})-(\d{2})T(\d{2})$/, ([year, month, day, hour]) => hourWindow(dayOf(year!, month!, day!) * 24 + hour!)],
 ];
 
-/** The window with this id, or the current window of this kind. */
+/** The window with this id, the current window of this kind, or the window before it (`last-week`). */
 export function parseWindowName(name: string, now: UnixMillis): Window | undefined {
-  const kind = WINDOW_KINDS.find((known) => known === name);
-  return kind === undefined ? parseWindow(name) : windowAt(kind, now);
+  const kind = WINDOW_KINDS.find((known) => known === name || (known !== "all" && `last-${known}` === name));
+  if (kind === undefined) return parseWindow(name);
+  const current = windowAt(kind, now);
+  return kind === name ? current : windowAt(kind, (current.start - 1) as UnixMillis);
 }
 
 /** Undefined: the id names no window, for example `2026-W54`, `2026-02-30` or `2026-1`. */

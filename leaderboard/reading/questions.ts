@@ -6,12 +6,21 @@
 import { z } from "zod";
 
 import { decodeJson } from "../../shared/bus/json-messages.ts";
-import { parseRoomId, parseTenantId, parseUserId, ROOM_ID_RULE, type RoomKey, roomKey, USER_ID_RULE } from "../../shared/ids.ts";
+import {
+  parseRoomId,
+  parseTenantId,
+  parseUserId,
+  ROOM_ID_RULE,
+  type RoomKey,
+  roomKey,
+  type UnixMillis,
+  USER_ID_RULE,
+} from "../../shared/ids.ts";
 import { RANKED_USERS_MAX } from "../../shared/settings/board-settings.ts";
 import { type BoardOwner, parseRole, tenantBoard } from "../boards/keys.ts";
 import { RANKINGS } from "../boards/board.ts";
 import type { BoardQuestion, PageRange } from "./board-answers.ts";
-import { parseWindow, WINDOW_KINDS } from "../boards/windows.ts";
+import { parseWindowName, WINDOW_KINDS } from "../boards/windows.ts";
 
 /** `user`: on a tenant's board of rooms, a room. */
 export type HttpBoardQuestion =
@@ -65,6 +74,8 @@ const BAD_USERS = bad(
   "bad-user",
   `name 1 to ${RANKED_USERS_MAX} users: ?user=a&user=b, or more than a URL holds by POST. ${USER_ID_RULE.replace("a user", "Each user")}`,
 );
+/** The validity of a window's name depends on no date. */
+const ANY_TIME = 0 as UnixMillis;
 /** A window by id or kind, and the offset of the next page. */
 const CURSOR = /^([A-Za-z0-9-]{1,16})~(\d{1,9})$/;
 
@@ -140,8 +151,11 @@ function parsePlace(query: Query): Place | BadQuestion {
   const from = cursor === null ? undefined : CURSOR.exec(cursor);
   if (from === null) return bad("bad-cursor", "send the cursor as the page before gave it");
   const window = from?.[1] ?? query.get("window") ?? "all";
-  if (!WINDOW_KINDS.some((kind) => kind === window) && parseWindow(window) === undefined) {
-    return bad("unknown-window", `a window is ${WINDOW_KINDS.join(", ")} or like 2026-07-01T12, 2026-07-01, 2026-W27, 2026-07, 2026`);
+  if (parseWindowName(window, ANY_TIME) === undefined) {
+    return bad(
+      "unknown-window",
+      `a window is ${WINDOW_KINDS.join(", ")}, the one before such as last-week, or like 2026-07-01T12, 2026-07-01, 2026-W27, 2026-07, 2026`,
+    );
   }
   return { kind: "place", window, offset: Number(from?.[2] ?? 0) };
 }
