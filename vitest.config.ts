@@ -25,7 +25,7 @@ const alone = ["test/system/{deleted-room,growing-room,presence-kills,room-budge
 /** Tests of `react/` run on the sources of the client, so that they need no build. */
 const client = [
   ["", "index"],
-  ["/leaderboard", "boards/leaderboard"],
+  ["/leaderboard", "boards/main"],
 ].map(([entry, file]) => ({
   find: new RegExp(`^@coroom/client${entry}$`),
   replacement: fileURLToPath(new URL(`client/${file}.ts`, import.meta.url)),

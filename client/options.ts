@@ -117,6 +117,11 @@ export function assertToken(token: unknown): void {
   );
 }
 
+/** The function is called each time. */
+export function newToken(token: Token): string | Promise<string> {
+  return typeof token === "string" ? token : token();
+}
+
 /** Checks the result of the token function. */
 export function tokenInput(answer: unknown): ConnectionInput {
   if (typeof answer === "string" && answer !== "") return { kind: "token", token: answer };

@@ -64,6 +64,10 @@ export interface SocketListener {
   closed(code: number, why?: string, retryAfterMs?: number): void;
 }
 
+/** Rejects if the server cannot be reached. `body`: undefined if it is not JSON. */
+export type FetchJson = (url: string, token: string) => Promise<JsonAnswer>;
+export type JsonAnswer = { readonly status: number; readonly body: unknown };
+
 /** Rejects if the server cannot be reached, or when the signal aborts. */
 export type FetchSnapshot = (url: string, token: string, signal: AbortSignal) => Promise<SnapshotAnswer>;
 

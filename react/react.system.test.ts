@@ -26,7 +26,7 @@ beforeAll(async () => {
     resolve: {
       alias: [
         { find: /^@coroom\/client$/, replacement: resolve("client/index.ts") },
-        { find: /^@coroom\/client\/leaderboard$/, replacement: resolve("client/boards/leaderboard.ts") },
+        { find: /^@coroom\/client\/leaderboard$/, replacement: resolve("client/boards/main.ts") },
       ],
       dedupe: ["yjs", "react"],
     },

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import type { RoomId, Seq, UserId } from "../../shared/ids.ts";
 import type { BoardFrame } from "../../shared/wire/frames.ts";
-import { type Board, leaderboardOf } from "./leaderboard.ts";
+import { type Board, leaderboardOf } from "./main.ts";
 import { RoomConnection } from "../room/room-connection-host.ts";
 import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { ModelServer } from "../testing/model-server.ts";

@@ -1,21 +1,19 @@
 /**
- * The entry point `@coroom/client/leaderboard`: a room's leaderboards. Each view shows as many places as it asked for.
- * Several views of the same board share one request to the server.
- *
- * @module @coroom/client/leaderboard
+ * A room's leaderboards, live or read once. Each view of a live board shows as many places as it asked for. Several views
+ * of the same board share one request to the server. `main.ts` is the entry point.
  */
 
 import { assert } from "../../shared/assert.ts";
-import type { Seq, UserId } from "../../shared/ids.ts";
+import type { Seq } from "../../shared/ids.ts";
 import { BOARD_ROLES, BOARD_WINDOWS, type BoardName, type BoardRole, type BoardWindow } from "../../shared/wire/boards.ts";
+import type { ConnectionHost } from "../connection/connection-host.ts";
 import { Events } from "../events.ts";
+import { newToken } from "../options.ts";
 import type { ClientWorld } from "../ports.ts";
 import type { RoomConnection } from "../room/room-connection-host.ts";
 import type { RoomSessionInput } from "../room/room-messages.ts";
-import type { YjsProvider } from "../yjs/yjs-provider.ts";
-import { type BoardFacts, type BoardsEffect, NOTHING_SHOWN, RoomBoards } from "./room-boards.ts";
-
-export type { BoardRole, BoardWindow };
+import { type BoardReading, type BoardReadOptions, type BoardReadPorts, readBoard } from "./board-reads-host.ts";
+import { type BoardFacts, type BoardsEffect, NOTHING_SHOWN, type RankedUser, rankedUsers, RoomBoards } from "./room-boards.ts";
 
 /** Which board to show, and how much of it. */
 export type BoardOptions = {
@@ -25,18 +23,6 @@ export type BoardOptions = {
   readonly role?: BoardRole;
   /** Number of places, an integer from 1. The server shows at most 100. Default: 10. */
   readonly shown?: number;
-};
-
-/** One place of a board. Among equal scores, the user who reached the score first is ahead. */
-export type RankedUser = {
-  /** 1, 2, 3, … in order. */
-  readonly rank: number;
-  /** The user, as the token names them. */
-  readonly user: UserId;
-  /** Name to show: the user id if no name is known. */
-  readonly name: string;
-  /** Points, a whole number. */
-  readonly score: number;
 };
 
 /** Events of a `Board`, with the arguments of each listener. */
@@ -142,9 +128,7 @@ export class Board {
   /** @internal Sets the facts at once; the event follows. */
   know(facts: BoardFacts): void {
     this.#facts = facts;
-    this.#ranking = facts.places
-      .slice(0, this.shown)
-      .map(({ user, name, score }, index) => ({ rank: index + 1, user, name: name === "" ? user : name, score }));
+    this.#ranking = rankedUsers(facts.places, this.shown);
   }
 
   /** @internal Removes all listeners. */
@@ -153,33 +137,30 @@ export class Board {
   }
 }
 
+type LeaderboardRoom = Pick<RoomConnection, "room" | "inTurn" | "sendFrame">;
+type LeaderboardConnection = Pick<ConnectionHost, "server" | "options">;
+type LeaderboardWorld = Pick<ClientWorld, "clock" | "reportError"> & Pick<BoardReadPorts, "fetchJson">;
 type Shared = { readonly views: Set<Board>; facts: BoardFacts };
-
-/** The leaderboards of a room: `leaderboardOf(room).subscribe({ window: "day" })`. */
-export function leaderboardOf<State extends object>(room: RoomConnection | YjsProvider<State>): Leaderboard {
-  return room.part(newLeaderboard);
-}
-
-const newLeaderboard = (room: RoomConnection, world: ClientWorld): Leaderboard => new Leaderboard(room, world);
 
 /** The boards of one room. `leaderboardOf` returns it. */
 export class Leaderboard {
-  readonly #room: Pick<RoomConnection, "inTurn" | "sendFrame">;
-  readonly #world: Pick<ClientWorld, "clock" | "reportError">;
+  readonly #room: LeaderboardRoom;
+  readonly #world: LeaderboardWorld;
+  readonly #connection: LeaderboardConnection;
   readonly #requests = new RoomBoards();
   readonly #boards = new Map<string, Shared>();
 
   /** @internal Use `leaderboardOf`. */
-  constructor(room: Pick<RoomConnection, "inTurn" | "sendFrame">, world: Pick<ClientWorld, "clock" | "reportError">) {
+  constructor(room: LeaderboardRoom, world: LeaderboardWorld, connection: LeaderboardConnection) {
+    this.#connection = connection;
     this.#room = room;
     this.#world = world;
   }
 
   /** Returns a live board. It survives reconnects and lasts until `unsubscribe()`. Throws for a wrong option. */
   subscribe({ window = "all", role = "everyone", shown = SHOWN_DEFAULT }: BoardOptions = {}): Board {
-    assert(window in BOARD_WINDOWS, `window must be one of ${Object.keys(BOARD_WINDOWS).join(", ")}`);
-    assert(role in BOARD_ROLES, `role must be one of ${Object.keys(BOARD_ROLES).join(", ")}`);
-    assert(Number.isSafeInteger(shown) && shown > 0, "shown must be a whole number from 1: the number of places");
+    assert(window in BOARD_WINDOWS, `window must be one of ${Object.keys(BOARD_WINDOWS).join(", ")}; read() gives windows that ended`);
+    assertShown(role, shown);
     const board = new Board(
       { window, role, shown },
       { onUnsubscribe: (ended) => this.#remove(ended), reportError: this.#world.reportError },
@@ -191,6 +172,18 @@ export class Leaderboard {
     if (shared.facts !== NOTHING_SHOWN) this.#world.clock.soon(() => board.receive(shared.facts)); // The caller has not added its listeners yet.
     this.#informRoom(board, shared);
     return board;
+  }
+
+  /**
+   * Reads a board once, over HTTP: of a window that has ended, or of any other. `read({ window: "last-week" })` gives the
+   * week before the current one. Rejects with the server's message if the board cannot be read, and throws for a wrong option.
+   */
+  read({ window, role = "everyone", shown = SHOWN_DEFAULT }: BoardReadOptions): Promise<BoardReading> {
+    assert(typeof window === "string", "window must be a text, such as last-week, day or 2026-W27");
+    assertShown(role, shown);
+    const { server, options } = this.#connection;
+    const ports = { server, token: () => newToken(options.token), fetchJson: this.#world.fetchJson };
+    return readBoard(ports, this.#room.room, { window, role, shown });
   }
 
   /** @internal For the room. */
@@ -228,6 +221,11 @@ export class Leaderboard {
     const shown = Math.max(0, ...[...views].map((view) => view.shown));
     this.#room.inTurn(() => this.#carryOut(this.#requests.receiveInput({ kind: "watch-board", board: { role, window }, shown })));
   }
+}
+
+function assertShown(role: string, shown: number): void {
+  assert(role in BOARD_ROLES, `role must be one of ${Object.keys(BOARD_ROLES).join(", ")}`);
+  assert(Number.isSafeInteger(shown) && shown > 0, "shown must be a whole number from 1: the number of places");
 }
 
 function keyOf({ role, window }: BoardName): string {

@@ -3,7 +3,7 @@
  * board, and requests all of them again after each join. Deterministic. Rules LBO1 to LBO6.
  */
 
-import type { Seq } from "../../shared/ids.ts";
+import type { Seq, UserId } from "../../shared/ids.ts";
 import type { BoardName, BoardPlace, BoardState } from "../../shared/wire/boards.ts";
 import type { BoardFrame, Channel, ClientFrame } from "../../shared/wire/frames.ts";
 import type { RoomFrame, RoomSessionInput } from "../room/room-messages.ts";
@@ -21,6 +21,18 @@ export type BoardFacts = {
   readonly places: readonly BoardPlace[];
   /** Rank 0: no points, or with a score: not known exactly on a very long board. Undefined: no answer yet. */
   readonly own: { readonly rank: number; readonly score: number } | undefined;
+};
+
+/** One place of a board. Among equal scores, the user who reached the score first is ahead. */
+export type RankedUser = {
+  /** 1, 2, 3, … in order. */
+  readonly rank: number;
+  /** The user, as the token names them. */
+  readonly user: UserId;
+  /** Name to show: the user id if no name is known. */
+  readonly name: string;
+  /** Points, a whole number. */
+  readonly score: number;
 };
 
 export type BoardsEffect = { kind: "send"; frame: ClientFrame } | { kind: "emit-board"; board: BoardName; facts: BoardFacts };
@@ -98,6 +110,11 @@ export class RoomBoards {
 /** A board that is behind and was never received completely keeps its previous content. */
 function factsOf({ state, windowId, seq, members, ranking }: BoardFrame): Partial<BoardFacts> {
   return windowId === "" ? { state } : { state, windowId, seq, members, places: ranking };
+}
+
+/** The first places, as applications see them. */
+export function rankedUsers(places: readonly BoardPlace[], shown: number): RankedUser[] {
+  return places.slice(0, shown).map(({ user, name, score }, index) => ({ rank: index + 1, user, name: name === "" ? user : name, score }));
 }
 
 function keyOf({ role, window }: BoardName): string {

@@ -28,6 +28,7 @@ import {
   snapshotUrl,
   socketUrl,
   assertToken,
+  newToken,
   tokenFailed,
   tokenInput,
   type Token,
@@ -54,7 +55,8 @@ const AGENT = "@coroom/client";
 const DETOURS_MAX = 4;
 
 export class ConnectionHost {
-  readonly #options: ConnectionOptions;
+  /** @internal For parts of rooms that use HTTP. */
+  readonly options: ConnectionOptions;
   readonly #address: ServerAddress;
   readonly #world: ClientWorld;
   readonly #turns = new Turns<{ attempt: Attempt; input: ConnectionInput }>(({ attempt, input }) => this.#receiveInput(attempt, input));
@@ -82,11 +84,10 @@ export class ConnectionHost {
 
   constructor(options: ConnectionOptions, world: ClientWorld, { isAdditional = false } = {}) {
     assertOptions(options, "url and token");
-    const { url, token } = options;
-    this.#options = { url, token };
+    this.options = { url: options.url, token: options.token };
     this.#isAdditional = isAdditional;
-    this.#address = serverAddressOf(url);
-    assertToken(token);
+    this.#address = serverAddressOf(options.url);
+    assertToken(options.token);
     this.#world = world;
     this.#current = this.#newAttempt();
     this.#alarm = new WakeTimer(world.clock, () => this.#tick());
@@ -142,7 +143,7 @@ export class ConnectionHost {
    */
   connectionFor(member: ConnectedRoom): ConnectionHost {
     if (this.#rooms.isFreeFor(member)) return this;
-    this.#additional ??= new ConnectionHost(this.#options, this.#world, { isAdditional: true });
+    this.#additional ??= new ConnectionHost(this.options, this.#world, { isAdditional: true });
     return this.#additional.connectionFor(member);
   }
 
@@ -186,7 +187,7 @@ export class ConnectionHost {
 
   #newAttempt(detours = 0): Attempt {
     const core = new ConnectionLifecycle(
-      { ...defaults.CONNECTION, agent: AGENT, tokenIsFixed: typeof this.#options.token === "string" },
+      { ...defaults.CONNECTION, agent: AGENT, tokenIsFixed: typeof this.options.token === "string" },
       () => this.#world.chance.unit(),
       detours,
     );
@@ -318,7 +319,7 @@ export class ConnectionHost {
     const asked = attempt.tokensAsked;
     let input: ConnectionInput;
     try {
-      input = tokenInput(await (typeof this.#options.token === "string" ? this.#options.token : this.#options.token()));
+      input = tokenInput(await newToken(this.options.token));
     } catch (cause) {
       input = tokenFailed(cause); // The application's function may throw anything.
     }

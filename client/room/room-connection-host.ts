@@ -35,7 +35,7 @@ export class RoomConnection {
   readonly #session: RoomSession;
   readonly #presence = new PresenceSession(defaults.PRESENCE);
   readonly #world: ClientWorld;
-  readonly #parts = new Map<MakePart, RoomPart>();
+  readonly #parts = new Map<MakePart<RoomPart>, RoomPart>();
   readonly #turns = new Turns<HostInput>((input) => this.#takeInput(input));
   readonly #alarm: WakeTimer;
   readonly #events: Events<RoomEvents>;
@@ -206,8 +206,8 @@ export class RoomConnection {
   }
 
   /** @internal For other entry points: the part that `make` returns, made once for the room. */
-  part<Part extends RoomPart>(make: (room: RoomConnection, world: ClientWorld) => Part): Part {
-    const part = this.#parts.get(make) ?? make(this, this.#world);
+  part<Part extends RoomPart>(make: MakePart<Part>): Part {
+    const part = this.#parts.get(make) ?? make(this, this.#world, this.#connection);
     this.#parts.set(make, part);
     return part as Part;
   }
@@ -343,4 +343,5 @@ export class RoomConnection {
 }
 
 type HostInput = PresenceSessionInput | { kind: "run"; run: () => void };
-type MakePart = (room: RoomConnection, world: ClientWorld) => RoomPart;
+/** `connection`: the room's first one. An additional connection has the same server and token. */
+export type MakePart<Part> = (room: RoomConnection, world: ClientWorld, connection: ConnectionHost) => Part;

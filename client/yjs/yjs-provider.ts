@@ -16,7 +16,7 @@ import type { Presence } from "../presence/presence-fields.ts";
 import { documentStuck, isAuthenticationFailure, type Problem, type Refusal } from "../room/problems.ts";
 import type { Outage, SocketClose } from "../connection/connection-messages.ts";
 import type { Status } from "../room/room-events.ts";
-import { RoomConnection } from "../room/room-connection-host.ts";
+import { type MakePart, RoomConnection } from "../room/room-connection-host.ts";
 import type { ModeFacts } from "../presence/room-presence.ts";
 import type { RestoredEdit, RoomEdit, RoomPart } from "../room/room-messages.ts";
 import { checkUpdate } from "../../shared/yjs/checked-update.ts";
@@ -174,7 +174,7 @@ export class YjsProvider<State extends object = AwarenessState> {
   }
 
   /** @internal For other entry points: the part of the room that `make` returns. */
-  part<Part extends RoomPart>(make: (room: RoomConnection, world: ClientWorld) => Part): Part {
+  part<Part extends RoomPart>(make: MakePart<Part>): Part {
     return this.#room.part(make);
   }
 

@@ -9,7 +9,7 @@ import { join } from "node:path";
 
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 
-import { type Board, leaderboardOf } from "../../client/boards/leaderboard.ts";
+import { type Board, leaderboardOf } from "../../client/boards/main.ts";
 import { RoomConnection } from "../../client/index.ts";
 import type { Engine } from "../../engines/engine.ts";
 import { DemoSystem, FIRST_START_MS_MAX, PATIENCE_MS } from "./browser.ts";
