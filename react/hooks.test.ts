@@ -165,6 +165,30 @@ test("[HOOK7] a board is watched while its component is mounted, and shows what 
   await eventually("the board is not watched any more", () => watched().at(-1) === 0);
 });
 
+test("[HOOK11] a window that has ended is read over HTTP, and one that cannot be read is unavailable until it can", async () => {
+  const LastWeek = ({ window = "last-week" }: { window?: string }): ReactNode => {
+    const { ranking, own, state, windowId, error } = useLeaderboard(useRoom("notes"), { window, role: "editors", shown: 1 });
+    return `${state} ${windowId} ${ranking.map(({ rank, name, score }) => `${rank}. ${name} ${score}`).join()} own ${own?.rank}${error ? `: ${error.message}` : ""}`;
+  };
+  const path = "/v1/rooms/notes/leaderboard";
+  const places = [
+    { rank: 1, user: "ada", name: "Ada", score: 9 },
+    { rank: 2, user: "bob", name: "", score: 4 },
+  ];
+  const page = { window: { id: "2026-W47" }, isArchived: true, asOf: { seq: 7 }, members: 2, ranking: places };
+  served.http.set(`${path}?window=last-week&role=editors`, { status: 200, body: page });
+  served.http.set(`${path}/me?around=0&window=2026-W47&role=editors`, { status: 200, body: { own: { rank: 2, score: 4 } } });
+  const tree = mount(h(LastWeek));
+  expect(tree.text).toBe("");
+  await eventually("the week is read", () => tree.text === "read 2026-W47 1. Ada 9 own 2");
+  tree.show(inRooms(h(LastWeek, { window: "last-century" })));
+  await eventually("another window shows why it cannot be read", () => tree.text.includes("unavailable"));
+  expect(tree.text).toMatch(/^unavailable +own undefined: cannot read the board: nothing at .*last-century.* \(HTTP 404\)$/);
+  served.http.set(`${path}?window=last-century&role=editors`, { status: 200, body: { ...page, members: 1 } });
+  await eventually("it is read again by itself", () => tree.text === "read 2026-W47 1. Ada 9 own 2", 60_000);
+  expect(served.model.receivedFrames.filter(({ type }) => type === "watch-board")).toEqual([]);
+});
+
 test("[HOOK8] a refused token is shown with its reason, also by a component that is mounted later", async () => {
   let room: OpenRoom | undefined;
   const facts = h(Facts, { take: (opened) => (room = opened) });

@@ -13,12 +13,11 @@ import type {
   StatusChange,
   TextSpan,
 } from "@coroom/client";
-import { type Board, type BoardOptions, leaderboardOf } from "@coroom/client/leaderboard";
 import { useRooms } from "./coroom-provider.ts";
 import { type OpenRoom, refusalOf } from "./used-rooms.ts";
 
 /** The hooks below do not depend on the type of the awareness. */
-type AnyRoom = OpenRoom<never> | OpenRoom;
+export type AnyRoom = OpenRoom<never> | OpenRoom;
 type Provider = OpenRoom["provider"];
 
 /**
@@ -89,30 +88,6 @@ export function usePresence<Fields extends object = Record<string, unknown>>(roo
   );
 }
 
-/** A board as last received. */
-export type BoardView = Pick<Board, "ranking" | "own" | "state" | "windowId" | "members" | "seq">;
-
-/** A live ranking of the room: 10 places of all time, unless the options say otherwise. */
-export function useLeaderboard(room: AnyRoom, { window = "all", role = "everyone", shown = 10 }: BoardOptions = {}): BoardView {
-  const { provider } = room as OpenRoom;
-  const live = useMemo(() => {
-    let view = NO_BOARD;
-    return {
-      subscribe: (onChange: () => void) => {
-        const board = leaderboardOf(provider).subscribe({ window, role, shown });
-        board.on("change", () => {
-          const { ranking, own, state, windowId, members, seq } = board;
-          view = { ranking, own, state, windowId, members, seq };
-          onChange();
-        });
-        return () => board.unsubscribe();
-      },
-      get: () => view,
-    };
-  }, [provider, window, role, shown]);
-  return useSyncExternalStore(live.subscribe, live.get, () => NO_BOARD);
-}
-
 /** A value of the provider. `read` may return a new object each time; `isSame` decides whether it counts as changed. */
 type LiveValue<Value extends object> = {
   readonly events: readonly (keyof ProviderEvents)[];
@@ -147,8 +122,6 @@ const PARTICIPANTS: LiveValue<readonly Participant[]> = {
   isSame: (one, other) => one.length === other.length && one.every((participant, index) => participant === other[index]),
   onServer: [],
 };
-
-const NO_BOARD: BoardView = { ranking: [], own: undefined, state: "waiting", windowId: "", members: 0, seq: 0 as Board["seq"] };
 
 function useValue<Value extends object>(room: AnyRoom, { events, read, isSame, onServer }: LiveValue<Value>): Value {
   const { provider } = room as OpenRoom;

@@ -8,13 +8,11 @@
 
 export { CoroomProvider, type CoroomProviderProps } from "./coroom-provider.ts";
 export {
-  type BoardView,
   type PresenceToSet,
   type ParticipantWith,
   type RoomPresenceView,
   type RoomStatusView,
   type SavedView,
-  useLeaderboard,
   useParticipants,
   usePresence,
   useRoom,
@@ -22,4 +20,5 @@ export {
   useStatus,
 } from "./hooks.ts";
 export { type HistoryVersion, type HistoryView, useHistory } from "./use-history.ts";
+export { type BoardView, type BoardViewOptions, useLeaderboard } from "./use-leaderboard.ts";
 export type { OpenRoom } from "./used-rooms.ts";

@@ -1,5 +1,6 @@
 /** The client's model server behind a real WebSocket on this machine, and React trees that use it. */
 
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
 import type { ReactNode } from "react";
@@ -10,12 +11,24 @@ import { systemClock } from "../../client/io/system.ts";
 import type { ClientFakeClock } from "../../client/testing/fake-clock.ts";
 import { ModelServer } from "../../client/testing/model-server.ts";
 
-/** `stop` ends all connections. */
-export type ServedRooms = { readonly model: ModelServer; readonly url: string; readonly stop: () => Promise<void> };
+/** `http` gives the answers to HTTP requests by path. `stop` ends all connections. */
+export type ServedRooms = {
+  readonly model: ModelServer;
+  readonly url: string;
+  readonly http: Map<string, { status: number; body: object }>;
+  readonly stop: () => Promise<void>;
+};
 
 export async function serveRooms(): Promise<ServedRooms> {
   const model = new ModelServer(systemClock as unknown as ClientFakeClock); // The model uses the methods that each clock has.
-  const server = new WebSocketServer({ host: "127.0.0.1", port: 0 });
+  const http: ServedRooms["http"] = new Map();
+  const cors = { "access-control-allow-origin": "*", "access-control-allow-headers": "authorization" };
+  const plain = createServer(({ url = "", method }, response) => {
+    const { status, body } = http.get(url) ?? { status: 404, body: { error: "not-found", message: `nothing at ${url}` } };
+    response.writeHead(method === "OPTIONS" ? 204 : status, { ...cors, "content-type": "application/json" });
+    response.end(method === "OPTIONS" ? undefined : JSON.stringify(body));
+  });
+  const server = new WebSocketServer({ server: plain });
   server.on("connection", (socket) => {
     const toModel = model.openSocket("", {
       opened: () => {},
@@ -25,13 +38,16 @@ export async function serveRooms(): Promise<ServedRooms> {
     socket.on("message", (data: Buffer) => toModel.send(new Uint8Array(data)));
     socket.on("close", () => toModel.close());
   });
-  await new Promise((ready) => server.once("listening", ready));
+  await new Promise<void>((ready) => plain.listen(0, "127.0.0.1", ready));
   return {
     model,
-    url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `ws://127.0.0.1:${(plain.address() as AddressInfo).port}`,
+    http,
     stop: async () => {
       for (const socket of server.clients) socket.terminate();
-      await new Promise((closed) => server.close(closed));
+      server.close();
+      plain.closeAllConnections();
+      await new Promise((closed) => plain.close(closed));
     },
   };
 }
