@@ -32,5 +32,9 @@ test("[PAGE21] the board remark explains missing or late data, and is empty when
   expect(boardRemark(shown({ state: "waiting", ranking: [] }), "day")).toBe("Loading the ranking…");
   expect(boardRemark(shown({ state: "waiting" }), "day")).toBe("");
   expect(boardRemark(shown({ state: "behind" }), "day")).toMatch(/out of date/);
+  expect(boardRemark(shown({ state: "read" }), "last-week")).toBe("");
+  expect(boardRemark(shown({ state: "read", ranking: [] }), "last-week")).toBe("No edits last week.");
+  expect(boardRemark(shown({ state: "read", own: { rank: 9, score: 1 }, members: 12 }), "last-week")).toMatch(/^You are number 9 of 12/);
+  expect(boardRemark(shown({ state: "unread", ranking: [] }), "last-week")).toMatch(/could not be loaded/);
   expect(boardRemark(shown({ state: "unavailable", ranking: [] }), "day")).toMatch(/no leaderboard/);
 });

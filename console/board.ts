@@ -1,6 +1,6 @@
 /** Texts and rows of the room's leaderboard. */
 
-import type { Board, BoardWindow, RankedUser } from "@coroom/client/leaderboard";
+import type { Board, BoardWindow, PastWindow, RankedUser } from "@coroom/client/leaderboard";
 
 import { colourOf } from "./person.ts";
 
@@ -13,14 +13,21 @@ export type BoardRow = {
   /** Share of the leader's score, 0 to 1. */ readonly share: number;
   readonly self: boolean;
 };
-export type ShownBoard = Pick<Board, "state" | "ranking" | "own" | "members">;
+/** `read`: a window that has ended. `unread`: it could not be read. */
+export type ShownBoard = Pick<Board, "ranking" | "own" | "members"> & { readonly state: Board["state"] | "read" | "unread" };
+export type ShownWindow = BoardWindow | PastWindow;
 
 export const BOARD_ROWS_MAX = 6;
-export const WINDOWS: readonly { readonly window: BoardWindow; readonly label: string; readonly when: string }[] = [
+export const WINDOWS: readonly { readonly window: ShownWindow; readonly label: string; readonly when: string }[] = [
   { window: "hour", label: "Hour", when: "this hour" },
   { window: "day", label: "Day", when: "today" },
+  { window: "last-week", label: "Last week", when: "last week" },
   { window: "all", label: "All time", when: "in this room" },
 ];
+
+export function isPast(window: ShownWindow): window is PastWindow {
+  return window.startsWith("last-");
+}
 
 export function rowsOf(ranking: readonly RankedUser[], user: string): BoardRow[] {
   const top = ranking[0]?.score ?? 0;
@@ -36,7 +43,7 @@ export function rowsOf(ranking: readonly RankedUser[], user: string): BoardRow[]
 }
 
 /** Returns an empty text when the rows need no explanation. */
-export function boardRemark({ state, ranking, own, members }: ShownBoard, window: BoardWindow): string {
+export function boardRemark({ state, ranking, own, members }: ShownBoard, window: ShownWindow): string {
   switch (state) {
     case "waiting":
       return ranking.length === 0 ? "Loading the ranking…" : "";
@@ -44,10 +51,17 @@ export function boardRemark({ state, ranking, own, members }: ShownBoard, window
       return "The ranking is out of date. It updates when the server has caught up.";
     case "unavailable":
       return "This server has no leaderboard.";
+    case "unread":
+      return "This ranking could not be loaded. Choose it again in a moment.";
     case "live":
-      if (ranking.length === 0) return `No edits ${WINDOWS.find((known) => known.window === window)?.when ?? "in this time"} yet.`;
+    case "read":
+      if (ranking.length === 0) return `No edits ${whenOf(window)}${state === "live" ? " yet" : ""}.`;
       return own !== undefined && own.rank > ranking.length
         ? `You are number ${own.rank.toLocaleString("en")} of ${members.toLocaleString("en")}, with a score of ${own.score.toLocaleString("en")}.`
         : "";
   }
+}
+
+function whenOf(window: ShownWindow): string {
+  return WINDOWS.find((known) => known.window === window)?.when ?? "in this time";
 }

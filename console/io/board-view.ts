@@ -1,14 +1,16 @@
 /**
- * Shows the most active people, live. Each person keeps the same row element, so that a change of rank is animated and
+ * Shows the most active people, live or of the week that ended. Each person keeps the same row element, so that a change of rank is animated and
  * a higher score is highlighted.
  */
 
 import type { CoroomProvider } from "@coroom/client";
-import { type Board, type BoardWindow, leaderboardOf } from "@coroom/client/leaderboard";
+import { leaderboardOf } from "@coroom/client/leaderboard";
 
-import { boardRemark, type BoardRow, rowsOf, BOARD_ROWS_MAX, WINDOWS } from "../board.ts";
+import { boardRemark, type BoardRow, BOARD_ROWS_MAX, isPast, rowsOf, type ShownBoard, type ShownWindow, WINDOWS } from "../board.ts";
 import { initialsOf } from "../person.ts";
 import { element, tagged } from "./element.ts";
+
+const LOADING: ShownBoard = { state: "waiting", ranking: [], own: undefined, members: 0 };
 const MOVE_MS = 420;
 const EASE = "cubic-bezier(0.2, 0.8, 0.2, 1)";
 
@@ -19,23 +21,55 @@ export function boardView(provider: CoroomProvider, user: string): void {
     element("board-windows", HTMLElement),
   ];
   const rows = new Map<string, HTMLElement>();
-  let board: Board | undefined;
+  let chosen: ShownWindow = "hour";
+  let board: ShownBoard = LOADING;
+  let leave = (): void => {};
 
-  const show = (shown: Board): void => {
-    remark.textContent = provider.status === "stopped" ? "" : boardRemark(shown, shown.window); // A stopped connection has no leaderboard.
-    list.dataset["state"] = shown.state;
-    showRows(list, rows, rowsOf(shown.ranking, user));
+  const showBoard = (): void => {
+    remark.textContent = provider.status === "stopped" ? "" : boardRemark(board, chosen); // A stopped connection has no leaderboard.
+    list.dataset["state"] = board.state;
+    showRows(list, rows, rowsOf(board.ranking, user));
   };
-  const choose = (window: BoardWindow): void => {
-    board?.unsubscribe();
-    board = leaderboardOf(provider).subscribe({ window, shown: BOARD_ROWS_MAX });
-    board.on("change", show);
+  const choose = (window: ShownWindow): void => {
+    leave();
+    chosen = window;
+    board = LOADING;
+    leave = open(provider, window, (shown) => {
+      board = shown;
+      showBoard();
+    });
     for (const [index, button] of [...choice.children].entries()) button.ariaPressed = String(WINDOWS[index]?.window === window);
-    show(board);
+    showBoard();
   };
   choice.replaceChildren(...WINDOWS.map(({ window, label }) => chooser(label, () => choose(window))));
-  choose("hour");
-  provider.on("status", () => board !== undefined && show(board));
+  choose(chosen);
+  provider.on("status", showBoard);
+}
+
+/** Shows the board of a window until the returned function is called. */
+function open(provider: CoroomProvider, window: ShownWindow, show: (board: ShownBoard) => void): () => void {
+  const options = { window, shown: BOARD_ROWS_MAX };
+  if (!isPast(window)) {
+    const board = leaderboardOf(provider).subscribe({ ...options, window });
+    board.on("change", show);
+    return () => board.unsubscribe();
+  }
+  let isLeft = false;
+  const showUnlessLeft = (board: ShownBoard): void => {
+    if (!isLeft) show(board);
+  };
+  leaderboardOf(provider)
+    .read(options)
+    .then(
+      (reading) => showUnlessLeft({ ...reading, state: "read" }),
+      (error: unknown) => {
+        console.warn(error);
+        showUnlessLeft({ ...LOADING, state: "unread" });
+      },
+    );
+  return () => {
+    isLeft = true;
+  };
 }
 
 function chooser(label: string, choose: () => void): HTMLElement {
