@@ -72,6 +72,18 @@ test("[LBN4] the maximum of known names is kept", async () => {
   expect(stored.reads).toBe(1);
 });
 
+test("[LBN7] an answer has all names, also with more users than names are known, and while others are announced", async () => {
+  const stored = new Stored();
+  const users = Array.from({ length: 20 }, (_, index) => `user-${index}`);
+  for (const user of users) stored.names.set(user, user.toUpperCase());
+  const names = new NamesHost(stored, { boardNamesMax: 4 }, { log, metrics, onNew });
+  const expected = new Map(users.map((user) => [user, user.toUpperCase()]));
+  expect(await names.namesOf(ROOM, users)).toEqual(expected);
+  const reading = names.namesOf(ROOM, users);
+  for (const user of ["x", "y", "z"]) await names.receiveName({ room: ROOM, user: user as UserId, name: user });
+  expect(await reading).toEqual(expected);
+});
+
 test("[LBN5] boards are published again when a name changes, and not when the name was known", async () => {
   const changed: RoomKey[] = [];
   const names = new NamesHost(new Stored(), { boardNamesMax: 10 }, { log, metrics, onNew: (room) => changed.push(room) });

@@ -1,29 +1,25 @@
 /** Caches of limited size for readers of boards: display names, and boards that were read within the push interval. */
 
+import { BoundedMap } from "../../shared/collections/bounded-map.ts";
 import type { Millis } from "../../shared/ids.ts";
 import type { BoardContents, Names } from "../boards/board.ts";
 import type { BoardOwner } from "../boards/keys.ts";
 
 const NO_NAME = "";
 
-/**
- * Display names by room or tenant, and user, including users without a name, so that an answer with a cached board reads nothing.
- * The entry that was requested or named longest ago is removed first.
- */
+/** Display names by room or tenant, and user, including users without a name, so that an answer with a cached board reads nothing. */
 export class KnownNames {
-  readonly #countMax: number;
-  /** Ordered by last use, the latest is last. */
-  readonly #names = new Map<string, string>();
+  readonly #names: BoundedMap<string, string>;
 
   constructor(countMax: number) {
-    this.#countMax = countMax;
+    this.#names = new BoundedMap(countMax);
   }
 
   /** Returns whether the name differs from the known one. */
   receiveName(owner: BoardOwner, user: string, name: string): boolean {
     const key = keyOf(owner, user);
     if (this.#names.get(key) === name) return false;
-    this.#remember(key, name);
+    this.#names.set(key, name);
     return true;
   }
 
@@ -32,25 +28,25 @@ export class KnownNames {
     this.#names.delete(keyOf(owner, user));
   }
 
-  unknownOf(owner: BoardOwner, users: readonly string[]): string[] {
-    return users.filter((user) => !this.#names.has(keyOf(owner, user)));
+  /** The known names of these users; undefined: to be read. The empty name: the user has none. */
+  find(owner: BoardOwner, users: readonly string[]): Map<string, string | undefined> {
+    return new Map(users.map((user) => [user, this.#names.get(keyOf(owner, user))]));
   }
 
-  /** `read`: the stored names of users who were unknown. A name that was announced in the meantime is newer. */
-  receiveStored(owner: BoardOwner, users: readonly string[], read: Names): void {
-    for (const user of this.unknownOf(owner, users)) this.#remember(keyOf(owner, user), read.get(user) ?? NO_NAME);
+  /** `read`: the stored names of users whose names were to be read. A name that was announced in the meantime is newer. */
+  complete(owner: BoardOwner, found: ReadonlyMap<string, string | undefined>, read: Names): Names {
+    const names = new Map<string, string>();
+    for (const [user, known] of found) {
+      const name = known ?? this.#learn(keyOf(owner, user), read.get(user) ?? NO_NAME);
+      if (name !== NO_NAME) names.set(user, name);
+    }
+    return names;
   }
 
-  namesOf(owner: BoardOwner, users: readonly string[]): Names {
-    const names = users.map((user): [string, string] => [user, this.#names.get(keyOf(owner, user)) ?? NO_NAME]);
-    return new Map(names.filter(([, name]) => name !== NO_NAME));
-  }
-
-  #remember(key: string, name: string): void {
-    this.#names.delete(key);
-    this.#names.set(key, name);
-    const [oldest] = this.#names.keys();
-    if (oldest !== undefined && this.#names.size > this.#countMax) this.#names.delete(oldest);
+  #learn(key: string, read: string): string {
+    const announced = this.#names.get(key);
+    if (announced === undefined) this.#names.set(key, read);
+    return announced ?? read;
   }
 }
 
@@ -60,10 +56,10 @@ function keyOf(owner: BoardOwner, user: string): string {
 
 const BOARDS_MAX = 10_000;
 
-/** Boards read within the push interval. All readers of the interval share one read. The oldest reads are removed first. */
+/** Boards read within the push interval. All readers of the interval share one read. */
 export class RecentBoards {
   readonly #keptMs: number;
-  readonly #boards = new Map<string, { readonly until: Millis; readonly state: Promise<BoardContents> }>();
+  readonly #boards = new BoundedMap<string, { readonly until: Millis; readonly state: Promise<BoardContents> }>(BOARDS_MAX);
 
   constructor(keptMs: number) {
     this.#keptMs = keptMs;
@@ -75,12 +71,7 @@ export class RecentBoards {
   }
 
   add(key: string, state: Promise<BoardContents>, now: Millis): void {
-    this.#boards.delete(key); // Keeps the map in order of age.
     this.#boards.set(key, { until: (now + this.#keptMs) as Millis, state });
-    for (const oldest of this.#boards.keys()) {
-      if (this.#boards.size <= BOARDS_MAX) break;
-      this.#boards.delete(oldest);
-    }
   }
 
   /** The read failed: the next one asks Redis again. */

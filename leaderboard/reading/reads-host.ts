@@ -171,8 +171,8 @@ export class NamesHost {
 
   /** Returns the names of the users that have one. */
   async namesOf(owner: BoardOwner, users: readonly string[]): Promise<Names> {
-    const unknown = this.#known.unknownOf(owner, users);
-    if (unknown.length > 0) this.#known.receiveStored(owner, unknown, await this.#stored.read(owner, unknown));
-    return this.#known.namesOf(owner, users);
+    const found = this.#known.find(owner, users);
+    const unknown = [...found].flatMap(([user, name]) => (name === undefined ? [user] : []));
+    return this.#known.complete(owner, found, unknown.length === 0 ? new Map() : await this.#stored.read(owner, unknown));
   }
 }
