@@ -10,6 +10,7 @@ import type { Engine } from "../engines/engine.ts";
 import { startNatsServer } from "../engines/nats-server.ts";
 import { startRedisServer } from "../engines/redis-server.ts";
 import { DemoSystem } from "../test/system/browser.ts";
+import { benchBoardReads } from "./board-reads.bench.ts";
 import { benchMemory, benchReads, benchUpdates, fillLargeBoard } from "./leaderboard-measures.ts";
 import { benchLiveBoard } from "./live-board.bench.ts";
 
@@ -41,6 +42,19 @@ test("a large board needs less memory than one sorted set of all members", async
   expect(memory.hot + memory.counts).toBeLessThan(memory.allOrdered / 5);
   for (const times of Object.values(await benchReads(board, 20, 1))) expect(times).toHaveLength(20);
   board.connection.stop();
+});
+
+test("every kind of board read over HTTP is answered, and both processes use CPU for it", async () => {
+  const load = { rooms: 4, members: 20, reads: 200 };
+  const costs = await benchBoardReads({ natsUrl: nats.url, redisUrl: redis.url }, redis.pid, load);
+  expect(costs.map(({ read }) => read)).toEqual([
+    "first 100 places",
+    "first 10 places",
+    "own rank, 5 around",
+    "1,000 given users",
+    "first 100 places of one room",
+  ]);
+  expect(costs.reduce((sum, { leaderboard }) => sum + leaderboard, 0)).toBeGreaterThan(0);
 });
 
 test("every watcher of a busy room's board receives its list, and the figures count it", async () => {

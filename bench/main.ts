@@ -3,6 +3,7 @@
 import { parseCommandLine } from "../cli/run.ts";
 import { flagName, readSettings, SettingError } from "../shared/settings/settings.ts";
 import { appendBatches } from "./append-batches.bench.ts";
+import { boardReads } from "./board-reads.bench.ts";
 import { bridgeRoom } from "./bridge-room.bench.ts";
 import { coolDown } from "./cool-down.bench.ts";
 import { decisions } from "./decide.bench.ts";
@@ -34,6 +35,7 @@ const EXPERIMENTS: readonly Experiment[] = [
   interest,
   leaderboard,
   liveBoard,
+  boardReads,
   rooms,
   trimReads,
   coolDown,
