@@ -19,6 +19,7 @@ const COLUMNS = {
   receivedBytes: "received bytes",
   deliveredBytes: "delivered bytes",
   refusals: "refusals",
+  storedBytes: "stored bytes",
 } as const;
 
 const NAMES = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[];
@@ -37,7 +38,7 @@ export async function printUsage(config: Values<typeof usageSettings>, print: Pr
   const { usage, ...days } = Usage.parse(await askGateway(url, bearerOf(config), {}));
   if (csv) return print(csvOf(usage));
   for (const line of tableOf(usage)) print(line);
-  print(`usage from ${days.from} to ${days.to} (UTC). The last ten seconds may be missing`);
+  print(`usage from ${days.from} to ${days.to} (UTC). The last ten seconds may be missing, and stored bytes of the last minute`);
 }
 
 /** The same as the gateway's answer as CSV. */

@@ -2,7 +2,7 @@
 
 import type { CheckpointEntry } from "../shared/bus/checkpoint.ts";
 import type { ReadPosition, StoredRecord } from "../shared/bus/record.ts";
-import type { FullStorage, StorageAnswer, TenantCounts } from "../shared/bus/storage-messages.ts";
+import type { FullStorage, StorageAnswer, StoragePeaks, TenantCounts } from "../shared/bus/storage-messages.ts";
 import type { WebhookEvent } from "../shared/bus/webhook-events.ts";
 import type { Position, RoomId, RoomKey, Seq, TenantId } from "../shared/ids.ts";
 import type { LeaseWrite } from "../shared/cluster/lease.ts";
@@ -132,6 +132,7 @@ export interface Reverting {
 export interface StorageBus {
   publishCounts(counts: TenantCounts): void;
   publishFull(full: FullStorage): void;
+  publishPeaks(peaks: StoragePeaks): void;
   onCounts(receive: (counts: TenantCounts) => void): void;
   onFull(receive: (full: FullStorage) => void): void;
   /** Undefined: another service reads the room's partition. */

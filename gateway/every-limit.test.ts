@@ -58,7 +58,7 @@ const LIMITS: readonly Limit<Setting>[] = [
   { settings: ["answerStallMsMax"], metric: "coroom_gateway_limits_reached_total", tests: ["SLOW2"] },
   { settings: ["boardReadBurst", "boardReadsPerSecond"], metric: "coroom_gateway_board_reads_total", tests: ["HTTP22"] },
   { settings: ["adminReadBurst", "adminReadsPerSecond"], metric: "coroom_gateway_limits_reached_total", tests: ["OPR6"] },
-  { settings: ["usageTenantsMax"], metric: "coroom_gateway_limits_reached_total", tests: ["USG2", "USG4", "USG12"] },
+  { settings: ["usageTenantsMax"], metric: "coroom_gateway_limits_reached_total", tests: ["USG2", "USG4", "USG12", "USG16"] },
   { settings: ["usageNamedTenantsMax"], metric: "coroom_gateway_tenant_connections", tests: ["USG8", "USG13"] },
   { settings: ["activityBurst", "activitiesPerSecond"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM11"] },
   { settings: ["boardsPerConnectionMax"], metric: "coroom_gateway_board_watchers", tests: ["GBO7"] },

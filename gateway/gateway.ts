@@ -177,6 +177,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
     clients.start();
     storage.start();
     tenantUsage.start();
+    if (ports.usageStore !== undefined) ports.storageReports.onPeaks((peaks) => void tenantUsage.receivePeaks(peaks));
     sanctions.start((sanction) => discipline.receiveChanged(sanction));
     ports.orders.onCommand((order) => discipline.receiveOrder(order));
     sharing = shareCounts({ quotas, abuse }, ports.counts, gateway, { ...deps, backbone });

@@ -1,6 +1,6 @@
 /** What the gateway needs from outside. `io/` implements each port, and tests fake it. */
 
-import type { FullStorage } from "../shared/bus/storage-messages.ts";
+import type { FullStorage, StoragePeaks } from "../shared/bus/storage-messages.ts";
 import type { Activity } from "../shared/bus/activity.ts";
 import type { DisplayName, BoardWatch } from "../shared/bus/board-messages.ts";
 import type { AdminCommand, AdminReply, RoomMember, Sanction } from "../shared/bus/admin-messages.ts";
@@ -27,8 +27,8 @@ import type { TokenVerdict } from "./sessions/identity.ts";
 import type { CommittedBatch } from "../shared/wire/committed-edits.ts";
 import type { RecentEventLog } from "./operations/events-kept.ts";
 import type { LostRoomServer } from "./operations/servers-lost.ts";
-import type { UsageCounts } from "./usage/usage-counts.ts";
-import type { UsageDay } from "./usage/usage-day.ts";
+import type { StoredUsage } from "./usage/usage-counts.ts";
+import type { UsageDay } from "../shared/time/usage-day.ts";
 import type { UsageBatch } from "./usage/usage-days.ts";
 
 declare const connection: unique symbol;
@@ -162,6 +162,8 @@ export interface SanctionsBus {
 /** Reports of the document services. */
 export interface StorageReports {
   onFull(receive: (full: FullStorage) => void): void;
+  /** Only one of the gateways that call this receives a message. */
+  onPeaks(receive: (peaks: StoragePeaks) => void): void;
 }
 
 /** A store in which sanctions outlive the gateways. Rejects while it does not answer or refuses. */
@@ -175,8 +177,10 @@ export interface SanctionStore {
 export interface UsageStore {
   /** Adds a batch once, even if it is called several times. Batches come in the order of their numbers. */
   add(batch: UsageBatch): Promise<void>;
+  /** Keeps each tenant's highest stored bytes of the day. Returns how many tenants have no space in the day. */
+  raise(peaks: StoragePeaks): Promise<number>;
   /** The tenants of a day, or only one of them. A tenant without usage is missing. */
-  read(day: UsageDay, tenant: TenantId | undefined): Promise<ReadonlyMap<TenantId, UsageCounts>>;
+  read(day: UsageDay, tenant: TenantId | undefined): Promise<ReadonlyMap<TenantId, StoredUsage>>;
 }
 
 /** `gateways`: the number of gateways that answered completely. */

@@ -7,6 +7,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import type { Engine } from "../engines/engine.ts";
+import { encodeJson } from "../shared/bus/json-messages.ts";
+import type { StoragePeaks } from "../shared/bus/storage-messages.ts";
+import type { TenantId } from "../shared/ids.ts";
+import { dayOf } from "../shared/time/usage-day.ts";
 import { until } from "../test/contract/real-nats.ts";
 import { startTestRedis } from "../test/contract/test-engines.ts";
 import { gatewayRig, metric, OPERATOR, outcomeOf, ROOM, TENANT, tokenOf } from "./testing/gateway-rig.ts";
@@ -106,4 +110,18 @@ test("[USY4] while Redis is away edits are stored as before, usage waits, and Re
   await redis.restart();
   await until(async () => (await usageOf(address))?.["edits"] === 1, "the usage in Redis");
   expect(await usageOf(address)).toMatchObject({ connections: 2, edits: 1 });
+});
+
+test("[USY5] what a tenant stores has a row without any connection, from whichever gateway has Redis, and keeps the highest of the day", async () => {
+  const [without, address] = [await rig.start(), await rig.start({}, redis.url)];
+  const day = dayOf(Date.now());
+  const send = (bytes: number): void =>
+    rig.connection.publish(rig.subjects.storagePeaks, encodeJson({ day, tenants: [["quiet" as TenantId, bytes]] } satisfies StoragePeaks));
+  await until(async () => (send(900), (await usageOf(address, "quiet")) !== undefined), "the stored bytes");
+  for (let index = 0; index < 20; index++) send(100);
+  rig.connection.publish(rig.subjects.storagePeaks, encodeJson({ day: "yesterday", tenants: [["quiet", 5_000]] }));
+  send(1_200);
+  await until(async () => (await usageOf(address, "quiet"))?.["storedBytes"] === 1_200, "the higher value");
+  expect(await usageOf(address, "quiet")).toMatchObject({ connections: 0, edits: 0, storedBytes: 1_200 });
+  expect((await read(without)).status).toBe(503);
 });

@@ -14,6 +14,7 @@ export function natsStorage(nats: NatsConnection, subjects: Subjects, log: Log):
   return {
     publishCounts: (counts) => publish(nats, subjects.storageCounts, encodeJson(counts)),
     publishFull: (full) => publish(nats, subjects.storageFull, encodeJson(full)),
+    publishPeaks: (peaks) => publish(nats, subjects.storagePeaks, encodeJson(peaks)),
     onCounts: (receive) =>
       subscribe(subjects.storageCounts, (data) => {
         const counts = decodeJson(TenantCounts, data);

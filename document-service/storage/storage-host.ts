@@ -1,6 +1,7 @@
 /**
  * Measures once a second what the rooms of this service's partitions store, and reports rooms and tenants at their limits
- * to the gateways, which refuse edits there. Reports are repeated, because NATS may lose any of them.
+ * to the gateways, which refuse edits there. Reports are repeated, because NATS may lose any of them. The service that
+ * reads the first partition also reports each tenant's bytes for usage.
  */
 
 import type { FullStorage, StorageAnswer } from "../../shared/bus/storage-messages.ts";
@@ -8,10 +9,12 @@ import type { Operations } from "../../shared/bus/operations-events.ts";
 import { type RoomKey, tenantOf } from "../../shared/ids.ts";
 import type { TenantBytesMax } from "../../shared/settings/tenant-bytes.ts";
 import type { Clock } from "../../shared/time/clock.ts";
+import { dayOf } from "../../shared/time/usage-day.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 import type { StorageBus } from "../ports.ts";
 import type { RoomBytes, RoomLimitChange, StoredBytes } from "./stored-bytes.ts";
 import { TenantBytes } from "./tenant-bytes.ts";
+import { TenantPeaks } from "./tenant-peaks.ts";
 
 /** A partition of the log, as far as its storage is concerned. */
 export type MeasuredPartition = {
@@ -33,6 +36,8 @@ export type StorageDeps = {
 const MEASURE_MS = 1_000;
 /** Unchanged reports are repeated each time after so many measurements. */
 const REPEATED_AFTER = 3;
+/** Measurements from one report of usage to the next. */
+const PEAKS_AFTER = 60;
 /** Rooms in one report, which is one NATS message. A room beyond them is not refused before another one has space. */
 const REPORTED_ROOMS_MAX = 1_500;
 /** Tenants in one report: those that store most. */
@@ -44,6 +49,8 @@ export class StorageHost {
   readonly #options: StorageOptions;
   readonly #deps: StorageDeps;
   readonly #tenants: TenantBytes;
+  readonly #peaks = new TenantPeaks();
+  #peaksDue = 0;
   /** By the last report of each partition, from whichever service. */
   readonly #reported = new Map<number, FullStorage["rooms"]>();
   readonly #wasHeld = new Set<number>();
@@ -73,6 +80,7 @@ export class StorageHost {
       if (partition.isHeld) this.#report(partition, number, isRepeated);
       else this.#wasHeld.delete(number);
     });
+    if (this.#partitions[0]?.isHeld === true && this.#measurements >= this.#peaksDue) this.#reportPeaks();
     this.#cancel = this.#deps.clock.after(MEASURE_MS, () => this.#measure());
   }
 
@@ -99,6 +107,14 @@ export class StorageHost {
       operations.report({ kind: "tenant_storage", tenant, state: stateOf(isReached), bytes, max });
     this.#deps.metrics.fullRooms.set({ partition: String(number) }, stored.full.size);
     if (isRepeated || rooms.length > 0 || changes.length > 0) this.#bus.publishFull(this.#fullOf(stored, number));
+  }
+
+  #reportPeaks(): void {
+    const tenants = this.#tenants.all;
+    if (tenants === undefined) return;
+    this.#peaksDue = this.#measurements + PEAKS_AFTER;
+    this.#peaks.receiveBytes(dayOf(this.#deps.clock.wallNow()), tenants);
+    for (const message of this.#peaks.messages) this.#bus.publishPeaks(message);
   }
 
   #fullOf({ full }: StoredBytes, partition: number): FullStorage {

@@ -38,6 +38,11 @@ export class TenantBytes {
     this.#isDecided = false;
   }
 
+  /** The bytes of every tenant. Undefined: the counts of a partition are missing. */
+  get all(): ReadonlyMap<TenantId, number> | undefined {
+    return this.#counts.size < this.#partitions ? undefined : sumOf(this.#counts.values());
+  }
+
   bytesOf(tenant: TenantId): number {
     let sum = 0;
     for (const counts of this.#counts.values()) sum += counts.get(tenant) ?? 0;
@@ -61,4 +66,10 @@ export class TenantBytes {
     }
     return changes;
   }
+}
+
+function sumOf(parts: Iterable<ReadonlyMap<TenantId, number>>): ReadonlyMap<TenantId, number> {
+  const sums = new Map<TenantId, number>();
+  for (const part of parts) for (const [tenant, bytes] of part) sums.set(tenant, (sums.get(tenant) ?? 0) + bytes);
+  return sums;
 }

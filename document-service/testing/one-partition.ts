@@ -25,6 +25,7 @@ export const BROKEN = "acme.broken" as RoomKey;
 export const SILENT_STORAGE: StorageBus = {
   publishCounts: () => {},
   publishFull: () => {},
+  publishPeaks: () => {},
   onCounts: () => {},
   onFull: () => {},
   onQuestion: () => {},

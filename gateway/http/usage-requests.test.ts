@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Millis, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { Identity } from "../sessions/identity.ts";
 import { noUsage } from "../usage/usage-counts.ts";
-import type { UsageDay } from "../usage/usage-day.ts";
+import type { UsageDay } from "../../shared/time/usage-day.ts";
 import type { HttpAnswer } from "./answers.ts";
 import { rowsOf, usageAnswer, usageQuestion } from "./usage-requests.ts";
 
@@ -65,11 +65,12 @@ test("[USQ3] the answer is CSV if the query or the Accept header asks for it", (
 
 test("[USQ4] rows are in the order of days and tenants, with the same values in JSON and CSV", () => {
   const day = "2026-11-28" as UsageDay;
-  const usage = { ...noUsage(), connections: 2, connectionMs: 61_500, edits: 3, editBytes: 40, deliveredBytes: 2 ** 53 - 1 };
+  const none = { ...noUsage(), storedBytes: 0 };
+  const usage = { ...none, connections: 2, connectionMs: 61_500, edits: 3, editBytes: 40, deliveredBytes: 2 ** 53 - 1 };
   const rows = rowsOf(
     day,
     new Map([
-      ["beta" as TenantId, noUsage()],
+      ["beta" as TenantId, { ...none, storedBytes: 2 ** 40 }],
       ["acme" as TenantId, usage],
     ]),
   );
@@ -77,8 +78,8 @@ test("[USQ4] rows are in the order of days and tenants, with the same values in 
   const { from, to, usage: shown } = JSON.parse(String(usageAnswer(question, rows).body));
   expect([from, to]).toEqual([day, day]);
   expect(shown).toMatchObject([
-    { day, tenant: "acme", connections: 2, connectionSeconds: 62, edits: 3, editBytes: 40, deliveredBytes: 2 ** 53 - 1 },
-    { day, tenant: "beta", connections: 0, connectionSeconds: 0 },
+    { day, tenant: "acme", connections: 2, connectionSeconds: 62, edits: 3, editBytes: 40, deliveredBytes: 2 ** 53 - 1, storedBytes: 0 },
+    { day, tenant: "beta", connections: 0, connectionSeconds: 0, storedBytes: 2 ** 40 },
   ]);
   const csv = usageAnswer({ ...question, format: "csv" }, rows);
   expect(csv.headers).toEqual({ "content-type": "text/csv; charset=utf-8" });

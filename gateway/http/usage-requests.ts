@@ -1,8 +1,8 @@
 /** Reads requests for usage by tenant and day, and writes the answer as JSON or CSV. Days are UTC. */
 
 import type { TenantId, UnixMillis } from "../../shared/ids.ts";
-import type { UsageCounts } from "../usage/usage-counts.ts";
-import { dayAfter, dayCount, daysBetween, dayOf, parseDay, type UsageDay } from "../usage/usage-day.ts";
+import type { StoredUsage } from "../usage/usage-counts.ts";
+import { dayAfter, dayCount, daysBetween, dayOf, parseDay, type UsageDay } from "../../shared/time/usage-day.ts";
 import { errorAnswer, type HttpAnswer, jsonAnswer, retryAfter } from "./answers.ts";
 import { type Authority, scopeOf } from "./authorize.ts";
 import type { RouteRequest } from "./requests.ts";
@@ -13,7 +13,7 @@ export type UsageQuestion = {
   readonly days: readonly UsageDay[];
   readonly format: "json" | "csv";
 };
-export type UsageRow = { readonly day: UsageDay; readonly tenant: TenantId; readonly usage: Readonly<UsageCounts> };
+export type UsageRow = { readonly day: UsageDay; readonly tenant: TenantId; readonly usage: StoredUsage };
 
 /** Without `from`: the last days, the day of `to` included. */
 const DAYS_DEFAULT = 31;
@@ -61,15 +61,27 @@ export function usageAnswer({ days, format }: UsageQuestion, rows: readonly Usag
 }
 
 /** The tenants of one day, in the order of their names. */
-export function rowsOf(day: UsageDay, tenants: ReadonlyMap<TenantId, Readonly<UsageCounts>>): UsageRow[] {
+export function rowsOf(day: UsageDay, tenants: ReadonlyMap<TenantId, StoredUsage>): UsageRow[] {
   const byName = [...tenants].toSorted(([one], [other]) => (one < other ? -1 : 1));
   return byName.map(([tenant, usage]) => ({ day, tenant, usage }));
 }
 
 function rowShown({ day, tenant, usage: { connectionMs, ...usage } }: UsageRow) {
-  const { connections, edits, editBytes, presenceMessages, receivedBytes, deliveredBytes, refusals } = usage;
+  const { connections, edits, editBytes, presenceMessages, receivedBytes, deliveredBytes, refusals, storedBytes } = usage;
   const connectionSeconds = Math.round(connectionMs / 1_000);
-  return { day, tenant, connections, connectionSeconds, edits, editBytes, presenceMessages, receivedBytes, deliveredBytes, refusals };
+  return {
+    day,
+    tenant,
+    connections,
+    connectionSeconds,
+    edits,
+    editBytes,
+    presenceMessages,
+    receivedBytes,
+    deliveredBytes,
+    refusals,
+    storedBytes,
+  };
 }
 
 const CSV_COLUMNS = [
@@ -83,6 +95,7 @@ const CSV_COLUMNS = [
   "receivedBytes",
   "deliveredBytes",
   "refusals",
+  "storedBytes",
 ] as const satisfies readonly (keyof ReturnType<typeof rowShown>)[];
 
 function dayIn(given: string | null): UsageDay | "invalid" | undefined {

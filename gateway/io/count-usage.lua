@@ -8,19 +8,12 @@
 local day, batch, number, fieldsMax, others = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[4]), ARGV[5]
 if number <= tonumber(redis.call("HGET", day, batch) or "0") then return 0 end
 
-local function numbersIn(text)
-  local numbers = {}
-  for each in string.gmatch(text, "%S+") do numbers[#numbers + 1] = tonumber(each) end
-  return numbers
-end
-
--- "%.0f" writes whole numbers up to 2^53 in full. Lua would write a large number with an exponent.
 local function add(tenant, kept, counts)
   local sums, more = numbersIn(kept or ""), numbersIn(counts)
   for index = 1, math.max(#sums, #more) do
-    sums[index] = string.format("%.0f", (sums[index] or 0) + (more[index] or 0))
+    sums[index] = (sums[index] or 0) + (more[index] or 0)
   end
-  redis.call("HSET", day, tenant, table.concat(sums, " "))
+  redis.call("HSET", day, tenant, textOf(sums))
 end
 
 for index = 6, #ARGV, 2 do

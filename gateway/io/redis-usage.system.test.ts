@@ -15,8 +15,9 @@ import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { until } from "../../test/contract/real-nats.ts";
 import { startTestRedis } from "../../test/contract/test-engines.ts";
 import { noUsage, OTHER_TENANTS, type UsageCounts } from "../usage/usage-counts.ts";
-import { dayAfter, startOf, type UsageDay } from "../usage/usage-day.ts";
+import { dayAfter, startOf, type UsageDay } from "../../shared/time/usage-day.ts";
 import type { UsageBatch } from "../usage/usage-days.ts";
+import { Prng } from "../../shared/collections/prng.ts";
 import { redisUsage, USAGE_DAYS_KEPT } from "./redis-usage.ts";
 
 const passwordOf = (role: string): string => `password of ${role}`;
@@ -39,7 +40,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 beforeEach(() => {
-  day = dayAfter(day, 1); // Each test has its own.
+  day = dayAfter(day, 2); // Each test has its own.
 });
 
 const storeOf = (gateway: string, fieldsMax = 100) => redisUsage(connection, ENVIRONMENT, gateway as GatewayId, { fieldsMax });
@@ -87,6 +88,7 @@ test("[UST2] every quantity has its own sum, exact up to 2^53", async () => {
     receivedBytes: 12,
     deliveredBytes: 2 ** 53 - 1,
     refusals: 16,
+    storedBytes: 0,
   });
 });
 
@@ -107,11 +109,53 @@ test("[UST4] Redis forgets a day 400 days after its end", async () => {
   const free = redisConnection(other.url, SILENT_LOG);
   try {
     await until(() => free.redis.ping().catch(() => undefined), "Redis to be reached");
-    await redisUsage(free, ENVIRONMENT, "g1" as GatewayId).add(batch(1, { acme: edits(1) }));
-    expect(await free.redis.pexpiretime(`${ENVIRONMENT}:usage:${day}`)).toBe(startOf(dayAfter(day, 401)));
+    const store = redisUsage(free, ENVIRONMENT, "g1" as GatewayId);
+    await store.add(batch(1, { acme: edits(1) }));
+    await store.raise({ day: dayAfter(day, 1), tenants: [["acme" as TenantId, 1]] });
+    for (const days of [0, 1])
+      expect(await free.redis.pexpiretime(`${ENVIRONMENT}:usage:${dayAfter(day, days)}`)).toBe(startOf(dayAfter(day, 401 + days)));
     expect(USAGE_DAYS_KEPT).toBe(400);
   } finally {
     free.stop();
     await other.stop();
   }
+});
+
+test("[UST5] stored bytes stay at the highest value of the day, in any order with counts, and a tenant without other usage has a row", async () => {
+  const random = new Prng(11);
+  const [one, two] = [storeOf("g1", 12), storeOf("g2", 12)];
+  const names = Array.from({ length: 6 }, (_, index) => `t${index}` as TenantId);
+  const expected = new Map(names.map((name) => [name, { edits: 0, storedBytes: 0 }]));
+  for (let number = 1; number <= 60; number++) {
+    const [tenant, store] = [names[random.below(names.length)]!, random.below(2) === 0 ? one : two];
+    const known = expected.get(tenant)!;
+    if (random.below(2) === 0) {
+      await store.add(batch(number, { [tenant]: edits(number) }));
+      known.edits += number;
+    } else {
+      const storedBytes = random.below(2 ** 31) * 2 ** 22 + 1;
+      const more: TenantId = names[random.below(names.length)]!;
+      await store.raise({ day, tenants: [[tenant, storedBytes], [more, storedBytes]] }); // prettier-ignore
+      for (const name of [tenant, more]) expected.get(name)!.storedBytes = Math.max(expected.get(name)!.storedBytes, storedBytes);
+    }
+  }
+  await one.raise({ day, tenants: [["idle" as TenantId, 2 ** 53 - 1]] });
+  const kept = await one.read(day, undefined);
+  for (const name of names) expect(kept.get(name), name).toMatchObject(expected.get(name)!);
+  expect(kept.get("idle" as TenantId)).toEqual({ ...noUsage(), storedBytes: 2 ** 53 - 1 });
+});
+
+test("[UST6] a day without space takes no further tenants, says how many, and raises those that it has", async () => {
+  const store = storeOf("g1", 3);
+  const raise = (...tenants: [string, number][]): Promise<number> => store.raise({ day, tenants: tenants as [TenantId, number][] });
+  expect(await raise(["a", 5], ["b", 4], ["c", 3], ["d", 2], ["e", 1])).toBe(2);
+  expect(await raise(["a", 9], ["d", 9])).toBe(1);
+  await store.add(batch(1, { d: edits(1) }));
+  const kept = await store.read(day, undefined);
+  expect([...kept].map(([tenant, { edits: count, storedBytes }]) => [tenant, count, storedBytes]).toSorted()).toEqual([
+    [OTHER_TENANTS, 1, 0],
+    ["a", 0, 9],
+    ["b", 0, 4],
+    ["c", 0, 3],
+  ]);
 });

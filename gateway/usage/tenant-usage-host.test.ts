@@ -1,13 +1,15 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
+import type { StoragePeaks } from "../../shared/bus/storage-messages.ts";
 import type { TenantId } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
+import type { UsageDay } from "../../shared/time/usage-day.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import type { UsageStore } from "../ports.ts";
 import { TenantUsageHost } from "./tenant-usage-host.ts";
-import { addUsage, noUsage, OTHER_TENANTS, type UsageCounts } from "./usage-counts.ts";
+import { addUsage, noUsage, OTHER_TENANTS, type StoredUsage, type UsageCounts } from "./usage-counts.ts";
 import type { UsageBatch } from "./usage-days.ts";
 import { UsageMeter } from "./usage-meter.ts";
 
@@ -20,6 +22,7 @@ class ListStore implements UsageStore {
   fails: "lost-answer" | "away" | undefined;
   calls = 0;
   readonly sums = new Map<string, UsageCounts>();
+  readonly raised: StoragePeaks["tenants"][number][] = [];
   #last = 0;
 
   add(batch: UsageBatch): Promise<void> {
@@ -36,7 +39,14 @@ class ListStore implements UsageStore {
     addUsage(sum, usage);
   }
 
-  read(): Promise<ReadonlyMap<TenantId, UsageCounts>> {
+  /** One tenant has no space in the day. */
+  raise({ tenants }: StoragePeaks): Promise<number> {
+    if (this.fails === "away") return Promise.reject(new Error("away"));
+    this.raised.push(...tenants);
+    return Promise.resolve(1);
+  }
+
+  read(): Promise<ReadonlyMap<TenantId, StoredUsage>> {
     return Promise.resolve(new Map());
   }
 }
@@ -172,4 +182,15 @@ test("[USG14] a tenant that gets a name after others starts at 0, and a tenant t
   for (const tenant of ["a", "hot"] as TenantId[]) meter.add(tenant, "edits", 5);
   await clock.advance(1_000);
   expect(await shown("tenant_edits_total")).toEqual({ "b": 1, "c": 1, "(other)": 6, "hot": 5 });
+});
+
+test("[USG16] stored bytes go to the store at once, tenants without space count as a reached limit, and a store that is away stops nothing", async () => {
+  const { usage, store, shown } = host();
+  const peaks: StoragePeaks = { day: "2026-11-30" as UsageDay, tenants: [[acme, 700]] };
+  store.fails = "away";
+  await usage.receivePeaks(peaks);
+  expect([store.raised, await shown("limits_reached_total")]).toEqual([[], {}]);
+  store.fails = undefined;
+  await usage.receivePeaks(peaks);
+  expect([store.raised, await shown("limits_reached_total")]).toEqual([[[acme, 700]], { "usage-tenants": 1 }]);
 });

@@ -1,17 +1,19 @@
 /**
  * Takes the tenants' usage every second: counts it in the metrics, and holds it by day (UTC) until the store has it. A
  * second belongs to the day in which it ends. Nothing waits for the store. A process that is killed loses the usage of
- * the last interval, and all usage that Redis was not there to take.
+ * the last interval, and all usage that Redis was not there to take. What tenants store comes from the document services,
+ * which repeat it, and goes to the store at once.
  */
 
 import type { Clock } from "../../shared/time/clock.ts";
 import type { Millis, TenantId } from "../../shared/ids.ts";
+import type { StoragePeaks } from "../../shared/bus/storage-messages.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { UsageStore } from "../ports.ts";
 import { TopTenants } from "./top-tenants.ts";
 import { OTHER_TENANTS, type UsageCounts } from "./usage-counts.ts";
-import { dayOf } from "./usage-day.ts";
+import { dayOf } from "../../shared/time/usage-day.ts";
 import { UsageDays } from "./usage-days.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
@@ -38,6 +40,7 @@ export class TenantUsageHost {
   #ticks = 0;
   #flushing: Promise<void> | undefined;
   #isStoreAway = false;
+  #areRaisesRefused = false;
   /** Nothing has waited for the store at this time. */
   #storedAt: Millis;
   #cancelTick: () => void = () => {};
@@ -75,6 +78,20 @@ export class TenantUsageHost {
         { tenants: this.#days.waiting },
         "the last usage of these tenants is lost, because Redis did not take it: bills lack it. Check COROOM_REDIS_URL before the next stop",
       );
+  }
+
+  /** Without success the document service sends the same or more a minute later, perhaps to another gateway. */
+  async receivePeaks(peaks: StoragePeaks): Promise<void> {
+    const { log, metrics } = this.#deps;
+    try {
+      const leftOut = (await this.#store?.raise(peaks)) ?? 0;
+      if (leftOut > 0) metrics.limitsReached.inc({ limit: "usage-tenants" }, leftOut);
+      this.#areRaisesRefused = false;
+    } catch (cause) {
+      if (!this.#areRaisesRefused)
+        log.warn({ cause, day: peaks.day }, "Redis does not take the stored bytes of tenants; they are sent again");
+      this.#areRaisesRefused = true; // Redis is away, or has no memory left.
+    }
   }
 
   #tick(): void {

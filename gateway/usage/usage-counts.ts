@@ -5,8 +5,7 @@ import type { TenantId } from "../../shared/ids.ts";
 /**
  * `connectionMs`: milliseconds of all connections together. `edits` and `editBytes`: stored edits and their payloads.
  * `receivedBytes`: frames of clients. `deliveredBytes`: frames with edits and presence, once for each recipient.
- * `refusals`: refused connections, joins, edits and presence. The order is that of the values in Redis: add new ones at
- * the end.
+ * `refusals`: refused connections, joins, edits and presence.
  */
 export const USAGE_QUANTITIES = [
   "connections",
@@ -20,6 +19,8 @@ export const USAGE_QUANTITIES = [
 ] as const;
 export type UsageQuantity = (typeof USAGE_QUANTITIES)[number];
 export type UsageCounts = Record<UsageQuantity, number>;
+/** Usage of one day. `storedBytes`: the highest that document services measured; gateways do not count it. */
+export type StoredUsage = Readonly<UsageCounts> & { readonly storedBytes: number };
 
 /** Tenants beyond a limit count together under this name. No tenant can have it: a tenant id contains no brackets. */
 export const OTHER_TENANTS = "(other)" as TenantId;

@@ -4,7 +4,7 @@
  */
 
 import type { TenantId } from "../../shared/ids.ts";
-import type { UsageDay } from "./usage-day.ts";
+import type { UsageDay } from "../../shared/time/usage-day.ts";
 import { addUsage, noUsage, OTHER_TENANTS, type UsageCounts } from "./usage-counts.ts";
 
 /** `number` rises with each batch of a gateway. Counts are whole numbers. */

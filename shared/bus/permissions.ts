@@ -75,6 +75,7 @@ const RULES = {
   documents: { subject: (s) => s.documents, from: ["document-service"], to: ["gateway"] },
   storageCounts: { subject: (s) => s.storageCounts, from: ["document-service"], to: ["document-service"] },
   storageFull: { subject: (s) => s.storageFull, from: ["document-service"], to: ["gateway", "document-service"] },
+  storagePeaks: { subject: (s) => s.storagePeaks, from: ["document-service"], to: ["gateway"] },
   askStorage: { subject: (s) => s.askStorage, from: [], to: ["document-service"], isAnswered: true },
   leaderboards: { subject: (s) => s.leaderboards, from: ["leaderboard"], to: ["gateway"] },
   boards: { subject: (s) => s.boards(ROOM), from: ["leaderboard"], to: ["gateway"] },

@@ -3,6 +3,7 @@
 import { z } from "zod";
 
 import { parseRoomKey, parseTenantId, type RoomKey, type TenantId } from "../ids.ts";
+import { parseDay, type UsageDay } from "../time/usage-day.ts";
 
 const room = z
   .string()
@@ -12,6 +13,10 @@ const tenant = z
   .string()
   .refine((text) => parseTenantId(text) !== undefined)
   .transform((text) => text as TenantId);
+const day = z
+  .string()
+  .refine((text) => parseDay(text) !== undefined)
+  .transform((text) => text as UsageDay);
 const bytes = z.number().nonnegative();
 
 /** document service -> document services: the bytes of each tenant in a partition. */
@@ -29,6 +34,18 @@ export const FullStorage = z.object({
   tenants: z.array(z.object({ tenant, bytes, max: bytes })).optional(),
 });
 export type FullStorage = z.output<typeof FullStorage>;
+
+/** Fields of a day of usage in Redis: tenants, and the last batch of each gateway. About 100 bytes each. */
+export const USAGE_FIELDS_MAX = 20_000;
+/** Tenants in one message, and so in one call of Redis, which must not block it for longer than a few milliseconds. */
+export const PEAK_TENANTS_MAX = 500;
+
+/**
+ * document service -> one gateway with Redis: the highest bytes that tenants have stored on a day (UTC), as measured so far.
+ * A day with many tenants takes several messages. Any message may be lost or repeated: a later one holds the same or more.
+ */
+export const StoragePeaks = z.object({ day, tenants: z.array(z.tuple([tenant, bytes])) });
+export type StoragePeaks = z.output<typeof StoragePeaks>;
 
 /** operator -> document services: what a room stores. Only the service that reads the room's partition answers. */
 export const StorageQuestion = z.object({ room });

@@ -20,6 +20,7 @@
  *   {env}.documents                    document service -> gateways: heartbeats, with the address of its HTTP
  *   {env}.storage.counts               document service -> document services: stored bytes of each tenant in a partition
  *   {env}.storage.full                 document service -> gateways, document services: rooms and tenants at their limit of stored bytes
+ *   {env}.storage.peaks                document service -> one gateway: highest stored bytes of each tenant on a day, for usage
  *   {env}.storage.ask                  command line -> document services: what a room stores; the one that reads its partition replies
  *   {env}.leaderboards                 leaderboard -> gateways: heartbeats, with the address of its HTTP
  *   {env}.boards.{room}                leaderboard -> gateways: top ranks of a watched board, after a change
@@ -82,6 +83,7 @@ export function subjectsOf(env: string) {
     documents: `${env}.documents`,
     storageCounts: `${env}.storage.counts`,
     storageFull: `${env}.storage.full`,
+    storagePeaks: `${env}.storage.peaks`,
     askStorage: `${env}.storage.ask`,
     leaderboards: `${env}.leaderboards`,
     boards: (room: RoomKey) => `${env}.boards.${room}`,

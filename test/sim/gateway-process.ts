@@ -29,7 +29,7 @@ const NO_ACTIVITIES: Activities = { storeActivity: () => Promise.resolve("unavai
 const ALONE: Pick<GatewayPorts, "counts" | "sanctionsBus" | "storageReports" | "store" | "usageStore" | "orders"> = {
   counts: { publishReport: () => {}, onReport: () => {} },
   sanctionsBus: { publishSanction: () => {}, onSanction: () => {}, requestSanctions: () => Promise.resolve([]), onRequest: () => {} },
-  storageReports: { onFull: () => {} },
+  storageReports: { onFull: () => {}, onPeaks: () => {} },
   store: undefined,
   usageStore: undefined,
   orders: { issueCommand: () => Promise.resolve({ kicked: 0, members: [], gateways: 0 }), onCommand: () => {} },
