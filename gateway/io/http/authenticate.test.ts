@@ -43,6 +43,7 @@ function routes(): HttpRoute[] {
     streamed: new StreamedAnswers({ eachMax: 1, allMax: 1 }, deps.metrics),
     storage: { fullOn: () => undefined },
     writes: { write: async () => ({ kind: "unanswered" }) as const },
+    boards: { receiveWriter: () => {} },
     clientIdOf: () => "client" as ClientId,
   };
   const activities = activityRoutes(

@@ -7,6 +7,7 @@
 import { createHash, randomUUID } from "node:crypto";
 
 import type { Clock } from "../../../shared/time/clock.ts";
+import type { BoardHost } from "../../boards/board-host.ts";
 import type { HttpAnswer } from "../../http/answers.ts";
 import { userKey } from "../../limits/quotas.ts";
 import { NO_DOCUMENT_SERVICE } from "../../http/document-requests.ts";
@@ -39,6 +40,7 @@ export type DocumentWritePorts = {
   readonly tokens: HttpTokens;
   readonly documents: ServiceDirectory;
   readonly writes: Pick<WritesHost, "write">;
+  readonly boards: Pick<BoardHost, "receiveWriter">;
   readonly storage: Pick<StorageLimitsHost, "fullOn">;
   readonly clientIdOf: ClientSessionOptions["clientIdOf"];
 };
@@ -57,7 +59,7 @@ const NAMING: EditNaming = {
 };
 
 export function documentWriteRoutes(
-  { tokens, documents, writes, storage, clientIdOf }: DocumentWritePorts,
+  { tokens, documents, writes, boards, storage, clientIdOf }: DocumentWritePorts,
   options: DocumentWriteOptions,
   { clock, metrics }: { clock: Clock; metrics: GatewayMetrics },
 ): HttpRoute[] {
@@ -84,7 +86,10 @@ export function documentWriteRoutes(
       if (!(payload instanceof Uint8Array)) return payload;
       const { key, counter } = editNameOf(request, plan, NAMING);
       const name = { client: clientIdOf(identity.tenant, identity.user, key), counter };
-      return writeAnswer(await writes.write(writer.room, editOf(writer, name, payload, plan)), plan.status);
+      const outcome = await writes.write(writer.room, editOf(writer, name, payload, plan));
+      // Without a claim `name` it is the user id, and the user may have joined with a better one.
+      if (outcome.kind === "committed" && identity.name !== identity.user) boards.receiveWriter(writer.room, identity.user, identity.name);
+      return writeAnswer(outcome, plan.status);
     });
   const writeEdit = write(EDIT);
   const edit: HttpRoute["answer"] = (request): HttpAnswer | Promise<HttpAnswer> => refuseContentType(request) ?? writeEdit(request);
