@@ -25,6 +25,21 @@ test.each(["gateway-3:8080", "127.0.0.1:8080", "ftp://gateway-3", ""])(
   },
 );
 
+test("[ASG5] a WebSocket address, a path and a password are refused as a gateway address, and the error shows the right one", () => {
+  const example = (raw: string): string => {
+    expect(() => gatewayAddress(raw), raw).toThrow(SettingError);
+    return raw;
+  };
+  expect(() => gatewayAddress(example("ws://gateway-3:8080/v1/connect"))).toThrow(/WebSocket address.* such as http:\/\/gateway-3:8080$/);
+  expect(() => gatewayAddress(example("wss://rooms.example"))).toThrow(/such as https:\/\/rooms\.example$/);
+  for (const raw of ["https://rooms.example/coroom", "https://rooms.example?a=b", "https://rooms.example/#top"])
+    expect(() => gatewayAddress(example(raw))).toThrow(/without a path.* such as https:\/\/rooms\.example$/);
+  expect(() => gatewayAddress(example("http://ann:secret@gateway-3"))).toThrow(
+    /no user or password.*--token.* such as http:\/\/gateway-3$/,
+  );
+  expect(gatewayAddress("https://rooms.example/")).toBe("https://rooms.example/");
+});
+
 test.each([
   [200, "<!doctype html>"],
   [502, ""],
@@ -71,4 +86,37 @@ test("[ASG4] a refused secret, pass or token is reported as such, each with its 
     `the value of --token (COROOM_TOKEN) is neither a token nor an operator pass. ${remedy}`,
   );
   server.close();
+});
+
+async function failureOf(url: string): Promise<string> {
+  const failed = await askGateway(new URL("/v1/admin/bans", url), secret("operator"), {}).catch((error: unknown) => error);
+  expect(failed).toBeInstanceOf(SettingError);
+  return (failed as SettingError).message;
+}
+
+test("[ASG6] a port that fetch blocks, an unknown host, and an address without a server have different remedies", async () => {
+  for (const port of [1, 22, 6000]) {
+    const failure = await failureOf(`http://127.0.0.1:${port}`);
+    expect(failure).toMatch(/never sends requests to port \d+, nor do browsers\. Let the gateway listen on another port/);
+    expect(failure).not.toMatch(/certificate|NODE_EXTRA/);
+  }
+  expect(await failureOf("http://no-such-host.invalid:8080")).toMatch(
+    /the host name no-such-host\.invalid has no address \(.*(ENOTFOUND|EAI_AGAIN).*\)\. Check --url/,
+  );
+  expect(await failureOf("http://127.0.0.1:2")).toMatch(/^no gateway answers at http:\/\/127\.0\.0\.1:2 \(.*ECONNREFUSED/);
+});
+
+test("[ASG7] https:// to a server without TLS, and http:// to one with TLS, name the other scheme", async () => {
+  const plain = createServer((_, response) => response.end("{}")).listen(0, "127.0.0.1");
+  const { certFile, keyFile } = writeCertificate(mkdtempSync(join(tmpdir(), "coroom-")));
+  const tls = createTlsServer({ cert: readFileSync(certFile), key: readFileSync(keyFile) }).listen(0, "127.0.0.1");
+  await Promise.all([once(plain, "listening"), once(tls, "listening")]);
+  const addressOf = ({ port }: AddressInfo): string => `127.0.0.1:${port}`;
+  const [toPlain, toTls] = [addressOf(plain.address() as AddressInfo), addressOf(tls.address() as AddressInfo)];
+  expect(await failureOf(`https://${toPlain}`)).toMatch(new RegExp(`does not speak TLS.*Set --url to http://${toPlain}$`));
+  expect(await failureOf(`http://${toTls}`)).toMatch(
+    new RegExp(`closed the connection without an answer.*If it speaks TLS, set --url to https://${toTls}`),
+  );
+  plain.close();
+  tls.close();
 });

@@ -15,19 +15,13 @@ export type GatewayRequest = {
 const GatewayAnswer = z.looseObject({ message: z.string().optional() });
 export type GatewayAnswer = z.infer<typeof GatewayAnswer>;
 
-/**
- * Error codes of Node and undici for an address where no server listens. For other codes a server is there, but the
- * request failed.
- */
-const NOBODY_THERE: readonly unknown[] = [
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "ETIMEDOUT",
-  "UND_ERR_CONNECT_TIMEOUT",
-];
+/** Error codes of Node and undici. For other codes a server is there, but the request failed. */
+const NOBODY_THERE: readonly unknown[] = ["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT", "UND_ERR_CONNECT_TIMEOUT"];
+const UNKNOWN_HOST: readonly unknown[] = ["ENOTFOUND", "EAI_AGAIN"];
+/** With https://: the answer is no TLS. */
+const NO_TLS: readonly unknown[] = ["ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG", "EPROTO"];
+/** With http://: a server with TLS ends the connection, or answers with a TLS alert, which is no HTTP. */
+const NO_ANSWER: readonly unknown[] = ["UND_ERR_SOCKET", "ECONNRESET", "HPE_INVALID_CONSTANT"];
 
 const PASS = /^operator\./;
 /** Three parts; the last part is the signature. */
@@ -80,19 +74,26 @@ export async function fetchFromGateway<Read>(
     return await read(await fetch(url, { headers: { ...headers, authorization: `Bearer ${bearer}` }, ...asked }));
   } catch (error) {
     if (!(error instanceof TypeError)) throw error; // fetch throws TypeError for every network failure.
-    const behind = error.cause instanceof Error ? error.cause : error;
-    const code = "code" in behind ? behind.code : undefined;
-    const why =
-      typeof code !== "string" || behind.message.includes(code)
-        ? behind.message
-        : [behind.message, code].filter((part) => part !== "").join(", ");
-    if (NOBODY_THERE.includes(code))
-      throw new SettingError(`no gateway answers at ${url.origin} (${why}). Start one, or set --url`, { cause: error });
-    throw new SettingError(
-      `the request to ${url.origin} failed (${why}). Check that --url has the right scheme and the host name in the gateway's certificate. NODE_EXTRA_CA_CERTS=file.pem makes Node trust its issuer`,
-      { cause: error },
-    );
+    throw new SettingError(explainFailure(url, error.cause instanceof Error ? error.cause : error), { cause: error });
   }
+}
+
+/** Why there is no answer, and what to do. */
+function explainFailure({ origin, protocol, host, hostname, port }: URL, cause: Error): string {
+  const code = "code" in cause ? cause.code : undefined;
+  const message = cause.message.trim(); // OpenSSL's ends with a line break.
+  const why = typeof code !== "string" || message.includes(code) ? message : [message, code].filter((part) => part !== "").join(", ");
+  const failed = `the request to ${origin} failed (${why})`;
+  if (message === "bad port")
+    // undici gives this error no code.
+    return `${failed}: Node never sends requests to port ${port}, nor do browsers. Let the gateway listen on another port (COROOM_PORT), or correct --url`;
+  if (UNKNOWN_HOST.includes(code)) return `the host name ${hostname} has no address (${why}). Check --url, and the DNS of this machine`;
+  if (NOBODY_THERE.includes(code)) return `no gateway answers at ${origin} (${why}). Start one, or set --url`;
+  if (protocol === "https:" && NO_TLS.includes(code)) return `${failed}: the server does not speak TLS. Set --url to http://${host}`;
+  if (protocol === "http:" && NO_ANSWER.includes(code))
+    return `the server at ${origin} closed the connection without an answer (${why}). If it speaks TLS, set --url to https://${host}. Otherwise check that it is a gateway, and try again`;
+  if (protocol === "http:") return `${failed}. Check --url`;
+  return `${failed}. Check that --url has the host name in the gateway's certificate. NODE_EXTRA_CA_CERTS=file.pem makes Node trust its issuer`;
 }
 
 /** Returns undefined when the text is not a JSON object. */

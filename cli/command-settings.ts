@@ -102,8 +102,17 @@ export type AdminCommandName = keyof typeof adminSettings;
 export type GatewayAccess = Values<typeof gateway>;
 
 export function gatewayAddress(raw: string): string {
-  if (!URL.canParse(raw) || !["http:", "https:"].includes(new URL(raw).protocol))
+  const url = URL.canParse(raw) ? new URL(raw) : undefined;
+  if (url !== undefined && ["ws:", "wss:"].includes(url.protocol))
+    throw new SettingError(
+      `is a WebSocket address: set the HTTP address of the same gateway, such as http${url.protocol.slice(2, -1)}://${url.host}`,
+    );
+  if (url === undefined || !["http:", "https:"].includes(url.protocol))
     throw new SettingError("must be an address with http:// or https://, such as http://gateway-3:8080");
+  if (url.username !== "" || url.password !== "")
+    throw new SettingError(`must contain no user or password: use --token or --operator-secret, and an address such as ${url.origin}`);
+  if (url.href !== `${url.origin}/`)
+    throw new SettingError(`must be an address without a path: set the gateway's scheme, host and port, such as ${url.origin}`);
   return raw;
 }
 
