@@ -97,7 +97,7 @@ function explainFailure({ origin, protocol, host, hostname, port }: URL, cause: 
 }
 
 /** Returns undefined when the text is not a JSON object. */
-function readAnswer(text: string): GatewayAnswer | undefined {
+export function readAnswer(text: string): GatewayAnswer | undefined {
   try {
     return GatewayAnswer.safeParse(JSON.parse(text)).data;
   } catch (error) {

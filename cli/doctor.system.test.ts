@@ -7,13 +7,16 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { readSettings } from "../shared/settings/settings.ts";
-import { type RealNats, startRealNats } from "../test/contract/real-nats.ts";
+import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
+import { gatewayRig } from "../gateway/testing/gateway-rig.ts";
 import { doctor } from "./doctor.ts";
+import { localSecrets } from "./secrets.ts";
 import { startSettings } from "./settings.ts";
 
 /** No server listens there. */
 const NOBODY = "127.0.0.1:1";
 
+const rig = gatewayRig("doctor");
 let folder: string;
 let nats: RealNats;
 beforeAll(async () => {
@@ -49,4 +52,28 @@ test("[DCTR2] a NATS that does not answer is a problem of NATS, and the other pa
   ]);
   expect(lines.at(-1)).toMatch(/^warning +gateway +nothing answers/);
   expect(error).toMatchObject({ message: "1 problem found; each line above says what to do" });
+});
+
+test("[DCTR3] a gateway with another secret than coroom token uses here is a problem of tokens, which names what to set", async () => {
+  const { jwtSecret } = localSecrets(join(folder, "data"));
+  const tokensAt = async (address: string, more: Readonly<Record<string, string>> = {}): Promise<string | undefined> => {
+    const { lines } = await examine({ natsUrl: nats.url, port: address.split(":")[1]!, ...more });
+    expect(lines.find((line) => / gateway +/.test(line))).toMatch(/is ready$/);
+    return lines.find((line) => /^\S+ +tokens /.test(line));
+  };
+  rig.startOwner();
+  const [same, other] = [await rig.start({ jwtSecret }), await rig.start()];
+  await until(
+    async () => (await fetch(`http://${other}/readyz`)).ok && (await fetch(`http://${same}/readyz`)).ok,
+    "the gateways are ready",
+  );
+  expect(await tokensAt(same)).toMatch(/^ok +tokens +.* accepts tokens of coroom token/);
+  expect(await tokensAt(other)).toMatch(/^PROBLEM +tokens +.* refuses tokens of coroom token \([^{}]*signature.*COROOM_JWT_SECRET/);
+  expect(await tokensAt(other, { jwtSecret: "a secret of at least 32 bytes, for tests only" })).toMatch(/^ok/);
+  expect(await tokensAt(other, { jwksUrl: "http://127.0.0.1:2/keys" }), "coroom token has no key of a JWKS").toBeUndefined();
+});
+
+test("[DCTR4] the settings of a local system with a JWKS are well: it needs no secret for tokens", async () => {
+  const { lines } = await examine({ natsUrl: nats.url, jwksUrl: "http://127.0.0.1:2/keys" });
+  expect(lines[0]).toMatch(/^ok +settings +fit together/);
 });

@@ -28,11 +28,13 @@ import {
   judgeStream,
   problem,
 } from "./findings.ts";
+import { readAnswer } from "./ask-gateway.ts";
 import { localGatewayUrl, localRedisUrl } from "./local-addresses.ts";
 import { missingSecrets } from "./secrets.ts";
 import { connectOperator } from "./ops.ts";
 import type { StartConfig } from "./settings.ts";
 import { refuseUnfit } from "./start-checks.ts";
+import { localToken } from "./token.ts";
 
 const ANSWER_MS_MAX = 3_000;
 
@@ -101,8 +103,11 @@ function missingOf(config: StartConfig): readonly string[] {
   }
 }
 
-function filled({ jwtSecret, roomSecret, internalSecret, operatorSecret, metricsSecret }: StartConfig, assumed: string) {
-  const all = { jwtSecret, roomSecret, internalSecret, operatorSecret, metricsSecret };
+/** A JWKS replaces the secret for tokens. */
+function filled(config: StartConfig, assumed: string) {
+  const { jwtSecret, roomSecret, internalSecret, operatorSecret, metricsSecret } = config;
+  const others = { roomSecret, internalSecret, operatorSecret, metricsSecret };
+  const all = { ...(config.jwksUrl === "" && config.jwksFile === "" ? { jwtSecret } : {}), ...others };
   return Object.fromEntries(Object.entries(all).map(([name, value]) => [name, value === "" ? `${assumed}${name}` : value])) as typeof all;
 }
 
@@ -195,17 +200,40 @@ async function checkRedis(config: StartConfig): Promise<readonly DoctorFinding[]
   }
 }
 
-async function checkGateway({ dataDir, port, host, tlsCertFile, roles }: StartConfig): Promise<readonly DoctorFinding[]> {
+async function checkGateway(config: StartConfig): Promise<readonly DoctorFinding[]> {
+  const { dataDir, port, host, tlsCertFile, roles } = config;
   if (!roles.includes("gateway")) return [];
   const own = `${tlsCertFile === "" ? "http" : "https"}://${host === "0.0.0.0" ? "127.0.0.1" : host}:${port}`;
   const url = localGatewayUrl(dataDir) ?? own;
-  try {
-    const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(ANSWER_MS_MAX) });
-    const text = (await answer.text()).trim();
-    return [answer.ok ? { about: "gateway", state: "ok", text: `${url} is ready` } : problem("gateway", `${url} is not ready: ${text}`)];
-  } catch {
+  const ready = await answerOf(`${url}/readyz`);
+  if (ready === undefined)
     return [
       { about: "gateway", state: "warning", text: `nothing answers at ${url}. Start it with coroom start, or set COROOM_PORT to its port` },
     ];
+  if (!ready.ok) return [problem("gateway", `${url} is not ready: ${ready.text}`)];
+  return [{ about: "gateway", state: "ok", text: `${url} is ready` }, ...(await checkTokens(url, config))];
+}
+
+/** Undefined: no server answers in time. */
+async function answerOf(url: string, bearer = ""): Promise<{ ok: boolean; status: number; text: string } | undefined> {
+  try {
+    const headers = { authorization: `Bearer ${bearer}` };
+    const answer = await fetch(url, { headers, signal: AbortSignal.timeout(ANSWER_MS_MAX) });
+    return { ok: answer.ok, status: answer.status, text: (await answer.text()).trim() };
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof DOMException) return undefined; // The network failed, or the time is over.
+    throw error;
   }
+}
+
+/** Whether the gateway accepts what `coroom token` prints with these settings. It signs with a secret only, never for a JWKS. */
+async function checkTokens(url: string, { dataDir, jwtSecret, jwksUrl, jwksFile }: StartConfig): Promise<readonly DoctorFinding[]> {
+  if (jwksUrl !== "" || jwksFile !== "") return [];
+  if (jwtSecret === "" && !existsSync(join(dataDir, "secrets.json"))) return []; // No local system was started here.
+  const claims = { user: "coroom-doctor", name: "", tenant: "default", room: ["*"], rights: ["read" as const], ttl: 60 };
+  const answer = await answerOf(`${url}/v1/usage`, await localToken({ ...claims, jwtSecret, dataDir }));
+  if (answer === undefined) return [];
+  if (answer.status !== 401) return [{ about: "tokens", state: "ok", text: `${url} accepts tokens of coroom token` }]; // It only lacks the right admin.
+  const remedy = "set COROOM_JWT_SECRET (--jwt-secret) to the secret with which the gateway was started, or COROOM_DATA_DIR to its folder";
+  return [problem("tokens", `${url} refuses tokens of coroom token (${readAnswer(answer.text)?.message ?? answer.text}): ${remedy}`)];
 }

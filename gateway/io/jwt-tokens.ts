@@ -196,7 +196,8 @@ function rightsOf(claimed: readonly string[]): Identity["rights"] {
  */
 /** By jose's error code. */
 const REASONS: Readonly<Record<string, string>> = {
-  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: "its signature does not match: sign it with the key that the gateway is set to",
+  ERR_JWS_SIGNATURE_VERIFICATION_FAILED:
+    "its signature does not match: sign it with the key that the gateway is set to (coroom token: the same COROOM_JWT_SECRET or COROOM_DATA_DIR as the gateway)",
   ERR_JOSE_ALG_NOT_ALLOWED:
     "the gateway does not accept its algorithm: sign it with HS256 and the shared secret, or with the algorithm of a key in the JWKS",
   ERR_JOSE_NOT_SUPPORTED: "its header has an extension that the gateway does not support: sign it without `crit`",
