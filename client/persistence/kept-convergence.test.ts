@@ -21,6 +21,8 @@ type World = {
   /** Open pages of a device at one time. */
   readonly pagesMax: number;
   readonly seeds: readonly number[];
+  /** Longer than a room waits for its store. */
+  readonly opensMsMax?: number;
 };
 const WORLDS: readonly World[] = [
   { log: "keeps up", pagesMax: 3, seeds: seedsFrom(3_000, 16) },
@@ -30,6 +32,7 @@ const WORLDS: readonly World[] = [
   // three seeds a page ends before it has the snapshot.
   { log: "loses its end", pagesMax: 1, seeds: [...seedsFrom(60_000, 5), 60_065, 60_274, 60_292] },
 ];
+const LATE: World = { log: "keeps up", pagesMax: 3, seeds: seedsFrom(70_000, 12), opensMsMax: 14_000 };
 const ROOM = "notes" as RoomId;
 const STEPS = 150;
 
@@ -41,7 +44,7 @@ class Device {
   readonly promised = new Set<string>();
 }
 
-async function run(log: World["log"], seed: number, { pagesMax }: World): Promise<void> {
+async function run(log: World["log"], seed: number, { pagesMax, opensMsMax = 0 }: World): Promise<void> {
   const prng = new Prng(seed);
   const clock = new ClientFakeClock();
   const part = (max: number): number => prng.unit() * max;
@@ -52,6 +55,8 @@ async function run(log: World["log"], seed: number, { pagesMax }: World): Promis
   server.snapshotOf = (edits) => Y.mergeUpdates(edits.map(({ payload }) => payload));
   const room = server.room(ROOM);
   const devices = [new Device(), new Device()];
+  const opening = (): Promise<void> => new Promise((resolve) => void clock.after(prng.unit() * opensMsMax, resolve));
+  if (opensMsMax > 0) for (const { store } of devices) store.opening = opening;
   let pages = 0;
   const open = (device: Device): void => void device.pages.push(new TestPage(server, device.store, seed * 100 + pages++));
   for (const device of devices) open(device);
@@ -88,7 +93,7 @@ async function run(log: World["log"], seed: number, { pagesMax }: World): Promis
       device.typed.set(word, page);
     }
     if (prng.chance(0.15)) misfortunes[prng.below(misfortunes.length)]!();
-    await clock.advance(prng.unit() * 150);
+    await clock.advance(prng.unit() * (opensMsMax === 0 ? 150 : 1_500));
     for (const { pages: open, typed, promised } of devices) {
       for (const page of open) {
         if (!page.provider.stored) continue;
@@ -106,6 +111,7 @@ async function run(log: World["log"], seed: number, { pagesMax }: World): Promis
   server.setSaving(ROOM, "saved");
   for (const device of devices) {
     device.store.isFull = false;
+    device.store.opening = () => Promise.resolve(); // Otherwise the last pages would be saved before they have all edits.
     for (const page of device.pages.splice(0)) page.provider.destroy();
   }
   await clock.advance(60_000);
@@ -138,3 +144,7 @@ async function run(log: World["log"], seed: number, { pagesMax }: World): Promis
 const runs = WORLDS.flatMap((world) => world.seeds.map((seed) => [world.log, seed, world] as const));
 
 test.each(runs)("[KCV1] with a log that %s, no stored edit is lost or applied twice (seed %i)", run);
+
+test.each(LATE.seeds)("[KCV2] with stores that open late, no stored edit is lost or applied twice (seed %i)", (seed) =>
+  run(LATE.log, seed, LATE),
+);

@@ -1,7 +1,8 @@
 /**
  * Decides which data of a room is written to the local store, and when: unacknowledged edits, and the content up to the
  * current position. An edit is stored before it is sent, so that after a page reload the client can send it again with
- * the same counter. If the store cannot be written, the room continues without it. Deterministic. Rules KEE1 to KEE11.
+ * the same counter. If the store cannot be written, the room continues without it. A store that opens late is used from
+ * then on. Deterministic. Rules KEE1 to KEE15.
  */
 
 import type { ClientKey, Millis, Position } from "../../shared/ids.ts";
@@ -29,6 +30,8 @@ type State =
   /** The store could not be opened, or the room is deleted. */
   | { readonly kind: "off" }
   | ({ readonly kind: "opening" } & Partial<Wait>)
+  /** It did not open in time. The room continues without it until it opens. */
+  | { readonly kind: "late" }
   | { readonly kind: "ready" }
   /** `isRetry`: edits are sent without waiting for this write. */
   | ({ readonly kind: "writing"; readonly write: Write; readonly isRetry: boolean } & Wait)
@@ -49,6 +52,7 @@ type Write = {
   readonly settled: number;
 };
 
+const NO_ANSWER = new Error("the store did not answer in time");
 /** Differs from every count of the outbox. */
 const NOTHING_KEPT = -1;
 
@@ -58,6 +62,7 @@ export class RoomPersistence {
   readonly #journal = new Journal();
   readonly #document: DocumentChanges;
   #state: State = { kind: "opening" };
+  #keepsDocument: boolean;
   #lastWrite = 0;
   /** The outbox's counts at the last confirmed write. */
   #keptMade = 0;
@@ -67,12 +72,17 @@ export class RoomPersistence {
 
   constructor(options: PersistenceOptions, outbox: Outbox) {
     this.#options = options;
+    this.#keepsDocument = options.keepsDocument;
     this.#outbox = outbox;
     this.#document = new DocumentChanges(options.bytesMax);
   }
 
   get isOpening(): boolean {
     return this.#state.kind === "opening";
+  }
+
+  get isLate(): boolean {
+    return this.#state.kind === "late";
   }
 
   /** All unacknowledged edits are stored. */
@@ -82,12 +92,18 @@ export class RoomPersistence {
 
   /** There is nothing left to write. */
   get isDone(): boolean {
-    return this.#state.kind === "off" || this.#state.kind === "failed" || (this.#state.kind === "ready" && !this.#hasChanges);
+    return this.#isWithout || this.#state.kind === "failed" || (this.#state.kind === "ready" && !this.#hasChanges);
+  }
+
+  /** Nothing can be written now or soon. */
+  get #isWithout(): boolean {
+    return this.#state.kind === "off" || this.#state.kind === "late";
   }
 
   dueAt(now: Millis): Millis | undefined {
     switch (this.#state.kind) {
       case "off":
+      case "late":
         return undefined;
       case "ready":
         return this.#hasUrgentChanges ? now : this.#laterAt;
@@ -98,10 +114,16 @@ export class RoomPersistence {
     }
   }
 
-  /** The store is open. Returns what earlier pages left in it. */
-  receiveOpened(kept: readonly KeptEdit[]): Inheritance {
+  /**
+   * The store is open. Returns what earlier pages left in it. `hasBegun`: the room has received content without the store.
+   * Then this page stores only edits: its content does not continue the stored document, which may be the only copy of
+   * what the log has lost.
+   */
+  receiveOpened(kept: readonly KeptEdit[], hasBegun: boolean): Inheritance {
     const inheritance = inherit(kept);
     this.#journal.begin(inheritance.places);
+    this.#keepsDocument &&= !hasBegun;
+    this.#outbox.keepFirst(true);
     this.#state = { kind: "ready" };
     return inheritance;
   }
@@ -121,8 +143,9 @@ export class RoomPersistence {
   /** The store could not be opened, or a write failed. Writing is tried again, and edits no longer wait for it. */
   receiveFailed(number: number | undefined, cause: unknown, now: Millis, effects: RoomSessionEffect[]): void {
     const state = this.#state;
-    if (state.kind === "opening" && number === undefined) {
+    if ((state.kind === "opening" || state.kind === "late") && number === undefined) {
       this.#state = { kind: "off" };
+      if (state.kind === "late") return; // The timeout was reported already.
     } else if (state.kind === "writing" && number === state.write.number) {
       this.#document.notKept();
       this.#state = { kind: "failed", until: (now + this.#options.retryMs) as Millis };
@@ -134,7 +157,7 @@ export class RoomPersistence {
 
   /** The store may have lost its content: everything is written again, and the write in progress no longer counts. */
   receiveStoreLost(): void {
-    if (this.#state.kind === "off" || this.#state.kind === "opening") return;
+    if (this.#isWithout || this.#state.kind === "opening") return;
     this.#journal.lost();
     this.#document.notKept();
     this.#keptMade = NOTHING_KEPT;
@@ -150,7 +173,7 @@ export class RoomPersistence {
 
   /** Content that the application is about to receive. `position`: the position after it. */
   observe(effects: readonly RoomSessionEffect[], position: Position): void {
-    if (this.#state.kind === "off" || !this.#options.keepsDocument) return;
+    if (this.#isWithout || !this.#keepsDocument) return;
     for (const effect of effects) this.#document.observe(effect, position);
   }
 
@@ -163,7 +186,7 @@ export class RoomPersistence {
     now: Millis,
     effects: RoomSessionEffect[],
   ): void {
-    if (this.#state.kind === "off") return;
+    if (this.#isWithout) return;
     this.#writeLater(now);
     this.#goOn(now, effects);
     if (this.#state.kind === "ready" && (this.#hasUrgentChanges || (this.#hasChanges && (isEnd || now >= this.#laterAt!)))) {
@@ -198,12 +221,8 @@ export class RoomPersistence {
     } else if (now >= state.until && !state.isSecondHalf) {
       this.#state = { ...state, ...this.#wait(state.kind, now, true) };
     } else if (now >= state.until) {
-      this.receiveFailed(
-        state.kind === "writing" ? state.write.number : undefined,
-        new Error("the store did not answer in time"),
-        now,
-        effects,
-      );
+      this.receiveFailed(state.kind === "writing" ? state.write.number : undefined, NO_ANSWER, now, effects);
+      if (state.kind === "opening") this.#state = { kind: "late" };
     }
   }
 

@@ -25,7 +25,7 @@ export class StoreHost {
     this.#opened = openIn(store, { ...room, lost: () => this.#isClosed || receive({ kind: "store-lost" }) });
     this.#last = this.#opened;
     this.#opened.then(
-      ({ kept }) => receive({ kind: "restored", kept }),
+      ({ kept }) => this.#isClosed || receive({ kind: "restored", kept }),
       (cause: unknown) => receive({ kind: "keep-failed", write: undefined, cause }), // Any error of the store: the room continues without it.
     );
   }

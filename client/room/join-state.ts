@@ -35,6 +35,7 @@ export type RoomStatus = "disconnected" | "stopped" | "connecting" | "waiting" |
 export class JoinState {
   #state: JoinPhase = { kind: "out" };
   #heldChannel: Channel | undefined;
+  #hasJoined = false;
 
   get status(): RoomStatus {
     switch (this.#state.kind) {
@@ -59,6 +60,11 @@ export class JoinState {
   /** The connection over which the room is joined or being joined. */
   get connection(): SharedLimits | undefined {
     return "connection" in this.#state ? this.#state.connection : undefined;
+  }
+
+  /** The server has sent content of the room, or is about to. */
+  get hasBegun(): boolean {
+    return this.#hasJoined || this.connection !== undefined;
   }
 
   /** True: join the room as soon as there is a connection. */
@@ -111,6 +117,7 @@ export class JoinState {
     if (this.#state.kind !== "joining") return false;
     this.#state = { kind: "live", connection: this.#state.connection, joined };
     this.#heldChannel = joined.channel;
+    this.#hasJoined = true;
     return true;
   }
 

@@ -92,7 +92,7 @@ export class Outbox {
     return isTaken;
   }
 
-  /** Takes over the edits of earlier pages, before anything is sent. All of them are stored and precede this page's edits. */
+  /** Takes over the edits of earlier pages. All of them are stored and precede this page's unsent edits. Sent ones stay in flight. */
   inherit({ numberings, unsent }: Inheritance): void {
     this.#numbering.inherit(numberings);
     this.#unsent.putBack(unsent);

@@ -154,7 +154,8 @@ export class RoomSession {
       case "edit":
         return this.#sender.receiveEdit(input.payload, effects);
       case "restored":
-        return this.#receiveRestored(input.kept, effects);
+        this.#receiveRestored(input.kept, effects);
+        break;
       case "keep-failed":
         this.#persistence?.receiveFailed(input.write, input.cause, now, effects);
         break;
@@ -179,15 +180,15 @@ export class RoomSession {
     this.#send(now, effects);
   }
 
+  /** A late store of a room that has begun gives only edits. The room or the log may have them already, which only a format tolerates. */
   #receiveRestored({ document, edits }: KeptRoom, effects: RoomSessionEffect[]): void {
-    if (this.#persistence?.isOpening !== true) {
-      effects.push({ kind: "close-store" }); // The store took too long, and the room already continues without it.
-      return;
-    }
-    const inheritance = this.#persistence.receiveOpened(edits);
+    const { hasBegun } = this.#joinState;
+    const mayBeLate = !hasBegun || this.#options.outbox.format !== undefined;
+    if (!this.#persistence?.isOpening && !(mayBeLate && this.#persistence?.isLate)) return void effects.push({ kind: "close-store" });
+    const inheritance = this.#persistence.receiveOpened(edits, hasBegun);
     this.#outbox.inherit(inheritance);
     this.#incoming.inherit(inheritance);
-    if (document !== undefined) this.#catchUp.restored(document, effects);
+    if (document !== undefined && !hasBegun) this.#catchUp.restored(document, effects);
     effects.push({ kind: "restored", edits: edits.map(({ payload, made }) => ({ payload, made })) });
   }
 

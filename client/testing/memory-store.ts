@@ -24,6 +24,8 @@ export class MemoryStore implements EditStore {
   isFull = false;
   /** No request is answered. */
   isStuck = false;
+  /** A room opens when this resolves. */
+  opening: () => Promise<void> = () => Promise.resolve();
   /** Callbacks of the pages that have a room open. */
   readonly #lost = new Set<() => void>();
   /** Number of rows written. */
@@ -31,6 +33,7 @@ export class MemoryStore implements EditStore {
 
   async open({ server, room, condense, lost = () => {} }: StoredRoom): Promise<RoomStore> {
     await this.#answer();
+    await this.opening();
     const key = `${server} ${room}`;
     const kept: Kept = this.#rooms.get(key) ?? { document: undefined, pages: new Map(), open: new Set(), leaving: new Map() };
     this.#rooms.set(key, kept);
