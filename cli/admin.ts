@@ -9,7 +9,7 @@ import { z } from "zod";
 
 import { SettingError, type Settings, type Values } from "../shared/settings/settings.ts";
 import type { AdminCommandName, GatewayAccess } from "./command-settings.ts";
-import { type GatewayAnswer, askGateway, bearerOf } from "./ask-gateway.ts";
+import { answerAs, type GatewayAnswer, askGateway, bearerOf } from "./ask-gateway.ts";
 import { gatewayFor } from "./local-addresses.ts";
 
 const DRAIN_STEP_MS = 1_000;
@@ -36,9 +36,9 @@ export async function runAdmin(command: AdminCommandName, settings: Values<Setti
       return toJson(ofGateways(await ask("/kick", body)));
     case "downgrade":
     case "ban":
-      return toJson(Imposed.parse(await ask(`/${command}`, body)));
+      return toJson(answerAs(Imposed, await ask(`/${command}`, body)));
     case "unban":
-      return toJson({ lifted: true, wouldHaveEnded: Imposed.parse(await ask("/lift", body)).until });
+      return toJson({ lifted: true, wouldHaveEnded: answerAs(Imposed, await ask("/lift", body)).until });
     case "bans":
       return toJson(await ask("/bans"));
     case "members":
@@ -57,7 +57,7 @@ export async function runAdmin(command: AdminCommandName, settings: Values<Setti
 /** Waits until no client is connected. The gateway process keeps running; the operator stops it. */
 async function drain(ask: () => Promise<unknown>, msMax: number): Promise<string> {
   for (let waitedMs = 0; ; waitedMs += DRAIN_STEP_MS) {
-    const { connections } = Drained.parse(await ask());
+    const { connections } = answerAs(Drained, await ask());
     if (connections === 0) return "drained: no client is connected, and the gateway accepts no new connections";
     if (waitedMs >= msMax)
       throw new SettingError(
@@ -72,7 +72,7 @@ async function drain(ask: () => Promise<unknown>, msMax: number): Promise<string
  * NATS failed.
  */
 function ofGateways(answer: GatewayAnswer): GatewayAnswer {
-  if (Gathered.parse(answer).gateways === 0)
+  if (answerAs(Gathered, answer).gateways === 0)
     throw new SettingError(
       "no gateway took part, because NATS does not deliver messages between gateways. Check NATS and run the command again",
     );

@@ -53,6 +53,16 @@ export async function askGateway(url: URL, bearer: GatewayBearer, asked: Gateway
   return answer;
 }
 
+/** An answer with the fields that a command needs. Throws SettingError for other JSON: of another server, or of another version. */
+export function answerAs<Answer>(schema: z.ZodType<Answer>, answer: unknown): Answer {
+  const read = schema.safeParse(answer);
+  if (read.success) return read.data;
+  const [{ path, message } = { path: [], message: "" }] = read.error.issues;
+  throw new SettingError(
+    `the server answered, but not an answer that this command understands (${path.join(".")}: ${message}). Check --url, and that gateway and command have the same version`,
+  );
+}
+
 /** The gateway treats a wrong secret or pass as a token, so its message would mislead an operator. */
 function refusalOf(status: number, message: string, { isToken, text }: GatewayBearer): string {
   if (status !== 401) return message;

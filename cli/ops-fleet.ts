@@ -3,7 +3,7 @@
 import { z } from "zod";
 
 import type { Values } from "../shared/settings/settings.ts";
-import { type GatewayAnswer, askGateway, bearerOf } from "./ask-gateway.ts";
+import { answerAs, type GatewayAnswer, askGateway, bearerOf } from "./ask-gateway.ts";
 import type { GatewayAccess, opsGatewaysSettings, opsProcessesSettings, opsRoomsSettings } from "./command-settings.ts";
 import type { PrintLine } from "./command.ts";
 import { gatewayFor } from "./local-addresses.ts";
@@ -51,7 +51,7 @@ export async function listRooms(config: Values<typeof opsRoomsSettings>, print: 
     const { tenant, search } = config;
     const wanted = { tenant, search, limit: String(Math.min(left, PAGE_ROOMS_MAX)), after };
     const query = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value !== ""));
-    const page = RoomPage.parse(await ask(config, `/rooms?${query}`));
+    const page = answerAs(RoomPage, await ask(config, `/rooms?${query}`));
     for (const room of page.rooms) print(roomLine(room));
     left -= page.rooms.length;
     if (page.next === undefined || left <= 0) return printTotal(page, config.limit - left, print);
@@ -76,7 +76,7 @@ function printTotal({ matching, servers, serversKnown }: RoomPage, listed: numbe
 }
 
 export async function listGateways(config: Values<typeof opsGatewaysSettings>, print: PrintLine): Promise<void> {
-  const { reachesNats, gateways } = Fleet.parse(await ask(config, "/fleet"));
+  const { reachesNats, gateways } = answerAs(Fleet, await ask(config, "/fleet"));
   for (const { gateway, state, connections, rooms, shedLevel } of gateways)
     print(
       [gateway, state, `connections=${connections}`, `rooms=${rooms}`, ...(shedLevel === 0 ? [] : [`shedLevel=${shedLevel}`])].join(" "),
@@ -86,7 +86,7 @@ export async function listGateways(config: Values<typeof opsGatewaysSettings>, p
 
 /** Lists processes by role, so that an operator sees which ones an upgrade has not replaced yet. */
 export async function listProcesses(config: Values<typeof opsProcessesSettings>, print: PrintLine): Promise<void> {
-  const { reachesNats, processes } = Fleet.parse(await ask(config, "/fleet"));
+  const { reachesNats, processes } = answerAs(Fleet, await ask(config, "/fleet"));
   for (const { instance, role, version = "unknown" } of processes) print(`${instance} role=${role} version=${version}`);
   const versions = new Set(processes.map(({ version }) => version));
   if (versions.size > 1) print(`${versions.size} versions run together: finish the upgrade (docs/operations/upgrade.md)`);
