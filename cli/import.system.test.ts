@@ -112,3 +112,16 @@ test("[IMP7] a missing room, a refused token and a gateway that does not answer 
   await expect(run("http://127.0.0.1:1")).rejects.toThrow(/no gateway at http:\/\/127.0.0.1:1 .*--url/);
   expect(readdirSync(out)).toEqual([]);
 });
+
+test("[IMP12] a token that may only read is reported for each document, and the command ends", async () => {
+  const files = mkdtempSync(join(tmpdir(), "coroom-import-"));
+  const doc = new Y.Doc();
+  doc.getText("t").insert(0, "not written");
+  writeFileSync(join(files, "readonly.yjs"), Y.encodeStateAsUpdate(doc));
+  const token = await cluster.token("*", "reader", { rights: ["read"] });
+  const printed: string[] = [];
+  const flags = { from: files, token, url: cluster.gateways[0]!.url.replace("ws", "http") };
+  const run = importDocuments(readSettings(importSettings, { flags, env: {} }), (line) => void printed.push(line));
+  await expect(run).rejects.toThrow(/some documents were not imported/);
+  expect(printed[1]).toMatch(/^1\/1 readonly: failed: .*may only read/);
+}, 20_000);

@@ -30,6 +30,8 @@ import { localToken } from "./token.ts";
 const PIECE_BYTES_MAX = 64 * 1024;
 /** A gateway that does not accept a connection in this time is reported as unreachable. */
 const CONNECT_MS_MAX = 10_000;
+/** Errors after which edits are not saved. */
+const UNWRITABLE: ReadonlySet<string> = new Set(["edit-too-large", "read-only", "outbox-full"]);
 /** A Yjs update without structs and deletions. */
 const EMPTY_UPDATE = Uint8Array.of(0, 0);
 
@@ -148,19 +150,21 @@ async function withRoom<T>(target: Target, room: string, use: (room: OpenRoom) =
   connection.on("edits", (received) => {
     for (const { payload } of received) if (checkUpdate(payload).kind === "fit") edits.push(payload); // Documents leave out the others.
   });
-  const until = (event: "synced" | "saved"): Promise<void> =>
-    new Promise((resolve, reject) => {
-      if (connection[event]) return resolve();
-      connection.on(event, (is) => is && resolve());
-      connection.on("refused", ({ message }) => reject(new Error(message)));
-      connection.on("error", ({ kind, message }) => (kind === "edit-too-large" || kind === "read-only") && reject(new Error(message)));
-    });
   let connecting: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
+  /** The first reason why there is nothing to wait for. An error comes once, perhaps while pieces are sent. */
+  const failed = new Promise<never>((_, reject) => {
     connecting = setTimeout(() => connection.status !== "connected" && reject(unreachable(url)), CONNECT_MS_MAX);
+    connection.on("refused", ({ message }) => reject(new Error(message)));
+    connection.on("error", ({ kind, message }) => UNWRITABLE.has(kind) && reject(new Error(message)));
   });
+  failed.catch(() => {}); // Nobody may wait when it happens.
+  const until = (event: "synced" | "saved"): Promise<void> => {
+    const happened = new Promise<void>((resolve) => (connection[event] ? resolve() : connection.on(event, (is) => is && resolve())));
+    return Promise.race([failed, happened]);
+  };
   try {
-    await Promise.race([until("synced"), late]);
+    await until("synced");
+    clearTimeout(connecting);
     return await use({ connection, content: () => mergedEdits(base, edits), saved: () => until("saved") });
   } finally {
     clearTimeout(connecting);
