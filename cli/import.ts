@@ -28,6 +28,8 @@ import { localToken } from "./token.ts";
 
 /** Small enough for the number of structs that a document accepts in one edit. */
 const PIECE_BYTES_MAX = 64 * 1024;
+/** Less than a room accepts while nothing is saved, so a document may be larger. */
+export const UNSAVED_BYTES_MAX = 16 * 1024 ** 2;
 /** A gateway that does not accept a connection in this time is reported as unreachable. */
 const CONNECT_MS_MAX = 10_000;
 /** Errors after which edits are not saved. */
@@ -108,14 +110,30 @@ async function importOne(target: Target, room: string, read: () => Promise<Uint8
     if (contains(content(), update)) return "unchanged";
     const pieces = splitEdit(update, PIECE_BYTES_MAX);
     if (pieces === undefined) throw new Error(`one of its values is longer than ${PIECE_BYTES_MAX} bytes`);
-    for (const piece of pieces) connection.send(piece);
-    await saved();
+    await sendPieces(pieces, (piece) => connection.send(piece), saved);
     return "imported";
   });
   if (outcome === "unchanged") return outcome;
   const isThere = await withRoom(target, room, async ({ content }) => contains(content(), update));
   if (!isThere) throw new Error("the room does not have all of it afterwards. Repeat the command");
   return outcome;
+}
+
+/** Resolves when all pieces are saved. Only a part of a large document waits in the room at a time. */
+export async function sendPieces(
+  pieces: readonly Uint8Array[],
+  send: (piece: Uint8Array) => void,
+  saved: () => Promise<void>,
+): Promise<void> {
+  let unsavedBytes = 0;
+  for (const piece of pieces) {
+    send(piece);
+    unsavedBytes += piece.byteLength;
+    if (unsavedBytes < UNSAVED_BYTES_MAX) continue;
+    await saved();
+    unsavedBytes = 0;
+  }
+  await saved();
 }
 
 /** Compares state vector and deletions. */
