@@ -45,6 +45,11 @@ export class DocumentMerges {
     return this.#overrunCount > 0 || this.#isSnapshotLost;
   }
 
+  /** A merge is running after one that was abandoned. It may wait long for the thread that all such rooms share. */
+  get isRetrying(): boolean {
+    return this.#step.kind === "merging" && this.#overrunCount > 0;
+  }
+
   isPausing(now: Millis): boolean {
     return now < this.#notBefore;
   }

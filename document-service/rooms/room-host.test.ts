@@ -286,6 +286,36 @@ test("[RMH43] a room that was never merged is reported as stalled, and its reade
   expect(await run.served()).toBe("stalled");
 });
 
+test("[RMH44] readers of a stalled room do not wait for the merge that is tried again, which may wait long for its thread", async () => {
+  const { stores, state } = stallingStores();
+  const run = new RoomRun(stores);
+  const [first, ...rest] = recordsOf("abc");
+  await run.take(first!);
+  await run.save();
+  state.isStalling = true;
+  await run.take(...rest);
+  expect(await run.served()).toBe("1 a");
+
+  const { merge } = stores.ports.merging;
+  let endWait = (): void => {};
+  const waiting = new Promise<void>((resolve) => (endWait = resolve));
+  stores.ports.merging.merge = async (...args) => {
+    await waiting;
+    return merge(...args);
+  };
+  run.now = 60_000 as Millis;
+  const tries = state.tries;
+  const saving = run.save();
+  expect([await run.served(), await run.room.serve("newest", 3), await run.served()]).toEqual(["1 a", { kind: "stalled" }, "1 a"]);
+  expect(await run.room.historyReads.name("before")).toMatchObject({ kind: "named", version: { seq: 1 } });
+  expect(state.tries).toBe(tries);
+
+  state.isStalling = false;
+  endWait();
+  await saving;
+  expect(await run.served()).toBe("3 abc");
+});
+
 test("[RMH13] edits of a stalled room over their limit stay in the log, and the next run reads from the same place", async () => {
   const { stores, state } = stallingStores();
   const run = new RoomRun(stores);

@@ -1,12 +1,12 @@
 /**
  * The callers that wait for one room's document. Even if many ask at once, the room merges only once, or twice if a
- * merge was already running when they asked.
+ * merge was already running when they asked. No caller waits while the merge of a stalled room is tried again.
  */
 
 import type { Seq } from "../../shared/ids.ts";
 import { EMPTY_STATE } from "../merge.ts";
 import type { Document, MergedState } from "./document.ts";
-import type { MergeEnd } from "./merges.ts";
+import type { DocumentMerges, MergeEnd } from "./merges.ts";
 import type { DocumentRoomEffect, Freshness, Served } from "./room-messages.ts";
 
 export type DocumentRequest =
@@ -18,11 +18,13 @@ type Merging = { readonly asked: DocumentRequest; readonly seq: Seq; readonly is
 
 export class RoomRequests {
   readonly #lagBytesMax: number;
+  readonly #merges: Pick<DocumentMerges, "isRetrying">;
   #unopened: DocumentRequest[] = [];
   #merging: Merging[] = [];
 
-  constructor({ snapshotLagBytesMax }: { readonly snapshotLagBytesMax: number }) {
+  constructor({ snapshotLagBytesMax }: { readonly snapshotLagBytesMax: number }, merges: Pick<DocumentMerges, "isRetrying">) {
     this.#lagBytesMax = snapshotLagBytesMax;
+    this.#merges = merges;
   }
 
   get isMergeWanted(): boolean {
@@ -56,13 +58,17 @@ export class RoomRequests {
       effects.push(answer(asked, nearly, false));
       return "answered";
     }
+    if (this.#merges.isRetrying && document.merged !== undefined) {
+      effects.push(answerOfStalled(asked, document.merged));
+      return "answered";
+    }
     this.#merging.push({ asked, seq: document.applied.seq, isSecond: false });
     return "merge";
   }
 
   /**
    * Answers all callers whose edits are merged. The others wait for a second merge, which includes all edits that they
-   * need. A stalled room serves its last state, if it has one.
+   * need.
    */
   receiveMergeEnd(end: MergeEnd, state: { readonly isDeleted: boolean; readonly isStalled: boolean }, effects: DocumentRoomEffect[]): void {
     const waiting = this.#merging;
@@ -73,8 +79,8 @@ export class RoomRequests {
         effects.push({ kind: "answer-failure", request: asked.request, cause: end.failure.cause });
       } else if (end.merged !== undefined && end.merged.applied.seq < seq && !isSecond) {
         again.push({ asked, seq, isSecond: true });
-      } else if (state.isStalled && !state.isDeleted && asked.kind === "serve" && (end.merged?.applied.seq ?? 0) === 0) {
-        effects.push({ kind: "answer", request: asked.request, served: { kind: "stalled" } });
+      } else if (state.isStalled && !state.isDeleted) {
+        effects.push(answerOfStalled(asked, end.merged));
       } else {
         effects.push(answer(asked, end.merged, state.isDeleted));
       }
@@ -88,6 +94,12 @@ export function answer(asked: DocumentRequest, merged: MergedState | undefined, 
   return asked.kind === "read-state"
     ? { kind: "answer-state", request, state: merged }
     : { kind: "answer", request, served: isDeleted ? { kind: "deleted" } : servedState(merged) };
+}
+
+/** A stalled room serves its last state, unless the caller asks for a later one. */
+function answerOfStalled(asked: DocumentRequest, merged: MergedState | undefined): DocumentRoomEffect {
+  const isServable = asked.kind === "read-state" || (merged?.applied.seq ?? 0) >= Math.max(1, asked.minSeq);
+  return isServable ? answer(asked, merged, false) : { kind: "answer", request: asked.request, served: { kind: "stalled" } };
 }
 
 function answerWithoutDocument(asked: DocumentRequest, document: Document, isDeleted: boolean): Served | undefined {

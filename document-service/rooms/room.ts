@@ -49,8 +49,8 @@ export class DocumentRoom {
     this.key = key;
     this.#deps = deps;
     this.#intake = new RecordIntake(options, deps);
-    this.#requests = new RoomRequests(options);
     this.#merges = new DocumentMerges(options);
+    this.#requests = new RoomRequests(options, this.#merges);
     this.#plan = new SnapshotPlan(key, options, now);
     this.#checkpoint = new HeldCheckpoint(this.#plan, {
       deleted: (entry) => this.#receiveDeletedEntry(entry),
