@@ -13,7 +13,7 @@ import type { HistoryReadsHost } from "./history/history-reads-host.ts";
 import { rethrowMistake, within } from "../shared/time/pause.ts";
 import type { Freshness, Served } from "./rooms/room-messages.ts";
 
-export type DocumentHostOptions = DocumentPartitionOptions & StorageOptions & { readonly documentsAnswerMsMax: number };
+export type DocumentHostOptions = DocumentPartitionOptions & StorageOptions;
 
 /** Maximum wait of a delete request for the removal. The removal continues afterwards. */
 const WIPED_MS_MAX = 5_000;

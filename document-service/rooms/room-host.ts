@@ -38,7 +38,7 @@ export type DocumentRoomPorts = HistoryReadsPorts & {
   readonly merging: Merging;
   readonly deletions: Deletions;
 };
-export type DocumentRoomHostOptions = DocumentRoomOptions & HistoryPolicy & HistoryReadsOptions;
+export type DocumentRoomHostOptions = DocumentRoomOptions & HistoryPolicy & HistoryReadsOptions & { readonly documentsAnswerMsMax: number };
 /** `newName`: unique among all snapshots ever written. `boardsFloor`: the boards need no record up to it. */
 export type DocumentRoomHostDeps = {
   readonly clock: Clock;
@@ -81,7 +81,10 @@ export class DocumentRoomHost {
     this.#deps = deps;
     this.#history = new HistoryHost(key, ports, options, deps);
     this.#deletion = new DeletionHost(key, ports, this.#history, deps);
-    this.historyReads = new HistoryReadsHost(key, ports, options, { history: this.#history, present: () => this.#readState() });
+    this.historyReads = new HistoryReadsHost(key, ports, options, {
+      history: this.#history,
+      present: () => within(deps.clock, options.documentsAnswerMsMax, this.#readState(), undefined), // A merge may wait for a thread.
+    });
     this.opened = new Promise((resolve) => (this.#onOpened = resolve));
     this.lookedUp = new Promise((resolve) => (this.#onLookedUp = resolve));
     this.#room = new DocumentRoom(key, options, { ...deps, deletion: this.#deletion }, deps.clock.now());

@@ -35,6 +35,7 @@ const OPTIONS: DocumentRoomHostOptions = {
   mergeMsMax: 1_000,
   snapshotLagBytesMax: 200,
   stalledBytesMax: 400,
+  documentsAnswerMsMax: 5_000,
   documentIdleMsMax: 1_000,
   historyMsMax: 1_000_000,
   opaqueLogMsMax: 0,
