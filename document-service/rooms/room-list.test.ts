@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { CheckpointEntry } from "../../shared/bus/checkpoint.ts";
+import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
 import { type RoomId, roomOf, type Seq, type TenantId } from "../../shared/ids.ts";
 import type { RoomLogEnd } from "../ports.ts";
 import { listRooms, type RoomListPorts } from "./room-list-host.ts";
@@ -67,4 +68,19 @@ test("[LIST3] a request looks at no more than 2,000 names, and the next page con
   const { rooms, next } = await listRooms(TENANT, { after: "", prefix: "", limit: 100 }, ports);
   expect([rooms, next, looked.length]).toEqual([[], "room-11999", 2_000]);
   expect((await listRooms(TENANT, { after: next!, prefix: "", limit: 100 }, ports)).next).toBeUndefined();
+});
+
+test("[LIST4] a room whose checkpoint does not decode is listed without a snapshot; a checkpoint that cannot be read fails the list", async () => {
+  const { ports } = storeOf({ damaged: AT, notes: AT }, { notes: CHECKPOINT });
+  const failing = (cause: Error): RoomListPorts => {
+    const read: RoomListPorts["checkpoints"]["read"] = (key) =>
+      roomOf(key) === "damaged" ? Promise.reject(cause) : ports.checkpoints.read(key);
+    return { ...ports, checkpoints: { read } };
+  };
+  const query = { after: "", prefix: "", limit: 10 };
+  expect((await listRooms(TENANT, query, failing(new UndecodableEntry("a newer version wrote it")))).rooms).toEqual([
+    { room: "damaged", seq: 7 },
+    { room: "notes", seq: 7, snapshot: { seq: 5, time: 1_000, bytes: 300 } },
+  ]);
+  await expect(listRooms(TENANT, query, failing(new Error("NATS is away")))).rejects.toThrow("NATS is away");
 });
