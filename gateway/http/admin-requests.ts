@@ -6,7 +6,7 @@
 import { z } from "zod";
 
 import type { AdminCommand, Sanction, SanctionTarget } from "../../shared/bus/admin-messages.ts";
-import { parseUserId, type RoomKey, roomOf, type TenantId, tenantOf, type UnixMillis } from "../../shared/ids.ts";
+import { parseUserId, type RoomKey, roomOf, type TenantId, tenantOf, type UnixMillis, USER_ID_RULE } from "../../shared/ids.ts";
 import { clientAddressOf } from "../../shared/limits/client-address.ts";
 import { opens } from "../sessions/identity.ts";
 import { errorAnswer, type HttpAnswer, isoDate } from "./answers.ts";
@@ -53,6 +53,7 @@ export function kickCommand(request: RouteRequest, authority: Authority): (Admin
   const { tenant, room } = body.scope;
   const { user, connection } = body.fields;
   const named = user === undefined ? undefined : parseUserId(user);
+  if (user !== undefined && named === undefined) return errorAnswer(400, "bad-request", `user: ${USER_ID_RULE}`); // It may narrow the request.
   if (named === undefined && connection === undefined) return errorAnswer(400, "bad-request", "name a user or a connection");
   return {
     kind: "kick",

@@ -71,7 +71,7 @@ test("[ADN12] the end of a sanction is an ISO 8601 date in every answer", async 
   ]);
 });
 
-test("[ADN14] a body with an unknown field is refused, because the field may be meant to limit the request; every refusal has an error code", async () => {
+test("[ADN14] a body with an unknown field is refused, because the field may be meant to limit the request, and so is an invalid user; every refusal has an error code", async () => {
   const imposed: Sanction[] = [];
   const routes = routesWith([ban(95_000)], imposed);
   const eve = { tenant: "acme", user: "eve" };
@@ -85,6 +85,8 @@ test("[ADN14] a body with an unknown field is refused, because the field may be 
   expect(await messageOf("ban", { ...eve, address: "203.0.113.7", seconds: 60 })).toBe("name a user or an address, not both");
   expect(await messageOf("lift", { ...eve, seconds: 60 })).toMatch(/^seconds: unknown field; the fields are /);
   expect(await messageOf("ban", { ...eve, seconds: "an hour" })).toMatch(/^seconds: /);
+  for (const user of ["", "eve\u0000"])
+    expect(await messageOf("kick", { tenant: "acme", user, connection: "gateway-7" })).toMatch(/^user: /);
   for (const none of [null, [], "eve", 5])
     expect(await messageOf("kick", none)).toBe("the body must be a JSON object with tenant, user, connection, room");
   expect(imposed).toEqual([]);
