@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 
 import { expect, test } from "vitest";
 
-import type { HttpAnswer } from "../gateway/http/answers.ts";
+import { type HttpAnswer, statusLine } from "../gateway/http/answers.ts";
 import type { RouteRequest } from "../gateway/http/requests.ts";
 import { allParts, type OpenApi, openapiRoute, PARTS, readPart } from "./openapi.ts";
 
@@ -72,4 +72,11 @@ test("[OAP4] the document requires a token for every path that needs one", () =>
     Object.entries(path).filter(([key]) => ["get", "put", "post", "delete"].includes(key)),
   );
   for (const [, operation] of operations) expect(Object.keys((operation as { responses: object }).responses)).toContain("401");
+});
+
+test("[OAP5] every documented status has a reason phrase", () => {
+  const operations = Object.values(allParts().paths).flatMap((path) => Object.values(path)) as { readonly responses?: object }[];
+  const statuses = new Set(operations.flatMap(({ responses = {} }) => Object.keys(responses).map(Number)));
+  expect(statuses.size).toBeGreaterThan(10);
+  expect([...statuses].filter((status) => statusLine(status).endsWith(" Status"))).toEqual([]);
 });

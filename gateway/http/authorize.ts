@@ -6,7 +6,7 @@
 import type { Sanction } from "../../shared/bus/admin-messages.ts";
 import { parseRoomId, parseTenantId, ROOM_ID_RULE, roomKey, type RoomId, type RoomKey, type TenantId } from "../../shared/ids.ts";
 import { admit, type Identity, opens, type TokenVerdict } from "../sessions/identity.ts";
-import { errorAnswer, type HttpAnswer } from "./answers.ts";
+import { errorAnswer, type HttpAnswer, retryAfter } from "./answers.ts";
 import { type RouteRequest, roomParameter } from "./requests.ts";
 import { withReason } from "../limits/sanctions.ts";
 
@@ -22,7 +22,7 @@ export const NOT_AN_OPERATOR = errorAnswer(
   "not-an-operator",
   "only operators may do this: send COROOM_OPERATOR_SECRET, or a pass made from it (coroom ops pass), as Authorization: Bearer",
 );
-const UNCHECKED = errorAnswer(503, "unavailable", "tokens cannot be checked right now: try again in a moment");
+const UNCHECKED = errorAnswer(503, "unavailable", "tokens cannot be checked right now: try again in a moment", retryAfter(1));
 const ADMIN_RIGHT_MISSING = errorAnswer(403, "not-allowed", "this needs a token whose claim `rights` contains `admin`");
 export const OTHER_TENANT = errorAnswer(
   403,

@@ -9,6 +9,7 @@ import {
   historyRequest,
   isAnswerCurrent,
   isAuthorizedUrl,
+  NO_DOCUMENT_SERVICE,
   roomListRequest,
 } from "./document-requests.ts";
 import { madeEdit, refuseContentType, writeAnswer, writerOf } from "./document-writes.ts";
@@ -92,7 +93,7 @@ test("[DRQ6] a write needs the right to write, a Yjs update, and an edit within 
   expect(writerOf(request(), { ...ann, rights: { ...RIGHTS, write: false } })).toMatchObject({ status: 403 });
   expect(writerOf(request("", { "idempotency-key": "x".repeat(256) }), ann)).toMatchObject({ status: 400 });
   expect(refuseContentType(request("", { "content-type": "text/plain" }))).toMatchObject({ status: 415 });
-  expect(refuseContentType(request("", { "content-type": "application/octet-stream; v=1" }))).toBeUndefined();
+  expect(refuseContentType(request("", { "content-type": "Application/Octet-Stream; v=1" }))).toBeUndefined();
   expect(madeEdit(new Uint8Array(5), 4)).toMatchObject({ status: 413 });
 });
 
@@ -102,6 +103,7 @@ test("[DRQ7] a refused write carries a retry time, unless the write can never su
   expect(refused("not-first").status).toBe(409);
   expect(refused("not-first").headers).not.toHaveProperty("retry-after");
   expect(writeAnswer({ kind: "unanswered" }, 200).status).toBe(504);
+  expect(NO_DOCUMENT_SERVICE).toMatchObject({ status: 503, headers: { "retry-after": "1" } });
 });
 
 test("[DRQ8] a list of rooms is for operators, who name the tenant, and for administrators of all rooms", () => {

@@ -15,7 +15,12 @@ export type ServiceRequest = {
   readonly body?: Uint8Array;
 };
 
-export const NO_DOCUMENT_SERVICE = errorAnswer(503, "unavailable", "no document service answers right now: try again in a moment");
+export const NO_DOCUMENT_SERVICE = errorAnswer(
+  503,
+  "unavailable",
+  "no document service answers right now: try again in a moment",
+  retryAfter(1),
+);
 export const TOO_MANY_DOCUMENT_READS = errorAnswer(429, "rate-limited", "too many document reads: try again later", retryAfter(2));
 export const TOO_MANY_HISTORY_READS = errorAnswer(429, "rate-limited", "too many history requests: try again later", retryAfter(2));
 export const TOO_MANY_DELETIONS = errorAnswer(429, "rate-limited", "too many rooms deleted at once: continue later", retryAfter(1));

@@ -91,7 +91,7 @@ export function writerOf(request: RouteRequest, identity: Identity): DocumentWri
 }
 
 export function refuseContentType({ header }: Pick<RouteRequest, "header">): HttpAnswer | undefined {
-  return header("content-type").split(";")[0]!.trim() === BINARY ? undefined : NOT_BINARY;
+  return header("content-type").split(";")[0]!.trim().toLowerCase() === BINARY ? undefined : NOT_BINARY;
 }
 
 /** The request for the document service to make one edit of the body. */
