@@ -49,7 +49,7 @@ const place = { tenant: "acme", room: "notes", at: 7 };
 const changed = (add: number, seq: number, count: number): ChangeQueueEffect => ({
   kind: "add",
   add,
-  id: `changed-${ROOM}-2-${seq}`,
+  id: `changed-acme/notes-2-${seq}`,
   event: { type: "document.changed", ...place, epoch: 2, seq, edits: count },
 });
 
@@ -90,12 +90,12 @@ test("[CHN6] a change that could not be added is added with later edits once it 
 test("[CHN7] a save does not wait for a snapshot event that cannot be added; a deletion whose event cannot be added is rejected", () => {
   const receive = queueOf();
   const snapshot = receive(0, { kind: "snapshot", room: ROOM, position: position(3), bytes: 9, call: 1 });
-  expect(snapshot).toMatchObject([{ kind: "add", id: `snapshot-${ROOM}-2-3`, event: { type: "document.snapshot", seq: 3, bytes: 9 } }]);
+  expect(snapshot).toMatchObject([{ kind: "add", id: `snapshot-acme/notes-2-3`, event: { type: "document.snapshot", seq: 3, bytes: 9 } }]);
   expect(receive(0, addFailed(1))).toEqual([
     { kind: "warn", of: "snapshot", room: ROOM, cause: CAUSE },
     { kind: "settled", call: 1 },
   ]);
-  expect(receive(0, { kind: "deleted", room: ROOM, call: 2 })).toMatchObject([{ kind: "add", id: `deleted-${ROOM}` }]);
+  expect(receive(0, { kind: "deleted", room: ROOM, call: 2 })).toMatchObject([{ kind: "add", id: "deleted-acme/notes" }]);
   expect(receive(0, addFailed(2))).toEqual([{ kind: "rejected", call: 2, cause: CAUSE }]);
 });
 
@@ -106,4 +106,23 @@ test("[CHN8] neither a deleted room's pending change nor an event that no endpoi
   const unwanted = queueOf("other=https://a.example/");
   unwanted(0, edits(1));
   expect([unwanted(500, TICK), unwanted(500, { kind: "deleted", room: ROOM, call: 3 })]).toEqual([[], [{ kind: "settled", call: 3 }]]);
+});
+
+test("[CHN9] the id of an event has no full stop, which separates the signed parts of a webhook, and rooms never share an id", () => {
+  const idsOf = (room: RoomKey): string[] => {
+    const receive = queueOf();
+    const inputs: readonly ChangeQueueInput[] = [
+      { kind: "snapshot", room, position: position(4), bytes: 1, call: 1 },
+      { kind: "deleted", room, call: 2 },
+    ];
+    const effects = [
+      ...receive(0, { ...edits(4), room } as ChangeQueueInput, { kind: "queue-pending", room, call: 3 }),
+      ...inputs.flatMap((input) => receive(0, input)),
+    ];
+    return effects.flatMap((effect) => (effect.kind === "add" ? effect.id : []));
+  };
+  const ids = ["acme.notes", "acme-notes.2", "acme.notes-2", "acme.notes-2-4", "acme.=2fnotes"].flatMap((room) => idsOf(room as RoomKey));
+  expect(ids).toHaveLength(15);
+  expect(new Set(ids).size).toBe(15);
+  expect(ids.filter((id) => id.includes("."))).toEqual([]);
 });

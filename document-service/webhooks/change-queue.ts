@@ -168,7 +168,7 @@ export class ChangeQueue {
       changes.isAdding = true;
       const { epoch, seq, edits } = change;
       const event = { type: "document.changed", ...placeOf(changes.room, clocks.date), epoch, seq, edits } as const;
-      effects.push(this.#add(`changed-${changes.room}-${epoch}-${seq}`, event, { kind: "change", changes, change, caller }));
+      effects.push(this.#add(idOf("changed", changes.room, epoch, seq), event, { kind: "change", changes, change, caller }));
     }
     if (!changes.isAdding && !changes.pending.isPending && this.#rooms.get(changes.room) === changes) this.#rooms.delete(changes.room);
     return effects;
@@ -178,14 +178,14 @@ export class ChangeQueue {
     if (!this.#isWanted(room)) return [{ kind: "settled", call }];
     const { epoch, seq } = position;
     const event = { type: "document.snapshot", ...placeOf(room, date), epoch, seq, bytes } as const;
-    return [this.#add(`snapshot-${room}-${epoch}-${seq}`, event, { kind: "snapshot", room, call })];
+    return [this.#add(idOf("snapshot", room, epoch, seq), event, { kind: "snapshot", room, call })];
   }
 
   /** A pending change is dropped, because the document is no longer readable. */
   #receiveDeleted({ room, call }: ChangeQueueInput & { kind: "deleted" }, date: UnixMillis): ChangeQueueEffect[] {
     this.#rooms.delete(room);
     if (!this.#isWanted(room)) return [{ kind: "settled", call }];
-    return [this.#add(`deleted-${room}`, { type: "room.deleted", ...placeOf(room, date) }, { kind: "deleted", call })];
+    return [this.#add(idOf("deleted", room), { type: "room.deleted", ...placeOf(room, date) }, { kind: "deleted", call })];
   }
 
   #add(id: string, event: WebhookEvent, adding: Adding): ChangeQueueEffect {
@@ -237,6 +237,11 @@ export class ChangeQueue {
 
 function settle(caller: Caller): ChangeQueueEffect[] {
   return caller === "due" ? [] : [{ kind: "settled", call: caller }];
+}
+
+/** Without a full stop: it separates the signed parts of a webhook, and users choose the names of rooms. */
+function idOf(event: string, room: RoomKey, ...position: readonly number[]): string {
+  return [event, room.replace(".", "/"), ...position].join("-");
 }
 
 function placeOf(room: RoomKey, at: UnixMillis): { tenant: string; room: string; at: number } {

@@ -89,6 +89,6 @@ test("[WEBH6] a change that cannot be queued stops the checkpoint that would cov
   await changes.queuePending(room);
   await changes.queuePending(room);
   expect(queued).toEqual([
-    ["changed-acme.notes-1-4", { type: "document.changed", tenant: "acme", room: "notes", at: 0, epoch: 1, seq: 4, edits: 4 }],
+    ["changed-acme/notes-1-4", { type: "document.changed", tenant: "acme", room: "notes", at: 0, epoch: 1, seq: 4, edits: 4 }],
   ]);
 });
