@@ -29,6 +29,11 @@ export function isoDate(at: number): string {
   return new Date(at).toISOString();
 }
 
+/** An answer with such a status has no body and no content-length (RFC 9110, 8.6). */
+export function isWithoutBody(status: number): boolean {
+  return status === 204 || status === 304;
+}
+
 export function statusLine(status: number): string {
   return `${status} ${STATUS_TEXTS[status] ?? "Status"}`;
 }

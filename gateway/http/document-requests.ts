@@ -2,7 +2,7 @@
 
 import { parseRoomId, parseTenantId, ROOM_ID_RULE, type RoomId, roomKey, type TenantId } from "../../shared/ids.ts";
 import { type Identity, opens } from "../sessions/identity.ts";
-import { errorAnswer, type HttpAnswer, retryAfter } from "./answers.ts";
+import { errorAnswer, type HttpAnswer, isWithoutBody, retryAfter } from "./answers.ts";
 import { admittedRoom, type Authority, OTHER_TENANT, refuseRestricted, ROOM_NOT_OPENED, scopeOf } from "./authorize.ts";
 import { queryWith, roomParameter, type RouteRequest } from "./requests.ts";
 
@@ -140,7 +140,6 @@ const FORWARDED_HEADERS = [
   "content-security-policy",
   "x-content-type-options",
 ];
-const STATUSES_WITHOUT_BODY: ReadonlySet<number> = new Set([204, 304]);
 
 /** A URL resolves `.` and `..` as steps, even if they are encoded. */
 export const NO_SUCH_PATH = errorAnswer(
@@ -167,6 +166,6 @@ export function forwardedAnswer(
   const encoding = given["x-coroom-encoding"];
   if (typeof encoding === "string") headers["content-encoding"] = encoding;
   const bytes = given["content-length"];
-  const hasBody = !STATUSES_WITHOUT_BODY.has(status) && bytes !== "0";
+  const hasBody = !isWithoutBody(status) && bytes !== "0";
   return { status, headers, hasBody, ...(hasBody && bytes !== undefined ? { bodyBytes: Number(bytes) } : {}) };
 }

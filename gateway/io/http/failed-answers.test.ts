@@ -61,3 +61,19 @@ test("[HTTP27] a GET or HEAD of a path that only accepts writes is answered with
   expect(await ask("/rooms/notes/edits", "POST")).toEqual([200, null, ""]);
   expect(await ask("/rooms/notes/picture.png", "GET")).toEqual([200, null, "a file"]);
 });
+
+test("[HTTP28] a status without a body has no content-length, and the connection continues", async () => {
+  const more = [
+    { method: "get", path: "/known", answer: () => ({ status: 304, headers: { etag: '"1"' } }) },
+    { method: "del", path: "/known", answer: () => ({ status: 204 }) },
+  ] as const;
+  const { url } = await serving(() => ({ status: 200, body: "next" }), more);
+  const ask = async (method: string): Promise<unknown[]> => {
+    const answer = await fetch(new URL("/known", url), { method });
+    return [answer.status, answer.headers.get("content-length"), await answer.text(), await (await fetch(url)).text()];
+  };
+  expect(await ask("GET")).toEqual([304, null, "", "next"]);
+  expect(await ask("HEAD")).toEqual([304, null, "", "next"]);
+  expect(await ask("DELETE")).toEqual([204, null, "", "next"]);
+  expect(await ask("OPTIONS")).toEqual([204, null, "", "next"]);
+});

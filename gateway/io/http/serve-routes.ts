@@ -3,7 +3,7 @@
 import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js-glibc-2.36";
 
 import type { Log } from "../../../shared/process/log.ts";
-import { type HttpAnswer, statusLine } from "../../http/answers.ts";
+import { type HttpAnswer, isWithoutBody, statusLine } from "../../http/answers.ts";
 import type { RouteRequest } from "../../http/requests.ts";
 import {
   BODY_BYTES_MAX,
@@ -69,7 +69,7 @@ export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], opt
   refuse(["any"], "/*", NOT_FOUND);
   app.options("/*", (res, req) => {
     const cors = corsHeaders(req.getHeader("origin"), allowedOrigins);
-    res.cork(() => writeHead(res, 204, cors).end());
+    res.cork(() => writeHead(res, 204, cors).endWithoutBody());
   });
 }
 
@@ -113,6 +113,10 @@ async function send(
   options: RespondOptions,
 ): Promise<void> {
   if (signal.aborted) return discardBody(body);
+  if (isWithoutBody(status)) {
+    res.cork(() => writeHead(res, status, { ...headers, ...cors }).endWithoutBody());
+    return discardBody(body);
+  }
   if (options.headOnly === true) {
     const length = typeof body === "string" || body instanceof Uint8Array ? Buffer.byteLength(body) : bodyBytes;
     const sized = length === undefined ? {} : { "content-length": String(length) }; // With a length, uWebSockets.js would wait for the body.
