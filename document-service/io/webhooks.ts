@@ -14,6 +14,7 @@ import type { WebhookEvent } from "../../shared/bus/webhook-events.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
+import type { UnixMillis } from "../../shared/ids.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 import type { ChangeNotifications, DeliveryOutcome, WebhookCalls } from "../ports.ts";
 import { ChangeQueueHost, NO_NOTIFICATIONS } from "../webhooks/change-queue-host.ts";
@@ -55,7 +56,7 @@ export type WebhookCallOptions = { readonly webhookSecrets: ReadonlyMap<string, 
 const GONE = 410;
 
 /** Each endpoint has a secret. */
-export function webhookCalls({ webhookSecrets, webhookTimeoutMs }: WebhookCallOptions, clock: Clock): WebhookCalls {
+export function webhookCalls({ webhookSecrets, webhookTimeoutMs }: WebhookCallOptions, clock: Pick<Clock, "wallNow">): WebhookCalls {
   return {
     deliver: async ({ name, url }, id, event) => {
       const body = bodyOf(event);
@@ -76,7 +77,7 @@ export function webhookCalls({ webhookSecrets, webhookTimeoutMs }: WebhookCallOp
           signal: AbortSignal.timeout(webhookTimeoutMs),
         });
         await response.body?.cancel();
-        return outcomeOf(response);
+        return outcomeOf(response, clock.wallNow());
       } catch (error) {
         // fetch throws these when the endpoint does not answer, or not in time.
         if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error;
@@ -96,10 +97,16 @@ function signatureOf(secret: string, signed: string): string {
     .digest("base64")}`;
 }
 
-function outcomeOf({ ok, status, headers }: Response): DeliveryOutcome {
+function outcomeOf({ ok, status, headers }: Response, now: UnixMillis): DeliveryOutcome {
   if (ok) return { kind: "delivered" };
   const why = `HTTP ${status}`;
   if (status === GONE) return { kind: "refused", why };
-  const seconds = Number(headers.get("retry-after") ?? "");
-  return { kind: "failed", why, ...(seconds > 0 ? { retryAfterMs: seconds * 1000 } : {}) };
+  const retryAfterMs = retryAfterMsOf(headers.get("retry-after") ?? "", now);
+  return { kind: "failed", why, ...(retryAfterMs > 0 ? { retryAfterMs } : {}) };
+}
+
+/** `given`: seconds or a date (RFC 9110, 10.2.3). NaN for anything else. */
+function retryAfterMsOf(given: string, now: UnixMillis): number {
+  const seconds = Number(given);
+  return Number.isNaN(seconds) ? Date.parse(given) - now : seconds * 1000;
 }

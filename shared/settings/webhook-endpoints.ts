@@ -17,6 +17,10 @@ export function webhookEndpoints(raw: string): readonly WebhookEndpoint[] {
         "must be http:// or https:// URLs. A plain URL receives the events of all tenants, and tenant=URL receives the events of one tenant",
       );
     }
+    const { username, password } = new URL(value);
+    if (username !== "" || password !== "") {
+      throw new SettingError("must be URLs without a user and a password: fetch sends none. Let the endpoint verify webhook-signature");
+    }
     return { name: tenant ?? "all-tenants", tenant, url: value };
   });
   if (new Set(endpoints.map(({ name }) => name)).size < endpoints.length) {
