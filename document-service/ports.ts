@@ -123,9 +123,9 @@ export interface DocumentReads {
 /** Computes old states in a thread. A task whose signal is aborted is not started. */
 export interface Reverting {
   /** `mergeEdits` for a reader: answers "busy" when too many tasks wait. */
-  mergeHistory(state: Uint8Array, edits: readonly Uint8Array[], signal?: AbortSignal): Promise<MergedDocument | Unread>;
+  mergeHistory(state: Uint8Array, edits: readonly Uint8Array[], room: RoomKey, signal?: AbortSignal): Promise<MergedDocument | Unread>;
   /** Runs `revertingEdit` (reverting.ts) with an author that no other edit has. */
-  revert(current: Uint8Array, earlier: Uint8Array): Promise<Reverted | Unread>;
+  revert(current: Uint8Array, earlier: Uint8Array, room: RoomKey): Promise<Reverted | Unread>;
 }
 
 /** Reports of what rooms and tenants store, between document services, gateways and operators. */

@@ -44,3 +44,18 @@ test("[LAN4] a room that is not tried again is forgotten after an hour", () => {
     "quarantine",
   ]);
 });
+
+test("[LAN5] a quarantined history leaves its room where it is, and a quarantined room takes its history with it", () => {
+  const plan = lanes();
+  plan.quarantineHistory(A, at(0));
+  plan.quarantine(B, at(0));
+  expect([plan.laneOf(A, at(1)), plan.laneOfHistory(A, at(1)), plan.quarantinedRooms(at(1))]).toEqual(["quick", "quarantine", 1]);
+  expect([plan.laneOf(B, at(1)), plan.laneOfHistory(B, at(1))]).toEqual(["quarantine", "quarantine"]);
+  expect([plan.receiveMerged(A, 40), plan.laneOfHistory(A, at(2)), plan.laneOfHistory(A, at(3_600_000))]).toEqual([
+    false,
+    "quarantine",
+    "quick",
+  ]);
+  plan.take("quarantine", () => {});
+  expect([plan.hasFreeThread("quarantine"), plan.hasFreeThread("quick")]).toEqual([false, true]);
+});

@@ -2,8 +2,8 @@
  * Decides which document task runs in which thread. Each lane has separate threads: `quick` for all first tries,
  * `writes` for the content of HTTP writes, `quarantine` for tasks that exceeded a quick try. The invariant: a task
  * holds a thread of `quick` for one second at most, and never waits in `writes` behind a merge. So a room that cannot
- * be merged delays other rooms once, and never HTTP writes. The check of a write's content limits its work, not a time.
- * Rules LAN1 to LAN4.
+ * be merged delays other rooms once, and never HTTP writes. The same holds for a room whose history cannot be read in a
+ * second. The check of a write's content limits its work, not a time. Rules LAN1 to LAN5.
  */
 
 import { assert } from "../shared/assert.ts";
@@ -21,7 +21,8 @@ const QUARANTINED_MAX = 10_000;
 export class ThreadLanes {
   readonly #mergeMsMax: number;
   readonly #lanes: Readonly<Record<ThreadLane, { free: number; readonly waiting: (() => void)[] }>>;
-  readonly #quarantinedUntil = new Map<RoomKey, Millis>();
+  readonly #rooms = new Quarantine();
+  readonly #histories = new Quarantine();
 
   constructor({ mergeMsMax, mergeThreads }: { readonly mergeMsMax: number; readonly mergeThreads: number }) {
     this.#mergeMsMax = mergeMsMax;
@@ -65,31 +66,66 @@ export class ThreadLanes {
     else next();
   }
 
+  hasFreeThread(lane: ThreadLane): boolean {
+    return this.#lanes[lane].free > 0;
+  }
+
   laneOf(room: RoomKey, now: Millis): "quick" | "quarantine" {
-    return now < (this.#quarantinedUntil.get(room) ?? 0) ? "quarantine" : "quick";
+    return this.#rooms.has(room, now) ? "quarantine" : "quick";
+  }
+
+  /** A history may take long while the room itself is merged quickly. */
+  laneOfHistory(room: RoomKey, now: Millis): "quick" | "quarantine" {
+    return this.#histories.has(room, now) ? "quarantine" : this.laneOf(room, now);
   }
 
   /** Returns whether the room was not quarantined before. */
   quarantine(room: RoomKey, now: Millis): boolean {
-    const isNew = this.laneOf(room, now) === "quick";
-    this.#quarantinedUntil.delete(room);
-    this.#quarantinedUntil.set(room, (now + QUARANTINE_MS) as Millis);
-    const [oldest] = this.#quarantinedUntil.keys();
-    if (this.#quarantinedUntil.size > QUARANTINED_MAX && oldest !== undefined) this.#quarantinedUntil.delete(oldest);
-    return isNew;
+    return this.#rooms.add(room, now);
+  }
+
+  quarantineHistory(room: RoomKey, now: Millis): void {
+    this.#histories.add(room, now);
   }
 
   /** The room was merged in `ms`. Returns whether that ends its quarantine. */
   receiveMerged(room: RoomKey, ms: number): boolean {
     assert(ms >= 0, "a merge takes no negative time");
-    return ms < this.msMax("quick") && this.#quarantinedUntil.delete(room);
+    return ms < this.msMax("quick") && this.#rooms.delete(room);
   }
 
   quarantinedRooms(now: Millis): number {
-    for (const [room, until] of this.#quarantinedUntil) {
+    return this.#rooms.count(now);
+  }
+}
+
+class Quarantine {
+  /** The room that is quarantined longest is first. */
+  readonly #until = new Map<RoomKey, Millis>();
+
+  has(room: RoomKey, now: Millis): boolean {
+    return now < (this.#until.get(room) ?? 0);
+  }
+
+  /** Returns whether the room was not there before. */
+  add(room: RoomKey, now: Millis): boolean {
+    const isNew = !this.has(room, now);
+    this.#until.delete(room);
+    this.#until.set(room, (now + QUARANTINE_MS) as Millis);
+    const [oldest] = this.#until.keys();
+    if (this.#until.size > QUARANTINED_MAX && oldest !== undefined) this.#until.delete(oldest);
+    return isNew;
+  }
+
+  delete(room: RoomKey): boolean {
+    return this.#until.delete(room);
+  }
+
+  count(now: Millis): number {
+    for (const [room, until] of this.#until) {
       if (until > now) break; // All later entries end later.
-      this.#quarantinedUntil.delete(room);
+      this.#until.delete(room);
     }
-    return this.#quarantinedUntil.size;
+    return this.#until.size;
   }
 }

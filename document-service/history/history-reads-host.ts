@@ -104,11 +104,11 @@ export class HistoryReadsHost {
       case "read-tail":
         return { kind: "tail-read", isAborted: await this.#readTail(effect.after, effect.reader, signal) };
       case "merge":
-        return { kind: "merged", merged: await reverting.mergeHistory(effect.state, effect.edits, signal) };
+        return { kind: "merged", merged: await reverting.mergeHistory(effect.state, effect.edits, this.#room, signal) };
       case "read-current":
         return { kind: "current-read", document: await this.#parts.present() };
       case "revert":
-        return { kind: "reverted", reverted: await reverting.revert(effect.current, effect.earlier) };
+        return { kind: "reverted", reverted: await reverting.revert(effect.current, effect.earlier, this.#room) };
       default:
         return assertNever(effect);
     }

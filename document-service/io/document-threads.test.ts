@@ -154,7 +154,7 @@ test('[MTH8] a read of history is answered "busy" past the limit too, and is not
   const threads = start({ readsWaitingMax: 1 });
   const stuck = stick(threads, "demo.stuck" as RoomKey);
   const asker = new AbortController();
-  const past = (seen: Uint8Array, signal: AbortSignal) => threads.mergeHistory(seen, [Uint8Array.of(251)], signal);
+  const past = (seen: Uint8Array, signal: AbortSignal) => threads.mergeHistory(seen, [Uint8Array.of(251)], ROOM, signal);
   const seen = new Uint8Array(new SharedArrayBuffer(1));
   const waiting = past(seen, asker.signal);
   expect(await past(state(1), new AbortController().signal)).toBe("busy");
@@ -162,6 +162,32 @@ test('[MTH8] a read of history is answered "busy" past the limit too, and is not
   await stuck.giveUp();
   await Promise.all([stuck.answer, waiting]);
   expect([await threads.merge(state(2), [Uint8Array.of(2)], ROOM), seen[0]]).toEqual([merged(2), 0]);
+});
+
+test("[MTH15] a history that cannot be read quickly occupies a quick thread once, and its readers never wait for each other", async () => {
+  const mergeMsMax = 10_000;
+  const threads = start({ mergeMsMax });
+  const past = (byte: number) => {
+    const starts = new Uint8Array(new SharedArrayBuffer(1));
+    const untilStarted = (count: number) => eventually("its thread is busy", () => Atomics.load(starts, 0) === count);
+    return { answer: threads.mergeHistory(starts, [Uint8Array.of(byte)], ROOM), untilStarted };
+  };
+  const first = past(255);
+  await first.untilStarted(1);
+  clock.turn(QUICK_MS);
+  await first.untilStarted(2);
+  expect(await past(255).answer).toBe("busy");
+  expect(await threads.merge(state(1), [Uint8Array.of(1)], ROOM), "the room itself is not quarantined").toEqual(merged(1));
+  clock.turn(mergeMsMax);
+  expect(await first.answer).toBe("overran");
+
+  const second = past(255); // Goes to the quarantine at once.
+  await second.untilStarted(1);
+  expect(await threads.revert(state(1), state(2), ROOM)).toBe("busy");
+  expect(await threads.merge(state(2), [Uint8Array.of(2)], ROOM)).toEqual(merged(2));
+  clock.turn(mergeMsMax);
+  expect(await second.answer).toBe("overran");
+  expect(await past(7).answer).toMatchObject({ refused: 0 });
 });
 
 test('[MTH7] unreadable content is reported as such, a dead thread as "ask again"; both are logged, and the next read is answered', async () => {
@@ -188,6 +214,44 @@ test("[MTH11] a state that ends its thread at every read is refused after a tota
   const answers = [];
   for (let asked = 0; asked < 14; asked++) answers.push(await threads.json(deadly, [{ name: `t${asked}`, kind: "map" }]));
   expect(answers).toEqual([...Array.from({ length: 12 }, () => "busy"), "unreadable", "unreadable"]);
+});
+
+test("[MTH16] a read that exceeds its time at each try is answered at once after a few tries, until the document changes", async () => {
+  const threads = start();
+  const endless = state(255);
+  for (let asked = 0; asked < 3; asked++) {
+    const answer = threads.json(endless, []);
+    for (const _ of ["quick", "quarantine"]) {
+      await eventually("the try is timed", () => clock.pending === 1);
+      clock.turn(MERGE_MS_MAX);
+    }
+    expect(await answer).toBe("overran");
+  }
+  expect([await threads.json(endless, []), clock.pending]).toEqual(["overran", 0]);
+  expect(await threads.json(state(7), [])).toEqual(merged(7));
+});
+
+test("[MTH17] a read that finds the quarantine full is not counted as one that ended its threads", async () => {
+  const threads = start({ readsWaitingMax: 1, mergeMsMax: 10_000 });
+  const [running, waiting] = [stick(threads, "demo.a" as RoomKey), stick(threads, "demo.b" as RoomKey)];
+  for (const { untilStarted } of [running, waiting]) {
+    await untilStarted(1);
+    clock.turn(QUICK_MS);
+  }
+  await running.untilStarted(2);
+  const endless = new Uint8Array(new SharedArrayBuffer(1)).fill(255);
+  for (let asked = 0; asked < 4; asked++) {
+    const answer = threads.json(endless, []);
+    await eventually("it runs", () => Atomics.load(endless, 0) === 0);
+    clock.turn(QUICK_MS);
+    expect(await answer).toBe("busy");
+    endless.fill(255);
+  }
+  for (const { answer, untilStarted } of [running, waiting]) {
+    await untilStarted(2);
+    clock.turn(10_000);
+    expect(await answer).toBe("overran");
+  }
 });
 
 test("[MTH9] threads that fail to start are logged, and no document is reported as unreadable", async () => {

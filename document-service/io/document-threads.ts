@@ -9,6 +9,7 @@
 import { Piscina } from "piscina";
 
 import type { Clock } from "../../shared/time/clock.ts";
+import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Merging, DocumentReads, Reverting, Unread } from "../ports.ts";
 import { type ThreadLane, ThreadLanes } from "../thread-lanes.ts";
@@ -45,13 +46,18 @@ const QUARANTINED =
   "a room is quarantined: it was not merged in one second. Its merges share one thread with other such rooms, and pauses between them double. Check what its writers send (docs/operations/limits.md)";
 const RELEASED = "a room is merged quickly again and leaves quarantine";
 
-/** Number of threads that a task may end on one state. After that, the task is not run on this state again. An edit makes a new state. */
+/**
+ * Number of tries of a task on one state that may end their threads, because they die or exceed their time. After that,
+ * the task is not run on this state again. An edit makes a new state.
+ */
 const DEATHS_MAX = 3;
 /**
- * Number of threads that all tasks together may end on one state. After that, no task runs on it. A limit per task is
- * not enough, because requests may name any number of types.
+ * Number of such tries of all tasks together on one state. After that, no task runs on it. A limit per task is not
+ * enough, because requests may name any number of types.
  */
 const DEATHS_OF_STATE_MAX = 12;
+
+type Deaths = { readonly byTask: Map<string, number>; last: "busy" | "overran" };
 
 /** `worker`: the file that the threads run. `waiting`: tasks that no thread has taken yet. */
 export function documentThreads(
@@ -76,7 +82,7 @@ export function documentThreads(
   const [lasting, passing] = [poolOf(THREAD_IDLE_MS_MAX), poolOf(0)];
   const lanes = new ThreadLanes({ mergeMsMax, mergeThreads });
   /** Thread deaths, by state and task. */
-  const deaths = new WeakMap<Uint8Array, Map<string, number>>();
+  const deaths = new WeakMap<Uint8Array, Deaths>();
 
   /**
    * Counts the time in which the task runs, in quarters of `msMax`. On a busy machine the start of a thread alone may
@@ -124,14 +130,27 @@ export function documentThreads(
     }
   };
 
-  /** A task that exceeds its quick try is tried once more in quarantine. */
-  const ask: typeof askIn = async (lane, task, question, signal) => {
-    const answer = await askIn(lane, task, question, signal);
-    if (answer !== "overran" || lane !== "quick" || signal?.aborted === true) return answer;
-    return lanes.waitingIn("quarantine") >= readsWaitingMax ? "busy" : askIn("quarantine", task, question, signal);
+  const askAsWriter: typeof askIn = async (lane, task, question) =>
+    lanes.waitingIn(lane) >= readsWaitingMax ? "busy" : askIn(lane, task, question);
+
+  /**
+   * A read of a history holds one of few places, so it never waits in quarantine: it would get an answer after its caller
+   * has left, and would keep the readers of other rooms waiting.
+   */
+  const askOfHistory = async <T extends Task>(
+    room: RoomKey,
+    task: T,
+    question: () => ThreadQuestion<T>,
+    signal?: AbortSignal,
+  ): Promise<ThreadAnswer<T> | Unread> => {
+    if (lanes.laneOfHistory(room, clock.now()) === "quick") {
+      if (lanes.waitingIn("quick") >= readsWaitingMax) return "busy";
+      const answer = await askIn("quick", task, question, signal);
+      if (answer !== "overran" || signal?.aborted === true) return answer;
+      lanes.quarantineHistory(room, clock.now());
+    }
+    return lanes.hasFreeThread("quarantine") ? askIn("quarantine", task, question, signal) : "busy";
   };
-  const askAsReader: typeof ask = async (lane, task, question, signal) =>
-    lanes.waitingIn(lane) >= readsWaitingMax ? "busy" : ask(lane, task, question, signal);
 
   const merge: Merging["merge"] = async (state, edits, room, authors) => {
     let startedAt = clock.now();
@@ -151,18 +170,29 @@ export function documentThreads(
     return answer;
   };
 
-  /** `name`: the task's name. A task that needs more memory than any thread has would end a thread at every request. */
+  /**
+   * `name`: the task's name. A task that needs more memory or time than a thread has would end a thread at every request. A
+   * task that exceeds its quick try is tried once more in quarantine.
+   */
   const askOf = async <T extends Task>(
     task: T,
     question: ThreadQuestion<T> & { readonly state: Uint8Array },
     name: string,
   ): Promise<ThreadAnswer<T> | Unread> => {
-    const ofState = deaths.get(question.state) ?? new Map<string, number>();
-    const died = ofState.get(name) ?? 0;
-    if (died >= DEATHS_MAX || sumOf(ofState.values()) >= DEATHS_OF_STATE_MAX) return "unreadable";
+    const ofState: Deaths = deaths.get(question.state) ?? { byTask: new Map(), last: "busy" };
+    const died = ofState.byTask.get(name) ?? 0;
+    if (died >= DEATHS_MAX || sumOf(ofState.byTask.values()) >= DEATHS_OF_STATE_MAX)
+      return ofState.last === "overran" ? "overran" : "unreadable";
     if (lanes.waitingIn("quick") >= readsWaitingMax) return "busy";
-    const answer = await ask("quick", task, () => question);
-    if (answer === "busy") deaths.set(question.state, ofState.set(name, died + 1));
+    let answer = await askIn("quick", task, () => question);
+    if (answer === "overran") {
+      if (lanes.waitingIn("quarantine") >= readsWaitingMax) return "busy";
+      answer = await askIn("quarantine", task, () => question);
+    }
+    if (answer !== "busy" && answer !== "overran") return answer;
+    ofState.byTask.set(name, died + 1);
+    ofState.last = answer;
+    deaths.set(question.state, ofState);
     return answer;
   };
 
@@ -171,14 +201,14 @@ export function documentThreads(
       return lanes.waiting;
     },
     merge,
-    mergeHistory: (state, edits, signal) => askAsReader("quick", "merge", () => ({ state, edits: pack(edits) }), signal),
+    mergeHistory: (state, edits, room, signal) => askOfHistory(room, "merge", () => ({ state, edits: pack(edits) }), signal),
     diff: (state, vector) => askOf("diff", { state, vector }, "diff"),
     json: (state, wanted) => askOf("json", { state, wanted }, `json ${JSON.stringify(wanted)}`),
     text: (state, name) => askOf("text", { state, name }, `text ${name ?? ""}`),
     rendered: (state, format, wanted) => askOf("render", { state, format, wanted }, `${format} ${JSON.stringify(wanted)}`),
-    check: (edit) => askAsReader("writes", "check", () => ({ edit })),
-    make: (content) => askAsReader("writes", "make", () => ({ content })),
-    revert: (current, past) => askAsReader("quick", "revert", () => ({ current, past })),
+    check: (edit) => askAsWriter("writes", "check", () => ({ edit })),
+    make: (content) => askAsWriter("writes", "make", () => ({ content })),
+    revert: (current, past, room) => askOfHistory(room, "revert", () => ({ current, past })),
     stop: async () => void (await Promise.all([lasting, passing].map((pool) => pool.destroy()))),
   };
 }
