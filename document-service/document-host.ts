@@ -6,7 +6,7 @@ import type { Clock } from "../shared/time/clock.ts";
 import type { RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/process/log.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
-import type { ChangeNotifications } from "./ports.ts";
+import type { ChangeNotifications, EditLog } from "./ports.ts";
 import { StorageHost, type StorageOptions } from "./storage/storage-host.ts";
 import { DocumentPartitionHost, type DocumentPartitionOptions, type DocumentPorts } from "./rooms/partition-host.ts";
 import type { HistoryReadsHost } from "./history/history-reads-host.ts";
@@ -28,6 +28,7 @@ export class DocumentHost {
     readonly notifications: ChangeNotifications;
     readonly operations: Operations;
   };
+  readonly #edits: Pick<EditLog, "end">;
   readonly #storage: StorageHost;
   readonly #ended: Promise<unknown>;
 
@@ -48,6 +49,7 @@ export class DocumentHost {
     );
     this.#options = options;
     this.#deps = deps;
+    this.#edits = ports.log;
     this.#storage = new StorageHost(this.#partitions, ports.storage, options, {
       ...deps,
       partitionOf: (room) => partitionOf(room, options.logPartitions),
@@ -76,6 +78,18 @@ export class DocumentHost {
       rethrowMistake(cause);
       this.#deps.log.warn({ room, cause }, "a document could not be read; the client asks again");
       return { kind: "loading" };
+    }
+  }
+
+  /** Whether the room's log has an edit with this seq, or a later one. False too if the log does not answer. */
+  async hasEdit(room: RoomKey, seq: number): Promise<boolean> {
+    try {
+      const end = await this.#edits.end(room);
+      return end.kind === "at" && end.seq >= seq;
+    } catch (cause) {
+      rethrowMistake(cause);
+      this.#deps.log.warn({ room, cause }, "the end of a room's log could not be read; the client asks again");
+      return false;
     }
   }
 

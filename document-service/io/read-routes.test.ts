@@ -10,6 +10,7 @@ const ROOM = "acme.notes" as RoomKey;
 const STATE = Uint8Array.of(1);
 const SERVED: Documents = {
   holds: () => true,
+  hasEdit: (_, seq) => Promise.resolve(seq <= 6),
   serve: () => Promise.resolve({ kind: "snapshot", state: STATE, position: { epoch: 1 as Epoch, seq: 5 as Seq } }),
 };
 const NEVER: DocumentReads = { diff: never, json: never, text: never, rendered: never, check: never, make: never };
@@ -20,8 +21,9 @@ function never(): never {
 function reader(
   reading: Partial<DocumentReads>,
   documents: Documents = SERVED,
+  clock = new FakeClock(),
 ): (place: string, query?: string) => Promise<InternalResponse> {
-  const routes = readRoutes(documents, { ...NEVER, ...reading }, { documentsAnswerMsMax: 1_000 }, new FakeClock());
+  const routes = readRoutes(documents, { ...NEVER, ...reading }, { documentsAnswerMsMax: 1_000 }, clock);
   return (place, query = "") => {
     const route = routes.find((one) => one.place === place)!;
     return route.answer({
@@ -125,3 +127,16 @@ test.each(["", "x", "-1", "0.5", "0x1", "1e3", "+1"])(
       });
   },
 );
+
+test("[RRT10] a request waits for an edit that the log has, and not for one that it does not have", async () => {
+  const clock = new FakeClock();
+  let seq = 5 as Seq;
+  const serve: Documents["serve"] = () => Promise.resolve({ kind: "snapshot", state: STATE, position: { epoch: 1 as Epoch, seq } });
+  const ask = reader({}, { ...SERVED, serve }, clock);
+  expect(await ask("snapshot", "minSeq=9007199254740991")).toMatchObject({ status: 503, name: "loading" });
+  const written = ask("snapshot", "minSeq=6");
+  await clock.advance(500);
+  seq = 6 as Seq;
+  await clock.advance(50);
+  expect(await written).toMatchObject({ status: 200, headers: { "x-coroom-seq": "6" } });
+});

@@ -81,8 +81,15 @@ const BAD_MIN_SEQ = refusal(400, "bad-seq", "minSeq is a whole number in decimal
 /** Interval at which a request that waits for a seq checks again. */
 const BEHIND_MS = 50;
 
-/** `holds`: whether this service serves the room, and no other service does. */
-export type Documents = { serve(room: RoomKey, freshness: Freshness, minSeq?: number): Promise<Served>; holds(room: RoomKey): boolean };
+/**
+ * `holds`: whether this service serves the room, and no other service does. `hasEdit`: whether the room's log has an edit
+ * with this seq, or a later one.
+ */
+export type Documents = {
+  serve(room: RoomKey, freshness: Freshness, minSeq?: number): Promise<Served>;
+  holds(room: RoomKey): boolean;
+  hasEdit(room: RoomKey, seq: number): Promise<boolean>;
+};
 
 export function readRoutes(
   documents: Documents,
@@ -92,10 +99,13 @@ export function readRoutes(
 ): RoomRoute[] {
   const renditions = new Renditions();
 
-  /** A caller that knows the seq of its own write waits until the document includes it. */
-  const serveAt = async (room: RoomKey, minSeq: number, freshness: Freshness): Promise<Served> => {
+  /**
+   * A caller that knows the seq of its own write waits until the document includes it. Nobody waits for an edit that the
+   * log does not have: each request that waits holds one of a gateway's connections to this service.
+   */
+  const serveAt = async ({ room, signal }: RoomQuestion, minSeq: number, freshness: Freshness): Promise<Served> => {
     const deadline = clock.now() + documentsAnswerMsMax;
-    for (;;) {
+    for (let isWritten = false; ;) {
       const served = await documents.serve(room, minSeq > 0 ? "newest" : freshness, minSeq);
       const isThere =
         served.kind === "not-a-document" ||
@@ -103,7 +113,8 @@ export function readRoutes(
         served.kind === "stalled" ||
         (served.kind === "snapshot" && served.position.seq >= minSeq);
       if (isThere || minSeq === 0 || !documents.holds(room)) return served;
-      if (clock.now() >= deadline) return { kind: "loading" };
+      isWritten ||= await documents.hasEdit(room, minSeq);
+      if (!isWritten || signal.aborted || clock.now() >= deadline) return { kind: "loading" };
       await pause(clock, BEHIND_MS);
     }
   };
@@ -114,7 +125,7 @@ export function readRoutes(
     async (question: RoomQuestion): Promise<InternalResponse> => {
       const minSeq = parseWholeNumber(question.query.get("minSeq") ?? "0");
       if (minSeq === undefined) return BAD_MIN_SEQ;
-      const served = await serveAt(question.room, minSeq, freshness);
+      const served = await serveAt(question, minSeq, freshness);
       if (served.kind !== "snapshot") return unserved(served);
       const headers = headersOf(served.position);
       if (knows(question.header("if-none-match"), served.position)) return { status: 304, name: "unchanged", headers };
