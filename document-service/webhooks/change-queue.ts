@@ -77,7 +77,8 @@ export type ChangeQueueEffect =
 
 /** The caller that queues the pending change: a call, or the queue itself because the change was due. */
 type Caller = number | "due";
-type RoomChanges = { readonly room: RoomKey; readonly pending: PendingChange; isAdding: boolean; readonly callers: Caller[] };
+/** `adding`: the caller of the change on its way into the queue. */
+type RoomChanges = { readonly room: RoomKey; readonly pending: PendingChange; adding: Caller | undefined; readonly callers: Caller[] };
 type Adding =
   | { readonly kind: "change"; readonly changes: RoomChanges; readonly change: AnnouncedChange; readonly caller: Caller }
   | { readonly kind: "snapshot"; readonly room: RoomKey; readonly call: number }
@@ -126,7 +127,7 @@ export class ChangeQueue {
   #changesOf(room: RoomKey): RoomChanges {
     const known = this.#rooms.get(room);
     if (known !== undefined) return known;
-    const changes: RoomChanges = { room, pending: new PendingChange(this.#options), isAdding: false, callers: [] };
+    const changes: RoomChanges = { room, pending: new PendingChange(this.#options), adding: undefined, callers: [] };
     this.#rooms.set(room, changes);
     return changes;
   }
@@ -141,22 +142,17 @@ export class ChangeQueue {
   #queueDue(clocks: Clocks): ChangeQueueEffect[] {
     const effects: ChangeQueueEffect[] = [];
     for (const changes of this.#rooms.values()) {
-      if (!changes.pending.isDue(clocks.now) || this.#isDueUnderWay(changes)) continue;
+      if (!changes.pending.isDue(clocks.now) || changes.adding === "due" || changes.callers.includes("due")) continue;
       changes.callers.push("due");
       effects.push(...this.#addNext(changes, clocks));
     }
     return effects;
   }
 
-  #isDueUnderWay(changes: RoomChanges): boolean {
-    if (changes.callers.includes("due")) return true;
-    return [...this.#adding.values()].some((adding) => adding.kind === "change" && adding.changes === changes && adding.caller === "due");
-  }
-
   /** Adds one change of a room at a time, so that each caller knows the outcome of the change before it. */
   #addNext(changes: RoomChanges, clocks: Clocks): ChangeQueueEffect[] {
     const effects: ChangeQueueEffect[] = [];
-    while (!changes.isAdding) {
+    while (changes.adding === undefined) {
       const caller = changes.callers.shift();
       if (caller === undefined) break;
       const isForgotten = this.#rooms.get(changes.room) !== changes;
@@ -165,12 +161,13 @@ export class ChangeQueue {
         effects.push(...settle(caller));
         continue;
       }
-      changes.isAdding = true;
+      changes.adding = caller;
       const { epoch, seq, edits } = change;
       const event = { type: "document.changed", ...placeOf(changes.room, clocks.date), epoch, seq, edits } as const;
       effects.push(this.#add(idOf("changed", changes.room, epoch, seq), event, { kind: "change", changes, change, caller }));
     }
-    if (!changes.isAdding && !changes.pending.isPending && this.#rooms.get(changes.room) === changes) this.#rooms.delete(changes.room);
+    if (changes.adding === undefined && !changes.pending.isPending && this.#rooms.get(changes.room) === changes)
+      this.#rooms.delete(changes.room);
     return effects;
   }
 
@@ -198,7 +195,7 @@ export class ChangeQueue {
     const adding = this.#takeAdding(add);
     if (adding === undefined) return [];
     if (adding.kind !== "change") return [{ kind: "settled", call: adding.call }];
-    adding.changes.isAdding = false;
+    adding.changes.adding = undefined;
     return [...settle(adding.caller), ...this.#addNext(adding.changes, clocks)];
   }
 
@@ -211,7 +208,7 @@ export class ChangeQueue {
       case "change": {
         const { changes, change, caller } = adding;
         changes.pending.putBack(change, clocks.now);
-        changes.isAdding = false;
+        changes.adding = undefined;
         const failed: ChangeQueueEffect =
           caller === "due" ? { kind: "warn", of: "change", room: changes.room, cause } : { kind: "rejected", call: caller, cause };
         return [failed, ...this.#addNext(changes, clocks)];
