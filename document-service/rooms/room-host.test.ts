@@ -307,13 +307,34 @@ test("[RMH44] readers of a stalled room do not wait for the merge that is tried 
   const tries = state.tries;
   const saving = run.save();
   expect([await run.served(), await run.room.serve("newest", 3), await run.served()]).toEqual(["1 a", { kind: "stalled" }, "1 a"]);
-  expect(await run.room.historyReads.name("before")).toMatchObject({ kind: "named", version: { seq: 1 } });
+  expect(await run.room.historyReads.name("now")).toEqual({ kind: "loading" });
   expect(state.tries).toBe(tries);
 
   state.isStalling = false;
   endWait();
   await saving;
   expect(await run.served()).toBe("3 abc");
+});
+
+test("[RMH45] the last state of a stalled room is neither kept as a version of now, nor compared with an earlier state", async () => {
+  const stores = new Stores();
+  let isStalling = false;
+  stores.ports.merging.merge = (base, edits) => Promise.resolve(isStalling ? "overran" : mergeEdits(base, edits));
+  const run = new RoomRun(stores);
+  const records = recordsOf("abc");
+  await run.take(...records.slice(0, 2));
+  await run.save();
+  isStalling = true;
+  await run.take(records[2]!);
+  expect(await run.served()).toBe("2 ab");
+  const { historyReads } = run.room;
+  const earlier = [1, 2].map((seq) => historyReads.revert({ seq: seq as Seq }));
+  expect(await Promise.all([historyReads.name("now"), ...earlier])).toEqual([1, 2, 3].map(() => ({ kind: "loading" })));
+
+  isStalling = false;
+  run.now = 60_000 as Millis;
+  expect(await historyReads.revert({ seq: 1 as Seq })).toMatchObject({ kind: "edit" });
+  expect(await historyReads.name("now")).toMatchObject({ kind: "named", version: { seq: 3 } });
 });
 
 test("[RMH13] edits of a stalled room over their limit stay in the log, and the next run reads from the same place", async () => {

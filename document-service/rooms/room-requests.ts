@@ -59,7 +59,7 @@ export class RoomRequests {
       return "answered";
     }
     if (this.#merges.isRetrying && document.merged !== undefined) {
-      effects.push(answerOfStalled(asked, document.merged));
+      effects.push(answerAfterMerge(asked, document.applied.seq, document.merged, { isDeleted, isStalled: true }));
       return "answered";
     }
     this.#merging.push({ asked, seq: document.applied.seq, isSecond: false });
@@ -79,10 +79,8 @@ export class RoomRequests {
         effects.push({ kind: "answer-failure", request: asked.request, cause: end.failure.cause });
       } else if (end.merged !== undefined && end.merged.applied.seq < seq && !isSecond) {
         again.push({ asked, seq, isSecond: true });
-      } else if (state.isStalled && !state.isDeleted) {
-        effects.push(answerOfStalled(asked, end.merged));
       } else {
-        effects.push(answer(asked, end.merged, state.isDeleted));
+        effects.push(answerAfterMerge(asked, seq, end.merged, state));
       }
     }
     this.#merging = again;
@@ -96,10 +94,20 @@ export function answer(asked: DocumentRequest, merged: MergedState | undefined, 
     : { kind: "answer", request, served: isDeleted ? { kind: "deleted" } : servedState(merged) };
 }
 
-/** A stalled room serves its last state, unless the caller asks for a later one. */
-function answerOfStalled(asked: DocumentRequest, merged: MergedState | undefined): DocumentRoomEffect {
-  const isServable = asked.kind === "read-state" || (merged?.applied.seq ?? 0) >= Math.max(1, asked.minSeq);
-  return isServable ? answer(asked, merged, false) : { kind: "answer", request: asked.request, served: { kind: "stalled" } };
+/**
+ * A stalled room serves its last state, unless the caller asks for a later one. That state is never kept as a version, and
+ * no earlier state is compared with it, because it lacks edits: those callers need all edits up to `seq`.
+ */
+function answerAfterMerge(
+  asked: DocumentRequest,
+  seq: Seq,
+  merged: MergedState | undefined,
+  { isDeleted, isStalled }: { readonly isDeleted: boolean; readonly isStalled: boolean },
+): DocumentRoomEffect {
+  const reached = merged?.applied.seq ?? 0;
+  if (asked.kind === "read-state") return answer(asked, reached < seq ? undefined : merged, isDeleted);
+  const isServed = isDeleted || !isStalled || reached >= Math.max(1, asked.minSeq);
+  return isServed ? answer(asked, merged, isDeleted) : { kind: "answer", request: asked.request, served: { kind: "stalled" } };
 }
 
 function answerWithoutDocument(asked: DocumentRequest, document: Document, isDeleted: boolean): Served | undefined {
