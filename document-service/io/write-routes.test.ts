@@ -9,13 +9,13 @@ import { writeRoutes } from "./write-routes.ts";
 const READING = { make: (content) => Promise.resolve(editOf(content)) } as Partial<DocumentReads> as DocumentReads;
 const [EDIT] = writeRoutes(READING);
 
-function make(content: string | Uint8Array, type = "application/json"): Promise<InternalResponse> {
+function make(content: string | Uint8Array, type = "application/json", query = ""): Promise<InternalResponse> {
   const header = (name: string) => (name === "content-type" ? type : "");
   const body = () => Promise.resolve(typeof content === "string" ? new TextEncoder().encode(content) : content);
   return EDIT!.answer({
     method: "POST",
     segments: [],
-    query: new URLSearchParams(),
+    query: new URLSearchParams(query),
     tenant: "acme",
     header,
     body,
@@ -67,4 +67,10 @@ test("[WRT3] a body that is no UTF-8, or declares another charset, is refused an
 test("[WRT4] a key that cannot be stored is refused, not dropped", async () => {
   const json = '{"types":{"settings":{"kind":"map","value":{"kept":1,"inner":{"__proto__":{"lost":1}}}}}}';
   expect(await make(json)).toMatchObject({ status: 400, body: expect.stringContaining("__proto__") });
+});
+
+test("[WRT5] the name of a plain text follows the rule of names in JSON", async () => {
+  const named = async (name: string): Promise<number> => (await make("content", "text/plain", `type=${name}`)).status;
+  expect([await named("a".repeat(128)), await named("t%C3%A4xt")]).toEqual([200, 200]);
+  expect([await named("a".repeat(129)), await named(""), await named("__proto__")]).toEqual([400, 400, 400]);
 });

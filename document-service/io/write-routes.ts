@@ -22,10 +22,12 @@ const TYPES_MAX = 100;
  */
 const NESTING_MAX = 100;
 
+const TYPE_NAME_CHARACTERS_MAX = 128;
+const TypeName = z.string().min(1).max(TYPE_NAME_CHARACTERS_MAX);
 const Json = z.object({
   types: z
     .record(
-      z.string().min(1).max(128),
+      TypeName,
       z.discriminatedUnion("kind", [
         z.object({ kind: z.literal("text"), value: z.string() }),
         z.object({ kind: z.literal("array"), value: z.array(z.json()) }),
@@ -50,6 +52,11 @@ export function writeRoutes(reading: DocumentReads): RoomRoute[] {
   return [{ method: "POST", place: "edit", answer: edit }];
 }
 
+const BAD_TYPE_NAME = refusal(
+  400,
+  "bad-content",
+  `type is the name of the text, 1 to ${TYPE_NAME_CHARACTERS_MAX} characters and not "__proto__": leave it out for a text named ${DEFAULT_TEXT}`,
+);
 const NO_UTF8 = refusal(400, "bad-content", "the body is no UTF-8: convert it before you send it");
 
 function madeOf(reading: DocumentReads, { header, query }: RoomQuestion, body: Uint8Array): Promise<Made | Unread> | InternalResponse {
@@ -67,8 +74,9 @@ function madeOf(reading: DocumentReads, { header, query }: RoomQuestion, body: U
     case "application/octet-stream":
       return reading.check(body);
     case "text/plain": {
-      const value = textOf(body);
-      return value === undefined ? NO_UTF8 : reading.make({ types: { [query.get("type") ?? DEFAULT_TEXT]: { kind: "text", value } } });
+      const [value, name] = [textOf(body), query.get("type") ?? DEFAULT_TEXT];
+      if (!TypeName.safeParse(name).success || name === "__proto__") return BAD_TYPE_NAME;
+      return value === undefined ? NO_UTF8 : reading.make({ types: { [name]: { kind: "text", value } } });
     }
     case "application/json": {
       const content = jsonContent(body);
