@@ -46,7 +46,12 @@ export type TakenEdit =
  * When this many edits wait, they are merged into pieces of the size below, so that hours of offline typing stay small.
  */
 const COMPACT_AFTER_EDITS = 1_000;
-const PIECE_BYTES_MAX = 65_536;
+const COMPACT_BYTES_MAX = 65_536;
+/**
+ * Maximum bytes of merged or cut edits, whatever the server accepts. So many bytes hold fewer structs of Yjs than the
+ * 50,000 above which all documents leave an edit out.
+ */
+export const PIECE_BYTES_MAX = 262_144;
 
 export class Unsent {
   readonly #format: EditFormat | undefined;
@@ -59,7 +64,7 @@ export class Unsent {
   #made = 0;
   #compactAt = COMPACT_AFTER_EDITS;
   /** Maximum bytes of merged or cut edits, lowered when the server accepts less than it announced. */
-  #pieceBytesMax = Infinity;
+  #pieceBytesMax = PIECE_BYTES_MAX;
 
   constructor({ format, mergeUnsent, unsentBytesMax }: UnsentOptions) {
     this.#format = format;
@@ -131,7 +136,7 @@ export class Unsent {
   #compact(merge: EditFormat["merge"]): void {
     const compacted: UnsentEdit[] = [];
     for (let at = this.#start; at < this.#edits.length;) {
-      const fitting = this.#countFitting(at, PIECE_BYTES_MAX);
+      const fitting = this.#countFitting(at, COMPACT_BYTES_MAX);
       compacted.push(fitting === 1 ? this.#edits[at]! : mergeAll(this.#edits.slice(at, at + fitting), merge));
       at += fitting;
     }

@@ -108,17 +108,26 @@ test("[YJS20] a transaction of the application that breaks Yjs is noticed, and n
   expect([ann.provider.saved, ann.reported]).toEqual([false, ["document-stuck"]]);
 });
 
-test("[YJS21] a change that no other document accepts is not sent, and reported", async () => {
-  const server = serverOn();
-  const [ann, bob] = [new Member(server, 1), new Member(server, 2)];
-  await server.clock.advance(1_000);
-  ann.doc.transact(() => {
-    let map = ann.doc.getMap("root");
-    for (let level = 0; level < 600; level++) map = map.set("a", new Y.Map());
-  });
-  await server.clock.advance(1_000);
-  expect([server.room().head, ann.provider.saved, ann.reported, bob.reported]).toEqual([0, false, ["document-stuck"], []]);
-});
+test.each(["before it joins", "after it has joined"])(
+  "[YJS21] a change that no other document accepts is not sent, and reported: made %s",
+  async (when) => {
+    const server = serverOn();
+    const [ann, bob] = [new Member(server, 1), new Member(server, 2)];
+    if (when === "after it has joined") await server.clock.advance(1_000);
+    ann.doc.transact(() => {
+      let map = ann.doc.getMap("root");
+      for (let level = 0; level < 600; level++) map = map.set("a", new Y.Map());
+    });
+    await server.clock.advance(1_000);
+    expect([server.room().head, ann.provider.saved, ann.provider.synced, ann.reported, bob.reported]).toEqual([
+      0,
+      false,
+      false,
+      ["document-stuck"],
+      [],
+    ]);
+  },
+);
 
 /** Two updates of one writer: the second builds on the first. */
 function twoUpdates(): readonly [Uint8Array, Uint8Array] {

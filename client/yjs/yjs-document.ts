@@ -10,6 +10,7 @@ import { HOPS_MAX, UpdateRefused, withinBounds } from "../../shared/yjs/bounded-
 import { checkUpdate } from "../../shared/yjs/checked-update.ts";
 import { PendingContent } from "./pending-content.ts";
 import {
+  acceptedEdits,
   type Clocks,
   clocksBefore,
   contentSince,
@@ -144,10 +145,13 @@ export class YjsChanges {
    * Content that the document has and the room lacks. Local changes may build on it. At most as large as the document.
    */
   #unconfirmed: Uint8Array | undefined;
+  readonly #onRefused: (why: string) => void;
 
-  constructor(doc: Y.Doc, room: ChangesRoom) {
+  /** `onRefused`: no document of the room would accept a change, so it was not sent. */
+  constructor(doc: Y.Doc, room: ChangesRoom, onRefused: (why: string) => void) {
     this.#doc = doc;
     this.#room = room;
+    this.#onRefused = onRefused;
     this.#mode = { kind: "meeting", received: [], hadContent: doc.store.clients.size > 0, made: 0 };
   }
 
@@ -172,7 +176,7 @@ export class YjsChanges {
         this.#mode.made += 1;
         return;
       case "following":
-        return this.#room.send(update);
+        return this.#send(update);
       case "withholding":
         this.#mode.made += 1;
         return this.tryAgain();
@@ -220,7 +224,7 @@ export class YjsChanges {
   sendUnconfirmed(): void {
     const unconfirmed = this.#unconfirmed;
     this.#unconfirmed = undefined;
-    if (unconfirmed !== undefined) this.#room.send(unconfirmed);
+    if (unconfirmed !== undefined) this.#send(unconfirmed);
   }
 
   withhold(payload: Uint8Array): void {
@@ -238,13 +242,19 @@ export class YjsChanges {
     const withheld = contentSince(this.#mode.since, this.#doc);
     if (withheld.byteLength > bytesMax && splitEdit(withheld, bytesMax) === undefined) return;
     this.#mode = { kind: "following" };
-    if (!isEmptyUpdate(withheld)) this.#room.send(withheld);
+    if (!isEmptyUpdate(withheld)) this.#send(withheld);
+  }
+
+  #send(change: Uint8Array): void {
+    const edits = acceptedEdits(change, this.#doc);
+    if (typeof edits === "string") this.#onRefused(edits);
+    else for (const edit of edits) this.#room.send(edit);
   }
 
   #follow({ received, hadContent, made }: Mode & { kind: "meeting" }): void {
     this.#mode = { kind: "following" };
     const lacking = hadContent || made > 0 ? missingUpdate([...received, ...this.#room.waiting.filter(isUpdate)], this.#doc) : undefined;
-    if (lacking !== undefined) this.#room.send(lacking);
+    if (lacking !== undefined) this.#send(lacking);
   }
 }
 

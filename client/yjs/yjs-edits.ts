@@ -5,9 +5,9 @@
 
 import * as Y from "yjs";
 
-import type { Struct } from "../../shared/yjs/checked-update.ts";
+import { checkUpdate, type Struct } from "../../shared/yjs/checked-update.ts";
 import { type DeletedRanges, encodedStruct, type StructRun, writtenUpdate } from "../../shared/yjs/written-update.ts";
-import type { EditFormat } from "../room/unsent.ts";
+import { type EditFormat, PIECE_BYTES_MAX } from "../room/unsent.ts";
 
 export const yjsEdits: EditFormat = { merge: (payloads) => Y.mergeUpdates([...payloads]), condense, split: splitEdit };
 
@@ -77,6 +77,17 @@ export function deletesOnlyMarks(transaction: Y.Transaction): boolean {
     isOnly &&= struct instanceof Y.Item && struct.content instanceof Y.ContentFormat;
   });
   return isOnly;
+}
+
+/**
+ * Returns the change as edits that every document of a room accepts, or the reason why that is impossible. The number of
+ * structs is limited for each edit: only a change that exceeds it is cut, for example the import of a large table.
+ */
+export function acceptedEdits(change: Uint8Array, doc: Y.Doc): readonly Uint8Array[] | string {
+  const check = checkUpdate(change, doc);
+  if (check.kind === "fit") return [change];
+  const pieces = splitEdit(change, PIECE_BYTES_MAX) ?? [change];
+  return pieces.every((piece) => checkUpdate(piece, doc).kind === "fit") ? pieces : check.why;
 }
 
 /** Maximum bytes of an update's header together with one client's header. */

@@ -5,6 +5,7 @@ import * as Y from "yjs";
 
 import type { ClientId, Epoch, RoomId, Seq } from "../../shared/ids.ts";
 import { ConnectionHost } from "../connection/connection-host.ts";
+import { STRUCTS_MAX } from "../../shared/yjs/checked-update.ts";
 import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { LIMITS } from "../testing/model-connection.ts";
 import { ModelServer } from "../testing/model-server.ts";
@@ -228,6 +229,32 @@ test("[YJS7] a large document is sent in pieces", async () => {
   expect(server.room().head).toBeGreaterThan(4);
   expect([ann.provider.saved, bob.doc.getArray("a").toJSON()]).toEqual([true, doc.getArray("a").toJSON()]);
 });
+
+/** Inserts more structs than a document accepts in one edit. */
+function importTable(doc: Y.Doc): void {
+  doc.getArray("rows").push(Array.from({ length: STRUCTS_MAX + 1 }, () => new Y.Map()));
+}
+
+test.each(["made here", "loaded by another provider before the join"])(
+  "[YJS32] a change with more structs than an edit may have is sent as several edits: %s",
+  async (how) => {
+    const server = serverOn();
+    server.limits = { ...LIMITS, frameBytesMax: 10_000_000, editBytesMax: 5_000_000, bytesBurst: 20_000_000 };
+    const ann = new Writer(server, 1);
+    if (how === "made here") {
+      await server.clock.advance(1_000);
+      importTable(ann.doc);
+    } else {
+      const stored = new Y.Doc();
+      importTable(stored);
+      Y.applyUpdate(ann.doc, Y.encodeStateAsUpdate(stored), "local storage");
+    }
+    await server.clock.advance(1_000);
+    const structs = server.room().log.map(({ payload }) => Y.decodeUpdate(payload).structs.length);
+    expect([ann.events.at(-1), ann.events.includes("document-stuck"), structs.length]).toEqual(["saved", false, 2]);
+    expect([Math.max(...structs) < STRUCTS_MAX, structs.reduce((sum, count) => sum + count)]).toEqual([true, STRUCTS_MAX + 1]);
+  },
+);
 
 test("[YJS8] edits that a log has lost are sent again by the clients that have them", async () => {
   const server = serverOn();

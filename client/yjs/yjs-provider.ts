@@ -1,6 +1,6 @@
 /**
  * Keeps a Yjs document and a room equal: applies the room's edits to the document and sends the document's changes to
- * the room (`yjs-document.ts`). `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS29.
+ * the room (`yjs-document.ts`). `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS32.
  */
 
 import type * as Y from "yjs";
@@ -19,7 +19,6 @@ import type { Status } from "../room/room-events.ts";
 import { type MakePart, RoomConnection } from "../room/room-connection-host.ts";
 import type { ModeFacts } from "../presence/room-presence.ts";
 import type { RestoredEdit, RoomEdit, RoomPart } from "../room/room-messages.ts";
-import { checkUpdate } from "../../shared/yjs/checked-update.ts";
 import type { ProviderEvents, ProviderOptions } from "./provider-events.ts";
 import { isStuck, YjsChanges, type RoomContent, YjsContent } from "./yjs-document.ts";
 import { isUpdate, yjsEdits } from "./yjs-edits.ts";
@@ -63,7 +62,9 @@ export class YjsProvider<State extends object = AwarenessState> {
     this.#events = new Events(world.reportError);
     this.#room = new RoomConnection({ ...options, format: yjsEdits, connect: false }, world); // Throws on wrong options, before anything listens to the document.
     this.#content = new YjsContent(doc, this, world.reportError);
-    this.#changes = new YjsChanges(doc, this.#room);
+    this.#changes = new YjsChanges(doc, this.#room, (why) =>
+      this.#receiveStuck(new Error(`no other document of the room accepts a change made here: ${why}`)),
+    );
     this.#soon = (run) => world.clock.soon(run);
     this.#saved = this.saved;
     this.#stored = this.stored;
@@ -225,9 +226,6 @@ export class YjsProvider<State extends object = AwarenessState> {
   /** A client that may only read does not clean up formatting: the cleanup would be an edit. */
   readonly #receiveChange = (update: Uint8Array, origin: unknown, _: Y.Doc, transaction: Y.Transaction): void => {
     if (this.#isStuck || origin === this || (this.#content.isCleanup(transaction) && !this.rights.write)) return;
-    const check = checkUpdate(update, this.doc);
-    if (check.kind === "unfit")
-      return this.#receiveStuck(new Error(`no other document of the room accepts a change made here: ${check.why}`));
     this.#changes.receiveChange(update);
     this.#emitSaved();
   };
@@ -303,8 +301,8 @@ export class YjsProvider<State extends object = AwarenessState> {
   }
 
   #receiveSynced(synced: boolean): void {
+    if (synced && !this.#isStuck) this.#changes.receiveSynced();
     if (synced && this.#isStuck) return;
-    if (synced) this.#changes.receiveSynced();
     if (synced && this.rights.write) this.#changes.sendUnconfirmed();
     this.#synced = synced;
     this.#events.emit("synced", synced);
