@@ -3,7 +3,9 @@
 import { expect, test } from "vitest";
 
 import { ConnectionHost } from "../connection/connection-host.ts";
-import type { FetchSnapshot } from "../ports.ts";
+import { decodeFrame } from "../../shared/wire/codec.ts";
+import type { FetchSnapshot, OpenSocket } from "../ports.ts";
+import { RoomConnection } from "./room-connection-host.ts";
 import type { RoomConnectionOptions, StatusChange } from "./room-events.ts";
 import { App, bytes, receivedFrames, MINUTE, NOTES, serverOn } from "../testing/test-page.ts";
 import { DeviceStore } from "../persistence/device-store.ts";
@@ -316,6 +318,37 @@ test("[ROO14] a destroyed room emits nothing more and leaves nothing running", a
   await server.clock.advance(MINUTE);
   expect([server.clock.pending, server.connections.size, ann.facts.length]).toEqual([0, 0, reported]);
 });
+
+test.each(["destroy", "disconnect"] as const)(
+  "[ROO30] an edit sent in a listener goes out before its %s() ends the connection",
+  async (method) => {
+    const server = serverOn();
+    const world = server.world(1);
+    const events: (string | undefined)[] = [];
+    const openSocket: OpenSocket = (...args) => {
+      const socket = world.openSocket(...args);
+      return {
+        send: (frame) => {
+          events.push(decodeFrame(frame)?.type);
+          socket.send(frame);
+        },
+        close: () => {
+          events.push("close");
+          socket.close();
+        },
+      };
+    };
+    const room = new RoomConnection({ url: "ws://h", token: "t", room: NOTES }, { ...world, openSocket });
+    await server.clock.advance(1_000);
+    room.once("presence", () => {
+      room.send(bytes(1));
+      room[method]();
+    });
+    room.presence.set({ cursor: { x: 1, y: 1 } }); // The event comes from this client, not from the connection.
+    await server.clock.advance(MINUTE);
+    expect(events).toEqual(["hello", "join", "edit", "leave", "close"]);
+  },
+);
 
 test("[ROO15] a room whose rights changed is joined again on the same connection", async () => {
   const server = serverOn();

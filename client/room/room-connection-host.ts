@@ -174,7 +174,8 @@ export class RoomConnection {
     this.#isWanted = false;
     this.#connection.leave(this);
     this.receiveInput({ kind: "leave" });
-    if (this.#ownsConnection && !this.#isWanted) this.#connection.disconnect(); // A listener may have called `connect()` again.
+    // In turn, because edits and LEAVE may still wait. A listener may have called `connect()` again.
+    this.inTurn(() => this.#ownsConnection && !this.#isWanted && this.#connection.disconnect());
   }
 
   /** Leaves permanently. No event is emitted any more. */
