@@ -300,6 +300,20 @@ test("[CON23] after sleep the device checks its connection before it does anythi
   expect([driver.untilDue(), driver.tick()]).toEqual([5_000, ["close-socket", "connection-lost"]]);
 });
 
+test("[CON26] in a hidden tab, whose timers run once a minute, the token is renewed and the gateway left", () => {
+  const driver = new Driver();
+  driver.open();
+  driver.receive({ kind: "frame", frame: { type: "going-away", reconnectAfterMs: 50_000 } });
+  const effects: string[] = [];
+  for (let minute = 1, pings = 0; minute <= 50; minute++) {
+    driver.now = (driver.now + 60_000) as Millis;
+    const ticked = driver.tick();
+    effects.push(...ticked.filter((effect) => effect !== "send ping"));
+    driver.receive({ kind: "frame", frame: { type: "pong", nonce: (pings += ticked.includes("send ping") ? 1 : 0) } });
+  }
+  expect([effects, driver.connection.status]).toEqual([["move", "ask-token"], "connected"]);
+});
+
 test("[CON24] when the network returns the client retries at once with a small random delay, unless the server asked it to wait", () => {
   const driver = new Driver();
   driver.close(1006);

@@ -1,6 +1,6 @@
 /**
  * The life of a connection to the server: token, socket, HELLO, open (`open-connection.ts`), and the next attempt after
- * a failure. Only the close code decides whether and when to reconnect. Deterministic. Rules CON1 to CON25.
+ * a failure. Only the close code decides whether and when to reconnect. Deterministic. Rules CON1 to CON26.
  */
 
 import { assertNever } from "../../shared/assert.ts";

@@ -146,7 +146,9 @@ export class OpenConnection {
   }
 
   receiveTick(now: Millis): ConnectionEffect[] {
-    if (this.#check === undefined && now - this.dueAt >= SLEPT_MS_MIN) return this.check(now); // The other steps are due at the next tick.
+    const { dueAt } = this;
+    const hasSlept = now - dueAt >= SLEPT_MS_MIN && this.#receivedAt < dueAt; // In a hidden tab each tick is late, and answers arrive.
+    if (hasSlept && this.#check === undefined) return this.check(now); // The other steps are due at the next tick.
     return [...this.#moveIfDue(now), ...this.#renewIfDue(now), ...this.#pingIfDue(now)];
   }
 
