@@ -1,6 +1,6 @@
 /** The component `CoroomProvider`: one connection to the server for all rooms below it. */
 
-import { createContext, createElement, type ReactNode, useContext, useInsertionEffect, useMemo, useRef } from "react";
+import { createContext, createElement, type ReactNode, useContext, useInsertionEffect, useMemo } from "react";
 
 import type { DeviceStore } from "@coroom/client";
 import { UsedRooms } from "./used-rooms.ts";
@@ -21,18 +21,12 @@ const RoomsContext = createContext<UsedRooms | undefined>(undefined);
 
 /** One connection to the server for all rooms of the components below it. */
 export function CoroomProvider({ url, token, store, children }: CoroomProviderProps): ReactNode {
-  const latest = useRef({ token, store });
-  useInsertionEffect(() => {
-    latest.current = { token, store };
-  });
+  const given = { token, store };
   const fixedToken = typeof token === "string" ? token : undefined;
-  const rooms = useMemo(() => {
-    const current = (): string | Promise<string> => {
-      const { token: given } = latest.current;
-      return typeof given === "string" ? given : given();
-    };
-    return new UsedRooms({ url, token: fixedToken ?? current, store: () => latest.current.store });
-  }, [url, fixedToken]);
+  const rooms = useMemo(() => new UsedRooms(url, given), [url, fixedToken]);
+  useInsertionEffect(() => {
+    rooms.given = given; // The rooms of an earlier URL or token keep theirs.
+  });
   return createElement(RoomsContext.Provider, { value: rooms }, children);
 }
 

@@ -25,7 +25,8 @@ export type OpenRoom<State extends object = AwarenessState> = {
   readonly provider: Provider<State>;
 };
 
-type RoomsSource = { readonly url: string; readonly token: Token; readonly store: () => DeviceStore | undefined };
+/** What the component was given in its last render. Later rooms use the store. */
+type Given = { readonly token: Token; readonly store: DeviceStore | undefined };
 
 type UsedRoom = { readonly open: OpenRoom; users: number; timer: ReturnType<typeof setTimeout> | undefined };
 
@@ -45,13 +46,16 @@ const UNUSED_MS_MAX = 1_000;
 const IS_SERVER = typeof window === "undefined";
 
 export class UsedRooms {
-  readonly #source: RoomsSource;
+  readonly #url: string;
+  /** Changes with each render. A text as token stays the same. */
+  given: Given;
   readonly #connection: CoroomConnection;
   readonly #rooms = new Map<string, UsedRoom>();
 
-  constructor(source: RoomsSource) {
-    this.#source = source;
-    this.#connection = new CoroomConnection({ url: source.url, token: source.token });
+  constructor(url: string, given: Given) {
+    this.#url = url;
+    this.given = given;
+    this.#connection = new CoroomConnection({ url, token: typeof given.token === "string" ? given.token : () => this.#token() });
   }
 
   /** Returns the room. Creates it without connecting, so a render may call this. */
@@ -73,20 +77,24 @@ export class UsedRooms {
 
   /** A request to the HTTP API of the room. Throws the server's message if the answer is an error. */
   async request(name: string, path: string, options: RequestInit = {}): Promise<Response> {
-    const { url, token } = this.#source;
-    const base = url.replace(/^ws/, "http").replace(/\/+$/, "");
-    const authorization = `Bearer ${await (typeof token === "string" ? token : token())}`;
+    const base = this.#url.replace(/^ws/, "http").replace(/\/+$/, "");
+    const authorization = `Bearer ${await this.#token()}`;
     const headers = { ...(options.headers as Record<string, string>), authorization };
     const answer = await fetch(`${base}/v1/rooms/${encodeURIComponent(name)}/${path}`, { ...options, headers });
     if (answer.ok) return answer;
     throw new Error(`${options.method ?? "GET"} ${path} failed with HTTP ${answer.status}: ${await answer.text()}`);
   }
 
+  #token(): string | Promise<string> {
+    const { token } = this.given;
+    return typeof token === "string" ? token : token();
+  }
+
   #find(name: string): UsedRoom {
     const known = this.#rooms.get(name);
     if (known !== undefined) return known;
     const doc = new Y.Doc();
-    const store = IS_SERVER ? undefined : this.#source.store();
+    const store = IS_SERVER ? undefined : this.given.store;
     const provider = new Provider({ connection: this.#connection, room: name, doc, connect: false, ...(store && { store }) });
     provider.on("refused", (refusal) => refusals.set(provider, refusal));
     const room: UsedRoom = { open: { name, doc, provider }, users: 0, timer: undefined };

@@ -1,0 +1,55 @@
+// @vitest-environment happy-dom
+/** Rooms of components with a store on the device. */
+
+import { createElement as h, type ReactNode } from "react";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+
+import { DeviceStore } from "../client/persistence/device-store.ts";
+import { MemoryStore } from "../client/testing/memory-store.ts";
+import { eventually } from "../test/system/eventually.ts";
+import { CoroomProvider, type CoroomProviderProps, type OpenRoom, useRoom, useStatus } from "./index.ts";
+import { MountedTree, type ServedRooms, serveRooms } from "./testing/served-rooms.ts";
+
+let served: ServedRooms;
+beforeEach(async () => {
+  served = await serveRooms();
+});
+afterEach(() => served.stop());
+
+function mount(node: ReactNode): MountedTree {
+  const tree = new MountedTree(node);
+  onTestFinished(() => tree.unmount());
+  return tree;
+}
+
+test.each([
+  { change: "the token as a text", token: (user: string) => user, path: "" },
+  { change: "the URL", token: (user: string) => () => user, path: "/other" },
+])("[HOOK11] when $change and the store change together, neither user's rooms use what the other gave", async ({ token, path }) => {
+  const stores: string[] = [];
+  const given = (user: string): Pick<CoroomProviderProps, "token" | "store"> => {
+    const memory = new MemoryStore();
+    const open: MemoryStore["open"] = (room) => (stores.push(user), memory.open(room));
+    return { token: token(user), store: new DeviceStore({ open }) };
+  };
+  const rooms = new Set<OpenRoom>();
+  const Notes = (): ReactNode => {
+    const room = useRoom("notes");
+    rooms.add(room);
+    return `${rooms.size} ${useStatus(room).status}`;
+  };
+  const tree = mount(h(CoroomProvider, { url: served.url, ...given("ada") }, h(Notes)));
+  await eventually("ada is connected", () => tree.text === "1 connected");
+  served.model.commits = false;
+  [...rooms][0]!.doc.getText("t").insert(0, "unsaved");
+  tree.show(h(CoroomProvider, { url: `${served.url}${path}`, ...given("bob") }, h(Notes)));
+  await eventually("bob is connected", () => tree.text === "2 connected");
+  served.model.cut();
+  const users = (): string[] => served.model.receivedFrames.flatMap((frame) => (frame.type === "hello" ? [frame.token] : []));
+  await eventually("both connect again, because ada's edit is not saved", () => users().length === 4);
+  expect([stores, users().slice(0, 2), users().slice(2).toSorted()]).toEqual([
+    ["ada", "bob"],
+    ["ada", "bob"],
+    ["ada", "bob"],
+  ]);
+});
