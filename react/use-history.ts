@@ -47,12 +47,13 @@ type Versions = Pick<HistoryView, "versions" | "readableFrom">;
 type Loaded = Versions & Pick<HistoryView, "state" | "error">;
 
 const LOADING: Loaded = { state: "loading", versions: [], readableFrom: null };
+const NO_ANSWER = { loaded: LOADING };
 
 /** Stored versions of a room's document, read over HTTP when the component is mounted. */
 export function useHistory(room: OpenRoom<never> | OpenRoom): HistoryView {
   const rooms = useRooms();
   const { name, provider } = room as OpenRoom;
-  const [loaded, setLoaded] = useState(LOADING);
+  const [answer, setAnswer] = useState<{ readonly of?: typeof provider; readonly loaded: Loaded }>(NO_ANSWER);
   const [reading, setReading] = useState(0);
   const reload = useCallback(() => setReading((count) => count + 1), []);
 
@@ -66,9 +67,9 @@ export function useHistory(room: OpenRoom<never> | OpenRoom): HistoryView {
         state: "failed" as const,
         error: error instanceof Error ? error : new Error(String(error)),
       }))
-      .then((answer) => reader.signal.aborted || setLoaded(answer));
+      .then((loaded) => reader.signal.aborted || setAnswer({ of: provider, loaded }));
     return () => reader.abort();
-  }, [rooms, name, reading]);
+  }, [rooms, name, provider, reading]);
 
   const actions = useMemo(() => {
     /** Waits until the server's document contains every edit that this page has received. */
@@ -90,5 +91,6 @@ export function useHistory(room: OpenRoom<never> | OpenRoom): HistoryView {
       },
     };
   }, [rooms, name, provider, reload]);
+  const { loaded } = answer.of === provider ? answer : NO_ANSWER; // Another room's versions must not be restored here.
   return { ...loaded, reload, ...actions };
 }

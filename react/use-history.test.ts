@@ -1,0 +1,34 @@
+// @vitest-environment happy-dom
+/** The hook `useHistory` with answers of the test. */
+
+import { createElement as h, type ReactNode } from "react";
+import { expect, onTestFinished, test, vi } from "vitest";
+
+import { eventually } from "../test/system/eventually.ts";
+import { CoroomProvider, useHistory, useRoom } from "./index.ts";
+import { MountedTree } from "./testing/served-rooms.ts";
+
+test("[HOOK12] a component that changes its room shows no version of the room before", async () => {
+  const requests: { readonly url: string; readonly answer: (answer: Response) => void }[] = [];
+  vi.stubGlobal("fetch", (url: string) => new Promise<Response>((answer) => requests.push({ url, answer })));
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const shown: string[] = [];
+  const History = ({ name }: { name: string }): ReactNode => {
+    const { state, versions } = useHistory(useRoom(name));
+    shown.push(`${name} ${state} ${versions.map(({ id }) => id).join()}`);
+    return shown.at(-1);
+  };
+  const page = (name: string): ReactNode => h(CoroomProvider, { url: "ws://127.0.0.1:9", token: "t" }, h(History, { name }));
+  const tree = new MountedTree(page("notes"));
+  onTestFinished(() => tree.unmount());
+  const answers = async (name: string, id: string): Promise<void> => {
+    await eventually("the versions are requested", () => requests.some(({ url }) => url.endsWith(`/${name}/versions`)));
+    const { answer } = requests.find(({ url }) => url.endsWith(`/${name}/versions`))!;
+    answer(new Response(JSON.stringify({ versions: [{ id }], readableFrom: null })));
+    await eventually("they are shown", () => tree.text === `${name} ready ${id}`);
+  };
+  await answers("notes", "one");
+  tree.show(page("tasks"));
+  await answers("tasks", "two");
+  expect(shown.filter((text) => text.startsWith("tasks") && !text.includes("loading"))).toEqual(["tasks ready two"]);
+});
