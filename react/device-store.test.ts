@@ -1,9 +1,11 @@
 // @vitest-environment happy-dom
 /** Rooms of components with a store on the device. */
 
-import { createElement as h, type ReactNode } from "react";
+import { createElement as h, lazy, type ReactNode, Suspense } from "react";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import * as Y from "yjs";
 
+import { CoroomProvider as Provider } from "../client/main.ts";
 import { DeviceStore } from "../client/persistence/device-store.ts";
 import { MemoryStore } from "../client/testing/memory-store.ts";
 import { eventually } from "../test/system/eventually.ts";
@@ -52,4 +54,29 @@ test.each([
     ["ada", "bob"],
     ["ada", "bob"],
   ]);
+});
+
+test("[HOOK13] unsent edits of an earlier page are shown when the first render suspends above CoroomProvider", async () => {
+  const store = new DeviceStore(new MemoryStore());
+  const elsewhere = { url: "ws://127.0.0.1:9", token: "t", room: "notes", store }; // Nothing answers there.
+  const doc = new Y.Doc();
+  const earlier = new Provider({ ...elsewhere, doc });
+  await eventually("the store is open", () => earlier.stored);
+  doc.getText("t").insert(0, "offline");
+  await eventually("the edit is stored", () => earlier.stored);
+  earlier.destroy();
+
+  let load: (loaded: { default: () => ReactNode }) => void = () => {};
+  const Editor = lazy(() => new Promise<{ default: () => ReactNode }>((loaded) => (load = loaded)));
+  const rooms = new Set<OpenRoom>();
+  const Notes = (): ReactNode => {
+    rooms.add(useRoom("notes"));
+    return h(Editor);
+  };
+  const tree = mount(h(Suspense, { fallback: "loading" }, h(CoroomProvider, { url: elsewhere.url, token: "t", store }, h(Notes))));
+  await eventually("it suspends", () => tree.text === "loading" && rooms.size > 0);
+  load({ default: () => "loaded" });
+  await eventually("it is shown", () => tree.text === "loaded");
+  expect(rooms.size, "React has discarded the first render").toBeGreaterThan(1);
+  await eventually("the edit is there", () => [...rooms].at(-1)!.doc.getText("t").toString() === "offline");
 });

@@ -5,6 +5,7 @@ import { createElement as h, type ReactNode, StrictMode, Suspense, use } from "r
 import { hydrateRoot } from "react-dom/client";
 import { renderToString } from "react-dom/server";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import * as Y from "yjs";
 
 import { CLOSE } from "../shared/wire/close-codes.ts";
 import { eventually } from "../test/system/eventually.ts";
@@ -201,6 +202,31 @@ test("[HOOK8] a refused token is shown with its reason, also by a component that
   await eventually("the refusal is shown", () => tree.text === "[stopped saved 0 connection-refused]");
   tree.show(inRooms(facts, h(Refused, { of: room! })));
   await eventually("by both", () => tree.text === "[stopped saved 0 connection-refused]connection-refused");
+});
+
+test("[HOOK14] a component with a stuck document that is mounted again has a new document", async () => {
+  const rooms = new Set<OpenRoom>();
+  const Notes = (): ReactNode => {
+    const room = useRoom("notes");
+    rooms.add(room);
+    return `${rooms.size} ${useStatus(room).status}`;
+  };
+  const page = (key: number): ReactNode => inRooms(h(Notes, { key }));
+  const tree = new MountedTree(page(1));
+  onTestFinished(() => tree.unmount());
+  await eventually("connected", () => tree.text === "1 connected");
+  const { doc, provider } = [...rooms][0]!;
+  const problems: string[] = [];
+  provider.on("error", ({ kind }) => problems.push(kind));
+  doc.transact(() => {
+    let map = doc.getMap("root");
+    for (let level = 0; level < 600; level++) map = map.set("a", new Y.Map()); // No other document accepts it.
+  });
+  expect(problems).toEqual(["document-stuck"]);
+  tree.show(page(2));
+  await eventually("there is another document", () => tree.text === "2 connected");
+  expect([doc.isDestroyed, [...rooms][1]!.provider.saved]).toEqual([true, true]);
+  await eventually("only its provider is connected", () => served.model.presence().snapshot.present.length === 1);
 });
 
 test("[HOOK9] a room outside of a CoroomProvider throws an error that names the missing component", () => {

@@ -28,7 +28,21 @@ export type OpenRoom<State extends object = AwarenessState> = {
 /** What the component was given in its last render. Later rooms use the store. */
 type Given = { readonly token: Token; readonly store: DeviceStore | undefined };
 
-type UsedRoom = { readonly open: OpenRoom; users: number; timer: ReturnType<typeof setTimeout> | undefined };
+/** `isStuck`: the document no longer follows the room (`document-stuck`). `release`: removes the room at once. */
+type UsedRoom = {
+  readonly open: OpenRoom;
+  readonly store: DeviceStore | undefined;
+  readonly release: () => void;
+  users: number;
+  isStuck: boolean;
+  timer: ReturnType<typeof setTimeout> | undefined;
+};
+
+/**
+ * Rooms that no component has mounted yet. If a component above `CoroomProvider` suspends the first render, React discards
+ * it, and the next one creates the room again. Until the first is released, its store holds the unsent edits of earlier pages.
+ */
+const unmounted = new Set<UsedRoom>();
 
 const refusals = new WeakMap<OpenRoom["provider"], Refusal>();
 
@@ -67,6 +81,7 @@ export class UsedRooms {
   hold(name: string): () => void {
     const room = this.#find(name);
     room.users += 1;
+    unmounted.delete(room);
     clearTimeout(room.timer);
     room.open.provider.connect();
     return () => {
@@ -92,14 +107,20 @@ export class UsedRooms {
 
   #find(name: string): UsedRoom {
     const known = this.#rooms.get(name);
-    if (known !== undefined) return known;
+    if (known !== undefined && !(known.isStuck && known.users === 0)) return known;
+    known?.release();
     const doc = new Y.Doc();
     const store = IS_SERVER ? undefined : this.given.store;
+    if (store !== undefined) for (const other of unmounted) if (other.store === store && other.open.name === name) other.release();
     const provider = new Provider({ connection: this.#connection, room: name, doc, connect: false, ...(store && { store }) });
     provider.on("refused", (refusal) => refusals.set(provider, refusal));
-    const room: UsedRoom = { open: { name, doc, provider }, users: 0, timer: undefined };
+    provider.on("error", ({ kind }) => (room.isStuck ||= kind === "document-stuck"));
+    const release = (): void => this.#release(room);
+    const room: UsedRoom = { open: { name, doc, provider }, store, release, users: 0, isStuck: false, timer: undefined };
     this.#rooms.set(name, room);
-    if (!IS_SERVER) this.#releaseAfter(room, UNMOUNTED_MS_MAX);
+    if (IS_SERVER) return room;
+    unmounted.add(room);
+    this.#releaseAfter(room, UNMOUNTED_MS_MAX);
     return room;
   }
 
@@ -109,15 +130,21 @@ export class UsedRooms {
 
   /** A room with unsaved edits stays open until they are saved. Otherwise the server would never receive them. */
   #releaseIfSettled(room: UsedRoom): void {
-    const { name, doc, provider } = room.open;
+    const { name, provider } = room.open;
     if (room.users > 0 || this.#rooms.get(name) !== room) return;
-    const isHopeless = provider.status === "stopped" || (provider.synced && !provider.rights.write);
+    const isHopeless = room.isStuck || provider.status === "stopped" || (provider.synced && !provider.rights.write);
     if (!provider.saved && !isHopeless) {
       for (const event of ["saved", "refused"] as const) provider.once(event, () => queueMicrotask(() => this.#releaseIfSettled(room)));
       return;
     }
-    this.#rooms.delete(name);
-    doc.destroy(); // Destroys the provider too.
+    this.#release(room);
+  }
+
+  #release(room: UsedRoom): void {
+    clearTimeout(room.timer);
+    unmounted.delete(room);
+    this.#rooms.delete(room.open.name);
+    room.open.doc.destroy(); // Destroys the provider too.
     if (this.#rooms.size === 0) this.#connection.disconnect();
   }
 }
