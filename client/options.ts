@@ -76,11 +76,20 @@ const SCHEMES: Readonly<Record<string, { socket: string; http: string }>> = {
 
 /** Accepts `ws://host:port`, `wss:`, `http:` and `https:`. A path is kept, for a server behind a proxy. */
 export function serverAddressOf(url: string): ServerAddress {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  const parsed = parsedUrl(url);
   const schemes = parsed && SCHEMES[parsed.protocol];
   assert(parsed !== undefined && schemes !== undefined, `url must look like ws://host:port or wss://host, not ${JSON.stringify(url)}`);
   const rest = `//${parsed.host}${parsed.pathname.replace(/\/+$/, "")}`;
   return { socket: `${schemes.socket}${rest}/`, http: `${schemes.http}${rest}` };
+}
+
+/** React Native has no `URL.canParse`. */
+function parsedUrl(url: string): URL | undefined {
+  try {
+    return new URL(url);
+  } catch {
+    return undefined; // A TypeError.
+  }
 }
 
 /** Bits of the routing key: enough to spread rooms, and too few to tell from it which room it is. */

@@ -60,6 +60,8 @@ const CLIENT_KEY = /^[A-Za-z0-9_-]{8,32}$/;
 const CLIENT_ID = /^[A-Za-z0-9_-]{16}$/;
 const ROOM_KEY = /^[A-Za-z0-9_-]{1,64}\.(?:[A-Za-z0-9_-]|=[0-9a-f]{2}){1,512}$/;
 const CONTROL = /\p{Cc}/u;
+/** Half of a character, which UTF-8 cannot represent. React Native has no `isWellFormed`. */
+export const LONE_SURROGATE = /[\ud800-\udfff]/u;
 /** For errors about a text that `parseRoomId` does not accept. */
 export const ROOM_ID_RULE = "a room id has 1 to 128 characters, no control characters, and is not `.` or `..`";
 
@@ -71,13 +73,13 @@ export function parseTenantId(text: string): TenantId | undefined {
 }
 
 export function parseRoomId(text: string): RoomId | undefined {
-  return text.length >= 1 && text.length <= 128 && text.isWellFormed() && !CONTROL.test(text) && !/^\.\.?$/.test(text)
+  return text.length >= 1 && text.length <= 128 && !LONE_SURROGATE.test(text) && !CONTROL.test(text) && !/^\.\.?$/.test(text)
     ? (text as RoomId)
     : undefined;
 }
 
 export function parseUserId(text: string): UserId | undefined {
-  return text.length >= 1 && text.length <= 128 && text.isWellFormed() && !CONTROL.test(text) ? (text as UserId) : undefined;
+  return text.length >= 1 && text.length <= 128 && !LONE_SURROGATE.test(text) && !CONTROL.test(text) ? (text as UserId) : undefined;
 }
 
 export function parseClientId(text: string): ClientId | undefined {

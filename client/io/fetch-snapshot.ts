@@ -41,12 +41,10 @@ export async function fetchSnapshot(
       };
     }
     restartTimer();
-    return {
-      kind: "snapshot",
-      position,
-      last: editNamed(answer.headers.get("x-coroom-last-edit")),
-      payload: await bodyOf(answer, restartTimer),
-    };
+    const last = editNamed(answer.headers.get("x-coroom-last-edit"));
+    if (answer.body) return { kind: "snapshot", position, last, payload: await bodyOf(answer.body, restartTimer) };
+    clearTimeout(waiting); // React Native has no streams, so it does not report when data arrives.
+    return { kind: "snapshot", position, last, payload: new Uint8Array(await answer.arrayBuffer()) };
   } finally {
     clearTimeout(waiting);
     signal.removeEventListener("abort", end);
@@ -54,11 +52,11 @@ export async function fetchSnapshot(
   }
 }
 
-async function bodyOf({ body }: Response, restartTimer: () => void): Promise<Uint8Array> {
+async function bodyOf(body: ReadableStream<Uint8Array>, restartTimer: () => void): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  const reader = body?.getReader(); // Not every browser can iterate over the body with `for await`.
-  for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) {
+  const reader = body.getReader(); // Not every browser can iterate over the body with `for await`.
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
     restartTimer();
     chunks.push(read.value);
     bytes += read.value.byteLength;

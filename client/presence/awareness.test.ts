@@ -5,7 +5,7 @@
 
 import { EditorState, Text } from "@codemirror/state";
 import { type DecorationSet, EditorView, type ViewUpdate } from "@codemirror/view";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { yRemoteSelections, yCollab } from "y-codemirror.next";
 import { Awareness } from "y-protocols/awareness";
 import * as Y from "yjs";
@@ -233,6 +233,27 @@ test("[AWA11] a field that is too large delays no other field, and is sent once 
   ann.provider.awareness.setLocalState({ user, avatar });
   await server.clock.advance(1_000);
   expect(bob.states).toEqual([{ user, avatar }]);
+});
+
+test("[AWA12] presence works on engines without `isWellFormed`, `toSorted` and `URL.canParse`, as Hermes of React Native", async () => {
+  const server = new ModelServer(new ClientFakeClock());
+  const missing = [
+    [String.prototype, "isWellFormed"],
+    [Array.prototype, "toSorted"],
+    [URL, "canParse"],
+  ] as const;
+  const kept = missing.map(([type, name]) => Object.getOwnPropertyDescriptor(type, name)!);
+  onTestFinished(() => missing.forEach(([type, name], index) => void Object.defineProperty(type, name, kept[index]!)));
+  for (const [type, name] of missing) Reflect.deleteProperty(type, name);
+  const [ann, bob] = [new Editor(server, 1), new Editor(server, 2)];
+  await server.clock.advance(1_000);
+  ann.provider.awareness.setLocalState({ "user": "Ann", "😀": 1 });
+  await server.clock.advance(1_000);
+  expect(bob.states).toEqual([{ "user": "Ann", "😀": 1 }]);
+  ann.provider.awareness.setLocalState({ user: "A" });
+  await server.clock.advance(1_000);
+  expect(bob.states).toEqual([{ user: "A" }]);
+  expect(() => ann.provider.awareness.setLocalState({ "\ud83d": 1 })).toThrow("a presence field is named by");
 });
 
 test("[AWA10] an application field cannot replace the Yjs client id", () => {

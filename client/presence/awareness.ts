@@ -1,7 +1,7 @@
 /**
  * A room's presence in the form of `Awareness` of y-protocols, for editor bindings. Each top-level field is sent
  * separately, so a moving caret does not resend name and colour. There are no clocks to renew and no timeouts, because
- * the server knows who is present. Rules AWA1 to AWA10.
+ * the server knows who is present. Rules AWA1 to AWA12.
  */
 
 import { equalityDeep } from "lib0/function";
@@ -161,7 +161,7 @@ export class RoomAwareness<State extends object = AwarenessState> extends Observ
   #show(fields: readonly PresenceField[]): void {
     const growth = ({ name, value }: PresenceField): number => value.byteLength - (this.#shown.get(name) ?? NOTHING).byteLength;
     const changed = fields.filter(({ name, value }) => !sameBytes(this.#shown.get(name) ?? NOTHING, value));
-    const offered = changed.some((field) => growth(field) < 0) ? fields.toSorted((one, other) => growth(one) - growth(other)) : changed;
+    const offered = changed.some((field) => growth(field) < 0) ? [...fields].sort((one, other) => growth(one) - growth(other)) : changed;
     for (const field of offered) this.#room.show([field]);
     for (const { name, value } of changed) {
       if (value.byteLength === 0) this.#shown.delete(name);

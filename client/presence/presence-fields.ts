@@ -1,6 +1,7 @@
 /** Encodes an application's presence as fields of the wire format, and decodes them. */
 
 import { assert } from "../../shared/assert.ts";
+import { LONE_SURROGATE } from "../../shared/ids.ts";
 import { encodePoint, encodeRectangle, encodeSpan, type Point, type Rectangle, type TextSpan } from "../../shared/wire/positions.ts";
 import { CURSOR, type PresenceField, SELECTION, VIEWPORT } from "../../shared/wire/presence.ts";
 import * as decoding from "lib0/decoding";
@@ -43,7 +44,7 @@ export function fieldsOf({ cursor, selection, viewport, ...own }: Presence): Pre
 /** A value that JSON cannot represent removes the field. */
 export function ownField(name: string, value: unknown): PresenceField {
   assert(
-    name.length >= 1 && name.length <= NAME_LENGTH_MAX && name.isWellFormed() && !name.startsWith("@"),
+    name.length >= 1 && name.length <= NAME_LENGTH_MAX && !LONE_SURROGATE.test(name) && !name.startsWith("@"),
     `a presence field is named by 1 to ${NAME_LENGTH_MAX} characters, the first no @: ${JSON.stringify(name)} is not`,
   );
   return { name, value: encodeValue(value) };
