@@ -3,7 +3,7 @@
  * closes the store.
  */
 
-import type { EditStore, KeptChange, RoomStore, StoredRoom } from "./edit-store.ts";
+import type { DocumentChange, EditStore, KeptChange, RoomStore, StoredRoom } from "./edit-store.ts";
 import type { RoomSessionInput } from "../room/room-messages.ts";
 
 export class StoreHost {
@@ -13,6 +13,7 @@ export class StoreHost {
   /** Calls to the store run one after another. */
   #last: Promise<unknown>;
   #isClosed = false;
+  readonly #replaced = new WeakMap<Uint8Array, Uint8Array>();
 
   constructor(
     store: EditStore,
@@ -30,13 +31,24 @@ export class StoreHost {
     );
   }
 
-  keep(write: number, change: KeptChange): void {
+  /** The application left out this edit, so content without effect is stored in its place. Call it while the edit is delivered. */
+  replace(payload: Uint8Array, stored: Uint8Array): void {
+    this.#replaced.set(payload, stored);
+  }
+
+  keep(write: number, { document, ...edits }: KeptChange): void {
+    const change = { ...edits, document: document.map((part) => this.#withReplaced(part)) };
     const kept = this.#last.then(async () => (await this.#opened).keep(change));
     this.#last = kept.catch(() => undefined); // Reported below. The next write is tried anyway.
     kept.then(
       () => this.#receive({ kind: "stored", write }),
       (cause: unknown) => this.#receive({ kind: "keep-failed", write, cause }),
     );
+  }
+
+  #withReplaced(change: DocumentChange): DocumentChange {
+    if (change.kind !== "continued") return change;
+    return { ...change, payloads: change.payloads.map((payload) => this.#replaced.get(payload) ?? payload) };
   }
 
   /** Runs after all earlier calls, as the last one. */

@@ -39,7 +39,8 @@ export class RoomConnection {
   readonly #turns = new Turns<HostInput>((input) => this.#takeInput(input));
   readonly #alarm: WakeTimer;
   readonly #events: Events<RoomEvents>;
-  readonly #store: StoreHost | undefined;
+  /** @internal For the provider. */
+  readonly store: StoreHost | undefined;
   /** The newest snapshot download. */
   #download: AbortController | undefined;
   #flushing = false;
@@ -64,7 +65,7 @@ export class RoomConnection {
     this.#listen(this.#connection, "on");
     this.#reporter = new RoomStatusReporter(this, this.#events);
     const stored = { server: this.#connection.server, room: this.room, condense: format?.condense ?? format?.merge };
-    this.#store = store?.host(stored, (input) => this.receiveInput(input), this.#emitProblem);
+    this.store = store?.host(stored, (input) => this.receiveInput(input), this.#emitProblem);
     if (options.connect ?? true) this.connect();
   }
 
@@ -186,7 +187,7 @@ export class RoomConnection {
     this.disconnect();
     this.#listen(this.#connection, "off");
     this.#events.clear();
-    this.#store?.leave();
+    this.store?.leave();
     this.receiveInput({ kind: "tick" }); // Ends the room after all queued inputs, once its last edits are stored.
   }
 
@@ -257,7 +258,7 @@ export class RoomConnection {
     this.#reporter.report();
     if (this.#isDestroyed && this.#queuedEdits === 0 && this.#session.keeping?.isDone !== false) {
       this.#alarm.setFor(undefined);
-      return this.#store?.close();
+      return this.store?.close();
     }
     if (!this.#flushing) this.#alarm.setFor(earlier(this.#session.dueAt(now), this.#presence.dueAt(now)));
   }
@@ -293,11 +294,11 @@ export class RoomConnection {
       case "restored":
         return this.#events.emit("restored", effect.edits);
       case "keep":
-        return this.#store?.keep(effect.write, effect.change);
+        return this.store?.keep(effect.write, effect.change);
       case "forget-room":
-        return this.#store?.forget();
+        return this.store?.forget();
       case "close-store":
-        return this.#store?.close();
+        return this.store?.close();
       case "refused":
         this.#download?.abort();
         if (this.#ownsConnection) this.#connection.disconnect();

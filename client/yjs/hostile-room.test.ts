@@ -3,10 +3,12 @@
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
-import type { ClientId, Epoch, Seq } from "../../shared/ids.ts";
+import type { ClientId, Epoch, RoomId, Seq } from "../../shared/ids.ts";
 import { conflictBomb, HALF_UPDATES, NESTING_FUSE, nestingBomb } from "../../shared/testing/yjs-bombs.ts";
 import { ClientFakeClock } from "../testing/fake-clock.ts";
+import { MemoryStore } from "../testing/memory-store.ts";
 import { ModelServer } from "../testing/model-server.ts";
+import { TestPage } from "../testing/test-page.ts";
 import { YjsProvider } from "./yjs-provider.ts";
 
 class Member {
@@ -92,6 +94,34 @@ test.each(HALF_UPDATES)("[YJS30] an edit that Yjs applies only in part is left o
   await server.clock.advance(1_000);
   await sendRaw(server, half, typed("fine"));
   expect([ann.text, ann.doc.getText("text").toString(), ann.reported]).toEqual(["fine", "", ["edit-unreadable"]]);
+});
+
+test.each([
+  ["nested 5,000 deep", nestingBomb(5_000)],
+  ["nested 600 deep", nestingBomb(600)],
+  ["in conflict with each other", conflictBomb(3_000)],
+  ...HALF_UPDATES,
+] as const)("[YJS33] an edit that was left out is not stored, so the next page shows the room: %s", async (_, bomb) => {
+  const server = serverOn();
+  const device = new MemoryStore();
+  const room = server.room();
+  const pages = [new TestPage(server, device, 1)];
+  await server.clock.advance(1_000);
+  for (const [index, payload] of [bomb, typed("fine")].entries()) {
+    room.receiveEdit({ client: "hostile_________" as ClientId, counter: index + 1, ackedThrough: 0, parentSeq: 0 as Seq, payload });
+  }
+  server.commit("notes" as RoomId);
+  await server.clock.advance(1_000);
+  server.reachable = false;
+  pages[0]!.type(" offline");
+  await server.clock.advance(1_000);
+  pages[0]!.close();
+  pages.push(new TestPage(server, device, 2));
+  await server.clock.advance(1_000);
+  expect(pages.map(({ text, events }) => [text, events])).toEqual([
+    ["fine offline", ["restored", "edit-unreadable"]],
+    ["fine offline", ["restored"]],
+  ]);
 });
 
 test("[YJS20] a transaction of the application that breaks Yjs is noticed, and nothing is reported as saved", async () => {

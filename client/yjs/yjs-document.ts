@@ -63,11 +63,12 @@ export class YjsContent {
    * bindings and undo managers rely on. An edit that is not a Yjs update or exceeds a limit is left out, here and in
    * all other documents of the room.
    */
-  apply(edits: readonly RoomContent[], onUnreadable: (cause: unknown, seq: Seq | undefined) => void): AppliedContent {
+  apply(edits: readonly RoomContent[], onUnreadable: (cause: unknown, edit: RoomContent) => void): AppliedContent {
     const read: Uint8Array[] = [];
     let stuck: unknown;
     const applyAll = (): void => {
-      for (const { seq, payload, isState = false } of edits) {
+      for (const edit of edits) {
+        const { payload, isState = false } = edit;
         if (stuck !== undefined) return;
         try {
           const check = isState ? undefined : checkUpdate(payload, this.#doc);
@@ -80,7 +81,7 @@ export class YjsContent {
           }
           read.push(payload);
         } catch (cause) {
-          onUnreadable(cause, seq);
+          onUnreadable(cause, edit);
         }
       }
     };

@@ -60,6 +60,9 @@ export function isUpdate(payload: Uint8Array): boolean {
   }
 }
 
+/** The update without structs and deletions. */
+export const NO_CONTENT = new Uint8Array([0, 0]);
+
 /**
  * Whether the update has neither structs nor deletions. Such an update is not sent, because a room cannot distinguish
  * it from other bytes.

@@ -1,6 +1,6 @@
 /**
  * Keeps a Yjs document and a room equal: applies the room's edits to the document and sends the document's changes to
- * the room (`yjs-document.ts`). `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS32.
+ * the room (`yjs-document.ts`). `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS33.
  */
 
 import type * as Y from "yjs";
@@ -21,7 +21,7 @@ import type { ModeFacts } from "../presence/room-presence.ts";
 import type { RestoredEdit, RoomEdit, RoomPart } from "../room/room-messages.ts";
 import type { ProviderEvents, ProviderOptions } from "./provider-events.ts";
 import { isStuck, YjsChanges, type RoomContent, YjsContent } from "./yjs-document.ts";
-import { isUpdate, yjsEdits } from "./yjs-edits.ts";
+import { isUpdate, NO_CONTENT, yjsEdits } from "./yjs-edits.ts";
 
 const ABNORMAL_CLOSURE = 1006; // The socket broke or could not be opened.
 
@@ -274,7 +274,8 @@ export class YjsProvider<State extends object = AwarenessState> {
   /** Returns the payloads that could be applied. */
   #apply(edits: readonly RoomContent[]): readonly Uint8Array[] {
     if (this.#isStuck) return [];
-    const { read, lacking, stuck } = this.#content.apply(edits, (cause, seq = this.seq) => {
+    const { read, lacking, stuck } = this.#content.apply(edits, (cause, { payload, seq = this.seq }) => {
+      this.#room.store?.replace(payload, NO_CONTENT); // A page that loads it would apply it with all stored content, unchecked.
       const message = "an edit of the room is no Yjs update, or exceeds a limit, and was left out";
       this.#events.emit("error", { kind: "edit-unreadable", seq, message, cause });
     });
