@@ -73,6 +73,17 @@ test("[LBO2] a view is not notified when nothing that it shows has changed", asy
   expect(changes).toEqual(["live: 1 Ann 9"]);
 });
 
+test("[LBO7] a view is notified when only the number of users with points changes", async () => {
+  const server = serverOn();
+  const board = leaderboardOf(appOn(server)).subscribe({ window: "hour", shown: 1 });
+  const members: number[] = [];
+  board.on("change", () => members.push(board.members));
+  await server.clock.advance(1_000);
+  for (const count of [1, 2, 2]) server.send(boardOf([["ann", 9]], { members: count }));
+  await server.clock.advance(100);
+  expect(members).toEqual([1, 2]);
+});
+
 test("[LBO3] the client requests its boards again after a reconnect or a move to another gateway; views keep what they showed", async () => {
   const server = serverOn();
   const board = leaderboardOf(appOn(server)).subscribe({ window: "hour" });

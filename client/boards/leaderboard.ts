@@ -27,7 +27,7 @@ export type BoardOptions = {
 
 /** Events of a `Board`, with the arguments of each listener. */
 export type BoardEvents = {
-  /** The ranking, the own place, the state or the window changed. */
+  /** Anything but `seq` changed. */
   change: [Board];
 };
 
@@ -119,7 +119,7 @@ export class Board {
   /** @internal For the room. */
   receive(facts: BoardFacts): void {
     this.know(facts);
-    const shownNow = JSON.stringify([facts.state, facts.windowId, facts.own, this.#ranking]);
+    const shownNow = JSON.stringify([facts.state, facts.windowId, facts.members, facts.own, this.#ranking]);
     if (shownNow === this.#emitted) return;
     this.#emitted = shownNow;
     this.#events.emit("change", this);
