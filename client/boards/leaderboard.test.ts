@@ -84,6 +84,20 @@ test("[LBO7] a view is notified when only the number of users with points change
   expect(members).toEqual([1, 2]);
 });
 
+test("[LBO8] a board that is first watched after the room is joined is requested at once, and again after a reconnect", async () => {
+  const server = serverOn();
+  const app = appOn(server);
+  await server.clock.advance(1_000);
+  const board = leaderboardOf(app).subscribe({ window: "hour" });
+  await server.clock.advance(100);
+  server.send(boardOf([["ann", 9]]));
+  await server.clock.advance(100);
+  expect([asked(server), board.state]).toEqual([["everyone hour 10"], "live"]);
+  server.cut();
+  await server.clock.advance(10_000);
+  expect(asked(server)).toEqual(["everyone hour 10", "everyone hour 10"]);
+});
+
 test("[LBO3] the client requests its boards again after a reconnect or a move to another gateway; views keep what they showed", async () => {
   const server = serverOn();
   const board = leaderboardOf(appOn(server)).subscribe({ window: "hour" });

@@ -6,11 +6,10 @@
 import { assert } from "../../shared/assert.ts";
 import type { Seq } from "../../shared/ids.ts";
 import { BOARD_ROLES, BOARD_WINDOWS, type BoardName, type BoardRole, type BoardWindow } from "../../shared/wire/boards.ts";
-import type { ConnectionHost } from "../connection/connection-host.ts";
 import { Events } from "../events.ts";
 import { newToken } from "../options.ts";
 import type { ClientWorld } from "../ports.ts";
-import type { RoomConnection } from "../room/room-connection-host.ts";
+import type { RoomConnection, RoomLink } from "../room/room-connection-host.ts";
 import type { RoomSessionInput } from "../room/room-messages.ts";
 import { type BoardReading, type BoardReadOptions, type BoardReadPorts, readBoard } from "./board-reads-host.ts";
 import { type BoardFacts, type BoardsEffect, NOTHING_SHOWN, type RankedUser, rankedUsers, RoomBoards } from "./room-boards.ts";
@@ -138,7 +137,7 @@ export class Board {
 }
 
 type LeaderboardRoom = Pick<RoomConnection, "room" | "inTurn" | "sendFrame">;
-type LeaderboardConnection = Pick<ConnectionHost, "server" | "options">;
+type LeaderboardLink = Pick<RoomLink, "channel"> & { readonly connection: Pick<RoomLink["connection"], "server" | "options"> };
 type LeaderboardWorld = Pick<ClientWorld, "clock" | "reportError"> & Pick<BoardReadPorts, "fetchJson">;
 type Shared = { readonly views: Set<Board>; facts: BoardFacts };
 
@@ -146,15 +145,16 @@ type Shared = { readonly views: Set<Board>; facts: BoardFacts };
 export class Leaderboard {
   readonly #room: LeaderboardRoom;
   readonly #world: LeaderboardWorld;
-  readonly #connection: LeaderboardConnection;
-  readonly #requests = new RoomBoards();
+  readonly #connection: LeaderboardLink["connection"];
+  readonly #requests: RoomBoards;
   readonly #boards = new Map<string, Shared>();
 
   /** @internal Use `leaderboardOf`. */
-  constructor(room: LeaderboardRoom, world: LeaderboardWorld, connection: LeaderboardConnection) {
+  constructor(room: LeaderboardRoom, world: LeaderboardWorld, { connection, channel }: LeaderboardLink) {
     this.#connection = connection;
     this.#room = room;
     this.#world = world;
+    this.#requests = new RoomBoards(channel);
   }
 
   /** Returns a live board. It survives reconnects and lasts until `unsubscribe()`. Throws for a wrong option. */

@@ -19,4 +19,4 @@ export function leaderboardOf<State extends object>(room: RoomConnection | YjsPr
   return room.part(newLeaderboard);
 }
 
-const newLeaderboard: MakePart<Leaderboard> = (room, world, connection) => new Leaderboard(room, { ...world, fetchJson }, connection);
+const newLeaderboard: MakePart<Leaderboard> = (room, world, link) => new Leaderboard(room, { ...world, fetchJson }, link);

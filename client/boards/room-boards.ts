@@ -1,6 +1,6 @@
 /**
  * The boards of one room that this client watches: takes the inputs of the room session, keeps the content of each
- * board, and requests all of them again after each join. Deterministic. Rules LBO1 to LBO6.
+ * board, and requests all of them again after each join. Deterministic. Rules LBO1 to LBO8.
  */
 
 import type { Seq, UserId } from "../../shared/ids.ts";
@@ -44,6 +44,11 @@ export const NOTHING_SHOWN: BoardFacts = { state: "waiting", windowId: "", seq: 
 export class RoomBoards {
   readonly #watched = new Map<string, Watched>();
   #channel: Channel | undefined;
+
+  /** `channel`: undefined unless the room is joined already. */
+  constructor(channel: Channel | undefined) {
+    this.#channel = channel;
+  }
 
   receiveInput(input: RoomSessionInput | WatchInput): BoardsEffect[] {
     switch (input.kind) {

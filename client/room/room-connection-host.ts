@@ -1,11 +1,8 @@
-/**
- * The class `RoomConnection`: one room, for payloads of any format. Passes inputs to `room-session.ts`, carries out its
- * effects, and emits changes as events.
- */
+/** The class `RoomConnection`: one room, for payloads of any format. Carries out the effects of `room-session.ts`. */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { ClientId, Position, RoomId, Seq } from "../../shared/ids.ts";
-import type { ClientFrame, Rights, SavingState } from "../../shared/wire/frames.ts";
+import type { Channel, ClientFrame, Rights, SavingState } from "../../shared/wire/frames.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
 import { WakeTimer, earlier, Turns } from "../connection/turns.ts";
 import { ConnectionHost } from "../connection/connection-host.ts";
@@ -209,7 +206,8 @@ export class RoomConnection {
 
   /** @internal For other entry points: the part that `make` returns, made once for the room. */
   part<Part extends RoomPart>(make: MakePart<Part>): Part {
-    const part = this.#parts.get(make) ?? make(this, this.#world, this.#connection);
+    const channel = this.#session.joinState.joined?.channel;
+    const part = this.#parts.get(make) ?? make(this, this.#world, { connection: this.#connection, channel });
     this.#parts.set(make, part);
     return part as Part;
   }
@@ -345,5 +343,6 @@ export class RoomConnection {
 }
 
 type HostInput = PresenceSessionInput | { kind: "run"; run: () => void };
-/** `connection`: the room's first one. An additional connection has the same server and token. */
-export type MakePart<Part> = (room: RoomConnection, world: ClientWorld, connection: ConnectionHost) => Part;
+/** `connection`: one of the room's server, with its token. `channel`: set if the room is joined already. */
+export type RoomLink = { readonly connection: ConnectionHost; readonly channel: Channel | undefined };
+export type MakePart<Part> = (room: RoomConnection, world: ClientWorld, link: RoomLink) => Part;

@@ -62,7 +62,7 @@ export class RoomSession {
     this.#random = random;
   }
 
-  get joinState(): Pick<JoinState, "status" | "joinRetry"> {
+  get joinState(): Pick<JoinState, "status" | "joinRetry" | "joined"> {
     return this.#joinState;
   }
 
