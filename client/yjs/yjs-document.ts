@@ -205,9 +205,10 @@ export class YjsChanges {
     if (this.#mode.kind === "meeting" && (isRoomKnown || !this.#mode.hadContent)) this.#follow(this.#mode);
   }
 
-  /** The room is synced. */
+  /** The room is synced. What was too large may have become smaller while there was no connection. */
   receiveSynced(): void {
     if (this.#mode.kind === "meeting") this.#follow(this.#mode);
+    else this.tryAgain();
   }
 
   /** The log lost content that this document still has. */

@@ -208,6 +208,20 @@ test("[YJS7] a change too large to send is reported; later changes are not lost,
   expect(ann.text).toBe("before behind!");
 });
 
+test("[YJS7] a change that was too large and is undone without a connection is sent, with what follows it, after the reconnect", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
+  await server.clock.advance(1_000);
+  ann.doc.getArray("pictures").push([new Uint8Array(LIMITS.editBytesMax)]);
+  await server.clock.advance(1_000);
+  ann.provider.disconnect();
+  ann.doc.getArray("pictures").delete(0);
+  ann.type("offline");
+  ann.provider.connect();
+  await server.clock.advance(10_000);
+  expect([ann.provider.saved, ann.provider.unsavedEdits, bob.text]).toEqual([true, 0, "offline"]);
+});
+
 test("[YJS7] a large text pasted at once is sent in pieces", async () => {
   const server = serverOn();
   const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
