@@ -229,6 +229,22 @@ test("[HOOK14] a component with a stuck document that is mounted again has a new
   await eventually("only its provider is connected", () => served.model.presence().snapshot.present.length === 1);
 });
 
+test("[HOOK15] a component that is mounted because of a refusal, and uses the room, causes no further attempt", async () => {
+  const Name = ({ of }: { of: string }): ReactNode => `${of} of ${useRoom("notes").name}`;
+  const Page = (): ReactNode => {
+    const { status, refusal } = useStatus(useRoom("notes"));
+    return refusal ? h(Name, { key: "refused", of: refusal.kind }) : h(Name, { key: "shown", of: status });
+  };
+  const tree = mount(h(Page));
+  await eventually("connected", () => tree.text === "connected of notes");
+  const hellos = (): number => served.model.receivedFrames.filter(({ type }) => type === "hello").length;
+  served.model.cut(CLOSE.unauthorized.code);
+  await eventually("the refusal is shown", () => tree.text === "connection-refused of notes");
+  tree.show(inRooms(h(Page), h(Facts)));
+  await eventually("another component is mounted", () => tree.text === "connection-refused of notes[stopped saved 0 connection-refused]");
+  expect(hellos()).toBe(1);
+});
+
 test("[HOOK9] a room outside of a CoroomProvider throws an error that names the missing component", () => {
   expect(() => renderToString(h(Facts))).toThrow("need a <CoroomProvider");
 });

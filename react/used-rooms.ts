@@ -83,7 +83,7 @@ export class UsedRooms {
     room.users += 1;
     unmounted.delete(room);
     clearTimeout(room.timer);
-    room.open.provider.connect();
+    if (room.users === 1) room.open.provider.connect(); // Another component must not end the wait or the refusal of the first.
     return () => {
       room.users -= 1;
       if (room.users === 0) this.#releaseAfter(room, UNUSED_MS_MAX);
