@@ -166,7 +166,7 @@ test("[HOOK7] a board is watched while its component is mounted, and shows what 
   await eventually("the board is not watched any more", () => watched().at(-1) === 0);
 });
 
-test("[HOOK11] a window that has ended is read over HTTP, and one that cannot be read is unavailable until it can", async () => {
+test("[HOOK16] a window that has ended is read over HTTP, and one that cannot be read is unavailable until it can", async () => {
   const LastWeek = ({ window = "last-week" }: { window?: string }): ReactNode => {
     const { ranking, own, state, windowId, error } = useLeaderboard(useRoom("notes"), { window, role: "editors", shown: 1 });
     return `${state} ${windowId} ${ranking.map(({ rank, name, score }) => `${rank}. ${name} ${score}`).join()} own ${own?.rank}${error ? `: ${error.message}` : ""}`;

@@ -41,7 +41,7 @@ function boardsOf(...answers: (JsonAnswer | Error)[]): { boards: Leaderboard; as
   return { boards: room.part((inner, world, connection) => new Leaderboard(inner, { ...world, fetchJson }, connection)), asked };
 }
 
-test("[LBO7] a window is read once over HTTP at the server's path: the first places, and the own place in the same window", async () => {
+test("[LBO11] a window is read once over HTTP at the server's path: the first places, and the own place in the same window", async () => {
   const { boards, asked } = boardsOf(PAGE, own({ rank: 3, score: 1 }));
   expect(await boards.read({ window: "last-week", role: "editors", shown: 2 })).toEqual({
     role: "editors",
@@ -65,7 +65,7 @@ test.each([
   [refusal(404, "not-ranked"), { rank: 0, score: 0 }],
   [refusal(404, "beyond-archive"), undefined],
   [own({ rankFirst: 7, rankLast: 9, score: 4 }), { rank: 0, score: 4 }],
-])("[LBO8] the own place of the answer %j is %j", async (answer, place) => {
+])("[LBO12] the own place of the answer %j is %j", async (answer, place) => {
   expect((await boardsOf(PAGE, answer).boards.read({ window: "2026-W47" })).own).toEqual(place);
 });
 

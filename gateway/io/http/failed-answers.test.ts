@@ -62,7 +62,7 @@ test("[HTTP27] a GET or HEAD of a path that only accepts writes is answered with
   expect(await ask("/rooms/notes/picture.png", "GET")).toEqual([200, null, "a file"]);
 });
 
-test("[HTTP28] a status without a body has no content-length, and the connection continues", async () => {
+test("[HTTP29] a status without a body has no content-length, and the connection continues", async () => {
   const more = [
     { method: "get", path: "/known", answer: () => ({ status: 304, headers: { etag: '"1"' } }) },
     { method: "del", path: "/known", answer: () => ({ status: 204 }) },
