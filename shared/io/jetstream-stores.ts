@@ -28,7 +28,7 @@ export const STORAGE_FULL: ReadonlySet<number | undefined> = new Set([10_023, 10
 const STREAM_NOT_CREATED = 10_049;
 const SETTLED_MS_MAX = 20_000;
 /** A process that searches for the log's automatic limit can reserve all storage for a moment. */
-const STORAGE_FULL_MS_MAX = 3_000;
+const STORAGE_FULL_MS_MAX = 10_000;
 const RETRY_MS = 200;
 
 /** `replicas`: 1, 3 or 5. */
