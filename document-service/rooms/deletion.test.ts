@@ -89,6 +89,23 @@ test("[DLN5] a checkpoint that another service writes at each try ends the attem
   ]);
 });
 
+test("[DLN7] a refused mark is written again with the revision read anew, unless another service has written it", () => {
+  const marking = (): Deletion => {
+    const deletion = begun();
+    kindsAfter(deletion, fenced, snapshotRemoved, historyRemoved, logEnd, logTrimmed, owner("nobody"), announced, found);
+    return deletion;
+  };
+  expect(kindsAfter(marking(), superseded, fenced, written(6)), "the first read was stale").toEqual([
+    "read-checkpoint",
+    "write-checkpoint",
+    "end wiped",
+  ]);
+  expect(kindsAfter(marking(), superseded, done)).toEqual(["read-checkpoint", "end wiped"]);
+  const contended = marking();
+  expect(kindsAfter(contended, superseded, fenced, superseded, fenced, superseded).at(-1)).toBe("end contended");
+  expect(contended.isDue).toBe(true);
+});
+
 test("[DLN6] a deletion record that was read before does not start the deletion again", () => {
   const deletion = begun();
   kindsAfter(deletion, done, logEnd, logTrimmed);

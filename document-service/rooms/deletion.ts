@@ -52,8 +52,8 @@ type Step =
   | { readonly kind: "trimming-log" }
   | { readonly kind: "awaiting-owner"; readonly isRepeated: boolean }
   | { readonly kind: "announcing" }
-  | { readonly kind: "reading-final-revision" }
-  | { readonly kind: "marking-done" };
+  | { readonly kind: "reading-final-revision"; readonly tries: number }
+  | { readonly kind: "marking-done"; readonly tries: number };
 
 type Attempt = {
   readonly number: number;
@@ -71,7 +71,7 @@ type State =
   | { readonly kind: "wiping"; readonly streamSeq: number | undefined; readonly attempt: Attempt | undefined }
   | { readonly kind: "wiped" };
 
-/** Another service writes the checkpoint only while it believes that this one is dead. */
+/** Of each write of the checkpoint. Another service writes it only while it believes that this one is dead. */
 const TRIES_MAX = 3;
 
 export class Deletion {
@@ -145,11 +145,7 @@ export class Deletion {
     switch (input.kind) {
       case "checkpoint-read":
         return attempt.step.kind === "reading-final-revision"
-          ? this.#next(
-              attempt,
-              { kind: "marking-done" },
-              { kind: "write-checkpoint", entry: { deleted: true, time: attempt.time }, revision: input.found.revision },
-            )
+          ? this.#markDone(attempt, attempt.step.tries, input.found)
           : this.#fenceCheckpoint(attempt, input.found);
       case "checkpoint-written":
         return this.#receiveWrite(attempt, input.write);
@@ -164,7 +160,7 @@ export class Deletion {
       case "log-trimmed":
         return this.#finishStores(attempt);
       case "announced":
-        return this.#next(attempt, { kind: "reading-final-revision" }, { kind: "read-checkpoint" });
+        return this.#next(attempt, { kind: "reading-final-revision", tries: 1 }, { kind: "read-checkpoint" });
       default:
         return assertNever(input);
     }
@@ -192,14 +188,26 @@ export class Deletion {
     );
   }
 
+  #markDone(attempt: Attempt, tries: number, { checkpoint, revision }: StoredCheckpoint): DeletionEffect[] {
+    if (isDeleted(checkpoint) && checkpoint.wiping !== true) return this.#end("wiped"); // By another service.
+    return this.#next(
+      attempt,
+      { kind: "marking-done", tries },
+      { kind: "write-checkpoint", entry: { deleted: true, time: attempt.time }, revision },
+    );
+  }
+
+  /** A refused write was superseded by another service, or its revision came from a stale read (ADR 36). */
   #receiveWrite(attempt: Attempt, write: LeaseWrite): DeletionEffect[] {
     const { step } = attempt;
-    if (step.kind === "marking-done") return this.#end("wiped"); // A writer that superseded it wrote the same.
-    assert(step.kind === "fencing-checkpoint", "a deletion writes the checkpoint to fence it, and to mark that it is done");
-    if (write.kind === "written") return this.#removeSnapshot(attempt, step.object);
-    return step.tries < TRIES_MAX
-      ? this.#next(attempt, { kind: "reading-checkpoint", tries: step.tries + 1 }, { kind: "read-checkpoint" })
-      : this.#end("contended");
+    assert(
+      step.kind === "fencing-checkpoint" || step.kind === "marking-done",
+      "a deletion writes the checkpoint to fence it, and to mark that it is done",
+    );
+    if (write.kind === "written") return step.kind === "marking-done" ? this.#end("wiped") : this.#removeSnapshot(attempt, step.object);
+    if (step.tries >= TRIES_MAX) return this.#end("contended");
+    const kind = step.kind === "marking-done" ? "reading-final-revision" : "reading-checkpoint";
+    return this.#next(attempt, { kind, tries: step.tries + 1 }, { kind: "read-checkpoint" });
   }
 
   #removeSnapshot(attempt: Attempt, object: string | undefined): DeletionEffect[] {

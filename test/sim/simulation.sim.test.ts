@@ -487,6 +487,20 @@ const REGRESSION_SEEDS: readonly {
       aimed("room deleted", 15834, 570, 0.3092095418833196, 0.13516640313901007),
     ],
   },
+  {
+    seed: 4001200,
+    size: "large",
+    reason: "a deletion read its checkpoint from a former leader, and took the refused mark that nothing is left for another service's",
+    faults: [
+      fault("room server paused", 3078, 388, 0.5715885879471898, 0.6923202674370259),
+      aimed("room server stopped", 3325, 2943, 0.1954258792102337, 0.21862525586038828),
+      aimed("log's old leader answers", 4048, 2005, 0.8250477244146168, 0.8026575774420053),
+      fault("rooms bucket away", 4190, 145, 0.13730656076222658, 0.621332127135247),
+      fault("room deleted", 9083, 5837, 0.760409148177132, 0.36535775288939476),
+      fault("NATS nodes cut from each other", 9750, 373, 0.4374872907064855, 0.7008639129344374),
+      aimed("room server paused", 9806, 8757, 0.5616948562674224, 0.7944447675254196),
+    ],
+  },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
   ...Array.from({ length: 40 }, (_, index) => ({ seed: 1_000_000 + index, size: "small-edit-path" as const })),
