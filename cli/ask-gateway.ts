@@ -91,7 +91,7 @@ export async function fetchFromGateway<Read>(
 /** Why there is no answer, and what to do. */
 function explainFailure({ origin, protocol, host, hostname, port }: URL, cause: Error): string {
   const code = "code" in cause ? cause.code : undefined;
-  const message = cause.message.trim(); // OpenSSL's ends with a line break.
+  const message = String(code).startsWith("ERR_SSL_") ? "" : cause.message; // OpenSSL's names its own source files.
   const why = typeof code !== "string" || message.includes(code) ? message : [message, code].filter((part) => part !== "").join(", ");
   const failed = `the request to ${origin} failed (${why})`;
   if (message === "bad port")
