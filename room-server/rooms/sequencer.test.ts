@@ -111,6 +111,7 @@ test("[SEQ6] a counter that only the writer knows committed is not confirmed: an
     [ann, 2],
   ]);
   expect(seq.placeOf(ann, 6, 5, PAYLOAD, at(0))).toEqual({ kind: "next" });
+  seq.accept(ann, 6);
   expect(seq.placeOf(ann, 4, 0, PAYLOAD, at(0))).toEqual({ kind: "waiting" });
   expect(seq.placeOf(ann, 2, 0, PAYLOAD, at(0))).toEqual({ kind: "committed", seq: 2, exact: true });
 });
@@ -181,4 +182,15 @@ test("[SEQ13] edits whose digests were dropped because of their age are acknowle
   }
   const kinds = [1, 2, 33].map((counter) => seq.placeOf(ann, counter, 0, new Uint8Array([9]), at(0)).kind);
   expect(kinds).toEqual(["committed", "key-reused", "key-reused"]);
+});
+
+test("[SEQ14] an edit that is not accepted leaves no trace of the commits that it states: the writer's earlier edits still get answers", () => {
+  const seq = sequencer();
+  expect(seq.placeOf(ann, 100, 98, PAYLOAD, at(0))).toEqual({ kind: "gap", expected: 99 });
+  expect(seq.placeOf(ann, 99, 98, PAYLOAD, at(0)), "refused afterwards").toEqual({ kind: "next" });
+  expect(seq.placeOf(ann, 50, 0, PAYLOAD, at(0)), "no commit would ever answer it").toEqual({ kind: "gap", expected: 1 });
+  seq.accept(ann, 99);
+  expect(seq.placeOf(ann, 50, 0, PAYLOAD, at(0)), "the commit of 99 answers it").toEqual({ kind: "waiting" });
+  commit(seq, [[ann, 99]]);
+  expect(seq.placeOf(ann, 50, 0, PAYLOAD, at(0))).toEqual({ kind: "committed", seq: 1, exact: false });
 });

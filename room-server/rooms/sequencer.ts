@@ -1,6 +1,6 @@
 /**
  * Finds the place of each edit among its writer's edits, so that no edit is ordered twice or skipped. A writer numbers
- * its edits 1, 2, 3, …, and only the next number is accepted. Rules SEQ1 to SEQ11. A writer that is silent for a long
+ * its edits 1, 2, 3, …, and only the next number is accepted. Rules SEQ1 to SEQ14. A writer that is silent for a long
  * time is forgotten. When it returns, it states up to which counter its edits are committed (`ackedThrough`). So no
  * edit is skipped, and only a repeat of an earlier edit might be ordered again.
  */
@@ -31,13 +31,12 @@ export type EditPosition =
 /** `count` consecutive edits, in the writer's numbering and in the room's order. */
 type Run = { counter: Counter; seq: Seq; count: number };
 /**
- * `accepted`: the last accepted edit. `committed`: the last edit that this log is known to hold. `announced`: the last
- * edit that the writer states as committed, which a deposed owner may not know of.
+ * `accepted`: the last accepted edit. It waits for the log while it is above `committed`, the last edit that this log is
+ * known to hold.
  */
 type Writer = {
   accepted: Counter;
   committed: Counter;
-  announced: Counter;
   lastSeen: Millis;
   readonly runs: Run[];
   /** Hashes of the payloads of the newest committed edits, up to `committed`, without a gap. */
@@ -80,7 +79,7 @@ export class Sequencer {
   restore(clients: Checkpoint["clients"], now: Millis): void {
     for (const { client, counter, seq } of clients) {
       const runs = [{ counter, seq, count: 1 }];
-      this.#writers.set(client, { accepted: counter, committed: counter, announced: 0, lastSeen: now, runs, digests: undefined });
+      this.#writers.set(client, { accepted: counter, committed: counter, lastSeen: now, runs, digests: undefined });
     }
   }
 
@@ -93,12 +92,11 @@ export class Sequencer {
     const writer = this.#writers.get(client) ?? this.#meet(client, now);
     writer.lastSeen = now;
     if (counter >= ONLY_EDIT_COUNTER_MIN) return this.#placeOfOnly(writer, counter);
-    writer.announced = Math.max(writer.announced, ackedThrough);
-    // A new writer, or a writer that knows commits that this log lost, continues from there.
-    writer.accepted = Math.max(writer.accepted, ackedThrough);
-
-    if (counter === writer.accepted + 1) return NEXT;
-    if (counter > writer.accepted) return { kind: "gap", expected: writer.accepted + 1 };
+    // A new writer, or a writer that knows commits that this log lost, continues from there. Not remembered before the
+    // edit is accepted: otherwise its earlier edits would wait for a commit that never comes, without any answer.
+    const accepted = Math.max(writer.accepted, ackedThrough);
+    if (counter === accepted + 1) return NEXT;
+    if (counter > accepted) return { kind: "gap", expected: accepted + 1 };
     if (counter > writer.committed) return WAITING;
     return isOther(writer, counter, payload) ? KEY_REUSED : this.#committedPlace(writer, counter);
   }
@@ -147,7 +145,7 @@ export class Sequencer {
   }
 
   #meet(client: ClientId, now: Millis): Writer {
-    const writer: Writer = { accepted: 0, committed: 0, announced: 0, lastSeen: now, runs: [], digests: undefined };
+    const writer: Writer = { accepted: 0, committed: 0, lastSeen: now, runs: [], digests: undefined };
     this.#writers.set(client, writer);
     return writer;
   }
@@ -182,6 +180,6 @@ function isOther({ committed, digests }: Writer, counter: Counter, payload: Uint
   return digest !== undefined && digest !== digestOf(payload);
 }
 
-function hasWaiting({ accepted, committed, announced }: Writer): boolean {
-  return accepted > Math.max(committed, announced);
+function hasWaiting({ accepted, committed }: Writer): boolean {
+  return accepted > committed;
 }
