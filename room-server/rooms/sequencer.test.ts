@@ -194,3 +194,14 @@ test("[SEQ14] an edit that is not accepted leaves no trace of the commits that i
   commit(seq, [[ann, 99]]);
   expect(seq.placeOf(ann, 50, 0, PAYLOAD, at(0))).toEqual({ kind: "committed", seq: 1, exact: false });
 });
+
+test("[SEQ13] a record that repeats an older edit does not shift the digests: the newest edit's repeat is acknowledged", () => {
+  const seq = sequencer();
+  const payloads = [1, 2, 3].map((byte) => new Uint8Array([byte]));
+  const store = (counter: number): void => {
+    const edit = { client: ann, counter, parentSeq: 0 as Seq, payload: payloads[counter - 1]! };
+    seq.commit({ epoch: 1 as Epoch, firstSeq: (seq.head + 1) as Seq, edits: [edit] }, at(0));
+  };
+  for (const counter of [1, 2, 3, 2]) store(counter); // The former owner had forgotten the writer when 2 came again.
+  expect(seq.placeOf(ann, 3, 0, payloads[2]!, at(0))).toEqual({ kind: "committed", seq: 3, exact: true });
+});

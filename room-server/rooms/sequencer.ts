@@ -163,6 +163,7 @@ export class Sequencer {
   /** Call before `committed` is that counter. */
   #rememberDigest(writer: Writer, counter: Counter, digest: number): void {
     const { digests } = writer;
+    if (counter <= writer.committed) return; // An owner that had forgotten the writer ordered a repeat again.
     if (digests === undefined || counter !== writer.committed + 1) writer.digests = [digest];
     else if (digests.push(digest) > DIGESTS_PER_WRITER_MAX) digests.shift();
   }
