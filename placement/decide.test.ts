@@ -244,3 +244,18 @@ test("[DEC18] a room that has cooled leaves the dedicated pool for the general s
     "the room stays there",
   ).toEqual([]);
 });
+
+test("[DEC19] a plan moves a limited number of rooms, for whatever reason; rooms of lost servers are not counted", () => {
+  const servers = [server("a", { used: 1.2 }), server("b"), server("c"), server("d")];
+  const hot = { x: 0.4, y: 0.4, z: 0.4 };
+  const owners = { x: "a", y: "a", z: "a", p: "lost", q: "lost" };
+  const kindsOf = (movesMax: number) =>
+    decide(world(servers, owners, { shares: hot }), previously({}), { ...quiet, movesMax }).steps.map(({ action }) => action.kind);
+  expect(kindsOf(1)).toEqual(["promote", "promote", "move"]);
+  expect(kindsOf(2)).toEqual(["promote", "promote", "move", "move"]);
+});
+
+test("[DEC19] rooms of lost servers do not delay the moves of other rooms", () => {
+  const pinned = world([server("a"), server("b", { pool: "big" })], { x: "a", p: "lost" }, { pins: { x: { pool: "big" } } });
+  expect(stepsOf(decide(pinned, previously({}), { ...quiet, movesMax: 1 }))).toEqual(["p: promote lost to a", "x: move a to b"]);
+});

@@ -2,7 +2,7 @@
  * Decides a plan from the current world and earlier plans. Deterministic. A room stays where it is, except in four
  * cases. Its server is lost or not allowed to have it. The room is too hot for its neighbours, or no longer hot. Its
  * server has far more load than others. Its server has far more rooms than others. If no room needs to move, the plan
- * is empty. Rules DEC1 to DEC18.
+ * is empty. Rules DEC1 to DEC19.
  */
 
 import type { RoomKey, ServerId } from "../shared/ids.ts";
@@ -25,6 +25,7 @@ export type DecideOptions = {
   readonly hotShare: number;
   /** Allowed difference between a server's number of rooms and its pool's mean, as a share of the mean. */
   readonly imbalance: number;
+  /** Maximum number of rooms that one plan moves. Rooms of lost servers are not counted. */
   readonly movesMax: number;
   readonly followsMax: number;
   /** Share of its budget above which a server is full. */
@@ -57,6 +58,8 @@ class Decision {
   readonly #preferences: ServerPreferences;
   readonly #replicas: ReplicaPlan;
   readonly #moves = new Map<RoomKey, PlanStep>();
+  /** Without the rooms of lost servers. */
+  #movesLeft: number;
   /**
    * Three groups of rooms from the survey: rooms without an owner, rooms in a forbidden place, and rooms whose replica
    * is missing or too near.
@@ -69,6 +72,7 @@ class Decision {
     this.#world = world;
     this.#previous = previous;
     this.#options = options;
+    this.#movesLeft = options.movesMax;
     this.#usages = new ServerUsages(world.servers, options.fullShare);
     this.#preferences = new ServerPreferences(world.pins, this.#usages.takers);
     this.#replicas = new ReplicaPlan(this.#usages, this.#preferences);
@@ -87,7 +91,7 @@ class Decision {
   /** Moves hot rooms away from servers on which the other rooms have too little capacity left. */
   coolDown(): void {
     for (const [room, share] of largestFirst(this.#world.shares)) {
-      if (share <= this.#options.hotShare) return;
+      if (share <= this.#options.hotShare || this.#movesLeft <= 0) return;
       const from = this.#movable(room);
       if (from === undefined || from.state.pool === DEDICATED || from.rooms <= 1) continue;
       const to = this.#coolerFor(share, from);
@@ -101,7 +105,7 @@ class Decision {
   /** Moves rooms on a dedicated server back once they have cooled. */
   bringBack(): void {
     for (const room of [...this.#world.cooled].sort()) {
-      if (this.#moves.size >= this.#options.movesMax) return;
+      if (this.#movesLeft <= 0) return;
       const from = this.#movable(room);
       const share = this.#world.shares.get(room) ?? 0;
       const to = minBy(
@@ -180,7 +184,7 @@ class Decision {
   #moveToLeast(room: RoomKey, owner: ServerId, reason: string): void {
     const from = this.#usages.of(owner);
     const to = this.#preferences.leastFor(room);
-    if (from === undefined || to === undefined || to === from || this.#moves.size >= this.#options.movesMax) return;
+    if (from === undefined || to === undefined || to === from || this.#movesLeft <= 0) return;
     this.#move(room, from, to, this.#world.shares.get(room) ?? 0, `${reason}; ${to.state.server} has the fewest rooms of those`);
   }
 
@@ -189,6 +193,7 @@ class Decision {
     from.used -= share;
     to.rooms += 1;
     to.used += share;
+    this.#movesLeft -= 1;
     this.#moves.set(room, { room, action: { kind: "move", from: from.state.server, to: to.state.server }, reason });
   }
 
@@ -211,7 +216,7 @@ class Decision {
     let moved = 0;
     for (const [room, share] of candidates) {
       const to = minBy(others, byUse);
-      if (to === undefined || !isFull(from) || moved >= this.#options.reliefMax || this.#moves.size >= this.#options.movesMax) return;
+      if (to === undefined || !isFull(from) || moved >= this.#options.reliefMax || this.#movesLeft <= 0) return;
       if (!hasRoomFor(to, share) || to.used + share > from.used - MARGIN) continue;
       this.#move(
         room,
@@ -231,7 +236,7 @@ class Decision {
     if (isBalanced(minBy(usages, byRoomsDown)!, minBy(usages, byRooms)!)) return;
 
     const movable = this.#ordinaryRooms();
-    while (this.#moves.size < this.#options.movesMax) {
+    while (this.#movesLeft > 0) {
       const [from, to] = [minBy(usages, byRoomsDown)!, minBy(usages, byRooms)!];
       const room = movable.get(from.state.server)?.pop();
       if (isBalanced(from, to) || room === undefined) return;
