@@ -1,4 +1,4 @@
-import type { Status } from "@nats-io/nats-core";
+import type { Msg, Status } from "@nats-io/nats-core";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
@@ -94,4 +94,55 @@ test("[APO8] the appender does not send an append again that was abandoned while
   abandon("stopped");
   await advance(10_000);
   expect(counts).toEqual({ looks: 1, sent: 1 });
+});
+
+/** Appends of many rooms to a log without a leader, where nothing receives them: NATS answers each at once, without content. */
+async function appendingWithoutLeader(rooms: number) {
+  const clock = new FakeClock();
+  const registry = new Registry();
+  const warnings: object[] = [];
+  const questions: string[] = [];
+  let receive: (error: Error | null, msg: Msg) => void = () => {};
+  const nats: Partial<NatsConnection> = {
+    subscribe: (_, options) => {
+      receive = options!.callback!;
+      return {} as ReturnType<NatsConnection["subscribe"]>;
+    },
+    publish: (_, __, options) => {
+      const answer = { subject: options!.reply!, data: new Uint8Array() } as Msg;
+      clock.after(1, () => receive(null, answer));
+    },
+    request: (subject) => {
+      questions.push(subject);
+      return Promise.reject(new Error("no responders"));
+    },
+    closed: () => new Promise(() => {}),
+    async *status() {
+      yield await new Promise<Status>(() => {});
+    },
+  };
+  const append = jetstreamAppend(
+    nats as NatsConnection,
+    subjectsOf("test"),
+    { server: "s" as ServerId, partitions: 1, appendAnswerMsMax: 500 },
+    {
+      readLast: async () => EXPECTED,
+      checkpoints: { newest: async () => undefined },
+      clock,
+      log: { ...SILENT_LOG, warn: (facts) => void warnings.push(facts) },
+      metrics: roomServerMetrics(registry),
+      replicasOf: async () => 1,
+    },
+  );
+  const record = { id: "s.2", bytes: new Uint8Array(1), expectedId: "s.1", expectedStreamSeq: 5 };
+  for (let room = 0; room < rooms; room++) append(`acme.notes${room}` as RoomKey, record, () => {});
+  await clock.advance(10_000);
+  const retries = await registry.getSingleMetric("coroom_log_append_retries_total")!.get();
+  return { warnings, questions, causes: retries.values.map(({ labels }) => labels["cause"]) };
+}
+
+test("[APO11] appends that the log does not accept are retried as unavailable, not as silent, and the log's storage is not tested", async () => {
+  const { causes, questions } = await appendingWithoutLeader(1);
+  expect(causes).toEqual(["unavailable"]);
+  expect(questions).toEqual([]);
 });

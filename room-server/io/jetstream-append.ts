@@ -70,8 +70,11 @@ type Append = {
 type Step =
   /** In the partition's queue, and not sent yet. */
   | { readonly kind: "queued" }
-  /** The record is sent again at that check, unless a reply comes first. */
-  | { readonly kind: "sent"; nextAt: number }
+  /**
+   * The record is sent again at that check, unless its outcome comes first. `cause`: the reason of that repetition.
+   * "unavailable": NATS has answered, and the log did not accept the record.
+   */
+  | { readonly kind: "sent"; readonly nextAt: number; readonly cause: "silence" | "unavailable" }
   /** The log reported another last record than expected, so the last record is requested. */
   | { readonly kind: "looking" }
   /**
@@ -115,7 +118,7 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
   const checkIn = (delayMs: number): number => checks + Math.ceil(delayMs / CHECK_MS);
 
   const send = (append: Append): void => {
-    append.step = { kind: "sent", nextAt: checkIn(options.appendAnswerMsMax) };
+    append.step = { kind: "sent", nextAt: checkIn(options.appendAnswerMsMax), cause: "silence" };
     const reply = subjects.appended(options.server, append.token);
     if (connected) publish(nats, append.subject, append.record.bytes, { headers: expecting(append.record), reply });
   };
@@ -127,7 +130,7 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     batches.set(token, together);
     metrics.batchedAppends.inc(together.length);
     for (const [index, append] of together.entries()) {
-      append.step = { kind: "sent", nextAt: checkIn(options.appendAnswerMsMax) };
+      append.step = { kind: "sent", nextAt: checkIn(options.appendAnswerMsMax), cause: "silence" };
       append.batch = token;
       const isLast = index === together.length - 1;
       const head = expecting(append.record);
@@ -179,7 +182,7 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     if (step.kind === "unproven" && outcome === "as-expected") return resend(append, "disconnect");
     const nextAt = checkIn(UNAVAILABLE_RETRY_MS);
     if (step.kind === "unproven") step.nextAt = nextAt;
-    else append.step = { kind: "sent", nextAt };
+    else append.step = { kind: "sent", nextAt, cause: "unavailable" };
   };
 
   const receiveReconnect = (): void => {
@@ -224,7 +227,10 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
       storage.receiveFailure("full", ack.error?.description);
       append.refused();
     } else log.warn({ room: append.room, error: ack.error ?? description }, "the log does not accept a record; trying again");
-    if (step.kind === "sent" || step.kind === "unproven") step.nextAt = Math.min(step.nextAt, checkIn(UNAVAILABLE_RETRY_MS));
+    if (step.kind !== "sent" && step.kind !== "unproven") return;
+    const nextAt = Math.min(step.nextAt, checkIn(UNAVAILABLE_RETRY_MS));
+    if (step.kind === "sent") append.step = { kind: "sent", nextAt, cause: "unavailable" };
+    else step.nextAt = nextAt;
   };
 
   const receiveAnswer = (error: Error | null, msg: Msg): void => {
@@ -277,8 +283,8 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
       const { step } = append;
       if (step.kind === "queued" || step.kind === "looking" || checks < step.nextAt) continue;
       if (step.kind === "sent") {
-        resend(append, "silence");
-        silent.add(append.partition);
+        resend(append, step.cause);
+        if (step.cause === "silence") silent.add(append.partition);
       } else if (connected) void look(append, step);
     }
     if (connected) for (const partition of silent) void askStream(partition);
