@@ -109,3 +109,10 @@ test("[EPI6] an episode of an earlier day shows its day, is found by its room, a
   expect(rows.filter(EVENT_FILTERS.problem.shows)).toHaveLength(1);
   expect(marksOf(rows)).toEqual([{ at: Date.parse(date("16:37:09")) / 1_000, text: "trial1 was under pressure, worst level 1" }]);
 });
+
+test("[EPI9] an episode that ended on another day shows both days", () => {
+  const [begin, end] = [MIDNIGHT + 3_600_000, MIDNIGHT + 3_600_000 + 2 * 86_400_000].map((at) => new Date(at).toISOString());
+  const times = (at: string, until: string, now: number): string => timesOf({ at, until }, new Date(now));
+  expect(times(begin!, end!, MIDNIGHT + 5 * 86_400_000)).toBe("Nov 23 01:00:00 to Nov 25 01:00:00");
+  expect(times(begin!, end!, Date.parse(begin!) + 1)).toBe("01:00:00 to Nov 25 01:00:00");
+});

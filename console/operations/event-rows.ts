@@ -105,13 +105,19 @@ export const EVENT_FILTERS = {
 } as const;
 export type EventFilter = keyof typeof EVENT_FILTERS;
 
-/** "16:37:09", "16:37:09 to 16:37:40", "since 16:37:09", and the day unless it is today. */
+/** "16:37:09", "16:37:09 to 16:37:40", "since 16:37:09", with the day of the beginning unless it is today, and of another end. */
 export function timesOf({ at, until }: Pick<EventRow, "at" | "until">, now: Date): string {
   const from = new Date(at);
-  const day = from.toDateString() === now.toDateString() ? "" : `${from.toLocaleDateString("en", { month: "short", day: "numeric" })} `;
+  const day = dayUnless(now, from);
   if (until === "now") return `${day}since ${clockTime(from)}`;
-  const end = until === undefined ? clockTime(from) : clockTime(new Date(until));
-  return end === clockTime(from) ? `${day}${end}` : `${day}${clockTime(from)} to ${end}`;
+  const begin = clockTime(from);
+  const to = until === undefined ? from : new Date(until);
+  const end = `${dayUnless(from, to)}${clockTime(to)}`;
+  return end === begin ? `${day}${begin}` : `${day}${begin} to ${end}`;
+}
+
+function dayUnless(known: Date, at: Date): string {
+  return at.toDateString() === known.toDateString() ? "" : `${at.toLocaleDateString("en", { month: "short", day: "numeric" })} `;
 }
 
 /** `wanted`: text in any case. */

@@ -3,7 +3,8 @@
 import { element, tagged } from "../../io/element.ts";
 import type { FleetAnswer, ListedMember, RoomDetails, RoomName, FleetServer } from "../answers.ts";
 import { ROOM_CHART, type ValuesOverTime } from "../charts.ts";
-import { clockTime, count, counted, percent, shortName } from "../format.ts";
+import { count, counted, percent, shortName } from "../format.ts";
+import { timesOf } from "../event-rows.ts";
 import { type ChartMark, chartView } from "./charts-view.ts";
 import { keyedRows, setText } from "./keyed-rows.ts";
 
@@ -114,7 +115,7 @@ function factsOf({ tenant, server, epoch, mode, participants, heldBack, gateways
     ["Mode", `${mode}, ${counted(participants, "participant")}`],
     ["Throttled", heldBack === 0 ? "no" : `level ${heldBack}`],
     ...gateways.map(({ gateway, members }): [string, string] => [`Gateway ${shortName(gateway)}`, counted(members, "member")]),
-    ...(placed === undefined ? [] : [["Reason for placement", `${placed.reason} (${clockTime(new Date(placed.at))})`] as [string, string]]),
+    ...(placed === undefined ? [] : [["Reason for placement", `${placed.reason} (${timesOf(placed, new Date())})`] as [string, string]]),
   ];
 }
 
