@@ -25,8 +25,8 @@ export class ShapesView {
     const ids = new Set(shapes.map(({ id }) => id));
     for (const [id, { node }] of this.#drawn) {
       if (ids.has(id)) continue;
-      node.remove();
       this.#drawn.delete(id);
+      node.remove(); // Afterwards: text that is being written loses the focus, which draws again.
     }
     for (const [index, shape] of shapes.entries()) {
       const { node, words } = this.#drawn.get(shape.id) ?? this.#add(shape.id);

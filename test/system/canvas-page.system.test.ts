@@ -75,6 +75,25 @@ test("[PAGE25] a key that focuses a note outside the visible area moves it into 
   });
 });
 
+test("[PAGE51] a note that another user removes while its text is written disappears without an error, and the page goes on", async () => {
+  const [ada, grace] = [await demo.open("removed", "Ada"), await demo.open("removed", "Grace")];
+  const errors: string[] = [];
+  ada.page.on("pageerror", ({ message }) => errors.push(message));
+  ada.page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+  await writeNote(ada, "Call the printers");
+  await eventually("Grace has it", async () => (await grace.page.locator(".shape").count()) === 1);
+  await ada.page.locator(".shape").focus();
+  await ada.page.keyboard.press("Enter");
+  await ada.page.keyboard.type("Call them");
+  await grace.page.locator(".shape").focus();
+  await grace.page.keyboard.press("Delete");
+  await eventually("it is gone", async () => (await ada.page.locator(".shape").count()) === 0);
+  await grace.types("and so on");
+  await eventually("the next edit arrives", async () => (await ada.text()).includes("and so on"));
+  await writeNote(ada, "Another");
+  expect(errors).toEqual([]);
+});
+
 test("[PAGE28] a screen reader gets a note as a group with its text, and as a text field while it is edited", async () => {
   const ada = await demo.open("told", "Ada");
   await writeNote(ada, "Call the printers");
