@@ -39,12 +39,13 @@ export function watchShapeKeys(
     return true;
   };
   stage.addEventListener("keydown", (event) => {
-    const { target, key } = event;
+    const { target, key, altKey, ctrlKey, metaKey } = event;
     if (isWritten(target)) {
       if (key === "Escape") target.closest<HTMLElement>(".shape")?.focus(); // The shape has the focus again: arrow keys move it, and Tab goes to the next shape.
       return;
     }
     const id = shapeAt(target);
+    if (altKey || ctrlKey || metaKey) return; // Alt and an arrow key go to another page.
     if (id !== undefined && act(key, id)) event.preventDefault();
   });
   canvas.addEventListener("keydown", (event) => {

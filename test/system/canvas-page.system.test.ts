@@ -94,6 +94,29 @@ test("[PAGE51] a note that another user removes while its text is written disapp
   expect(errors).toEqual([]);
 });
 
+test("[PAGE52] keys of the browser and the system move and remove no note", async () => {
+  const ada = await demo.open("other keys", "Ada");
+  await writeNote(ada, "Stays");
+  const note = ada.page.locator(".shape");
+  const before = await note.getAttribute("style");
+  for (const key of ["Alt+ArrowLeft", "Control+ArrowRight", "Meta+ArrowUp", "Control+Enter"]) {
+    const isTaken = await note.evaluate((shape, pressed) => {
+      const [modifier, name] = pressed.split("+") as [string, string];
+      const event = new KeyboardEvent("keydown", {
+        key: name,
+        altKey: modifier === "Alt",
+        ctrlKey: modifier === "Control",
+        metaKey: modifier === "Meta",
+        bubbles: true,
+        cancelable: true,
+      });
+      return !shape.dispatchEvent(event);
+    }, key);
+    expect([key, isTaken]).toEqual([key, false]);
+  }
+  expect(await note.getAttribute("style")).toBe(before);
+});
+
 test("[PAGE28] a screen reader gets a note as a group with its text, and as a text field while it is edited", async () => {
   const ada = await demo.open("told", "Ada");
   await writeNote(ada, "Call the printers");
