@@ -38,6 +38,7 @@ export function openEditor(parent: HTMLElement, text: Y.Text, awareness: RoomAwa
         EditorView.lineWrapping,
         EditorView.contentAttributes.of({
           "aria-label": "Document",
+          "tabindex": "0", // Otherwise text that cannot be edited has no focus, and keys select, copy and scroll nothing.
           "spellcheck": "true",
           "autocorrect": "on",
           "autocapitalize": "sentences",

@@ -118,6 +118,20 @@ test("[PAGE13] a reader sees what others write, and cannot write", async () => {
   );
 });
 
+test("[PAGE50] a reader reaches the document with the keyboard, and copies it where the browser does not allow clipboard access", async () => {
+  const ada = await demo.open("copied", "Ada");
+  await ada.types("Nothing is lost.");
+  await agreeAndAreSaved(ada);
+  const reader = await demo.open("copied", "Hedy", { rights: "read" });
+  await eventually("the reader has it", async () => (await reader.text()).includes("Nothing is lost."));
+  await reader.page.locator(".brand").focus();
+  const hasFocus = (): Promise<boolean> => reader.page.locator(".cm-content").evaluate((content) => content === document.activeElement);
+  for (let press = 0; press < 10 && !(await hasFocus()); press++) await reader.page.keyboard.press("Tab");
+  expect(await hasFocus()).toBe(true);
+  await reader.page.keyboard.press("Control+a");
+  expect(await reader.page.evaluate(() => String(getSelection()))).toContain("Nothing is lost.");
+});
+
 test("[PAGE46] the open pages of a deleted document report it and keep the text for copying, and a reloaded page reports it too", async () => {
   const [ada, grace] = await Promise.all([demo.open("doomed", "Ada"), demo.open("doomed", "Grace")]);
   await ada.types("not for long");
