@@ -305,9 +305,32 @@ test("[OPG11] charts show what the processes measure, and the address keeps tab,
   const colleague = await open(operatorsPass(), {}, hash);
   await eventually("a colleague sees the same room", async () => (await colleague.locator("#room-title").innerText()) === "measured");
   await colleague.locator("#room-close").click();
-  expect(new URL(colleague.url()).hash).toBe(`#minutes=5&process=${process}`);
+  await eventually("the address names no room", () => new URL(colleague.url()).hash === `#minutes=5&process=${process}`);
   await colleague.goBack();
   await eventually("Back opens the room again", async () => (await colleague.locator("#room-title").isVisible()) === true);
+});
+
+test("[OPG12] the late result of an action is not shown as the result of another one", async () => {
+  await occupy("two actions", ["Ada", "Grace"]);
+  const page = await open(operatorsPass());
+  let answer = (): void => {};
+  const isReleased = new Promise<void>((resolve) => (answer = resolve));
+  await page.route("**/v1/admin/kick", async (route) => {
+    await isReleased;
+    await route.fulfill({ json: { kicked: 1 } });
+  });
+  await page.getByRole("button", { name: "two actions", exact: true }).click();
+  await page.getByRole("button", { name: "Kick… Ada" }).click();
+  await page.getByRole("button", { name: "Kick", exact: true }).click();
+  await eventually("it waits", async () => (await page.locator("#confirm-outcome").innerText()) === "Working…");
+  await page.locator("#confirm-no").click();
+  await page.getByRole("button", { name: "Kick… Grace" }).click();
+  const [next] = [page.waitForResponse(/\/v1\/admin\/kick/).then(() => page.waitForResponse(/\/v1\/admin\/rooms\?/))];
+  answer();
+  await next;
+  expect(await confirm(page).innerText()).toMatch(/^Kick Grace\?/);
+  expect(await page.locator("#confirm-outcome").innerText()).toBe("");
+  expect(await page.getByRole("button", { name: "Kick", exact: true }).isEnabled()).toBe(true);
 });
 
 /** Rooms with people who type, for the picture. The returned function ends the typing. */

@@ -21,6 +21,7 @@ export function confirmDialog(): <Body>(request: ConfirmationRequest<Body>) => v
   ];
   const [no, yes] = [element("confirm-no", HTMLButtonElement), element("confirm-yes", HTMLButtonElement)];
   let act = (): void => {};
+  let shown: object | undefined;
   no.addEventListener("click", () => dialog.close());
   yes.addEventListener("click", () => act());
 
@@ -29,6 +30,7 @@ export function confirmDialog(): <Body>(request: ConfirmationRequest<Body>) => v
       outcome.dataset["tone"] = tone;
       outcome.textContent = text;
     };
+    shown = request;
     title.textContent = request.title;
     text.textContent = request.text;
     yes.textContent = request.yes;
@@ -38,6 +40,7 @@ export function confirmDialog(): <Body>(request: ConfirmationRequest<Body>) => v
       yes.disabled = true;
       showOutcome("calm", "Working…");
       const response = await request.act();
+      if (shown !== request) return; // The dialog was closed, and asks about another action now.
       no.textContent = "Close";
       if (response.kind === "answered") {
         showOutcome("good", request.done(response.body));
