@@ -136,19 +136,25 @@ async function round(of: number): Promise<void> {
     receiveAnswer(of, request<FleetAnswer>("/fleet"), (body) => (fleet = mergeFleet(fleet, body))),
     receiveAnswer(of, request<EventsAnswer>(`/events?after=${events.last}`), (body) => (events = addEvents(events, body))),
   ]);
-  if (address.tab === "charts") await receiveAnswer(of, request<VitalsAnswer>(vitalsPath()), receiveVitals);
-  const bansResponse = rounds % ROUNDS_PER_BANS === 0 ? await request<{ sanctions: readonly ListedBan[] }>("/bans") : undefined;
   if (of !== turn) return;
   if (roomsResponse.kind === "refused" && [401, 403].includes(roomsResponse.status)) return signOut(roomsResponse.message);
   isOperator = !(fleetResponse.kind === "refused" && fleetResponse.error === "not-an-operator");
-  if (bansResponse?.kind === "answered") showBans(bansResponse.body.sanctions);
-  await showOpenRoom(of);
-  if (of !== turn) return;
-  rounds += 1;
   const outcome = outcomeOf([roomsResponse, ...(isOperator ? [fleetResponse] : []), eventsResponse]);
+  if (outcome.kind !== "unreachable") await askForMore(of); // Each further request would also wait, and delay the report.
+  if (of !== turn) return;
   poll = nextPollState(poll, outcome, new Date());
   show();
   next = setTimeout(pollNow, nextPollMs(poll, outcome));
+}
+
+/** Requests what the page shows besides rooms, fleet and events. */
+async function askForMore(of: number): Promise<void> {
+  if (address.tab === "charts") await receiveAnswer(of, request<VitalsAnswer>(vitalsPath()), receiveVitals);
+  const bansResponse = rounds % ROUNDS_PER_BANS === 0 ? await request<{ sanctions: readonly ListedBan[] }>("/bans") : undefined;
+  if (of !== turn) return;
+  if (bansResponse?.kind === "answered") showBans(bansResponse.body.sanctions);
+  await showOpenRoom(of);
+  if (of === turn) rounds += 1;
 }
 
 function vitalsPath(): string {

@@ -333,6 +333,21 @@ test("[OPG12] the late result of an action is not shown as the result of another
   expect(await page.getByRole("button", { name: "Kick", exact: true }).isEnabled()).toBe(true);
 });
 
+test("[OPG13] a gateway that accepts requests and does not answer them is reported before further requests have waited too", async () => {
+  await occupy("hung", ["Ada"]);
+  const page = await open(operatorsPass(), { viewport: WINDOW }, "#tab=charts");
+  await eventually("the page is live", async () => (await page.locator("#reach").innerText()) === "Live");
+  const asked: string[] = [];
+  await page.route("**/v1/admin/**", (route) => {
+    const { pathname } = new URL(route.request().url());
+    if (asked.length > 0 || pathname.endsWith("/fleet")) asked.push(pathname); // From the next round on.
+  });
+  await eventually("the page names the time of the last answer", async () =>
+    (await page.locator("#reach").innerText()).startsWith("No answer since"),
+  );
+  expect(asked.filter((path) => path.endsWith("/vitals") || path.endsWith("/bans"))).toEqual([]);
+});
+
 /** Rooms with people who type, for the picture. The returned function ends the typing. */
 async function furnish(): Promise<() => void> {
   const rooms: [string, number][] = [
