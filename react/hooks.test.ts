@@ -4,7 +4,7 @@
 import { createElement as h, type ReactNode, StrictMode, Suspense, use } from "react";
 import { hydrateRoot } from "react-dom/client";
 import { renderToString } from "react-dom/server";
-import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import * as Y from "yjs";
 
 import { CLOSE } from "../shared/wire/close-codes.ts";
@@ -188,6 +188,32 @@ test("[HOOK16] a window that has ended is read over HTTP, and one that cannot be
   served.http.set(`${path}?window=last-century&role=editors`, { status: 200, body: { ...page, members: 1 } });
   await eventually("it is read again by itself", () => tree.text === "read 2026-W47 1. Ada 9 own 2", 60_000);
   expect(served.model.receivedFrames.filter(({ type }) => type === "watch-board")).toEqual([]);
+});
+
+test("[HOOK17] the window before the current one is read again, because another one takes its place", async () => {
+  const timers = vi.spyOn(globalThis, "setTimeout");
+  onTestFinished(() => timers.mockRestore());
+  const Last = ({ window }: { window: string }): ReactNode => {
+    const { state, windowId } = useLeaderboard(useRoom("notes"), { window });
+    return `${state} ${windowId}`;
+  };
+  const path = "/v1/rooms/notes/leaderboard";
+  const serve = (window: string, id: string): void => {
+    const page = { window: { id }, isArchived: true, asOf: { seq: 7 }, members: 0, ranking: [] };
+    served.http.set(`${path}?window=${window}&role=everyone`, { status: 200, body: page });
+    served.http.set(`${path}/me?around=0&window=${id}&role=everyone`, { status: 404, body: { error: "not-ranked" } });
+  };
+  const later = (): (() => void)[] => timers.mock.calls.flatMap(([run, ms]) => (ms === 300_000 ? [run as () => void] : []));
+  serve("2026-W47", "2026-W47");
+  serve("last-week", "2026-W47");
+  const tree = mount(h(Last, { window: "2026-W47" }));
+  await eventually("the week is read", () => tree.text === "read 2026-W47");
+  expect(later()).toEqual([]);
+  tree.show(inRooms(h(Last, { window: "last-week" })));
+  await eventually("the last week is read, and will be again", () => tree.text === "read 2026-W47" && later().length > 0);
+  serve("last-week", "2026-W48");
+  later().at(-1)!();
+  await eventually("the next week has taken its place", () => tree.text === "read 2026-W48");
 });
 
 test("[HOOK8] a refused token is shown with its reason, also by a component that is mounted later", async () => {

@@ -31,6 +31,8 @@ const LIVE: Readonly<Record<BoardWindow, true>> = { hour: true, day: true, week:
 const NO_BOARD: BoardView = { ranking: [], own: undefined, state: "waiting", windowId: "", members: 0, seq: 0 as Board["seq"] };
 /** Interval of readings until a window is final, or can be read. */
 const READ_AGAIN_MS = 5_000;
+/** Interval of readings of a window with a name such as `last-hour`, which becomes the name of the next one. */
+const NEXT_WINDOW_MS = 300_000;
 
 type Provider = OpenRoom["provider"];
 /** Shows views until the returned function is called. */
@@ -79,7 +81,9 @@ function pastBoard(provider: Provider, options: BoardReadOptions): Shown {
     const receive = ({ ranking, own, windowId, members, seq, isFinal }: BoardReading): void => {
       if (isEnded) return;
       isRead = true;
-      if (!isFinal && windowId !== "") timer = setTimeout(read, READ_AGAIN_MS); // Without an id, nothing was counted.
+      if (!isFinal && windowId !== "")
+        timer = setTimeout(read, READ_AGAIN_MS); // Without an id, nothing was counted.
+      else if (options.window.startsWith("last-")) timer = setTimeout(read, NEXT_WINDOW_MS);
       show({ ranking, own, state: "read", windowId, members, seq });
     };
     /** The network, a refusal, or no leaderboard: the next reading may succeed. */
