@@ -52,7 +52,7 @@ export function boardRemark({ state, ranking, own, members }: ShownBoard, window
     case "unavailable":
       return "This server has no leaderboard.";
     case "unread":
-      return "This ranking could not be loaded. Choose it again in a moment.";
+      return "This ranking could not be loaded. The page tries again every minute.";
     case "live":
     case "read":
       if (ranking.length === 0) return `No edits ${whenOf(window)}${state === "live" ? " yet" : ""}.`;

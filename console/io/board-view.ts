@@ -11,6 +11,8 @@ import { initialsOf } from "../person.ts";
 import { element, tagged } from "./element.ts";
 
 const LOADING: ShownBoard = { state: "waiting", ranking: [], own: undefined, members: 0 };
+/** Interval of readings of a window that has ended: its last edits may be counted late, and the next window takes its place. */
+const READ_AGAIN_MS = 60_000;
 const MOVE_MS = 420;
 const EASE = "cubic-bezier(0.2, 0.8, 0.2, 1)";
 
@@ -55,20 +57,22 @@ function open(provider: CoroomProvider, window: ShownWindow, show: (board: Shown
     return () => board.unsubscribe();
   }
   let isLeft = false;
-  const showUnlessLeft = (board: ShownBoard): void => {
-    if (!isLeft) show(board);
+  let isRead = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const read = async (): Promise<void> => {
+    const reading = await leaderboardOf(provider)
+      .read(options)
+      .catch((error: unknown) => void console.warn(error));
+    if (isLeft) return;
+    if (reading !== undefined) show({ ...reading, state: "read" });
+    else if (!isRead) show({ ...LOADING, state: "unread" });
+    isRead ||= reading !== undefined;
+    timer = setTimeout(() => void read(), READ_AGAIN_MS);
   };
-  leaderboardOf(provider)
-    .read(options)
-    .then(
-      (reading) => showUnlessLeft({ ...reading, state: "read" }),
-      (error: unknown) => {
-        console.warn(error);
-        showUnlessLeft({ ...LOADING, state: "unread" });
-      },
-    );
+  void read();
   return () => {
     isLeft = true;
+    clearTimeout(timer);
   };
 }
 

@@ -81,3 +81,19 @@ test("[PAGE37] each window has its own board, and a later visitor sees it immedi
   const late = await demo.open("windows", "Hedy");
   await eventually("a later visitor sees the board", async () => (await orderSeenBy(late)) === "Ada");
 });
+
+test("[PAGE53] the board of the last week is read again, because another week takes its place", async () => {
+  const ada = await demo.open("last week", "Ada");
+  let [week, name] = ["2026-W47", "Grace"];
+  await ada.page.clock.install();
+  await ada.page.route("**/v1/rooms/*/leaderboard**", (route) => {
+    const places = [{ rank: 1, user: name, name, score: 9 }];
+    if (route.request().url().includes("/me?")) return route.fulfill({ status: 404, json: { error: "not-ranked" } });
+    return route.fulfill({ json: { window: { id: week }, isArchived: true, asOf: { seq: 7 }, members: 1, ranking: places } });
+  });
+  await ada.page.getByRole("button", { name: "Last week" }).click();
+  await eventually("the week is shown", async () => (await orderSeenBy(ada)) === "Grace");
+  [week, name] = ["2026-W48", "Hedy"];
+  await ada.page.clock.fastForward(60_000);
+  await eventually("the next week has taken its place", async () => (await orderSeenBy(ada)) === "Hedy");
+});
