@@ -315,9 +315,40 @@ test("[EXA6] canvas: two people see each other's notes and pointers, and undo th
     const placeSeenByAda = (): Promise<string> =>
       ada.page.locator(".note", { hasText: "ada" }).evaluate(({ style }) => `${style.left} ${style.top}`);
     await eventually("ada sees the note where ben dropped it", async () => (await placeSeenByAda()) === "200px 300px", READY_MS_MAX);
+    const box = (await ben.page.locator("#canvas").boundingBox())!;
+    await ben.page.mouse.move(box.x + 300, box.y + 200);
+    await ben.page.mouse.down();
+    await ben.page.mouse.move(box.x + 300, box.y - 10);
+    await ben.page.mouse.up();
+    await ben.page.mouse.move(box.x + 400, box.y + 100);
+    const own = ben.page.locator(".note", { hasText: "ben" });
+    await eventually("a note that is dropped outside is not held any more", async () =>
+      /^300px -\d+px$/.test(await own.evaluate(({ style }) => `${style.left} ${style.top}`)),
+    );
+    await ben.page.locator("#undo").click();
     await ben.page.locator("#undo").click();
     await eventually("the note is back in its place", async () => (await placeSeenByAda()) === "100px 100px", READY_MS_MAX);
     await ada.hasSaved();
+  } finally {
+    await Promise.all([ada.page.close(), ben.page.close()]);
+  }
+});
+
+test("[EXA14] textarea: an emoji replaces another one, also one that ends or begins with the same half", async () => {
+  const example = EXAMPLES.find(({ name }) => name === "textarea")!;
+  const coroom = system.url.replace("http", "ws");
+  const [ada, ben] = [await Person.open(example, "ada", coroom), await Person.open(example, "ben", coroom)];
+  const before = await ada.text();
+  try {
+    await ada.page.locator("textarea").focus();
+    await ada.page.keyboard.press("Control+End");
+    for (const emoji of ["😀", "😁", "🨁"]) {
+      await ada.page.keyboard.insertText(emoji);
+      await eventually(`ben sees ${emoji}`, async () => (await ben.text()) === `${before}${emoji}`, READY_MS_MAX);
+      await ada.page.keyboard.press("Shift+ArrowLeft");
+    }
+    await ada.page.keyboard.press("Delete");
+    await eventually("it is gone", async () => (await ben.text()) === before, READY_MS_MAX);
   } finally {
     await Promise.all([ada.page.close(), ben.page.close()]);
   }
@@ -379,7 +410,19 @@ test("[EXA12] comments: a thread stays at its words while others type, and is an
       await eventually("the text is zero one two", async () => (await person.text()) === "zero one two", READY_MS_MAX);
       expect(await person.page.locator(".commented").allInnerTexts()).toEqual(["two"]);
     }
-    await thread(ben).getByRole("button", { name: "Resolve" }).click();
+    const resolve = thread(ben).getByRole("button", { name: "Resolve" });
+    await resolve.click();
+    await eventually("it is resolved", async () => (await thread(ben).count()) === 0, READY_MS_MAX);
+    await ben.page.locator(example.input).focus();
+    await ben.page.keyboard.press("Control+z");
+    await thread(ben).getByLabel("Reply").fill("not yet");
+    await thread(ben).getByRole("button", { name: "Reply" }).click();
+    await eventually(
+      "ada reads the reply to the thread that is back",
+      async () => (await thread(ada).allInnerTexts()).join().includes("not yet"),
+      READY_MS_MAX,
+    );
+    await resolve.click();
     await eventually(
       "the thread is gone",
       async () => (await thread(ada).count()) + (await ada.page.locator(".commented").count()) === 0,

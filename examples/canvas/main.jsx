@@ -74,11 +74,26 @@ function Canvas({ room }) {
       <button id="undo" onClick={() => undo.undo()}>
         Undo
       </button>
-      <div id="canvas" onPointerMove={point} onPointerUp={drop} onPointerLeave={() => set({ cursor: null })} onDoubleClick={add}>
+      <div
+        id="canvas"
+        onPointerMove={point}
+        onPointerUp={drop}
+        onPointerCancel={drop}
+        onPointerLeave={() => set({ cursor: null })}
+        onDoubleClick={add}
+      >
         {notes.map((note) => {
           const { id, x, y, text } = held?.id === note.id ? held : note;
           return (
-            <div key={id} className="note" style={{ left: x, top: y }} onPointerDown={() => setHeld({ id, x, y, text })}>
+            <div
+              key={id}
+              className="note"
+              style={{ left: x, top: y }}
+              onPointerDown={({ currentTarget, pointerId }) => {
+                currentTarget.setPointerCapture(pointerId); // The note is also dropped outside of the canvas.
+                setHeld({ id, x, y, text });
+              }}
+            >
               {text}
             </div>
           );

@@ -92,7 +92,7 @@ function threadElement(id, thread) {
   const form = element("form", [words, element("button", ["Reply"])]);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    reply(thread, words.value);
+    reply(threads.get(id), words.value); // Not `thread`: "Resolve" and undo make another map of the same content.
     form.reset();
   });
   const resolve = element("button", ["Resolve"], { type: "button", onclick: () => threads.delete(id) });
@@ -107,7 +107,7 @@ function showThreads() {
     if (!shown.has(id)) shown.set(id, threadElement(id, thread));
     const { section, messages } = shown.get(id);
     const written = thread.get("messages").map(({ author, words, time }) => {
-      const at = element("time", [new Date(time).toLocaleTimeString()], { dateTime: new Date(time).toISOString() });
+      const at = element("time", [new Date(time).toLocaleString()], { dateTime: new Date(time).toISOString() });
       return element("p", [element("b", [author]), " ", at, ` ${words}`]);
     });
     messages.replaceChildren(...written);

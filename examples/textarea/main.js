@@ -21,14 +21,19 @@ async function token() {
 
 const area = document.querySelector("textarea");
 
+/** True in the middle of an emoji: 😀 and 😁 begin with the same half. Yjs makes unreadable characters of two halves. */
+const isHalf = (string, index) => index > 0 && string.codePointAt(index - 1) > 0xffff;
+
 /** The user's edit is what differs between the shared text and the area: one replaced part. */
 area.addEventListener("input", () => {
   const [before, after] = [text.toString(), area.value];
   const longest = Math.min(before.length, after.length);
   let start = 0;
   while (start < longest && before[start] === after[start]) start++;
+  if (isHalf(before, start) || isHalf(after, start)) start--;
   let end = 0;
   while (end < longest - start && before.at(-1 - end) === after.at(-1 - end)) end++;
+  if (isHalf(before, before.length - end) || isHalf(after, after.length - end)) end--;
   doc.transact(() => {
     text.delete(start, before.length - start - end);
     text.insert(start, after.slice(start, after.length - end));
