@@ -59,7 +59,9 @@ const acceptingServers = (): number => (fleet?.servers ?? []).filter(({ draining
 const change = (to: Partial<ConsoleAddress>): void => {
   const [next, isSearch] = [{ ...address, ...to }, "find" in to];
   history[isSearch ? "replaceState" : "pushState"](null, "", consoleAddress(next) || location.pathname);
-  receiveAddress(next);
+  if (!isSearch) return receiveAddress(next);
+  address = next;
+  showEvents(events, address); // No request for each typed letter: the events are here.
 };
 const showEvents = eventsView(change);
 const showCharts = chartsPage(change);

@@ -348,6 +348,20 @@ test("[OPG13] a gateway that accepts requests and does not answer them is report
   expect(asked.filter((path) => path.endsWith("/vitals") || path.endsWith("/bans"))).toEqual([]);
 });
 
+test("[OPG14] a search in the events sends no request for each letter, and the address contains it", async () => {
+  await occupy("searched", ["Ada"]);
+  const page = await open(operatorsPass());
+  await page.getByRole("button", { name: "All", exact: true }).click();
+  const rows = page.locator("#events li");
+  await eventually("events are listed", async () => (await rows.filter({ hasText: "searched" }).count()) > 0);
+  const asked: string[] = [];
+  page.on("request", (request) => request.url().includes("/v1/admin/fleet") && asked.push(request.url()));
+  await page.getByLabel("Search events").pressSequentially("searched by each of its letters");
+  await eventually("no event matches", async () => (await page.locator("#events-empty").innerText()) === "No event matches the search.");
+  expect(asked.length).toBeLessThan("searched by each of its letters".length / 2);
+  expect(new URLSearchParams(new URL(page.url()).hash.slice(1)).get("find")).toBe("searched by each of its letters");
+});
+
 /** Rooms with people who type, for the picture. The returned function ends the typing. */
 async function furnish(): Promise<() => void> {
   const rooms: [string, number][] = [
