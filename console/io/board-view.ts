@@ -8,7 +8,7 @@ import { leaderboardOf } from "@coroom/client/leaderboard";
 
 import { boardRemark, type BoardRow, BOARD_ROWS_MAX, isPast, rowsOf, type ShownBoard, type ShownWindow, WINDOWS } from "../board.ts";
 import { initialsOf } from "../person.ts";
-import { element, tagged } from "./element.ts";
+import { element, nameOf, tagged } from "./element.ts";
 
 const LOADING: ShownBoard = { state: "waiting", ranking: [], own: undefined, members: 0 };
 /** Interval of readings of a window that has ended: its last edits may be counted late, and the next window takes its place. */
@@ -113,7 +113,7 @@ function move(row: HTMLElement, before: number | undefined): void {
 function emptyRow(): HTMLElement {
   const face = tagged("span", "face");
   face.ariaHidden = "true"; // The name is next to the face.
-  return tagged("li", "", tagged("span", "rank"), face, tagged("span", "name"), tagged("span", "note"), tagged("span", "score"));
+  return tagged("li", "", tagged("span", "rank"), face, nameOf(""), tagged("span", "note"), tagged("span", "score"));
 }
 
 function fill(row: HTMLElement, { rank, name, colour, score, share, self }: BoardRow): void {

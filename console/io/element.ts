@@ -14,3 +14,10 @@ export function tagged(tag: string, className: string, ...content: (Node | strin
   made.append(...content);
   return made;
 }
+
+/** A name that is too long ends with an ellipsis, at its left in a right-to-left script. */
+export function nameOf(name: string): HTMLElement {
+  const made = tagged("span", "name", name);
+  made.dir = "auto";
+  return made;
+}

@@ -2,7 +2,7 @@
 
 import { countRemark, inOrder, type ShownPerson } from "../people.ts";
 import { initialsOf } from "../person.ts";
-import { element, tagged } from "./element.ts";
+import { element, nameOf, tagged } from "./element.ts";
 import { parseName } from "../address.ts";
 
 /** `latest`: name of the person who wrote last. */
@@ -34,7 +34,7 @@ export function peopleView(): (here: PeopleHere) => void {
 }
 
 function row(person: ShownPerson, isLatest: boolean): HTMLElement {
-  const parts = [face(person), tagged("span", "name", person.name)];
+  const parts = [face(person), nameOf(person.name)];
   if (person.self) parts.push(tagged("span", "note", "you"));
   const doing = whatIsDone(person, isLatest);
   if (doing !== undefined) parts.push(tagged("span", "note doing", doing));

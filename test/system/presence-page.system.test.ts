@@ -78,6 +78,39 @@ test("[PAGE45] a line that begins in Hebrew or Arabic runs from right to left, i
   expect((await directions()).join()).toBe("ltr,rtl,rtl,ltr");
 });
 
+test("[PAGE54] Hebrew notes and long Hebrew names run from right to left, and their beginning is visible", async () => {
+  const name = "שלום עולם זה שם ארוך מאוד של אדם אחד בחדר";
+  const { page } = await demo.open(`${name} ${name}`, name);
+  await page.setViewportSize({ width: 700, height: 800 });
+  await page.locator("[data-part=canvas]").click();
+  await page.locator("#add-note").click();
+  await page.keyboard.type("שלום!");
+  await page.keyboard.press("Escape");
+  /** The boxes of the first and the last letter, and of the element. */
+  const boxes = (selector: string) =>
+    page
+      .locator(selector)
+      .first()
+      .evaluate((element) => {
+        const [text, range] = [element.firstChild!, document.createRange()];
+        const boxOf = (from: number): { left: number; right: number } => {
+          range.setStart(text, from);
+          range.setEnd(text, from + 1);
+          const { left, right } = range.getBoundingClientRect();
+          return { left, right };
+        };
+        const { left, right } = element.getBoundingClientRect();
+        return { first: boxOf(0), last: boxOf(text.textContent!.length - 1), whole: { left, right } };
+      });
+  const note = await boxes(".shape .words");
+  expect(note.last.right, "the exclamation mark is at the end").toBeLessThanOrEqual(note.first.left);
+  await page.getByRole("button", { name: "Details" }).click();
+  for (const selector of ["#room", "#people .name"]) {
+    const { first, whole } = await boxes(selector);
+    expect([selector, first.left >= whole.left - 1 && first.right <= whole.right + 1]).toEqual([selector, true]);
+  }
+});
+
 test("[PAGE27] the page runs only its own scripts, and still shows carets and shapes", async () => {
   const [ada, grace] = [await demo.open("policy", "Ada"), await demo.open("policy", "Grace")];
   const refused: string[] = [];
