@@ -106,7 +106,8 @@ function signOut(problem: string): void {
   clearTimeout(next);
   forgetPass();
   for (const id of ["operations", "sign-out", "reach", "environment"]) element(id, HTMLElement).hidden = true;
-  for (const id of ["room", "confirm"]) element(id, HTMLDialogElement).close();
+  room.end(); // The address keeps the room for the next pass.
+  element("confirm", HTMLDialogElement).close();
   showSignIn(problem);
 }
 

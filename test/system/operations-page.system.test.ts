@@ -362,6 +362,23 @@ test("[OPG14] a search in the events sends no request for each letter, and the a
   expect(new URLSearchParams(new URL(page.url()).hash.slice(1)).get("find")).toBe("searched by each of its letters");
 });
 
+test("[OPG15] an operator whose pass expires is asked for another one, and then sees the same room again", async () => {
+  await occupy("kept open", ["Ada"]);
+  const page = await open(operatorsPass());
+  await page.getByRole("button", { name: "kept open", exact: true }).click();
+  await eventually("the room is open", async () => (await page.locator("#members .who").allInnerTexts()).join() === "Ada");
+  const { hash } = new URL(page.url());
+  await page.route("**/v1/admin/rooms?**", (route) =>
+    route.fulfill({ status: 401, json: { error: "unauthorized", message: "The pass has expired." } }),
+  );
+  await eventually("a new pass is asked for", async () => (await page.locator("#sign-in-problem").innerText()) === "The pass has expired.");
+  await page.unroute("**/v1/admin/rooms?**");
+  await page.getByLabel("Pass or token").fill(operatorsPass());
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await eventually("the room is open again", () => page.locator("#room-title").isVisible());
+  expect([await page.locator("#room-title").innerText(), new URL(page.url()).hash]).toEqual(["kept open", hash]);
+});
+
 /** Rooms with people who type, for the picture. The returned function ends the typing. */
 async function furnish(): Promise<() => void> {
   const rooms: [string, number][] = [
