@@ -14,6 +14,7 @@ test.each([
   ["?room=%00%07", "welcome", "control characters only"],
   ["?room=a%0Ab", "a b", "a line break"],
   ["?room=%20%20", "welcome", "spaces"],
+  ["?room=..", "welcome", "the parent folder"],
   [`?room=${"x".repeat(500)}`, "x".repeat(128), "too long"],
   [`?room=${"x".repeat(127)}%F0%9F%8C%B1`, `${"x".repeat(127)}\uFFFD`, "an emoji across the limit"],
 ])("[PAGE2] %s opens a room that exists: %s (%s)", (search, room) => {
@@ -24,6 +25,7 @@ test("[PAGE2] parsing cuts a name to the characters that fit beside a face", () 
   expect(parseName("  Ada \n Lovelace ")).toBe("Ada Lovelace");
   expect(parseName("a".repeat(99))).toHaveLength(40);
   expect(parseName(" ")).toBeUndefined();
+  expect([parseName("\u200b\u2060"), parseName("👩\u200d💻")]).toEqual([undefined, "👩\u200d💻"]);
 });
 
 test("[PAGE3] an invitation link carries the room and no name", () => {

@@ -3,7 +3,7 @@
 export type PageAddress = { readonly room: string; readonly name: string | undefined; readonly rights: "read" | undefined };
 
 const DEFAULT_ROOM = "welcome";
-/** The server accepts rooms of 1 to 128 characters without control characters. */
+/** The server accepts rooms of 1 to 128 characters without control characters, except `.` and `..`. */
 const ROOM_CHARS_MAX = 128;
 const NAME_CHARS_MAX = 40;
 
@@ -11,14 +11,21 @@ const NAME_CHARS_MAX = 40;
 export function parseAddress(search: string): PageAddress {
   const asked = new URLSearchParams(search);
   return {
-    room: cleanText(asked.get("room") ?? "", ROOM_CHARS_MAX) ?? DEFAULT_ROOM,
+    room: parseRoom(asked.get("room") ?? ""),
     name: parseName(asked.get("name") ?? ""),
     rights: asked.get("rights") === "read" ? "read" : undefined,
   };
 }
 
+function parseRoom(text: string): string {
+  const room = cleanText(text, ROOM_CHARS_MAX) ?? DEFAULT_ROOM;
+  return room === "." || room === ".." ? DEFAULT_ROOM : room;
+}
+
+/** Returns undefined for a name without a visible character, such as a zero-width space. */
 export function parseName(text: string): string | undefined {
-  return cleanText(text, NAME_CHARS_MAX);
+  const name = cleanText(text, NAME_CHARS_MAX);
+  return name !== undefined && /^[\p{Cf}\s]*$/u.test(name) ? undefined : name;
 }
 
 /**
