@@ -92,11 +92,11 @@ function showRows(list: HTMLElement, known: Map<string, HTMLElement>, rows: read
     known.delete(user);
     row.remove();
   }
-  for (const shown of rows) {
+  for (const [index, shown] of rows.entries()) {
     const row = known.get(shown.user) ?? emptyRow();
     known.set(shown.user, row);
     fill(row, shown);
-    list.append(row); // Appending an existing row moves it.
+    if (list.children[index] !== row) list.insertBefore(row, list.children[index] ?? null); // A row that moves loses its selected text.
   }
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
   for (const [user, row] of known) move(row, before.get(user));
@@ -130,7 +130,7 @@ function fill(row: HTMLElement, { rank, name, colour, score, share, self }: Boar
   rankPart.textContent = String(rank);
   face.className = `face person-${colour}`;
   face.textContent = initialsOf(name);
-  namePart.textContent = name;
+  if (namePart.textContent !== name) namePart.textContent = name;
   note.textContent = self ? "you" : "";
   scorePart.textContent = score;
   if (rose && !matchMedia("(prefers-reduced-motion: reduce)").matches)

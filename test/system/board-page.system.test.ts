@@ -80,6 +80,13 @@ test("[PAGE37] each window has its own board, and a later visitor sees it immedi
   await eventually("and on the one of all time", async () => (await orderSeenBy(ada)) === "Ada");
   const late = await demo.open("windows", "Hedy");
   await eventually("a later visitor sees the board", async () => (await orderSeenBy(late)) === "Ada");
+  const name = late.page.locator("#board .name");
+  const before = await scoreOf(late, "Ada");
+  await late.page.locator("#board-title").click(); // The editor, while it has the focus, takes the selection.
+  await name.evaluate((shown) => getSelection()!.selectAllChildren(shown));
+  await ada.types("and some more words, ", 60);
+  await eventually("her score has grown", async () => (await scoreOf(late, "Ada")) > before);
+  expect(await late.page.evaluate(() => String(getSelection())), "a name that is being copied stays selected").toBe("Ada");
 });
 
 test("[PAGE53] the board of the last week is read again, because another week takes its place", async () => {
