@@ -146,3 +146,9 @@ test("[APO11] appends that the log does not accept are retried as unavailable, n
   expect(causes).toEqual(["unavailable"]);
   expect(questions).toEqual([]);
 });
+
+test("[APO12] while the log accepts no records, the server logs about one warning a second, however many rooms append", async () => {
+  const { warnings } = await appendingWithoutLeader(500);
+  expect(warnings.length).toBeGreaterThan(5);
+  expect(warnings.length).toBeLessThanOrEqual(10);
+});

@@ -95,6 +95,8 @@ const WRONG_LAST_SEQUENCE = new Set([10_071, 10_164]);
 /** Deadlines are counted in checks. With a clock that jumps, all records would be sent again, or none until the jump has passed. */
 const CHECK_MS = 50;
 const UNAVAILABLE_RETRY_MS = 100;
+/** Minimum time between two warnings: while a stream has no leader, each of thousands of rooms is refused ten times a second. */
+const WARNING_MS_MIN = 1_000;
 /** An expected stream name that no stream has, so that every stream refuses the message. Stream names contain no dots. */
 const OTHER_STREAM = "none.of.these";
 /** Maximum number of reads that begin at one check after a reconnect, because JetStream drops requests that do not fit its queue. */
@@ -116,6 +118,13 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
   let connected = true;
 
   const checkIn = (delayMs: number): number => checks + Math.ceil(delayMs / CHECK_MS);
+
+  let nextWarningAt = 0;
+  const warn = (facts: object, sentence: string): void => {
+    if (checks < nextWarningAt) return;
+    nextWarningAt = checkIn(WARNING_MS_MIN);
+    log.warn(facts, sentence);
+  };
 
   const send = (append: Append): void => {
     append.step = { kind: "sent", nextAt: checkIn(options.appendAnswerMsMax), cause: "silence" };
@@ -175,7 +184,7 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
       return outcomeByLast(append.record, await deps.readLast(append.room), checkpoint) ?? "as-expected";
     };
     const outcome = await readOutcome().catch(
-      (cause: unknown) => void log.warn({ room: append.room, cause }, "cannot read the log's last record; trying again"),
+      (cause: unknown) => void warn({ room: append.room, cause }, "cannot read the log's last record; trying again"),
     );
     if (append.step !== step || !appends.has(append.token)) return; // An answer over a lost connection proves nothing.
     if (typeof outcome === "object") return settle(append, outcome);
@@ -226,7 +235,7 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     if (STORAGE_FULL.has(ack.error?.err_code)) {
       storage.receiveFailure("full", ack.error?.description);
       append.refused();
-    } else log.warn({ room: append.room, error: ack.error ?? description }, "the log does not accept a record; trying again");
+    } else warn({ room: append.room, error: ack.error ?? description }, "the log does not accept a record; trying again");
     if (step.kind !== "sent" && step.kind !== "unproven") return;
     const nextAt = Math.min(step.nextAt, checkIn(UNAVAILABLE_RETRY_MS));
     if (step.kind === "sent") append.step = { kind: "sent", nextAt, cause: "unavailable" };
