@@ -153,6 +153,19 @@ test("[SEQ9] with too many writers the most silent are removed first, and their 
   expect(seq.placeOf("client0000000002" as ClientId, 2, 1, PAYLOAD, at(12))).toEqual({ kind: "next" });
 });
 
+test("[SEQ9] of writers that were loaded together, those whose last edit is oldest are removed first: active writers repeat edits after a takeover", () => {
+  const seq = new Sequencer({ ...options, writersMax: 10 }, 12 as Seq);
+  const clients = Array.from({ length: 12 }, (_, number) => `client${String(number).padStart(10, "0")}` as ClientId);
+  seq.restore(
+    clients.map((client, index) => ({ client, user: "ann" as UserId, counter: 1, seq: (index + 1) as Seq, lastSeen: 0 as UnixMillis })),
+    at(5),
+  );
+  commit(seq, [[clients[0]!, 2]], at(5));
+  expect(seq.forgetSilent(at(5))).toBe(3);
+  expect(seq.placeOf(clients[0]!, 2, 1, PAYLOAD, at(5)), "a repeat of the newest edit").toMatchObject({ kind: "committed", seq: 13 });
+  expect(seq.placeOf(clients[1]!, 2, 1, PAYLOAD, at(5))).toEqual({ kind: "next" });
+});
+
 test("[SEQ10] the dedupe window of a checkpoint's writers begins at the claim", () => {
   const seq = new Sequencer(options, 40 as Seq);
   seq.restore([{ client: ann, user: "ann" as never, counter: 12, seq: 31 as Seq, lastSeen: 0 as UnixMillis }], at(1_000_000));

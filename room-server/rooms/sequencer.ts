@@ -137,7 +137,10 @@ export class Sequencer {
       if (now - writer.lastSeen > this.#options.dedupeMsMin && !hasWaiting(writer)) this.#writers.delete(client);
     }
     if (this.#writers.size <= this.#options.writersMax) return 0;
-    const bySilence = [...this.#writers].filter(([, writer]) => !hasWaiting(writer)).sort(([, a], [, b]) => a.lastSeen - b.lastSeen);
+    // A claim loads many writers at one moment. The seqs show which of them wrote last, and may repeat edits now.
+    const bySilence = [...this.#writers]
+      .filter(([, writer]) => !hasWaiting(writer))
+      .sort(([, a], [, b]) => a.lastSeen - b.lastSeen || lastSeqOf(a) - lastSeqOf(b));
     const over = this.#writers.size - this.#options.writersMax + Math.ceil(this.#options.writersMax * FORGOTTEN_AT_ONCE);
     const forgotten = bySilence.slice(0, over);
     for (const [client] of forgotten) this.#writers.delete(client);
@@ -179,6 +182,12 @@ export class Sequencer {
 function isOther({ committed, digests }: Writer, counter: Counter, payload: Uint8Array): boolean {
   const digest = digests?.[digests.length - 1 - (committed - counter)];
   return digest !== undefined && digest !== digestOf(payload);
+}
+
+/** The seq of the writer's newest known edit; 0 if none is known. */
+function lastSeqOf({ runs }: Writer): number {
+  const last = runs.at(-1);
+  return last === undefined ? 0 : last.seq + last.count - 1;
 }
 
 function hasWaiting({ accepted, committed }: Writer): boolean {
