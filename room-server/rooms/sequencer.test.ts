@@ -166,6 +166,18 @@ test("[SEQ9] of writers that were loaded together, those whose last edit is olde
   expect(seq.placeOf(clients[1]!, 2, 1, PAYLOAD, at(5))).toEqual({ kind: "next" });
 });
 
+test("[SEQ9] between two removals there are at most twice as many writers, also while a claim loads a long log, and all removed ones are reported", () => {
+  const seq = sequencer({ writersMax: 10 });
+  let most = 0;
+  for (let number = 0; number < 1_000; number++) {
+    commit(seq, [[`client${String(number).padStart(10, "0")}` as ClientId, 1]]);
+    most = Math.max(most, seq.writers);
+  }
+  expect(most).toBe(20);
+  expect(seq.forgetSilent(at(0)) + seq.writers).toBe(1_000);
+  expect(seq.placeOf("client0000000999" as ClientId, 1, 0, PAYLOAD, at(0))).toMatchObject({ kind: "committed", exact: true });
+});
+
 test("[SEQ10] the dedupe window of a checkpoint's writers begins at the claim", () => {
   const seq = new Sequencer(options, 40 as Seq);
   seq.restore([{ client: ann, user: "ann" as never, counter: 12, seq: 31 as Seq, lastSeen: 0 as UnixMillis }], at(1_000_000));

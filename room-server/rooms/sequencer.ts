@@ -50,6 +50,8 @@ const DIGESTS_PER_WRITER_MAX = 32;
 
 /** Share of the writers that is removed together when there are too many, so that the search for silent writers is rare. */
 const FORGOTTEN_AT_ONCE = 0.1;
+/** Between two calls of `forgetSilent` a room may have this multiple of the writers, for example while a claim loads a long log. */
+const WRITERS_EXCESS = 2;
 
 const NEXT: EditPosition = { kind: "next" };
 const WAITING: EditPosition = { kind: "waiting" };
@@ -59,6 +61,8 @@ export class Sequencer {
   readonly #options: SequencerOptions;
   readonly #writers = new LazyMap<ClientId, Writer>();
   #head: Seq;
+  /** Removed because there were too many, and not reported yet. */
+  #forgottenCount = 0;
 
   /** `head`: the last seq given out before. */
   constructor(options: SequencerOptions, head: Seq) {
@@ -136,7 +140,14 @@ export class Sequencer {
     for (const [client, writer] of this.#writers) {
       if (now - writer.lastSeen > this.#options.dedupeMsMin && !hasWaiting(writer)) this.#writers.delete(client);
     }
-    if (this.#writers.size <= this.#options.writersMax) return 0;
+    this.#forgetExcess();
+    const forgotten = this.#forgottenCount;
+    this.#forgottenCount = 0;
+    return forgotten;
+  }
+
+  #forgetExcess(): void {
+    if (this.#writers.size <= this.#options.writersMax) return;
     // A claim loads many writers at one moment. The seqs show which of them wrote last, and may repeat edits now.
     const bySilence = [...this.#writers]
       .filter(([, writer]) => !hasWaiting(writer))
@@ -144,10 +155,11 @@ export class Sequencer {
     const over = this.#writers.size - this.#options.writersMax + Math.ceil(this.#options.writersMax * FORGOTTEN_AT_ONCE);
     const forgotten = bySilence.slice(0, over);
     for (const [client] of forgotten) this.#writers.delete(client);
-    return forgotten.length;
+    this.#forgottenCount += forgotten.length;
   }
 
   #meet(client: ClientId, now: Millis): Writer {
+    if (this.#writers.size >= this.#options.writersMax * WRITERS_EXCESS) this.#forgetExcess();
     const writer: Writer = { accepted: 0, committed: 0, lastSeen: now, runs: [], digests: undefined };
     this.#writers.set(client, writer);
     return writer;
