@@ -10,6 +10,7 @@ import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { roomServerMetrics } from "../metrics.ts";
 import type { DecodedRecord } from "../ports.ts";
 import { jetstreamAppend } from "./jetstream-append.ts";
+import { LogStorage } from "./log-storage.ts";
 
 const EXPECTED: DecodedRecord = {
   streamSeq: 5,
@@ -151,4 +152,31 @@ test("[APO12] while the log accepts no records, the server logs about one warnin
   const { warnings } = await appendingWithoutLeader(500);
   expect(warnings.length).toBeGreaterThan(5);
   expect(warnings.length).toBeLessThanOrEqual(10);
+});
+
+test("[APO13] an append is slow by the clock of the process, so that a simulated run does not depend on the speed of its machine", async () => {
+  const clock = new FakeClock();
+  const deps = { clock, log: SILENT_LOG, metrics: roomServerMetrics(new Registry()) };
+  const storage = new LogStorage(deps);
+  const speeds: object[] = [];
+  storage.onSpeedChange((speed) => void speeds.push(speed));
+  let receive: (error: Error | null, msg: Msg) => void = () => {};
+  const nats: Partial<NatsConnection> = {
+    subscribe: (_, options) => ((receive = options!.callback!), {} as ReturnType<NatsConnection["subscribe"]>),
+    publish: (_, __, options) => {
+      const data = new TextEncoder().encode('{"seq":6}');
+      const answer = { subject: options!.reply!, data, json: () => ({ seq: 6 }) as never } as unknown as Msg;
+      clock.after(1_500, () => receive(null, answer));
+    },
+    closed: () => new Promise(() => {}),
+    async *status() {
+      yield await new Promise<Status>(() => {});
+    },
+  };
+  const options = { server: "s" as ServerId, partitions: 1, appendAnswerMsMax: 60_000 };
+  const logDeps = { ...deps, storage, readLast: async () => EXPECTED, checkpoints: { newest: async () => undefined } };
+  const append = jetstreamAppend(nats as NatsConnection, subjectsOf("test"), options, logDeps);
+  append("acme.notes" as RoomKey, { id: "s.2", bytes: new Uint8Array(1), expectedId: "s.1", expectedStreamSeq: 5 }, () => {});
+  await clock.advance(1_600);
+  expect(speeds).toEqual([{ state: "slow", forMs: 1_500, worstMs: 1_500 }]);
 });

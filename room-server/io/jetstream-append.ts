@@ -22,7 +22,7 @@ import { headers, type Msg, type MsgHdrs } from "nats";
 
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
 import type { Clock } from "../../shared/time/clock.ts";
-import type { RoomKey, ServerId } from "../../shared/ids.ts";
+import type { Millis, RoomKey, ServerId } from "../../shared/ids.ts";
 import { crashing, type NatsConnection, publish } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
@@ -60,7 +60,9 @@ type Append = {
   readonly subject: string;
   readonly settled: (outcome: AppendOutcome) => void;
   readonly refused: () => void;
+  /** For the histogram, in fractions of a millisecond. */
   readonly begun: number;
+  readonly begunAt: Millis;
   /** The batch in which it was last sent. */
   batch: string | undefined;
   step: Step;
@@ -168,9 +170,8 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
 
   const settle = (append: Append, outcome: AppendOutcome): void => {
     if (!forget(append)) return; // Abandoned, or another copy's reply came first.
-    const tookMs = performance.now() - append.begun;
-    metrics.appendSeconds.observe(tookMs / 1000);
-    storage.receiveAppend(tookMs);
+    metrics.appendSeconds.observe((performance.now() - append.begun) / 1000);
+    storage.receiveAppend(clock.now() - append.begunAt);
     append.settled(outcome);
   };
 
@@ -321,6 +322,7 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
       settled,
       refused,
       begun: performance.now(),
+      begunAt: clock.now(),
       batch: undefined,
       step: { kind: "queued" },
     };
