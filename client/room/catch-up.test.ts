@@ -27,3 +27,15 @@ test("[CAT2] a client that was given edits up to the head after it sent JOIN has
   feed.position = at(48);
   expect([catchUp.joined(48 as Seq, []), catchUp.synced]).toEqual(["go-on", true]);
 });
+
+test("[CAT3] a client has caught up once it is given an edit of a later epoch: the log lost the edits up to the head in JOINED", () => {
+  const { feed, catchUp } = catchUpAt(7);
+  const joined = { epoch: 3 as Epoch, head: 27 as Seq };
+  catchUp.joined(joined.head, []);
+  feed.position = { epoch: 3 as Epoch, seq: 8 as Seq };
+  catchUp.deliveredSoFar(joined);
+  expect(catchUp.synced, "edits up to the head are missing").toBe(false);
+  feed.position = { epoch: 4 as Epoch, seq: 9 as Seq };
+  catchUp.deliveredSoFar(joined);
+  expect(catchUp.synced).toBe(true);
+});

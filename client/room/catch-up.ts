@@ -13,6 +13,7 @@ import type { SnapshotAnswer } from "../ports.ts";
 import { snapshotUnavailable } from "./problems.ts";
 import type { KnownEdit, RoomSessionEffect, RoomFrame } from "./room-messages.ts";
 import type { Backoff } from "../connection/retry.ts";
+import type { JoinResult } from "./join-state.ts";
 import { backoffMs } from "../connection/retry.ts";
 
 /** `rejoin`: join the room again, from the reached position. */
@@ -90,8 +91,10 @@ export class RoomCatchUp {
     return next;
   }
 
-  deliveredSoFar(head: Seq): void {
-    if (!this.#synced && !this.#resync.active && this.position.seq >= head) this.#caughtUp();
+  /** An edit of a later epoch follows all edits that the log has up to the head in JOINED, also if it has lost its end since. */
+  deliveredSoFar({ epoch, head }: Pick<JoinResult, "epoch" | "head">): void {
+    const isThere = this.position.seq >= head || this.position.epoch > epoch;
+    if (!this.#synced && !this.#resync.active && isThere) this.#caughtUp();
   }
 
   repair(channel: Channel, now: Millis, effects: RoomSessionEffect[]): CatchUpStep {

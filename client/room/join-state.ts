@@ -4,7 +4,7 @@
  */
 
 import { assertNever } from "../../shared/assert.ts";
-import type { Millis, Seq } from "../../shared/ids.ts";
+import type { Epoch, Millis, Seq } from "../../shared/ids.ts";
 import type { Channel, JoinRefusal } from "../../shared/wire/frames.ts";
 import type { SharedLimits } from "./room-messages.ts";
 
@@ -12,7 +12,7 @@ import type { SharedLimits } from "./room-messages.ts";
 export type JoinRetry = { readonly reason: JoinRefusal; readonly message: string; readonly until: Millis };
 
 /** The result of a join. */
-export type JoinResult = { readonly channel: Channel; readonly head: Seq };
+export type JoinResult = { readonly channel: Channel; readonly epoch: Epoch; readonly head: Seq };
 
 type JoinPhase =
   | { readonly kind: "out" }

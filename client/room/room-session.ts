@@ -282,11 +282,11 @@ export class RoomSession {
     if (live !== undefined) this.#rejoinIf(this.#catchUp.repair(live.joined.channel, now, effects), now, effects);
   }
 
-  #receiveJoined({ channel, client, head, rights }: RoomFrame & { type: "joined" }, now: Millis, effects: RoomSessionEffect[]): void {
-    if (!this.#joinState.receiveJoined({ channel, head })) return;
-    this.#incoming.joined(client, now);
-    this.#sender.joined({ client, rights }, now, effects);
-    this.#rejoinIf(this.#catchUp.joined(head, effects), now, effects);
+  #receiveJoined(joined: RoomFrame & { type: "joined" }, now: Millis, effects: RoomSessionEffect[]): void {
+    if (!this.#joinState.receiveJoined(joined)) return;
+    this.#incoming.joined(joined.client, now);
+    this.#sender.joined(joined, now, effects);
+    this.#rejoinIf(this.#catchUp.joined(joined.head, effects), now, effects);
   }
 
   #receiveJoinRefused(
@@ -338,7 +338,7 @@ export class RoomSession {
   #deliveredSoFar(now: Millis, effects: RoomSessionEffect[]): void {
     const { live } = this.#joinState;
     if (live === undefined) return;
-    this.#catchUp.deliveredSoFar(live.joined.head);
+    this.#catchUp.deliveredSoFar(live.joined);
     this.#repair(now, effects);
   }
 

@@ -488,6 +488,19 @@ const REGRESSION_SEEDS: readonly {
     ],
   },
   {
+    seed: 6001571,
+    size: "small",
+    reason: "a tab that caught up while the log lost its end waited to be synced for edits that no longer exist",
+    faults: [
+      aimed("document made of content", 6, 149, 0.6194946183823049, 0.36729158950038254),
+      aimed("tab closed, another opened", 1719, 462, 0.6632049339823425, 0.9964698457624763),
+      aimed("room moved", 1742, 511, 0.9338395150844008, 0.36491930834017694),
+      aimed("room server killed", 2128, 302, 0.6026605325751007, 0.4125296075362712),
+      aimed("tab closed, another opened", 2499, 171, 0.24753372697159648, 0.21572322328574955),
+      fault("log and stores lose their ends apart", 2499, 337, 0.5569702400825918, 0.71826231200248),
+    ],
+  },
+  {
     seed: 4001200,
     size: "large",
     reason: "a deletion read its checkpoint from a former leader, and took the refused mark that nothing is left for another service's",
