@@ -22,6 +22,7 @@ const busy = [
 ];
 /** Tests that kill processes within milliseconds, check a participant list at every moment, or measure how busy a process is. */
 const alone = ["test/system/{deleted-room,growing-room,presence-kills,room-budget}.system.test.ts"];
+
 /** Tests of `react/` run on the sources of the client, so that they need no build. */
 const client = [
   ["", "index"],

@@ -138,7 +138,7 @@ test.each([
   expect(events).toEqual([1006, "HTTP 429 Too Many Requests", expected]);
 });
 
-test("[SOC8] in browsers a server that answers HTTP and opens no WebSocket is told from a server that cannot be reached", async () => {
+test("[SOC8] in browsers a server that answers HTTP and opens no WebSocket is distinguished from one that cannot be reached", async () => {
   vi.resetModules();
   const { openSocket } = await import("./browser-socket.ts"); // A page in which no socket has opened yet.
   const why = (to: string): Promise<string | undefined> =>
