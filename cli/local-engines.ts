@@ -10,12 +10,13 @@ import { startNatsServer } from "../engines/nats-server.ts";
 import { type RedisUser, startRedisServer } from "../engines/redis-server.ts";
 import { NATS_ROLES, natsPermissions, type NatsRole } from "../shared/bus/permissions.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { closeNats, connectAs } from "../shared/io/nats.ts";
+import { closeNats, connectAs, type NatsConnection } from "../shared/io/nats.ts";
 import { natsOperations } from "../shared/io/nats-operations.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
-import type { Running } from "../shared/process/lifecycle.ts";
+import { type Running, StartError } from "../shared/process/lifecycle.ts";
 import type { Log } from "../shared/process/log.ts";
 import { REDIS_ROLES, type RedisRole } from "../shared/settings/redis-permissions.ts";
+import { pause } from "../shared/time/pause.ts";
 import { roleSecrets } from "./secrets.ts";
 import { withUser } from "./local-addresses.ts";
 import type { StartConfig } from "./settings.ts";
@@ -25,6 +26,10 @@ export type LocalEngines = Running & {
   natsUrlOf(role: NatsRole): string;
   redisUrlOf(role: RedisRole): string;
 };
+
+/** Interval of attempts to report a restart, and the time after which it is only in the log. */
+const REPORT_RETRY_MS = 500;
+const REPORT_MS_MAX = 60_000;
 
 /** `print` receives a message when a slow step begins. */
 export async function startLocalEngines(
@@ -54,8 +59,9 @@ export async function startLocalEngines(
   const engines = [nats, redis].filter((engine) => engine !== undefined);
   diskFreeGauge(config.dataDir, registry);
   const natsUrlOf = (role: NatsRole): string => (nats === undefined ? config.natsUrl : withUser(nats.url, role, passwords.nats[role]));
+  const stopping = new AbortController();
   const report = (restart: EngineRestart): void =>
-    void reportRestart(restart, { ...config, natsUrl: natsUrlOf("operator") }, log).catch((cause: unknown) =>
+    void reportRestart(restart, { ...config, natsUrl: natsUrlOf("operator") }, log, stopping.signal).catch((cause: unknown) =>
       log.warn({ ...restart, cause }, "the restart of an engine is not among the operations events, because NATS does not answer"),
     );
   const watches = engines.map((engine) => keepRunning(engine, log, report));
@@ -63,6 +69,7 @@ export async function startLocalEngines(
     natsUrlOf,
     redisUrlOf: (role) => (redis === undefined ? config.redisUrl : withUser(redis.url, role, passwords.redis[role])),
     stop: async () => {
+      stopping.abort();
       for (const watch of watches) watch.end();
       await Promise.all(engines.map((engine) => engine.stop()));
     },
@@ -97,13 +104,24 @@ async function allOrNone(starting: readonly (Promise<Engine> | undefined)[]): Pr
 
 type EngineRestart = { readonly engine: string; readonly exit: string; readonly downMs: number };
 
-/** Reported once NATS answers, which may be the engine that has died. */
-async function reportRestart(restart: EngineRestart, config: StartConfig, log: Log): Promise<void> {
-  const nats = await connectAs("operator", "engines", config);
+/** Reported once NATS answers, which may have died too. */
+async function reportRestart(restart: EngineRestart, config: StartConfig, log: Log, signal: AbortSignal): Promise<void> {
+  const nats = await connectOnceBack(config, signal);
   const operations = natsOperations(nats, subjectsOf(config.environment), "engines", { clock, log, count: () => {} });
   operations.report({ kind: "engine_restarted", ...restart });
   await operations.settled();
   await closeNats(nats);
+}
+
+async function connectOnceBack(config: StartConfig, signal: AbortSignal): Promise<NatsConnection> {
+  for (const deadline = clock.now() + REPORT_MS_MAX; ;) {
+    try {
+      return await connectAs("operator", "engines", config);
+    } catch (cause) {
+      if (!(cause instanceof StartError) || signal.aborted || clock.now() >= deadline) throw cause;
+    }
+    await pause(clock, REPORT_RETRY_MS, signal);
+  }
 }
 
 export function diskFreeGauge(folder: string, registry: Registry): void {
