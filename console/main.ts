@@ -56,8 +56,10 @@ botsView(room);
 
 const showStatus = statusView();
 const showNotice = noticeView(async (action) => {
-  if (action === "reload") location.reload();
-  else if (!(await copyText(text.toString()))) editor.selectAll();
+  if (action === "reload") return void location.reload();
+  if (await copyText(text.toString())) return "Copied";
+  editor.selectAll();
+  return "Press Ctrl+C";
 });
 watchFacts(provider, asksToWrite, (facts) => {
   showStatus(facts);

@@ -191,7 +191,7 @@ export class Canvas {
     const hold = this.#own.get(id);
     if (hold === undefined) return;
     this.#own.delete(id);
-    this.#shapes.move(id, hold.place);
+    if (this.#writable) this.#shapes.move(id, hold.place); // The right to write may have been taken during the drag.
     this.#draw();
     setTimeout(() => {
       if (this.#own.size === 0) this.#provider.presence.set({ holding: null });

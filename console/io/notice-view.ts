@@ -8,7 +8,11 @@ const SHOWN_AFTER_MS = 1000;
 
 const LABELS: Record<NoticeAction, string> = { "copy-text": "Copy my text", "reload": "Reload the page" };
 
-export function noticeView(act: (action: NoticeAction) => void): (notice: PageNotice | undefined) => void {
+/** The button shows the text that `act` returns for this time. */
+const OUTCOME_MS = 2000;
+
+/** `act` returns the outcome of an action, as a text for its button. */
+export function noticeView(act: (action: NoticeAction) => Promise<string | undefined>): (notice: PageNotice | undefined) => void {
   const box = element("notice", HTMLElement);
   const [title, advice, button] = [box.querySelector("strong")!, box.querySelector("span")!, box.querySelector("button")!];
   let current: PageNotice | undefined;
@@ -24,8 +28,12 @@ export function noticeView(act: (action: NoticeAction) => void): (notice: PageNo
     if (notice.action !== undefined) button.textContent = LABELS[notice.action];
     box.hidden = false;
   };
-  button.addEventListener("click", () => {
-    if (current?.action !== undefined) act(current.action);
+  button.addEventListener("click", async () => {
+    const action = current?.action;
+    const outcome = action && (await act(action));
+    if (outcome === undefined) return;
+    button.textContent = outcome;
+    setTimeout(show, OUTCOME_MS);
   });
   return (notice) => {
     const isSame = notice?.title === current?.title;

@@ -146,6 +146,11 @@ test("[PAGE46] the open pages of a deleted document report it and keep the text 
     expect(await person.text()).toBe("not for long");
     expect(await person.page.getByRole("button", { name: "Copy my text" }).isVisible()).toBe(true);
   }
+  await ada.page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await ada.page.getByRole("button", { name: "Copy my text" }).click();
+  await ada.page.getByRole("button", { name: "Copied" }).waitFor();
+  expect(await ada.page.evaluate(() => navigator.clipboard.readText())).toBe("not for long");
+  await ada.page.getByRole("button", { name: "Copy my text" }).waitFor();
   await ada.page.reload();
   await eventually("the reloaded page reports the deletion", async () => (await ada.notice()).includes("its link no longer works"));
   await eventually("the board is empty", async () => (await ada.page.locator("#board-remark").innerText()) === "");
