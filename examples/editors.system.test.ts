@@ -11,7 +11,9 @@ import type { Browser, Page } from "playwright-core";
 import type { FunctionComponent } from "react";
 import { createServer, type ViteDevServer } from "vite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as Y from "yjs";
 
+import { CoroomProvider } from "../client/index.ts";
 import { EngineError } from "../engines/engine-error.ts";
 import { claimPort } from "../engines/free-port.ts";
 import { Cable } from "../test/system/browser-cable.ts";
@@ -351,6 +353,47 @@ test("[EXA14] textarea: an emoji replaces another one, also one that ends or beg
     await eventually("it is gone", async () => (await ben.text()) === before, READY_MS_MAX);
   } finally {
     await Promise.all([ada.page.close(), ben.page.close()]);
+  }
+});
+
+test("[EXA15] textarea: people write at the visible place in a text with all kinds of line ends, and keep them", async () => {
+  const example = EXAMPLES.find(({ name }) => name === "textarea")!;
+  const coroom = system.url.replace("http", "ws");
+  const ada = await Person.open(example, "ada", coroom);
+  const token = async () => (await fetch(`${pages.resolvedUrls!.local[0]!}token?user=ben`)).text();
+  const ben = new CoroomProvider({ url: coroom, room: "notes-textarea", doc: new Y.Doc(), token });
+  const text = ben.doc.getText("textarea");
+  try {
+    await eventually("ben has the text", () => ben.synced, READY_MS_MAX);
+    const before = text.toString();
+    ben.doc.transact(() => {
+      text.delete(0, text.length);
+      text.insert(0, "one\r\ntwo\rthree\nfour");
+    });
+    const becomes = (whole: string): Promise<void> =>
+      eventually(`the text is ${JSON.stringify(whole)}`, () => text.toString() === whole, READY_MS_MAX);
+    await eventually("ada has it", async () => (await ada.text()) === "one\ntwo\nthree\nfour", READY_MS_MAX);
+    await ada.page.locator("textarea").focus();
+    await ada.page.keyboard.press("Control+End");
+    await ada.page.keyboard.type("!");
+    await becomes("one\r\ntwo\rthree\nfour!");
+    await ada.page.keyboard.press("Control+Home");
+    for (const key of ["ArrowDown", "End", "2"]) await ada.page.keyboard.press(key);
+    await becomes("one\r\ntwo2\rthree\nfour!");
+    text.insert(0, "zero\r\n");
+    await eventually("ada has the new line", async () => (await ada.text()).startsWith("zero"), READY_MS_MAX);
+    await ada.page.keyboard.type("3");
+    await becomes("zero\r\none\r\ntwo23\rthree\nfour!");
+    for (const key of ["Home", "Backspace"]) await ada.page.keyboard.press(key);
+    await becomes("zero\r\nonetwo23\rthree\nfour!");
+    ben.doc.transact(() => {
+      text.delete(0, text.length);
+      text.insert(0, before);
+    });
+    await eventually("all is saved", () => ben.saved, READY_MS_MAX);
+  } finally {
+    ben.destroy();
+    await ada.page.close();
   }
 });
 

@@ -6,7 +6,7 @@
  */
 
 import { defaultKeymap } from "@codemirror/commands";
-import { StateEffect, StateField } from "@codemirror/state";
+import { EditorState, StateEffect, StateField } from "@codemirror/state";
 import { Decoration, EditorView, keymap } from "@codemirror/view";
 import { CoroomProvider } from "@coroom/client";
 import { yCollab, yUndoManagerKeymap } from "y-codemirror.next";
@@ -60,6 +60,7 @@ const view = new EditorView({
   parent: document.querySelector("#editor"),
   doc: text.toString(),
   extensions: [
+    EditorState.lineSeparator.of("\n"), // Otherwise CodeMirror counts "\r\n" as one character, and Yjs as two.
     keymap.of([...yUndoManagerKeymap, ...defaultKeymap]),
     EditorView.lineWrapping,
     marks,

@@ -34,7 +34,12 @@ function View({ id, make, of }) {
 function Editor({ room: { doc, provider } }) {
   const make = (parent) => {
     const text = doc.getText("text");
-    const extensions = [keymap.of([...yUndoManagerKeymap, ...defaultKeymap]), EditorView.lineWrapping, yCollab(text, provider.awareness)];
+    const extensions = [
+      EditorState.lineSeparator.of("\n"), // Otherwise CodeMirror counts "\r\n" as one character, and Yjs as two.
+      keymap.of([...yUndoManagerKeymap, ...defaultKeymap]),
+      EditorView.lineWrapping,
+      yCollab(text, provider.awareness),
+    ];
     provider.awareness.setLocalStateField("user", { name: user, color: "#4a57c4" });
     return new EditorView({ parent, doc: text.toString(), extensions });
   };

@@ -24,9 +24,19 @@ const area = document.querySelector("textarea");
 /** True in the middle of an emoji: 😀 and 😁 begin with the same half. Yjs makes unreadable characters of two halves. */
 const isHalf = (string, index) => index > 0 && string.codePointAt(index - 1) > 0xffff;
 
+/** A textarea shows "\r\n" and "\r" as "\n". Yjs counts "\r\n" as two characters, the area as one. */
+const shown = (string) => string.replace(/\r\n?/g, "\n");
+const indexInArea = (index) => shown(text.toString().slice(0, index)).length;
+function indexInText(index) {
+  const string = text.toString();
+  let at = 0;
+  for (; index > 0; index--) at += string.startsWith("\r\n", at) ? 2 : 1;
+  return at;
+}
+
 /** The user's edit is what differs between the shared text and the area: one replaced part. */
 area.addEventListener("input", () => {
-  const [before, after] = [text.toString(), area.value];
+  const [before, after] = [shown(text.toString()), area.value];
   const longest = Math.min(before.length, after.length);
   let start = 0;
   while (start < longest && before[start] === after[start]) start++;
@@ -34,16 +44,17 @@ area.addEventListener("input", () => {
   let end = 0;
   while (end < longest - start && before.at(-1 - end) === after.at(-1 - end)) end++;
   if (isHalf(before, before.length - end) || isHalf(after, after.length - end)) end--;
+  const [from, to] = [indexInText(start), indexInText(before.length - end)];
   doc.transact(() => {
-    text.delete(start, before.length - start - end);
-    text.insert(start, after.slice(start, after.length - end));
+    text.delete(from, to - from);
+    text.insert(from, after.slice(start, after.length - end));
   }, "typing");
   showCaret();
 });
 
 /** Shows the shared text, and keeps the selection at its characters. */
-const placeAt = (index) => Y.createRelativePositionFromTypeIndex(text, index);
-const indexOf = (place) => Y.createAbsolutePositionFromRelativePosition(place, doc)?.index ?? 0;
+const placeAt = (index) => Y.createRelativePositionFromTypeIndex(text, indexInText(index));
+const indexOf = (place) => indexInArea(Y.createAbsolutePositionFromRelativePosition(place, doc)?.index ?? 0);
 let selection = [placeAt(0), placeAt(0)];
 const keepSelection = () => (selection = [placeAt(area.selectionStart), placeAt(area.selectionEnd)]);
 text.observe((_, { origin }) => {
@@ -62,7 +73,7 @@ area.addEventListener("keydown", (event) => {
 /** A textarea cannot draw the carets of others: the page lists their lines. */
 const showCaret = () => {
   keepSelection();
-  provider.awareness.setLocalStateField("line", text.toString().slice(0, area.selectionStart).split("\n").length);
+  provider.awareness.setLocalStateField("line", area.value.slice(0, area.selectionStart).split("\n").length);
 };
 document.addEventListener("selectionchange", () => document.activeElement === area && showCaret());
 provider.awareness.setLocalStateField("user", { name: user });
