@@ -84,7 +84,7 @@ test("[ADC5] the end of a sanction is printed as a date", async () => {
   expect(JSON.parse(await run("unban", { user: "bob" }))).toEqual({ lifted: true, wouldHaveEnded: UNTIL });
 });
 
-test("[ADC6] without a secret, a token and a started system the command says how to give one, and makes no folder", async () => {
+test("[ADC6] without a secret, a token and a started system the command states how to give one, and makes no folder", async () => {
   const dataDir = join(tmpdir(), `coroom-never-${process.pid}`);
   await expect(run("bans", { operatorSecret: "", dataDir })).rejects.toThrow(
     /no system was started with the data folder .* or set COROOM_OPERATOR_SECRET .* or --token/,

@@ -42,7 +42,7 @@ test("[DCTR1] a NATS that answers is well, and a Redis that does not is a proble
   const { lines, error } = await examine({ natsUrl: nats.url, redisUrl: `redis://${NOBODY}` });
   expect(lines.find((line) => line.includes("NATS"))).toMatch(/^ok +NATS +.* answers in \d+ ms$/);
   expect(lines.find((line) => line.includes("Redis"))).toMatch(/^PROBLEM +Redis +does not answer .*COROOM_REDIS_URL$/);
-  expect(error).toMatchObject({ message: "1 problem found; each line above says what to do" });
+  expect(error).toMatchObject({ message: "1 problem found; each line above states what to do" });
 });
 
 test("[DCTR2] a NATS that does not answer is a problem of NATS, and the other parts are still checked", async () => {
@@ -51,7 +51,7 @@ test("[DCTR2] a NATS that does not answer is a problem of NATS, and the other pa
     expect.stringMatching(/^PROBLEM +NATS +no NATS server answers at .*COROOM_NATS_URL/),
   ]);
   expect(lines.at(-1)).toMatch(/^warning +gateway +nothing answers/);
-  expect(error).toMatchObject({ message: "1 problem found; each line above says what to do" });
+  expect(error).toMatchObject({ message: "1 problem found; each line above states what to do" });
 });
 
 test("[DCTR3] a gateway with another secret than coroom token uses here is a problem of tokens, which names what to set", async () => {

@@ -59,7 +59,7 @@ export async function doctor(config: StartConfig, print: PrintLine): Promise<voi
     }
   }
   if (problems > 0)
-    throw new SettingError(`${problems === 1 ? "1 problem" : `${problems} problems`} found; each line above says what to do`);
+    throw new SettingError(`${problems === 1 ? "1 problem" : `${problems} problems`} found; each line above states what to do`);
 }
 
 /** Such as a data folder that cannot be used. The other checks follow. */

@@ -16,7 +16,7 @@ const GIB = 1_024 ** 3;
 const SECRETS = { jwtSecret: "", roomSecret: "", internalSecret: "", operatorSecret: "", metricsSecret: "" };
 const [long, other] = ["a".repeat(32), "b".repeat(32)];
 
-test("[DCT1] every finding that is not well says what to do", () => {
+test("[DCT1] every finding that is not well states what to do", () => {
   const stream = { name: "log", replicas: 3, hasLeader: true, lagging: [] };
   const cases: [ReturnType<typeof judgeClock>, string, RegExp][] = [
     [judgeClock(12), "ok", /by 12 ms/],

@@ -98,7 +98,7 @@ test("[PKG3] the package's types are complete", () => {
      leaderboardOf(provider).subscribe({ window: "day" }).on("change", ({ ranking }) => ranking[0]?.score.toFixed());
      showDevtools(provider, { isOpen: true })();
      broadcastsOf(new CoroomProvider<{ user: string }>({ url: "ws://h", room: "n", doc: new Y.Doc(), token: "t" })).send({ kind: "wave" });
-     // @ts-expect-error what its own parts say to each other is none of its methods
+     // @ts-expect-error its internal messages are no public methods
      kept.awareness.receive;
      // @ts-expect-error a room needs a url and a token, or a connection
      new RoomConnection({ room: "notes" });`,

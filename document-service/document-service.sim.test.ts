@@ -274,7 +274,7 @@ class World {
     const state = this.snapshots.get(snapshot.object);
     check(
       state !== undefined && textOf(state) === textOf(mergeEdits(EMPTY_STATE, room.edits.slice(0, seq)).state),
-      `the snapshot of ${key} is not what its log says at ${seq}`,
+      `the snapshot of ${key} differs from its log at ${seq}`,
     );
     // Only from this list does a new owner know which trimmed edits it must not order again.
     const last = new Map(room.names.slice(0, seq).map(([client, counter]) => [client, counter]));

@@ -107,7 +107,7 @@ test("[LB20] a room that is deleted while its checkpoint does not decode is remo
   type(log, prng, clock.wallNow(), 60);
   await eventually("it stands aside", async () => (await asideOf(second)) === 1);
   log.delete(bad, clock.wallNow());
-  await eventually("its checkpoint says that it is deleted", () =>
+  await eventually("its checkpoint records that it is deleted", () =>
     second.ports.checkpoints.mark(bad).then(
       ({ isDeleted }) => isDeleted,
       () => false,

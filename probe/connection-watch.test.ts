@@ -56,7 +56,7 @@ test("[PLW3] a request for a replay counts as a gap", () => {
 test.each<[string, boolean, number, string]>([
   ["no socket opens", false, 1006, "unreachable"],
   ["it closes without a refusal", true, 1006, "broken"],
-  ["the gateway says why", true, CLOSE.overloaded.code, "overloaded"],
+  ["the gateway states why", true, CLOSE.overloaded.code, "overloaded"],
 ])("[PLW4] a failed attempt is reported once, with its cause: %s", (_, opens, code, cause) => {
   const watch = new ConnectionWatch(at(0));
   if (opens) watch.receiveOpened();

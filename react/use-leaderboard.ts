@@ -38,7 +38,7 @@ type Provider = OpenRoom["provider"];
 /** Shows views until the returned function is called. */
 type Shown = (show: (view: BoardView) => void) => () => void;
 
-/** A ranking of the room: 10 places of all time, unless the options say otherwise. */
+/** A ranking of the room: 10 places of all time, unless the options differ. */
 export function useLeaderboard(room: AnyRoom, { window = "all", role = "everyone", shown = 10 }: BoardViewOptions = {}): BoardView {
   const { provider } = room as OpenRoom;
   const board = useMemo(() => {

@@ -56,7 +56,7 @@ test.each<[string, BenchFigures, string]>([
   ["a receipt is repeated", edits({ repeated: 1 }), "1 receipts were repeated"],
   ["the run was stopped", { ...good, loadSeconds: 1 }, "stopped by a signal after 1 of 2 s"],
   ["a room is left", { ...good, rooms: { deleted: 0, left: ["coroom-bench-x-1"], why: "busy" } }, "some rooms were not deleted"],
-])("[BNC14] %s: the command fails and says why", (_, figures, reason) => {
+])("[BNC14] %s: the command fails and states why", (_, figures, reason) => {
   expect(failureOf(figures)).toContain(reason);
 });
 

@@ -63,7 +63,7 @@ test("[MCP4] the tools are described, and a model edits, reads, lists and watche
   }
 });
 
-test("[MCP5] a repeated call with one key makes its edit once, and each failure says what to do", async () => {
+test("[MCP5] a repeated call with one key makes its edit once, and each failure states what to do", async () => {
   const call = { room: "letter", append: "Dear Ada", key: "première ligne 一" };
   expect(await callTool("edit_document", call)).toMatchObject({ seq: 1, text: "Dear Ada" });
   expect(await callTool("edit_document", call)).toMatchObject({ room: "letter", text: "Dear Ada" });

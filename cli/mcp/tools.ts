@@ -1,6 +1,6 @@
 /**
  * The tools that `coroom mcp` offers to a language model: list rooms, read a document, edit a text, wait for a change. Each
- * answer is JSON. A failure is an answer that says what to do, so that the model can correct its call.
+ * answer is JSON. A failure is an answer that states what to do, so that the model can correct its call.
  */
 
 import { createHash, randomUUID } from "node:crypto";

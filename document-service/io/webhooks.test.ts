@@ -20,7 +20,7 @@ async function deliver(answer: RequestListener, webhookTimeoutMs = 10_000): Prom
   return calls.deliver({ name: "acme", tenant: undefined, url }, "id", { type: "room.deleted", tenant: "acme", room: "notes", at: 0 });
 }
 
-test("[WEBH8] a failed delivery is repeated when the endpoint says so, in seconds or at a date", async () => {
+test("[WEBH8] a failed delivery is repeated when the endpoint asks for it, in seconds or at a date", async () => {
   const failedWith = (retryAfter: string) => deliver((_, response) => response.writeHead(503, { "retry-after": retryAfter }).end());
   const failed = { kind: "failed", why: "HTTP 503" };
   expect(await failedWith("90")).toEqual({ ...failed, retryAfterMs: 90_000 });

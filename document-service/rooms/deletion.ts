@@ -4,7 +4,7 @@
  *
  *   checkpoint "deleting" -> snapshot -> history -> log before that record -> no owner -> announced -> checkpoint "done"
  *
- * The invariant: each store says that the room is deleted before anything is removed from it, so that a late writer fails.
+ * The invariant: each store records that the room is deleted before anything is removed from it, so that a late writer fails.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";

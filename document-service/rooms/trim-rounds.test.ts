@@ -23,7 +23,7 @@ class FakeRoom implements TrimmableRoom {
   }
 }
 
-/** Finds ranges and reads ahead at once; trims end, and time passes, when the test says so. */
+/** Finds ranges and reads ahead at once; trims end, and time passes, when the test decides. */
 class Rig {
   readonly rooms: Map<RoomKey, FakeRoom>;
   readonly forgotten: RoomKey[] = [];

@@ -9,7 +9,7 @@ import { ChangeQueueHost } from "./change-queue-host.ts";
 const ROOM = "acme.notes" as RoomKey;
 const QUIET_MS = 1_000;
 
-/** A queue that answers when the test says so, and the events that it has. */
+/** A queue that answers when the test decides, and the events that it has. */
 class QueueRig {
   readonly clock = new FakeClock();
   readonly queued: Partial<WebhookEvent>[] = [];

@@ -145,7 +145,7 @@ test("[UST5] stored bytes stay at the highest value of the day, in any order wit
   expect(kept.get("idle" as TenantId)).toEqual({ ...noUsage(), storedBytes: 2 ** 53 - 1 });
 });
 
-test("[UST6] a day without space takes no further tenants, says how many, and raises those that it has", async () => {
+test("[UST6] a day without space takes no further tenants, reports their count, and raises those that it has", async () => {
   const store = storeOf("g1", 3);
   const raise = (...tenants: [string, number][]): Promise<number> => store.raise({ day, tenants: tenants as [TenantId, number][] });
   expect(await raise(["a", 5], ["b", 4], ["c", 3], ["d", 2], ["e", 1])).toBe(2);

@@ -50,7 +50,7 @@ const REASONS: Readonly<Record<AbuseFault, string>> = {
   "connect": "too many connections, one after the other",
   "join": "too many rooms, one after the other",
   "bad-token": "too many bad tokens",
-  "no-hello": "too many connections that say nothing",
+  "no-hello": "too many connections without a HELLO",
   "too-fast": "faster than the limits again and again",
   "too-large": "frames over the limit again and again",
   "bad-frame": "frames that are none again and again",

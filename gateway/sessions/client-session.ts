@@ -133,7 +133,7 @@ export class ClientSession {
     const state = this.#state;
     switch (state.kind) {
       case "awaiting-hello":
-        return frame.type === "hello" ? this.#receiveHello(state, frame, now) : outOfTurn(frame, "say HELLO first");
+        return frame.type === "hello" ? this.#receiveHello(state, frame, now) : outOfTurn(frame, "send HELLO first");
       case "checking-token":
         if (frame.type !== "join" || state.early.length >= this.#options.roomsMax)
           return outOfTurn(frame, "only JOIN may come before WELCOME");

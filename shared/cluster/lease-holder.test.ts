@@ -6,7 +6,7 @@ import { SILENT_LOG } from "../testing/silent-log.ts";
 import { LeaseHolder } from "./lease-holder.ts";
 import type { Leases } from "./lease.ts";
 
-/** Leases in a store that stops answering writes when the test says so. */
+/** Leases in a store that stops answering writes when the test decides. */
 function storedLeases() {
   let revision = 0;
   const store = { answers: true };

@@ -17,7 +17,7 @@ import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { Scheduler } from "../sim/scheduler.ts";
 import { SimBucket } from "../sim/sim-bucket.ts";
 import { SimJetStream } from "../sim/sim-jetstream.ts";
-import { SimLine } from "../sim/sim-line.ts";
+import { SimNatsConnection } from "../sim/sim-nats-connection.ts";
 import { SimNats } from "../sim/sim-nats.ts";
 import { SimProcess } from "../sim/sim-process.ts";
 import { Trace } from "../sim/trace.ts";
@@ -74,19 +74,19 @@ function simulatedCase(): Promise<LogCase> {
     () => 1,
     () => {},
   );
-  const line = new SimLine(new SimProcess("test", scheduler, 0), nats, scheduler, () => 1);
+  const connection = new SimNatsConnection(new SimProcess("test", scheduler, 0), nats, scheduler, () => 1);
   return Promise.resolve({
-    connection: line.connection,
+    connection: connection.nats,
     settle: async (promise) => {
       let isSettled = false;
       const all = promise.finally(() => (isSettled = true));
       await scheduler.runUntil(scheduler.now + 10_000, () => isSettled);
       return all;
     },
-    last: (room) => line.ask(() => log.last(room, scheduler.now)?.streamSeq),
-    read: (room, after) => line.ask(() => log.read(room, after, 100, scheduler.now).map(({ streamSeq }) => streamSeq)),
-    readAll: (after) => line.ask(() => log.readAll(after, 100, scheduler.now).map(({ streamSeq }) => streamSeq)),
-    trim: (room, before) => line.ask(() => void log.trim(room, before)),
+    last: (room) => connection.ask(() => log.last(room, scheduler.now)?.streamSeq),
+    read: (room, after) => connection.ask(() => log.read(room, after, 100, scheduler.now).map(({ streamSeq }) => streamSeq)),
+    readAll: (after) => connection.ask(() => log.readAll(after, 100, scheduler.now).map(({ streamSeq }) => streamSeq)),
+    trim: (room, before) => connection.ask(() => void log.trim(room, before)),
     stop: () => Promise.resolve(),
   });
 }

@@ -128,7 +128,7 @@ function decisionsOf(request: RouteRequest, authority: Authority): boolean {
 function checkAnswer(answer: HttpAnswer): false {
   assert(!statusLine(answer.status).endsWith("Status") && answer.status >= 400, "a refusal has a status of HTTP");
   for (const value of Object.values(answer.headers ?? {})) assert(!/[\r\n]/.test(value), "a header is one line");
-  assert(typeof answer.body === "string" && "error" in (JSON.parse(answer.body) as object), "a refusal says why");
+  assert(typeof answer.body === "string" && "error" in (JSON.parse(answer.body) as object), "a refusal states why");
   return false;
 }
 

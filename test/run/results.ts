@@ -1,4 +1,4 @@
-/** Which test files run a second time, and what two runs together say. */
+/** Which test files run a second time, and the result of two runs. */
 
 import { z } from "zod";
 

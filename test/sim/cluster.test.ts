@@ -23,13 +23,18 @@ test.each([
 ])("[SIM8] a gateway that exits because its connection breaks during its start is started again: %s", async (_, then) => {
   const there = cluster();
   const gateway = there.gateway(WHOM);
-  gateway.line.break();
+  gateway.connection.break();
   then(there);
   await pass(1, there);
   expect(gateway.process.state).toBe("dead");
   await pass(1_000, there);
   const next = there.gateway(WHOM);
-  expect([next === gateway, next.process.state, next.line.connected, next.listener.isReady()]).toEqual([false, "running", true, true]);
+  expect([next === gateway, next.process.state, next.connection.connected, next.listener.isReady()]).toEqual([
+    false,
+    "running",
+    true,
+    true,
+  ]);
 });
 
 test("[SIM9] a gateway that is ended by two faults is replaced once", async () => {
@@ -38,8 +43,8 @@ test("[SIM9] a gateway that is ended by two faults is replaced once", async () =
   there.endGateway(gateway, "stopped", 500);
   there.endGateway(gateway, "killed", 300);
   await pass(1_000, there);
-  const { length } = there.lines();
+  const { length } = there.connections();
   expect(Object.keys(there.gatewayProcesses)).toEqual(there.gatewayProcesses.map((_, index) => String(index)));
   await pass(1_000, there);
-  expect(there.lines()).toHaveLength(length);
+  expect(there.connections()).toHaveLength(length);
 });

@@ -12,7 +12,7 @@ import { LeaderboardProcess } from "./leaderboard-process.ts";
 import { pick } from "./pick.ts";
 import { PlacementProcess } from "./placement-process.ts";
 import { RoomServerProcess } from "./room-server-process.ts";
-import type { SimLine } from "./sim-line.ts";
+import type { SimNatsConnection } from "./sim-nats-connection.ts";
 import type { SimProcess } from "./sim-process.ts";
 import { draw } from "./sizes.ts";
 import { type Internet, Tab } from "./tab.ts";
@@ -27,7 +27,7 @@ export type Ending = "killed" | "lost" | "stopped";
 /** Selects the process that a fault affects. */
 export type Whom = { readonly whom: number; readonly aimed?: boolean };
 
-export type OnLine = { readonly process: SimProcess; readonly line: SimLine };
+export type OnConnection = { readonly process: SimProcess; readonly connection: SimNatsConnection };
 
 /** Time until NATS notices a lost machine. */
 const LOST_NOTICED_MS = 8_000;
@@ -127,9 +127,9 @@ export class Cluster {
     ].map(({ process }) => process);
   }
 
-  lines(): SimLine[] {
+  connections(): SimNatsConnection[] {
     return [...this.#gateways, ...this.#roomServers, ...this.#placements, ...this.#documentServices, ...this.#leaderboards].map(
-      ({ line }) => line,
+      ({ connection }) => connection,
     );
   }
 
@@ -140,7 +140,7 @@ export class Cluster {
     else {
       gateway.process.die();
       gateway.listener.end(ending === "killed");
-      this.#endLine(gateway.line, ending);
+      this.#endConnection(gateway.connection, ending);
     }
     this.later(forMs, () => {
       this.#endUnlessLost(gateway, ending);
@@ -155,7 +155,7 @@ export class Cluster {
     if (ending === "stopped") server.process.run(() => void server.stop());
     else {
       server.process.die();
-      this.#endLine(server.line, ending);
+      this.#endConnection(server.connection, ending);
     }
     this.later(forMs, () => {
       this.#endUnlessLost(server, ending);
@@ -167,7 +167,7 @@ export class Cluster {
   endPlacement(placement: PlacementProcess, forMs: number): boolean {
     if (placement.process.state === "dead") return false;
     placement.process.die();
-    this.#endLine(placement.line, "killed");
+    this.#endConnection(placement.connection, "killed");
     this.later(forMs, () => this.#replace(this.#placements, placement, () => this.#startPlacement()));
     return true;
   }
@@ -180,7 +180,7 @@ export class Cluster {
     return this.#endService(this.#leaderboards, leaderboard, () => this.#startLeaderboard(), ending, forMs);
   }
 
-  #endService<Part extends OnLine & { stop(): Promise<void> }>(
+  #endService<Part extends OnConnection & { stop(): Promise<void> }>(
     parts: Part[],
     part: Part,
     start: () => Part,
@@ -191,7 +191,7 @@ export class Cluster {
     if (ending === "stopped") part.process.run(() => void part.stop());
     else {
       part.process.die();
-      this.#endLine(part.line, ending);
+      this.#endConnection(part.connection, ending);
     }
     this.later(forMs, () => {
       this.#endUnlessLost(part, ending);
@@ -227,15 +227,15 @@ export class Cluster {
     this.#remedies.add(once);
   }
 
-  #endLine(line: SimLine, ending: Ending): void {
-    if (ending === "lost") this.world.scheduler.after(LOST_NOTICED_MS, () => line.end());
-    else line.end();
+  #endConnection(connection: SimNatsConnection, ending: Ending): void {
+    if (ending === "lost") this.world.scheduler.after(LOST_NOTICED_MS, () => connection.end());
+    else connection.end();
   }
 
   /** Kills a process that has not completed its orderly shutdown in time. */
-  #endUnlessLost({ process, line }: OnLine, ending: Ending): void {
+  #endUnlessLost({ process, connection }: OnConnection, ending: Ending): void {
     process.die();
-    if (ending !== "lost") line.end();
+    if (ending !== "lost") connection.end();
   }
 
   /** Does nothing if another process has replaced this one: two faults may have ended it, the second one during its shutdown. */

@@ -15,7 +15,7 @@ import type { EditLog, ObjectStore } from "../../document-service/ports.ts";
 import { contentOf, type Keystroke, keystroke, keystrokesIn } from "./keystrokes.ts";
 import type { DocumentServicePorts } from "./planted-hooks.ts";
 import { kvLeasesOf, kvValuesOf, followLogOf } from "./service-ports.ts";
-import { SimLine } from "./sim-line.ts";
+import { SimNatsConnection } from "./sim-nats-connection.ts";
 import type { SimObjects } from "./service-stores.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { LedStream } from "./sim-jetstream.ts";
@@ -28,14 +28,14 @@ const NO_NOTIFICATIONS = new Proxy({}, { get: () => () => Promise.resolve() }) a
 
 export class DocumentServiceProcess {
   readonly process: SimProcess;
-  readonly line: SimLine;
+  readonly connection: SimNatsConnection;
   readonly host: DocumentHost;
   readonly #world: World;
 
   constructor(world: World, name: string) {
     this.#world = world;
     this.process = world.process(name);
-    this.line = new SimLine(this.process, world.nats, world.scheduler, world.latencyMs);
+    this.connection = new SimNatsConnection(this.process, world.nats, world.scheduler, world.latencyMs);
     const ports = this.#ports();
     this.host = new DocumentHost(
       world.planted?.documentService?.(ports) ?? ports,
@@ -54,22 +54,22 @@ export class DocumentServiceProcess {
   async stop(): Promise<void> {
     await this.host.stop();
     this.process.die();
-    this.line.end();
+    this.connection.end();
   }
 
   #ports(): DocumentServicePorts {
     const { log: jetstream, stores, subjects } = this.#world;
     const { checkpoints, histories, documentLeases, boardLeases, snapshots, archive } = stores!;
-    const { line } = this;
+    const { connection } = this;
     const { clock } = this.process;
     const merge = (state: Uint8Array, edits: readonly Uint8Array[]): Promise<MergedDocument> =>
       Promise.resolve(mergeKeystrokes(state, edits));
     const takesWrites = (): boolean => jetstream.takesWrites;
-    const ofCheckpoints = kvValuesOf(line, checkpoints, {
+    const ofCheckpoints = kvValuesOf(connection, checkpoints, {
       takesWrites,
       read: (room) => this.#readFrom("checkpoints", (asOf) => checkpoints.entryAsOf(room, asOf)),
     });
-    const ofHistories = kvValuesOf(line, histories, {
+    const ofHistories = kvValuesOf(connection, histories, {
       takesWrites,
       read: (room) => this.#readFrom("checkpoints", (asOf) => histories.entryAsOf(room, asOf)),
     });
@@ -90,16 +90,16 @@ export class DocumentServiceProcess {
         },
         write: ofHistories.write,
       },
-      leases: kvLeasesOf(line, documentLeases, takesWrites),
-      boards: kvLeasesOf(line, boardLeases, takesWrites),
+      leases: kvLeasesOf(connection, documentLeases, takesWrites),
+      boards: kvLeasesOf(connection, boardLeases, takesWrites),
       snapshots: this.#objects(snapshots),
       history: this.#objects(archive),
       merging: { merge },
       reverting: { mergeHistory: merge, revert: () => Promise.reject(new Error("nobody restores a room here")) },
       deletions: {
-        ...jetstreamDeletions(line.connection, undefined as never, subjects, { partitions: 1 }, clock),
+        ...jetstreamDeletions(connection.nats, undefined as never, subjects, { partitions: 1 }, clock),
         append: (room) =>
-          line.ask(
+          connection.ask(
             () => {
               this.#world.judge.receiveDeleted(room);
               return jetstream.appendDeletion(room);
@@ -136,7 +136,7 @@ export class DocumentServiceProcess {
         yield* records.filter(({ streamSeq }) => streamSeq <= through);
       },
       trim: (room, before) =>
-        this.line.ask(
+        this.connection.ask(
           () => serviceJudge!.receiveTrimmed(room, jetstream.trim(room, before)),
           () => jetstream.isReadable,
         ),
@@ -144,7 +144,7 @@ export class DocumentServiceProcess {
   }
 
   #objects(store: SimObjects<Uint8Array>): ObjectStore {
-    const ask = <Answer>(run: () => Answer): Promise<Answer> => this.line.ask(run, () => store.answers());
+    const ask = <Answer>(run: () => Answer): Promise<Answer> => this.connection.ask(run, () => store.answers());
     return {
       write: async (name, bytes) => {
         if (!(await ask(() => store.write(name, bytes.slice())))) throw new Error(`there is no storage for ${name}`);
@@ -157,7 +157,7 @@ export class DocumentServiceProcess {
   }
 
   #readFrom<Answer>(led: LedStream, run: (asOf: number) => Answer): Promise<Answer> {
-    return this.line.read(run, (side) => this.#world.log.asOf(led, side));
+    return this.connection.read(run, (side) => this.#world.log.asOf(led, side));
   }
 }
 

@@ -11,7 +11,7 @@ import { pick } from "./pick.ts";
 import { always, claimAtRandom, moveAtRandom, never, restartNats } from "./process-faults.ts";
 import { deleteRoomThroughService } from "./service-faults.ts";
 import type { LogCondition } from "./sim-jetstream.ts";
-import { breakLine, replace } from "./tab-faults.ts";
+import { breakConnection, replace } from "./tab-faults.ts";
 
 /** Much less than the two minutes of a real server, so that a loss does not remove the complete run. */
 const UNSYNCED_MS_MAX = 1_500;
@@ -45,13 +45,13 @@ export const loseEndOfLog: Strike = (cluster, fault) => {
 export const cutNodes: Strike = (cluster, { how, forMs }) => {
   const { nats } = cluster.world;
   const sides = new Prng(Math.floor(how * 2 ** 32));
-  const apart = cluster.lines().filter(() => sides.chance(0.4));
+  const apart = cluster.connections().filter(() => sides.chance(0.4));
   const before = nats.missedEver;
-  for (const line of apart) line.moveTo(1);
+  for (const connection of apart) connection.moveTo(1);
   let met = false;
   cluster.later(forMs, () => {
     met = nats.missedEver > before;
-    for (const line of apart) line.moveTo(0);
+    for (const connection of apart) connection.moveTo(0);
   });
   return () => met;
 };
@@ -67,20 +67,20 @@ export const leaveOldLeader: Strike = (cluster, fault) => {
   const { log } = cluster.world;
   const prng = new Prng(Math.floor(how * 2 ** 32));
   if (!log.leaveOldLeader(prng)) return never;
-  const apart = cluster.lines().filter(() => prng.chance(0.4));
+  const apart = cluster.connections().filter(() => prng.chance(0.4));
   const before = log.staleEver;
   const among = () => ({ ...fault, whom: prng.unit(), how: prng.unit() });
-  for (const line of apart) line.moveTo(1);
+  for (const connection of apart) connection.moveTo(1);
   cluster.later(ELECTION_MS, () => {
     log.moveOldLeader("apart");
     claimAtRandom(cluster, among());
   });
   cluster.later(ELECTION_MS + forMs / 2, () => {
     checkpointAndTrim(cluster, among());
-    for (const _ of cluster.tabs) breakLine(cluster, among());
+    for (const _ of cluster.tabs) breakConnection(cluster, among());
   });
   cluster.later(ELECTION_MS + forMs, () => {
-    for (const line of apart) line.moveTo(0);
+    for (const connection of apart) connection.moveTo(0);
     log.moveOldLeader("together");
     claimAtRandom(cluster, among());
   });

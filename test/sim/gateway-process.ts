@@ -13,7 +13,7 @@ import type { WriteOutcome, WritesHost } from "../../gateway/rooms/writes-host.t
 import type { SessionHost } from "../../gateway/sessions/session-host.ts";
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { GatewayId, Millis, RoomKey, TenantId, UserId } from "../../shared/ids.ts";
-import { SimLine } from "./sim-line.ts";
+import { SimNatsConnection } from "./sim-nats-connection.ts";
 import type { SimProcess } from "./sim-process.ts";
 import { SimListener } from "./sim-sockets.ts";
 import type { World } from "./world.ts";
@@ -37,9 +37,9 @@ const ALONE: Pick<GatewayPorts, "counts" | "sanctionsBus" | "storageReports" | "
 
 export class GatewayProcess {
   readonly process: SimProcess;
-  readonly line: SimLine;
+  readonly connection: SimNatsConnection;
   /** The separate connection for presence. */
-  readonly presenceLine: SimLine;
+  readonly presenceConnection: SimNatsConnection;
   readonly listener: SimListener;
   readonly #clients: SessionHost;
   readonly #rooms: FollowedRoomsHost;
@@ -51,8 +51,8 @@ export class GatewayProcess {
   /** Calls `exited` if the gateway exits by itself because its start fails. */
   constructor(world: World, name: string, exited: () => void) {
     this.process = world.process(name);
-    this.line = new SimLine(this.process, world.nats, world.scheduler, world.latencyMs);
-    this.presenceLine = this.line.addCompanion();
+    this.connection = new SimNatsConnection(this.process, world.nats, world.scheduler, world.latencyMs);
+    this.presenceConnection = this.connection.addCompanion();
     this.listener = new SimListener(this.process, world.scheduler, world.latencyMs);
     const { clock } = this.process;
     const { gateway: config, placement: placementConfig } = world.settings;
@@ -63,9 +63,9 @@ export class GatewayProcess {
       log: world.logOf(name),
       metrics: world.telemetry.gateway,
     };
-    const bus = natsRoomOwners(this.line.connection, world.subjects, gateway, { ...deps, localOwners: world.localOwners });
-    const presenceBus = natsPresenceServers(this.presenceLine.connection, world.subjects, gateway, deps);
-    const placement = natsPlacement(this.line.connection, world.subjects, placementConfig, clock);
+    const bus = natsRoomOwners(this.connection.nats, world.subjects, gateway, { ...deps, localOwners: world.localOwners });
+    const presenceBus = natsPresenceServers(this.presenceConnection.nats, world.subjects, gateway, deps);
+    const placement = natsPlacement(this.connection.nats, world.subjects, placementConfig, clock);
     const { sockets, topics } = this.listener;
 
     const rooms = world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms;
@@ -109,7 +109,7 @@ export class GatewayProcess {
   #exit(exited: () => void): void {
     if (this.process.state === "dead") return; // The cluster stopped it, and replaces it.
     this.process.die();
-    this.line.end();
+    this.connection.end();
     exited();
   }
 
@@ -122,9 +122,9 @@ export class GatewayProcess {
     const end = (): void => {
       this.process.die();
       this.listener.end(true);
-      this.line.end();
+      this.connection.end();
     };
-    void this.line.flush().then(end, end);
+    void this.connection.flush().then(end, end);
   }
 
   /** A token is the user's name. */

@@ -149,7 +149,7 @@ export class Judge {
       const first = room.firstEdits.get(client);
       const wasTold = first === "not-first" && !room.lost.hasAny; // After a loss, the answer may have been true.
       if (first !== undefined && (room.head > 0 || wasTold))
-        this.fail(`what ${client} wrote to be the room's first edit, and was told "${first}" of, is seq ${room.head + 1}`, key);
+        this.fail(`the edit of ${client} that must be the room's first, and was answered with "${first}", has seq ${room.head + 1}`, key);
       room.counters.set(client, counter);
       room.order.push({ client, counter, payload });
       this.#receiveKeystrokes(key, room, payload);
@@ -166,9 +166,9 @@ export class Judge {
     firstEdits.set(client, answer);
     const isFirst = order[0]?.client === client;
     if (answer === "committed" && !isFirst && !lost.began(client))
-      this.fail(`${client} is told that it wrote the room's first edit, which it did not`, key);
+      this.fail(`${client} received that it wrote the room's first edit, which it did not`, key);
     if (answer === "not-first" && isFirst && !lost.beganWithout(client))
-      this.fail(`${client} is told that another wrote the room's first edit, which it did itself`, key);
+      this.fail(`${client} received that another client wrote the room's first edit, which it wrote itself`, key);
   }
 
   get isEveryFirstEditAnswered(): boolean {
@@ -188,7 +188,7 @@ export class Judge {
 
   /** Checks that a tab is informed of a deletion only if its room is deleted. */
   receiveToldDeleted({ name, room }: CheckedTab): void {
-    if (!this.room(room).isDeleted) this.fail(`${name} is told that its room is deleted, which it is not`, room);
+    if (!this.room(room).isDeleted) this.fail(`${name} received that its room is deleted, which is false`, room);
   }
 
   #receiveKeystrokes(key: RoomKey, room: RoomTruth, payload: Uint8Array): void {
@@ -229,7 +229,7 @@ export class Judge {
 
   /** Checks that a tab is informed of a rollback only after the log lost records. */
   receiveRolledBack({ name, room }: CheckedTab): void {
-    if (!this.room(room).lost.hasAny) this.fail(`${name} is told that the log was rolled back, which it never was`, room);
+    if (!this.room(room).lost.hasAny) this.fail(`${name} received that the log was rolled back, which never happened`, room);
   }
 
   receiveSnapshot(tab: CheckedTab, after: number, seq: number): void {

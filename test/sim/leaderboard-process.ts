@@ -10,7 +10,7 @@ import type { Seq } from "../../shared/ids.ts";
 import { pause } from "../../shared/time/pause.ts";
 import { kvLeasesOf, kvValuesOf, followLogOf } from "./service-ports.ts";
 import type { LeaderboardPortsInSim } from "./planted-hooks.ts";
-import { SimLine } from "./sim-line.ts";
+import { SimNatsConnection } from "./sim-nats-connection.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
 
@@ -20,7 +20,7 @@ const REST_MS = 60_000;
 
 export class LeaderboardProcess {
   readonly process: SimProcess;
-  readonly line: SimLine;
+  readonly connection: SimNatsConnection;
   readonly host: LeaderboardHost;
   readonly #name: string;
   readonly #world: World;
@@ -29,7 +29,7 @@ export class LeaderboardProcess {
     this.#name = name;
     this.#world = world;
     this.process = world.process(name);
-    this.line = new SimLine(this.process, world.nats, world.scheduler, world.latencyMs);
+    this.connection = new SimNatsConnection(this.process, world.nats, world.scheduler, world.latencyMs);
     const ports = this.#ports();
     this.host = new LeaderboardHost(
       world.planted?.leaderboard?.(ports) ?? ports,
@@ -42,7 +42,7 @@ export class LeaderboardProcess {
   async stop(): Promise<void> {
     await this.host.stop();
     this.process.die();
-    this.line.end();
+    this.connection.end();
   }
 
   #ports(): LeaderboardPortsInSim {
@@ -50,7 +50,8 @@ export class LeaderboardProcess {
     const { redis, boardLeases } = stores!;
     const { clock } = this.process;
     const ask = <Answer>(run: () => Answer): Promise<Answer> => this.#askRedis(run);
-    const readFrom = <Answer>(run: (asOf: number) => Answer): Promise<Answer> => this.line.read(run, (side) => jetstream.asOf("log", side));
+    const readFrom = <Answer>(run: (asOf: number) => Answer): Promise<Answer> =>
+      this.connection.read(run, (side) => jetstream.asOf("log", side));
     return {
       log: {
         follow: (_, from, signal) => followLogOf({ jetstream, readFrom, clock, restMs: settings.leaderboard.boardReadMs }, from, signal),
@@ -59,7 +60,7 @@ export class LeaderboardProcess {
       },
       activities: this.#noActivities(),
       activityRemoval: { removeAll: () => Promise.resolve() },
-      leases: kvLeasesOf(this.line, boardLeases, () => jetstream.takesWrites),
+      leases: kvLeasesOf(this.connection, boardLeases, () => jetstream.takesWrites),
       checkpoints: this.#checkpoints(),
       boards: {
         load: (room) => ask(() => redis.load(room)),
@@ -89,11 +90,11 @@ export class LeaderboardProcess {
       beat: async (partition, word, last) => {
         if (last === undefined) return { kind: "lost" };
         const now = redis.breaks;
-        const said = { service, number: ++sentinels };
-        if (!(await this.#askRedis(() => redis.replaceWord(partition, last, { ...word, ...said })))) return { kind: "lost" };
+        const next = { service, number: ++sentinels };
+        if (!(await this.#askRedis(() => redis.replaceWord(partition, last, { ...word, ...next })))) return { kind: "lost" };
         const isKept = breaksAt.get(partition) === now && last.service === service;
         breaksAt.set(partition, now);
-        return { kind: isKept ? "kept" : "doubtful", sentinel: said };
+        return { kind: isKept ? "kept" : "doubtful", sentinel: next };
       },
       read: (partition) => this.#askRedis(() => redis.word(partition)),
     };
@@ -103,15 +104,15 @@ export class LeaderboardProcess {
   #checkpoints(): LeaderboardPortsInSim["checkpoints"] {
     const { boardCheckpoints, boards } = this.#world.stores!;
     const takesWrites = (): boolean => this.#world.log.takesWrites;
-    const values = kvValuesOf(this.line, boardCheckpoints, {
+    const values = kvValuesOf(this.connection, boardCheckpoints, {
       takesWrites,
       read: (room) =>
-        this.line.read(
+        this.connection.read(
           (asOf) => boardCheckpoints.entryAsOf(room, asOf),
           (side) => this.#world.log.asOf("checkpoints", side),
         ),
     });
-    const askObjects = <Answer>(run: () => Answer): Promise<Answer> => this.line.ask(run, () => boards.answers());
+    const askObjects = <Answer>(run: () => Answer): Promise<Answer> => this.connection.ask(run, () => boards.answers());
     let named = 0;
     return {
       mark: async (room) => {
@@ -159,7 +160,7 @@ export class LeaderboardProcess {
         return windows;
       },
       rooms: () =>
-        this.line.ask(
+        this.connection.ask(
           () => [...boardCheckpoints.all().keys()],
           () => boardCheckpoints.answers(),
         ),

@@ -1,6 +1,6 @@
 /**
  * Tests the two parts of presence, the owner's and several gateways', over an unreliable network. Each message is lost,
- * duplicated or delayed, as the seed says. Users join, leave, change gateways and show fields; gateways die, owners
+ * duplicated or delayed, as the seed decides. Users join, leave, change gateways and show fields; gateways die, owners
  * change, rooms change their mode, and gateways shed clients. At the end messages arrive again, and then each client
  * must know the true state. In a large room this includes only cursors in the viewport.
  */
@@ -296,10 +296,10 @@ export class LossyPresence {
       }
       case "publish":
         for (const [connection, onlooker] of gateway.onlookers)
-          if (onlooker.topics.has(effect.topic) && connection !== effect.except) onlooker.tell(effect.delta);
+          if (onlooker.topics.has(effect.topic) && connection !== effect.except) onlooker.receiveDelta(effect.delta);
         return;
       case "send":
-        return gateway.onlookers.get(effect.to)!.tell(effect.delta);
+        return gateway.onlookers.get(effect.to)!.receiveDelta(effect.delta);
       case "listen":
         return void gateway.onlookers.get(effect.connection)?.topics.add(effect.topic);
       case "unlisten":

@@ -57,47 +57,47 @@ async function runInOneThread(): Promise<void> {
     const size = sizeOf(seed, sizes);
     const answer = await thread.ask({ kind: "run", seed, size, verbose });
     if (answer.kind === "well") tally.add(answer.sum);
-    else if (answer.kind === "stuck") await tellStuck(seed, size, answer, thread);
-    else if (answer.kind === "told") await tell(answer.outcome, thread);
+    else if (answer.kind === "stuck") await printStuck(seed, size, answer, thread);
+    else if (answer.kind === "outcome") await printOutcome(answer.outcome, thread);
   }
   const answer = await thread.ask({ kind: "count" });
   if (answer.kind === "counters") tally.addCounters(answer.counters);
   await thread.end();
 }
 
-async function tell(outcome: Outcome, thread: RunThread): Promise<void> {
+async function printOutcome(outcome: Outcome, thread: RunThread): Promise<void> {
   tally.add(outcome);
   if (verbose) console.log(outcome.lines.join("\n"));
   if (outcome.failure === undefined) return;
   console.log(`\nseed ${outcome.seed} (${outcome.size}) fails: ${outcome.failure.reason}`);
   const answer = await thread.ask({ kind: "minimize", failed: outcome });
-  const minimal = answer.kind === "told" ? answer.outcome : outcome;
+  const minimal = answer.kind === "outcome" ? answer.outcome : outcome;
   console.log(
     `\nwith ${minimal.faults.length} of its ${outcome.faults.length} faults it still fails: ${minimal.failure?.reason}\n\n${minimal.faults.map(describeFault).join("\n")}`,
   );
-  console.log(`\nas REGRESSION_SEEDS has it: ${JSON.stringify(minimal.faults)}`);
-  tellLines(minimal);
-  tellAgain(outcome.seed, outcome.size);
+  console.log(`\nin the format of REGRESSION_SEEDS: ${JSON.stringify(minimal.faults)}`);
+  printLines(minimal);
+  printRepeatCommand(outcome.seed, outcome.size);
 }
 
-async function tellStuck(seed: number, size: SizeName, { steps, why }: Stuck, thread: RunThread): Promise<void> {
+async function printStuck(seed: number, size: SizeName, { steps, why }: Stuck, thread: RunThread): Promise<void> {
   tally.addStuck(seed);
   console.log(`\nseed ${seed} (${size}) fails: ${why}`);
   const answer = await thread.ask({ kind: "retrace", seed, size, stepsMax: Math.max(0, steps - 1) });
-  if (answer.kind === "told") {
+  if (answer.kind === "outcome") {
     console.log(answer.outcome.failure?.reason);
-    tellLines(answer.outcome);
+    printLines(answer.outcome);
   }
-  tellAgain(seed, size);
+  printRepeatCommand(seed, size);
 }
 
-function tellLines({ lines }: Outcome): void {
-  console.log(`\nthe last of it, seconds since the run began:\n\n${lines.slice(-LINES_SHOWN).join("\n")}\n`);
+function printLines({ lines }: Outcome): void {
+  console.log(`\nthe end of the trace, with seconds since the run began:\n\n${lines.slice(-LINES_SHOWN).join("\n")}\n`);
 }
 
-function tellAgain(seed: number, size: SizeName): void {
+function printRepeatCommand(seed: number, size: SizeName): void {
   console.log(
-    `again: npm run sim -- --seed ${seed} --size ${size}${planted === undefined ? "" : ` --planted ${JSON.stringify(planted)}`} --verbose\n`,
+    `repeat: npm run sim -- --seed ${seed} --size ${size}${planted === undefined ? "" : ` --planted ${JSON.stringify(planted)}`} --verbose\n`,
   );
 }
 

@@ -9,7 +9,7 @@ type Fields = ReadonlyMap<string, string>;
 export class SimOnlooker {
   readonly client: ClientId;
   readonly topics = new Set<string>();
-  #told = new Map<number, { participant: ParticipantEntry; fields: Map<string, string> }>();
+  #received = new Map<number, { participant: ParticipantEntry; fields: Map<string, string> }>();
   #isWelcome = false;
 
   constructor(client: ClientId) {
@@ -18,34 +18,34 @@ export class SimOnlooker {
 
   welcome(snapshot: Uint8Array): void {
     this.#isWelcome = true;
-    this.tell(snapshot);
+    this.receiveDelta(snapshot);
   }
 
-  tell(delta: Uint8Array): void {
+  receiveDelta(delta: Uint8Array): void {
     const { snapshot, present, gone, states } = decodeDelta(delta)!;
-    if (snapshot) this.#told = new Map();
-    for (const number of gone) this.#told.delete(number);
+    if (snapshot) this.#received = new Map();
+    for (const number of gone) this.#received.delete(number);
     for (const participant of present)
-      this.#told.set(participant.number, { participant, fields: this.#told.get(participant.number)?.fields ?? new Map() });
+      this.#received.set(participant.number, { participant, fields: this.#received.get(participant.number)?.fields ?? new Map() });
     for (const { number, fields } of states) {
       for (const { name, value } of fields) {
-        if (value.byteLength === 0) this.#told.get(number)?.fields.delete(name);
-        else this.#told.get(number)?.fields.set(name, textOf(value));
+        if (value.byteLength === 0) this.#received.get(number)?.fields.delete(name);
+        else this.#received.get(number)?.fields.set(name, textOf(value));
       }
     }
   }
 
   /** Compares the received presence of all others with the true presence. `own`: the fields that this client shows, with its viewport. */
   wrongAbout(here: readonly { readonly client: ClientId; readonly shows: Fields }[], own: Fields): string[] {
-    if (!this.#isWelcome) return [`${this.client} was never told who is there`];
-    const shown = new Map([...this.#told.values()].map(({ participant, fields }) => [participant.client, fields]));
+    if (!this.#isWelcome) return [`${this.client} never received a snapshot`];
+    const shown = new Map([...this.#received.values()].map(({ participant, fields }) => [participant.client, fields]));
     const wrong = [...shown.keys()]
       .filter((other) => !here.some(({ client }) => client === other))
       .map((ghost) => `${this.client} sees ${ghost}, who is gone`);
     for (const { client, shows } of here) {
       const fields = shown.get(client);
       if (fields === undefined) wrong.push(`${this.client} does not see ${client}`);
-      else if (client !== this.client && !isToldOf(own, fields, shows))
+      else if (client !== this.client && !matches(own, fields, shows))
         wrong.push(`${this.client}, looking at ${own.get(VIEWPORT)}, sees ${client} with ${describe(fields)}, not ${describe(shows)}`);
     }
     return wrong;
@@ -61,7 +61,7 @@ export function bytesOf(text: string): Uint8Array {
 }
 
 /** All fields except the cursor must be equal. The cursor must be equal if its old or new place is in the viewport. */
-function isToldOf(viewer: Fields, seen: Fields, real: Fields): boolean {
+function matches(viewer: Fields, seen: Fields, real: Fields): boolean {
   const [seenCursor, realCursor] = [seen.get(CURSOR), real.get(CURSOR)];
   return (
     describe(new Map([...seen, [CURSOR, ""]])) === describe(new Map([...real, [CURSOR, ""]])) &&

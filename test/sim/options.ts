@@ -6,17 +6,17 @@ import type { SizeName } from "./sizes.ts";
 
 export const USAGE = `npm run sim -- [--seconds N] [--runs N] [--seed N] [--size S] [--jobs N] [--planted NAME] [--verbose]
 
-  --seconds N      run seed after seed for so long (60, unless --runs is given)
-  --runs N         run so many seeds
-  --seed N         begin with this seed; without --runs and --seconds: run it alone
+  --seconds N      run new seeds for this time (60, unless --runs is given)
+  --runs N         run this number of seeds
+  --seed N         begin with this seed; without --runs and --seconds, run only it
   --size S         small, large, or mixed: every twentieth seed large, the others small (mixed);
                    small-edit-path, large-edit-path, mixed-edit-path: without document services and leaderboards;
-                   local-owners: as small-edit-path, with edits that reach running owners without NATS;
-                   batches: as small-edit-path, with two rooms whose records go to the log in batches
-  --jobs N         run so many seeds at a time, each in a thread of its own (1)
-  --run-seconds N  a run that takes longer has failed (300)
-  --planted X      plant a bug first, to see it found; without a name: lists them
-  --verbose        tell every message of a run`;
+                   local-owners: like small-edit-path, with edits that reach running owners without NATS;
+                   batches: like small-edit-path, with two rooms whose records go to the log in batches
+  --jobs N         number of seeds that run at the same time, each in its own thread (1)
+  --run-seconds N  maximum seconds of a run; a longer run fails (300)
+  --planted X      plant a bug, which must be found; without a name, list the bugs
+  --verbose        print every message of a run`;
 
 export type SimOptions = {
   readonly seed: number;

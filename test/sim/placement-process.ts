@@ -6,7 +6,7 @@ import { hostPlacement, type PlacementPorts } from "../../placement/placement-ho
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Leases } from "../../shared/cluster/lease.ts";
 import type { SimBucket } from "./sim-bucket.ts";
-import { SimLine } from "./sim-line.ts";
+import { SimNatsConnection } from "./sim-nats-connection.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
 
@@ -16,13 +16,13 @@ const LEASE = "placement.lease" as RoomKey;
 
 export class PlacementProcess {
   readonly process: SimProcess;
-  readonly line: SimLine;
+  readonly connection: SimNatsConnection;
   readonly #world: World;
 
   constructor(world: World, name: string) {
     this.#world = world;
     this.process = world.process(name);
-    this.line = new SimLine(this.process, world.nats, world.scheduler, world.latencyMs);
+    this.connection = new SimNatsConnection(this.process, world.nats, world.scheduler, world.latencyMs);
     const { clock } = this.process;
     const { entries, plans } = world.log;
     const log = world.logOf(name);
@@ -30,7 +30,7 @@ export class PlacementProcess {
       rooms: {
         entry: async (room) =>
           (
-            await this.line.ask(
+            await this.connection.ask(
               () => entries.read(room),
               () => entries.answers(),
             )
@@ -40,15 +40,15 @@ export class PlacementProcess {
       plans: {
         onEntry: (receive) => this.#follow(plans, receive),
         write: async (room, planned) =>
-          void (await this.line.ask(
+          void (await this.connection.ask(
             () => plans.write(room, planned, plans.read(room).revision),
             () => entries.answers(),
           )),
       },
       pins: { onEntry: async () => {} },
       leases: this.#leases(),
-      questions: natsQuestions(this.line.connection, world.subjects, log),
-      servers: natsRoomServers(this.line.connection, world.subjects),
+      questions: natsQuestions(this.connection.nats, world.subjects, log),
+      servers: natsRoomServers(this.connection.nats, world.subjects),
       operations: { report: () => {} },
     };
     const settings = world.settings.placement;
@@ -63,14 +63,14 @@ export class PlacementProcess {
     const { leases, entries } = this.#world.log;
     return {
       read: async () => {
-        const { entry, revision } = await this.line.ask(
+        const { entry, revision } = await this.connection.ask(
           () => leases.read(LEASE),
           () => entries.answers(),
         );
         return { lease: entry, revision };
       },
       write: async (_, lease, revision) => {
-        const written = await this.line.ask(
+        const written = await this.connection.ask(
           () => (leases.write(LEASE, lease, revision) ? leases.read(LEASE).revision : undefined),
           () => entries.answers(),
         );
@@ -91,20 +91,20 @@ export class PlacementProcess {
       for (const room of seen.keys()) if (!now.has(room)) receive(room, undefined);
       seen = now;
     };
-    return new Promise((told) => {
+    return new Promise((resolve) => {
       const look = (): void => {
-        this.line
+        this.connection
           .ask(
             () => bucket.all(),
             () => entries.answers(),
           )
           .then(
-            (now) => (compare(now), told()),
+            (now) => (compare(now), resolve()),
             () => void this.process.clock.after(LOOK_AGAIN_MS, look),
           );
       };
-      bucket.onChange(() => this.line.push(() => compare(bucket.all())));
-      this.line.onReturn(look);
+      bucket.onChange(() => this.connection.push(() => compare(bucket.all())));
+      this.connection.onReturn(look);
       look();
     });
   }

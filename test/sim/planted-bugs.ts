@@ -57,7 +57,7 @@ const earlyAck: PlantedBug = {
 /** An append names no expected last record, so the log accepts it from any server. */
 const noFencing: PlantedBug = {
   name: "no fencing",
-  appendsLine: (connection) => ({
+  appendsConnection: (connection) => ({
     ...methodsOf(connection),
     publish: (subject, data, options) => {
       options?.headers?.delete("Nats-Expected-Last-Subject-Sequence");
@@ -163,7 +163,7 @@ const deadlinesByDate: PlantedBug = {
 };
 
 /** Changes the records that warm copies receive. */
-function copiesHear(name: string, hear: (edits: CommittedEdits) => CommittedEdits): PlantedBug {
+function changeCopiedEdits(name: string, change: (edits: CommittedEdits) => CommittedEdits): PlantedBug {
   return {
     name,
     roomServer: (ports) => ({
@@ -171,9 +171,9 @@ function copiesHear(name: string, hear: (edits: CommittedEdits) => CommittedEdit
       fanOut: {
         ...ports.fanOut,
         subscribe: (room, receive) =>
-          ports.fanOut.subscribe(room, (heard) => {
-            const isEdits = !("kind" in heard) && heard.record.kind === "edits";
-            receive(isEdits ? { ...heard, record: { ...heard.record, edits: hear(heard.record.edits) } } : heard);
+          ports.fanOut.subscribe(room, (published) => {
+            const isEdits = !("kind" in published) && published.record.kind === "edits";
+            receive(isEdits ? { ...published, record: { ...published.record, edits: change(published.record.edits) } } : published);
           }),
       },
     }),
@@ -181,13 +181,13 @@ function copiesHear(name: string, hear: (edits: CommittedEdits) => CommittedEdit
 }
 
 /** A room is moved, or its warm copy takes over, without the room's known writers. */
-const movedWithoutWriters = copiesHear("moved without its writers", (edits) => ({
+const movedWithoutWriters = changeCopiedEdits("moved without its writers", (edits) => ({
   ...edits,
   edits: edits.edits.map((edit) => ({ ...edit, client: "nobodynobodynobo" as ClientId })),
 }));
 
 /** A warm copy reads each writer's counter as one more than in the log. */
-const copyAhead = copiesHear("warm copy one edit ahead", (edits) => ({
+const copyAhead = changeCopiedEdits("warm copy one edit ahead", (edits) => ({
   ...edits,
   edits: edits.edits.map((edit) => ({ ...edit, counter: edit.counter + 1 })),
 }));

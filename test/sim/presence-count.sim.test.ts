@@ -22,7 +22,7 @@ import { encodePoint } from "../../shared/wire/positions.ts";
 import { CURSOR } from "../../shared/wire/presence.ts";
 import { decodeFrame } from "../../shared/wire/codec.ts";
 import { Scheduler } from "./scheduler.ts";
-import { SimLine } from "./sim-line.ts";
+import { SimNatsConnection } from "./sim-nats-connection.ts";
 import { SimNats } from "./sim-nats.ts";
 import { SimProcess } from "./sim-process.ts";
 import { Trace } from "./trace.ts";
@@ -48,9 +48,9 @@ test("[SIM20] 50 rooms of 4 people with 20 cursors a second each take at most 60
   }
   const nats = new CountedNats(trace);
   const subjects = subjectsOf("sim");
-  const lineOf = (name: string): { process: SimProcess; line: SimLine } => {
+  const connectionOf = (name: string): { process: SimProcess; connection: SimNatsConnection } => {
     const process = new SimProcess(name, scheduler, 0);
-    return { process, line: new SimLine(process, nats, scheduler, () => 0.2) };
+    return { process, connection: new SimNatsConnection(process, nats, scheduler, () => 0.2) };
   };
   const depsOf = (process: SimProcess) => ({
     clock: process.clock,
@@ -58,9 +58,9 @@ test("[SIM20] 50 rooms of 4 people with 20 cursors a second each take at most 60
     log: SILENT_LOG,
   });
 
-  const roomServer = lineOf("rs-1");
+  const roomServer = connectionOf("rs-1");
   const owners = new OwnerPresenceHost(
-    natsPresence(roomServer.line.connection, subjects, server, { metrics: roomServerMetrics(new Registry()) }),
+    natsPresence(roomServer.connection.nats, subjects, server, { metrics: roomServerMetrics(new Registry()) }),
     roomHostOptions(readSettings(roomServerSettings, NOTHING_GIVEN), undefined),
     {
       ...depsOf(roomServer.process),
@@ -72,7 +72,7 @@ test("[SIM20] 50 rooms of 4 people with 20 cursors a second each take at most 60
     },
   );
 
-  const own = lineOf("gw");
+  const own = connectionOf("gw");
   const moves = new Map<string, number>();
   const publishTo = (topic: string, frame: Uint8Array): number => {
     const decoded = decodeFrame(frame);
@@ -81,7 +81,7 @@ test("[SIM20] 50 rooms of 4 people with 20 cursors a second each take at most 60
     return 0;
   };
   const metrics = gatewayMetrics(new Registry());
-  const adapter = natsPresenceServers(own.line.connection, subjects, gateway, { metrics });
+  const adapter = natsPresenceServers(own.connection.nats, subjects, gateway, { metrics });
   const relay = new PresenceRelayHost(
     {
       sockets: { send: silent, publish: () => 0, listen: silent, unlisten: silent, close: silent },

@@ -1,7 +1,7 @@
 /** Faults of processes, their clocks and their NATS connections, and requests at the wrong time. */
 
 import type { ClaimRequest, ServerCommand } from "../../shared/bus/placement-messages.ts";
-import type { Cluster, Ending, OnLine, Whom } from "./cluster.ts";
+import type { Cluster, Ending, OnConnection, Whom } from "./cluster.ts";
 import type { Met, Strike } from "./strike.ts";
 import { pick } from "./pick.ts";
 import type { SimProcess } from "./sim-process.ts";
@@ -47,24 +47,24 @@ export function pause(chosen: Chosen<{ readonly process: SimProcess }>): Strike 
   };
 }
 
-export function cutOff(chosen: Chosen<OnLine>): Strike {
+export function cutOff(chosen: Chosen<OnConnection>): Strike {
   return (cluster, fault) => {
-    const { line } = chosen(cluster, fault);
-    const before = line.lostEver;
-    line.break();
+    const { connection } = chosen(cluster, fault);
+    const before = connection.lostEver;
+    connection.break();
     let met = false;
     cluster.later(Math.max(RECONNECT_MS, fault.forMs), () => {
-      met = line.lostEver > before;
-      line.reconnect();
+      met = connection.lostEver > before;
+      connection.reconnect();
     });
     return () => met;
   };
 }
 
 /** Cuts off or stalls presence only; edits continue. */
-export function cutOffPresence(chosen: Chosen<OnLine>): Strike {
+export function cutOffPresence(chosen: Chosen<OnConnection>): Strike {
   return (cluster, fault) => {
-    const presence = chosen(cluster, fault).line.companion;
+    const presence = chosen(cluster, fault).connection.companion;
     if (presence === undefined) return never;
     const pipes = [presence.up, presence.down];
     const lossesBefore = presence.lostEver;
@@ -83,12 +83,12 @@ export function cutOffPresence(chosen: Chosen<OnLine>): Strike {
 }
 
 /** Holds all messages in one direction or both. Afterwards all held messages arrive, or the connection breaks. */
-export function stall(chosen: Chosen<OnLine>, direction: "up" | "down" | "both"): Strike {
+export function stall(chosen: Chosen<OnConnection>, direction: "up" | "down" | "both"): Strike {
   return (cluster, fault) => {
     const { how, forMs } = fault;
-    const { line } = chosen(cluster, fault);
-    const lines = line.companion === undefined ? [line] : [line, line.companion];
-    const pipes = lines.flatMap(({ up, down }) => ({ up: [up], down: [down], both: [up, down] })[direction]);
+    const { connection } = chosen(cluster, fault);
+    const connections = connection.companion === undefined ? [connection] : [connection, connection.companion];
+    const pipes = connections.flatMap(({ up, down }) => ({ up: [up], down: [down], both: [up, down] })[direction]);
     const breaks = (how * 3) % 1 < 0.3;
     const heldEver = (): number => pipes.reduce((sum, pipe) => sum + pipe.heldEver, 0);
     const before = heldEver();
@@ -96,9 +96,9 @@ export function stall(chosen: Chosen<OnLine>, direction: "up" | "down" | "both")
     let met = false;
     cluster.later(forMs, () => {
       met = heldEver() > before;
-      if (breaks) line.break();
+      if (breaks) connection.break();
       for (const pipe of pipes) pipe.release();
-      if (breaks) cluster.later(RECONNECT_MS, () => line.reconnect());
+      if (breaks) cluster.later(RECONNECT_MS, () => connection.reconnect());
     });
     return () => met;
   };
@@ -129,9 +129,9 @@ export const moveAtRandom: Strike = (cluster, { whom, how }) => {
     owner === undefined || how < 0.3
       ? { kind: "follow", room, generation: 0 }
       : { kind: "hand-over", room, to: other.server, generation: 0 };
-  const told = order.kind === "follow" ? other : owner!;
-  told.process.run(() => void told.handovers.answerCommand(order));
-  return told.process.state === "running" ? always : never;
+  const commanded = order.kind === "follow" ? other : owner!;
+  commanded.process.run(() => void commanded.handovers.answerCommand(order));
+  return commanded.process.state === "running" ? always : never;
 };
 
 export const setDate: Strike = (cluster, { whom, how }) => {
@@ -149,9 +149,9 @@ export const setRate: Strike = (cluster, { whom, how, forMs }) => {
 };
 
 export const restartNats: Strike = (cluster, { forMs }) => {
-  const lines = cluster.lines().filter((line) => line.connected);
+  const connections = cluster.connections().filter((connection) => connection.connected);
   cluster.world.log.loseUnderWay();
-  for (const line of lines) line.break();
-  for (const line of lines) cluster.later(Math.max(RECONNECT_MS, forMs / 2), () => line.reconnect());
-  return lines.length > 0 ? always : never;
+  for (const connection of connections) connection.break();
+  for (const connection of connections) cluster.later(Math.max(RECONNECT_MS, forMs / 2), () => connection.reconnect());
+  return connections.length > 0 ? always : never;
 };

@@ -23,7 +23,7 @@ import type { Log } from "../../shared/process/log.ts";
 import { HEARTBEATS_MISSED_MAX, Membership } from "../../shared/cluster/membership.ts";
 import type { Prng } from "../../shared/collections/prng.ts";
 import type { LedStream } from "./sim-jetstream.ts";
-import { SimLine } from "./sim-line.ts";
+import { SimNatsConnection } from "./sim-nats-connection.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
 import { natsHeartbeat, natsOrders, natsClaims } from "../../room-server/io/nats-bus.ts";
@@ -35,9 +35,9 @@ const RECORDS_PER_FETCH = 3;
 
 export class RoomServerProcess {
   readonly process: SimProcess;
-  readonly line: SimLine;
+  readonly connection: SimNatsConnection;
   /** The separate connection for presence. */
-  readonly presenceLine: SimLine;
+  readonly presenceConnection: SimNatsConnection;
   readonly server: ServerId;
   readonly host: OwnedRooms;
   readonly handovers: RoomHandovers;
@@ -51,14 +51,14 @@ export class RoomServerProcess {
     this.#world = world;
     this.#epochs = world.chance(`${name} epochs`);
     this.process = world.process(name);
-    this.line = new SimLine(this.process, world.nats, world.scheduler, world.latencyMs);
-    this.presenceLine = this.line.addCompanion();
+    this.connection = new SimNatsConnection(this.process, world.nats, world.scheduler, world.latencyMs);
+    this.presenceConnection = this.connection.addCompanion();
     this.server = name as ServerId;
     this.#log = world.logOf(name);
     const { heartbeatMs } = world.settings.roomServer;
     const { clock } = this.process;
     const membership = new Membership({ silenceMsMax: HEARTBEATS_MISSED_MAX * heartbeatMs });
-    const peers = natsHeartbeat(this.line.connection, world.subjects);
+    const peers = natsHeartbeat(this.connection.nats, world.subjects);
     const options = roomHostOptions(world.settings.roomServer, undefined);
     const loads = new LoadMeter(options);
     const deps = {
@@ -79,8 +79,8 @@ export class RoomServerProcess {
       receiveLost: (lost) => void this.#parts.takeovers.receiveLost(lost),
     });
     clock.after(LISTEN_HEARTBEATS * heartbeatMs, () => {
-      natsClaims(this.line.connection, world.subjects, this.server, this.#log).onClaim((request) => this.host.claim(request));
-      natsOrders(this.line.connection, world.subjects, this.server, this.#log).onOrder((order) => this.handovers.answerCommand(order));
+      natsClaims(this.connection.nats, world.subjects, this.server, this.#log).onClaim((request) => this.host.claim(request));
+      natsOrders(this.connection.nats, world.subjects, this.server, this.#log).onOrder((order) => this.handovers.answerCommand(order));
       this.#stopHeart = sendServerHeartbeats(this.#parts.describe, peers, clock, heartbeatMs).stop;
     });
   }
@@ -93,14 +93,14 @@ export class RoomServerProcess {
     replicas.stop();
     presence.stop();
     this.#stopHeart();
-    await this.line.flush().catch(() => {}); // If the connection is lost, no message can be flushed.
+    await this.connection.flush().catch(() => {}); // If the connection is lost, no message can be flushed.
     this.process.die();
-    this.line.end();
+    this.connection.end();
   }
 
   #ports(): RoomServerPorts {
     const { subjects, telemetry, log: jetstream } = this.#world;
-    const { connection } = this.line;
+    const { nats: connection } = this.connection;
     const deps = { log: this.#log, metrics: telemetry.roomServer };
     const readLast: RoomLog["readLast"] = (room) => this.#readFrom("log", (asOf) => jetstream.last(room, asOf));
     const checkpoints: CheckpointReader = {
@@ -109,11 +109,11 @@ export class RoomServerProcess {
     const { appendAnswerMsMax } = this.#world.settings.roomServer;
     const { hasBatches } = this.#world.size;
     return {
-      presenceBus: natsPresence(this.presenceLine.connection, subjects, this.server, deps),
+      presenceBus: natsPresence(this.presenceConnection.nats, subjects, this.server, deps),
       activity: { report: () => {} },
       log: {
         append: jetstreamAppend(
-          this.#world.planted?.appendsLine?.(connection) ?? connection,
+          this.#world.planted?.appendsConnection?.(connection) ?? connection,
           subjects,
           { server: this.server, partitions: 1, appendAnswerMsMax, aloneMax: 0 },
           { ...deps, readLast, checkpoints, clock: this.process.clock, takesBatches: () => hasBatches },
@@ -122,7 +122,7 @@ export class RoomServerProcess {
         endsAt: (room, streamSeq) => this.#readFrom("log", (asOf) => (jetstream.last(room, asOf)?.streamSeq ?? 0) <= streamSeq),
         read: (room, after, through) => this.#read(room, after, through),
         advance: (_, past) =>
-          this.line.ask(
+          this.connection.ask(
             () => jetstream.advance(past),
             () => jetstream.isReadable && jetstream.takesWrites,
           ),
@@ -161,7 +161,7 @@ export class RoomServerProcess {
   }
 
   #readFrom<Answer>(led: LedStream, run: (asOf: number) => Answer): Promise<Answer> {
-    return this.line.read(run, (side) => this.#world.log.asOf(led, side));
+    return this.connection.read(run, (side) => this.#world.log.asOf(led, side));
   }
 
   async *#read(room: RoomKey, after: number, through: number): AsyncIterable<DecodedRecord> {
@@ -183,12 +183,12 @@ export class RoomServerProcess {
   #entries(): RoomEntries {
     const { entries } = this.#world.log;
     const read = (room: RoomKey) =>
-      this.line.ask(
+      this.connection.ask(
         () => entries.read(room),
         () => entries.answers(),
       );
     const write = (room: RoomKey, entry: RoomEntry | undefined, revision: number) =>
-      this.line.ask(
+      this.connection.ask(
         () => entries.write(room, entry, revision),
         () => entries.answers(),
       );

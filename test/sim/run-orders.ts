@@ -14,7 +14,7 @@ export type RunOrder =
 
 export type RunAnswer =
   | { readonly kind: "well"; readonly sum: Sum }
-  | { readonly kind: "told"; readonly outcome: Outcome }
+  | { readonly kind: "outcome"; readonly outcome: Outcome }
   | { readonly kind: "counters"; readonly counters: readonly (readonly [name: string, value: number])[] };
 
 /** The start data of a thread: its planted bug, and a shared counter of begun steps. */

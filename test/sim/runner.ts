@@ -23,14 +23,14 @@ async function carryOut(order: RunOrder): Promise<RunAnswer> {
     case "run": {
       const { seed, size, verbose } = order;
       const outcome = await simulate(seed, { size, telemetry: counted, planted, verbose, pulse });
-      return outcome.failure === undefined && !verbose ? { kind: "well", sum: sumOf(outcome) } : { kind: "told", outcome };
+      return outcome.failure === undefined && !verbose ? { kind: "well", sum: sumOf(outcome) } : { kind: "outcome", outcome };
     }
     case "minimize":
-      return { kind: "told", outcome: await minimize(order.failed, { telemetry: telemetry(), planted, pulse }) };
+      return { kind: "outcome", outcome: await minimize(order.failed, { telemetry: telemetry(), planted, pulse }) };
     case "retrace": {
       const { seed, size, stepsMax } = order;
       return {
-        kind: "told",
+        kind: "outcome",
         outcome: await simulate(seed, { size, telemetry: telemetry(), planted, verbose: true, pulse, stepsMax }),
       };
     }

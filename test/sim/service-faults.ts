@@ -1,12 +1,12 @@
 /** Faults of document services, leaderboards and their stores. */
 
 import type { Strike } from "./strike.ts";
-import type { Cluster, Ending, OnLine, Whom } from "./cluster.ts";
+import type { Cluster, Ending, OnConnection, Whom } from "./cluster.ts";
 import { Prng } from "../../shared/collections/prng.ts";
 import { START_MS } from "./scheduler.ts";
 import { always, cutOff, never, pause, restartNats, stall } from "./process-faults.ts";
 
-type Chosen = (cluster: Cluster, fault: Whom) => OnLine | undefined;
+type Chosen = (cluster: Cluster, fault: Whom) => OnConnection | undefined;
 
 /** Longest time since the last sync of a store whose machine loses power, as for the log. */
 const UNSYNCED_MS_MAX = 1_500;
@@ -16,7 +16,7 @@ const documentService: Chosen = (cluster, fault) => cluster.documentService(faul
 const leaderboard: Chosen = (cluster, fault) => cluster.leaderboard(fault);
 
 /** Does nothing if no such process runs. */
-function ofEach(chosen: Chosen, strikeOn: (found: (cluster: Cluster, fault: Whom) => OnLine) => Strike): Strike {
+function ofEach(chosen: Chosen, strikeOn: (found: (cluster: Cluster, fault: Whom) => OnConnection) => Strike): Strike {
   const strike = strikeOn((cluster, fault) => chosen(cluster, fault)!);
   return (cluster, fault) => (chosen(cluster, fault) === undefined ? never : strike(cluster, fault));
 }

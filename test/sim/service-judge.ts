@@ -64,7 +64,7 @@ export class ServiceJudge {
       const points = this.#stores.redis.pointsOf(key);
       if (room.isDeleted) {
         if (!isDeleted(entry) || entry.wiping === true)
-          return `room ${key} is deleted, and its checkpoint does not say that nothing is left`;
+          return `room ${key} is deleted, and its checkpoint does not record that nothing is left`;
         continue;
       }
       if (room.head === 0) continue;

@@ -9,7 +9,7 @@ import { followRecords, type LogReads } from "../../shared/io/log-follower.ts";
 import { pause } from "../../shared/time/pause.ts";
 import type { SimBucket } from "./sim-bucket.ts";
 import type { SimJetStream } from "./sim-jetstream.ts";
-import type { SimLine } from "./sim-line.ts";
+import type { SimNatsConnection } from "./sim-nats-connection.ts";
 
 type Entry<Value> = { readonly entry: Value | undefined; readonly revision: number };
 export type SimValues<Value> = {
@@ -21,12 +21,12 @@ const RECORDS_PER_READ = 64;
 
 /** As `replaceEntry` of `shared/io/jetstream-stores.ts`. `read`: where a former leader may answer. */
 export function kvValuesOf<Value>(
-  line: SimLine,
+  connection: SimNatsConnection,
   bucket: SimBucket<Value>,
   {
     takesWrites,
     read = (room) =>
-      line.ask(
+      connection.ask(
         () => bucket.read(room),
         () => bucket.answers(),
       ),
@@ -35,7 +35,7 @@ export function kvValuesOf<Value>(
   return {
     read,
     write: async (room, value, revision) => {
-      const written = await line.ask(
+      const written = await connection.ask(
         () => (bucket.write(room, value, revision) ? bucket.read(room).revision : undefined),
         () => bucket.answers() && takesWrites(),
       );
@@ -49,9 +49,9 @@ export function kvValuesOf<Value>(
 }
 
 /** As `shared/io/kv-leases.ts`. */
-export function kvLeasesOf(line: SimLine, bucket: SimBucket<Lease>, takesWrites: () => boolean): Leases {
+export function kvLeasesOf(connection: SimNatsConnection, bucket: SimBucket<Lease>, takesWrites: () => boolean): Leases {
   const keyOf = (partition: number): RoomKey => `partition.${partition}` as RoomKey;
-  const values = kvValuesOf(line, bucket, { takesWrites });
+  const values = kvValuesOf(connection, bucket, { takesWrites });
   const read: Leases["read"] = async (partition) => {
     const { entry, revision } = await values.read(keyOf(partition));
     return { lease: entry, revision };

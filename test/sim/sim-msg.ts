@@ -12,16 +12,16 @@ export class SimMsg {
   readonly data: Uint8Array;
   readonly headers: { readonly code: number; readonly description: string; get(name: string): string } | undefined;
   readonly reply: string | undefined;
-  readonly #line: Answers;
+  readonly #connection: Answers;
 
-  constructor(sid: number, { subject, data, reply, code, headers }: Delivered, line: Answers) {
+  constructor(sid: number, { subject, data, reply, code, headers }: Delivered, connection: Answers) {
     this.sid = sid;
     this.subject = subject;
     this.data = data;
     if (code !== undefined || headers !== undefined)
       this.headers = { code: code ?? 0, description: code === undefined ? "" : "no responders", get: (name) => headers?.get(name) ?? "" };
     this.reply = reply;
-    this.#line = line;
+    this.#connection = connection;
   }
 
   json<Value>(): Value {
@@ -29,7 +29,7 @@ export class SimMsg {
   }
 
   respond(data: Uint8Array): boolean {
-    if (this.reply !== undefined) this.#line.publish(this.reply, data);
+    if (this.reply !== undefined) this.#connection.publish(this.reply, data);
     return this.reply !== undefined;
   }
 }

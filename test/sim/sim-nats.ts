@@ -2,7 +2,7 @@
  * Core NATS. It delivers each publisher's messages in order, to all subscribers at the time when a message reaches the
  * server. A message is lost only if its connection breaks, or if its subject has no subscriber; then a publisher with a
  * reply subject receives "no responders". While the nodes of a cluster are cut off from each other, each side receives
- * only its own messages, and no client is informed. `sim-line.ts` is the client end for the adapters.
+ * only its own messages, and no client is informed. `sim-nats-connection.ts` is the client end for the adapters.
  */
 
 import { decodeOwnerReply, decodeFromOwner, decodeToOwner } from "../../shared/bus/envelope.ts";
@@ -89,8 +89,8 @@ export class SimNats {
     }
     this.#trace.mixText(subject);
     this.#trace.detail(() => ({ text: describe(message), room: roomOfSubject(subject) }));
-    const heard = this.#deliver({ subject, data, reply, code: undefined, headers }, side);
-    if (!heard && reply !== undefined) this.#deliver({ subject: reply, data: NOTHING, reply: undefined, code: NO_RESPONDERS }, side);
+    const isDelivered = this.#deliver({ subject, data, reply, code: undefined, headers }, side);
+    if (!isDelivered && reply !== undefined) this.#deliver({ subject: reply, data: NOTHING, reply: undefined, code: NO_RESPONDERS }, side);
   }
 
   /** The members of a queue group receive messages in turn. */

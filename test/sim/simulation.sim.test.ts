@@ -24,13 +24,13 @@ const REGRESSION_SEEDS: readonly {
   {
     seed: 176,
     size: "large-edit-path",
-    reason: "a tab whose clock was set back waited with its next attempt to connect for as long",
+    reason: "a tab whose clock was set back delayed its next attempt to connect by the same time",
     faults: [fault("tab offline", 7_625, 1_204, 0.181, 0.374), fault("date set back or ahead", 8_090, 150, 0.801, 0.033)],
   },
   {
     seed: 5_000_985,
     size: "large-edit-path",
-    reason: "a catch-up broke off beyond the newest snapshot, and the tab was sent back to it",
+    reason: "a catch-up broke off beyond the newest snapshot, and the gateway sent the tab back to that snapshot",
     faults: [
       fault("tab too slow", 2_793, 607, 0.813, 0.178),
       fault("log trimmed", 3_075, 1_860, 0.355, 0.049),
@@ -40,9 +40,10 @@ const REGRESSION_SEEDS: readonly {
   {
     seed: 795_278_204,
     size: "large-edit-path",
-    reason: "an owner deposed while its line was bad caught newcomers up from before its successor, who was gone, and nobody wrote",
+    reason:
+      "an owner that was deposed during a bad connection served catch-ups without the records of its successor, which had ended, and nobody wrote",
     faults: [
-      fault("room server's line stalled", 12_976, 5_686, 0.542, 0.812),
+      fault("room server's connection stalled", 12_976, 5_686, 0.542, 0.812),
       fault("room server cut off", 15_384, 189, 0.32, 0.01),
       fault("tab offline", 15_559, 2_224, 0.013, 0.746),
       fault("gateway killed", 15_869, 2_089, 0.993, 0.297),
@@ -55,7 +56,7 @@ const REGRESSION_SEEDS: readonly {
     seed: 7,
     size: "large-edit-path",
     reason:
-      "the last member on a gateway left while the owner's line was lost: nobody told the owner when it was back, and a ghost stayed in the room (found by 50_001_163)",
+      "the last member on a gateway left while the owner was disconnected: no gateway reported that to the owner afterwards, and a ghost stayed in the room (found by 50_001_163)",
     faults: [
       fault("room server cut off", 9_187, 1_655, 0.04, 0.2),
       fault("room server cut off", 9_187, 1_655, 0.9, 0.2),
@@ -66,7 +67,8 @@ const REGRESSION_SEEDS: readonly {
   {
     seed: 100_000_155,
     size: "small-edit-path",
-    reason: "a new owner did not hear what two members show, and their gateway took what the owner before had shown for an answer",
+    reason:
+      "a new owner missed the fields of two members, and their gateway mistook the fields published by the former owner for an answer",
     faults: [
       fault("room claimed at random", 2_383, 1_094, 0.9137120370287448, 0.7349492760840803),
       fault("log trimmed", 2_386, 2_414, 0.006700655212625861, 0.08658591657876968),
@@ -76,19 +78,19 @@ const REGRESSION_SEEDS: readonly {
   {
     seed: 93,
     size: "small-edit-path",
-    reason: "an author was told its edits were saved before it had caught up to them, then had only ACKs for them, and stayed behind",
+    reason: "an author received ACKs for its edits before it had caught up to them, never received the edits between, and stayed behind",
     faults: [
-      fault("gateway not heard", 1_341, 196, 0.291484811110422, 0.062053987523540854),
+      fault("gateway's sends stalled", 1_341, 196, 0.291484811110422, 0.062053987523540854),
       fault("NATS restarted", 1_984, 1_217, 0.8540607984177768, 0.2085953017231077),
       aimed("room server cut off", 1_999, 182, 0.44335831026546657, 0.22112246393226087),
-      fault("gateway's line stalled", 2_074, 797, 0.004867707611992955, 0.03653250099159777),
+      fault("gateway's connection stalled", 2_074, 797, 0.004867707611992955, 0.03653250099159777),
       aimed("gateway cut off", 2_128, 298, 0.8420008849352598, 0.30642994144000113),
     ],
   },
   {
     seed: 900_011_003,
     size: "small-edit-path",
-    reason: "a tab whose date was set ahead took its device's store for one that does not answer",
+    reason: "a tab whose date was set ahead concluded that its device's store does not answer",
     faults: [
       fault("date set back or ahead", 1_995, 325, 0.8080098512582481, 0.9964056643657386),
       aimed("tab loaded again", 2_499, 264, 0.6882632302585989, 0.2185389834921807),
@@ -98,14 +100,14 @@ const REGRESSION_SEEDS: readonly {
     seed: 800_000_529,
     size: "small-edit-path",
     reason:
-      "a gateway exited as peace came, because its line broke before it was up, and nobody started it again: a tab met it at every attempt",
-    faults: [fault("gateway's line stalled", 11, 2_811, 0.8429607665166259, 0.3494606476742774)],
+      "a gateway whose connection broke before its start was complete exited at the end of the faults, and no process started it again: a tab reached it at every attempt",
+    faults: [fault("gateway's connection stalled", 11, 2_811, 0.8429607665166259, 0.3494606476742774)],
   },
   {
     seed: 1_300_006_666,
     size: "small-edit-path",
     reason:
-      "the last member on a gateway left while NATS was cut in two with the owner on the other side: its gateway took the room for nobody's, and a ghost stayed",
+      "the last member on a gateway left while NATS was partitioned with the owner on the other side: the gateway concluded that the room has no owner, and a ghost stayed",
     faults: [
       aimed("log silent", 1_671, 470, 0.7861884518060833, 0.4205217787530273),
       fault("log slow", 1_942, 2_337, 0.05346909258514643, 0.07829646463505924),
@@ -118,7 +120,7 @@ const REGRESSION_SEEDS: readonly {
     seed: 1_500_008_577,
     size: "small-edit-path",
     reason:
-      "a tab was told that what it had kept is of no use, lost its line before it had the snapshot, and went on from there all the same",
+      "a tab learned that its stored position is useless, lost its connection before the snapshot arrived, and continued from that position",
     faults: [
       fault("gateway's machine lost", 1_090, 308, 0.3238227136898786, 0.9274528136011213),
       aimed("gateway's machine lost", 1_181, 251, 0.9905064038466662, 0.04190718196332455),
@@ -132,14 +134,14 @@ const REGRESSION_SEEDS: readonly {
     seed: 18,
     size: "small-edit-path",
     reason:
-      "the log lost all of a room, its owner began it again in the same epoch, and a gateway took the edits that followed for those behind the lost ones",
+      "the log lost all records of a room, the owner began again in the same epoch, and a gateway accepted the next edits as the successors of the lost ones",
     faults: [aimed("log loses its end", 1_029, 1_228, 0.7855081856250763, 0.7316745303105563)],
   },
   {
     seed: 2_763,
     size: "small-edit-path",
     reason:
-      "an owner whose date was behind began again below the epoch of its own that the log had lost, and what tabs held from that passed for what the log has",
+      "an owner whose date was behind began an epoch below its own lost epoch, and the positions of tabs in the lost epoch were accepted as positions in the log",
     faults: [
       aimed("log loses its end", 352, 214, 0.766382833942771, 0.6154687739908695),
       fault("rooms bucket lagging", 840, 135, 0.7213845897931606, 0.5328395343385637),
@@ -154,7 +156,8 @@ const REGRESSION_SEEDS: readonly {
   {
     seed: 144,
     size: "large-edit-path",
-    reason: "an edit that must be the first was shown as tentative as the log stayed slow, and a tab sent it in after another was first",
+    reason:
+      "an edit that must be the room's first was shown as tentative during a slow log, and a tab that had received it sent it again after another edit was the first",
     faults: [
       fault("document made of content", 0, 0, 0, 0),
       fault("log silent", 528, 2_500, 0, 0.5),
@@ -165,7 +168,7 @@ const REGRESSION_SEEDS: readonly {
     seed: 45_800,
     size: "large-edit-path",
     reason:
-      "a warm copy of what the log had lost passed over the edits that took its place, went on behind them, and its owner took lost positions for the log's",
+      "a warm copy with lost records skipped the edits that replaced them and followed later ones, and its owner accepted lost positions as positions in the log",
     faults: [
       fault("log loses its end", 2_177, 2_216, 0.21691123163327575, 0.8048553008120507),
       aimed("tab loaded again", 2_207, 2_666, 0.2652556549292058, 0.46697655972093344),
@@ -178,13 +181,13 @@ const REGRESSION_SEEDS: readonly {
     seed: 48_008,
     size: "small-edit-path",
     reason:
-      "the log lost a whole epoch and the owner before it went on: a position of the lost epoch, which is the higher, passed for one of this log",
+      "the log lost a whole epoch and the former owner continued: a position of the lost, higher epoch was accepted as a position in this log",
     faults: [
       aimed("document made of content", 13, 128, 0.8389214880298823, 0.33912790450267494),
       aimed("log trimmed", 814, 1_249, 0.2935046099592, 0.37315688864327967),
       aimed("tab offline", 985, 245, 0.3515277151018381, 0.7850714710075408),
       aimed("room server stopped", 1_463, 1_197, 0.621461892966181, 0.4241702938452363),
-      fault("room server's line stalled", 2_055, 1_228, 0.5037144646048546, 0.7344118081964552),
+      fault("room server's connection stalled", 2_055, 1_228, 0.5037144646048546, 0.7344118081964552),
       fault("clock fast or slow", 2_157, 344, 0.517196775181219, 0.742802165215835),
       fault("tab left for a while", 2_164, 57, 0.7368996958248317, 0.1309584523551166),
       aimed("room server killed", 2_499, 1_066, 0.83874844876118, 0.7146134802605957),
@@ -194,7 +197,7 @@ const REGRESSION_SEEDS: readonly {
   {
     seed: 13_000_093,
     size: "small-edit-path",
-    reason: "the log lost its end and gave its numbers again: an owner appended behind another record than the one that it expected there",
+    reason: "the log lost its end and assigned the numbers again: an owner appended behind a different record with the expected number",
     faults: [
       aimed("placement cut off", 359, 2_321, 0.22545421356335282, 0.4452322705183178),
       aimed("log loses its end", 586, 186, 0.177010428160429, 0.8512773686088622),
@@ -207,7 +210,7 @@ const REGRESSION_SEEDS: readonly {
     seed: 773_965,
     size: "small-edit-path",
     reason:
-      "the log lost its end while a tab was on its way to a head that it was told of: it took itself for behind for as long as nobody wrote",
+      "the log lost its end while a tab caught up to a head that it had received: the tab considered itself behind until somebody wrote",
     faults: [
       aimed("tab closed, another opened", 2_372, 817, 0.7492443053051829, 0.151610012864694),
       fault("log loses its end", 2_499, 212, 0.12117264443077147, 0.9667299662251025),
@@ -216,7 +219,7 @@ const REGRESSION_SEEDS: readonly {
   {
     seed: 772_941,
     size: "small-edit-path",
-    reason: "as before, with the gateway killed right before it",
+    reason: "the same as the seed above, with the gateway killed immediately before",
     faults: [
       fault("gateway killed", 2_276, 2_304, 0.2863443966489285, 0.1848221083637327),
       fault("log loses its end", 2_317, 1_685, 0.4281292841769755, 0.8153843865729868),
@@ -226,7 +229,7 @@ const REGRESSION_SEEDS: readonly {
     seed: 117,
     size: "large-edit-path",
     reason:
-      "a deposed owner asked a leader of before whether it was the owner still, and a tab from another gateway was told that the log was rolled back",
+      "a deposed owner asked a former leader of NATS whether it still owned the room, and a tab from another gateway received `rolled-back` without a loss",
     faults: [
       aimed("document made of content", 16, 1_504, 0.33613765286281705, 0.1591524388641119),
       fault("log's old leader answers", 874, 5_139, 0.9666941994801164, 0.8118052175268531),
@@ -235,7 +238,8 @@ const REGRESSION_SEEDS: readonly {
   {
     seed: 144,
     size: "large-edit-path",
-    reason: "a claim was told an old checkpoint by a leader of before, took what was trimmed for lost, and ordered edits a second time",
+    reason:
+      "a claim received an old checkpoint from a former leader, concluded that trimmed records were lost, and ordered edits a second time",
     faults: [
       fault("room claimed at random", 2_132, 3_695, 0.7306334159802645, 0.2170403110794723),
       fault("placement killed", 2_610, 3_663, 0.11268533277325332, 0.27105747163295746),
@@ -247,10 +251,10 @@ const REGRESSION_SEEDS: readonly {
   {
     seed: 4_400_414,
     size: "small-edit-path",
-    reason: "two tabs went through the log side by side, and for one of them it was read from its beginning at each question",
+    reason: "two tabs read the log at the same time, and each request of one of them read the log from its beginning",
     faults: [
       fault("NATS restarted", 1_846, 2_555, 0.7266897868830711, 0.047772096237167716),
-      fault("tab's line silent", 2_499, 186, 0.6557001664768904, 0.9155449355021119),
+      fault("tab's connection silent", 2_499, 186, 0.6557001664768904, 0.9155449355021119),
     ],
   },
   {
@@ -263,22 +267,22 @@ const REGRESSION_SEEDS: readonly {
     seed: 3,
     size: "small",
     reason:
-      "the log and its stores lost their ends apart, and the next owner's epoch began at the head of a checkpoint that the log had lost",
+      "the log and its stores lost different ends, and the next owner's epoch began at the head of a checkpoint that the log had lost",
     faults: [fault("log and stores lose their ends apart", 2_499, 2_921, 0.2145823820028454, 0.10188560630194843)],
   },
   {
     seed: 21,
     size: "small",
-    reason: "records that a log gave under lost numbers were trimmed before the boards counted them, by a floor of the lost numbering",
+    reason: "a floor from before a loss trimmed records that reused lost numbers, before the boards had counted them",
     faults: [fault("log loses its end", 2_499, 696, 0.4656146657653153, 0.593532346887514)],
   },
   {
     seed: 1_294,
     size: "small",
     reason:
-      "a sentinel that was under way as the log lost its end raised the boards' floor again, and the boards lacked what was trimmed below it",
+      "a sentinel that was in flight when the log lost its end raised the boards' floor again, and the boards lacked the records trimmed below it",
     faults: [
-      fault("document service's line stalled", 257, 314, 0.9237855842802674, 0.7251735706813633),
+      fault("document service's connection stalled", 257, 314, 0.9237855842802674, 0.7251735706813633),
       fault("log and stores lose their ends apart", 1_120, 743, 0.7746901384089142, 0.4049696051515639),
     ],
   },
@@ -337,8 +341,8 @@ const REGRESSION_SEEDS: readonly {
     reason: "the log lost an epoch that only presence had received, and no search for an owner named it: participant lists stayed wrong",
     faults: [
       aimed("leaderboard killed", 561, 2886, 0.39119667652994394, 0.7185294374357909),
-      aimed("tab not heard", 723, 633, 0.618442922597751, 0.24593600747175515),
-      aimed("room server not heard", 792, 303, 0.27461688220500946, 0.9967707104515284),
+      aimed("tab's sends lost", 723, 633, 0.618442922597751, 0.24593600747175515),
+      aimed("room server's sends stalled", 792, 303, 0.27461688220500946, 0.9967707104515284),
       aimed("tab closed, another opened", 830, 96, 0.6744217735249549, 0.6066694143228233),
       fault("object store damages writes", 923, 345, 0.10185688268393278, 0.5177870958577842),
       fault("hostile client in the room", 1118, 375, 0.26506061130203307, 0.8674799052532762),
@@ -366,7 +370,7 @@ const REGRESSION_SEEDS: readonly {
       fault("document service killed", 916, 170, 0.6469620545394719, 0.2840733483899385),
       aimed("leaderboard killed", 1_073, 2_810, 0.8293685482349247, 0.7378730662167072),
       fault("rooms bucket away", 1_126, 980, 0.8994070624466985, 0.8349069533869624),
-      fault("document service's line stalled", 1_138, 2_427, 0.1392229211051017, 0.14456582139246166),
+      fault("document service's connection stalled", 1_138, 2_427, 0.1392229211051017, 0.14456582139246166),
       fault("room server stopped", 1_361, 121, 0.07214834121987224, 0.2653849069029093),
       aimed("log and stores lose their ends apart", 2_124, 287, 0.06961576105095446, 0.05785973439924419),
     ],
@@ -409,7 +413,7 @@ const REGRESSION_SEEDS: readonly {
     reason: "a document service wrote an old checkpoint over a newer one: the room had adopted the newer one after the decision to write",
     faults: [
       aimed("room server killed", 1193, 301, 0.4402375884819776, 0.45958603266626596),
-      fault("document service's line stalled", 1504, 2074, 0.2509582922793925, 0.847534311003983),
+      fault("document service's connection stalled", 1504, 2074, 0.2509582922793925, 0.847534311003983),
       fault("gateway killed", 1721, 2577, 0.9401454869657755, 0.19613626459613442),
     ],
   },
@@ -469,7 +473,7 @@ const REGRESSION_SEEDS: readonly {
       aimed("leaderboard killed", 1227, 814, 0.9301687465049326, 0.31642226059921086),
       fault("room server's presence cut off", 1439, 183, 0.5189947641920298, 0.2166488473303616),
       aimed("lease buckets lose their ends", 1774, 499, 0.23601755546405911, 0.22408164897933602),
-      aimed("tab hears nothing", 1906, 454, 0.03262325655668974, 0.09814573777839541),
+      aimed("tab receives nothing", 1906, 454, 0.03262325655668974, 0.09814573777839541),
       aimed("room server's presence cut off", 2093, 346, 0.16623294702731073, 0.23348768125288188),
     ],
   },

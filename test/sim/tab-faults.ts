@@ -3,7 +3,7 @@
 import type { Strike } from "./strike.ts";
 import { always, never } from "./process-faults.ts";
 
-export const breakLine: Strike = (cluster, { whom }) => {
+export const breakConnection: Strike = (cluster, { whom }) => {
   const { connection } = cluster.tab(whom);
   connection?.break();
   return connection === undefined ? never : always;

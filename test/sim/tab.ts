@@ -119,13 +119,13 @@ export class Tab implements CheckedTab {
     if (this.#world.judge.room(this.room).isDeleted) return undefined;
     const described = (of: readonly (readonly [string, unknown])[]): string =>
       JSON.stringify(of.map(([name, fields]) => `${name} ${JSON.stringify(fields)}`).sort());
-    const told = described(
+    const received = described(
       [...this.#host.participants.values()].map(
         ({ name, fields }) => [name, { typed: fields["typed"], tool: fields["tool"] ?? null }] as const,
       ),
     );
     const truth = described(tabs.filter(({ room }) => room === this.room).map(({ user, shows }) => [user, shows] as const));
-    return told === truth ? undefined : `${this.name} is told of ${told}, and there are ${truth}`;
+    return received === truth ? undefined : `${this.name} received ${received}, but the room has ${truth}`;
   }
 
   get user(): string {
@@ -196,14 +196,14 @@ export class Tab implements CheckedTab {
       isUnproven = false;
       this.#deliveredSeq = 0;
       this.content = new Uint8Array(0);
-      trace.note(`${this.name} is told that the log was rolled back`, this.room);
+      trace.note(`${this.name} received that the log was rolled back`, this.room);
     });
     host.on("refused", (refusal) => {
       if (refusal.kind !== "room-refused" || refusal.reason !== "deleted")
         return judge.fail(`${this.name} is refused for good: ${refusal.kind}: ${refusal.message}`, this.room);
       judge.receiveToldDeleted(this);
       this.#isToldDeleted = true;
-      trace.note(`${this.name} is told that the room is deleted`, this.room);
+      trace.note(`${this.name} received that the room is deleted`, this.room);
     });
     host.on("error", ({ kind, message }) => {
       if (!PASSING.has(kind)) judge.fail(`${this.name} meets a problem: ${kind}: ${message}`, this.room);

@@ -108,7 +108,7 @@ test("[HED1] HTTP writes of other rooms never fail beside rooms that cannot be m
   for (const room of Object.keys(others))
     expect([room, (await askAgain(room, () => ask("GET", `${room}/text`))).text]).toEqual([room, "kept"]);
   await eventually(
-    "a slow room serves its last state, or says that it has none",
+    "a slow room serves its last state, or reports that it has none",
     async () => {
       const { status, json } = await ask("GET", "slow-0/text"); // "loading" while the merges of other slow rooms run first.
       return status === 200 || json.error === "stalled";

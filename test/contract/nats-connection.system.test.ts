@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { Scheduler } from "../sim/scheduler.ts";
-import { SimLine } from "../sim/sim-line.ts";
+import { SimNatsConnection } from "../sim/sim-nats-connection.ts";
 import { SimNats } from "../sim/sim-nats.ts";
 import { SimProcess } from "../sim/sim-process.ts";
 import { Trace } from "../sim/trace.ts";
@@ -26,16 +26,16 @@ type ConnectionCase = {
 
 async function realCase(): Promise<ConnectionCase> {
   const server = await startRealNats();
-  const line = await TcpProxy.to(server.url);
-  const connection = await connectNats({ servers: line.url, name: "test" });
+  const proxy = await TcpProxy.to(server.url);
+  const connection = await connectNats({ servers: proxy.url, name: "test" });
   return {
     connection,
     settle: (promise) => promise,
-    hold: () => line.hold(),
-    cut: () => line.cut(),
+    hold: () => proxy.hold(),
+    cut: () => proxy.cut(),
     stop: async () => {
       await connection.close();
-      await line.close();
+      await proxy.close();
       await server.stop();
     },
   };
@@ -44,17 +44,17 @@ async function realCase(): Promise<ConnectionCase> {
 function simulatedCase(): Promise<ConnectionCase> {
   const trace = new Trace({ verbose: false });
   const scheduler = new Scheduler(trace, { explains: false });
-  const line = new SimLine(new SimProcess("test", scheduler, 0), new SimNats(trace), scheduler, () => 1);
+  const connection = new SimNatsConnection(new SimProcess("test", scheduler, 0), new SimNats(trace), scheduler, () => 1);
   return Promise.resolve({
-    connection: line.connection,
+    connection: connection.nats,
     settle: async (promise) => {
       let settled = false;
       const all = promise.finally(() => (settled = true));
       await scheduler.runUntil(scheduler.now + 10_000, () => settled);
       return all;
     },
-    hold: () => [line.up, line.down].forEach((pipe) => pipe.hold()),
-    cut: () => line.break(),
+    hold: () => [connection.up, connection.down].forEach((pipe) => pipe.hold()),
+    cut: () => connection.break(),
     stop: () => Promise.resolve(),
   });
 }
@@ -63,44 +63,44 @@ describe.each([
   ["the real server", realCase],
   ["the simulator", simulatedCase],
 ] as const)("over a connection to %s", (_, start) => {
-  let line: ConnectionCase;
+  let connection: ConnectionCase;
   let received: string[];
   let subscription: Subscription;
   beforeEach(async () => {
-    line = await start();
+    connection = await start();
     received = [];
-    subscription = line.connection.subscribe("words", {
+    subscription = connection.connection.subscribe("words", {
       callback: (_error, msg) => void received.push(new TextDecoder().decode(msg.data)),
     });
-    await line.settle(line.connection.flush());
+    await connection.settle(connection.connection.flush());
   });
-  afterEach(() => line.stop());
-  const send = (text: string): void => line.connection.publish("words", new TextEncoder().encode(text));
+  afterEach(() => connection.stop());
+  const send = (text: string): void => connection.connection.publish("words", new TextEncoder().encode(text));
 
   test("[LIN1] a draining subscription receives all messages published before the drain, and none published after it", async () => {
     for (const text of ["one", "two"]) send(text);
     const drained = subscription.drain();
     send("three");
     expect([subscription.isDraining(), subscription.isClosed()]).toEqual([true, false]);
-    await line.settle(drained);
+    await connection.settle(drained);
     expect([received, subscription.isClosed()]).toEqual([["one", "two"], true]);
-    await line.settle(line.connection.flush());
+    await connection.settle(connection.connection.flush());
     expect(received).toEqual(["one", "two"]);
   });
 
   test("[LIN2] a subscription whose connection breaks during a drain is closed, and the drain resolves without an error", async () => {
-    line.hold();
+    connection.hold();
     send("one");
     const drained = subscription.drain();
-    line.cut();
-    await line.settle(drained);
+    connection.cut();
+    await connection.settle(drained);
     expect([received, subscription.isClosed()]).toEqual([[], true]);
   });
 
   test("[LIN3] a subscription that has ended receives nothing more, even messages in flight", async () => {
     send("one");
     subscription.unsubscribe();
-    await line.settle(line.connection.flush());
+    await connection.settle(connection.connection.flush());
     expect([received, subscription.isClosed()]).toEqual([[], true]);
   });
 });

@@ -30,7 +30,7 @@ const COMPANION_MS = 40;
 /** A watch that receives nothing for this time begins again. */
 const WATCH_SILENCE_MS = 2_000;
 
-export class SimLine {
+export class SimNatsConnection {
   readonly #process: SimProcess;
   readonly #nats: SimNats;
   readonly #scheduler: Scheduler;
@@ -51,7 +51,7 @@ export class SimLine {
   #side = 0;
   readonly #returns: (() => void)[] = [];
   /** Another connection of the same process. It breaks with this one, and reconnects a little later. */
-  #companion: SimLine | undefined;
+  #companion: SimNatsConnection | undefined;
 
   constructor(process: SimProcess, nats: SimNats, scheduler: Scheduler, latencyMs: () => number) {
     this.#process = process;
@@ -62,13 +62,13 @@ export class SimLine {
     this.down = new Pipe(scheduler, latencyMs);
   }
 
-  get companion(): SimLine | undefined {
+  get companion(): SimNatsConnection | undefined {
     return this.#companion;
   }
 
   /** Adds a second connection of the process. */
-  addCompanion(): SimLine {
-    this.#companion = new SimLine(this.#process, this.#nats, this.#scheduler, this.#latencyMs);
+  addCompanion(): SimNatsConnection {
+    this.#companion = new SimNatsConnection(this.#process, this.#nats, this.#scheduler, this.#latencyMs);
     return this.#companion;
   }
 
@@ -89,7 +89,7 @@ export class SimLine {
   }
 
   /** The connection with the type that the adapters expect. */
-  get connection(): NatsConnection {
+  get nats(): NatsConnection {
     return this as unknown as NatsConnection;
   }
 
