@@ -544,8 +544,12 @@ async function simulate(seed: number, planted?: { trimTooFar: boolean }): Promis
   await world.clock.runUntil(world.clock.now() + 15_000);
   // A sweep may wait for rooms that are still being saved, and an object is written before its history names it.
   const settledBy = world.clock.now() + 60_000;
-  while (world.history.size !== world.namedInHistories().length && world.clock.now() < settledBy)
-    await world.clock.runUntil(world.clock.now() + 1_000);
+  const isTrimmed = ({ key, oldestKept, firstPoison, isDeleted: is }: RoomInLog): boolean => {
+    const { checkpoint } = world.checkpoints.get(key) ?? {};
+    return is || firstPoison < Infinity || checkpoint === undefined || isDeleted(checkpoint) || oldestKept === checkpoint.streamSeq;
+  };
+  const isSettled = () => world.history.size === world.namedInHistories().length && world.rooms.every(isTrimmed);
+  while (!isSettled() && world.clock.now() < settledBy) await world.clock.runUntil(world.clock.now() + 1_000);
   const named = world.namedInHistories();
   check(
     named.every((object) => world.history.has(object)),

@@ -35,10 +35,10 @@ export class HeldCheckpoint {
     return this.#revision;
   }
 
-  /** Returns the checkpoint that the document starts from. */
-  receiveFirst({ checkpoint, revision }: StoredCheckpoint): Checkpoint | undefined {
+  /** Returns the checkpoint that the document starts from. `lostSnapshot`: the document does not start from this object. */
+  receiveFirst({ checkpoint, revision }: StoredCheckpoint, lostSnapshot: string | undefined): Checkpoint | undefined {
     this.#revision = revision;
-    if (!isDeleted(checkpoint)) return checkpoint;
+    if (!isDeleted(checkpoint)) return checkpoint?.snapshot.object === lostSnapshot ? undefined : checkpoint;
     this.#on.deleted(checkpoint);
     return undefined;
   }
@@ -46,6 +46,11 @@ export class HeldCheckpoint {
   /** Another service may have written since the last read, or the bucket lost its end, or a former leader answers. */
   receiveRead(document: Document, found: StoredCheckpoint, now: Millis, wall: UnixMillis): CheckpointAdoption {
     return this.#isKnown(document, found) ? NOTHING_NEWER : this.#adopt(document, found, now, wall);
+  }
+
+  /** The snapshot is lost, and the document has its state. So the document is saved again as if it had no checkpoint. */
+  receiveSnapshotLost(document: Document): void {
+    document.receiveStored(undefined);
   }
 
   /** Returns the snapshots that this write replaced. */

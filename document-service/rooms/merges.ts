@@ -1,16 +1,18 @@
 /**
  * Keeps one room's state merged. Loads the snapshot if only the store has the state, and merges the pending edits once
  * for all callers that wait. A merge that takes too long, or ends its thread, stalls only its own room: the room is
- * tried again after a pause that doubles. A room whose snapshot is lost stalls until the snapshot is restored.
+ * tried again after a pause that doubles. A room whose snapshot is lost is read again from a log that still has every
+ * record; otherwise it stalls until the snapshot is restored.
  */
 
-import { assert } from "../../shared/assert.ts";
-import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { assert, assertNever } from "../../shared/assert.ts";
+import { type Checkpoint, isLastCovered } from "../../shared/bus/checkpoint.ts";
+import { decodeRecord, type StoredRecord } from "../../shared/bus/record.ts";
 import type { Millis } from "../../shared/ids.ts";
 import type { MergedDocument } from "../merge.ts";
 import type { Unread } from "../ports.ts";
 import type { Document, PendingMerge, MergedState } from "./document.ts";
-import type { DocumentRoomEffect, StoreFailure } from "./room-messages.ts";
+import type { CoveredRead, DocumentRoomEffect, MergeStepOutcome, StoreEffect, StoreFailure } from "./room-messages.ts";
 
 const PAUSE_DOUBLINGS_MAX = 6;
 
@@ -22,18 +24,22 @@ type MergeStep =
   | { readonly kind: "idle" }
   | { readonly kind: "reading-snapshot"; readonly checkpoint: Checkpoint }
   | { readonly kind: "reading-checkpoint"; readonly checkpoint: Checkpoint }
+  | { readonly kind: "reading-covered"; readonly checkpoint: Checkpoint }
   | { readonly kind: "merging"; readonly merge: PendingMerge; readonly startedAt: Millis };
 
 export class DocumentMerges {
   readonly #mergeMsMax: number;
+  readonly #readLogAgain: (document: Document, lostSnapshot: string) => void;
   #step: MergeStep = { kind: "idle" };
   /** Abandoned merges in a row. */
   #overrunCount = 0;
   #isSnapshotLost = false;
   #notBefore = 0 as Millis;
 
-  constructor({ mergeMsMax }: { readonly mergeMsMax: number }) {
+  /** `readLogAgain`: the log still has every record that the lost snapshot covered. */
+  constructor({ mergeMsMax }: { readonly mergeMsMax: number }, readLogAgain: (document: Document, lostSnapshot: string) => void) {
     this.#mergeMsMax = mergeMsMax;
+    this.#readLogAgain = readLogAgain;
   }
 
   get isRunning(): boolean {
@@ -65,8 +71,21 @@ export class DocumentMerges {
     return undefined;
   }
 
+  receiveOutcome(document: Document, input: MergeStepOutcome, now: Millis, effects: DocumentRoomEffect[]): MergeEnd | undefined {
+    switch (input.kind) {
+      case "snapshot-read":
+        return this.#receiveSnapshot(document, input.state, now, effects);
+      case "covered-read":
+        return this.#receiveCovered(document, input, effects);
+      case "merge-ended":
+        return this.#receiveMerged(document, input.outcome, now, effects);
+      default:
+        return assertNever(input);
+    }
+  }
+
   /** `state` undefined: the snapshot is missing or damaged. */
-  receiveSnapshot(document: Document, state: Uint8Array | undefined, now: Millis, effects: DocumentRoomEffect[]): MergeEnd | undefined {
+  #receiveSnapshot(document: Document, state: Uint8Array | undefined, now: Millis, effects: DocumentRoomEffect[]): MergeEnd | undefined {
     assert(this.#step.kind === "reading-snapshot", "a snapshot is read for a merge");
     const { checkpoint } = this.#step;
     if (document.checkpoint !== checkpoint) return this.#end(undefined); // Replaced during the read.
@@ -80,15 +99,28 @@ export class DocumentMerges {
   }
 
   /** `isNewer`: another service has replaced the checkpoint and its snapshot. Otherwise the snapshot is lost. */
-  receiveCheckpoint(isNewer: boolean, effects: DocumentRoomEffect[]): MergeEnd {
+  receiveCheckpoint(isNewer: boolean, effects: DocumentRoomEffect[]): MergeEnd | undefined {
     assert(this.#step.kind === "reading-checkpoint", "a checkpoint is read for a merge whose snapshot is missing");
     this.#isSnapshotLost = !isNewer;
-    const { object } = this.#step.checkpoint.snapshot;
-    if (!isNewer) effects.push({ kind: "report", report: { kind: "snapshot-lost", object } });
+    if (isNewer) return this.#end(undefined);
+    const { checkpoint } = this.#step;
+    this.#step = { kind: "reading-covered", checkpoint };
+    effects.push({ kind: "read-covered", checkpoint });
+    return undefined;
+  }
+
+  /** `first`: the room's first record in the log. `last`: the record at the place of the last covered one. */
+  #receiveCovered(document: Document, { first, last }: CoveredRead, effects: DocumentRoomEffect[]): MergeEnd {
+    assert(this.#step.kind === "reading-covered", "covered records are read for a merge whose snapshot is lost");
+    const { checkpoint } = this.#step;
+    const { object } = checkpoint.snapshot;
+    const hasAll = first !== undefined && isFirstRecord(first) && last !== undefined && isLastCovered(checkpoint, last.bytes);
+    effects.push({ kind: "report", report: { kind: "snapshot-lost", object, remedy: hasAll ? "log" : "backup" } });
+    if (hasAll && document.checkpoint === checkpoint) this.#readLogAgain(document, object);
     return this.#end(undefined);
   }
 
-  receiveMerged(document: Document, outcome: MergedDocument | Unread, now: Millis, effects: DocumentRoomEffect[]): MergeEnd {
+  #receiveMerged(document: Document, outcome: MergedDocument | Unread, now: Millis, effects: DocumentRoomEffect[]): MergeEnd {
     assert(this.#step.kind === "merging", "edits are merged for a merge");
     const { merge, startedAt } = this.#step;
     if (typeof outcome === "string") {
@@ -141,4 +173,14 @@ export class DocumentMerges {
     this.#step = { kind: "idle" };
     return { kind: "settled", merged };
   }
+}
+
+/** Whether no record of the room was trimmed before this one. */
+function isFirstRecord({ bytes }: StoredRecord): boolean {
+  const record = decodeRecord(bytes);
+  return (record?.kind === "epoch" && record.head === 0) || (record?.kind === "edits" && record.edits.firstSeq === 1);
+}
+
+export function isMergeEffect({ kind }: StoreEffect): boolean {
+  return kind === "read-snapshot" || kind === "read-covered" || kind === "merge";
 }

@@ -180,6 +180,22 @@ test("[PTH11] a room whose snapshot is restored has all edits that stayed in the
   expect(rig.stores.checkpoint?.leftOut).toBeUndefined();
 });
 
+test("[PTH14] a room whose snapshot is lost is read again from a log that has every record, and saved again", async () => {
+  const records = recordsOf("abc");
+  const rig = new OnePartition(...records);
+  const before = new RoomRun(rig.stores);
+  await before.take(...records.slice(0, 2));
+  await before.save();
+  rig.stores.snapshots.clear();
+  rig.lease = { holder: NO_HOLDER, floor: 20 };
+  const host = new DocumentPartitionHost(0, rig.ports, rig.options, rig.deps);
+  void host.run();
+  await rig.until(() => rig.stores.checkpoint?.seq === 3);
+  const next = new RoomRun(rig.stores);
+  expect(await next.served()).toBe("3 abc");
+  expect([rig.stores.checkpoint?.leftOut, rig.stores.snapshots.size]).toEqual([undefined, 1]);
+});
+
 test("[PTH12] a room that is forgotten during its deletion is still wiped", async () => {
   const rig = new OnePartition();
   rig.stores.snapshots.clear(); // A sweep would otherwise visit the room of this snapshot.

@@ -72,7 +72,7 @@ export class DocumentPartitionHost {
   readonly #stopping = new AbortController();
   readonly #lease: LeaseHolder;
   /** Shared by all rooms of the partition. */
-  readonly #roomDeps: Omit<DocumentRoomHostDeps, "readAfter">;
+  readonly #roomDeps: Omit<DocumentRoomHostDeps, "readAfter" | "lostSnapshot">;
   readonly #sweep: SweepHost;
   readonly #trims: TrimRoundsHost;
   readonly stored: StoredBytes;
@@ -278,7 +278,7 @@ export class DocumentPartitionHost {
   #room(key: RoomKey): DocumentRoomHost {
     const known = this.#rooms.get(key);
     if (known !== undefined) return known;
-    const room = new DocumentRoomHost(key, this.#ports, this.#options, { ...this.#roomDeps, readAfter: this.#state.readAfter(key) });
+    const room = new DocumentRoomHost(key, this.#ports, this.#options, { ...this.#roomDeps, ...this.#state.reading(key) });
     this.#rooms.set(key, room);
     this.#receive({ kind: "room-created", room: room.state });
     void room.lookedUp.then(() => this.#receive({ kind: "room-looked-up", room: room.state }));

@@ -24,6 +24,7 @@ class Rig {
       uncoveredFrom: undefined,
       uncoveredSince: undefined,
       readAgainFrom: undefined,
+      lostSnapshot: undefined,
       isUndecodable: false,
       isStalled: false,
       isUnwiped: false,
@@ -130,7 +131,7 @@ test("[PTN6] a room that can take its dropped records is forgotten, and the log 
   expect([rig.partition.received, rig.partition.rooms.size]).toEqual([39, 0]);
   rig.partition.receive({ kind: "record-read", place: { streamSeq: 50, id: "server.50" }, bytes: 0 }, rig.now);
   expect(
-    [rig.partition.readAfter("a" as RoomKey), rig.partition.readAfter("b" as RoomKey)],
+    [rig.partition.reading("a" as RoomKey).readAfter, rig.partition.reading("b" as RoomKey).readAfter],
     "a new room a receives all of its records from 40 on",
   ).toEqual([39, 50]);
 });

@@ -9,6 +9,7 @@ import type { ReadPosition, RecordPlace } from "../../shared/bus/record.ts";
 import type { LeaseFacts } from "../../shared/cluster/lease-holder.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { RoomLogEnd } from "../ports.ts";
+import type { RoomReading } from "./record-intake.ts";
 import type { Served } from "./room-messages.ts";
 import type { DocumentRoom } from "./room.ts";
 
@@ -20,6 +21,7 @@ export type DocumentPartitionRoom = Pick<
   | "uncoveredFrom"
   | "uncoveredSince"
   | "readAgainFrom"
+  | "lostSnapshot"
   | "isUndecodable"
   | "isStalled"
   | "isUnwiped"
@@ -88,8 +90,8 @@ export class DocumentPartition {
   readonly #limits: DocumentPartitionLimits;
   readonly #rooms = new Map<RoomKey, DocumentPartitionRoom>();
   readonly #opening = new Set<DocumentPartitionRoom>();
-  /** Rooms that are read again and not created yet: each record after this one will be read. */
-  readonly #readAgainAfter = new Map<RoomKey, number>();
+  /** Rooms that are read again and not created yet. */
+  readonly #readAgain = new Map<RoomKey, RoomReading>();
   #state: DocumentPartitionState = { kind: "idle" };
   /** The last stream sequence given to a room. */
   #received = 0;
@@ -97,10 +99,7 @@ export class DocumentPartition {
   /** The last record that was read, by this service or by the previous holder. */
   #last: RecordPlace | undefined;
   #heldBytes = 0;
-  /**
-   * Rooms whose checkpoint did not decode at the last tick. They cannot be forgotten and need almost no memory. If they
-   * counted towards `documentsMax`, many of them would stop the reading for all other rooms.
-   */
+  /** Rooms whose checkpoint did not decode at the last tick. `documentsMax` omits them, or many would stop the reading of all others. */
   #undecodableCount = 0;
   /** The most urgent room is first. */
   #dueJobs: DueJob[] = [];
@@ -147,9 +146,9 @@ export class DocumentPartition {
     return floor;
   }
 
-  /** A room that is created now receives each of its records after this one. */
-  readAfter(room: RoomKey): number {
-    return this.#readAgainAfter.get(room) ?? this.#received;
+  /** How a room that is created now is read. */
+  reading(room: RoomKey): RoomReading {
+    return this.#readAgain.get(room) ?? { readAfter: this.#received };
   }
 
   /** The log is not read further until rooms have released memory. */
@@ -192,7 +191,7 @@ export class DocumentPartition {
       case "room-created":
         this.#rooms.set(input.room.key, input.room);
         this.#opening.add(input.room);
-        this.#readAgainAfter.delete(input.room.key);
+        this.#readAgain.delete(input.room.key);
         return [];
       case "room-looked-up":
         this.#opening.delete(input.room);
@@ -241,7 +240,7 @@ export class DocumentPartition {
     for (const room of this.#rooms.values()) {
       this.#heldBytes += room.heldBytes;
       if (room.isUndecodable) this.#undecodableCount += 1;
-      if (room.readAgainFrom !== undefined) effects.push(this.#readAgain(room.key, room.readAgainFrom));
+      if (room.readAgainFrom !== undefined) effects.push(this.#beginReadingAgain(room, room.readAgainFrom));
       else if (room.isWipeDue(now)) unwiped.push(room);
       else if (room.isSaveDue(now, isSaving)) unsaved.push(room);
       else if (room.canRetire(now, isReleasing)) {
@@ -253,11 +252,11 @@ export class DocumentPartition {
   }
 
   /** All other rooms ignore the records that they have read before. */
-  #readAgain(room: RoomKey, from: number): DocumentPartitionEffect {
-    this.#rooms.delete(room);
-    this.#readAgainAfter.set(room, from - 1);
+  #beginReadingAgain({ key, lostSnapshot }: DocumentPartitionRoom, from: number): DocumentPartitionEffect {
+    this.#rooms.delete(key);
+    this.#readAgain.set(key, { readAfter: from - 1, lostSnapshot });
     this.#received = Math.min(this.#received, from - 1);
-    return { kind: "read-again", room, from };
+    return { kind: "read-again", room: key, from };
   }
 
   /** The room that waits longest is saved first. Deleted rooms can wait. */
@@ -302,7 +301,7 @@ export class DocumentPartition {
     this.#state = { kind: "idle" };
     this.#rooms.clear();
     this.#opening.clear();
-    this.#readAgainAfter.clear();
+    this.#readAgain.clear();
     this.#heldBytes = 0;
     this.#undecodableCount = 0;
   }

@@ -16,8 +16,11 @@ export type RecordIntakeOptions = {
   readonly checkpointClientsBytesMax: number;
 };
 
-/** `readAfter`: the room receives each of its records after this one. */
-export type RoomReading = { readonly readAfter: number };
+/**
+ * `readAfter`: the room receives each of its records after this one. `lostSnapshot`: the room is read without a checkpoint
+ * that names this object, because the log still has every record.
+ */
+export type RoomReading = { readonly readAfter: number; readonly lostSnapshot?: string | undefined };
 
 export const RETRY_MS = 500;
 /** Interval between two reads of a checkpoint that does not decode. Many rooms may have one, and a person has to repair each. */
@@ -37,6 +40,8 @@ export type IntakeStep = { readonly taken: StoredRecord[]; readonly effects: Doc
 export class RecordIntake {
   readonly #options: RecordIntakeOptions;
   readonly #readAfter: number;
+  /** Set if this room, or the room that replaces it, is read without the checkpoint that names this object. */
+  #lostSnapshot: string | undefined;
   #state: IntakeState = { kind: "opening", lookup: { waiting: [], retryAt: undefined } };
   /** The last lookup found a checkpoint that does not decode. */
   #isUndecodable = false;
@@ -46,9 +51,10 @@ export class RecordIntake {
   #isOutdated = false;
 
   /** The first effect to carry out reads the checkpoint for "opening". */
-  constructor(options: RecordIntakeOptions, { readAfter }: RoomReading) {
+  constructor(options: RecordIntakeOptions, { readAfter, lostSnapshot }: RoomReading) {
     this.#options = options;
     this.#readAfter = readAfter;
+    this.#lostSnapshot = lostSnapshot;
   }
 
   get state(): IntakeState["kind"] {
@@ -67,6 +73,10 @@ export class RecordIntake {
   /** The room takes no more records in this run. */
   get isSetAside(): boolean {
     return this.#isSetAside;
+  }
+
+  get lostSnapshot(): string | undefined {
+    return this.#lostSnapshot;
   }
 
   /** The document starts from a checkpoint that is not stored any more. */
@@ -155,8 +165,9 @@ export class RecordIntake {
    * The stored checkpoint is not the one that the document starts from. So the next reader reads everything after the
    * stored one again.
    */
-  readAgain(document: Document, from: number): void {
+  readAgain(document: Document, from: number, lostSnapshot = this.#lostSnapshot): void {
     this.#isSetAside = this.#isOutdated = true;
+    this.#lostSnapshot = lostSnapshot;
     this.#missingFrom = Math.min(from, document.uncovered?.fromStreamSeq ?? from);
     document.dropPending();
   }

@@ -19,6 +19,7 @@ import type { RoomBytes } from "../storage/stored-bytes.ts";
 import { DeletionHost } from "./deletion-host.ts";
 import type { MergedState } from "./document.ts";
 import type { RoomRange } from "./read-ahead.ts";
+import type { RoomReading } from "./record-intake.ts";
 import type {
   DocumentRoomEffect,
   DocumentRoomInput,
@@ -40,13 +41,12 @@ export type DocumentRoomPorts = HistoryReadsPorts & {
 };
 export type DocumentRoomHostOptions = DocumentRoomOptions & HistoryPolicy & HistoryReadsOptions & { readonly documentsAnswerMsMax: number };
 /** `newName`: unique among all snapshots ever written. `boardsFloor`: the boards need no record up to it. */
-export type DocumentRoomHostDeps = {
+export type DocumentRoomHostDeps = RoomReading & {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: DocumentServiceMetrics;
   readonly newName: () => string;
   readonly boardsFloor: () => number;
-  readonly readAfter: number;
   readonly notifications: ChangeNotifications;
   readonly operations: Operations;
 };
@@ -240,6 +240,11 @@ export class DocumentRoomHost {
         return { kind: "checkpoint-read", reader: effect.reader, found: await checkpoints.read(this.room) };
       case "read-snapshot":
         return { kind: "snapshot-read", state: await readVerified(snapshots, digest, effect.checkpoint.snapshot) };
+      case "read-covered": {
+        const { streamSeq } = effect.checkpoint;
+        const [first, last] = await Promise.all([firstOf(log.read(this.room, 0, streamSeq)), log.at(this.room, streamSeq)]);
+        return { kind: "covered-read", first, last };
+      }
       case "merge":
         return { kind: "merge-ended", outcome: await merging.merge(effect.base, effect.edits, this.room, effect.authors) };
       case "write-snapshot":
@@ -256,6 +261,8 @@ export class DocumentRoomHost {
       case "remove-snapshots":
         for (const name of effect.names) await this.#removeSnapshot(name);
         return { kind: "snapshots-removed", isAwaited: effect.isAwaited };
+      case "verify-snapshot":
+        return { kind: "snapshot-verified", isReadable: (await readVerified(snapshots, digest, effect.checkpoint.snapshot)) !== undefined };
       case "announce-snapshot":
         await notifications.receiveSnapshot(this.room, effect.position, effect.bytes);
         return { kind: "snapshot-announced" };
@@ -285,6 +292,11 @@ export class DocumentRoomHost {
       this.#deps.log.warn({ room: this.room, name, cause }, "an old snapshot was not removed");
     }
   }
+}
+
+async function firstOf<Value>(values: AsyncIterable<Value>): Promise<Value | undefined> {
+  for await (const value of values) return value;
+  return undefined;
 }
 
 /** A programming error is thrown again, and ends the process. */

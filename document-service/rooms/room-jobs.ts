@@ -130,6 +130,8 @@ export class RoomJobs {
         return input.isDue ? this.#mergeVersion(now, effects) : this.#end(effects);
       case "version-added":
         return this.#end(effects);
+      case "snapshot-verified":
+        return this.#receiveVerified(input.isReadable, now, effects);
       case "archived":
         return void effects.push({ kind: "trim-log", before: this.#trimming.before });
       case "log-trimmed":
@@ -204,13 +206,30 @@ export class RoomJobs {
 
   /** The bucket has another checkpoint: another service wrote it, or the bucket lost its end. So the room is read again from there. */
   #receiveCheckpointBeforeTrim(found: StoredCheckpoint, now: Millis, effects: DocumentRoomEffect[]): void {
-    const { document } = this.#running;
-    if (this.#parts.checkpoint.isHeld(document, found)) return void effects.push({ kind: "archive", before: this.#trimming.before });
+    const { document, checkpoint } = this.#trimming;
+    if (this.#parts.checkpoint.isHeld(document, found)) return void effects.push({ kind: "verify-snapshot", checkpoint });
     const from = found.checkpoint === undefined || isDeleted(found.checkpoint) ? 1 : found.checkpoint.streamSeq + 1;
     this.#parts.readAgain(document, from);
     effects.push({ kind: "report", report: { kind: "trim-ended", outcome: "refused" } });
     this.#pause(RETRY_MS, now);
     this.#end(effects);
+  }
+
+  /**
+   * The write of a checkpoint may arrive after the store has lost its snapshot. Then the log has the only copy. The room
+   * is saved again, or its merge finds the loss.
+   */
+  #receiveVerified(isReadable: boolean, now: Millis, effects: DocumentRoomEffect[]): void {
+    const { document, before, checkpoint } = this.#trimming;
+    if (isReadable) return void effects.push({ kind: "archive", before });
+    effects.push({ kind: "report", report: { kind: "trim-ended", outcome: "refused" } });
+    this.#pause(RETRY_MS, now);
+    this.#end(effects);
+    if (document.checkpoint !== checkpoint) return; // Replaced in the meantime.
+    if (document.merged === undefined) return this.#parts.mergeOrJoin(now, effects);
+    const { object } = checkpoint.snapshot;
+    effects.push({ kind: "report", report: { kind: "snapshot-lost", object, remedy: "state" } });
+    this.#parts.checkpoint.receiveSnapshotLost(document);
   }
 
   #receiveSnapshotsRemoved(now: Millis, effects: DocumentRoomEffect[]): void {

@@ -45,6 +45,8 @@ export type SaveOutcome = "saved" | "superseded" | "failed";
 export type StoreEffect =
   | { readonly kind: "read-checkpoint"; readonly reader: RoomCheckpointReader }
   | { readonly kind: "read-snapshot"; readonly checkpoint: Checkpoint }
+  /** Read the room's first record in the log, and the last one that the checkpoint covers. */
+  | { readonly kind: "read-covered"; readonly checkpoint: Checkpoint }
   | { readonly kind: "merge"; readonly base: Uint8Array; readonly edits: readonly Uint8Array[]; readonly authors: EditAuthors }
   | { readonly kind: "write-snapshot"; readonly object: string; readonly state: Uint8Array }
   /** Queue the pending change notifications before a checkpoint covers their edits. */
@@ -54,12 +56,17 @@ export type StoreEffect =
   | { readonly kind: "write-checkpoint"; readonly checkpoint: Checkpoint; readonly revision: number }
   /** Never fails: a snapshot that stays costs only space, and a later sweep removes it. */
   | { readonly kind: "remove-snapshots"; readonly names: readonly string[]; readonly isAwaited: boolean }
+  /** Read the checkpoint's snapshot again before records are trimmed that only it has. */
+  | { readonly kind: "verify-snapshot"; readonly checkpoint: Checkpoint }
   | { readonly kind: "announce-snapshot"; readonly position: Position; readonly bytes: number }
   | { readonly kind: "check-version"; readonly seq: Seq }
   | { readonly kind: "add-version"; readonly present: MergedState }
   | { readonly kind: "archive"; readonly before: number }
   | { readonly kind: "trim-log"; readonly before: number }
   | { readonly kind: "wipe" };
+
+/** What replaces a lost snapshot: the state in memory, the log if it still has every record, or only a backup. */
+export type SnapshotRemedy = "state" | "log" | "backup";
 
 /** For the log and the metrics. */
 export type DocumentRoomReport =
@@ -79,7 +86,7 @@ export type DocumentRoomReport =
       readonly pauseMs: number;
       readonly why: Unread;
     }
-  | { readonly kind: "snapshot-lost"; readonly object: string }
+  | { readonly kind: "snapshot-lost"; readonly object: string; readonly remedy: SnapshotRemedy }
   | { readonly kind: "snapshot-damaged"; readonly object: string }
   | { readonly kind: "superseded"; readonly revision: number }
   | { readonly kind: "save-ended"; readonly outcome: SaveOutcome; readonly ms: number }
@@ -116,12 +123,25 @@ export type RoomJobOutcome =
   | { readonly kind: "record-read"; readonly stored: StoredRecord | undefined }
   | { readonly kind: "checkpoint-written"; readonly checkpoint: Checkpoint; readonly write: LeaseWrite }
   | { readonly kind: "snapshots-removed"; readonly isAwaited: boolean }
+  | { readonly kind: "snapshot-verified"; readonly isReadable: boolean }
   | { readonly kind: "snapshot-announced" }
   | { readonly kind: "version-checked"; readonly isDue: boolean }
   | { readonly kind: "version-added" }
   | { readonly kind: "archived" }
   | { readonly kind: "log-trimmed" }
   | { readonly kind: "wiped"; readonly isWiped: boolean };
+
+export type CoveredRead = {
+  readonly kind: "covered-read";
+  readonly first: StoredRecord | undefined;
+  readonly last: StoredRecord | undefined;
+};
+
+/** Outcomes of the effects of a merge. */
+export type MergeStepOutcome =
+  | { readonly kind: "snapshot-read"; readonly state: Uint8Array | undefined }
+  | CoveredRead
+  | { readonly kind: "merge-ended"; readonly outcome: MergedDocument | Unread };
 
 export type CheckpointRead = {
   readonly kind: "checkpoint-read";
@@ -141,7 +161,6 @@ export type DocumentRoomInput =
   | { readonly kind: "failure"; readonly what: string; readonly failure: StoreFailure }
   | { readonly kind: "close" }
   | CheckpointRead
-  | { readonly kind: "snapshot-read"; readonly state: Uint8Array | undefined }
-  | { readonly kind: "merge-ended"; readonly outcome: MergedDocument | Unread }
+  | MergeStepOutcome
   | RoomJobOutcome
   | { readonly kind: "failed"; readonly effect: StoreEffect; readonly failure: StoreFailure };

@@ -5,9 +5,15 @@ import type { Operations } from "../../shared/bus/operations-events.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
-import type { DocumentRoomReport } from "./room-messages.ts";
+import type { DocumentRoomReport, SnapshotRemedy } from "./room-messages.ts";
 
 type ReportDeps = { readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly operations: Operations };
+
+const REMEDIES: Readonly<Record<SnapshotRemedy, string>> = {
+  state: "; the room is saved again",
+  log: "; the room is read again from the log, which has every record",
+  backup: ": run coroom restore, or restore the object from a backup",
+};
 
 export function reportRoom(room: RoomKey, report: DocumentRoomReport, { log, metrics, operations }: ReportDeps): void {
   switch (report.kind) {
@@ -59,7 +65,7 @@ export function reportRoom(room: RoomKey, report: DocumentRoomReport, { log, met
     case "snapshot-lost":
       return log.error(
         { room, object: report.object },
-        "the snapshot that a checkpoint names is missing or damaged: restore it from a backup of the object store",
+        `the snapshot that a checkpoint names is missing or damaged${REMEDIES[report.remedy]}`,
       );
     case "snapshot-damaged":
       return log.error({ room, object: report.object }, "a snapshot reads back different from what was written; it is not used");

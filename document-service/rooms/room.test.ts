@@ -6,6 +6,7 @@ import type { Millis, Seq, UnixMillis } from "../../shared/ids.ts";
 import { mergeEdits } from "../merge.ts";
 import { deletedRecord, recordsOf, ROOM } from "../testing/one-room.ts";
 import { Deletion } from "./deletion.ts";
+import type { RoomReading } from "./record-intake.ts";
 import type { DocumentRoomEffect, DocumentRoomInput, RoomJobRequest, StoreEffect, StoreFailure } from "./room-messages.ts";
 import { DocumentRoom, type DocumentRoomOptions } from "./room.ts";
 
@@ -38,11 +39,11 @@ class Rig {
   readonly room: DocumentRoom;
   #namedCount = 0;
 
-  constructor(options: Partial<DocumentRoomOptions> = {}, readAfter = 0) {
+  constructor(options: Partial<DocumentRoomOptions> = {}, reading: RoomReading = { readAfter: 0 }) {
     this.room = new DocumentRoom(
       ROOM,
       { ...OPTIONS, ...options },
-      { deletion: this.deletion, newName: () => `name${++this.#namedCount}`, boardsFloor: () => Number.POSITIVE_INFINITY, readAfter },
+      { deletion: this.deletion, newName: () => `name${++this.#namedCount}`, boardsFloor: () => Number.POSITIVE_INFINITY, ...reading },
       this.now,
     );
   }
@@ -218,12 +219,15 @@ test("[DRM7] a trim archives first, removes from the log after that, and goes no
   expect(rig.room.trimRange(20, 20)).toBeUndefined();
   const reread = { kind: "checkpoint-read", reader: "job", found: { checkpoint, revision: 1 } } as const;
   expect(rig.answerRecord(rig.begin({ kind: "trim", before: 15 }))).toEqual([{ kind: "read-checkpoint", reader: "job" }]);
-  expect(rig.receive(reread)).toEqual([{ kind: "archive", before: 15 }]);
+  expect(rig.receive(reread)).toEqual([{ kind: "verify-snapshot", checkpoint }]);
+  expect(rig.receive({ kind: "snapshot-verified", isReadable: true })).toEqual([{ kind: "archive", before: 15 }]);
   expect(rig.receive({ kind: "archived" })).toEqual([{ kind: "trim-log", before: 15 }]);
   expect(rig.receive({ kind: "log-trimmed" })).toContainEqual({ kind: "job-ended", isTrimmed: true });
   expect(rig.room.isTrimDue(rig.now)).toBe(true);
   rig.answerRecord(rig.begin({ kind: "trim", before: undefined }));
-  expect(kindsOf(rig.fail(effectOf(rig.receive(reread), "archive")))).toEqual(["report trim-ended", "report storage-failed", "job-ended"]);
+  rig.receive(reread);
+  const archive = effectOf(rig.receive({ kind: "snapshot-verified", isReadable: true }), "archive");
+  expect(kindsOf(rig.fail(archive))).toEqual(["report trim-ended", "report storage-failed", "job-ended"]);
   expect(rig.room.isTrimDue(rig.now)).toBe(false);
 });
 
@@ -305,7 +309,9 @@ test("[DRM13] a room that cannot be merged drops its pending edits over their li
   rig.read(...recordsOf("abcdefghij").slice(1, 3));
   rig.receive({ kind: "read-state", request: 1 });
   expect(kindsOf(rig.receive({ kind: "snapshot-read", state: undefined }))).toEqual(["read-checkpoint"]);
-  const lost = rig.receive({ kind: "checkpoint-read", reader: "merge", found: { checkpoint, revision: 3 } });
+  const unread = rig.receive({ kind: "checkpoint-read", reader: "merge", found: { checkpoint, revision: 3 } });
+  expect(unread).toEqual([{ kind: "read-covered", checkpoint }]);
+  const lost = rig.receive({ kind: "covered-read", first: recordsOf("ab")[1], last: undefined });
   expect(kindsOf(lost)).toEqual(["report snapshot-lost", "answer-state"]);
   const effects = rig.read(...recordsOf("abcdefghij").slice(3));
   expect(kindsOf(effects)).toContain("report set-aside");
@@ -313,6 +319,54 @@ test("[DRM13] a room that cannot be merged drops its pending edits over their li
   rig.receive({ kind: "read-state", request: 2 });
   rig.receive({ kind: "snapshot-read", state: new Uint8Array([0, 0]) });
   expect(rig.room.readAgainFrom).toBe(20);
+});
+
+test("[DRM25] records are not trimmed behind a lost snapshot: a room that has the state in memory saves it again", () => {
+  const rig = Rig.opened();
+  rig.read(...recordsOf("ab"));
+  const { checkpoint } = rig.saveUntilNamed();
+  rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "written", revision: 1 } });
+  rig.receive({ kind: "snapshot-announced" });
+  rig.receive({ kind: "version-checked", isDue: false });
+  rig.now = 2_000 as Millis;
+  rig.answerRecord(rig.begin({ kind: "trim", before: undefined }));
+  rig.receive({ kind: "checkpoint-read", reader: "job", found: { checkpoint, revision: 1 } });
+  const refused = rig.receive({ kind: "snapshot-verified", isReadable: false });
+  expect(kindsOf(refused)).toEqual(["report trim-ended", "job-ended", "report snapshot-lost"]);
+  rig.now = 3_000 as Millis;
+  expect([rig.room.uncoveredFrom, rig.room.isTrimDue(rig.now), rig.room.isSaveDue(rig.now, false)]).toEqual([1, false, true]);
+  const writing = effectOf(rig.begin({ kind: "save" }), "write-snapshot");
+  rig.receive({ kind: "snapshot-written", written: { object: writing.object, bytes: writing.state.byteLength, sha256: "" } });
+  const again = effectOf(rig.answerRecord(rig.receive({ kind: "notifications-queued" })), "write-checkpoint");
+  expect(again).toMatchObject({ revision: 1, checkpoint: { seq: 2, streamSeq: 20, snapshot: { object: writing.object } } });
+});
+
+test.each([
+  ["has every record", 0, 1, true],
+  ["lacks the first record", 1, 1, false],
+  ["lacks the last covered record", 0, 0, false],
+])("[DRM26] a room whose snapshot is lost is read again from a log that %s only if nothing is missing", (_, first, last, isRead) => {
+  const snapshot = { object: "lost", bytes: 1, sha256: "" };
+  const checkpoint = { epoch: 1, seq: 2, streamSeq: 20, recordId: "server.2", time: 0, clients: [], snapshot } as unknown as Checkpoint;
+  const rig = Rig.opened(checkpoint, 3);
+  const [records, found] = [recordsOf("abc"), { checkpoint, revision: 3 }];
+  rig.receive({ kind: "read-state", request: 1 });
+  rig.receive({ kind: "snapshot-read", state: undefined });
+  rig.receive({ kind: "checkpoint-read", reader: "merge", found });
+  rig.receive({ kind: "covered-read", first: records[first], last: records[last] });
+  expect([rig.room.readAgainFrom, rig.room.lostSnapshot]).toEqual(isRead ? [1, "lost"] : [undefined, undefined]);
+});
+
+test("[DRM27] a room that is read again without its lost snapshot replaces the checkpoint that names it", () => {
+  const snapshot = { object: "lost", bytes: 1, sha256: "" };
+  const checkpoint = { epoch: 1, seq: 2, streamSeq: 20, recordId: "server.2", time: 0, clients: [], snapshot } as unknown as Checkpoint;
+  const rig = new Rig({}, { readAfter: 0, lostSnapshot: "lost" });
+  rig.receive({ kind: "checkpoint-read", reader: "opening", found: { checkpoint, revision: 3 } });
+  rig.read(...recordsOf("ab"));
+  expect(rig.saveUntilNamed()).toMatchObject({
+    revision: 3,
+    checkpoint: { seq: 2, streamSeq: 20, snapshot: { object: expect.not.stringMatching("lost") } },
+  });
 });
 
 test("[DRM14] a closed room answers the callers that wait for it, and reports no more failures", () => {
@@ -444,7 +498,7 @@ test("[DRM20] content that crossed a gap is not saved over a checkpoint that cov
 });
 
 test("[DRM21] a gap is crossed only if the room was given each record since its last one; otherwise the log is read again", () => {
-  const rig = new Rig({}, 30); // The records up to 30 were read before the room was created.
+  const rig = new Rig({}, { readAfter: 30 }); // The records up to 30 were read before the room was created.
   rig.receive({ kind: "checkpoint-read", reader: "opening", found: { checkpoint: undefined, revision: 0 } });
   rig.read(...recordsOf("abcd").slice(3));
   expect(rig.receive({ kind: "checkpoint-read", reader: "gap", found: { checkpoint: undefined, revision: 0 } })).toEqual([]);

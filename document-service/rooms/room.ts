@@ -1,8 +1,7 @@
 /**
- * One room of the document service: `opening | open | deleting | deleted`. Takes inputs and returns effects, which
- * `room-host.ts` carries out. The outcome of each effect is another input. The invariant: the checkpoint is the commit.
- * A snapshot that no checkpoint names is unused, and a record that no checkpoint covers stays in the log. So any step
- * may fail, and the next try, by this or another service, starts from a complete document.
+ * One room of the document service: `opening | open | deleting | deleted`. Takes inputs and returns effects for
+ * `room-host.ts`, whose outcomes are inputs. The invariant: the checkpoint is the commit. A snapshot that no checkpoint names
+ * is unused, and uncovered records stay in the log, so the next try after any failure starts from a complete document.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -14,7 +13,7 @@ import type { Deletion } from "./deletion.ts";
 import type { Document } from "./document.ts";
 import { HeldCheckpoint } from "./known-checkpoint.ts";
 import { RoomJobs } from "./room-jobs.ts";
-import { DocumentMerges, type MergeEnd } from "./merges.ts";
+import { DocumentMerges, isMergeEffect, type MergeEnd } from "./merges.ts";
 import type { RoomRange } from "./read-ahead.ts";
 import { type IntakeStep, RecordIntake, type RecordIntakeOptions, type RoomReading } from "./record-intake.ts";
 import type { CheckpointRead, DocumentRoomEffect, DocumentRoomInput, StoreEffect, StoreFailure } from "./room-messages.ts";
@@ -49,7 +48,7 @@ export class DocumentRoom {
     this.key = key;
     this.#deps = deps;
     this.#intake = new RecordIntake(options, deps);
-    this.#merges = new DocumentMerges(options);
+    this.#merges = new DocumentMerges(options, (document, lost) => this.#intake.readAgain(document, 1, lost));
     this.#requests = new RoomRequests(options, this.#merges);
     this.#plan = new SnapshotPlan(key, options, now);
     this.#checkpoint = new HeldCheckpoint(this.#plan, {
@@ -137,6 +136,10 @@ export class DocumentRoom {
     return this.#intake.readAgainFrom;
   }
 
+  get lostSnapshot(): string | undefined {
+    return this.#intake.lostSnapshot;
+  }
+
   isSaveDue(now: Millis, isPressed: boolean): boolean {
     const document = this.#idleDocument(now);
     const mayBegin = document !== undefined && !this.#intake.isSetAside && !this.#merges.isPausing(now);
@@ -198,10 +201,9 @@ export class DocumentRoom {
         this.#receiveCheckpointRead(input, now, wall, effects);
         break;
       case "snapshot-read":
-        this.#receiveMergeEnd(this.#merges.receiveSnapshot(this.#document, input.state, now, effects), now, effects);
-        break;
+      case "covered-read":
       case "merge-ended":
-        this.#receiveMergeEnd(this.#merges.receiveMerged(this.#document, input.outcome, now, effects), now, effects);
+        this.#receiveMergeEnd(this.#merges.receiveOutcome(this.#document, input, now, effects), now, effects);
         break;
       case "failed":
         this.#receiveStoreFailure(input.effect, input.failure, now, effects);
@@ -306,11 +308,10 @@ export class DocumentRoom {
       case "opening":
         return this.#receiveFirstCheckpoint(found, now, wall, effects);
       case "gap":
-        this.#continueFromNewer(found, now, wall, effects);
-        return this.#takeRecords((step) => this.#intake.receiveGapLookedUp(step), now, effects);
       case "merge": {
         const isNewer = this.#continueFromNewer(found, now, wall, effects);
-        return this.#receiveMergeEnd(this.#merges.receiveCheckpoint(isNewer, effects), now, effects);
+        if (reader === "merge") return this.#receiveMergeEnd(this.#merges.receiveCheckpoint(isNewer, effects), now, effects);
+        return this.#takeRecords((step) => this.#intake.receiveGapLookedUp(step), now, effects);
       }
       case "job":
         return this.#jobs.receiveCheckpointRead(found, now, wall, effects);
@@ -328,7 +329,7 @@ export class DocumentRoom {
 
   #receiveFirstCheckpoint(found: StoredCheckpoint, now: Millis, wall: UnixMillis, effects: DocumentRoomEffect[]): void {
     if (this.#isClosed) return;
-    const checkpoint = this.#checkpoint.receiveFirst(found);
+    const checkpoint = this.#checkpoint.receiveFirst(found, this.lostSnapshot);
     this.#takeRecords((step) => this.#intake.receiveFirstCheckpoint(checkpoint, step), now, effects);
     this.#plan.receiveCheckpoint(this.#document, now, wall);
     effects.push({ kind: "opened", isOpen: true });
@@ -343,8 +344,7 @@ export class DocumentRoom {
       if (failure.isUndecodable) this.#endFirstLookup(effects);
       return this.#jobs.pauseAfterFailure("its checkpoint could not be read", failure, now, effects);
     }
-    const isOfMerge = reader === "merge" || effect.kind === "read-snapshot" || effect.kind === "merge";
-    if (isOfMerge) this.#receiveMergeEnd(this.#merges.receiveFailure(failure), now, effects);
+    if (reader === "merge" || isMergeEffect(effect)) this.#receiveMergeEnd(this.#merges.receiveFailure(failure), now, effects);
     else this.#jobs.receiveFailure(failure, now, effects);
   }
 }

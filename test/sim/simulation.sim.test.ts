@@ -518,6 +518,17 @@ const REGRESSION_SEEDS: readonly {
       aimed("room server paused", 9806, 8757, 0.5616948562674224, 0.7944447675254196),
     ],
   },
+  {
+    seed: 7003797,
+    size: "small",
+    reason: "a store lost a snapshot before the write of its checkpoint arrived, and the log was trimmed behind that checkpoint",
+    faults: [
+      aimed("document service killed", 671, 2198, 0.5800659190863371, 0.1732651183847338),
+      aimed("room server's connection stalled", 681, 2567, 0.7203491642139852, 0.9872025002259761),
+      fault("room server's machine lost", 1411, 58, 0.5084815111476928, 0.8254329920746386),
+      aimed("log and stores lose their ends apart", 2128, 556, 0.3622629560995847, 0.9573479720856994),
+    ],
+  },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
   ...Array.from({ length: 40 }, (_, index) => ({ seed: 1_000_000 + index, size: "small-edit-path" as const })),
