@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { parseCodename, parseAptError, parseMirror, parseSimulatedInstall, sourcesList } from "./apt-text.ts";
 
-test("a simulated install lists the packages it would add, but never the C library", () => {
+test("a simulated install lists the packages it would add, but never the C library or what is not needed", () => {
   const printed = [
     "Reading package lists...",
     "Inst libjemalloc2 (5.3.0-1 Debian:12.12/oldstable [amd64])",
@@ -11,6 +11,7 @@ test("a simulated install lists the packages it would add, but never the C libra
     "Conf redis-server (5:7.0.15-1 Debian-Security:12/oldstable-security [amd64])",
   ].join("\n");
   expect(parseSimulatedInstall(printed)).toEqual(["libjemalloc2", "libfoo:i386", "redis-server"]);
+  expect(parseSimulatedInstall(printed, /^lib(foo|never)$/)).toEqual(["libjemalloc2", "redis-server"]);
 });
 
 test("the mirror is the source of the machine's own suite, even if apt has other sources", () => {

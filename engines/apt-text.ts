@@ -7,10 +7,13 @@ export const DEBIAN_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /** The machine's C library and its loader must match. Replacing one of them crashes every program. */
 const NEVER_UNPACKED: ReadonlySet<string> = new Set(["libc6", "libc-bin", "libc-l10n", "locales"]);
 
-/** The packages that an install would add: the `Inst` lines. */
-export function parseSimulatedInstall(printed: string): readonly string[] {
+/** The packages that an install would add: the `Inst` lines, without the unneeded ones. */
+export function parseSimulatedInstall(printed: string, unneeded?: RegExp): readonly string[] {
   const names = printed.split("\n").flatMap((line) => /^Inst (\S+) /.exec(line)?.[1] ?? []);
-  return names.filter((name) => !NEVER_UNPACKED.has(name.replace(/:.*/, "")));
+  return names.filter((name) => {
+    const bare = name.replace(/:.*/, "");
+    return !NEVER_UNPACKED.has(bare) && unneeded?.test(bare) !== true;
+  });
 }
 
 /** The reason that apt gives. Its errors have priority over its warnings, and the first one causes the rest. */

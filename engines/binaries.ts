@@ -10,7 +10,12 @@ export type BinarySpec = {
   readonly versionFlag?: string;
   /** Unpacked when the machine lacks the program. apt adds their dependencies. */
   readonly packages: readonly string[];
-  /** Path of the program inside the unpacked packages. */
+  /** Dependencies that the program does not load as the tests run it, and that are large or many. */
+  readonly unneeded?: RegExp;
+  /**
+   * Path of the program inside the unpacked packages. A `*` is the version in a folder's name: the highest is used.
+   * Such a folder is not on the PATH, so the machine's own is also looked for under this path.
+   */
   readonly executable: string;
   /**
    * Newer Debian suites to try first. Their packages are taken without dependencies, so the program must need only
@@ -72,6 +77,16 @@ export const BINARIES = {
     executable: "usr/bin/promtool",
     newerSuites: [],
     remedy: "install prometheus; only the tests of the alerts need it",
+  },
+  postgres: {
+    name: "postgres",
+    versionMin: [13, 0, 0],
+    /** A regular expression of apt: the name contains the version, which each suite has only one of. */
+    packages: ["^postgresql-[0-9]+$"],
+    unneeded: /^(postgresql-(client|common).*|lib(llvm|z3|perl|.*-perl$).*|perl.*|openssl|ssl-cert|ucf|netbase|sensible-utils)$/,
+    executable: "usr/lib/postgresql/*/bin/postgres",
+    newerSuites: [],
+    remedy: "install postgresql 13 or newer; only the tests of the PostgreSQL store need it",
   },
   /** Started by a script of this repository: `engines/s3-server.ts`. */
   swift: {

@@ -6,6 +6,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { ProgramUser } from "./run-program.ts";
 import { isErrno } from "../shared/io/system-error.ts";
 
 export type ChildCommand = {
@@ -15,6 +16,10 @@ export type ChildCommand = {
   readonly cwd: string;
   /** The output of the process is appended here. */
   readonly logFile: string;
+  /** Absent: the user of this process. */
+  readonly user?: ProgramUser;
+  /** The signal with which `stop` begins. Default: SIGTERM. */
+  readonly stopSignal?: NodeJS.Signals;
 };
 
 export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
@@ -23,7 +28,7 @@ export interface ChildProcessHandle {
   readonly pid: number;
   readonly exited: Promise<Exit>;
   kill(signal: NodeJS.Signals): void;
-  /** Sends SIGTERM, then SIGKILL after `patienceMs`. Resolves when the process has ended. */
+  /** Sends the command's stop signal, then SIGKILL after `patienceMs`. Resolves when the process has ended. */
   stop(patienceMs: number): Promise<void>;
 }
 
@@ -35,6 +40,7 @@ export async function spawnChild(command: ChildCommand): Promise<ChildProcessHan
     stdio: ["ignore", log, log],
     cwd: command.cwd,
     env: { ...process.env, ...command.env },
+    ...command.user,
   });
   closeSync(log);
   if (child.pid !== undefined) watch(child, child.pid);
@@ -48,7 +54,7 @@ export async function spawnChild(command: ChildCommand): Promise<ChildProcessHan
     exited,
     kill,
     async stop(patienceMs) {
-      kill("SIGTERM");
+      kill(command.stopSignal ?? "SIGTERM");
       kill("SIGCONT"); // A paused process handles only this signal.
       const patience = new AbortController();
       const tooLong = sleep(patienceMs, true, { signal: patience.signal }).catch(() => false);

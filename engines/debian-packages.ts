@@ -5,15 +5,18 @@
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { INDEX_TARGET_FORMAT, parseCodename, parseMirror, parseSimulatedInstall, sourcesList } from "./apt-text.ts";
+import type { BinarySpec } from "./binaries.ts";
 import { ProgramError, runProgram } from "./run-program.ts";
 
 export type PackageSource = { readonly kind: "own-suite" } | { readonly kind: "newer-suite"; readonly suite: string };
+
+type PackagesToUnpack = Pick<BinarySpec, "packages" | "unneeded">;
 
 const UPDATE_MS_MAX = 180_000;
 const DOWNLOAD_MS_MAX = 600_000;
 
 /** Unpacks the packages and their missing dependencies under `root`. Throws a `ProgramError` on failure. */
-export async function unpackPackages(packages: readonly string[], source: PackageSource, root: string): Promise<void> {
+export async function unpackPackages(spec: PackagesToUnpack, source: PackageSource, root: string): Promise<void> {
   const work = `${resolve(root)}.apt`;
   await mkdir(join(work, "lists/partial"), { recursive: true });
   await mkdir(join(work, "cache/archives/partial"), { recursive: true });
@@ -26,7 +29,7 @@ export async function unpackPackages(packages: readonly string[], source: Packag
       (error: unknown) => error,
     );
     try {
-      const wanted = source.kind === "own-suite" ? await closure(apt, packages) : packages;
+      const wanted = source.kind === "own-suite" ? await closure(apt, spec) : spec.packages;
       await apt(["download", ...wanted], DOWNLOAD_MS_MAX);
     } catch (error) {
       throw update ?? error; // Without package lists nothing is found, so the update's failure is the reason.
@@ -38,9 +41,9 @@ export async function unpackPackages(packages: readonly string[], source: Packag
 }
 
 /** The packages that an install would add. `--reinstall` includes the named packages even when they are installed. */
-async function closure(apt: Apt, packages: readonly string[]): Promise<readonly string[]> {
+async function closure(apt: Apt, { packages, unneeded }: PackagesToUnpack): Promise<readonly string[]> {
   const printed = await apt(["install", "--simulate", "--reinstall", "--no-install-recommends", ...packages], UPDATE_MS_MAX);
-  return parseSimulatedInstall(printed);
+  return parseSimulatedInstall(printed, unneeded);
 }
 
 type Apt = (args: readonly string[], msMax: number) => Promise<string>;

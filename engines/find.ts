@@ -39,9 +39,9 @@ export async function findBinary(spec: BinarySpec, options: FindOptions = {}): P
   const root = await unpackedRoot(spec, cache, {
     tried,
     print: options.print ?? (() => {}),
-    runs: async (folder) => (await inspect(spec, folder)) !== undefined,
+    runs: async (folder) => (await binaryIn(spec, folder)) !== undefined,
   });
-  const unpacked = root === undefined ? undefined : await inspect(spec, root);
+  const unpacked = root === undefined ? undefined : await binaryIn(spec, root);
   if (unpacked !== undefined) return unpacked;
   throw new EngineError(
     "binary-missing",
@@ -52,8 +52,8 @@ export async function findBinary(spec: BinarySpec, options: FindOptions = {}): P
 async function findOnPath(spec: BinarySpec, tried: string[]): Promise<Binary | undefined> {
   // Servers are in sbin, which the PATH of a normal user omits.
   const folders = new Set([...(process.env["PATH"] ?? "").split(delimiter), "/usr/local/sbin", "/usr/sbin"]);
-  for (const folder of folders) {
-    const path = resolve(folder, spec.name);
+  const ownVersions = spec.executable.includes("*") ? executablesIn(spec, "/") : [];
+  for (const path of [...Array.from(folders, (folder) => resolve(folder, spec.name)), ...ownVersions]) {
     if (!(await isExecutable(path))) continue;
     const version = await versionOf(spec, path, {});
     if (version !== undefined && isAtLeast(version, spec.versionMin)) return { path, version, env: {} };
@@ -62,13 +62,22 @@ async function findOnPath(spec: BinarySpec, tried: string[]): Promise<Binary | u
   return undefined;
 }
 
-async function inspect(spec: BinarySpec, root: string): Promise<Binary | undefined> {
-  const path = join(root, spec.executable);
-  if (!(await isExecutable(path))) return undefined;
+/** The program in unpacked packages. Undefined: it does not run on this machine, or is too old. */
+export async function binaryIn(spec: BinarySpec, root: string): Promise<Binary | undefined> {
+  const [path] = executablesIn(spec, root);
+  if (path === undefined || !(await isExecutable(path))) return undefined;
   const libraries = libraryPath(root);
   const env: Record<string, string> = libraries === "" ? {} : { LD_LIBRARY_PATH: libraries };
   const version = await versionOf(spec, path, env);
   return version !== undefined && isAtLeast(version, spec.versionMin) ? { path, version, env, unpackedIn: root } : undefined;
+}
+
+/** The paths that `executable` can mean, the highest version first. */
+function executablesIn({ executable }: BinarySpec, root: string): readonly string[] {
+  const [before = "", after] = executable.split("*");
+  if (after === undefined) return [join(root, executable)];
+  const versions = existsSync(join(root, before)) ? readdirSync(join(root, before)) : [];
+  return versions.toSorted((a, b) => Number(b) - Number(a)).map((version) => join(root, before, version, after));
 }
 
 function isExecutable(path: string): Promise<boolean> {

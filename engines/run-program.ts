@@ -1,7 +1,15 @@
 /** Runs a program to its end and returns its output. Throws its error output unless it exits with 0. */
 import { execFile } from "node:child_process";
 
-export type RunOptions = { readonly msMax: number; readonly cwd?: string; readonly env?: Readonly<Record<string, string>> };
+export type RunOptions = {
+  readonly msMax: number;
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Absent: the user of this process. */
+  readonly user?: ProgramUser;
+};
+/** A user that a program runs as. Only root can choose one. */
+export type ProgramUser = { readonly uid: number; readonly gid: number };
 
 export class ProgramError extends Error {
   override readonly name = "ProgramError";
@@ -15,8 +23,8 @@ export class ProgramError extends Error {
 }
 
 export function runProgram(path: string, args: readonly string[], options: RunOptions): Promise<string> {
-  const { msMax, cwd = process.cwd(), env } = options;
-  const settings = { timeout: msMax, maxBuffer: 16 * 1024 * 1024, cwd, env: { ...process.env, LC_ALL: "C", ...env } };
+  const { msMax, cwd = process.cwd(), env, user } = options;
+  const settings = { timeout: msMax, maxBuffer: 16 * 1024 * 1024, cwd, env: { ...process.env, LC_ALL: "C", ...env }, ...user };
   return new Promise((resolve, reject) => {
     execFile(path, args, settings, (cause, printed, complaints) => {
       if (cause === null) resolve(printed);

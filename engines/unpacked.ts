@@ -63,7 +63,7 @@ async function fillFrom(
   for (const source of sources) {
     const partial = `${root}.partial-${randomUUID()}`;
     try {
-      await unpackPackages(spec.packages, source, partial);
+      await unpackPackages(spec, source, partial);
     } catch (error) {
       if (!(error instanceof ProgramError)) throw error;
       fetch.tried.push(`the package of ${nameOf(source)}: ${parseAptError(error.errorOutput) ?? error.message}`);
