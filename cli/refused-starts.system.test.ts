@@ -99,6 +99,11 @@ test.each<[string, () => Record<string, string>, RegExp]>([
     /^coroom: the S3 store at http:\/\/127\.0\.0\.1:9 does not answer.*[sS]et COROOM_S3_URL/,
   ],
   [
+    "a database for snapshots that does not answer",
+    () => ({ ROLES: "document-service", SNAPSHOTS_STORE: "postgres", POSTGRES_URL: "postgres://ann:secret@127.0.0.1:9/documents" }),
+    /^coroom: the PostgreSQL server at 127\.0\.0\.1:9\/documents does not answer.*set COROOM_POSTGRES_URL/,
+  ],
+  [
     "a data folder in a file system that creates no folders",
     () => ({ ROLES: "engines", DATA_DIR: "/proc/coroom" }),
     /^coroom: the data folder \/proc\/coroom cannot be used \(\w+\)\. Make it writable .* COROOM_DATA_DIR/,

@@ -38,6 +38,7 @@ test.each<[string, Record<string, string>, RegExp]>([
   ["a room server's thresholds", { roles: "room-server", flatAgainParticipants: "50" }, /COROOM_FLAT_AGAIN_PARTICIPANTS must be below/],
   ["a document service's address", { roles: "document-service", documentsHost: "0.0.0.0" }, /COROOM_DOCUMENTS_URL is not set/],
   ["its folder", { roles: "document-service", snapshotsStore: "folder" }, /COROOM_SNAPSHOTS_FOLDER/],
+  ["its database", { roles: "document-service", snapshotsStore: "postgres" }, /COROOM_POSTGRES_URL/],
   ["its bucket", { roles: "document-service", snapshotsStore: "s3", s3Url: "http://s3" }, /COROOM_S3_BUCKET/],
   [
     "its webhooks' secrets",

@@ -13,6 +13,7 @@ import {
 } from "../shared/settings/settings.ts";
 import { internalSecretSettings, internalTlsSettings } from "../shared/settings/internal-tls-settings.ts";
 import { refuseUnreachableAddress, type ServiceAddress, serviceUrl } from "../shared/settings/service-address.ts";
+import { postgresUrl } from "../shared/settings/postgres-address.ts";
 import type { SharedConfig } from "../shared/settings/common-settings.ts";
 import { refuseUnfitStorage, storageSettings } from "./storage/storage-settings.ts";
 import { webhookSecrets } from "../shared/settings/webhook-endpoints.ts";
@@ -20,9 +21,9 @@ import { webhookSecrets } from "../shared/settings/webhook-endpoints.ts";
 /** The stores of snapshots and history. */
 export const storeSettings = {
   snapshotsStore: {
-    parse: oneOf("jetstream", "folder", "s3"),
+    parse: oneOf("jetstream", "folder", "s3", "postgres"),
     fallback: "jetstream",
-    meaning: "Store for snapshots and history: jetstream (NATS object store), folder, or s3.",
+    meaning: "Store for snapshots and history: jetstream (NATS object store), folder, s3, or postgres.",
     basic: true,
   },
   snapshotsFolder: {
@@ -36,6 +37,13 @@ export const storeSettings = {
   s3Bucket: { parse: text, fallback: "", meaning: "S3 bucket. It is created if it does not exist.", basic: true },
   s3AccessKeyId: { parse: text, fallback: "", meaning: "Access key id for S3.", basic: true },
   s3SecretAccessKey: { parse: text, secret: true, fallback: "", meaning: "Secret access key for S3.", basic: true },
+  postgresUrl: {
+    parse: postgresUrl,
+    secret: true,
+    fallback: "",
+    meaning: "PostgreSQL database for COROOM_SNAPSHOTS_STORE=postgres. The table coroom_objects is created if it does not exist.",
+    basic: true,
+  },
 } as const satisfies Settings;
 
 /** The threads that merge and read documents. */
@@ -51,7 +59,6 @@ export const threadSettings = {
     fallback: 2,
     meaning:
       "Number of threads that merge and read documents. HTTP writes and quarantined rooms have one further thread each. Each needs about ten times the bytes of its document in memory.",
-    basic: true,
   },
   readsWaitingMax: {
     parse: positiveInteger,
@@ -295,20 +302,19 @@ export function refuseUnfit(config: DocumentServiceConfig & Pick<SharedConfig, "
 
 export type StoreSettings = Values<typeof storeSettings>;
 
-export function refuseIncompleteStore({
-  snapshotsStore,
-  snapshotsFolder,
-  s3Url,
-  s3Bucket,
-  s3AccessKeyId,
-  s3SecretAccessKey,
-}: StoreSettings): void {
-  if (snapshotsStore === "folder" && snapshotsFolder === "") {
+export function refuseIncompleteStore(config: StoreSettings): void {
+  const { snapshotsStore: store } = config;
+  if (store === "folder" && config.snapshotsFolder === "") {
     throw new SettingError("snapshots are to be kept in a folder: set COROOM_SNAPSHOTS_FOLDER to one that all document services see");
   }
-  if (snapshotsStore === "s3" && [s3Url, s3Bucket, s3AccessKeyId, s3SecretAccessKey].includes("")) {
+  if (store === "s3" && [config.s3Url, config.s3Bucket, config.s3AccessKeyId, config.s3SecretAccessKey].includes("")) {
     throw new SettingError(
       "COROOM_SNAPSHOTS_STORE is s3, and its address or keys are missing. Set COROOM_S3_URL, COROOM_S3_BUCKET, COROOM_S3_ACCESS_KEY_ID and COROOM_S3_SECRET_ACCESS_KEY",
+    );
+  }
+  if (store === "postgres" && config.postgresUrl === "") {
+    throw new SettingError(
+      "COROOM_SNAPSHOTS_STORE is postgres, and no database is named: set COROOM_POSTGRES_URL to postgres://user:password@host:port/database",
     );
   }
 }

@@ -30,6 +30,7 @@ import { kvLeases } from "../shared/io/kv-leases.ts";
 import { jetstreamLog } from "./io/jetstream-log.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
 import { startDocumentService } from "./main.ts";
+import { postgresCase } from "../test/contract/object-store-cases.ts";
 import { startTestNats } from "../test/contract/test-engines.ts";
 import { soakLength } from "../test/soak.ts";
 
@@ -264,24 +265,42 @@ test("[DOC5] a trim keeps the records from its bound on and the room's last reco
   await expect(new Writer(environment, "acme.trimmed").type("expects 0")).rejects.toMatchObject({ code: WRONG_LAST_SEQUENCE });
 });
 
-test("[DOC6] the service trims the log behind a snapshot, and a later reader still gets the complete document", async () => {
-  const environment = "doc6";
-  const settings = { snapshotEditsMax: "10", snapshotIntervalMsMin: "1", replayWindowMs: "200", snapshotAgeMsMax: "500" };
-  const service = await start(environment, settings);
-  const writer = new Writer(environment, "acme.old");
-  await writer.claim();
-  for (let round = 0; round < 50; round++) await writer.type(`${round} `);
-  await eventually("the log is trimmed to its last record", async () => (await keptOf(environment, "acme.old")).records === 1);
-  await eventually("the last edit is saved", async () => (await checkpointOf(environment, "acme.old"))?.seq === 50);
-  await service.stop();
-  const later = await start(environment, settings);
-  await eventually("the whole document is served", async () => (await text(later.url, "old")).status === 200);
-  expect(await text(later.url, "old")).toEqual({ status: 200, seq: 50, text: writer.doc.getText("text").toString() });
-  await writer.claim();
-  await writer.type("more");
-  await eventually("the edit after the trim is served", async () => (await text(later.url, "old")).seq === 51);
-  await later.stop();
-});
+test.each([
+  ["JetStream", undefined],
+  ["PostgreSQL, which is killed twice", postgresCase],
+])(
+  "[DOC6] the service trims the log behind a snapshot, and a later reader still gets the complete document from %s",
+  async (store, startStore) => {
+    const environment = `doc6-${store.slice(0, 4)}`;
+    const postgres = await startStore?.();
+    const settings = {
+      snapshotEditsMax: "10",
+      snapshotIntervalMsMin: "1",
+      replayWindowMs: "200",
+      snapshotAgeMsMax: "500",
+      ...(postgres && { snapshotsStore: "postgres", postgresUrl: postgres.server.url }),
+    };
+    const service = await start(environment, settings);
+    const writer = new Writer(environment, "acme.old");
+    await writer.claim();
+    for (let round = 0; round < 50; round++) {
+      await writer.type(`${round} `);
+      if (round === 25) await postgres?.server.crash();
+    }
+    await eventually("the log is trimmed to its last record", async () => (await keptOf(environment, "acme.old")).records === 1);
+    await eventually("the last edit is saved", async () => (await checkpointOf(environment, "acme.old"))?.seq === 50);
+    await service.stop();
+    await postgres?.server.crash();
+    const later = await start(environment, settings);
+    await eventually("the whole document is served", async () => (await text(later.url, "old")).status === 200);
+    expect(await text(later.url, "old")).toEqual({ status: 200, seq: 50, text: writer.doc.getText("text").toString() });
+    await writer.claim();
+    await writer.type("more");
+    await eventually("the edit after the trim is served", async () => (await text(later.url, "old")).seq === 51);
+    await later.stop();
+    await postgres?.stop();
+  },
+);
 
 test("[DOC15] the service keeps log records that a leaderboard still has to count, and trims them if none ever ran or it stays away too long", async () => {
   const [environment, room] = ["doc15", "acme.counted"];

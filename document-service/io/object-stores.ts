@@ -11,6 +11,8 @@ import { objectBucket } from "../../shared/io/jetstream-stores.ts";
 import { refuseIncompleteStore, type StoreSettings } from "../config.ts";
 import type { ObjectStore } from "../ports.ts";
 import { folderObjects } from "./folder-objects.ts";
+import type { PostgresConnection } from "./postgres-connection.ts";
+import { postgresObjects } from "./postgres-objects.ts";
 import { s3Objects } from "./s3-objects.ts";
 
 type StoreConfig = StoreSettings & { readonly environment: string; readonly logReplicas: number };
@@ -21,7 +23,8 @@ export async function openStores(
   config: StoreConfig,
 ): Promise<{ snapshots: ObjectStore; history: ObjectStore }> {
   refuseIncompleteStore(config);
-  const open = (bucket: string): Promise<ObjectStore> => {
+  let postgres: PostgresConnection | undefined;
+  const open = async (bucket: string): Promise<ObjectStore> => {
     switch (config.snapshotsStore) {
       case "jetstream":
         return jetstreamObjects(streams, bucket, config.logReplicas);
@@ -29,6 +32,9 @@ export async function openStores(
         return folderObjects(`${config.snapshotsFolder}/${bucket}`);
       case "s3":
         return s3Objects(config, `${bucket}/`);
+      case "postgres":
+        postgres ??= await (await import("./postgres-connection.ts")).connectPostgres(config.postgresUrl); // Other stores do not load its library.
+        return postgresObjects(postgres, bucket);
     }
   };
   return { snapshots: await open(subjects.snapshotsBucket), history: await open(subjects.historyObjectsBucket) };

@@ -1,4 +1,4 @@
-/** The supported object stores, each started for a test: JetStream, a folder, S3 (OpenStack Swift). */
+/** The supported object stores, each started for a test: JetStream, a folder, S3 (OpenStack Swift), PostgreSQL. */
 
 import { mkdtempSync, rmSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,10 +7,15 @@ import { join } from "node:path";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { AwsClient } from "aws4fetch";
 
+import pg from "pg";
+
 import { folderObjects } from "../../document-service/io/folder-objects.ts";
 import { jetstreamObjects } from "../../document-service/io/object-stores.ts";
+import { connectPostgres } from "../../document-service/io/postgres-connection.ts";
+import { postgresObjects } from "../../document-service/io/postgres-objects.ts";
 import { s3Objects, type S3Options } from "../../document-service/io/s3-objects.ts";
 import type { ObjectStore } from "../../document-service/ports.ts";
+import { type PostgresServer, type PostgresServerOptions, startPostgresServer } from "../../engines/postgres-server.ts";
 import { type S3Server, startS3Server } from "../../engines/s3-server.ts";
 import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { type RealNats, startRealNats } from "./real-nats.ts";
@@ -82,8 +87,38 @@ export async function s3Case(): Promise<ObjectStoreCase & { readonly options: S3
   };
 }
 
+export type PostgresCase = ObjectStoreCase & {
+  readonly server: PostgresServer;
+  queryIn(database: string, statement: string): Promise<void>;
+};
+
+export async function postgresCase(options: Pick<PostgresServerOptions, "settings" | "tls"> = {}): Promise<PostgresCase> {
+  const dataDir = mkdtempSync(join(tmpdir(), "coroom-postgres-"));
+  const server = await startPostgresServer({ dataDir, ...options });
+  const queryIn = async (database: string, statement: string): Promise<void> => {
+    const client = new pg.Client({ connectionString: server.url, database });
+    await client.connect();
+    try {
+      await client.query(statement);
+    } finally {
+      await client.end();
+    }
+  };
+  return {
+    server,
+    queryIn,
+    open: async () => postgresObjects(await connectPostgres(server.url), "contract"),
+    damage: (name) => queryIn("postgres", `UPDATE coroom_objects SET bytes = 'dam' WHERE bucket = 'contract' AND name = '${name}'`),
+    stop: async () => {
+      await server.stop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
 export const OBJECT_STORES: readonly [name: string, start: () => Promise<ObjectStoreCase>][] = [
   ["JetStream", jetstreamCase],
   ["a folder", folderCase],
   ["S3", s3Case],
+  ["PostgreSQL", postgresCase],
 ];

@@ -1,0 +1,159 @@
+/**
+ * Connects to the PostgreSQL database that stores objects, and creates their table. No message contains the password:
+ * errors name the server, the user and the database only.
+ */
+
+import { readFileSync } from "node:fs";
+
+import pg from "pg";
+
+import { isErrno } from "../../shared/io/system-error.ts";
+import { StartError } from "../../shared/process/lifecycle.ts";
+import { postgresAddress, type PostgresAddress, type PostgresTls } from "../../shared/settings/postgres-address.ts";
+
+export type PostgresConnection = {
+  /** Rows as arrays of their columns. Throws an error that begins with `what` if the database does not answer, or refuses. */
+  ask(what: string, statement: string, values: readonly unknown[]): Promise<readonly (readonly unknown[])[]>;
+};
+
+/** Four snapshots are written at once (`documentSavesMax`), and as many objects are read meanwhile. */
+const CONNECTIONS_MAX = 8;
+const CONNECT_MS_MAX = 10_000;
+/** Maximum time of one statement, which transfers at most one object. */
+const STATEMENT_MS_MAX = 60_000;
+
+/**
+ * Parts of objects are read without the rest (`postgresObjects`), which PostgreSQL can do only if it does not compress
+ * them. The order of names must not depend on the language of the database.
+ */
+const CREATE_TABLE = `CREATE TABLE coroom_objects (bucket text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL, bytes bytea NOT NULL, PRIMARY KEY (bucket, name));
+ALTER TABLE coroom_objects ALTER COLUMN bytes SET STORAGE EXTERNAL;`;
+/** Of services that start at once, one creates the table. The others wait for it, and receive one of these errors. */
+const CREATE_TABLE_ONCE = `DO $$ BEGIN ${CREATE_TABLE}
+EXCEPTION WHEN duplicate_table OR duplicate_object OR unique_violation THEN NULL;
+END $$`;
+const PRIVILEGES = ["SELECT", "INSERT", "UPDATE", "DELETE"] as const;
+
+/** Throws a StartError if the database cannot be used. */
+export async function connectPostgres(url: string): Promise<PostgresConnection> {
+  const address = postgresAddress(url);
+  const { host, port, user, password, database } = address;
+  const where = `${host}:${port}/${database}`;
+  const pool = new pg.Pool({
+    host,
+    port,
+    user,
+    password,
+    database,
+    ssl: address.tls === undefined ? false : tlsOptions(address.tls, host),
+    max: CONNECTIONS_MAX,
+    connectionTimeoutMillis: CONNECT_MS_MAX,
+    query_timeout: STATEMENT_MS_MAX,
+    keepAlive: true,
+    allowExitOnIdle: true,
+    application_name: "coroom",
+  });
+  pool.on("error", () => {}); // An idle connection was lost. The next statement connects again, and reports a failure.
+  const ask: PostgresConnection["ask"] = async (what, text, values) => {
+    try {
+      return (await pool.query<unknown[]>({ text, values: [...values], rowMode: "array" })).rows;
+    } catch (cause) {
+      if (cause instanceof pg.DatabaseError)
+        throw new Error(`${what} was refused by PostgreSQL at ${where}: ${cause.code ?? ""} ${cause.message}`, { cause });
+      throw new Error(`${what} failed: check that PostgreSQL at ${where} is reachable`, { cause });
+    }
+  };
+  try {
+    await ensureTable(pool, address);
+  } catch (cause) {
+    await pool.end();
+    if (cause instanceof StartError) throw cause;
+    throw new StartError(`the PostgreSQL server at ${where} ${startAdvice(cause, address)}`, { cause });
+  }
+  return { ask };
+}
+
+async function ensureTable(pool: pg.Pool, { host, port, user, database }: PostgresAddress): Promise<void> {
+  const granted = PRIVILEGES.map((privilege) => `has_table_privilege(to_regclass('coroom_objects'), '${privilege}')`).join(" AND ");
+  const look = async () => {
+    const found = await pool.query<[exists: boolean, isGranted: boolean | null, isStandby: boolean]>({
+      text: `SELECT to_regclass('coroom_objects') IS NOT NULL, ${granted}, pg_is_in_recovery()`,
+      rowMode: "array",
+    });
+    return found.rows[0]!;
+  };
+  let [exists, isGranted, isStandby] = await look();
+  const where = `${host}:${port}/${database}`;
+  if (isStandby)
+    throw new StartError(`the PostgreSQL server at ${where} is a standby, which cannot be written: set COROOM_POSTGRES_URL to the primary`);
+  if (!exists) {
+    await pool.query(CREATE_TABLE_ONCE);
+    [exists, isGranted, isStandby] = await look();
+  }
+  if (isGranted !== true)
+    throw new StartError(
+      `the user ${user} may not use the table coroom_objects at ${where}. Run there, as its owner: GRANT ${PRIVILEGES.join(", ")} ON coroom_objects TO "${user}"`,
+    );
+}
+
+/** Codes of PostgreSQL: https://www.postgresql.org/docs/current/errcodes-appendix.html. */
+function startAdvice(cause: unknown, { user, database, tls }: PostgresAddress): string {
+  const code = codeOf(cause);
+  switch (code) {
+    case "28P01":
+      return `refuses the password of the user ${user}: correct it in COROOM_POSTGRES_URL`;
+    case "28000":
+      return `does not admit the user ${user} to the database ${database} (${messageOf(cause)}). Create the user, or allow it in pg_hba.conf; if the server demands TLS, add ?sslmode=verify-full to COROOM_POSTGRES_URL`;
+    case "3D000":
+      return `has no database ${database}. Create it (CREATE DATABASE "${database}" OWNER "${user}"), or set COROOM_POSTGRES_URL to another one`;
+    case "42501":
+    case "3F000":
+      return `does not let the user ${user} create the table coroom_objects (${messageOf(cause)}). Run as the owner of the database: GRANT USAGE, CREATE ON SCHEMA public TO "${user}"`;
+    case "53300":
+      return `has no free connection (${messageOf(cause)}). Each document service uses up to ${CONNECTIONS_MAX}: raise max_connections`;
+  }
+  if (cause instanceof pg.DatabaseError) return `refuses the start with ${code} (${cause.message}). Repair it, and start again`;
+  if (tls !== undefined && isErrno(cause, ...UNTRUSTED))
+    return `has a certificate that is not trusted (${code}). Add &sslrootcert=FILE with its authority to COROOM_POSTGRES_URL, and use a host that the certificate contains`;
+  return `does not answer${tls === undefined ? "" : " over TLS"} (${messageOf(cause)}): start it${tls === undefined ? "" : " with ssl = on"}, or set COROOM_POSTGRES_URL to one that runs`;
+}
+
+const UNTRUSTED = [
+  "CERT_HAS_EXPIRED",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "ERR_TLS_CERT_ALTNAME_INVALID",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+];
+
+/** The message of a connection that was refused at several addresses is empty. */
+function messageOf(cause: unknown): string {
+  return cause instanceof Error && cause.message !== "" ? cause.message : codeOf(cause);
+}
+
+function codeOf(cause: unknown): string {
+  return cause instanceof Error && "code" in cause ? String(cause.code) : "";
+}
+
+function tlsOptions({ checks, files }: PostgresTls, host: string) {
+  return {
+    rejectUnauthorized: checks !== "nothing",
+    ...(checks === "authority-and-host" ? {} : { checkServerIdentity: () => undefined }),
+    ca: textOf(files.ca, "sslrootcert"),
+    cert: textOf(files.cert, "sslcert"),
+    key: textOf(files.key, "sslkey"),
+    host,
+  };
+}
+
+function textOf(file: string | undefined, parameter: string): string | undefined {
+  try {
+    return file === undefined ? undefined : readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new StartError(`the file ${file} of ${parameter} in COROOM_POSTGRES_URL cannot be read: correct its path, or make it readable`, {
+      cause,
+    });
+  }
+}

@@ -1,0 +1,167 @@
+/** Properties of objects in PostgreSQL beyond the contract of object stores, on a real server. */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { CERTIFICATE, KEY, writeCertificate } from "../../test/contract/certificate.ts";
+import { type PostgresCase, postgresCase } from "../../test/contract/object-store-cases.ts";
+import { TcpProxy } from "../../test/contract/tcp-proxy.ts";
+import { connectPostgres } from "./postgres-connection.ts";
+import { postgresObjects } from "./postgres-objects.ts";
+
+const PART_BYTES = 4 * 1024 ** 2;
+const bytesOf = (text: string) => new TextEncoder().encode(text);
+
+let running: PostgresCase;
+let folder: string;
+let certFile: string;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "coroom-certificate-"));
+  certFile = writeCertificate(folder).certFile;
+  // No write of a session reaches the disk within the test unless the store demands it.
+  const settings = { synchronous_commit: "off", wal_writer_delay: "10s", unix_socket_directories: tmpdir() };
+  running = await postgresCase({ settings, tls: { certificate: CERTIFICATE, key: KEY } });
+});
+afterAll(async () => {
+  await running?.stop();
+  rmSync(folder, { recursive: true });
+});
+
+/** The address of the server with other parts. */
+function urlWith(parts: { user?: string; password?: string; database?: string; port?: number; parameters?: string }): string {
+  const url = new URL(running.server.url);
+  if (parts.user !== undefined) url.username = parts.user;
+  if (parts.password !== undefined) url.password = parts.password;
+  if (parts.database !== undefined) url.pathname = `/${parts.database}`;
+  if (parts.port !== undefined) url.port = String(parts.port);
+  url.search = parts.parameters ?? "";
+  return url.href;
+}
+
+test("[PGO1] services that start at once in an empty database create the table together", async () => {
+  await running.queryIn("postgres", "CREATE DATABASE fresh");
+  const url = urlWith({ database: "fresh" });
+  const stores = await Promise.all(
+    Array.from({ length: 8 }, async (_, service) => postgresObjects(await connectPostgres(url), `service${service}`)),
+  );
+  await Promise.all(stores.map((store, service) => store.write("acme.a/1", bytesOf(`of ${service}`))));
+  const read = await Promise.all(stores.map((store) => store.read("acme.a/1")));
+  expect(read.map((bytes) => new TextDecoder().decode(bytes))).toEqual(stores.map((_, service) => `of ${service}`)); // Buckets are separate.
+  expect(await stores[0]!.list()).toEqual(new Map([["acme.a/1", 4]]));
+});
+
+test("[PGO2] a write and a removal survive a crash although the server confirms other transactions before they are on disk", async () => {
+  const store = await running.open();
+  await store.write("acme.durable/1", bytesOf("kept"));
+  await running.server.crash();
+  expect(await store.read("acme.durable/1")).toEqual(bytesOf("kept")); // The store connects again by itself.
+  await store.remove("acme.durable/1");
+  await running.server.crash();
+  expect(await store.read("acme.durable/1")).toBeUndefined();
+});
+
+test("[PGO3] while the server is down or its connection is cut, an error names the object and the server; later the store works again", async () => {
+  const proxy = await TcpProxy.to(running.server.url);
+  const { host } = new URL(proxy.url);
+  const store = postgresObjects(await connectPostgres(urlWith({ port: Number(host.split(":")[1]) })), "away");
+  const failed = { message: `writing acme.away/1 failed: check that PostgreSQL at ${host}/postgres is reachable` };
+  await running.server.crash(() => expect(store.write("acme.away/1", bytesOf("lost"))).rejects.toMatchObject(failed));
+  await store.write("acme.away/1", bytesOf("written"));
+  proxy.hold();
+  const writing = store.write("acme.away/1", bytesOf("cut off")).catch((error: unknown) => error);
+  proxy.cut();
+  proxy.release();
+  expect(await writing).toMatchObject(failed);
+  await store.write("acme.away/2", bytesOf("written"));
+  expect((await store.list()).size).toBe(2);
+  await proxy.close();
+});
+
+test.each([2 * PART_BYTES - 1, 2 * PART_BYTES, 2 * PART_BYTES + 1])(
+  "[PGO4] an object of %i bytes is read back in parts",
+  async (length) => {
+    const [store, bytes] = [await running.open(), new Uint8Array(length)];
+    bytes.forEach((_, index) => (bytes[index] = index % 251));
+    await store.write("acme.parts/1", bytes);
+    expect(Buffer.compare((await store.read("acme.parts/1"))!, bytes)).toBe(0);
+  },
+);
+
+test("[PGO5] an object above the limit of one value is refused with its size, before it is sent", async () => {
+  const asked: unknown[] = [];
+  const ask = (...question: unknown[]) => Promise.resolve(void asked.push(question) as unknown as []);
+  const tooLarge = { byteLength: 1_072_693_249 } as Uint8Array;
+  await expect(postgresObjects({ ask }, "any").write("acme.large/1", tooLarge)).rejects.toThrow(/acme.large\/1 has 1072693249 bytes/);
+  expect(asked).toEqual([]);
+});
+
+test("[PGO6] a connection over TLS is encrypted, and its certificate is checked", async () => {
+  for (const parameters of [
+    `sslmode=verify-full&sslrootcert=${certFile}`,
+    `sslmode=verify-ca&sslrootcert=${certFile}`,
+    "sslmode=no-verify",
+  ]) {
+    const { ask } = await connectPostgres(urlWith({ parameters }));
+    expect(await ask("looking", "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()", [])).toEqual([[true]]);
+  }
+  const { ask } = await connectPostgres(urlWith({}));
+  expect(await ask("looking", "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()", [])).toEqual([[false]]);
+});
+
+test.each<[string, () => string | Promise<string>, RegExp]>([
+  [
+    "with another password",
+    () => urlWith({ password: "hidden" }),
+    /refuses the password of the user coroom: correct it in COROOM_POSTGRES_URL/,
+  ],
+  ["without the database", () => urlWith({ database: "absent" }), /has no database absent. Create it \(CREATE DATABASE "absent"/],
+  ["that does not run", () => urlWith({ port: 9 }), /does not answer .*: start it, or set COROOM_POSTGRES_URL/],
+  ["with a certificate that nobody trusts", () => urlWith({ parameters: "sslmode=require" }), /not trusted .*&sslrootcert=FILE/],
+  ["with an authority that cannot be read", () => urlWith({ parameters: "sslmode=require&sslrootcert=/nope" }), /\/nope of sslrootcert/],
+  [
+    "whose user may not create a table",
+    async () => {
+      await running.queryIn("postgres", "CREATE USER visitor PASSWORD 'hidden'");
+      await running.queryIn("postgres", "CREATE DATABASE closed");
+      await running.queryIn("closed", "REVOKE CREATE ON SCHEMA public FROM public");
+      return urlWith({ user: "visitor", password: "hidden", database: "closed" });
+    },
+    /the user visitor create the table coroom_objects .*GRANT USAGE, CREATE ON SCHEMA public TO "visitor"/,
+  ],
+  [
+    "whose user may not use the table",
+    async () => {
+      await running.open(); // The superuser owns the table.
+      await running.queryIn("postgres", "CREATE USER reader PASSWORD 'hidden'; GRANT SELECT ON coroom_objects TO reader");
+      return urlWith({ user: "reader", password: "hidden" });
+    },
+    /GRANT SELECT, INSERT, UPDATE, DELETE ON coroom_objects TO "reader"/,
+  ],
+])("[PGO7] a server %s stops the start, and the error names the remedy but no password", async (_, urlOf, remedy) => {
+  const url = await urlOf();
+  const error = (await connectPostgres(url).catch((cause: unknown) => cause)) as Error;
+  expect(error).toMatchObject({ name: "StartError", message: expect.stringMatching(remedy) });
+  expect(`${error.message} ${(error.cause as Error | undefined)?.message}`).not.toContain(new URL(url).password);
+});
+
+test("[PGO8] a user with the four privileges on the table needs no others", async () => {
+  await running.open();
+  await running.queryIn(
+    "postgres",
+    "CREATE USER writer PASSWORD 'hidden'; REVOKE CREATE ON SCHEMA public FROM public; GRANT SELECT, INSERT, UPDATE, DELETE ON coroom_objects TO writer",
+  );
+  const store = postgresObjects(await connectPostgres(urlWith({ user: "writer", password: "hidden" })), "granted");
+  await store.write("acme.a/1", bytesOf("one"));
+  await store.write("acme.a/1", bytesOf("two"));
+  expect([await store.read("acme.a/1"), await store.list()]).toEqual([bytesOf("two"), new Map([["acme.a/1", 3]])]);
+  await store.remove("acme.a/1");
+});
+
+test("[PGO9] the folder of a Unix socket may be the host", async () => {
+  const { password, port } = new URL(running.server.url);
+  const { ask } = await connectPostgres(`postgres://coroom:${password}@${encodeURIComponent(tmpdir())}:${port}/postgres`);
+  expect(await ask("looking", "SELECT inet_server_addr()", [])).toEqual([[null]]); // No address: not over TCP.
+});
