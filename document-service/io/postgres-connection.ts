@@ -45,7 +45,7 @@ export async function connectPostgres(url: string): Promise<PostgresConnection> 
     user,
     password,
     database,
-    ssl: address.tls === undefined ? false : tlsOptions(address.tls, host),
+    ssl: address.tls === undefined ? false : tlsOptions(address.tls),
     max: CONNECTIONS_MAX,
     connectionTimeoutMillis: CONNECT_MS_MAX,
     query_timeout: STATEMENT_MS_MAX,
@@ -137,14 +137,13 @@ function codeOf(cause: unknown): string {
   return cause instanceof Error && "code" in cause ? String(cause.code) : "";
 }
 
-function tlsOptions({ checks, files }: PostgresTls, host: string) {
+function tlsOptions({ checks, files }: PostgresTls) {
   return {
     rejectUnauthorized: checks !== "nothing",
     ...(checks === "authority-and-host" ? {} : { checkServerIdentity: () => undefined }),
     ca: textOf(files.ca, "sslrootcert"),
     cert: textOf(files.cert, "sslcert"),
     key: textOf(files.key, "sslkey"),
-    host,
   };
 }
 
