@@ -27,7 +27,7 @@ export const WrittenApplied = z.object({
 
 const WrittenUse = z.object({ period: count, points: z.array(z.tuple([z.string(), count])) }).default({ period: 0, points: [] });
 
-const WrittenBoards = z.object({
+export const WrittenBoards = z.object({
   applied: WrittenApplied,
   uses: z.object({ edits: WrittenUse, deeds: WrittenUse, present: WrittenUse }).prefault({}),
   names: z.array(z.tuple([z.string(), z.string()])).default([]),

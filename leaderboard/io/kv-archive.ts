@@ -24,7 +24,7 @@ const [deflate, inflate] = [promisify(deflateRaw), promisify(inflateRaw)];
 const DAY_MS = 86_400_000;
 const KEPT_FOR_GOOD: readonly WindowKind[] = ["month", "year"];
 
-const Written = z.object({
+export const Written = z.object({
   applied: WrittenApplied,
   boards: z.array(
     z.object({ role: z.enum(ROLES), members: z.int(), points: z.number(), standings: z.array(z.tuple([z.string(), z.number(), z.int()])) }),
@@ -32,7 +32,7 @@ const Written = z.object({
 });
 
 /** Earlier versions archived a tenant's rooms in this form, and of its people only their number. */
-const EarlierTenant = z.object({
+export const EarlierTenant = z.object({
   rooms: z.int(),
   people: z.int(),
   ranking: z.array(z.object({ rank: z.int(), room: z.string(), points: z.number() })),

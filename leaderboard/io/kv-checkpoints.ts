@@ -48,7 +48,7 @@ const Entry = z.object({
 
 /** Replaces the entry permanently after the deletion of the room. `object`: the object that is still to be removed. */
 const DeletedEntry = z.object({ deleted: z.literal(true), windows: z.array(z.string()), object: z.string().optional() });
-const StoredEntry = z.union([DeletedEntry, Entry]);
+export const StoredEntry = z.union([DeletedEntry, Entry]);
 
 const REMOVAL_TRIES_MAX = 3;
 

@@ -7,7 +7,8 @@ import { z } from "zod";
 import { decodeJson, encodeJson } from "../bus/json-messages.ts";
 import type { Lease, Leases } from "../cluster/lease.ts";
 import { existingBucket, kvBucket, replaceRevision } from "./jetstream-stores.ts";
-const StoredLease: z.ZodType<Lease> = z.object({
+
+export const StoredLease: z.ZodType<Lease> = z.object({
   holder: z.string(),
   floor: z.int().nonnegative(),
   said: z.object({ service: z.string(), number: z.int() }).optional(),
