@@ -52,14 +52,15 @@ export type ProcessAnnouncement = z.output<typeof ProcessAnnouncement>;
 export const LogBus = BusRange.extend({ release });
 export type LogBus = z.output<typeof LogBus>;
 
-type Release = { readonly release: string; readonly bus: BusRange };
+/** One release, as it starts. */
+export type BusRelease = { readonly release: string; readonly bus: BusRange };
 
 export function canWorkTogether(a: BusRange, b: BusRange): boolean {
   return a.version >= b.oldest && b.version >= a.oldest;
 }
 
 /** Undefined: nothing is raised. */
-export function raisedLogBus(stored: LogBus | undefined, { release: own, bus }: Release): LogBus | undefined {
+export function raisedLogBus(stored: LogBus | undefined, { release: own, bus }: BusRelease): LogBus | undefined {
   const { version, oldest } = stored ?? UNSTATED_BUS;
   if (bus.version <= version && bus.oldest <= oldest) return undefined;
   return { version: Math.max(version, bus.version), oldest: Math.max(oldest, bus.oldest), release: own };
@@ -69,7 +70,7 @@ const SEE = "docs/operations/upgrade.md lists the releases of each bus version";
 const NAMED_MAX = 3;
 
 /** Why a process must not start beside `others`. Undefined: it works with all of them. */
-export function refusalBeside(own: Release, others: readonly ProcessAnnouncement[]): string | undefined {
+export function refusalBeside(own: BusRelease, others: readonly ProcessAnnouncement[]): string | undefined {
   const strangers = others.filter(({ bus }) => !canWorkTogether(own.bus, bus));
   if (strangers.length === 0) return undefined;
   const more = strangers.length > NAMED_MAX ? ` and ${strangers.length - NAMED_MAX} others` : "";
@@ -85,7 +86,7 @@ function remedyFor(own: BusRange, strangers: readonly ProcessAnnouncement[]): st
 }
 
 /** Why a process must not use the log. `stored`: undefined if no release has stated a version. */
-export function refusalOfLog(own: Release, stored: LogBus | undefined): string | undefined {
+export function refusalOfLog(own: BusRelease, stored: LogBus | undefined): string | undefined {
   const bus = stored ?? UNSTATED_BUS;
   if (canWorkTogether(own.bus, bus)) return undefined;
   const by = stored === undefined ? "by releases without a bus version" : `by ${releaseName({ release: stored.release, bus })}`;
@@ -100,6 +101,6 @@ export function processName({ roles, host, pid }: Pick<ProcessAnnouncement, "rol
   return `${roles.join("+")} on ${host}, process ${pid}`;
 }
 
-function releaseName({ release: name, bus: { version, oldest } }: Release): string {
+function releaseName({ release: name, bus: { version, oldest } }: BusRelease): string {
   return `release ${name} with bus version ${version}${oldest < version ? ` (works with ${oldest} and later)` : ""}`;
 }

@@ -9,12 +9,15 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { type RealNats, startRealNats } from "../../test/contract/real-nats.ts";
 import { startTestNats } from "../../test/contract/test-engines.ts";
+import { BUS_VERSION, BUS_VERSION_OLDEST } from "../bus/bus-version.ts";
 import { subjectsOf } from "../bus/subjects.ts";
 import type { RoomKey } from "../ids.ts";
 import { SettingError } from "../settings/settings.ts";
-import { checkLogPartitions, ensureLogStreams } from "./log-stream.ts";
+import { StartError } from "../process/lifecycle.ts";
+import { checkLogBus, checkLogPartitions, ensureLogStreams } from "./log-stream.ts";
 import { closeNats, connectNats, type NatsConnection } from "./nats.ts";
 import { ensureOperationsStream } from "./nats-operations.ts";
+import { version } from "./version.ts";
 
 let server: RealNats;
 let nats: NatsConnection;
@@ -164,6 +167,39 @@ test("[LGS9] a search for the automatic limit that was cut off is repeated, and 
   await closeNats(connection);
   await small.stop();
   rmSync(dataDir, { recursive: true, force: true });
+});
+
+const logBusOf = async (environment: string): Promise<unknown> =>
+  JSON.parse((await manager.streams.info(subjectsOf(environment).logStream(0))).config.metadata?.["coroom.bus"] ?? "null");
+const writtenBy = (environment: string, version: number, oldest: number) =>
+  manager.streams.update(subjectsOf(environment).logStream(0), {
+    metadata: { "coroom.partitions": "1", "coroom.bus": JSON.stringify({ version, oldest, release: "9.0.0" }) },
+  });
+
+test("[LGS10] the log states the bus version of this release, also if an earlier version created it, and keeps a higher one", async () => {
+  const own = { version: BUS_VERSION, oldest: BUS_VERSION_OLDEST, release: version() };
+  await ensure("lgs10", 1);
+  expect(await logBusOf("lgs10")).toEqual(own);
+  await addStreams("lgs10a", [0]);
+  await ensure("lgs10a", 1);
+  expect(await logBusOf("lgs10a")).toEqual(own);
+  await writtenBy("lgs10a", BUS_VERSION + 1, BUS_VERSION);
+  await ensure("lgs10a", 1);
+  expect(await logBusOf("lgs10a")).toEqual({ version: BUS_VERSION + 1, oldest: BUS_VERSION, release: "9.0.0" });
+});
+
+test("[LGS11] a process is refused by a log of a release that it cannot work with, and not by the next release's or none", async () => {
+  const subjects = subjectsOf("lgs11");
+  await checkLogBus(nats, subjects);
+  await addStreams("lgs11", [0]);
+  await writtenBy("lgs11", BUS_VERSION + 1, BUS_VERSION);
+  await checkLogBus(nats, subjects);
+  await writtenBy("lgs11", BUS_VERSION + 2, BUS_VERSION + 1);
+  const refused = checkLogBus(nats, subjects);
+  await expect(refused).rejects.toThrow(StartError);
+  await expect(refused).rejects.toThrow(
+    /cannot use the data of this environment, which was written by release 9\.0\.0 .*Start a release with bus version \d+ or later/,
+  );
 });
 
 /** In the form that an earlier version created. */

@@ -5,7 +5,8 @@
  * A stream at its size limit refuses records, and never removes one to store another.
  *
  * The first stream stores the number of partitions. A process with another number would look for a room's records in
- * the wrong place, and two owners of one room would not fence each other.
+ * the wrong place, and two owners of one room would not fence each other. It also stores the bus version of the newest
+ * release that wrote to it, so a backup of the log includes it.
  */
 
 import {
@@ -18,16 +19,22 @@ import {
   type StreamConfig,
 } from "@nats-io/jetstream";
 
+import { LogBus, raisedLogBus, refusalOfLog } from "../bus/bus-version.ts";
+import { decodeJson } from "../bus/json-messages.ts";
 import type { Subjects } from "../bus/subjects.ts";
+import { StartError } from "../process/lifecycle.ts";
 import { SettingError } from "../settings/settings.ts";
 import { ensureReplicas, isStorageFull, retryUntilSettled } from "./jetstream-stores.ts";
 import type { NatsConnection } from "./nats.ts";
+import { thisRelease } from "./version.ts";
 
 const STREAM_NOT_FOUND = 10_059;
 const STREAM_EXISTS_OTHERWISE = 10_058;
 const DUPLICATE_WINDOW_NANOS = 120_000_000_000;
 /** In the first stream's metadata. */
 const PARTITIONS = "coroom.partitions";
+/** In the first stream's metadata, as JSON: a `LogBus`. */
+const BUS = "coroom.bus";
 /** In the first stream's metadata while a process searches for the automatic limit. The next start repeats a search that a kill ended. */
 const SEARCHING = "coroom.limit-search";
 
@@ -71,11 +78,35 @@ export function awaitLogStreams(nats: NatsConnection, subjects: Subjects, partit
   });
 }
 
+/**
+ * Throws a StartError if the log was written by releases that this one cannot work with. Call it before a process writes:
+ * `ensureLogStreams` stores the version of this release. A log that does not exist yet fits every release.
+ */
+export function checkLogBus(nats: NatsConnection, subjects: Subjects): Promise<void> {
+  return retryUntilSettled(async () => {
+    const first = await configOf(await jetstreamManager(nats), subjects.logStream(0));
+    const refusal = first === undefined ? undefined : refusalOfLog(thisRelease(), logBusOf(first));
+    if (refusal !== undefined) throw new StartError(refusal);
+  });
+}
+
 async function makeLogStreams(nats: NatsConnection, subjects: Subjects, options: LogOptions): Promise<void> {
   const manager = await jetstreamManager(nats);
   const needs = { allow_direct: true, ...(hasAtomicBatches(nats) ? { allow_atomic: true } : {}) };
   for (let partition = 0; partition < options.partitions; partition++) await makeLogStream(manager, subjects, partition, options, needs);
   if (options.bytesMax !== undefined) await limitLogStreams(manager, subjects, { ...options, bytesMax: options.bytesMax });
+  await raiseLogBus(manager, subjects.logStream(0));
+}
+
+/** Never lowered, because a rollback leaves the data of the newer release in the log. */
+async function raiseLogBus(manager: JetStreamManager, first: string): Promise<void> {
+  const { config } = await manager.streams.info(first);
+  const raised = raisedLogBus(logBusOf(config), thisRelease());
+  if (raised !== undefined) await manager.streams.update(first, { metadata: { ...config.metadata, [BUS]: JSON.stringify(raised) } });
+}
+
+function logBusOf({ metadata }: Pick<StreamConfig, "metadata">): LogBus | undefined {
+  return decodeJson(LogBus, new TextEncoder().encode(metadata?.[BUS] ?? "null"));
 }
 
 /** An older nats-server refuses the setting. */

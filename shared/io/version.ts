@@ -4,10 +4,16 @@ import { existsSync, readFileSync } from "node:fs";
 
 import { z } from "zod";
 
+import { type BusRelease, OWN_BUS } from "../bus/bus-version.ts";
+
 const Package = z.object({ version: z.string() });
 
 export function version(): string {
   const file = ["../../package.json", "../../../package.json"].map((path) => new URL(path, import.meta.url)).find((url) => existsSync(url));
   if (file === undefined) throw new Error("package.json is missing from the Coroom installation");
   return Package.parse(JSON.parse(readFileSync(file, "utf8"))).version;
+}
+
+export function thisRelease(): BusRelease {
+  return { release: version(), bus: OWN_BUS };
 }
