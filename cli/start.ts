@@ -8,7 +8,7 @@ import { Registry } from "prom-client";
 import { LocalOwners } from "../shared/bus/local-owners.ts";
 import { pinoLog } from "../shared/io/pino-log.ts";
 import type { HttpRoute } from "../gateway/http/route-table.ts";
-import type { NatsRole } from "../shared/bus/permissions.ts";
+import { NATS_ROLES, type NatsRole } from "../shared/bus/permissions.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
 import type { Log } from "../shared/process/log.ts";
@@ -17,6 +17,7 @@ import { botsThread, demoBots } from "./demo-bots.ts";
 import { refuseUnfit, refuseTakenPort } from "./start-checks.ts";
 import { serveHealth } from "./health.ts";
 import { buildInfoGauge } from "./build-info.ts";
+import { startBusProcess } from "./bus-process.ts";
 import { releaseIdleMemory, v8Heap } from "./idle-memory.ts";
 import { type LocalEngines, startLocalEngines } from "./local-engines.ts";
 import { DEFAULT_NATS_URL, rememberAddress } from "./local-addresses.ts";
@@ -26,13 +27,13 @@ import { missingSecrets } from "./secrets.ts";
 
 /** The code of a role is loaded only when the process runs it. */
 const load = {
-  placement: () => import("../placement/main.ts"),
-  roomServer: () => import("../room-server/main.ts"),
-  documentService: () => import("../document-service/main.ts"),
-  leaderboard: () => import("../leaderboard/main.ts"),
-  gateway: () => import("../gateway/main.ts"),
-  bridges: () => import("../bridges/main.ts"),
-  probe: () => import("../probe/main.ts"),
+  "placement": () => import("../placement/main.ts"),
+  "room-server": () => import("../room-server/main.ts"),
+  "document-service": () => import("../document-service/main.ts"),
+  "leaderboard": () => import("../leaderboard/main.ts"),
+  "gateway": () => import("../gateway/main.ts"),
+  "bridges": () => import("../bridges/main.ts"),
+  "probe": () => import("../probe/main.ts"),
 };
 
 /** The folder of the built console. */
@@ -88,11 +89,18 @@ async function startRoles(given: StartConfig, config: StartConfig, registry: Reg
     redisUrl: (role === "gateway" || role === "leaderboard" ? engines?.redisUrlOf(role) : "") || config.redisUrl || DEFAULT_REDIS_URL,
   });
 
+  const onBus = NATS_ROLES.filter((role) => role !== "operator").filter(runs);
+  if (onBus.length > 0) {
+    // The code of the roles is loaded while other processes answer.
+    const [bus] = await Promise.all([startBusProcess(as(onBus[0]!), onBus[0]!, deps(onBus[0]!).log), ...onBus.map((role) => load[role]())]);
+    add(bus);
+  }
   if (runs("placement")) add(await (await load.placement()).startPlacement(as("placement"), deps("placement")));
   const localOwners = runs("room-server") && runs("gateway") ? new LocalOwners() : undefined;
-  if (runs("room-server")) add(await (await load.roomServer()).startRoomServer(as("room-server"), { ...deps("room-server"), localOwners }));
+  if (runs("room-server"))
+    add(await (await load["room-server"]()).startRoomServer(as("room-server"), { ...deps("room-server"), localOwners }));
   if (runs("document-service"))
-    add(await (await load.documentService()).startDocumentService(as("document-service"), deps("document-service")));
+    add(await (await load["document-service"]()).startDocumentService(as("document-service"), deps("document-service")));
   if (runs("leaderboard")) add(await (await load.leaderboard()).startLeaderboard(as("leaderboard"), deps("leaderboard")));
   const url = runs("gateway") ? await startEdge(given, as("gateway"), { ...deps("gateway"), localOwners }, add) : undefined;
   if (runs("engines") && url !== undefined) rememberAddress("gateway", config.dataDir, url);

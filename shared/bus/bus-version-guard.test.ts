@@ -23,7 +23,7 @@ import { subjectsOf } from "./subjects.ts";
 
 /** One entry per version that has this guard, the newest last. The entry of a released version never changes. */
 const FORMS_BY_VERSION: Readonly<Record<number, string>> = {
-  2: "1fdd7994a5ca762844224587d46d1b92",
+  2: "ef9821cc48ddf5a94591d0d63e6c9de6",
 };
 
 const ADVICE = `A form on the bus or in stores has changed: a schema, a binary message or record, or a subject. Which is it?
@@ -33,7 +33,7 @@ const ADVICE = `A form on the bus or in stores has changed: a schema, a binary m
     a row to the table in docs/operations/upgrade.md.
   - This release reads a new form and writes the former one: raise BUS_VERSION in the same way. A later release writes the
     new form, and raises BUS_VERSION_OLDEST to the version that reads it.
-  - This release writes a form that the previous one cannot read: not possible. It takes two releases.`;
+  - This release writes a form that the previous one cannot read: use two releases, as in the case before.`;
 
 const files = readdirSync("shared/bus").filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"));
 /** Files of schemas outside of this folder: entries in KV and objects. */

@@ -34,14 +34,14 @@ test("[BUSV1] two processes work together if neither is older than the oldest ve
 test("[BUSV2] a starting process is refused beside those that it cannot work with, and the error names them and the remedy", () => {
   expect(refusalBeside(releaseOf(3, 2), [processOf(2, 1), processOf(4, 3)])).toBeUndefined();
   expect(refusalBeside(releaseOf(3, 2), [processOf(2, 1), processOf(1, 1, 7)])).toBe(
-    "release 0.3.0 with bus version 3 (works with 2 and later) cannot run beside room-server on web-7, process 107 (release 0.1.0 with bus version 1). Replace the other processes by a release with bus version 2 first, or stop them. docs/operations/upgrade.md lists the releases of each bus version",
+    "release 0.3.0 (bus version 3, works with 2 and later) cannot run beside room-server on web-7, process 107, of release 0.1.0 (bus version 1). Replace the other processes by a release with bus version 2 first, or stop them. docs/operations/upgrade.md lists the releases of each bus version",
   );
   expect(refusalBeside(releaseOf(1, 1), [processOf(5, 4)])).toMatch(
     /Start a release with bus version 4 or later here, or stop the other processes first/,
   );
   const five = Array.from({ length: 5 }, (_, index) => processOf(1, 1, index));
   expect(refusalBeside(releaseOf(3, 2), five)).toMatch(
-    /web-0.*web-1.*web-2, process 102 \(release 0\.1\.0 with bus version 1\) and 2 others\./,
+    /web-0.*web-1.*web-2, process 102, of release 0\.1\.0 \(bus version 1\) and 2 others\./,
   );
 });
 
@@ -56,7 +56,7 @@ test("[BUSV3] after an upgrade the log permits the release before, and refuses t
     expect(raisedLogBus(stored, releases[Math.max(0, index - 1)]!)).toBeUndefined(); // A rollback lowers nothing.
   }
   expect(refusalOfLog(releases[1]!, stored)).toBe(
-    "release 0.2.0 with bus version 2 (works with 1 and later) cannot use the data of this environment, which was written by release 0.4.0 with bus version 4 (works with 3 and later). Start a release with bus version 3 or later. An earlier one needs a backup from before the upgrade. docs/operations/upgrade.md lists the releases of each bus version",
+    "release 0.2.0 (bus version 2, works with 1 and later) cannot use the data of this environment, which was written by release 0.4.0 (bus version 4, works with 3 and later). Start a release with bus version 3 or later. An earlier one needs a backup from before the upgrade. docs/operations/upgrade.md lists the releases of each bus version",
   );
 });
 

@@ -74,8 +74,8 @@ export function refusalBeside(own: BusRelease, others: readonly ProcessAnnouncem
   const strangers = others.filter(({ bus }) => !canWorkTogether(own.bus, bus));
   if (strangers.length === 0) return undefined;
   const more = strangers.length > NAMED_MAX ? ` and ${strangers.length - NAMED_MAX} others` : "";
-  const named = strangers.slice(0, NAMED_MAX).map((other) => `${processName(other)} (${releaseName(other)})`);
-  return `${releaseName(own)} cannot run beside ${named.join(", ")}${more}. ${remedyFor(own.bus, strangers)}. ${SEE}`;
+  const named = strangers.slice(0, NAMED_MAX).map((other) => `${processName(other)}, of ${releaseName(other)}`);
+  return `${releaseName(own)} cannot run beside ${named.join("; ")}${more}. ${remedyFor(own.bus, strangers)}. ${SEE}`;
 }
 
 function remedyFor(own: BusRange, strangers: readonly ProcessAnnouncement[]): string {
@@ -102,5 +102,5 @@ export function processName({ roles, host, pid }: Pick<ProcessAnnouncement, "rol
 }
 
 function releaseName({ release: name, bus: { version, oldest } }: BusRelease): string {
-  return `release ${name} with bus version ${version}${oldest < version ? ` (works with ${oldest} and later)` : ""}`;
+  return `release ${name} (bus version ${version}${oldest < version ? `, works with ${oldest} and later` : ""})`;
 }

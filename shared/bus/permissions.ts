@@ -47,6 +47,7 @@ const GATEWAY = "*" as GatewayId;
 const SERVER = "*" as ServerId;
 const ARCHIVES = ["hour", "day", "week", "month", "year"];
 const BOTH: Roles = ["gateway", "room-server"];
+const ALL: Roles = ["placement", "document-service", "leaderboard", ...BOTH];
 const OWN: readonly Use[] = ["make", "find", "look", "read", "follow", "purge", "write"];
 
 const RULES = {
@@ -89,7 +90,8 @@ const RULES = {
   askRooms: { subject: (s) => s.askRooms, from: ["gateway"], to: ["room-server"], isAnswered: true },
   listRooms: { subject: (s) => s.listRooms, from: ["gateway"], to: ["room-server"], isAnswered: true },
   askGateways: { subject: (s) => s.askGateways, from: ["gateway"], to: ["gateway"], isAnswered: true },
-  vitals: { subject: (s) => s.vitals, from: ["placement", "document-service", "leaderboard", ...BOTH], to: ["gateway"] },
+  processes: { subject: (s) => s.processes, from: ALL, to: ALL },
+  vitals: { subject: (s) => s.vitals, from: ALL, to: ["gateway"] },
   operations: { subject: (s) => s.allOperations, from: ["placement", "document-service", ...BOTH], to: [] },
   allOperations: "in another row",
   webhook: { subject: (s) => s.webhook("*" as TenantId), from: ["room-server", "document-service"], to: [] },
@@ -106,6 +108,7 @@ const RULES = {
       "document-service": ["make", "look", "read", "purge"],
       "leaderboard": ["look", "read"],
       "gateway": ["find"],
+      "placement": ["find"],
     },
   },
   activityStream: { streams: (s, partitions) => numbers(partitions).map(s.activityStream), uses: { leaderboard: OWN } },

@@ -33,6 +33,7 @@
  *   {env}.rooms.ask                    command line, gateway -> room servers: request for a room's status; only its owner replies
  *   {env}.rooms.list                   gateway -> room servers: request for the rooms of each server; each replies
  *   {env}.gateways.ask                 gateway -> gateways: request for a gateway's status, or order to drain; each replies
+ *   {env}.processes                    every process -> all processes: announcement of a starting process with its bus version, and the answers of those that cannot work with it
  *   {env}.vitals                       every process -> gateways: its vitals, such as latencies and memory, for the charts of the console
  *   {env}.webhook.{tenant}             document service, room server -> JetStream: events for webhooks, stream {env}_webhooks
  *   {env}.ops.{kind}                   all processes -> JetStream: events for operators, stream {env}_ops
@@ -97,6 +98,7 @@ export function subjectsOf(env: string) {
     askRooms: `${env}.rooms.ask`,
     listRooms: `${env}.rooms.list`,
     askGateways: `${env}.gateways.ask`,
+    processes: `${env}.processes`,
     vitals: `${env}.vitals`,
     operations: (kind: string) => `${env}.ops.${kind}`,
     allOperations: `${env}.ops.*`,

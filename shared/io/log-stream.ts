@@ -19,13 +19,13 @@ import {
   type StreamConfig,
 } from "@nats-io/jetstream";
 
-import { LogBus, raisedLogBus, refusalOfLog } from "../bus/bus-version.ts";
+import { type BusRelease, LogBus, raisedLogBus, refusalOfLog } from "../bus/bus-version.ts";
 import { decodeJson } from "../bus/json-messages.ts";
 import type { Subjects } from "../bus/subjects.ts";
 import { StartError } from "../process/lifecycle.ts";
 import { SettingError } from "../settings/settings.ts";
 import { ensureReplicas, isStorageFull, retryUntilSettled } from "./jetstream-stores.ts";
-import type { NatsConnection } from "./nats.ts";
+import { isForbidden, type NatsConnection } from "./nats.ts";
 import { thisRelease } from "./version.ts";
 
 const STREAM_NOT_FOUND = 10_059;
@@ -80,13 +80,20 @@ export function awaitLogStreams(nats: NatsConnection, subjects: Subjects, partit
 
 /**
  * Throws a StartError if the log was written by releases that this one cannot work with. Call it before a process writes:
- * `ensureLogStreams` stores the version of this release. A log that does not exist yet fits every release.
+ * `ensureLogStreams` stores the version of this release. A log that does not exist yet fits every release. False: the
+ * user of this process may not read the log's settings.
  */
-export function checkLogBus(nats: NatsConnection, subjects: Subjects): Promise<void> {
+export function checkLogBus(nats: NatsConnection, subjects: Subjects, own: BusRelease): Promise<boolean> {
   return retryUntilSettled(async () => {
-    const first = await configOf(await jetstreamManager(nats), subjects.logStream(0));
-    const refusal = first === undefined ? undefined : refusalOfLog(thisRelease(), logBusOf(first));
-    if (refusal !== undefined) throw new StartError(refusal);
+    try {
+      const first = await configOf(await jetstreamManager(nats), subjects.logStream(0));
+      const refusal = first === undefined ? undefined : refusalOfLog(own, logBusOf(first));
+      if (refusal !== undefined) throw new StartError(refusal);
+      return true;
+    } catch (error) {
+      if (!isForbidden(error)) throw error;
+      return false;
+    }
   });
 }
 

@@ -155,6 +155,11 @@ export function respond(msg: Pick<Msg, "respond" | "reply">, data: Uint8Array): 
   }
 }
 
+/** The user of this process lacks a permission for a request, for example one that the operator made for an earlier version. */
+export function isForbidden(error: unknown): boolean {
+  return error instanceof errors.RequestError && error.cause instanceof errors.PermissionViolationError;
+}
+
 /** Node's codes of certificate errors, such as DEPTH_ZERO_SELF_SIGNED_CERT and ERR_TLS_CERT_ALTNAME_INVALID. */
 function isOfCertificates(error: unknown): error is Error & { code: string } {
   return error instanceof Error && "code" in error && typeof error.code === "string" && /CERT|^UNABLE_TO_|^ERR_TLS_/.test(error.code);
