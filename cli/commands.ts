@@ -173,7 +173,7 @@ export const commands: readonly CliCommand[] = [
   }),
   command({
     name: "ops processes",
-    summary: "list processes: role, version",
+    summary: "list processes: role, version, bus version",
     settings: opsProcessesSettings,
     examples: ["coroom ops processes"],
     run: async (config, print) => (await fleet()).listProcesses(config, print),

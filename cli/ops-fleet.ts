@@ -35,7 +35,17 @@ type RoomPage = z.infer<typeof RoomPage>;
 const Fleet = z.object({
   reachesNats: z.boolean(),
   /** Gateways of 0.2.0 and earlier do not list them. */
-  processes: z.array(z.object({ instance: z.string(), role: z.string(), version: z.string().optional() })).default([]),
+  processes: z
+    .array(
+      z.object({
+        instance: z.string(),
+        role: z.string(),
+        version: z.string().optional(),
+        busVersion: z.number().optional(),
+        cannotWorkWith: z.array(z.number()).default([]),
+      }),
+    )
+    .default([]),
   gateways: z.array(
     z.object({ gateway: z.string(), connections: z.number(), rooms: z.number(), shedLevel: z.number(), state: z.string() }),
   ),
@@ -87,9 +97,14 @@ export async function listGateways(config: Values<typeof opsGatewaysSettings>, p
 /** Lists processes by role, so that an operator sees which ones an upgrade has not replaced yet. */
 export async function listProcesses(config: Values<typeof opsProcessesSettings>, print: PrintLine): Promise<void> {
   const { reachesNats, processes } = answerAs(Fleet, await ask(config, "/fleet"));
-  for (const { instance, role, version = "unknown" } of processes) print(`${instance} role=${role} version=${version}`);
+  for (const { instance, role, version = "unknown", busVersion = "unknown", cannotWorkWith } of processes)
+    print(
+      `${instance} role=${role} version=${version} bus=${busVersion}${cannotWorkWith.length === 0 ? "" : ` cannotWorkWithBus=${cannotWorkWith.join(",")}`}`,
+    );
   const versions = new Set(processes.map(({ version }) => version));
   if (versions.size > 1) print(`${versions.size} versions run together: finish the upgrade (docs/operations/upgrade.md)`);
+  if (processes.some(({ cannotWorkWith }) => cannotWorkWith.length > 0))
+    print("processes run that cannot work together: stop or replace the earlier ones (docs/operations/upgrade.md)");
   if (!reachesNats) print(UNREACHED);
 }
 

@@ -222,7 +222,7 @@ test("[OPL9] the lists show the status of open rooms and of gateways", async () 
 
 test("[OPL12] every process is listed with its role and version", async () => {
   const roles = ["document-service", "gateway", "placement", "room-server", "room-server", "room-server"];
-  const lines = roles.map((role) => expect.stringMatching(new RegExp(`^\\S+ role=${role} version=\\d+\\.\\d+\\.\\d+$`)));
+  const lines = roles.map((role) => expect.stringMatching(new RegExp(`^\\S+ role=${role} version=\\d+\\.\\d+\\.\\d+ bus=\\d+$`)));
   await expect.poll(() => printedBy(listProcesses, opsProcessesSettings), LISTED).toEqual(lines);
 });
 

@@ -22,8 +22,17 @@ export type FleetGateway = {
   readonly reachesRedis?: boolean;
 };
 export type FleetLostServer = { readonly server: string; readonly rooms: number; readonly at: string };
-/** `version`: absent if the process runs 0.2.0 or an earlier version. */
-export type FleetProcess = { readonly instance: string; readonly role: string; readonly version?: string };
+/**
+ * `version`: absent if the process runs 0.2.0 or an earlier version. `busVersion`: absent in answers of an earlier
+ * version. `cannotWorkWith`: bus versions of other processes.
+ */
+export type FleetProcess = {
+  readonly instance: string;
+  readonly role: string;
+  readonly version?: string;
+  readonly busVersion?: number;
+  readonly cannotWorkWith?: readonly number[];
+};
 /**
  * `at`: time of the answer by the gateway's clock. `reachesNats`: false when the gateway receives no heartbeats.
  * `services`: number of live services.

@@ -70,6 +70,7 @@ function problemsOfAll(fleet: FleetAnswer, page: RoomPageAnswer | undefined): He
     ...problemsOfRedis(fleet),
     ...fleet.gateways.flatMap(problemsOfGateway),
     ...problemsOfServers(fleet),
+    ...problemsOfStrangers(fleet),
     ...problemsOfVersions(fleet),
     ...problemsOfRooms(page),
   ];
@@ -202,6 +203,17 @@ function problemsOfServers({ servers }: FleetAnswer): HealthProblem[] {
         ]
       : []),
   ]);
+}
+
+/** A process that was paused or without NATS did not refuse the start of the other one. */
+function problemsOfStrangers({ processes = [] }: FleetAnswer): HealthProblem[] {
+  const byVersion = new Map<number, string[]>();
+  for (const { instance, busVersion = 1, cannotWorkWith = [] } of processes)
+    if (cannotWorkWith.length > 0) byVersion.set(busVersion, [...(byVersion.get(busVersion) ?? []), shortName(instance)]);
+  if (byVersion.size === 0) return [];
+  const versions = [...byVersion].sort(([a], [b]) => a - b).map(([version, instances]) => `bus version ${version} (${someOf(instances)})`);
+  const text = `Processes run that cannot work together: ${versions.join(", ")}. Stop or replace the earlier ones now.`;
+  return [{ tone: "error", text }];
 }
 
 /** An upgrade is unfinished, or a process was forgotten. */

@@ -59,6 +59,20 @@ test("[OPC30] versions that run together are named with their processes", () => 
   expect(texts(running(undefined))).toEqual([]);
 });
 
+test("[OPC31] processes that cannot work together are an error that names them", () => {
+  const processes = [
+    { instance: "rs-1", role: "room-server", version: "0.5.0", busVersion: 3, cannotWorkWith: [1] },
+    { instance: "gw-1", role: "gateway", version: "0.5.0", busVersion: 1, cannotWorkWith: [3] },
+    { instance: "gw-2", role: "gateway", version: "0.5.0", busVersion: 2 },
+  ];
+  expect(verdictOf({ ...WELL, processes }, page, LIVE, []).problems).toEqual([
+    {
+      tone: "error",
+      text: "Processes run that cannot work together: bus version 1 (gw-1), bus version 3 (rs-1). Stop or replace the earlier ones now.",
+    },
+  ]);
+});
+
 test("[OPC2] the verdict is good only when every role is present, ready and drops nothing", () => {
   expect(verdictOf(WELL, page, LIVE, [])).toEqual({
     tone: "good",

@@ -50,12 +50,29 @@ test("[VHI5] running processes are those of the last three intervals, each with 
   history.receiveVitals({ instance: "gw-1", role: "gateway", version: "0.2.1", values: {} }, at(101));
   history.receiveVitals({ instance: "gw-1", role: "gateway", version: "0.3.0", values: {} }, at(102));
   expect(history.running(at(103))).toEqual([
-    { instance: "gw-1", role: "gateway", version: "0.3.0" },
-    { instance: "gw-2", role: "gateway", version: undefined },
-    { instance: "rs-1", role: "room-server", version: "0.2.1" },
+    { instance: "gw-1", role: "gateway", version: "0.3.0", busVersion: 1 },
+    { instance: "gw-2", role: "gateway", version: undefined, busVersion: 1 },
+    { instance: "rs-1", role: "room-server", version: "0.2.1", busVersion: 1 },
   ]);
   expect(history.running(at(104)).map(({ instance }) => instance)).toEqual(["gw-1"]);
   expect(history.running(at(106))).toEqual([]);
+});
+
+test("[VHI6] of running processes that cannot work together, each names the bus versions of the others", () => {
+  const history = new VitalsHistory({ slotsMax: 5, instancesMax: 9, roomsMax: 2 });
+  const receive = (instance: string, bus?: Vitals["bus"]) =>
+    history.receiveVitals({ instance, role: "gateway", values: {}, ...(bus === undefined ? {} : { bus }) }, at(100));
+  receive("gw-1");
+  receive("gw-2", { version: 2, oldest: 1 });
+  expect(history.running(at(100)).flatMap(({ cannotWorkWith = [] }) => cannotWorkWith)).toEqual([]);
+  receive("gw-3", { version: 3, oldest: 2 });
+  receive("gw-4", { version: 4, oldest: 3 });
+  expect(history.running(at(100))).toEqual([
+    { instance: "gw-1", role: "gateway", busVersion: 1, cannotWorkWith: [3, 4] },
+    { instance: "gw-2", role: "gateway", busVersion: 2, cannotWorkWith: [4] },
+    { instance: "gw-3", role: "gateway", busVersion: 3, cannotWorkWith: [1] },
+    { instance: "gw-4", role: "gateway", busVersion: 4, cannotWorkWith: [1, 2] },
+  ]);
 });
 
 test("[VHI4] of processes and rooms the newest are kept, and a process is not shown after an hour of silence", () => {

@@ -3,6 +3,7 @@
  * them in memory only: they begin again when it starts.
  */
 
+import { type BusRange, canWorkTogether, UNSTATED_BUS } from "../../shared/bus/bus-version.ts";
 import {
   isAdded,
   VITAL_SOURCES,
@@ -22,8 +23,12 @@ const RUNNING_SLOTS = 3;
 
 export type VitalLine = { readonly vital: VitalName; readonly role: VitalRole; readonly values: readonly (number | undefined)[] };
 export type VitalInstance = { readonly instance: string; readonly role: VitalRole };
-/** `version`: absent for processes that do not send it. */
-export type RunningProcess = VitalInstance & { readonly version?: string | undefined };
+/** `version`: absent for processes that do not send it. `cannotWorkWith`: bus versions of other processes in the list. */
+export type RunningProcess = VitalInstance & {
+  readonly version?: string | undefined;
+  readonly busVersion: number;
+  readonly cannotWorkWith?: readonly number[];
+};
 /** `from`: slot of the first value of every line. */
 export type VitalsOverTime = { readonly from: Slot; readonly lines: readonly VitalLine[]; readonly instances: readonly VitalInstance[] };
 export type RoomOverTime = {
@@ -37,7 +42,13 @@ export class VitalsHistory {
   /** In the order of their last messages. */
   readonly #instances = new Map<
     string,
-    { readonly role: VitalRole; readonly version?: string | undefined; readonly lines: Map<VitalName, Line>; slot: Slot }
+    {
+      readonly role: VitalRole;
+      readonly version?: string | undefined;
+      readonly bus: BusRange;
+      readonly lines: Map<VitalName, Line>;
+      slot: Slot;
+    }
   >();
   readonly #rooms = new Map<RoomKey, { readonly participants: Line; readonly editsPerSecond: Line; slot: Slot }>();
 
@@ -45,10 +56,10 @@ export class VitalsHistory {
     this.#options = options;
   }
 
-  receiveVitals({ instance, role, version, values, rooms = [] }: Vitals, at: UnixMillis): void {
+  receiveVitals({ instance, role, version, bus = UNSTATED_BUS, values, rooms = [] }: Vitals, at: UnixMillis): void {
     const slot = slotOf(at);
-    const known = this.#instances.get(instance) ?? { role, lines: new Map<VitalName, Line>(), slot };
-    keepNewest(this.#instances, instance, { ...known, version, slot: Math.max(known.slot, slot) }, this.#options.instancesMax);
+    const known = this.#instances.get(instance) ?? { role, bus, lines: new Map<VitalName, Line>(), slot };
+    keepNewest(this.#instances, instance, { ...known, version, bus, slot: Math.max(known.slot, slot) }, this.#options.instancesMax);
     for (const name of NAMES[role]) {
       const value = values[name];
       if (value === undefined) continue;
@@ -78,8 +89,13 @@ export class VitalsHistory {
 
   /** Processes whose vitals arrived within the last three intervals, by role and name. */
   running(now: UnixMillis): RunningProcess[] {
-    return [...this.#instances]
-      .flatMap(([instance, { role, version, slot }]) => (slot < slotOf(now) - RUNNING_SLOTS ? [] : [{ instance, role, version }]))
+    const alive = [...this.#instances].filter(([, { slot }]) => slot >= slotOf(now) - RUNNING_SLOTS);
+    return alive
+      .map(([instance, { role, version, bus }]) => {
+        const strangers = alive.flatMap(([, other]) => (canWorkTogether(bus, other.bus) ? [] : [other.bus.version]));
+        const cannotWorkWith = [...new Set(strangers)].sort((a, b) => a - b);
+        return { instance, role, version, busVersion: bus.version, ...(cannotWorkWith.length === 0 ? {} : { cannotWorkWith }) };
+      })
       .sort((a, b) => (a.role === b.role ? compareText(a.instance, b.instance) : compareText(a.role, b.role)));
   }
 

@@ -7,6 +7,7 @@ import { z } from "zod";
 
 import { parseRoomKey, type RoomKey } from "../ids.ts";
 import { ROOM_MODES, type RoomMode } from "../wire/frames.ts";
+import { BusRange } from "./bus-version.ts";
 
 export const VITALS_EVERY_MS = 5_000;
 /** A room server describes its largest rooms only. */
@@ -74,13 +75,14 @@ export const VitalRoom = z.object({
 export type VitalRoom = z.output<typeof VitalRoom>;
 
 /**
- * every process -> gateways. `version`: of Coroom; 0.2.0 and earlier versions do not send it. `rooms`: from room servers,
- * those with most participants.
+ * every process -> gateways. `version`: of Coroom. 0.2.0 and earlier versions send neither it nor `bus`. `rooms`: from room
+ * servers, those with most participants.
  */
 export const Vitals = z.object({
   instance: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
   role: z.enum(VITAL_ROLES),
   version: z.string().max(32).optional(),
+  bus: BusRange.optional(),
   values: z.record(z.string().max(32), z.number()),
   rooms: z.array(VitalRoom).max(VITAL_ROOMS_MAX).optional(),
 });

@@ -2,6 +2,7 @@
 
 import type { Registry } from "prom-client";
 
+import { OWN_BUS } from "../bus/bus-version.ts";
 import { encodeJson } from "../bus/json-messages.ts";
 import type { Subjects } from "../bus/subjects.ts";
 import {
@@ -48,7 +49,8 @@ export function readVitals(
       if (value !== undefined && Number.isFinite(value)) values[name] = value;
     }
     before = { at, readings };
-    if (!isStopped) receive({ role, instance, version: version(), values, ...(rooms === undefined ? {} : { rooms: [...rooms()] }) });
+    if (!isStopped)
+      receive({ role, instance, version: version(), bus: OWN_BUS, values, ...(rooms === undefined ? {} : { rooms: [...rooms()] }) });
   };
   const next = (): void => {
     cancel = clock.after(VITALS_EVERY_MS, next);
