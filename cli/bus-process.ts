@@ -7,6 +7,7 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 
+import type { ProcessAnnouncement } from "../shared/bus/bus-version.ts";
 import type { NatsRole } from "../shared/bus/permissions.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { joinBus } from "../shared/io/bus-announcements.ts";
@@ -18,15 +19,19 @@ import { type Running, stopOnce } from "../shared/process/lifecycle.ts";
 import type { Log } from "../shared/process/log.ts";
 import type { StartConfig } from "./settings.ts";
 
+/** What this process announces about itself. */
+export function ownAnnouncement(roles: readonly string[]): Omit<ProcessAnnouncement, "isStarting"> {
+  const host = hostname()
+    .slice(0, 64)
+    .replace(/[^!-~]/g, "?");
+  return { ...thisRelease(), id: randomUUID(), roles: [...roles], host, pid: process.pid };
+}
+
 /** `role`: the role whose user of NATS the connection has. Throws a StartError that names the remedy. */
 export async function startBusProcess(config: StartConfig, role: NatsRole, log: Log): Promise<Running> {
   const subjects = subjectsOf(config.environment);
-  const host =
-    hostname()
-      .replace(/[^!-~]/g, "?")
-      .slice(0, 64) || "?";
-  const own = { ...thisRelease(), id: randomUUID(), roles: [...config.roles], host, pid: process.pid };
-  const nats = await connectAs(role, `process ${process.pid} on ${host}`, config);
+  const own = ownAnnouncement(config.roles);
+  const nats = await connectAs(role, `process ${own.pid} on ${own.host}`, config);
   try {
     if (!(await checkLogBus(nats, subjects, own)))
       log.warn({}, "this process cannot check the bus version of the log. Print the users of NATS again (coroom nats-users)");

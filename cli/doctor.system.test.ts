@@ -6,7 +6,13 @@ import { join } from "node:path";
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { BUS_VERSION } from "../shared/bus/bus-version.ts";
+import { subjectsOf } from "../shared/bus/subjects.ts";
+import { joinBus } from "../shared/io/bus-announcements.ts";
+import { closeNats, connectNats } from "../shared/io/nats.ts";
+import { systemClock } from "../shared/io/system-clock.ts";
 import { readSettings } from "../shared/settings/settings.ts";
+import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
 import { gatewayRig } from "../gateway/testing/gateway-rig.ts";
 import { doctor } from "./doctor.ts";
@@ -76,4 +82,17 @@ test("[DCTR3] a gateway with another secret than coroom token uses here is a pro
 test("[DCTR4] the settings of a local system with a JWKS are well: it needs no secret for tokens", async () => {
   const { lines } = await examine({ natsUrl: nats.url, jwksUrl: "http://127.0.0.1:2/keys" });
   expect(lines[0]).toMatch(/^ok +settings +fit together/);
+});
+
+test("[DCTR5] doctor of a release that would not start beside a running process shows the reason", async () => {
+  const settings = { natsUrl: nats.url, environment: "dctr5" };
+  const ofRelease = async (): Promise<string | undefined> => (await examine(settings)).lines.find((line) => line.includes(" release "));
+  expect(await ofRelease()).toMatch(/^ok +release +\S+ \(bus version \d+\) works with the stored data and all running processes$/);
+  const connection = await connectNats({ servers: nats.url, name: "another release" });
+  const bus = { version: BUS_VERSION + 2, oldest: BUS_VERSION + 1 };
+  const other = { id: "other", roles: ["gateway"], host: "web-7", pid: 4711, release: "9.0.0", bus };
+  await joinBus(connection, subjectsOf("dctr5"), other, { clock: systemClock, log: SILENT_LOG });
+  expect(await ofRelease()).toMatch(/^PROBLEM +release +.* cannot run beside gateway on web-7, process 4711, of release 9\.0\.0/);
+  await closeNats(connection);
+  expect(await ofRelease()).toMatch(/^ok/);
 });

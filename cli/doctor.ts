@@ -7,13 +7,17 @@ import { dirname, join, resolve } from "node:path";
 
 import { JetStreamApiError, JetStreamError, jetstreamManager } from "@nats-io/jetstream";
 
-import { subjectsOf } from "../shared/bus/subjects.ts";
-import { checkLogPartitions } from "../shared/io/log-stream.ts";
+import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
+import { joinBus } from "../shared/io/bus-announcements.ts";
+import { checkLogBus, checkLogPartitions } from "../shared/io/log-stream.ts";
 import { isNoAnswer } from "../shared/io/nats-json.ts";
 import { closeNats, type NatsConnection } from "../shared/io/nats.ts";
 import { redisConnection } from "../shared/io/redis.ts";
+import { systemClock as clock } from "../shared/io/system-clock.ts";
 import { StartError } from "../shared/process/lifecycle.ts";
+import type { Log } from "../shared/process/log.ts";
 import { SettingError } from "../shared/settings/settings.ts";
+import { ownAnnouncement } from "./bus-process.ts";
 import type { PrintLine } from "./command.ts";
 import {
   type DoctorFinding,
@@ -37,6 +41,8 @@ import { refuseUnfit } from "./start-checks.ts";
 import { localToken } from "./token.ts";
 
 const ANSWER_MS_MAX = 3_000;
+/** Findings are printed instead. */
+const NO_LOG: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 const CHECKS = [
   ["settings", checkSettings],
@@ -153,7 +159,7 @@ async function checkConnected(nats: NatsConnection, config: StartConfig): Promis
   try {
     const manager = await jetstreamManager(nats, { timeout: ANSWER_MS_MAX, checkAPI: false });
     const { storage, limits } = await manager.getAccountInfo();
-    const found: DoctorFinding[] = [answers, judgeStorage(storage, limits.max_storage)];
+    const found: DoctorFinding[] = [answers, judgeStorage(storage, limits.max_storage), await checkRelease(nats, subjects)];
     if (!(await checkLogPartitions(nats, subjects, config.logPartitions)))
       return [...found, { about: "log", state: "ok", text: `no Coroom of the environment ${config.environment} has started here yet` }];
     for (let partition = 0; partition < config.logPartitions; partition++) {
@@ -178,10 +184,24 @@ async function checkConnected(nats: NatsConnection, config: StartConfig): Promis
   }
 }
 
+/** Before an upgrade or a rollback, `coroom doctor` of the other release shows whether its processes will start. */
+async function checkRelease(nats: NatsConnection, subjects: Subjects): Promise<DoctorFinding> {
+  const own = ownAnnouncement(["doctor"]);
+  try {
+    await checkLogBus(nats, subjects, own);
+    await joinBus(nats, subjects, own, { clock, log: NO_LOG });
+    const text = `${own.release} (bus version ${own.bus.version}) works with the stored data and all running processes`;
+    return { about: "release", state: "ok", text };
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    return problem("release", error.message);
+  }
+}
+
 async function checkRedis(config: StartConfig): Promise<readonly DoctorFinding[]> {
   const urls = config.redisUrl === "" ? localRedisUrl(config.dataDir) : config.redisUrl;
   if (urls === undefined) return [];
-  const { redis, stop } = redisConnection(urls, { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} });
+  const { redis, stop } = redisConnection(urls, NO_LOG);
   try {
     await new Promise<void>((resolved, refused) => {
       const timer = setTimeout(() => refused(new Error("no answer")), ANSWER_MS_MAX);
