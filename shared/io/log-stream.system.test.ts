@@ -202,6 +202,24 @@ test("[LGS11] a process is refused by a log of a release that it cannot work wit
   );
 });
 
+test("[LGS12] a process that found no stream uses one that another process makes meanwhile, also with a limit or of another release", async () => {
+  const subjects = subjectsOf("lgs12");
+  let looked = false;
+  const request: NatsConnection["request"] = async (subject, payload, options) => {
+    const answer = await nats.request(subject, payload, options);
+    if (!looked && subject.endsWith("STREAM.INFO.lgs12_log_0")) {
+      looked = true;
+      await ensureLogStreams(nats, subjects, { partitions: 1, replicas: 1, bytesMax: 20_000 });
+      await writtenBy("lgs12", BUS_VERSION + 1, BUS_VERSION);
+    }
+    return answer;
+  };
+  const late = Object.assign(Object.create(nats) as NatsConnection, { request });
+  await ensureLogStreams(late, subjects, { partitions: 1, replicas: 1 });
+  expect(await limitsOf("lgs12")).toEqual([{ max_bytes: 20_000, discard: "new" }]);
+  expect(await logBusOf("lgs12")).toMatchObject({ version: BUS_VERSION + 1 });
+});
+
 /** In the form that an earlier version created. */
 async function addStreams(environment: string, partitions: readonly number[]): Promise<void> {
   const subjects = subjectsOf(environment);

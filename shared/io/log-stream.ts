@@ -108,8 +108,14 @@ async function makeLogStreams(nats: NatsConnection, subjects: Subjects, options:
 /** Never lowered, because a rollback leaves the data of the newer release in the log. */
 async function raiseLogBus(manager: JetStreamManager, first: string): Promise<void> {
   const { config } = await manager.streams.info(first);
-  const raised = raisedLogBus(logBusOf(config), thisRelease());
-  if (raised !== undefined) await manager.streams.update(first, { metadata: { ...config.metadata, [BUS]: JSON.stringify(raised) } });
+  const raised = busMetadata(logBusOf(config));
+  if (raised !== undefined) await manager.streams.update(first, { metadata: { ...config.metadata, ...raised } });
+}
+
+/** Undefined: this release raises nothing. */
+function busMetadata(stored: LogBus | undefined): Readonly<Record<string, string>> | undefined {
+  const raised = raisedLogBus(stored, thisRelease());
+  return raised === undefined ? undefined : { [BUS]: JSON.stringify(raised) };
 }
 
 function logBusOf({ metadata }: Pick<StreamConfig, "metadata">): LogBus | undefined {
@@ -201,12 +207,12 @@ async function makeLogStream(
       ...needs,
       duplicate_window: DUPLICATE_WINDOW_NANOS,
       republish: { src: subjects.logOfPartition(partition), dest: subjects.logRepublished },
-      ...(partition === 0 ? { metadata: { [PARTITIONS]: String(options.partitions) } } : {}),
+      ...(partition === 0 ? { metadata: { [PARTITIONS]: String(options.partitions), ...busMetadata(undefined) } } : {}),
     });
   } catch (error) {
-    const made = error instanceof JetStreamApiError && error.code === STREAM_EXISTS_OTHERWISE ? await configOf(manager, name) : undefined;
-    if (partition === 0 && made !== undefined) await agreeOnPartitions(manager, subjects, made, options.partitions);
-    throw error;
+    if (!(error instanceof JetStreamApiError) || error.code !== STREAM_EXISTS_OTHERWISE) throw error;
+    if ((await configOf(manager, name)) === undefined) throw error;
+    return makeLogStream(manager, subjects, partition, options, needs);
   }
 }
 
