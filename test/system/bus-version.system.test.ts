@@ -1,4 +1,4 @@
-/** Releases that cannot work together, on real processes: a starting process is refused with an error that says what to do. */
+/** Releases that cannot work together, on real processes: a starting process is refused with an error that states what to do. */
 
 import { jetstreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
