@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { CatchUpReply, ToOwner } from "../../shared/bus/envelope.ts";
 import type { ClientId, Epoch, GatewayId, Millis, Position, Seq } from "../../shared/ids.ts";
 import { writeCommittedEdits } from "../../shared/wire/committed-edits.ts";
-import { CatchUpQuestions } from "./catch-up-questions.ts";
+import { CatchUpQuestions, requestNumbers } from "./catch-up-questions.ts";
 import type { ConnectionId } from "../ports.ts";
 
 const at = (ms: number): Millis => ms as Millis;
@@ -30,7 +30,7 @@ const asked = (messages: readonly ToOwner[]): unknown[] =>
   messages.map((message) => message.kind === "catch-up-request" && [message.request, message.after.seq, message.through]);
 
 test("[CUP1] members that ask from the same position share a question", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId);
+  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
   expect(asked(catchUps.askForMember(one, position(3), at(0)))).toEqual([[1, 3, 0]]);
   expect(catchUps.askForMember(two, position(3), at(0))).toEqual([]);
   expect(asked(catchUps.askForMember(three, position(4), at(0)))).toEqual([[2, 4, 0]]);
@@ -42,14 +42,14 @@ test("[CUP1] members that ask from the same position share a question", () => {
 });
 
 test("[CUP2] a follow-up question is not shared, because its answer depends on earlier ones", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId);
+  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
   catchUps.askForMember(one, position(0), at(0));
   expect(asked(catchUps.receiveCatchUp(answer(1, 4, [part(1, 2)]), at(1))!.ask)).toEqual([[2, 2, 0]]);
   expect(asked(catchUps.askForMember(two, position(2), at(1)))).toEqual([[3, 2, 0]]);
 });
 
 test("[CUP3] parts after a gap in an answer are ignored and asked for again", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId);
+  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
   catchUps.askForMember(one, position(0), at(0));
   const broken = catchUps.receiveCatchUp(answer(1, 9, [part(1, 3), part(7, 9)]), at(1))!;
   expect(broken).toMatchObject({ batches: [{ firstSeq: 1 }], isComplete: false });
@@ -58,7 +58,7 @@ test("[CUP3] parts after a gap in an answer are ignored and asked for again", ()
 });
 
 test("[CUP4] an answer that ends before the announced head and before the requested seq leads to a follow-up question", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId);
+  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
   catchUps.askForMember(one, position(0), at(0));
   expect(asked(catchUps.receiveCatchUp(answer(1, 9, [part(1, 4)]), at(1))!.ask)).toEqual([[2, 4, 0]]);
   catchUps.askForReplay(two, position(3), 5 as Seq, at(1));
@@ -66,7 +66,7 @@ test("[CUP4] an answer that ends before the announced head and before the reques
 });
 
 test("[CUP5] all open questions are asked again with new numbers", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId);
+  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
   catchUps.askForMember(one, position(0), at(0));
   catchUps.askForOrder(position(7), toHead, at(0));
   catchUps.receiveCatchUp(answer(1, 9, [part(1, 4)]), at(1));
@@ -77,13 +77,13 @@ test("[CUP5] all open questions are asked again with new numbers", () => {
 });
 
 test("[CUP6] only one question at a time is asked to close a gap of the room", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId);
+  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
   expect(catchUps.askForOrder(position(7), 9 as Seq, at(0))).toHaveLength(1);
   expect(catchUps.askForOrder(position(7), toHead, at(0))).toEqual([]);
 });
 
 test("[CUP7] an unanswered question is overdue after a limit that doubles with each repetition", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId);
+  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
   catchUps.askForMember(one, position(0), at(0));
   expect(catchUps.overdue(1_000, at(999))).toBe("nothing");
   expect(catchUps.overdue(1_000, at(1_000))).toBe("some");
@@ -93,7 +93,7 @@ test("[CUP7] an unanswered question is overdue after a limit that doubles with e
 });
 
 test("[CUP8] a question without waiting members is dropped, a question that other members wait for is not", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId);
+  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
   catchUps.askForMember(one, position(0), at(0));
   catchUps.askForMember(two, position(0), at(0));
   catchUps.forget(one);
@@ -106,14 +106,14 @@ test("[CUP8] a question without waiting members is dropped, a question that othe
 });
 
 test("[CUP9] a member has one open question, and its newest other question follows the answer", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId);
+  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
   expect(asked(catchUps.askForReplay(one, position(0), 4 as Seq, at(0)))).toEqual([[1, 0, 4]]);
   for (let again = 0; again < 50; again++) expect(catchUps.askForReplay(one, position(again), 60 as Seq, at(1))).toEqual([]);
   expect(asked(catchUps.receiveCatchUp(answer(1, 9, [part(1, 4)]), at(2))!.ask)).toEqual([[2, 49, 60]]);
 });
 
 test("[CUP10] repeated joins open no second question, and the first one is dropped if its answer does not arrive", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId);
+  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
   catchUps.askForMember(one, position(0), at(0));
   for (let again = 0; again < 50; again++) {
     catchUps.forget(one);
@@ -125,7 +125,7 @@ test("[CUP10] repeated joins open no second question, and the first one is dropp
 });
 
 test("[CUP11] an answer without progress leads to another question after a pause that doubles", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId);
+  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
   catchUps.askForMember(one, position(0), at(0));
   let [now, request] = [1, 1];
   const pauses = Array.from({ length: 9 }, () => {
@@ -140,7 +140,7 @@ test("[CUP11] an answer without progress leads to another question after a pause
 });
 
 test("[CUP12] a new owner is asked immediately, and not for members that have left", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId);
+  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
   catchUps.askForMember(one, position(0), at(0));
   catchUps.askForMember(two, position(5), at(0));
   catchUps.receiveCatchUp(answer(1, 9, [new Uint8Array([255])]), at(1));
@@ -150,7 +150,7 @@ test("[CUP12] a new owner is asked immediately, and not for members that have le
 });
 
 test("[CUP13] an overdue question is repeated with its number, so that a late answer is accepted", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId);
+  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
   catchUps.askForMember(one, position(0), at(0));
   catchUps.askForReplay(two, position(3), 9 as Seq, at(0));
   catchUps.receiveCatchUp(answer(2, 9, [part(4, 5)]), at(0));
@@ -164,7 +164,7 @@ test("[CUP13] an overdue question is repeated with its number, so that a late an
 });
 
 test("[CUP14] a question that was repeated twice counts as fruitless", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId);
+  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
   catchUps.askForMember(one, position(0), at(0));
   for (const ms of [1_000, 3_000]) {
     expect(catchUps.overdue(1_000, at(ms))).toBe("some");
@@ -174,7 +174,7 @@ test("[CUP14] a question that was repeated twice counts as fruitless", () => {
 });
 
 test("[CUP15] a member whose questions made no progress asks again after a pause, and so do others from the same position", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId);
+  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
   catchUps.askForMember(one, position(3), at(0));
   expect(catchUps.receiveCatchUp(answer(1, 3, []), at(1))).toMatchObject({ isComplete: true, fruitless: 1 });
   expect(catchUps.askForMember(one, position(3), at(1), 1)).toEqual([]);
@@ -190,7 +190,7 @@ test("[CUP15] a member whose questions made no progress asks again after a pause
 });
 
 test("[CUP16] a question to a new owner counts as new, however often it was repeated before", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId);
+  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
   catchUps.askForMember(one, position(0), at(0));
   for (const ms of [0, 0, 0]) catchUps.askAllAgain(at(ms));
   expect([catchUps.overdue(1_000, at(999)), catchUps.overdue(1_000, at(1_000))]).toEqual(["nothing", "some"]);

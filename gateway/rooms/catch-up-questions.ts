@@ -60,6 +60,12 @@ const ASKED_AGAIN_MAX = 2;
 const PAUSE_MS_MIN = 100;
 const PAUSE_DOUBLINGS_MAX = 6;
 
+/** 1, 2, 3, and so on. */
+export function requestNumbers(): () => number {
+  let last = 0;
+  return () => ++last;
+}
+
 export class CatchUpQuestions {
   readonly #gateway: GatewayId;
   readonly #questions = new LazyMap<number, Question>();
@@ -67,10 +73,12 @@ export class CatchUpQuestions {
   readonly #openOf = new LazyMap<ConnectionId, number>();
   /** The member's next question, the newest only. A gap never replaces the question of a member that is joining. */
   readonly #nextOf = new LazyMap<ConnectionId, Inquiry>();
-  #lastRequest = 0;
+  readonly #newRequest: () => number;
 
-  constructor(gateway: GatewayId) {
+  /** `newRequest`: numbers that no question of this gateway had, also before the room was last forgotten. */
+  constructor(gateway: GatewayId, newRequest: () => number) {
     this.#gateway = gateway;
+    this.#newRequest = newRequest;
   }
 
   get open(): number {
@@ -205,7 +213,7 @@ export class CatchUpQuestions {
 
   /** Asks immediately, or after a pause that doubles with each fruitless question. */
   #ask(inquiry: Inquiry, now: Millis, fruitless = 0): ToOwner[] {
-    const request = ++this.#lastRequest;
+    const request = this.#newRequest();
     const pauseMs = fruitless === 0 ? 0 : PAUSE_MS_MIN * 2 ** Math.min(fruitless - 1, PAUSE_DOUBLINGS_MAX);
     const pausedUntil = pauseMs === 0 ? undefined : ((now + pauseMs) as Millis);
     this.#questions.set(request, { ...inquiry, askedAt: now, attempt: fruitless, pausedUntil });

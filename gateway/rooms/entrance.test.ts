@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from "vitest";
 
 import { type ClientId, type Epoch, type GatewayId, type Millis, type Position, type Seq, START } from "../../shared/ids.ts";
 import type { ConnectionId } from "../ports.ts";
-import { CatchUpQuestions } from "./catch-up-questions.ts";
+import { CatchUpQuestions, requestNumbers } from "./catch-up-questions.ts";
 import { Entrance } from "./entrance.ts";
 import { MemberConnections } from "./members.ts";
 import type { FollowedRoomEffect } from "./room-messages.ts";
@@ -23,7 +23,7 @@ beforeEach(() => {
     { forwardedEditsPerRoomMax: 3, forwardedBytesPerRoomMax: 1e6, forwardedKeptMs: 300_000 },
     new UnackedBudget({ bytesMax: 1e6 }),
   );
-  entrance = new Entrance({ joinMsMax: 10_000 }, 7, members, unacked, new CatchUpQuestions("gw" as GatewayId));
+  entrance = new Entrance({ joinMsMax: 10_000 }, 7, members, unacked, new CatchUpQuestions("gw" as GatewayId, requestNumbers()));
   entrance.receiveNewEpoch(HEAD.epoch, []);
   effects = [];
 });

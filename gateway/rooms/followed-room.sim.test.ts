@@ -11,6 +11,7 @@ import type { ClientId, Epoch, GatewayId, Millis, Position, Seq, ServerId, UnixM
 import { Prng } from "../../shared/collections/prng.ts";
 import type { ConnectionId } from "../ports.ts";
 import type { FollowedRoomEffect, FollowedRoomInput } from "./room-messages.ts";
+import { CatchUpQuestions, requestNumbers } from "./catch-up-questions.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { batchFrom, type CommittedBatch } from "../../shared/wire/committed-edits.ts";
 import { UnackedBudget } from "./unacked-budget.ts";
@@ -67,6 +68,7 @@ class World {
       },
       1,
       new UnackedBudget({ bytesMax: 1e9 }),
+      new CatchUpQuestions("gw" as GatewayId, requestNumbers()),
       this.#time,
     );
     for (let index = 1; index <= 5; index++)

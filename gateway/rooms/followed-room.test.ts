@@ -17,6 +17,7 @@ import {
 import { writeCommittedEdits, batchFrom } from "../../shared/wire/committed-edits.ts";
 import type { ConnectionId } from "../ports.ts";
 import type { FollowedRoomEffect, FollowedRoomInput } from "./room-messages.ts";
+import { CatchUpQuestions, requestNumbers } from "./catch-up-questions.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { UnackedBudget } from "./unacked-budget.ts";
 
@@ -43,6 +44,7 @@ beforeEach(() => {
     },
     7,
     new UnackedBudget({ bytesMax: 1e6 }),
+    new CatchUpQuestions("gw" as GatewayId, requestNumbers()),
     now,
   );
 });

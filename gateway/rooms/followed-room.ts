@@ -10,7 +10,7 @@ import { assertNever } from "../../shared/assert.ts";
 import type { OwnerReply } from "../../shared/bus/envelope.ts";
 import type { ClientId, Epoch, GatewayId, Millis, Position, Seq, ServerId } from "../../shared/ids.ts";
 import type { Channel } from "../../shared/wire/frames.ts";
-import { CatchUpQuestions } from "./catch-up-questions.ts";
+import type { CatchUpQuestions } from "./catch-up-questions.ts";
 import { MemberEditFeed, type MemberEditFeedOptions } from "./edit-feed.ts";
 import { EditRelay } from "./edit-relay.ts";
 import { Unacked, type UnackedOptions } from "./unacked.ts";
@@ -54,12 +54,12 @@ export class FollowedRoom {
   #ownerAliveAt = 0;
   #usedAt: Millis;
 
-  constructor(options: FollowedRoomOptions, channel: Channel, budget: UnackedBudget, now: Millis) {
+  constructor(options: FollowedRoomOptions, channel: Channel, budget: UnackedBudget, questions: CatchUpQuestions, now: Millis) {
     const { gateway } = options;
     this.#options = options;
     this.#usedAt = now;
     this.#unacked = new Unacked(options, budget);
-    this.#questions = new CatchUpQuestions(gateway);
+    this.#questions = questions;
     this.#entrance = new Entrance(options, channel, this.#members, this.#unacked, this.#questions);
     this.#feed = new MemberEditFeed(options, channel, this.#entrance, this.#members, this.#unacked, this.#questions);
     this.#catchUps = new MemberCatchUps(this.#feed, this.#entrance, this.#members, this.#questions);

@@ -2,6 +2,7 @@
 
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { Channel } from "../../shared/wire/frames.ts";
+import { CatchUpQuestions, requestNumbers } from "./catch-up-questions.ts";
 import { FollowedRoom, type FollowedRoomOptions } from "./followed-room.ts";
 import type { UnackedBudget } from "./unacked-budget.ts";
 
@@ -11,8 +12,9 @@ export class RoomDirectory {
   readonly #options: FollowedRoomOptions & { readonly roomLingerMs: number };
   readonly #budget: UnackedBudget;
   readonly #rooms = new Map<RoomKey, DirectoryEntry>();
-  /** Numbers are never reused: a frame on its way may still name a room that is no longer followed. */
+  /** Numbers are never reused: frames and answers on their way may still name a room that is no longer followed. */
   #lastChannel: Channel = 0;
+  readonly #newRequest = requestNumbers();
 
   constructor(options: FollowedRoomOptions & { roomLingerMs: number }, budget: UnackedBudget) {
     this.#options = options;
@@ -33,7 +35,9 @@ export class RoomDirectory {
 
   open(key: RoomKey, now: Millis): DirectoryEntry {
     this.#lastChannel += 1;
-    const followed = { key, channel: this.#lastChannel, room: new FollowedRoom(this.#options, this.#lastChannel, this.#budget, now) };
+    const questions = new CatchUpQuestions(this.#options.gateway, this.#newRequest);
+    const room = new FollowedRoom(this.#options, this.#lastChannel, this.#budget, questions, now);
+    const followed = { key, channel: this.#lastChannel, room };
     this.#rooms.set(key, followed);
     return followed;
   }

@@ -6,6 +6,7 @@ import { gatewaySettings } from "../../gateway/config.ts";
 import { sessionOptions } from "../../gateway/settings/sessions.ts";
 import { clientIdOf } from "../../gateway/io/client-ids.ts";
 import type { ConnectionId } from "../../gateway/ports.ts";
+import { CatchUpQuestions, requestNumbers } from "../../gateway/rooms/catch-up-questions.ts";
 import { FollowedRoom as GatewayRoom } from "../../gateway/rooms/followed-room.ts";
 import { ClientSession } from "../../gateway/sessions/client-session.ts";
 import { UnackedBudget } from "../../gateway/rooms/unacked-budget.ts";
@@ -35,7 +36,9 @@ export type JoinedPerson = {
 
 export function joinedRoom(): { ann: JoinedPerson; ben: JoinedPerson; gateway: GatewayRoom; owner: Ownership } {
   const owner = claimedRoom();
-  const gateway = new GatewayRoom({ ...gatewayConfig, gateway: "gw" as GatewayId }, CHANNEL, new UnackedBudget({ bytesMax: 1_000 }), NOW);
+  const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
+  const options = { ...gatewayConfig, gateway: "gw" as GatewayId };
+  const gateway = new GatewayRoom(options, CHANNEL, new UnackedBudget({ bytesMax: 1_000 }), questions, NOW);
   gateway.receiveInput({ kind: "attached" }, NOW);
   const [ann, ben] = [join("ann", 1, gateway, owner), join("ben", 2, gateway, owner)];
   return { ann, ben, gateway, owner };

@@ -529,6 +529,20 @@ const REGRESSION_SEEDS: readonly {
       aimed("log and stores lose their ends apart", 2128, 556, 0.3622629560995847, 0.9573479720856994),
     ],
   },
+  {
+    seed: 7008680,
+    size: "large",
+    reason:
+      "a gateway that followed a room again accepted a late answer to a hostile client's question, because request numbers began again",
+    faults: [
+      aimed("storage of the log full", 1759, 584, 0.9933049194514751, 0.5565255146939307),
+      fault("Redis away", 1958, 1202, 0.0632134024053812, 0.2203702291008085),
+      fault("room moved", 2105, 1550, 0.47338758828118443, 0.7876736498437822),
+      aimed("log's old leader answers", 2343, 143, 0.5630329670384526, 0.4749412713572383),
+      aimed("gateway cut off", 3366, 1213, 0.867151802405715, 0.8751302047166973),
+      aimed("hostile client in the room", 3755, 340, 0.8234381293877959, 0.5751943313516676),
+    ],
+  },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
   ...Array.from({ length: 40 }, (_, index) => ({ seed: 1_000_000 + index, size: "small-edit-path" as const })),
