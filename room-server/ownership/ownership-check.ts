@@ -73,6 +73,11 @@ export class OwnershipCheck {
     return this.#end === "known";
   }
 
+  /** False: the answer is for a check from before a lost connection, and may be older than the requests. */
+  get awaitsLogEndCheck(): boolean {
+    return this.#look?.kind === "behind";
+  }
+
   get waiting(): boolean {
     return this.#waiting.length > 0;
   }

@@ -651,6 +651,17 @@ test("[OWN55] after a lost connection, an owner appends nothing until it has fou
   expect(kinds(receive({ kind: "log-end-read", last: own(5), checkpoint: undefined }))).toEqual(["confirmed", "append"]);
 });
 
+test("[OWN67] the late answer to a check from before a lost connection does not answer the check after it", () => {
+  for (const isEnd of [true, false]) {
+    const { receive } = owning();
+    expect(kinds(receive({ kind: "ownership-questioned" }))).toEqual(["check-log-end"]);
+    receive({ kind: "reconnected" });
+    expect(kinds(receive(message(edits(1))))).toEqual(["read-log-end"]);
+    expect(receive({ kind: "log-end-checked", isEnd })).toEqual([]);
+    expect(kinds(receive({ kind: "log-end-read", last: own(5), checkpoint: undefined }))).toEqual(["confirmed", "append"]);
+  }
+});
+
 test("[OWN56] an owner whose last record was replaced by another, in a log that lost its end, appends nothing", () => {
   const { receive } = owning();
   receive({ kind: "reconnected" });

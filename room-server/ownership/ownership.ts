@@ -98,7 +98,7 @@ export class Ownership {
         if (state.kind === "claiming") return this.#receiveClaimStep(state.claim.receiveClaimInput(input, now), now);
         return "check" in state ? this.#receiveLogEndForCheck(state, input, now) : [];
       case "log-end-checked":
-        if (!("check" in state)) return [];
+        if (!("check" in state) || !state.check.awaitsLogEndCheck) return [];
         return input.isEnd ? this.#confirm(state, now) : [readLogEnd(state)]; // The epoch shows whose record was in flight.
       case "append-settled":
         if (state.kind === "claiming") return this.#receiveClaimStep(state.claim.receiveClaimInput(input, now), now);
