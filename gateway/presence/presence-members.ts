@@ -188,6 +188,12 @@ export class PresenceMembers {
     if (version === this.#version) this.#isAcked = true;
   }
 
+  /** No owner lists any member, so no leave has to be announced. Call only without members. */
+  receiveNoOwner(): void {
+    this.#exited.clear();
+    this.receiveAck(this.#version);
+  }
+
   /** The owner has lost the members that it had received. */
   resendAll(): void {
     this.#isAcked = false;

@@ -246,7 +246,7 @@ export class PresenceUpward {
 
   /** The room has no owner, so no owner still lists members who have left. */
   receiveNoResponders(): void {
-    if (this.members.size === 0) this.members.receiveAck(this.members.version);
+    if (this.members.size === 0) this.members.receiveNoOwner();
   }
 
   receiveNewOwner(): void {

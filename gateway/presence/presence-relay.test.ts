@@ -213,3 +213,34 @@ test("[PRG65] an owner that does not answer the question for two seconds is repo
   for (let now = 100; now <= 4_500; now += 100) if (feed(now).includes("owner-silent")) reports.push(now);
   expect(reports).toEqual([2_000, 4_000]);
 });
+
+test("[PRG67] a room whose members left while it had no owner is done once NATS reports that nobody owns it", () => {
+  const presence = new PresenceRelay(options, 0, 0 as Millis);
+  const feed = (input: PresenceRelayInput, now: number) => presence.receiveInput(input, now as Millis);
+  feed({ kind: "attached" }, 0);
+  feed(enter(first, "ann"), 0);
+  feed({ kind: "leave", connection: first }, 10);
+  expect(feed({ kind: "tick" }, 20)).toMatchObject([{ kind: "ask-owner" }]);
+  expect(presence.isDone).toBe(false);
+  feed({ kind: "no-responders" }, 30);
+  expect(presence.isDone).toBe(true);
+});
+
+test("[PRG68] a late report that nobody owns the room does not hide a leave from the owner that was found meanwhile", () => {
+  const presence = new PresenceRelay(options, 0, 0 as Millis);
+  const feed = (input: PresenceRelayInput, now: number) => presence.receiveInput(input, now as Millis);
+  feed({ kind: "attached" }, 0);
+  feed(enter(first, "ann"), 0);
+  feed({ kind: "tick" }, 10);
+  feed({ kind: "owner", server, epoch }, 20);
+  expect(feed({ kind: "tick" }, 30)).toMatchObject([
+    { message: { kind: "members", entered: [{ name: "ann" }] } },
+    { message: { kind: "sync" } },
+  ]);
+  feed({ kind: "leave", connection: first }, 40);
+  feed({ kind: "no-responders" }, 50);
+  expect(presence.isDone).toBe(false);
+  expect(feed({ kind: "tick" }, 140)).toMatchObject([{ message: { kind: "members", exited: [member("ann").client] } }]);
+  feed({ kind: "no-responders" }, 150);
+  expect(presence.isDone, "the owner has not acknowledged the leave").toBe(false);
+});

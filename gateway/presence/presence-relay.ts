@@ -147,7 +147,7 @@ export class PresenceRelay {
         if (this.#owner === input.server) this.#loseOwner(now);
         return [];
       case "no-responders":
-        this.#up.receiveNoResponders();
+        if (this.#owner === undefined) this.#up.receiveNoResponders(); // Otherwise an owner was found after the question.
         return [];
       case "attached":
         this.#attached = true;
