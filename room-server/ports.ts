@@ -119,8 +119,8 @@ export interface RoomEntries {
   find(room: RoomKey): Promise<RoomEntry | undefined>;
   /** Writes this server as the owner, unless a later epoch is stored. */
   announce(room: RoomKey, epoch: Epoch): Promise<void>;
-  /** Removes the entry if it still names this server. */
-  withdraw(room: RoomKey): Promise<void>;
+  /** Removes the entry if it still names this server, and no later claim of it. */
+  withdraw(room: RoomKey, epoch: Epoch): Promise<void>;
   /** Removes the entry of any owner: the room is deleted. */
   forget(room: RoomKey): Promise<void>;
 }

@@ -29,9 +29,10 @@ export async function kvRooms(nats: NatsConnection, bucket: string, replicas: nu
         return isThere || (current?.epoch ?? 0) > epoch ? undefined : encodeJson({ owner: server, epoch } satisfies RoomEntry);
       }),
     ),
-    withdraw: async (room) => {
+    withdraw: async (room, epoch) => {
       const found = await kv.get(room);
-      if (found === null || entryIn(found)?.owner !== server) return;
+      const entry = entryIn(found);
+      if (found === null || entry?.owner !== server || entry.epoch > epoch) return;
       await kv.delete(room, { previousSeq: found.revision }).catch(ignoreOvertaken);
     },
     forget: (room) => kv.purge(room),

@@ -277,9 +277,10 @@ export class HostedRoom implements Receiver {
       );
   }
 
-  #removeEntry(why: "released" | "deleted"): void {
+  /** Undefined: the room is deleted. */
+  #removeEntry(releasedEpoch: Epoch | undefined): void {
     const { entries } = this.#ports;
-    const removed = why === "released" ? entries.withdraw(this.key) : entries.forget(this.key);
+    const removed = releasedEpoch === undefined ? entries.forget(this.key) : entries.withdraw(this.key, releasedEpoch);
     this.#deps.receiveRemoval(
       removed.catch((cause: unknown) =>
         this.#deps.log.warn({ room: this.key, cause }, "the rooms bucket kept the entry of a room without an owner; a claim corrects it"),
@@ -293,7 +294,7 @@ export class HostedRoom implements Receiver {
     for (const resolve of claimers) resolve(outcome);
   }
 
-  #end({ why, reason, wasOwner, wasClaim }: OwnershipEffect & { kind: "ended" }): void {
+  #end({ why, reason, epoch, wasClaim }: OwnershipEffect & { kind: "ended" }): void {
     const { log, metrics } = this.#deps;
     this.#abandonAppend(why);
     this.#deps.receiveEnd(this, wasClaim && why !== "deleted");
@@ -303,10 +304,10 @@ export class HostedRoom implements Receiver {
     this.#subscription
       ?.close()
       .catch((cause: unknown) => log.debug({ room: this.key, cause }, "the NATS connection was lost while a room's subscription closed"));
-    if (why === "released" || why === "deleted") this.#removeEntry(why);
+    if (why === "deleted" || (why === "released" && epoch !== undefined)) this.#removeEntry(why === "deleted" ? undefined : epoch);
     this.#resolveReady(undefined);
     this.#resolveExpecting(false);
-    this.#resolveClaimers(why === "deleted" ? { kind: "deleted" } : { kind: "lost", wasOwner, reason });
+    this.#resolveClaimers(why === "deleted" ? { kind: "deleted" } : { kind: "lost", wasOwner: epoch !== undefined, reason });
   }
 
   #count(answer: OwnerReply): void {

@@ -85,9 +85,9 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
     entries: {
       find: () => state.entryFound.then(() => state.entry),
       announce: async (_, epoch) => void (state.entry = { owner: own, epoch }),
-      withdraw: async () => {
+      withdraw: async (_, epoch) => {
         if (state.withdrawMs > 0) await new Promise<void>((resolve) => clock.after(state.withdrawMs, resolve));
-        state.entry = undefined;
+        if (state.entry?.owner === own && state.entry.epoch <= epoch) state.entry = undefined;
       },
       forget: async () => void (state.entry = undefined),
     },
@@ -262,6 +262,17 @@ test("[HOST8] a stopping server commits waiting edits, removes its entries, and 
   await stopped;
   expect(stored.map(({ record }) => record.kind)).toEqual(["epoch", "edits", "edits"]);
   expect(state.entry).toBeUndefined();
+});
+
+test("[HOST30] a room that is claimed again before the bucket removed its entry keeps the new entry", async () => {
+  const { host, clock, state } = world({ settings: { roomIdleMsMax: "1000" } });
+  state.withdrawMs = 3_000;
+  await host.claim({ room });
+  await clock.advance(2_000);
+  expect([host.rooms, state.entry], "the removal is on its way").toEqual([0, { owner: own, epoch: 1 }]);
+  expect(await host.claim({ room })).toEqual(claimed(2));
+  await clock.advance(3_000);
+  expect(state.entry).toEqual({ owner: own, epoch: 2 });
 });
 
 test("[HOST9] a stopping server waits at most its release time for a log that does not answer", async () => {

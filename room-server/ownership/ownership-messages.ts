@@ -46,8 +46,8 @@ export type OwnershipEffect =
   | { kind: "unsubscribe" }
   /** Appends have stopped, so the other server may claim the room. */
   | { kind: "ready-to-hand-over"; end: LogEnd }
-  /** `wasOwner`: the ownership had fenced all earlier owners. `wasClaim`: it ended before the room was loaded. */
-  | { kind: "ended"; why: OwnershipEnd; reason: string; wasOwner: boolean; wasClaim: boolean };
+  /** `epoch`: undefined if it had not fenced the earlier owners. `wasClaim`: it ended before the room was loaded. */
+  | { kind: "ended"; why: OwnershipEnd; reason: string; epoch: Epoch | undefined; wasClaim: boolean };
 
 /** `fenced`: by a later owner that this one did not expect. */
 export type OwnershipEnd = Exclude<ReleaseReason, "stopped">;

@@ -322,11 +322,11 @@ export class Ownership {
   #end(why: OwnershipEnd, reason: string): readonly OwnershipEffect[] {
     const state = this.#state;
     assert(state.kind !== "ended", "an ownership ends once");
-    const [wasOwner, wasClaim] = [this.epoch !== undefined, state.kind === "claiming"];
+    const [epoch, wasClaim] = [this.epoch, state.kind === "claiming"];
     if (state.kind === "claiming") state.claim.clear();
     else state.room.end();
     this.#state = { kind: "ended" };
-    return [{ kind: "ended", why, reason, wasOwner, wasClaim }];
+    return [{ kind: "ended", why, reason, epoch, wasClaim }];
   }
 }
 

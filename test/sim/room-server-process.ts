@@ -202,9 +202,9 @@ export class RoomServerProcess {
         }
         throw new Error("the entry changed again and again while it was written");
       },
-      withdraw: async (room) => {
+      withdraw: async (room, epoch) => {
         const { entry, revision } = await read(room);
-        if (entry?.owner === this.server) await write(room, undefined, revision);
+        if (entry?.owner === this.server && entry.epoch <= epoch) await write(room, undefined, revision);
       },
       forget: async (room) => {
         const { entry, revision } = await read(room);
