@@ -38,7 +38,11 @@ export class CommandCheck {
 }
 
 export function followReply(isWarm: boolean): ServerCommandReply {
-  return isWarm ? DONE : refused("the replica is not complete: the server has as many as it accepts, or the room was claimed meanwhile");
+  return isWarm
+    ? DONE
+    : refused(
+        "the replica is not complete: the server has as many as it accepts, the room was claimed meanwhile, or the log did not answer in time",
+      );
 }
 
 export function expectReply(isExpecting: boolean): ServerCommandReply {

@@ -114,6 +114,20 @@ test("[RPH5] a request that NATS does not answer is repeated until it does", asy
   expect(await followed).toBe(true);
 });
 
+test("[RPH11] a request is refused before its sender stops waiting, and the replica is still made", async () => {
+  const { replicas, state, settle } = replicasWith();
+  state.natsAnswers = false;
+  let answer: boolean | undefined;
+  void replicas.follow(room).then((isWarm) => (answer = isWarm));
+  await settle(7_900);
+  expect(answer).toBeUndefined();
+  await settle(1_100);
+  expect(answer).toBe(false);
+  state.natsAnswers = true;
+  await settle(1_000);
+  expect(replicas.ownerOf(room)).toBe("one");
+});
+
 test("[RPH6] the number of replicas is limited, and a replica without announcements is dropped", async () => {
   const { replicas, settle } = replicasWith({ replicasMax: "1", roomIdleMsMax: "5000" });
   expect(await replicas.follow(room)).toBe(true);

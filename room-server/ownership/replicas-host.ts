@@ -5,7 +5,7 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Clock } from "../../shared/time/clock.ts";
-import type { RoomKey, ServerId } from "../../shared/ids.ts";
+import type { Millis, RoomKey, ServerId } from "../../shared/ids.ts";
 import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { BacklogBudget } from "../rooms/backlog.ts";
@@ -27,11 +27,15 @@ export type ReplicasDeps = {
 };
 
 const TICK_MS = 1_000;
+/** A request to follow a room is answered within this time and one tick: the other server waits for 10 s. */
+const ANSWER_MS_MAX = 8_000;
 /**
  * Maximum number of concurrent reads of the log. After a reconnect every replica needs one, and JetStream drops
  * requests that do not fit its queue.
  */
 const READS_AT_ONCE = 64;
+
+type Waiting = { readonly until: Millis; readonly resolve: (isWarm: boolean) => void };
 
 export class Replicas {
   readonly #ports: ReplicasPorts;
@@ -39,7 +43,7 @@ export class Replicas {
   readonly #set: ReplicaSet;
   readonly #subscriptions = new Map<KeptReplica, Subscription>();
   /** Requests to follow a room whose replica is not complete yet. */
-  readonly #waiting = new Map<RoomKey, ((isWarm: boolean) => void)[]>();
+  readonly #waiting = new Map<RoomKey, readonly Waiting[]>();
   readonly #logEndReads = limitConcurrency(READS_AT_ONCE, (kept: KeptReplica) => this.#readLogEnd(kept));
   readonly #loads = limitConcurrency(READS_AT_ONCE, (range: ReplicaSetEffect & { kind: "load" }) => this.#load(range));
   #cancelTick: () => void;
@@ -71,10 +75,14 @@ export class Replicas {
     return this.#set.roomsOf(server);
   }
 
-  /** Resolves to true once the replica is complete; false if it fails. */
+  /**
+   * Resolves to true once the replica is complete. False: this server keeps no replica of the room, or it is still
+   * incomplete after some seconds. It is then completed later, because failed reads are repeated.
+   */
   follow(room: RoomKey): Promise<boolean> {
     return new Promise((resolve) => {
-      this.#waiting.set(room, [...(this.#waiting.get(room) ?? []), resolve]);
+      const until = (this.#deps.clock.now() + ANSWER_MS_MAX) as Millis;
+      this.#waiting.set(room, [...(this.#waiting.get(room) ?? []), { until, resolve }]);
       this.#receiveReplicaSetInput({ kind: "follow", room });
     });
   }
@@ -158,7 +166,16 @@ export class Replicas {
   #resolveWaiting(room: RoomKey, isWarm: boolean): void {
     const waiting = this.#waiting.get(room) ?? [];
     this.#waiting.delete(room);
-    for (const resolve of waiting) resolve(isWarm);
+    for (const { resolve } of waiting) resolve(isWarm);
+  }
+
+  #refuseOverdue(now: Millis): void {
+    for (const [room, waiting] of this.#waiting) {
+      const later = waiting.filter(({ until }) => now < until);
+      if (later.length > 0) this.#waiting.set(room, later);
+      else this.#waiting.delete(room);
+      for (const { until, resolve } of waiting) if (now >= until) resolve(false);
+    }
   }
 
   #close(kept: KeptReplica): void {
@@ -174,5 +191,6 @@ export class Replicas {
   #tick(): void {
     this.#cancelTick = this.#deps.clock.after(TICK_MS, () => this.#tick());
     this.#receiveReplicaSetInput({ kind: "tick" });
+    this.#refuseOverdue(this.#deps.clock.now());
   }
 }
