@@ -5,6 +5,7 @@ import type { ClaimReply, ClaimRequest, LogEnd } from "../../shared/bus/placemen
 import type { Epoch, Millis, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
+import { Drain } from "./handovers.ts";
 import { RoomHandovers, RoomTakeovers } from "./handovers-host.ts";
 import { roomServerMetrics } from "../metrics.ts";
 import type { OtherServers } from "../ports.ts";
@@ -138,6 +139,18 @@ test("[HND6] a drain also hands over rooms whose claim ends meanwhile, and a lat
   expect(await handovers.answerCommand({ kind: "drain" })).toEqual({ kind: "done" });
   await handovers.drain();
   expect(handedOver()).toEqual([`handed-over ${room}`, `handed-over ${late}`, `handed-over ${late}`]);
+});
+
+test("[HND7] a drain whose time is over tries no other server for a room, and begins no handover", () => {
+  const drain = new Drain(own, { until: 1_000 as Millis, ownedRooms: () => [room] });
+  const located = { kind: "located", room, named: undefined, available: [peer, third] } as const;
+  drain.receiveDrainInput({ kind: "begun" }, 0 as Millis);
+  expect(drain.receiveDrainInput(located, 500 as Millis)).toMatchObject([{ kind: "hand-over" }]);
+  expect(drain.receiveDrainInput({ kind: "handover-ended", room, isDone: false }, 1_000 as Millis)).toEqual([{ kind: "ended" }]);
+
+  const late = new Drain(own, { until: 1_000 as Millis, ownedRooms: () => [room] });
+  late.receiveDrainInput({ kind: "begun" }, 999 as Millis);
+  expect(late.receiveDrainInput(located, 1_000 as Millis)).toEqual([{ kind: "ended" }]);
 });
 
 const lost = "two" as ServerId;

@@ -197,7 +197,7 @@ export class Drain {
   #receiveLocated({ room, named, available }: DrainInput & { kind: "located" }, now: Millis): readonly DrainEffect[] {
     const { suspects } = this.#underWay.get(room)!;
     const to = named ?? rankServers(room, available.filter((server) => !suspects.includes(server)))[0]; // prettier-ignore
-    if (to === undefined || suspects.includes(to)) return this.#settle(room, now);
+    if (to === undefined || suspects.includes(to) || now >= this.#deps.until) return this.#settle(room, now);
     this.#underWay.set(room, { to, suspects });
     return [{ kind: "hand-over", room, to }];
   }
@@ -205,7 +205,7 @@ export class Drain {
   #receiveEnded(room: RoomKey, isDone: boolean, now: Millis): readonly DrainEffect[] {
     const { to, suspects } = this.#underWay.get(room)!;
     const refusing = to === undefined ? suspects : [...suspects, to];
-    return isDone || refusing.length > TARGETS_MAX ? this.#settle(room, now) : [this.#locate(room, refusing)];
+    return isDone || refusing.length > TARGETS_MAX || now >= this.#deps.until ? this.#settle(room, now) : [this.#locate(room, refusing)];
   }
 
   #settle(room: RoomKey, now: Millis): readonly DrainEffect[] {
