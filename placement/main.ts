@@ -13,6 +13,7 @@ import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operat
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import { publishVitals } from "../shared/io/vitals.ts";
 import { type Running, stopOnce } from "../shared/process/lifecycle.ts";
+import { limitedLog } from "../shared/process/limited-log.ts";
 import type { Log } from "../shared/process/log.ts";
 import type { SharedConfig } from "../shared/settings/common-settings.ts";
 import { decideOptions, type PlacementConfig } from "./config.ts";
@@ -23,8 +24,9 @@ import { hostPlacement } from "./placement-host.ts";
 
 export async function startPlacement(
   config: SharedConfig & PlacementConfig,
-  { log, registry }: { log: Log; registry: Registry },
+  { log: given, registry }: { log: Log; registry: Registry },
 ): Promise<Running> {
+  const log = limitedLog(given, clock);
   const subjects = subjectsOf(config.environment);
   const holder = `placement-${randomBytes(8).toString("hex")}`;
   const metrics = placementMetrics(registry);

@@ -12,6 +12,7 @@ import {
   type TenantId,
   type UserId,
 } from "../../shared/ids.ts";
+import type { Log } from "../../shared/process/log.ts";
 import { readSettings } from "../../shared/settings/settings.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
@@ -32,12 +33,12 @@ const CALM = room("calm");
 const author = { user: "ada" as UserId, client: "AAAAAAAAAAAAAAAA" as ClientId };
 
 /** A gateway's rooms, and the counters of the edits in each message to an owner. */
-function rig() {
+function rig(log: Log = SILENT_LOG) {
   const clock = new FakeClock();
   const sent: (readonly [room: RoomKey, counters: readonly number[]])[] = [];
   const turns: (() => void)[] = [];
   const registry = new Registry();
-  const deps = { clock, endOfTurn: (run: () => void) => void turns.push(run), log: SILENT_LOG, metrics: gatewayMetrics(registry) };
+  const deps = { clock, endOfTurn: (run: () => void) => void turns.push(run), log, metrics: gatewayMetrics(registry) };
   const config = readSettings(gatewaySettings, { flags: {}, env: {} });
   const usage = new UsageMeter({ tenantsMax: 10 });
   const budget = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
@@ -135,4 +136,12 @@ test("[FWH3] edits that are sent again after NATS was out of reach are not sent 
   clock.turn(50);
   endTurn();
   expect(sent.flatMap(([, edits]) => edits)).toEqual(again);
+});
+
+test("[FWH4] thousands of rooms with the same event write few lines to the log", () => {
+  let lines = 0;
+  const { rooms } = rig({ ...SILENT_LOG, warn: () => void (lines += 1) });
+  for (let index = 0; index < 1_000; index++) rooms.receiveAnswer(room(`r${index}`), Uint8Array.of(255));
+  expect(lines).toBeGreaterThan(0);
+  expect(lines).toBeLessThanOrEqual(10);
 });

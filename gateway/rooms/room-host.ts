@@ -5,6 +5,7 @@ import { decodeOwnerReply, type SubmittedEdit } from "../../shared/bus/envelope.
 import { type Position, type RoomKey, type ServerId, tenantOf } from "../../shared/ids.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
 import { BackboneStatus } from "./backbone-status.ts";
+import { limitedLog } from "../../shared/process/limited-log.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { HostDeps } from "../host-deps.ts";
 import { EditForwarding } from "./edit-forwarding-host.ts";
@@ -59,8 +60,9 @@ export class FollowedRoomsHost implements Backbone {
     directory: RoomDirectory,
     unacked: UnackedBudget,
     options: FairForwardingOptions & { readonly searchesMax: number },
-    deps: HostDeps & { readonly log: Log },
+    given: HostDeps & { readonly log: Log },
   ) {
+    const deps = { ...given, log: limitedLog(given.log, given.clock) };
     const { quotas, presence, placement } = ports;
     this.#ports = ports;
     this.#directory = directory;

@@ -8,6 +8,7 @@ import { readSettings } from "../../shared/settings/settings.ts";
 import type { ClientId, Epoch, GatewayId, RoomKey, Seq, ServerId, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { BacklogBudget } from "../rooms/backlog.ts";
 import { Loading } from "../rooms/loading.ts";
 import { roomHostOptions, roomServerSettings } from "../config.ts";
@@ -21,7 +22,7 @@ const own = "one" as ServerId;
 const peer = "two" as ServerId;
 const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
 
-function world(options: { settings?: Record<string, string>; entry?: RoomEntry; registry?: Registry } = {}) {
+function world(options: { settings?: Record<string, string>; entry?: RoomEntry; registry?: Registry; log?: Log } = {}) {
   const clock = new FakeClock();
   const stored: LastRecord[] = [];
   const reports: OperationsReport[] = [];
@@ -95,7 +96,6 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
     epochs: { after: (known: Epoch) => (known + 1) as Epoch },
     operations: { report: (event) => void reports.push(event) },
   };
-  const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const hostOptions = roomHostOptions(readSettings(roomServerSettings, { flags: options.settings ?? {}, env: {} }), undefined);
   const budget = new BacklogBudget({ bytesMax: 1_000_000 });
   const replicas: ReplicaSource = {
@@ -119,7 +119,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
   };
   const host = new OwnedRooms(own, ports, hostOptions, {
     clock,
-    log: silent,
+    log: options.log ?? SILENT_LOG,
     metrics: roomServerMetrics(options.registry ?? new Registry()),
     budget,
     replicas,
@@ -273,6 +273,16 @@ test("[HOST30] a room that is claimed again before the bucket removed its entry 
   expect(await host.claim({ room })).toEqual(claimed(2));
   await clock.advance(3_000);
   expect(state.entry).toEqual({ owner: own, epoch: 2 });
+});
+
+test("[HOST31] thousands of claims that NATS does not answer write few lines to the log", async () => {
+  let lines = 0;
+  const { host, state } = world({ log: { ...SILENT_LOG, warn: () => void (lines += 1) } });
+  state.natsAnswers = false;
+  const claims = Array.from({ length: 1_000 }, (_, index) => host.claim({ room: `acme.r${index}` as RoomKey }));
+  expect((await Promise.all(claims)).map(({ kind }) => kind)).toEqual(claims.map(() => "refused"));
+  expect(lines).toBeGreaterThan(0);
+  expect(lines).toBeLessThanOrEqual(10);
 });
 
 test("[HOST9] a stopping server waits at most its release time for a log that does not answer", async () => {

@@ -7,6 +7,7 @@ import { assertNever } from "../../shared/assert.ts";
 import type { ClaimReply, ClaimRequest, LogEnd, RoomEntry } from "../../shared/bus/placement-messages.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import { type RoomKey, type ServerId, type TenantId, tenantOf } from "../../shared/ids.ts";
+import { limitedLog } from "../../shared/process/limited-log.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { BacklogBudget } from "../rooms/backlog.ts";
 import { type BudgetLevel, budgetOf } from "../load/fair-share.ts";
@@ -67,7 +68,8 @@ export class OwnedRooms {
   #stopping = false;
   #cancelTick: () => void;
 
-  constructor(server: ServerId, ports: OwnedRoomsPorts, options: OwnedRoomsOptions, deps: OwnedRoomsDeps) {
+  constructor(server: ServerId, ports: OwnedRoomsPorts, options: OwnedRoomsOptions, given: OwnedRoomsDeps) {
+    const deps = { ...given, log: limitedLog(given.log, given.clock) };
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
