@@ -131,7 +131,7 @@ test("[PRS20] after a reconnect all gateways are asked again, and a gateway that
   expect(room.presence.participants).toBe(1);
 });
 
-test("[PRS21] a gateway that has sent nothing about its members for long is asked once; its members leave only if it has left the room", () => {
+test("[PRS21] a gateway that has sent nothing about its members for long is asked; its members leave only if it has left the room", () => {
   const room = new Owned();
   room.receiveAll(members(here, 1, ["ann"]), members(there, 1, ["bob"]));
   room.pass(8_000);
@@ -229,4 +229,20 @@ test("[PRS25] a gateway that is lost before it has sent its members leaves no st
   expect(answers(room.pass(500), "snapshot")).toEqual([]);
   expect(answers(room.receiveAll(inPart(2)), "missed")).toHaveLength(1);
   expect(room.presence.participants).toBe(1);
+});
+
+test("[PRS29] a gateway whose question was lost is asked again, so that its members do not seem to leave", () => {
+  const room = new Owned();
+  room.receiveAll(members(here, 1, ["ann"]), members(there, 1, ["bob"]));
+  room.pass(100);
+  expect(answers(room.receiveAll({ kind: "connection-lost" }), "missed")).toHaveLength(2); // Both are lost.
+  const asked = answers(room.pass(600), "missed");
+  expect(asked).toMatchObject([{ gateway: here }, { gateway: there }]);
+  room.receiveAll(members(here, 1, ["ann"], { snapshot: true }));
+  expect(answers(room.receiveAll(members(there, 1, [], { snapshot: false })), "missed"), "it confirms its members only").toMatchObject([
+    { gateway: there },
+  ]);
+  room.receiveAll(members(there, 1, ["bob"], { snapshot: true }));
+  room.pass(3_000);
+  expect(room.presence.participants).toBe(2);
 });

@@ -11,10 +11,11 @@ import type { PresenceMember, PresenceReply, PresenceFromOwner, PresenceToOwner 
 import { SmallMap } from "../../shared/collections/small-map.ts";
 import type { ClientId, Epoch, GatewayId, Millis } from "../../shared/ids.ts";
 import { encodeSplitDelta } from "../../shared/presence/split-delta.ts";
-import { LazyMap, LazySet } from "../../shared/collections/lazy-map.ts";
+import { LazySet } from "../../shared/collections/lazy-map.ts";
 import type { RoomMode } from "../../shared/wire/frames.ts";
 import { encodeDelta } from "../../shared/wire/presence.ts";
 import { type Budget, type BudgetLevel, budgetOf } from "../load/fair-share.ts";
+import { AskedGateways, questionFor } from "./asked-gateways.ts";
 import { decideMode, FLAT_FROM_THE_START, isSameRule, type ModeOptions, type ModeSince, presenceStatusOf } from "./mode.ts";
 import { Roster, type RosterLimit, type RosterOptions, MemberParts } from "./presence-roster.ts";
 import type { RoomReport } from "../../shared/bus/fleet-messages.ts";
@@ -84,8 +85,8 @@ export class OwnerPresence {
    * only paused notices at once.
    */
   readonly #departed = new LazySet<GatewayId>();
-  /** Gateways that must repeat their members, and their deadlines. */
-  readonly #unconfirmed = new LazyMap<GatewayId, Millis>();
+  /** Gateways that must repeat their members. */
+  readonly #unconfirmed = new AskedGateways();
   #number = 0;
   #announcements = 0; // Number of messages of one delta; more than one if it is very large.
   #budget: Budget = budgetOf(0);
@@ -138,7 +139,7 @@ export class OwnerPresence {
   get dueAt(): Millis | undefined {
     let dueAt = this.#asking.size > 0 || this.#roster.hasDelta ? this.#deltaFrom : NEVER;
     if (this.#headsLeft > 0) dueAt = Math.min(dueAt, this.#headAt);
-    if (this.#unconfirmed.size > 0) dueAt = Math.min(dueAt, ...this.#unconfirmed.values());
+    dueAt = Math.min(dueAt, this.#unconfirmed.dueAt);
     if (this.#outgrowsMode) dueAt = Math.min(dueAt, this.#mode.since + this.#options.modeMsMin);
     return dueAt === NEVER ? undefined : (dueAt as Millis);
   }
@@ -208,13 +209,11 @@ export class OwnerPresence {
     const known = existing ?? { gateway: message.gateway, version: 0, statesNumber: 0, lastReceivedAt: now, isFollowing: true };
     const { gateway } = known; // Its members share this one string. They must not keep the string of their message.
     const follows = all !== "broken" && (snapshot ? version >= known.version : version === known.version + 1 && existing !== undefined);
-    if (all === "broken" || (!follows && version > known.version)) {
-      effects.push({ kind: "answer", gateway, answer: { kind: "missed", epoch: this.#epoch } });
-      return;
-    }
+    if (all === "broken" || (!follows && (version > known.version || this.#unconfirmed.has(gateway))))
+      return void effects.push(questionFor(gateway, this.#epoch));
     if (version === known.version || follows) known.lastReceivedAt = now;
     if (follows) {
-      this.#unconfirmed.delete(gateway);
+      this.#unconfirmed.forget(gateway);
       if (existing === undefined) this.#gateways.set(known);
       known.version = version;
       for (const client of snapshot ? this.#leftOut(gateway, all.entered) : all.exited) this.#roster.exit(gateway, client);
@@ -248,8 +247,8 @@ export class OwnerPresence {
 
   /** A gateway that has left the room without a message does not answer. */
   #askAgain(gateway: GatewayId, now: Millis, effects: OwnerPresenceEffect[]): void {
-    this.#unconfirmed.set(gateway, (now + this.#options.gatewaySilenceMsMax) as Millis);
-    effects.push({ kind: "answer", gateway, answer: { kind: "missed", epoch: this.#epoch } });
+    this.#unconfirmed.receiveQuestion(gateway, (now + this.#options.gatewaySilenceMsMax) as Millis, now);
+    effects.push(questionFor(gateway, this.#epoch));
   }
 
   /** A gateway with members in the room repeats them every few seconds. A gateway without members need not. */
@@ -260,7 +259,7 @@ export class OwnerPresence {
   }
 
   #receiveGatewayLost(gateway: GatewayId): void {
-    this.#unconfirmed.delete(gateway);
+    this.#unconfirmed.forget(gateway);
     this.#parts?.forget(gateway);
     this.#asking.delete(gateway);
     if (!this.#gateways.delete(gateway)) return;
@@ -269,7 +268,9 @@ export class OwnerPresence {
   }
 
   #receiveTick(now: Millis, effects: OwnerPresenceEffect[]): void {
-    for (const [gateway, until] of this.#unconfirmed) if (now >= until) this.#receiveGatewayLost(gateway);
+    const { lost, again } = this.#unconfirmed.takeDue(now);
+    for (const gateway of lost) this.#receiveGatewayLost(gateway);
+    for (const gateway of again) effects.push(questionFor(gateway, this.#epoch));
     if (now >= this.#deltaFrom) {
       if (this.#roster.hasDelta) this.#sendDelta(now, effects);
       this.#answerSyncs(effects);
