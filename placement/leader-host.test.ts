@@ -132,6 +132,23 @@ test("[LDR2] the rooms of a silent server are claimed at once by the servers wit
   expect(requests).toEqual(["b claims acme.other", "b claims acme.notes"]); // The server has not claimed that room.
 });
 
+test("[LDR14] a leader that heard no server at all waits for the heartbeats of all before it assigns a room to another", async () => {
+  const { view, pass, requests, state } = leaderOf({ controlLoopMs: 1_000 });
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  await pass(2_500);
+  requests.length = 0;
+  state.alive = [];
+  await pass(5_000);
+  state.alive = [b];
+  await pass(1_200);
+  state.alive = [a, b];
+  await pass(3_000);
+  expect(requests).toEqual([]);
+  state.alive = [b];
+  await pass(3_000);
+  expect(requests[0]).toBe("b claims acme.notes");
+});
+
 test("[LDR7] the reason for a room's owner stays readable after its replica was placed again", async () => {
   const { view, pass, planned, state, requests } = leaderOf({ controlLoopMs: 1_000 });
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });

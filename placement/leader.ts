@@ -93,6 +93,8 @@ export class Leader {
   readonly #moves: Queue = { underWayMax: MOVES_MAX, waiting: [], generation: 0, underWay: 0 };
   readonly #replicas: Queue = { underWayMax: REPLICAS_MAX, waiting: [], generation: 0, underWay: 0 };
   readonly #lostAt = new Map<ServerId, Millis>();
+  /** The last time at which no server was heard: probably this process received nothing. */
+  #deafAt = Number.NEGATIVE_INFINITY;
   #state: State = { kind: "not-started" };
 
   constructor(options: LeaderCoreOptions, deps: LeaderCoreDeps) {
@@ -135,7 +137,9 @@ export class Leader {
 
   #receiveTick(now: Millis, effects: LeaderEffect[]): void {
     const state = this.#state;
-    const lost = this.#deps.membership.takeLost(now);
+    const { membership } = this.#deps;
+    const lost = membership.takeLost(now);
+    if (membership.size === 0) this.#deafAt = now;
     if (lost.length > 0) {
       effects.push({ kind: "servers-lost", servers: lost });
       for (const server of lost) this.#lostAt.set(server, now);
@@ -215,7 +219,7 @@ export class Leader {
   }
 
   #decideIfDue(state: Leading, roundAt: Millis, now: Millis, effects: LeaderEffect[]): void {
-    if (roundAt < state.decideAt) return endRound(effects);
+    if (roundAt < state.decideAt || now < this.#deafAt + FIRST_HEARTBEATS_MS) return endRound(effects);
     const { view, membership, decide } = this.#deps;
     state.decideAt = roundAt + this.#options.controlLoopMs;
     this.#forgetReleasedRooms(effects);
