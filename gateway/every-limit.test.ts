@@ -77,7 +77,7 @@ const LIMITS: readonly Limit<Setting>[] = [
   },
   {
     settings: ["forwardedEditsPerRoomMax", "forwardedBytesPerRoomMax", "forwardedBytesMax"],
-    metric: "coroom_gateway_unacked_bytes",
+    metric: "coroom_gateway_limits_reached_total",
     tests: ["UNA5", "ROOM8"],
   },
   {

@@ -33,7 +33,8 @@ export class EditRelay {
   }
 
   receiveEdit(from: ConnectionId, edit: SubmittedEdit, now: Millis, effects: FollowedRoomEffect[]): void {
-    switch (this.#unacked.add(edit, now)) {
+    const added = this.#unacked.add(edit, now);
+    switch (added) {
       case "added":
         this.#fresh.push(edit);
         // The client's join was rejected while it was still writing.
@@ -41,21 +42,28 @@ export class EditRelay {
         return;
       case "held":
         return; // The edit is already on its way: the client has reconnected and repeats it.
-      case "full":
-        effects.push(this.#nack([from], edit.counter, "write-backpressure", edit.counter, FULL_RETRY_MS));
+      default:
+        effects.push(
+          { kind: "limit-reached", limit: added },
+          this.#nack([from], edit.counter, "write-backpressure", edit.counter, FULL_RETRY_MS),
+        );
     }
   }
 
   /** The author is not in the room. The edit is kept as long as an edit of a client that has left. */
   receiveWrite(edit: SubmittedEdit, now: Millis, effects: FollowedRoomEffect[]): void {
-    switch (this.#unacked.add(edit, now)) {
+    const added = this.#unacked.add(edit, now);
+    switch (added) {
       case "added":
         this.#fresh.push(edit);
         return this.#unacked.clientGone(edit.author.client, now);
       case "held":
         return;
-      case "full":
-        effects.push({ kind: "write-refused", client: edit.author.client, reason: "write-backpressure" });
+      default:
+        effects.push(
+          { kind: "limit-reached", limit: added },
+          { kind: "write-refused", client: edit.author.client, reason: "write-backpressure" },
+        );
     }
   }
 

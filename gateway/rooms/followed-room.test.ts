@@ -157,6 +157,8 @@ function summaryOf(effects: readonly FollowedRoomEffect[]): string[] {
         return [`${effect.kind} ${effect.connection}`];
       case "write-refused":
         return [`write refused: ${effect.reason}`];
+      case "limit-reached":
+        return [`limit ${effect.limit}`];
       case "write-answered":
       case "settled":
       case "gap-found":
@@ -268,7 +270,7 @@ test("[ROOM7] edits of one turn are sent together, and a repetition of an edit o
 
 test("[ROOM8] an edit beyond the limit is refused for a moment, until some are in the log", () => {
   bothLive();
-  expect(summaryOf(send(ann, 1, 2, 3, 4))).toEqual(["nack to 1", "edits 1,2,3"]);
+  expect(summaryOf(send(ann, 1, 2, 3, 4))).toEqual(["limit room-unacked", "nack to 1", "edits 1,2,3"]);
   feed(committed(1, [ann]));
   expect(summaryOf(send(ann, 4))).toEqual(["edits 4"]);
 });

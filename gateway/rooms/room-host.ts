@@ -285,6 +285,8 @@ export class FollowedRoomsHost implements Backbone {
         return writes.settle(key, effect.client, effect.counter, effect.outcome);
       case "write-refused":
         return writes.receiveRefused(key, effect.client, effect.reason);
+      case "limit-reached":
+        return metrics.limitsReached.inc({ limit: effect.limit });
       case "gap-found":
         return metrics.gaps.inc();
       case "edits-sent-again":

@@ -4,6 +4,7 @@ import type { OwnerReply, SubmittedEdit, ToOwner } from "../../shared/bus/envelo
 import type { ClientId, Epoch, Position, Seq, ServerId } from "../../shared/ids.ts";
 import type { JoinRefusal, ServerFrame, TentativeEdit, Counter } from "../../shared/wire/frames.ts";
 import { type CommittedBatch, batchFrom } from "../../shared/wire/committed-edits.ts";
+import type { UnackedLimit } from "./unacked.ts";
 import type { SearchOutcome, SearchStep } from "./owner-search.ts";
 import type { ConnectionId } from "../ports.ts";
 import type { WriteOutcome, WriteRefusal } from "./writes-host.ts";
@@ -110,7 +111,8 @@ export type FollowedRoomEffect =
   /** The owner's answer to an edit. A write over HTTP may wait for it. */
   | { kind: "write-answered"; client: ClientId; counter: Counter; outcome: WriteOutcome }
   | { kind: "write-refused"; client: ClientId; reason: WriteRefusal }
-  /** This effect and the two after it are only counted. */
+  /** This effect and the three after it are only counted. */
+  | { kind: "limit-reached"; limit: UnackedLimit }
   | { kind: "gap-found" }
   | { kind: "edits-sent-again"; count: number }
   | { kind: "search-begun"; cause: "no-responders" | "silent" | "lost" };

@@ -62,12 +62,12 @@ test("[UNA4] refusing an edit removes all later ones of the same writer", () => 
 
 test("[UNA5] a room is limited in edits and bytes, a gateway in the bytes of all its rooms", () => {
   const few = held({ editsMax: 2 });
-  expect([1, 2, 3].map((counter) => few.add(edit(ann, counter), at(0)))).toEqual(["added", "added", "full"]);
+  expect([1, 2, 3].map((counter) => few.add(edit(ann, counter), at(0)))).toEqual(["added", "added", "room-unacked"]);
   const small = held({ bytesMax: 1_000 });
-  expect([1, 2].map((counter) => small.add(edit(ann, counter, 500), at(0)))).toEqual(["added", "full"]);
+  expect([1, 2].map((counter) => small.add(edit(ann, counter, 500), at(0)))).toEqual(["added", "room-unacked"]);
   const budget = new UnackedBudget({ bytesMax: 1_000 });
   const [one, other] = [held({ budget }), held({ budget })];
-  expect([one.add(edit(ann, 1, 500), at(0)), other.add(edit(ann, 1, 500), at(0))]).toEqual(["added", "full"]);
+  expect([one.add(edit(ann, 1, 500), at(0)), other.add(edit(ann, 1, 500), at(0))]).toEqual(["added", "gateway-unacked"]);
   one.settle(ann, 1, at(1));
   expect(other.add(edit(ann, 1, 500), at(0))).toBe("added");
   other.clear();

@@ -18,6 +18,9 @@ export type UnackedOptions = {
   readonly forwardedKeptMs: number;
 };
 
+/** The limit that an edit exceeds: of its room, or of the gateway. */
+export type UnackedLimit = "room-unacked" | "gateway-unacked";
+
 type Writer = {
   /** By counter, ascending. */
   edits: SubmittedEdit[];
@@ -51,19 +54,16 @@ export class Unacked {
   }
 
   /** `held`: this gateway already has the edit and has sent it. */
-  add(edit: SubmittedEdit, now: Millis): "added" | "held" | "full" {
+  add(edit: SubmittedEdit, now: Millis): "added" | "held" | UnackedLimit {
     const { client } = edit.author;
     const writer = this.#writers.get(client);
     const at = writer === undefined ? 0 : placeOf(edit.counter, writer.edits);
     if (writer?.edits[at]?.counter === edit.counter) return "held";
 
     const cost = costOf(edit);
-    if (
-      this.#edits >= this.#options.forwardedEditsPerRoomMax ||
-      this.#bytes + cost > this.#options.forwardedBytesPerRoomMax ||
-      !this.#budget.hasRoomFor(cost)
-    )
-      return "full";
+    if (this.#edits >= this.#options.forwardedEditsPerRoomMax) return "room-unacked";
+    if (this.#bytes + cost > this.#options.forwardedBytesPerRoomMax) return "room-unacked";
+    if (!this.#budget.hasRoomFor(cost)) return "gateway-unacked";
     this.#count(1, cost);
     if (writer === undefined) this.#writers.set(client, { edits: [edit], since: now, resends: 0, settledThrough: 0, goneSince: undefined });
     else if (at === writer.edits.length) writer.edits.push(edit);
