@@ -24,6 +24,12 @@ const LOOK_AGAIN_MS = 1_000;
 const SAME_LEADER_MS = 3_000;
 
 /**
+ * Minimum time between a claim and a further one that only proves the ownership. A client can invent an epoch, and each
+ * claim loads the room again. While a stale leader answers, a claim would not succeed.
+ */
+const CLAIM_AGAIN_MS_MIN = 30_000;
+
+/**
  * A check and its requests. `end`: the log's end as this owner knew it when the check began, with the time at which the
  * last record was sent (`sentAt`).
  */
@@ -50,17 +56,22 @@ export class OwnershipCheck {
   #sentAt: Millis;
   #sendingAt: Millis;
   #isUnanswered = false;
+  readonly #claimedAt: Millis;
 
   /** `sentAt`: the time at which the epoch record of this server's claim was sent. */
   constructor(options: { deferredCatchUpsMax: number }, sentAt: Millis) {
     this.#waitingMax = options.deferredCatchUpsMax;
     this.#sentAt = sentAt;
     this.#sendingAt = sentAt;
+    this.#claimedAt = sentAt;
   }
 
-  /** A request that may know a later owner got no answer. Only a further record of this owner would prove that there is none. */
-  get isUnanswered(): boolean {
-    return this.#isUnanswered;
+  /**
+   * A request that may know a later owner got no answer. Only a further record of this owner would prove that there is
+   * none.
+   */
+  needsNewClaim(now: Millis): boolean {
+    return this.#isUnanswered && now - this.#claimedAt >= CLAIM_AGAIN_MS_MIN;
   }
 
   /** Whether the next check must read the last record itself. */

@@ -251,6 +251,19 @@ test("[OWN63] an owner that could not prove its ownership ends when gateways sea
   expect(receive({ kind: "ownership-questioned" }, 47_000)).toMatchObject([{ kind: "ended", why: "fenced", epoch: expect.any(Number) }]);
 });
 
+test("[OWN68] clients that name epochs nobody knows make an owner claim its room again at most every 30 s", () => {
+  const { receive } = owning();
+  const asked = (now: number) => {
+    receive(message(ask(3)), now);
+    receive({ kind: "log-end-read", last: own(5), checkpoint: undefined }, now);
+    return kinds(receive({ kind: "ownership-questioned" }, now + 7_000));
+  };
+  expect([asked(10_000), receive({ kind: "log-end-checked", isEnd: true }, 17_000)[0]?.kind]).toEqual([["check-log-end"], "confirmed"]);
+  expect(asked(22_999)).toEqual(["check-log-end"]);
+  receive({ kind: "log-end-checked", isEnd: true }, 29_999);
+  expect(asked(23_000)).toEqual(["ended"]);
+});
+
 test("[OWN9] when the log does not answer, the owner continues and reports that its ownership is unconfirmed", () => {
   const { receive, ownership } = owning();
   receive({ kind: "ownership-questioned" });

@@ -198,7 +198,7 @@ export class Ownership {
     if (state.kind === "claiming") state.claim.raiseAbove(this.#above);
     // Gateways need an owner that can answer. No read of the log proves that this server is still the owner, but the
     // record of a new claim does.
-    if (state.kind === "owning" && state.check.isUnanswered && !state.room.isAppending)
+    if (state.kind === "owning" && state.check.needsNewClaim(now) && !state.room.isAppending)
       return this.#end("fenced", "a gateway may know of a later owner, and only a new claim proves that there is none");
     return this.#receiveCheckRequest(undefined, now);
   }
