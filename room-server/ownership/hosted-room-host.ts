@@ -151,7 +151,7 @@ export class HostedRoom implements Receiver {
 
   /** A gateway that asks before the room is owned receives the answer once it is. */
   receivePresence(message: PresenceToOwner): void {
-    if (this.openEpoch !== undefined) this.#ports.presence.receivePresence(this.key, message);
+    if (this.#ownership.epoch !== undefined) this.#ports.presence.receivePresence(this.key, message);
     else if (this.#ownership.kind !== "ended") this.#questions.set(message.gateway, message);
   }
 

@@ -421,6 +421,18 @@ test("[HOST27] presence messages reach a room's presence while the room is here"
   expect(state.presenceCount).toBe(1);
 });
 
+test("[HOST32] a gateway that asks for the owner of the presence is answered while the room still loads", async () => {
+  const { host, clock, stored, state, showPresence } = world();
+  stored.push({ record: otherClaim(1), streamSeq: 1 });
+  state.shown = 0;
+  await host.claim({ room });
+  showPresence();
+  expect(state.presenceCount, "the log does not show its records yet").toBe(1);
+  state.shown = Number.POSITIVE_INFINITY;
+  await clock.advance(3_000);
+  expect(host.owned()).toEqual([room]);
+});
+
 test("[HOST28] a claim reports the earlier owner unless that owner had released the room", async () => {
   const claims = async (of: ReturnType<typeof world>, suspect?: ServerId) => {
     await (suspect === undefined ? of.host.claim({ room }) : of.host.claim({ room, suspect }));
