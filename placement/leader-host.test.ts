@@ -42,6 +42,7 @@ function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
   const planned = new Map<RoomKey, PlannedRoom | undefined>();
   const state = {
     bucketAnswers: true,
+    plansAreConfirmed: true,
     planIsKept: true,
     alive: [a, b],
     heartbeats: new Map<ServerId, Partial<ServerHeartbeat>>(),
@@ -57,6 +58,7 @@ function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
       },
       write: async (_: number, lease: Lease, revision: number) => {
         if (!state.bucketAnswers) throw new Error("no answer");
+        if (!state.plansAreConfirmed && lease.floor > (kept.lease?.floor ?? 0)) throw new Error("no answer");
         if (revision !== kept.revision) return { kind: "superseded" } as const;
         [kept.lease, kept.revision] = [lease, revision + 1];
         return { kind: "written", revision: kept.revision } as const;
@@ -147,6 +149,19 @@ test("[LDR14] a leader that heard no server at all waits for the heartbeats of a
   state.alive = [b];
   await pass(3_000);
   expect(requests[0]).toBe("b claims acme.notes");
+});
+
+test("[LDR15] a plan that the lease could not store is made again as soon as the bucket answers", async () => {
+  const { view, pass, requests, state } = leaderOf();
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  await pass(2_500);
+  view.receiveEntry(other, { owner: a, epoch: 1 as Epoch });
+  requests.length = 0;
+  [state.alive, state.plansAreConfirmed] = [[b], false];
+  await pass(1_500);
+  state.plansAreConfirmed = true;
+  await pass(500);
+  expect(requests).toContain("b claims acme.other");
 });
 
 test("[LDR7] the reason for a room's owner stays readable after its replica was placed again", async () => {

@@ -137,9 +137,8 @@ export class Leader {
 
   #receiveTick(now: Millis, effects: LeaderEffect[]): void {
     const state = this.#state;
-    const { membership } = this.#deps;
-    const lost = membership.takeLost(now);
-    if (membership.size === 0) this.#deafAt = now;
+    const lost = this.#deps.membership.takeLost(now);
+    if (this.#deps.membership.size === 0) this.#deafAt = now;
     if (lost.length > 0) {
       effects.push({ kind: "servers-lost", servers: lost });
       for (const server of lost) this.#lostAt.set(server, now);
@@ -195,6 +194,7 @@ export class Leader {
 
   #receiveLeaseUnavailable(effects: LeaderEffect[]): void {
     const state = this.#state;
+    if (state.kind === "leading" && state.wait.kind === "confirming") state.decideAt = state.wait.roundAt; // The plan is lost.
     if (state.kind === "leading") state.wait = NO_WAIT;
     else if (state.kind !== "not-started") this.#state = { kind: "following", startedAt: state.startedAt, askAt: state.askAt };
     this.#leadership.receiveSilence();

@@ -9,6 +9,8 @@ import { type Lease, LeaseWatch, type LeaseWrite } from "../shared/cluster/lease
 
 export type LeadershipOptions = { readonly holder: string; readonly leaseMs: number };
 
+const LONG_AGO = Number.NEGATIVE_INFINITY as Millis;
+
 export class Leadership {
   readonly #options: LeadershipOptions;
   readonly #watch: LeaseWatch;
@@ -33,9 +35,10 @@ export class Leadership {
     return this.#watch.mayTake(lease, revision, now) ? { holder: this.#options.holder, floor: lease?.floor ?? 0 } : undefined;
   }
 
-  /** The lease could not be read. */
+  /** The lease could not be read or written, so it is renewed before anything else. */
   receiveSilence(): void {
     this.#watch.receiveSilence();
+    if (this.#held !== undefined) this.#held.renewedAt = LONG_AGO;
   }
 
   renewalDue(now: Millis): boolean {
