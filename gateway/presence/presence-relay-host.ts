@@ -147,8 +147,8 @@ export class PresenceRelayHost implements PresenceBackbone {
     }
   }
 
-  /** The log has the epoch that the server began. */
-  receiveOwner(room: RoomKey, server: ServerId, epoch: Epoch): void {
+  /** The room has an owner in that epoch. Undefined: its name is unknown. */
+  receiveOwner(room: RoomKey, server: ServerId | undefined, epoch: Epoch): void {
     this.receiveInput(room, { kind: "owner", server, epoch });
   }
 

@@ -214,6 +214,24 @@ test("[PRG65] an owner that does not answer the question for two seconds is repo
   expect(reports).toEqual([2_000, 4_000]);
 });
 
+test("[PRG69] a later epoch of an unknown owner ends the trust in the former owner, which may not know of it", () => {
+  const presence = new PresenceRelay(options, 0, 0 as Millis);
+  const feed = (input: PresenceRelayInput, now: number) => presence.receiveInput(input, now as Millis);
+  feed({ kind: "attached" }, 0);
+  feed(enter(first, "ann"), 0);
+  feed({ kind: "owner", server, epoch }, 10);
+  feed({ kind: "tick" }, 20);
+  feed({ kind: "answer", server, answer: { kind: "acked", epoch, version: 1, number: 0 } }, 30);
+  const [later, laterServer] = [2 as Epoch, "rs-2" as ServerId];
+  feed({ kind: "owner", server: undefined, epoch: later }, 40);
+  expect(feed({ kind: "tick" }, 40)).toMatchObject([{ kind: "ask-owner" }]);
+  feed({ kind: "answer", server, answer: { kind: "acked", epoch, version: 1, number: 0 } }, 50);
+  feed({ kind: "from-owner", server: laterServer, message: { kind: "delta", epoch: later, number: 1, delta: new Uint8Array(0) } }, 60);
+  expect(feed({ kind: "tick" }, 60)).toMatchObject([
+    { kind: "send-to-server", server: laterServer, message: { kind: "members", snapshot: true, entered: [{ name: "ann" }] } },
+  ]);
+});
+
 test("[PRG67] a room whose members left while it had no owner is done once NATS reports that nobody owns it", () => {
   const presence = new PresenceRelay(options, 0, 0 as Millis);
   const feed = (input: PresenceRelayInput, now: number) => presence.receiveInput(input, now as Millis);

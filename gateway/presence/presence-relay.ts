@@ -20,8 +20,8 @@ export type PresenceRelayInput =
   | { kind: "behind"; connection: ConnectionId }
   | { kind: "keeping-up"; connection: ConnectionId }
   | { kind: "fields"; connection: ConnectionId; fields: readonly PresenceField[] }
-  /** The log has a new epoch of the room, begun by this server. */
-  | { kind: "owner"; server: ServerId; epoch: Epoch }
+  /** The room has an owner in that epoch. Undefined: its name is unknown. */
+  | { kind: "owner"; server: ServerId | undefined; epoch: Epoch }
   | { kind: "from-owner"; server: ServerId; message: PresenceFromOwner }
   | { kind: "answer"; server: ServerId; answer: PresenceReply }
   /** The server does not own the room. */
@@ -133,7 +133,8 @@ export class PresenceRelay {
       case "fields":
         return this.#up.receiveFields(input.connection, input.fields, now) ? [] : [{ kind: "refuse", connection: input.connection }];
       case "owner":
-        this.#acceptsEpoch(input.epoch, input.server);
+        if (input.server !== undefined) this.#acceptsEpoch(input.epoch, input.server);
+        else this.#receiveUnknownOwner(input.epoch);
         return [];
       case "from-owner":
         return this.#receiveFromOwner(input.message, input.server, now);
@@ -213,6 +214,13 @@ export class PresenceRelay {
       this.#up.receiveNewOwner();
     }
     return true;
+  }
+
+  /** The former owner may not know that it was replaced. It would accept members here, and no other gateway would see them. */
+  #receiveUnknownOwner(epoch: Epoch): void {
+    if (this.#view.receiveEpoch(epoch) !== "new-epoch") return;
+    this.#up.receiveNewOwner();
+    this.#loseOwner(AT_ONCE);
   }
 
   /** The same server may own the room again in the same epoch. It received nothing before. */

@@ -275,6 +275,16 @@ test("[ROOM8] an edit beyond the limit is refused for a moment, until some are i
   expect(summaryOf(send(ann, 4))).toEqual(["edits 4"]);
 });
 
+test("[ROOM49] presence is informed of each later owner, also if the record that names it was missed", () => {
+  bothLive();
+  const known = (input: FollowedRoomInput) => feed(input).filter(({ kind }) => kind === "owner-known");
+  expect(known(epochBegins(2, 0))).toEqual([{ kind: "owner-known", owner: server, epoch: 2 }]);
+  expect(known({ kind: "from-owner", message: { kind: "beacon", epoch: 3 as Epoch, head: 0 as Seq } })).toEqual([
+    { kind: "owner-known", owner: undefined, epoch: 3 },
+  ]);
+  expect(known({ kind: "from-owner", message: { kind: "beacon", epoch: 3 as Epoch, head: 0 as Seq } })).toEqual([]);
+});
+
 test("[ROOM9] a new epoch makes the gateway resend all unacknowledged edits in order, once", () => {
   bothLive();
   send(ann, 1, 2);

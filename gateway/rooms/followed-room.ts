@@ -204,9 +204,7 @@ export class FollowedRoom {
     if (epoch > this.#entrance.epoch) {
       const isNext = message.kind === "epoch" && message.before === this.#entrance.epoch;
       this.#receiveNewEpoch(epoch, isNext ? message.head : undefined, effects);
-      const owner = ownerOf(message);
-      if (owner !== undefined) effects.push({ kind: "owner-known", owner, epoch });
-      this.#receiveNewOwner(owner, now, effects);
+      this.#receiveNewOwner(ownerOf(message), now, effects);
     }
     this.#receiveCurrentMessage(message, epoch, now, effects);
     this.#feed.settleDoubt(now, effects); // The message may have settled the doubt.
@@ -274,6 +272,7 @@ export class FollowedRoom {
    * position, the room has all edits of the owner's log.
    */
   #receiveNewOwner(owner: ServerId | undefined, now: Millis, effects: FollowedRoomEffect[]): void {
+    effects.push({ kind: "owner-known", owner, epoch: this.#entrance.epoch });
     this.#search.receiveNewOwner(owner);
     const isCaughtUp = this.#feed.position?.epoch === this.#entrance.epoch;
     if (isCaughtUp) this.#questions.forgetOrder();

@@ -80,8 +80,8 @@ export type FollowedRoomEffect =
   | { kind: "refuse-writes"; reason: WriteRefusal }
   | { kind: "send-to-owner"; message: ToOwner }
   | { kind: "search"; step: SearchStep }
-  /** The log has the epoch that this server began. */
-  | { kind: "owner-known"; owner: ServerId; epoch: Epoch }
+  /** The room has a later owner. Its name is unknown if the record of its epoch was missed. */
+  | { kind: "owner-known"; owner: ServerId | undefined; epoch: Epoch }
   /** `toSnapshot`: the client has to fetch a snapshot, and to join again. */
   | {
       kind: "admit";
