@@ -39,6 +39,7 @@ test.concurrent.each<[string, () => HttpAnswer]>([
     onStalled: () => {},
     bodiesBytesMax: 1_000_000,
     onBodiesFull: () => {},
+    onBodyTooLarge: () => {},
     log: SILENT_LOG,
   });
   const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });
@@ -70,6 +71,7 @@ test.concurrent("[SLOW2] an answer is abandoned when its reader reads nothing fo
     onStalled: () => void (stalled += 1),
     bodiesBytesMax: 1_000_000,
     onBodiesFull: () => {},
+    onBodyTooLarge: () => {},
     log: SILENT_LOG,
   });
   const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });
@@ -110,6 +112,7 @@ test.concurrent("[SLOW3] an answer is released when its client disconnects befor
     onStalled: () => {},
     bodiesBytesMax: 1_000_000,
     onBodiesFull: () => {},
+    onBodyTooLarge: () => {},
     log: SILENT_LOG,
   });
   const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });

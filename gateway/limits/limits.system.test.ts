@@ -491,4 +491,8 @@ test("[LIM19] all request bodies of a gateway share one limit; above it the requ
   await until(async () => (await post()).status === 401 && refusal.includes("busy"), "the first body to make room");
   expect(refusal).toMatch(/^HTTP\/1\.1 503 .*\r\nretry-after: 1\r\n.*"busy"/s);
   expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="bodies"}')).toBe(1);
+
+  const tooLarge = await fetch(`http://${address}/v1/rooms/notes/edits`, { method: "POST", body: "z".repeat(1_001) });
+  expect(tooLarge.status).toBe(413);
+  expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="body"}')).toBe(1);
 });

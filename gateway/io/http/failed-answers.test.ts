@@ -20,6 +20,7 @@ async function serving(
     onStalled: () => {},
     bodiesBytesMax: 1_000_000,
     onBodiesFull: () => {},
+    onBodyTooLarge: () => {},
     log: { debug: () => {}, info: () => {}, warn: () => {}, error: (_, message) => void errors.push(message) },
   });
   const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });

@@ -22,9 +22,10 @@ function request(held: HeldBodies, bytesMax = 1_000) {
   };
 }
 
-function heldBodies(bodiesBytesMax = 1_000): { held: HeldBodies; full: () => number } {
-  let full = 0;
-  return { held: new HeldBodies({ bodiesBytesMax, onBodiesFull: () => (full += 1) }), full: () => full };
+function heldBodies(bodiesBytesMax = 1_000): { held: HeldBodies; full: () => number; tooLarge: () => number } {
+  let [full, tooLarge] = [0, 0];
+  const held = new HeldBodies({ bodiesBytesMax, onBodiesFull: () => (full += 1), onBodyTooLarge: () => (tooLarge += 1) });
+  return { held, full: () => full, tooLarge: () => tooLarge };
 }
 
 test("[HBO1] a body counts from its first bytes until its route has answered", async () => {
@@ -62,12 +63,13 @@ test("[HBO2] a request above the total is refused, and its bytes are released", 
   expect(third.reads.map(({ kind }) => kind)).toEqual(["read"]);
 });
 
-test("[HBO3] a body that is too large by itself is refused, and holds nothing", () => {
-  const { held, full } = heldBodies();
+test("[HBO3] a body that is too large by itself is refused and counted once, and holds nothing", () => {
+  const { held, full, tooLarge } = heldBodies();
   const one = request(held, 500);
   one.receive(300);
   one.receive(300);
-  expect([one.reads, full(), held.bytes]).toEqual([[{ kind: "too-large" }], 0, 0]);
+  one.receive(300, true); // The client continues to send.
+  expect([one.reads, full(), tooLarge(), held.bytes]).toEqual([[{ kind: "too-large" }], 0, 1, 0]);
 });
 
 test("[HBO4] the request that has been sending the longest is refused in favour of one that completes", () => {

@@ -6,8 +6,8 @@
 
 import type { HttpResponse } from "uWebSockets.js-glibc-2.36";
 
-/** `onBodiesFull` is called for each request that is refused because of the bound. */
-export type HeldBodiesOptions = { readonly bodiesBytesMax: number; readonly onBodiesFull: () => void };
+/** `onBodiesFull` is called for each request that is refused because of the bound, `onBodyTooLarge` for each that exceeds its own. */
+export type HeldBodiesOptions = { readonly bodiesBytesMax: number; readonly onBodiesFull: () => void; readonly onBodyTooLarge: () => void };
 
 /** The result of reading a body. `full`: the gateway holds too many bytes. */
 export type ReadBody = { readonly kind: "read"; readonly body: Uint8Array } | { readonly kind: "too-large" } | { readonly kind: "full" };
@@ -36,6 +36,7 @@ export class HeldBodies {
     const refuse = (kind: "too-large" | "full"): void => {
       this.#release(coming);
       if (kind === "full") this.#options.onBodiesFull();
+      else this.#options.onBodyTooLarge();
       void done({ kind });
     };
     const coming: Coming = { bytes: 0, chunks: [], refuse };

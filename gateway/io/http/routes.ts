@@ -77,7 +77,13 @@ export function serveGatewayHttp(
     ...staticRoutes(config.staticDir),
   ];
   const reached = (limit: string) => (): void => deps.metrics.limitsReached.inc({ limit });
-  serveRoutes(app, routes, { ...config, log: deps.log, onStalled: reached("answer-stall"), onBodiesFull: reached("bodies") });
+  serveRoutes(app, routes, {
+    ...config,
+    log: deps.log,
+    onStalled: reached("answer-stall"),
+    onBodiesFull: reached("bodies"),
+    onBodyTooLarge: reached("body"),
+  });
 }
 
 export function healthRoutes(

@@ -31,6 +31,7 @@ test.each<[string, () => HttpAnswer]>([
     onStalled: () => {},
     bodiesBytesMax: 1_000_000,
     onBodiesFull: () => {},
+    onBodyTooLarge: () => {},
     log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
   });
   const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });
