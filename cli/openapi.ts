@@ -9,6 +9,7 @@ import { readFileSync } from "node:fs";
 import type { HttpAnswer } from "../gateway/http/answers.ts";
 import type { RouteRequest } from "../gateway/http/requests.ts";
 import type { HttpRoute } from "../gateway/http/route-table.ts";
+import { matchesEtag } from "../shared/if-none-match.ts";
 import { version } from "../shared/io/version.ts";
 
 /** The prefix of the component names, by file. */
@@ -51,7 +52,7 @@ export function openapiRoute(): HttpRoute {
   const answer = ({ header }: RouteRequest): HttpAnswer => {
     const { body, etag } = (made ??= make());
     const headers = { etag, "cache-control": CACHE_CONTROL };
-    if (header("if-none-match") === etag) return { status: 304, headers };
+    if (matchesEtag(header("if-none-match"), etag)) return { status: 304, headers };
     return { status: 200, headers: { ...headers, "content-type": "application/json" }, body };
   };
   return { method: "get", path: "/v1/openapi.json", answer };

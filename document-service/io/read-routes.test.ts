@@ -22,16 +22,16 @@ function reader(
   reading: Partial<DocumentReads>,
   documents: Documents = SERVED,
   clock = new FakeClock(),
-): (place: string, query?: string) => Promise<InternalResponse> {
+): (place: string, query?: string, ifNoneMatch?: string) => Promise<InternalResponse> {
   const routes = readRoutes(documents, { ...NEVER, ...reading }, { documentsAnswerMsMax: 1_000 }, clock);
-  return (place, query = "") => {
+  return (place, query = "", ifNoneMatch = "") => {
     const route = routes.find((one) => one.place === place)!;
     return route.answer({
       method: "GET",
       segments: [],
       query: new URLSearchParams(query),
       tenant: "acme",
-      header: () => "",
+      header: (name) => (name === "if-none-match" ? ifNoneMatch : ""),
       body: () => Promise.resolve(STATE),
       room: ROOM,
       parameters: [],
@@ -139,4 +139,17 @@ test("[RRT10] a request waits for an edit that the log has, and not for one that
   seq = 6 as Seq;
   await clock.advance(50);
   expect(await written).toMatchObject({ status: 200, headers: { "x-coroom-seq": "6" } });
+});
+
+test.each([
+  ['"1-5"', 304],
+  ['W/"1-5"', 304],
+  ['"1-5-gzip"', 304],
+  ['"1-4", "1-5"', 304],
+  ["*", 304],
+  ['"1-4"', 200],
+  ['"*"', 200],
+  ["", 200],
+])("[RRT11] a snapshot at 1-5 for If-None-Match: %s is answered with %i", async (ifNoneMatch, status) => {
+  expect(await reader({})("snapshot", "", ifNoneMatch)).toMatchObject({ status, headers: { etag: '"1-5"' } });
 });

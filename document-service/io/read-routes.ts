@@ -6,6 +6,7 @@
 import { assertNever } from "../../shared/assert.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { Position, RoomKey } from "../../shared/ids.ts";
+import { matchesEtag } from "../../shared/if-none-match.ts";
 import { type InternalResponse, refusal } from "../../shared/io/internal-http.ts";
 import { parseWholeNumber } from "../../shared/limits/whole-number.ts";
 import { pause } from "../../shared/time/pause.ts";
@@ -235,13 +236,7 @@ function headersOf({ epoch, seq }: Position): Readonly<Record<string, string>> {
 
 /** The ETag matches in any encoding. */
 function knows(ifNoneMatch: string, { epoch, seq }: Position): boolean {
-  return ifNoneMatch.split(",").some(
-    (tag) =>
-      tag
-        .trim()
-        .replace(/^W\//, "")
-        .replace(/-gzip"$/, '"') === `"${epoch}-${seq}"`,
-  );
+  return matchesEtag(ifNoneMatch.replaceAll('-gzip"', '"'), `"${epoch}-${seq}"`);
 }
 
 /** Undefined: the request is malformed. */
