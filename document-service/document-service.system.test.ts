@@ -15,6 +15,7 @@ import * as Y from "yjs";
 import { type ChildProcessHandle, spawnChild } from "../engines/child.ts";
 import type { Engine } from "../engines/engine.ts";
 import { type Checkpoint, isDeleted } from "../shared/bus/checkpoint.ts";
+import { UndecodableEntry } from "../shared/bus/json-messages.ts";
 import { encodeEditsRecord, encodeEpochRecord } from "../shared/bus/record.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings } from "../shared/settings/settings.ts";
@@ -263,6 +264,8 @@ test("[DOC5] a trim keeps the records from its bound on and the room's last reco
   await writer.type("c"); // The append expects 9.
   expect(await keptOf(environment, "acme.trimmed")).toEqual({ records: 2, last: 11 });
   await expect(new Writer(environment, "acme.trimmed").type("expects 0")).rejects.toMatchObject({ code: WRONG_LAST_SEQUENCE });
+  await jetstream(nats).publish(subjectsOf(environment).log(0, "acme.other" as RoomKey), "a record of a later version");
+  await expect(log.end("acme.other" as RoomKey)).rejects.toThrow(UndecodableEntry);
 });
 
 test.each([

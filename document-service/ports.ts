@@ -24,7 +24,7 @@ export interface EditLog {
    * was read before; the caller then starts from the first record.
    */
   follow(partition: number, from: ReadPosition, signal: AbortSignal): AsyncIterable<StoredRecord>;
-  /** The end of the room's log. */
+  /** The end of the room's log. Throws `UndecodableEntry` if its last record does not decode. */
   end(room: RoomKey): Promise<RoomLogEnd>;
   /** The partition's rooms that have more than one record in the log. */
   untrimmed(partition: number): Promise<readonly RoomKey[]>;

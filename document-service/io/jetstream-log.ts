@@ -9,6 +9,7 @@ import { jetstreamManager, type JetStreamClient } from "@nats-io/jetstream";
 import { errors } from "nats";
 
 import { encodeToOwner } from "../../shared/bus/envelope.ts";
+import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
 import { decodeRecord, headOf, encodeDeletedRecord } from "../../shared/bus/record.ts";
 import { partitionOf, roomOfSubject, type Subjects } from "../../shared/bus/subjects.ts";
 import { type RoomId, type RoomKey, roomOf, type UnixMillis } from "../../shared/ids.ts";
@@ -36,7 +37,7 @@ export async function jetstreamLog(
       if (message === null) return { kind: "empty" };
       const record = decodeRecord(message.data);
       if (record === undefined) {
-        throw new Error(`the log of room ${room} does not end in a record: check whether a newer version wrote it`);
+        throw new UndecodableEntry(`the log of room ${room} does not end in a record: check whether a newer version wrote it`);
       }
       return record.kind === "deleted" ? { kind: "deleted", streamSeq: message.seq } : { kind: "at", seq: headOf(record) };
     },

@@ -41,5 +41,9 @@ export function listRoute(ports: RoomListPorts, log: Pick<Log, "warn">): TenantR
 }
 
 function shown({ room, seq, snapshot }: TenantRoom) {
-  return { room, seq, ...(snapshot === undefined ? {} : { snapshot: { ...snapshot, time: new Date(snapshot.time).toISOString() } }) };
+  return {
+    room,
+    ...(seq === undefined ? {} : { seq }),
+    ...(snapshot === undefined ? {} : { snapshot: { ...snapshot, time: new Date(snapshot.time).toISOString() } }),
+  };
 }

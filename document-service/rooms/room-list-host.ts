@@ -23,7 +23,7 @@ export async function listRooms(tenant: TenantId, query: RoomListQuery, { names,
     const found = await Promise.all(
       list.wanted.map(async (room) => {
         const key = roomKey(tenant, room);
-        const [end, checkpoint] = await Promise.all([log.end(key), readCheckpoint(key)]);
+        const [end, checkpoint] = await Promise.all([log.end(key).catch(missingIfUndecodable), readCheckpoint(key)]);
         return tenantRoom(room, end, checkpoint);
       }),
     );

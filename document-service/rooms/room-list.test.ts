@@ -84,3 +84,21 @@ test("[LIST4] a room whose checkpoint does not decode is listed without a snapsh
   ]);
   await expect(listRooms(TENANT, query, failing(new Error("NATS is away")))).rejects.toThrow("NATS is away");
 });
+
+test("[LIST5] a room whose last record does not decode is listed without its seq; a log that cannot be read fails the list", async () => {
+  const { ports } = storeOf(
+    { damaged: AT, new: AT, notes: AT, wiped: AT },
+    { damaged: CHECKPOINT, wiped: { deleted: true, time: 1_000 } as CheckpointEntry },
+  );
+  const failing = (cause: Error): RoomListPorts => {
+    const end: RoomListPorts["log"]["end"] = (key) => (roomOf(key) === "notes" ? ports.log.end(key) : Promise.reject(cause));
+    return { ...ports, log: { end } };
+  };
+  const query = { after: "", prefix: "", limit: 10 };
+  expect((await listRooms(TENANT, query, failing(new UndecodableEntry("a newer version wrote it")))).rooms).toEqual([
+    { room: "damaged", snapshot: { seq: 5, time: 1_000, bytes: 300 } },
+    { room: "new" },
+    { room: "notes", seq: 7 },
+  ]);
+  await expect(listRooms(TENANT, query, failing(new Error("NATS is away")))).rejects.toThrow("NATS is away");
+});

@@ -10,10 +10,13 @@ import type { RoomLogEnd } from "../ports.ts";
 
 /** `after`: the last room of the page before; empty for the first page. Rooms are ordered by their UTF-16 code units. */
 export type RoomListQuery = { readonly after: string; readonly prefix: string; readonly limit: number };
-/** `seq`: the room's last edit. `snapshot`: the newest one, which includes all edits up to its seq. */
+/**
+ * `seq`: the room's last edit; missing if the room's last record does not decode. `snapshot`: the newest one, which includes
+ * all edits up to its seq.
+ */
 export type TenantRoom = {
   readonly room: RoomId;
-  readonly seq: Seq;
+  readonly seq?: Seq;
   readonly snapshot?: { readonly seq: Seq; readonly time: UnixMillis; readonly bytes: number };
 };
 /** `next`: the value of `after` for the next page. Undefined: there are no more rooms. */
@@ -56,10 +59,11 @@ export class RoomList {
   }
 }
 
-/** Undefined: the room has no edit, or it is deleted. */
-export function tenantRoom(room: RoomId, end: RoomLogEnd, checkpoint: CheckpointEntry | undefined): TenantRoom | undefined {
-  if (end.kind !== "at" || end.seq === 0) return undefined;
-  if (checkpoint === undefined) return { room, seq: end.seq };
+/** `end` undefined: the last record does not decode. Returns undefined if the room has no edit, or is deleted. */
+export function tenantRoom(room: RoomId, end: RoomLogEnd | undefined, checkpoint: CheckpointEntry | undefined): TenantRoom | undefined {
+  if (end !== undefined && (end.kind !== "at" || end.seq === 0)) return undefined;
+  const last = end === undefined ? {} : { seq: end.seq };
+  if (checkpoint === undefined) return { room, ...last };
   if (isDeleted(checkpoint)) return undefined;
-  return { room, seq: end.seq, snapshot: { seq: checkpoint.seq, time: checkpoint.time, bytes: checkpoint.snapshot.bytes } };
+  return { room, ...last, snapshot: { seq: checkpoint.seq, time: checkpoint.time, bytes: checkpoint.snapshot.bytes } };
 }
