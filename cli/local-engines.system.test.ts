@@ -1,12 +1,16 @@
-/** The engines of a local system die together. */
+/** The engines of a local system die: together, and while they restart. */
 
-import { existsSync, readdirSync, readlinkSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { expect, onTestFinished, test } from "vitest";
 
+import { runEngine } from "../engines/engine.ts";
+import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { DemoSystem, FIRST_START_MS_MAX } from "../test/system/browser.ts";
 import { eventually } from "../test/system/eventually.ts";
+import { keepRunning } from "./local-engines.ts";
 import { roleSecrets } from "./secrets.ts";
 
 /** In one round nats-server may be back before redis-server, and then nothing has to wait for it. */
@@ -49,3 +53,33 @@ test.skipIf(!existsSync("/proc/self/exe"))(
   },
   FIRST_START_MS_MAX,
 );
+
+test("[LEN2] an engine that does not start again is tried until it runs, and its outage is reported once", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "coroom-engine-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const [broken, starts, ready] = [join(folder, "broken"), join(folder, "starts"), join(folder, "ready")];
+  const script = `echo >> ${starts}; if test -e ${broken}; then exit 3; fi; touch ${ready}; exec sleep 600`;
+  const startCount = (): number => readFileSync(starts, "utf8").length;
+  const command = { path: "/bin/sh", args: ["-c", script], env: {}, cwd: folder, logFile: join(folder, "log") };
+  const lock = { shareWith: () => {}, release: () => {} };
+  const isReady = (): Promise<boolean> => Promise.resolve(existsSync(ready));
+  const engine = await runEngine({ name: "engine", url: "engine:", port: 1, command, lock, isReady });
+  const stopping = new AbortController();
+  const reports: object[] = [];
+  const watch = keepRunning(engine, { log: SILENT_LOG, report: (restart) => reports.push(restart) }, stopping.signal);
+
+  writeFileSync(broken, "");
+  rmSync(ready);
+  process.kill(engine.pid, "SIGKILL");
+  await eventually("a restart failed", () => Promise.resolve(startCount() >= 3));
+  expect(reports).toEqual([]);
+  rmSync(broken);
+  await eventually("the engine runs again", () => Promise.resolve(reports.length > 0));
+  expect(reports).toEqual([{ engine: "engine", exit: "SIGKILL", downMs: expect.any(Number) as number }]);
+  process.kill(engine.pid, 0); // It runs.
+
+  stopping.abort();
+  await engine.stop();
+  await watch;
+  expect(reports).toHaveLength(1);
+});

@@ -16,7 +16,7 @@ import { systemClock as clock } from "../shared/io/system-clock.ts";
 import { type Running, StartError } from "../shared/process/lifecycle.ts";
 import type { Log } from "../shared/process/log.ts";
 import { REDIS_ROLES, type RedisRole } from "../shared/settings/redis-permissions.ts";
-import { pause } from "../shared/time/pause.ts";
+import { pause, rethrowMistake } from "../shared/time/pause.ts";
 import { roleSecrets } from "./secrets.ts";
 import { withUser } from "./local-addresses.ts";
 import type { StartConfig } from "./settings.ts";
@@ -27,6 +27,9 @@ export type LocalEngines = Running & {
   redisUrlOf(role: RedisRole): string;
 };
 
+/** Pauses between attempts to restart an engine: each is twice as long as the one before. */
+const RESTART_PAUSE_MS = 500;
+const RESTART_PAUSE_MS_MAX = 30_000;
 /** Interval of attempts to report a restart, and the time after which it is only in the log. */
 const REPORT_RETRY_MS = 500;
 const REPORT_MS_MAX = 60_000;
@@ -64,13 +67,12 @@ export async function startLocalEngines(
     void reportRestart(restart, { ...config, natsUrl: natsUrlOf("operator") }, log, stopping.signal).catch((cause: unknown) =>
       log.warn({ ...restart, cause }, "the restart of an engine is not among the operations events, because NATS does not answer"),
     );
-  const watches = engines.map((engine) => keepRunning(engine, log, report));
+  for (const engine of engines) void keepRunning(engine, { log, report }, stopping.signal);
   return {
     natsUrlOf,
     redisUrlOf: (role) => (redis === undefined ? config.redisUrl : withUser(redis.url, role, passwords.redis[role])),
     stop: async () => {
       stopping.abort();
-      for (const watch of watches) watch.end();
       await Promise.all(engines.map((engine) => engine.stop()));
     },
   };
@@ -136,22 +138,34 @@ export function diskFreeGauge(folder: string, registry: Registry): void {
   });
 }
 
-/** Restarts an engine that died, on its port and data, like an init system. */
-function keepRunning(engine: Engine, log: Log, report: (restart: EngineRestart) => void): { end(): void } {
-  let ended = false;
-  const watch = async (): Promise<void> => {
-    while (!ended) {
-      const exit = await engine.exited;
-      if (ended) return;
-      const endedAt = clock.now();
-      log.warn({ engine: engine.name, url: engine.url, ...exit }, "an engine stopped unexpectedly; restarting it");
-      await engine.restart();
-      const exitedWith = exit.signal ?? `exit code ${exit.code ?? "unknown"}`;
-      report({ engine: engine.name, exit: exitedWith, downMs: Math.round(clock.now() - endedAt) });
+/** Restarts an engine that died, on its port and data, like an init system: until it runs, or the signal. */
+export async function keepRunning(
+  engine: Engine,
+  { log, report }: { readonly log: Log; readonly report: (restart: EngineRestart) => void },
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    const exit = await engine.exited;
+    if (signal.aborted) return;
+    const endedAt = clock.now();
+    log.warn({ engine: engine.name, url: engine.url, ...exit }, "an engine stopped unexpectedly; restarting it");
+    for (let pauseMs = RESTART_PAUSE_MS; !(await isRestarted(engine, log)); pauseMs = Math.min(2 * pauseMs, RESTART_PAUSE_MS_MAX)) {
+      await pause(clock, pauseMs, signal);
+      if (signal.aborted) return;
     }
-  };
-  watch().catch((cause: unknown) =>
-    log.error({ engine: engine.url, cause }, "an engine could not be restarted; stop Coroom and read the engine's log in the data folder"),
-  );
-  return { end: () => (ended = true) };
+    const exitedWith = exit.signal ?? `exit code ${exit.code ?? "unknown"}`;
+    report({ engine: engine.name, exit: exitedWith, downMs: Math.round(clock.now() - endedAt) });
+  }
+}
+
+/** False if the engine does not start, or was killed while it started. */
+async function isRestarted(engine: Engine, log: Log): Promise<boolean> {
+  try {
+    await engine.restart();
+    return true;
+  } catch (cause) {
+    rethrowMistake(cause);
+    log.error({ engine: engine.url, cause }, "an engine could not be restarted and is tried again. Read its log in the data folder");
+    return false;
+  }
 }
