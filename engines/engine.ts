@@ -82,12 +82,19 @@ async function startOrExplain(program: EngineProgram): Promise<ChildProcessHandl
       },
     );
   });
-  program.lock.shareWith(child.pid);
-  const outcome = await readyOrNot(program, child);
+  const outcome = await sharedAndReady(program, child).catch(async (error: unknown) => {
+    await child.stop(0); // The lock does not name it, so another process could open the same data.
+    throw error;
+  });
   if (outcome === "ready") return child;
   await child.stop(0);
   const log = readFileSync(command.logFile).subarray(logStart).toString().trim().split("\n").slice(-8).join("\n  ");
   throw new EngineError("start-failed", `${name} ${outcome}; the last lines of ${command.logFile}:\n  ${log}`);
+}
+
+async function sharedAndReady(program: EngineProgram, child: ChildProcessHandle): Promise<string> {
+  program.lock.shareWith(child.pid);
+  return readyOrNot(program, child);
 }
 
 async function readyOrNot(program: EngineProgram, child: ChildProcessHandle): Promise<string> {
