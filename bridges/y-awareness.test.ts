@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { applyAwarenessUpdate, Awareness } from "y-protocols/awareness";
 import * as Y from "yjs";
 
+import { refuseReserved } from "../client/presence/awareness.ts";
 import type { Millis, UnixMillis } from "../shared/ids.ts";
 import { encodeAwareness, type YState } from "./y-websocket-protocol.ts";
 import { type BridgedAwareness, YAwareness } from "./y-awareness.ts";
@@ -12,7 +13,7 @@ const [OWN, BOB, CID] = [11, 22, 33];
 function rig({ own }: { readonly own: number | undefined } = { own: OWN }) {
   const shown: unknown[] = [];
   const states = new Map<number, Record<string, unknown>>([[BOB, { name: "Bob" }]]);
-  const room: BridgedAwareness = { clientID: OWN, states, setLocalState: (state) => void shown.push(state) };
+  const room: BridgedAwareness = { clientID: OWN, states, setLocalState: (state) => (refuseReserved(state ?? {}), void shown.push(state)) };
   const date = { is: 0 };
   const time = { is: 0 };
   const awareness = new YAwareness(room, own, { now: () => time.is as Millis, wallNow: () => date.is as UnixMillis });
@@ -79,7 +80,7 @@ test.each([["a text"], [7], [[1]]])("[YAW6] a state that is no object shows noth
 
 test("[YAW6] fields that the SDK rejects or reserves are skipped, and a state that is too long or not JSON is not shown", () => {
   const { awareness, shown, say } = rig();
-  say(OWN, { "yjs": 99, "y-websocket": 5, "@me": 1, "": 1, ["x".repeat(65)]: 1, ["\ud800"]: 1, "name": "Ann" });
+  say(OWN, { "yjs": 99, "coroom": 1, "y-websocket": 5, "@me": 1, "": 1, ["x".repeat(65)]: 1, ["\ud800"]: 1, "name": "Ann" });
   say(OWN, { name: "x".repeat(10_000) }, 2);
   awareness.receiveStates([{ client: OWN, clock: 3, json: "{" }]);
   expect(shown).toEqual([{ "name": "Ann", "y-websocket": 1 }, null, null]);

@@ -8,6 +8,7 @@
 
 import { equalityDeep } from "lib0/function";
 
+import { RESERVED_FIELDS } from "../client/presence/awareness.ts";
 import type { YjsProvider } from "../client/yjs/yjs-provider.ts";
 import type { Clock } from "../shared/time/clock.ts";
 import type { Millis } from "../shared/ids.ts";
@@ -17,7 +18,7 @@ import type { YState } from "./y-websocket-protocol.ts";
 export type BridgedAwareness = Pick<YjsProvider["awareness"], "clientID" | "states" | "setLocalState">;
 
 /** Names that the SDK rejects or uses itself. */
-const RESERVED = new Set(["yjs", Y_CLOCK]);
+const RESERVED = new Set([...RESERVED_FIELDS, Y_CLOCK]);
 const NAME_LENGTH_MAX = 64;
 /** More than the SDK accepts for all fields together. */
 const STATE_CHARACTERS_MAX = 8_192;

@@ -31,9 +31,12 @@ const YJS_CLIENT = "yjs";
 
 const NOTHING = new Uint8Array();
 
+/** Fields that applications cannot set. */
+export const RESERVED_FIELDS: readonly string[] = [YJS_CLIENT, BROADCASTS];
+
 /** Throws if an application sets a reserved field. */
 export function refuseReserved(fields: object): void {
-  for (const name of [YJS_CLIENT, BROADCASTS])
+  for (const name of RESERVED_FIELDS)
     assert(!Object.hasOwn(fields, name), `a field cannot be named "${name}": this name is reserved. Use another name.`);
 }
 
