@@ -9,7 +9,7 @@ import type { Places } from "./places.ts";
 import { HocuspocusSocket, type HocuspocusSocketDeps, type HocuspocusSocketOptions } from "./hocuspocus-socket.ts";
 import { hocuspocusDialect } from "./hocuspocus-protocol.ts";
 import { UnfinishedMessages } from "./held-messages.ts";
-import type { YRejection, YClientAdmission, YListener, YOrigin, YSeat, YSocket, YWebSocket } from "./ports.ts";
+import type { YRejection, YClientAdmission, YListener, YOrigin, YSeat, YSocket, YSocketListener, YWebSocket } from "./ports.ts";
 import { Y_CLOSE } from "./y-connection.ts";
 import type { YClient } from "./y-client.ts";
 import { type YDialect, yWebsocketDialect } from "./y-websocket-protocol.ts";
@@ -48,7 +48,7 @@ export class YAdmission implements YClientAdmission {
     return this.#isClosing ? "stopping" : this.#deps.places.reasonAgainst(place);
   }
 
-  enter(seat: YSeat, socket: YWebSocket): YListener {
+  enter(seat: YSeat, socket: YWebSocket): YSocketListener {
     return this.#counted(socket, this.#enter(seat, socket, yWebsocketDialect));
   }
 
@@ -62,7 +62,7 @@ export class YAdmission implements YClientAdmission {
     };
   }
 
-  enterHocuspocus(origin: YOrigin, socket: YWebSocket): YListener {
+  enterHocuspocus(origin: YOrigin, socket: YWebSocket): YSocketListener {
     const { hocuspocus, metrics } = this.#deps;
     const enter = (seat: YSeat, document: YSocket): YListener | YRejection => {
       const reason = this.mayEnter(seat);
@@ -101,16 +101,21 @@ export class YAdmission implements YClientAdmission {
   }
 
   /** Counts what the socket holds of a message that is not complete. */
-  #counted(socket: YWebSocket, listener: YListener): YListener {
+  #counted(socket: YWebSocket, listener: YListener): YSocketListener {
+    const countBytes = (): void => this.#deps.metrics.unfinishedBytes.set(this.#unfinished.bytes);
     const forget = (): void => {
       this.#unfinished.forget(socket);
-      this.#deps.metrics.unfinishedBytes.set(this.#unfinished.bytes);
+      countBytes();
     };
     return {
       receiveBytes: (count) => {
         this.#unfinished.receiveBytes(socket, count);
-        this.#deps.metrics.unfinishedBytes.set(this.#unfinished.bytes);
+        countBytes();
         return listener.receiveBytes(count);
+      },
+      receiveControlFrame: (count) => {
+        this.#unfinished.receiveControlFrame(socket, count);
+        countBytes();
       },
       receiveMessage: (bytes) => {
         forget();

@@ -460,6 +460,21 @@ test("[YWS22] unfinished messages of verified clients cost a bounded amount of m
   );
 });
 
+test("[YWS23] a client that only answers pings has no unfinished message", async () => {
+  await startBridge();
+  const socket = new WebSocket(`ws://127.0.0.1:${bridge.port}/quiet?token=${await cluster.token("quiet", "ann")}`);
+  ends.push(() => socket.terminate());
+  await once(socket, "open");
+  for (const answer of ["", "an answer of its own"]) socket.pong(answer);
+  socket.ping("a question");
+  await once(socket, "pong"); // The bridge has read all of them.
+  expect(await counted("coroom_y_unfinished_bytes")).toBe(0);
+  socket.send(Uint8Array.of(0), { fin: false });
+  socket.ping();
+  await once(socket, "pong");
+  expect(await counted("coroom_y_unfinished_bytes")).toBeGreaterThan(0);
+});
+
 function collectGarbage(): void {
   setFlagsFromString("--expose-gc");
   (runInNewContext("gc") as () => void)();

@@ -89,8 +89,8 @@ export type UnfinishedSender = { cut(code: number, reason: string): void };
 export class UnfinishedMessages {
   readonly #bytesMax: number;
   readonly #receiveExcess: (sender: UnfinishedSender) => void;
-  /** The oldest first. */
-  readonly #bytesOf = new Map<UnfinishedSender, number>();
+  /** The oldest first. `bytes`: without the overhead of the pieces. */
+  readonly #partOf = new Map<UnfinishedSender, { bytes: number; pieces: number }>();
   #bytes = 0;
 
   constructor(bytesMax: number, receiveExcess: (sender: UnfinishedSender) => void) {
@@ -104,19 +104,31 @@ export class UnfinishedMessages {
 
   /** Each piece counts for more than its bytes, because the socket holds it as an object. */
   receiveBytes(sender: UnfinishedSender, count: number): void {
-    const added = count + MESSAGE_OVERHEAD_BYTES;
-    this.#bytesOf.set(sender, (this.#bytesOf.get(sender) ?? 0) + added);
-    this.#bytes += added;
-    for (const oldest of this.#bytesOf.keys()) {
+    const part = this.#partOf.get(sender) ?? { bytes: 0, pieces: 0 };
+    this.#partOf.set(sender, part);
+    part.bytes += count;
+    part.pieces += 1;
+    this.#bytes += count + MESSAGE_OVERHEAD_BYTES;
+    for (const oldest of this.#partOf.keys()) {
       if (this.#bytes <= this.#bytesMax) return;
       this.forget(oldest);
       this.#receiveExcess(oldest);
     }
   }
 
+  /** `count` of the received bytes were a ping or the answer to one, which the socket does not keep. */
+  receiveControlFrame(sender: UnfinishedSender, count: number): void {
+    const part = this.#partOf.get(sender);
+    if (part === undefined) return;
+    if (part.bytes <= count) return this.forget(sender);
+    part.bytes -= count;
+    this.#bytes -= count;
+  }
+
   /** A message of the sender is complete, or its connection is closed. */
   forget(sender: UnfinishedSender): void {
-    this.#bytes -= this.#bytesOf.get(sender) ?? 0;
-    this.#bytesOf.delete(sender);
+    const { bytes, pieces } = this.#partOf.get(sender) ?? { bytes: 0, pieces: 0 };
+    this.#bytes -= bytes + pieces * MESSAGE_OVERHEAD_BYTES;
+    this.#partOf.delete(sender);
   }
 }

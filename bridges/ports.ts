@@ -49,13 +49,19 @@ export type YListener = {
   receiveClosed(): void;
 };
 
+/** Receives the events of a WebSocket itself. */
+export type YSocketListener = YListener & {
+  /** `count` of the bytes that arrived were a ping or the answer to one. */
+  receiveControlFrame(count: number): void;
+};
+
 /** Decides about each client before its socket is accepted. */
 export interface YClientAdmission {
   /** Undefined: the client is admitted. */
   mayEnter(origin: YOrigin): YRejection | undefined;
-  enter(seat: YSeat, socket: YWebSocket): YListener;
+  enter(seat: YSeat, socket: YWebSocket): YSocketListener;
   /** A client of Hocuspocus names its rooms and tokens over the socket. */
-  enterHocuspocus(origin: YOrigin, socket: YWebSocket): YListener;
+  enterHocuspocus(origin: YOrigin, socket: YWebSocket): YSocketListener;
   receiveRejected(reason: YRejection): void;
   /** A client was closed because its message was too large. */
   receiveTooLarge(): void;

@@ -371,6 +371,24 @@ test("[YUN1] above the budget of unfinished messages the oldest one is cut, even
   expect(unfinished.bytes).toBeLessThan(10_000);
 });
 
+test("[YUN2] a ping or its answer is no unfinished message, and makes no room for one", () => {
+  const unfinished = new UnfinishedMessages(10_000, () => {});
+  const sender = { cut: () => {} };
+  for (let minute = 0; minute < 100; minute++) {
+    unfinished.receiveBytes(sender, 6);
+    unfinished.receiveControlFrame(sender, 6);
+  }
+  expect(unfinished.bytes).toBe(0);
+  unfinished.receiveBytes(sender, 1_000);
+  const before = unfinished.bytes;
+  unfinished.receiveBytes(sender, 16);
+  unfinished.receiveControlFrame(sender, 6);
+  expect(unfinished.bytes).toBeGreaterThan(before + 10);
+  unfinished.forget(sender);
+  unfinished.receiveControlFrame(sender, 6); // In the bytes that completed a message.
+  expect(unfinished.bytes).toBe(0);
+});
+
 test("[YCL12] edits of a client that left before the room was joined are still written", async () => {
   const { client, clock, room } = rig();
   client.receiveMessage(encodeUpdate(updateOf("and gone")));

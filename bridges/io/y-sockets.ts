@@ -14,7 +14,7 @@ import { clientAddressOf } from "../../shared/limits/client-address.ts";
 import { parseRoomId } from "../../shared/ids.ts";
 import { isAllowedOrigin } from "../../shared/settings/origins.ts";
 import { StartError } from "../../shared/process/lifecycle.ts";
-import type { YRejection, YClientAdmission, YListener, YOrigin, YSeat, YWebSocket } from "../ports.ts";
+import type { YRejection, YClientAdmission, YOrigin, YSeat, YSocketListener, YWebSocket } from "../ports.ts";
 import { Y_CLOSE } from "../y-connection.ts";
 
 export type YProtocol = "y-websocket" | "hocuspocus";
@@ -38,6 +38,8 @@ const CLOSE_ANSWER_MS = 5_000;
 const FAREWELL_MS = 250;
 /** Pieces of one message. `ws` holds each as an object, however small it is; no browser sends as many. */
 const FRAGMENTS_MAX = 1_024;
+/** Of a ping or pong from a client, with its mask. */
+const CONTROL_HEADER_BYTES = 6;
 /** Error code of `ws`. */
 const TOO_LARGE = "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH";
 const BASE = "ws://host";
@@ -100,13 +102,17 @@ export async function ySockets(options: YSocketsOptions, admission: YClientAdmis
     admission.receiveTooLarge();
     setTimeout(() => socket.terminate(), CLOSE_ANSWER_MS).unref();
   };
-  const serve = (socket: WebSocket, stream: Duplex, listener: YListener): void => {
+  const serve = (socket: WebSocket, stream: Duplex, listener: YSocketListener): void => {
     answered.add(socket);
     // Runs before `ws` buffers incomplete messages. Pausing the socket of `ws` is needed, because it resumes the stream
     // itself.
     stream.prependListener("data", (bytes: Buffer) => listener.receiveBytes(bytes.byteLength) || socket.pause());
     socket.on("message", (data: Buffer) => listener.receiveMessage(new Uint8Array(data.buffer, data.byteOffset, data.byteLength)));
-    socket.on("pong", () => answered.add(socket));
+    socket.on("pong", (data: Buffer) => {
+      answered.add(socket);
+      listener.receiveControlFrame(CONTROL_HEADER_BYTES + data.byteLength);
+    });
+    socket.on("ping", (data: Buffer) => listener.receiveControlFrame(CONTROL_HEADER_BYTES + data.byteLength));
     socket.on("error", (error) => receiveError(socket, error)); // "close" follows.
     socket.on("close", () => listener.receiveClosed());
   };
