@@ -41,7 +41,8 @@ export const yWebsocketSettings = {
   yHelloMsMax: {
     parse: positiveInteger,
     fallback: 10_000,
-    meaning: "Milliseconds for a new client of the bridge to send its first message.",
+    meaning:
+      "Milliseconds for a new client of the bridge to send its first message, and for a Hocuspocus socket that never had a valid token to open a document.",
   },
   yRoomBytesMax: {
     parse: positiveInteger,

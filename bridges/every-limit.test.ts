@@ -13,7 +13,7 @@ const LIMITS: readonly Limit<Setting>[] = [
   { settings: ["yClientsMax"], metric: "coroom_y_turned_away_total", tests: ["YWS7"] },
   { settings: ["yClientsPerAddressMax"], metric: "coroom_y_turned_away_total", tests: ["YPL1", "YWS18"] },
   { settings: ["yDocumentsMax"], metric: "coroom_y_closes_total", tests: ["YHP4"] },
-  { settings: ["yHelloMsMax"], metric: "coroom_y_closes_total", tests: ["YCL16", "YHP5", "YWS17"] },
+  { settings: ["yHelloMsMax"], metric: "coroom_y_closes_total", tests: ["YCL16", "YHP5", "YHP9", "YWS17"] },
   { settings: ["yRoomBytesMax"], metric: "coroom_y_closes_total", tests: ["YRC5"] },
   { settings: ["yHeldBytesMax"], metric: "coroom_y_closes_total", tests: ["YCL11", "YCL20", "YWS9", "YWS21"] },
   { settings: ["yUnfinishedBytesMax"], metric: "coroom_y_unfinished_bytes", tests: ["YUN1", "YUN2", "YWS22"] },

@@ -100,6 +100,22 @@ test("[YHP5] a socket that opens no document in time is closed", () => {
   expect([mute.closed, speaking.closed]).toEqual([[4508], []]);
 });
 
+test("[YHP9] a socket without a document is closed in time, unless it had a valid token", () => {
+  const [refused, unnamed, trusted, again] = [rig(), rig(), rig(), rig()];
+  for (const { hocuspocus } of [refused, trusted, again]) hocuspocus.receiveMessage(token("a"));
+  unnamed.hocuspocus.receiveMessage(token(""));
+  trusted.documents[0]!.socket.send(hocuspocusDialect.joined(true)!);
+  for (const { clock } of [refused, trusted, again]) clock.turn(9_000);
+  for (const { documents } of [refused, trusted, again]) documents[0]!.socket.close(4401, "refused");
+  for (const { clock } of [refused, unnamed, trusted, again]) clock.turn(9_000);
+  expect([refused, trusted, again].map(({ closed }) => closed)).toEqual([[], [], []]);
+  again.hocuspocus.receiveMessage(token("b"));
+  for (const { clock } of [refused, unnamed, trusted, again]) clock.turn(1_000);
+  expect([refused, unnamed, trusted, again].map(({ closed }) => closed)).toEqual([[4508], [4508], [], []]);
+  again.clock.turn(60_000);
+  expect(again.closed).toEqual([]);
+});
+
 test("[YHP6] bytes of incomplete messages are bounded in total until a token is verified; a refused token is not", () => {
   const budget = new EarlyMessagesBudget(1_000);
   const [one, other] = [rig({ budget }), rig({ budget })];

@@ -1,7 +1,7 @@
 /**
  * One socket of a HocuspocusProvider. Each document that it opens with a token becomes a separate client, as if it had
  * its own socket. The rejection of one document leaves the others open. Any other close ends the socket, because the
- * provider reconnects sockets and not documents. Rules YHP1 to YHP8.
+ * provider reconnects sockets and not documents. Rules YHP1 to YHP9.
  */
 
 import { assertNever } from "../shared/assert.ts";
@@ -35,7 +35,7 @@ export class HocuspocusSocket implements YListener {
   readonly #deps: HocuspocusSocketDeps;
   readonly #documents = new Map<string, YListener>();
   readonly #held: EarlyMessages;
-  readonly #stopWaiting: () => void;
+  #stopWaiting = (): void => {};
   #hasToken = false;
   /** A room was joined, which proves that a token is valid. */
   #isTrusted = false;
@@ -47,9 +47,7 @@ export class HocuspocusSocket implements YListener {
     this.#options = options;
     this.#deps = deps;
     this.#held = new EarlyMessages(deps.budget);
-    this.#stopWaiting = deps.clock.after(options.yHelloMsMax, () =>
-      this.#close(Y_CLOSE.silent, "the client opened no document in time: connect again"),
-    );
+    this.#awaitDocument();
   }
 
   receiveBytes(count: number): boolean {
@@ -86,7 +84,6 @@ export class HocuspocusSocket implements YListener {
 
   /** A provider that reconnects uses its new token. A new token for an open document has no effect. */
   #open(document: string, token: string): void {
-    this.#stopWaiting();
     this.#hasToken = true;
     if (this.#documents.has(document)) return;
     const room = parseRoomId(roomNameOf(document));
@@ -98,12 +95,21 @@ export class HocuspocusSocket implements YListener {
     const listener = this.#deps.enter({ ...this.#origin, room, token }, this.#socketOf(document));
     if (typeof listener === "string")
       return this.#close(Y_CLOSE.overloaded, "this server admits no more documents now: connect again later");
+    this.#stopWaiting();
     this.#documents.set(document, listener);
+  }
+
+  /** Without this limit, sockets that never had a valid token could take the places of clients. */
+  #awaitDocument(): void {
+    this.#stopWaiting = this.#deps.clock.after(this.#options.yHelloMsMax, () =>
+      this.#close(Y_CLOSE.silent, "the client opened no document in time: connect again"),
+    );
   }
 
   #leave(document: string): void {
     const listener = this.#documents.get(document);
-    this.#documents.delete(document);
+    const isLast = this.#documents.delete(document) && this.#documents.size === 0;
+    if (isLast && this.#isOpen && !this.#isTrusted) this.#awaitDocument();
     listener?.receiveClosed();
   }
 
