@@ -7,6 +7,7 @@ import { SettingError } from "../shared/settings/settings.ts";
 import { StartError } from "../shared/process/lifecycle.ts";
 
 export async function runProcessCommandLine(): Promise<void> {
+  process.stdout.once("error", receiveOutputError);
   try {
     await runCommandLine(process.argv.slice(2), commands, {
       env: process.env,
@@ -17,6 +18,17 @@ export async function runProcessCommandLine(): Promise<void> {
     process.stderr.write(`coroom: ${describeFailure(error)}\n`);
     process.exit(1); // Parts that started before the failure must not keep the process alive.
   }
+}
+
+/**
+ * The reader of a pipe has gone, for example `head`. A command with work to end, such as the rooms of `coroom bench`, ends
+ * it as after any SIGTERM. Without this, the command would end with a stack trace.
+ */
+function receiveOutputError(error: NodeJS.ErrnoException): void {
+  process.stdout.on("error", () => {}); // Of later lines.
+  if (error.code === "EPIPE") return void process.kill(process.pid, "SIGTERM");
+  process.stderr.write(`coroom: cannot write the output: ${error.message}\n`);
+  process.exit(1);
 }
 
 /**
