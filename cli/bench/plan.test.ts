@@ -34,6 +34,12 @@ test("[BNC11] without --ramp-up-seconds people join at half of the maximum rate"
   expect(rampUpSecondsOf({ ...load, rampUpSeconds: 7 })).toBe(7);
 });
 
+test("[BNC28] the plan, which a report prints, has the load and no secret of the settings", () => {
+  const settings = readSettings(benchSettings, { flags: { jwtSecret: "s".repeat(32), token: "a token" }, env: {} });
+  const defaults = { rooms: 10, people: 4, editRate: 18, cursorRate: 40, seconds: 30, rampUpSeconds: 0 };
+  expect(planBench(settings, "t").load).toEqual(defaults);
+});
+
 test("[BNC12] each flag has a maximum, and the maximum itself is accepted", () => {
   const read = (flags: Record<string, string>) => readSettings(benchSettings, { flags, env: {} });
   for (const name of ["rooms", "people", "editRate", "cursorRate", "seconds", "rampUpSeconds"] as const) {

@@ -41,7 +41,9 @@ export const BENCH_MAX = {
 } as const;
 
 /** Throws a SettingError that lists everything that exceeds a maximum, each with its remedy. `tag`: distinguishes this run's rooms. */
-export function planBench(load: BenchLoad, tag: string): BenchPlan {
+export function planBench({ rooms: roomCount, people, editRate, cursorRate, seconds, rampUpSeconds }: BenchLoad, tag: string): BenchPlan {
+  // No further field: the caller passes its settings with their secrets, and a report prints the load.
+  const load = { rooms: roomCount, people, editRate, cursorRate, seconds, rampUpSeconds };
   const problems = excessesOf(load);
   if (problems.length > 0) throw new SettingError(`the load is too large for one generator:\n  ${problems.join("\n  ")}`);
   const rooms = Array.from({ length: load.rooms }, (_, index) => `${ROOM_PREFIX}${tag}-${index + 1}`);
