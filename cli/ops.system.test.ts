@@ -1,7 +1,9 @@
 /** Operations events on a real nats-server: stored, bounded, replayed and streamed. */
 
+import { setTimeout as sleep } from "node:timers/promises";
+
 import { jetstreamManager } from "@nats-io/jetstream";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings } from "../shared/settings/settings.ts";
@@ -73,6 +75,27 @@ test("[OPS3] a watcher without stored events receives the first new event", asyn
   claim("first");
   await until(() => lines.length === 1, "the first");
   await watch.stop();
+});
+
+test("[OPS6] a watcher continues after an outage of NATS, with each event once", async () => {
+  const own = await startRealNats();
+  onTestFinished(() => own.stop());
+  const other = await connectNats({ servers: own.url, name: "test" });
+  onTestFinished(() => closeNats(other));
+  const subjects = subjectsOf("ops6");
+  await ensureOperationsStream(other, subjects, readSettings(sharedSettings, { flags: {}, env: {} }));
+  const operations = natsOperations(other, subjects, "rs-1", { clock: systemClock, log: SILENT_LOG, count: () => {} });
+  const lines: string[] = [];
+  const flags = { environment: "ops6", natsUrl: own.url };
+  const watch = await watchEvents(readSettings(opsWatchSettings, { flags, env: {} }), (line) => lines.push(line.split(" ")[2]!));
+  operations.report({ kind: "nats_lost", downMs: 1 });
+  operations.report({ kind: "nats_lost", downMs: 2 });
+  await until(() => lines.length === 2, "the events before");
+  await own.crash(() => sleep(8_000)); // Longer than any question of the watcher waits.
+  operations.report({ kind: "nats_lost", downMs: 3 });
+  await until(() => lines.length === 3, "the event after the outage");
+  await watch.stop();
+  expect(lines).toEqual(["downMs=1", "downMs=2", "downMs=3"]);
 });
 
 test("[OPS4] the error names a room without an owner, and an invalid room id", async () => {

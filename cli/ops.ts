@@ -9,22 +9,23 @@ import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
 import type { OperationsEvent } from "../shared/bus/operations-events.ts";
 import { StorageAnswer } from "../shared/bus/storage-messages.ts";
 import { RoomReport, type RoomReportRequest } from "../shared/bus/fleet-messages.ts";
-import { subjectsOf } from "../shared/bus/subjects.ts";
+import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
 import { SettingError, type Values } from "../shared/settings/settings.ts";
 import { parseRoomId, parseTenantId, type RoomKey, roomKey, parseRoomKey, roomOf, tenantOf } from "../shared/ids.ts";
 import { closeNats, connectAs, type NatsConnection } from "../shared/io/nats.ts";
 import { withoutSecrets } from "../shared/io/nats-address.ts";
 import { hasOperationsStream } from "../shared/io/nats-operations.ts";
-import { watchOperations } from "../shared/io/nats-operations.ts";
+import { watchNumbered } from "../shared/io/nats-operations.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
 import { localNatsUrl } from "./local-addresses.ts";
 import type { opsRoomSettings, opsWatchSettings, whereSettings, opsLeftOutSettings } from "./command-settings.ts";
 import { jetstream } from "@nats-io/jetstream";
 import { CheckpointEntry, isDeleted } from "../shared/bus/checkpoint.ts";
-import { existingBucket } from "../shared/io/jetstream-stores.ts";
+import { existingBucket, isUnsettled } from "../shared/io/jetstream-stores.ts";
 
 const ANSWER_MS_MAX = 2_000;
 const RATES_OVER_MS = 1_000;
+const RETRY_MS = 500;
 
 /** Prints the report of a room, and what it stores, which is known of closed rooms too. Its rates are measured over one second. */
 export async function describeRoom(config: Values<typeof opsRoomSettings>, print: (line: string) => void): Promise<void> {
@@ -106,9 +107,7 @@ export async function watchEvents(config: Values<typeof opsWatchSettings>, print
     );
   }
   const stopped = new AbortController();
-  const watching = (async () => {
-    for await (const event of watchOperations(nats, subjects, config.last, stopped.signal)) print(describeEvent(event));
-  })();
+  const watching = printEvents(nats, subjects, { last: config.last, print, signal: stopped.signal });
   return {
     stop: async () => {
       stopped.abort();
@@ -116,6 +115,27 @@ export async function watchEvents(config: Values<typeof opsWatchSettings>, print
       await closeNats(nats);
     },
   };
+}
+
+type Printing = { readonly last: number; readonly print: (line: string) => void; readonly signal: AbortSignal };
+
+/** Continues after an outage of NATS behind the last printed event. A log that lost its end gives its seqs again. */
+async function printEvents(nats: NatsConnection, subjects: Subjects, { last, print, signal }: Printing): Promise<void> {
+  let printed: number | undefined;
+  const receiveBegun = (newest: number): void => void (printed &&= Math.min(printed, newest));
+  while (!signal.aborted) {
+    try {
+      const wanted = printed === undefined ? last : Number.MAX_SAFE_INTEGER;
+      for await (const { seq, event } of watchNumbered(nats, subjects, wanted, signal, receiveBegun)) {
+        if (seq <= (printed ?? 0)) continue;
+        printed = seq;
+        if (event !== undefined) print(describeEvent(event));
+      }
+    } catch (cause) {
+      if (!isUnsettled(cause)) throw cause;
+      await sleep(RETRY_MS, undefined, { signal }).catch(() => {}); // Aborted.
+    }
+  }
 }
 
 /** Throws SettingError when no server answers (wrong address or system not running) or when NATS rejects the login. */
