@@ -37,6 +37,14 @@ test("[IMP1] a folder of Yjs updates: the names of the files are the escaped nam
   expect(await textsIn(files)).toEqual({ "team/notes": "notes", "100%": "hundred" });
 });
 
+test("[IMP14] two files of one document are refused by their names, so that none is left out silently", async () => {
+  const files = folder();
+  for (const file of ["notes.yjs", "other.yjs", "n%6ftes.bin"]) writeFileSync(join(files, file), updateOf(file));
+  await expect(openSource(files)).rejects.toThrow(
+    /: (?:notes\.yjs and n%6ftes\.bin|n%6ftes\.bin and notes\.yjs) are both the document "notes"/,
+  );
+});
+
 test("[IMP2] a SQLite database as Hocuspocus writes it", async () => {
   const file = join(folder(), "db.sqlite");
   const db = new Sqlite(file);

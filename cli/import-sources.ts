@@ -76,7 +76,14 @@ function checkedUpdate(update: Uint8Array): Uint8Array {
 
 /** The name of a file is the escaped name of its document: `team%2Fnotes.yjs`. */
 function updateFiles(folder: string, files: readonly string[]): ImportSource {
-  const byName = new Map(files.filter((file) => UPDATE_FILE.test(file)).map((file) => [unescaped(file.replace(UPDATE_FILE, "")), file]));
+  const byName = new Map<string, string>();
+  for (const file of files.filter((one) => UPDATE_FILE.test(one))) {
+    const name = unescaped(file.replace(UPDATE_FILE, ""));
+    const other = byName.get(name);
+    if (other !== undefined)
+      throw new SettingError(`${folder}: ${other} and ${file} are both the document ${JSON.stringify(name)}. Move one of them away`);
+    byName.set(name, file);
+  }
   if (byName.size === 0) return notReadable(folder);
   return {
     kind: "files of Yjs updates",
