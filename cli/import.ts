@@ -76,10 +76,21 @@ export async function exportRoom({ room, to, format, type, ...target }: Values<t
     });
     if (format === "yjs" && content.byteLength <= EMPTY_UPDATE.byteLength)
       throw new SettingError(`${name} has no document. "coroom rooms" lists the rooms that have one. No file was written for it`);
-    const file = join(to, `${encodeURIComponent(name)}.${FILE_ENDINGS[format as keyof typeof FILE_ENDINGS]}`);
+    const file = join(to, exportFileOf(name, FILE_ENDINGS[format as keyof typeof FILE_ENDINGS]));
     writing(to, () => writeFileSync(file, content));
     print(`${name}: ${content.byteLength} bytes in ${file}`);
   }
+}
+
+/** Bytes of a file's name on all common file systems. */
+const FILE_NAME_BYTES_MAX = 255;
+
+/** The escaped name of the room. Escaped letters of most scripts are nine characters each, so a long name keeps its letters. */
+export function exportFileOf(room: string, ending: string): string {
+  const names = [encodeURIComponent(room), room.replace(/[%/\\:*?"<>|]/g, encodeURIComponent)].map((name) => `${name}.${ending}`);
+  const file = names.find((name) => Buffer.byteLength(name) <= FILE_NAME_BYTES_MAX);
+  if (file === undefined) throw new SettingError(`${room} is too long for a file's name. Read it with GET /v1/rooms/{room}/snapshot`);
+  return file;
 }
 
 /** The document service converts it, within its limits. */
