@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 
 import { FakeClock } from "../shared/testing/fake-clock.ts";
 import { decodeFrame, encodeFrame } from "../shared/wire/codec.ts";
+import { ROOM_ID_RULE } from "../shared/ids.ts";
 import { EarlyMessagesBudget } from "./held-messages.ts";
 import { decodeHocuspocus, hocuspocusDialect, toDocument } from "./hocuspocus-protocol.ts";
 import { HocuspocusSocket } from "./hocuspocus-socket.ts";
@@ -132,7 +133,9 @@ test("[YHP7] a document without a name or a token is refused with the remedy", (
   const { hocuspocus, sent, documents, closed } = rig();
   hocuspocus.receiveMessage(token("a", ""));
   hocuspocus.receiveMessage(token("x".repeat(200)));
-  expect([documents, closed, sent.length]).toEqual([[], [], 2]);
+  hocuspocus.receiveMessage(token(".."));
+  expect([documents, closed, sent.length]).toEqual([[], [], 3]);
+  expect(new TextDecoder().decode(sent[2])).toContain(ROOM_ID_RULE);
   expect(new TextDecoder().decode(sent[0])).toContain("`name` and `token`");
 });
 

@@ -5,7 +5,7 @@
  */
 
 import { assertNever } from "../shared/assert.ts";
-import { parseRoomId } from "../shared/ids.ts";
+import { parseRoomId, ROOM_ID_RULE } from "../shared/ids.ts";
 import type { Clock } from "../shared/time/clock.ts";
 import { CLOSE } from "../shared/wire/close-codes.ts";
 import { decodeFrame, encodeFrame } from "../shared/wire/codec.ts";
@@ -88,7 +88,7 @@ export class HocuspocusSocket implements YListener {
     if (this.#documents.has(document)) return;
     const room = parseRoomId(roomNameOf(document));
     if (room === undefined || token === "") {
-      const why = "a document needs a name of 1 to 128 characters and a token: pass `name` and `token` to HocuspocusProvider";
+      const why = `a document needs a room's name and a token: pass \`name\` and \`token\` to HocuspocusProvider; ${ROOM_ID_RULE}`;
       return this.#socket.send(toDocument(document, hocuspocusDialect.refused(why)!));
     }
     if (this.#documents.size >= this.#options.yDocumentsMax) return this.#close(Y_CLOSE.overloaded, "too many documents on one socket");

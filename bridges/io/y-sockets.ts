@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type WebSocket, WebSocketServer } from "ws";
 
 import { clientAddressOf } from "../../shared/limits/client-address.ts";
-import { parseRoomId } from "../../shared/ids.ts";
+import { parseRoomId, ROOM_ID_RULE } from "../../shared/ids.ts";
 import { isAllowedOrigin } from "../../shared/settings/origins.ts";
 import { StartError } from "../../shared/process/lifecycle.ts";
 import type { YRejection, YClientAdmission, YOrigin, YSeat, YSocketListener, YWebSocket } from "../ports.ts";
@@ -53,8 +53,7 @@ const REFUSALS: Readonly<Record<YRejection, { readonly status: number; readonly 
   origin: { status: 403, message: "pages of this origin may not connect. Add the origin to COROOM_ALLOWED_ORIGINS." },
   request: {
     status: 400,
-    message:
-      "the URL needs a room and a token: ws://host:port/room?token=…. Pass WebsocketProvider the option params: { token }. The URL of HocuspocusProvider is ws://host:port, without a path.",
+    message: `the URL needs a room and a token: ws://host:port/room?token=…. Pass WebsocketProvider the option params: { token }. The URL of HocuspocusProvider is ws://host:port, without a path. ${ROOM_ID_RULE}.`,
   },
 };
 
