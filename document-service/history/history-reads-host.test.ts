@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as Y from "yjs";
-import { encodeEditsRecord, type StoredRecord } from "../../shared/bus/record.ts";
+import { decodeRecord, encodeEditsRecord, type StoredRecord } from "../../shared/bus/record.ts";
 import type { Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { HistoryState } from "./history-reads.ts";
 import type { DocumentRoomHostOptions } from "../rooms/room-host.ts";
@@ -277,3 +277,32 @@ test("[PST11] a room is not trimmed if its log lost the record that its checkpoi
   }
   expect([lost.trimmedBefore, lagging.trimmedBefore]).toEqual([0, 0]);
 });
+
+test.each([3, 0])(
+  "[PST13] a restore and a named version include edits that the log has and the room, at seq %i, has not read yet",
+  async (read) => {
+    const stores = new Stores();
+    const run = new RoomRun(stores, KEEP_ALL);
+    const records = recordsOf("abcd");
+    await run.take(...records.slice(0, read));
+    stores.log.push(...records.slice(read));
+    const reads = run.room.historyReads;
+    const asked = Promise.all([reads.revert({ seq: 3 as Seq }), reads.revert({ seq: 1 as Seq }), reads.name("all of it")]);
+    await new Promise(setImmediate);
+    await run.take(...records.slice(read));
+    const [toThree, toOne, named] = await asked;
+    const textAfter = (reverted: typeof toThree): string => {
+      const doc = new Y.Doc();
+      for (const { bytes } of records) for (const { payload } of editsIn(bytes)) Y.applyUpdate(doc, payload);
+      if (reverted.kind === "edit") Y.applyUpdate(doc, reverted.edit);
+      return doc.getText("text").toString();
+    };
+    expect([textAfter(toThree), textAfter(toOne)]).toEqual(["abc", "a"]);
+    expect(named).toMatchObject({ kind: "named", version: { seq: 4 } });
+  },
+);
+
+function editsIn(bytes: Uint8Array) {
+  const record = decodeRecord(bytes);
+  return record?.kind === "edits" ? record.edits.edits : [];
+}

@@ -29,8 +29,11 @@ export type HistoryReadsPorts = {
   readonly reverting: Reverting;
   readonly digest: Digest;
 };
-/** `present` resolves with undefined if the document cannot be read at the moment. */
-export type HistoryReadsParts = { readonly history: HistoryHost; readonly present: () => Promise<CurrentDocument | undefined> };
+/** `present` resolves with a document that has all edits up to `seq`, or with undefined if it cannot be read at the moment. */
+export type HistoryReadsParts = {
+  readonly history: HistoryHost;
+  readonly present: (seq: Seq) => Promise<CurrentDocument | undefined>;
+};
 
 type Read<Answer> = {
   begin(): HistoryReadEffect<Answer>;
@@ -56,7 +59,7 @@ export class HistoryReadsHost {
 
   /** Keeps the current document under a name. */
   async name(name: string): Promise<VersionOutcome | { readonly kind: "loading" | "no-document" }> {
-    const naming = planNaming(await this.#parts.present());
+    const naming = planNaming(await this.#readCurrent());
     return naming.kind === "name" ? this.#parts.history.addVersion(naming.document, name) : naming;
   }
 
@@ -106,12 +109,21 @@ export class HistoryReadsHost {
       case "merge":
         return { kind: "merged", merged: await reverting.mergeHistory(effect.state, effect.edits, this.#room, signal) };
       case "read-current":
-        return { kind: "current-read", document: await this.#parts.present() };
+        return { kind: "current-read", document: await this.#readCurrent() };
       case "revert":
         return { kind: "reverted", reverted: await reverting.revert(effect.current, effect.earlier, this.#room) };
       default:
         return assertNever(effect);
     }
+  }
+
+  /**
+   * The document with all edits that the log has now. The room reads the log at an interval, and the caller may know newer
+   * edits: a version would lack them, and a restore would leave them in place.
+   */
+  async #readCurrent(): Promise<CurrentDocument | undefined> {
+    const end = await this.#ports.log.end(this.#room);
+    return this.#parts.present(end.kind === "at" ? end.seq : (0 as Seq));
   }
 
   /** Resolves with whether the signal ended the read. */

@@ -3,7 +3,7 @@
 import { assertNever } from "../../shared/assert.ts";
 import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
 import type { StoredRecord } from "../../shared/bus/record.ts";
-import type { Millis, RoomKey } from "../../shared/ids.ts";
+import type { Millis, RoomKey, Seq } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import { rethrowMistake, within } from "../../shared/time/pause.ts";
@@ -73,6 +73,10 @@ export class DocumentRoomHost {
   #onLookedUp: () => void = () => {};
   #onJobEnded: (isTrimmed: boolean) => void = () => {};
   #requestCount = 0;
+  #isClosed = false;
+  /** Resolves at the next record, or at the end of the room. */
+  #next: Promise<void> | undefined;
+  #onNext: () => void = () => {};
   readonly #serving = new Map<number, Caller<Served>>();
   readonly #reading = new Map<number, Caller<MergedState | undefined>>();
 
@@ -83,7 +87,7 @@ export class DocumentRoomHost {
     this.#deletion = new DeletionHost(key, ports, this.#history, deps);
     this.historyReads = new HistoryReadsHost(key, ports, options, {
       history: this.#history,
-      present: () => within(deps.clock, options.documentsAnswerMsMax, this.#readState(), undefined), // A merge may wait for a thread.
+      present: (seq) => within(deps.clock, options.documentsAnswerMsMax, this.#readStateThrough(seq), undefined), // A merge may wait for a thread.
     });
     this.opened = new Promise((resolve) => (this.#onOpened = resolve));
     this.lookedUp = new Promise((resolve) => (this.#onLookedUp = resolve));
@@ -113,6 +117,7 @@ export class DocumentRoomHost {
 
   receiveRecord(stored: StoredRecord): void {
     this.#receive({ kind: "record", stored });
+    this.#endWait();
   }
 
   /** `streamSeq`: the stream sequence of the record that deletes the room. */
@@ -176,11 +181,34 @@ export class DocumentRoomHost {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#receive({ kind: "close" });
+    this.#endWait();
   }
 
   get #now(): Millis {
     return this.#deps.clock.now();
+  }
+
+  /** The same once all edits up to `seq` are received, which the log has. */
+  async #readStateThrough(seq: Seq): Promise<MergedState | undefined> {
+    for (;;) {
+      const received = this.#nextRecord();
+      if (this.#isClosed) return this.#readState();
+      const { kind } = await this.serve("newest", seq);
+      const isBehind = kind === "loading" || (kind === "no-document" && seq > 0);
+      if (!isBehind) return this.#readState();
+      await received;
+    }
+  }
+
+  #nextRecord(): Promise<void> {
+    return (this.#next ??= new Promise((resolve) => (this.#onNext = resolve)));
+  }
+
+  #endWait(): void {
+    this.#next = undefined;
+    this.#onNext();
   }
 
   /** The document with all records received by now; undefined: it is not available. */
