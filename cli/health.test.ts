@@ -1,10 +1,15 @@
 /** The health port. */
 
-import { Counter, Registry } from "prom-client";
-import { expect, test } from "vitest";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { Counter, Gauge, Registry } from "prom-client";
+import { expect, onTestFinished, test } from "vitest";
 
 import { claimPort } from "../engines/free-port.ts";
 import { serveHealth } from "./health.ts";
+import { diskFreeGauge } from "./local-engines.ts";
 
 test("[HEA1] /healthz answers from the start, and /readyz answers 200 only between ready and stopping", async () => {
   const registry = new Registry();
@@ -35,4 +40,29 @@ test("[HEA2] port 0 opens no port, and the error names a port that is in use", a
   const first = await serveHealth({ healthHost: "127.0.0.1", healthPort }, new Registry());
   await expect(serveHealth({ healthHost: "127.0.0.1", healthPort }, new Registry())).rejects.toThrow(/COROOM_HEALTH_PORT/);
   await first.stop();
+});
+
+test("[HEA3] metrics that cannot be read are one failed answer, and the other answers go on", async () => {
+  const registry = new Registry();
+  new Gauge({ name: "coroom_tests", help: "Tests", registers: [registry], collect: () => Promise.reject(new Error("the disk is gone")) });
+  const healthPort = await claimPort(0, "127.0.0.1", "port");
+  const health = await serveHealth({ healthHost: "127.0.0.1", healthPort }, registry);
+  onTestFinished(() => health.stop());
+  const metrics = await fetch(`http://127.0.0.1:${healthPort}/metrics`, { signal: AbortSignal.timeout(5_000) });
+  expect([metrics.status, await metrics.text()]).toEqual([500, "the metrics cannot be read: the disk is gone\n"]);
+  expect((await fetch(`http://127.0.0.1:${healthPort}/healthz`)).status).toBe(200);
+});
+
+test("[HEA4] free bytes of a folder that is gone are missing from the metrics, and no other metric with them", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "coroom-disk-"));
+  const registry = new Registry();
+  new Counter({ name: "coroom_tests_total", help: "Tests", registers: [registry] }).inc();
+  diskFreeGauge(folder, registry);
+  const valueOf = async (): Promise<number> => Number(/^coroom_engines_disk_free_bytes (.+)$/m.exec(await registry.metrics())?.[1] ?? "-1");
+  expect(await valueOf()).toBeGreaterThan(0);
+  rmSync(folder, { recursive: true });
+  expect([await valueOf(), (await registry.metrics()).includes("coroom_tests_total 1")]).toEqual([-1, true]);
+  mkdirSync(folder);
+  expect(await valueOf()).toBeGreaterThan(0);
+  rmSync(folder, { recursive: true });
 });

@@ -42,7 +42,11 @@ export async function serveHealth({ healthHost, healthPort }: Values<typeof heal
   const server = createServer((request, response) => {
     const answer =
       answers[request.url ?? ""] ?? (async () => ({ status: 404, body: "not found; available: /healthz, /readyz and /metrics\n" }));
-    void answer().then(({ status, body }) => response.writeHead(status, { "content-type": registry.contentType }).end(body));
+    // A metric reads the disk. Without an answer here, its error would end the process.
+    const unread = (cause: unknown) => ({ status: 500, body: `the metrics cannot be read: ${String((cause as Error).message)}\n` });
+    void answer()
+      .catch(unread)
+      .then(({ status, body }) => response.writeHead(status, { "content-type": registry.contentType }).end(body));
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", (cause) =>

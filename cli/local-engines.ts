@@ -132,8 +132,12 @@ export function diskFreeGauge(folder: string, registry: Registry): void {
     help: "Free bytes of the disk with the data folder of the local engines",
     registers: [registry],
     collect: async () => {
-      const { bavail, bsize } = await statfs(folder);
-      gauge.set(bavail * bsize);
+      try {
+        const { bavail, bsize } = await statfs(folder);
+        gauge.set(bavail * bsize);
+      } catch {
+        gauge.remove(); // The folder is gone, or its disk fails. The other metrics are still read.
+      }
     },
   });
 }
