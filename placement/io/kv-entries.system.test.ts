@@ -1,14 +1,16 @@
 /** Watches of the KV buckets on a real nats-server. */
 
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { encodeJson } from "../../shared/bus/json-messages.ts";
 import { RoomEntry } from "../../shared/bus/placement-messages.ts";
 import type { Epoch, RoomKey, ServerId } from "../../shared/ids.ts";
+import { kvBucket, removeEntry } from "../../shared/io/jetstream-stores.ts";
 import { closeNats, connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";
-import { watchedBucket } from "./kv-entries.ts";
+import { kvPlans, watchedBucket } from "./kv-entries.ts";
 
 const entryOf = (epoch: number): RoomEntry => ({ owner: "one" as ServerId, epoch: epoch as Epoch });
 
@@ -34,4 +36,21 @@ test("[ENT1] a watch reports when it has delivered every existing entry, also of
   expect([received.size, received.get("acme.r0" as RoomKey), received.get("acme.r499" as RoomKey)]).toEqual([500, entryOf(1), undefined]);
   await kv.put("acme.r0", encodeJson(entryOf(2)));
   await until(() => received.get("acme.r0" as RoomKey)?.epoch === 2, "what changed since");
+});
+
+test("[ENT3] a removed entry leaves a marker that watches receive, and that disappears, also in a bucket of an earlier release", async () => {
+  const kv = await kvBucket(jetstream(nats), "passing", { replicas: 1 });
+  await kv.put("acme.a", encodeJson(entryOf(1)));
+  const watched = await watchedBucket(nats, "passing", 1, RoomEntry, SILENT_LOG);
+  const received = new Map<RoomKey, RoomEntry | undefined>();
+  await watched.onEntry((room, entry) => void received.set(room, entry));
+  await kvPlans({ ...watched, onEntry: () => Promise.resolve() }).write("acme.a" as RoomKey, undefined);
+  await until(() => received.has("acme.a" as RoomKey) && received.get("acme.a" as RoomKey) === undefined, "the removal");
+  const { streams } = await jetstreamManager(nats);
+  const marker = await streams.getMessage("KV_passing", { last_by_subj: "$KV.passing.acme.a" });
+  expect([marker?.header.get("KV-Operation"), marker?.header.get("Nats-TTL")]).toEqual(["PURGE", "24h"]);
+  await removeEntry(kv, "acme.a", { ttl: "1s" });
+  await until(async () => (await streams.info("KV_passing")).state.messages === 0, "the end of the marker");
+  await kv.put("acme.a", encodeJson(entryOf(2)), { previousSeq: 0 });
+  await until(() => received.get("acme.a" as RoomKey)?.epoch === 2, "the next entry");
 });

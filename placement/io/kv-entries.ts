@@ -7,7 +7,7 @@ import type { z } from "zod";
 import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import { type PlannedRoom, RoomEntry } from "../../shared/bus/placement-messages.ts";
 import { parseRoomKey, type RoomKey } from "../../shared/ids.ts";
-import { kvBucket } from "../../shared/io/jetstream-stores.ts";
+import { passingEntries, removeEntry } from "../../shared/io/jetstream-stores.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { PlanEntries, RoomEntryFeed } from "../ports.ts";
@@ -25,7 +25,7 @@ export async function watchedBucket<Entry>(
   schema: z.ZodType<Entry>,
   log: Log,
 ): Promise<WatchedBucket<Entry>> {
-  const kv = await kvBucket(jetstream(nats), bucket, { replicas });
+  const kv = await passingEntries(jetstream(nats), bucket, replicas);
   const watch = async (receive: (room: RoomKey, entry: Entry | undefined) => void, receiveAllDelivered: () => void): Promise<void> => {
     const entries = await kv.watch();
     try {
@@ -79,7 +79,7 @@ export function kvPlans({ kv, onEntry }: WatchedBucket<PlannedRoom>): PlanEntrie
   return {
     onEntry,
     write: async (room, planned) => {
-      await (planned === undefined ? kv.delete(room) : kv.put(room, encodeJson(planned)));
+      await (planned === undefined ? removeEntry(kv, room) : kv.put(room, encodeJson(planned)));
     },
   };
 }

@@ -10,7 +10,7 @@ import type { KV, KvEntry } from "@nats-io/kv";
 import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import { RoomEntry } from "../../shared/bus/placement-messages.ts";
 import type { Epoch, RoomKey, ServerId } from "../../shared/ids.ts";
-import { kvBucket, isRevisionConflict } from "../../shared/io/jetstream-stores.ts";
+import { isRevisionConflict, passingEntries, removeEntry } from "../../shared/io/jetstream-stores.ts";
 import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { RoomEntries } from "../ports.ts";
@@ -20,7 +20,7 @@ const WRITES_AT_ONCE = 2;
 
 /** Creates `bucket`, with `replicas` replicas, if it is missing. */
 export async function kvRooms(nats: NatsConnection, bucket: string, replicas: number, server: ServerId): Promise<RoomEntries> {
-  const kv = await kvBucket(jetstream(nats), bucket, { replicas });
+  const kv = await passingEntries(jetstream(nats), bucket, replicas);
   return {
     find: async (room) => entryIn(await kv.get(room)),
     announce: limitConcurrency(WRITES_AT_ONCE, (room: RoomKey, epoch: Epoch) =>
@@ -33,9 +33,9 @@ export async function kvRooms(nats: NatsConnection, bucket: string, replicas: nu
       const found = await kv.get(room);
       const entry = entryIn(found);
       if (found === null || entry?.owner !== server || entry.epoch > epoch) return;
-      await kv.delete(room, { previousSeq: found.revision }).catch(ignoreOvertaken);
+      await removeEntry(kv, room, { previousSeq: found.revision }).catch(ignoreOvertaken);
     },
-    forget: (room) => kv.purge(room),
+    forget: (room) => removeEntry(kv, room),
   };
 }
 

@@ -116,6 +116,29 @@ export function kvBucket(
   });
 }
 
+/** A bucket with one entry per room in use, whose entries `removeEntry` removes. */
+export async function passingEntries(jetstream: JetStreamClient, bucket: string, replicas: number): Promise<KV> {
+  const kv = await kvBucket(jetstream, bucket, { replicas });
+  await retryUntilSettled(async () => {
+    const { streams } = await jetstream.jetstreamManager();
+    const { config } = await streams.info(`KV_${bucket}`);
+    if (config.allow_msg_ttl !== true) await streams.update(`KV_${bucket}`, { allow_msg_ttl: true });
+  });
+  return kv;
+}
+
+/**
+ * Removes an entry. Watches receive a marker, which itself disappears after `ttl`: otherwise one would stay for each room
+ * that was ever in use. A watch that is interrupted for longer than `ttl` may miss the removal.
+ */
+export async function removeEntry(
+  kv: KV,
+  key: string,
+  { previousSeq, ttl = "24h" }: { readonly previousSeq?: number; readonly ttl?: string } = {},
+): Promise<void> {
+  await kv.purge(key, { ttl, ...(previousSeq !== undefined && { previousSeq }) });
+}
+
 /** For a process that may not create the bucket. Undefined: no process has created it yet. Reads come from its leader. */
 export async function existingBucket(jetstream: JetStreamClient, bucket: string): Promise<KV | undefined> {
   try {
