@@ -1,7 +1,7 @@
 /**
  * Admits clients up to a maximum number. Each y-websocket client, each Hocuspocus socket, and each document of such a
  * socket counts as one. A client counts until it has left and all its edits are saved, so that a stopping server waits
- * for it.
+ * for it. For its address it counts only until its token is accepted.
  */
 
 import type { YWebsocketMetrics } from "./metrics.ts";
@@ -23,6 +23,7 @@ export type AdmissionDeps = {
     seat: YSeat,
     socket: YSocket,
     dialect: YDialect,
+    receiveAccepted: () => void,
   ) => Pick<YClient, "receiveBytes" | "receiveMessage" | "receiveClosed">;
 };
 
@@ -52,31 +53,34 @@ export class YAdmission implements YClientAdmission {
     return this.#counted(socket, this.#enter(seat, socket, yWebsocketDialect));
   }
 
-  #enter(seat: YSeat, socket: YSocket, dialect: YDialect): YListener {
-    const client = this.#deps.newClient(seat, socket, dialect);
-    this.#receiveEntered(seat);
+  #enter(seat: YSeat, socket: YSocket, dialect: YDialect, receiveAccepted = () => {}): YListener {
+    const place = this.#takePlace(seat);
+    const client = this.#deps.newClient(seat, socket, dialect, () => {
+      place.receiveAccepted();
+      receiveAccepted();
+    });
     return {
       receiveBytes: (count) => client.receiveBytes(count),
       receiveMessage: (bytes) => client.receiveMessage(bytes),
-      receiveClosed: () => client.receiveClosed(() => this.#receiveLeft(seat)),
+      receiveClosed: () => client.receiveClosed(() => place.leave()),
     };
   }
 
   enterHocuspocus(origin: YOrigin, socket: YWebSocket): YSocketListener {
     const { hocuspocus, metrics } = this.#deps;
+    const place = this.#takePlace(origin);
     const enter = (seat: YSeat, document: YSocket): YListener | YRejection => {
       const reason = this.mayEnter(seat);
       if (reason !== undefined) this.receiveRejected(reason);
-      return reason ?? this.#enter(seat, document, hocuspocusDialect);
+      return reason ?? this.#enter(seat, document, hocuspocusDialect, place.receiveAccepted);
     };
     const listener = new HocuspocusSocket(socket, origin, hocuspocus, { ...hocuspocus, closes: metrics.closes, enter });
-    this.#receiveEntered(origin);
     return this.#counted(socket, {
       receiveBytes: (count) => listener.receiveBytes(count),
       receiveMessage: (bytes) => listener.receiveMessage(bytes),
       receiveClosed: () => {
         listener.receiveClosed();
-        this.#receiveLeft(origin);
+        place.leave();
       },
     });
   }
@@ -128,17 +132,24 @@ export class YAdmission implements YClientAdmission {
     };
   }
 
-  #receiveEntered({ place }: YOrigin): void {
+  #takePlace({ place }: YOrigin): { readonly receiveAccepted: () => void; readonly leave: () => void } {
+    const { places } = this.#deps;
+    let address = place;
     this.#presentCount += 1;
-    this.#deps.places.take(place);
+    places.take(address);
     this.#countClients();
-  }
-
-  #receiveLeft({ place }: YOrigin): void {
-    this.#presentCount -= 1;
-    this.#deps.places.giveBack(place);
-    this.#countClients();
-    if (this.#presentCount === 0) this.#onEmpty();
+    return {
+      receiveAccepted: () => {
+        places.giveBackAddress(address);
+        address = undefined;
+      },
+      leave: () => {
+        this.#presentCount -= 1;
+        places.giveBack(address);
+        this.#countClients();
+        if (this.#presentCount === 0) this.#onEmpty();
+      },
+    };
   }
 
   #countClients(): void {

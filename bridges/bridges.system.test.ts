@@ -55,11 +55,13 @@ async function visit(room: string, user: string, rights?: readonly string[]): Pr
   return enter(room, await cluster.token(room, user, rights === undefined ? {} : { rights }));
 }
 
-function enter(room: string, token: string, { disableBc } = { disableBc: true }): Visitor {
+type Entry = { readonly disableBc?: boolean; readonly socket?: new (url: string) => WebSocket };
+
+function enter(room: string, token: string, { disableBc = true, socket = WebSocket }: Entry = {}): Visitor {
   const doc = new Y.Doc();
   const provider = new WebsocketProvider(`ws://127.0.0.1:${bridge.port}`, room, doc, {
     params: { token },
-    WebSocketPolyfill: WebSocket as unknown as typeof globalThis.WebSocket,
+    WebSocketPolyfill: socket as unknown as typeof globalThis.WebSocket,
     disableBc,
     maxBackoffTime: 200,
   });
@@ -367,7 +369,7 @@ test("[YWS17] silent sockets that only answer pings are closed and no longer cou
   expect(await counted("coroom_y_closes_total")).toBeGreaterThanOrEqual(2); // Ann too, although her first message comes late.
 });
 
-test("[YWS18] clients are limited per address that the load balancer reports, and other addresses are still admitted", async () => {
+test("[YWS18] clients without an accepted token are limited per address that the load balancer reports, and other addresses are still admitted", async () => {
   await startBridge({ yClientsPerAddressMax: "1" }, 0, { clientAddressHeader: "x-forwarded-for" });
   const knock = (address: string): Promise<number | undefined> =>
     new Promise((resolve) => {
@@ -378,6 +380,16 @@ test("[YWS18] clients are limited per address that the load balancer reports, an
     });
   expect([await knock("203.0.113.9"), await knock("198.51.100.1, 203.0.113.9"), await knock("203.0.113.10")]).toEqual([101, 429, 101]);
   expect(await counted("coroom_y_turned_away_total")).toBe(1);
+
+  class FromTheOffice extends WebSocket {
+    constructor(url: string) {
+      super(url, { headers: { "x-forwarded-for": "203.0.113.20" } });
+      this.on("error", () => {}); // Rejected while the other one's token is not accepted yet; the provider tries again.
+    }
+  }
+  const token = await cluster.token("office", "ann");
+  const colleagues = ["ann", "ben"].map(() => enter("office", token, { socket: FromTheOffice }));
+  await eventually("both colleagues behind one address are in the room", () => colleagues.every(({ provider }) => provider.synced));
 });
 
 test("[YWS19] a closed client that does not answer the close no longer counts after a few seconds", async () => {

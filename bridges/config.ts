@@ -36,7 +36,8 @@ export const yWebsocketSettings = {
   yClientsPerAddressMax: {
     parse: positiveInteger,
     fallback: 100,
-    meaning: "Maximum number of clients of the bridge per IP address (see COROOM_CLIENT_ADDRESS_HEADER). Further clients get HTTP 429.",
+    meaning:
+      "Maximum number of clients of the bridge per IP address (see COROOM_CLIENT_ADDRESS_HEADER) whose token is not accepted yet. Further clients get HTTP 429.",
   },
   yHelloMsMax: {
     parse: positiveInteger,

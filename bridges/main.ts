@@ -23,11 +23,9 @@ import { type YProtocol, ySockets } from "./io/y-sockets.ts";
 import { yjsThreads } from "./io/yjs-threads.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
 import { Places } from "./places.ts";
-import type { YSeat, YSocket } from "./ports.ts";
-import { YAdmission } from "./admission.ts";
+import { type AdmissionDeps, YAdmission } from "./admission.ts";
 import { SharedRooms } from "./shared-rooms.ts";
 import { YClient, type YRoom } from "./y-client.ts";
-import type { YDialect } from "./y-websocket-protocol.ts";
 import { EarlyMessagesBudget } from "./held-messages.ts";
 
 export type RunningYWebsocket = Running & { readonly port: number };
@@ -54,11 +52,12 @@ export async function startBridges(
     reportRooms: (count) => metrics.rooms.set(count),
   });
 
-  const newClient = ({ room, token, address }: YSeat, socket: YSocket, dialect: YDialect): YClient => {
+  const newClient: AdmissionDeps["newClient"] = ({ room, token, address }, socket, dialect, receiveAccepted) => {
     const world = worldOf(addressHeader === "" ? {} : { [addressHeader]: address }, log);
     return new YClient(socket, config, {
       openRoom: (yjsClient, since) => openRoom({ url, token, room, since, format: yjsEdits }, yjsClient, world),
       takeCopy: () => rooms.take(tenantOf(token), room),
+      receiveAccepted,
       dialect,
       budget,
       clock,

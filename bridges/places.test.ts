@@ -22,3 +22,15 @@ test("[YPL2] clients of this machine count only in the total, because behind a l
   for (let client = 0; client < 3; client++) places.take(undefined);
   expect(places.reasonAgainst(undefined)).toBe(undefined);
 });
+
+test("[YPL3] a client whose token is accepted counts in the total only", () => {
+  const places = new Places({ yClientsMax: 3, yClientsPerAddressMax: 1 });
+  for (let client = 0; client < 2; client++) {
+    places.take(HERE);
+    expect(places.reasonAgainst(HERE)).toBe("address");
+    places.giveBackAddress(HERE);
+    expect(places.reasonAgainst(HERE)).toBe(undefined);
+  }
+  places.giveBack(undefined);
+  expect([places.taken, places.reasonAgainst(HERE)]).toEqual([1, undefined]);
+});

@@ -1,4 +1,8 @@
-/** Limits the number of clients, in total and per address. A client counts until it has left and its edits are saved. */
+/**
+ * Limits the number of clients, in total and per address. A client counts in the total until it has left and its edits
+ * are saved. It counts for its address only until a gateway has accepted its token: then the gateway's limits per user
+ * and tenant apply, and any number of people can work behind one address.
+ */
 
 import type { ClientAddress } from "../shared/limits/client-address.ts";
 
@@ -28,8 +32,13 @@ export class Places {
     if (address !== undefined) this.#byAddress.set(address, this.#of(address) + 1);
   }
 
+  /** `address` undefined: the client is on this machine, or counts no longer for its address. */
   giveBack(address: ClientAddress | undefined): void {
     this.#taken -= 1;
+    this.giveBackAddress(address);
+  }
+
+  giveBackAddress(address: ClientAddress | undefined): void {
     if (address === undefined) return;
     const left = this.#of(address) - 1;
     if (left > 0) this.#byAddress.set(address, left);

@@ -128,6 +128,7 @@ function rig({
   const warnings: string[] = [];
   const warn = (_: object, sentence: string): void => void warnings.push(sentence);
   const closed: number[] = [];
+  const accepted: true[] = [];
   const socket = {
     send: (bytes: Uint8Array) => {
       const message = decodeYMessage(bytes);
@@ -155,6 +156,7 @@ function rig({
     {
       openRoom,
       takeCopy: () => rooms.take("acme", "notes" as RoomId),
+      receiveAccepted: () => void accepted.push(true),
       dialect,
       budget,
       clock,
@@ -163,7 +165,7 @@ function rig({
       work,
     },
   );
-  return { client, clock, room, opened, sent, received, warnings, closed, socket };
+  return { client, clock, room, opened, sent, received, warnings, closed, accepted, socket };
 }
 
 test("[YCL1] a client joins with its own Yjs client id", () => {
@@ -599,4 +601,13 @@ test("[YCL27] a request costs the bytes of the room's content, and an answer the
   for (let answered = 0; answered < 10; answered++)
     client.receiveMessage(encodeSyncAnswer(Y.encodeStateAsUpdate(doc, Y.encodeStateVector(doc))));
   expect([closed, room.written]).toEqual([[4529], []]);
+});
+
+test("[YCL28] a client is accepted once a gateway has admitted it, and not by its first messages", () => {
+  const { client, room, accepted } = rig();
+  client.receiveMessage(encodeSyncRequest(new Uint8Array([0])));
+  client.receiveMessage(hello);
+  expect(accepted).toEqual([]);
+  room.comeInStep();
+  expect(accepted).toEqual([true]);
 });

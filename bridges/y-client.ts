@@ -32,6 +32,8 @@ export type YClientDeps = {
   /** `yjsClient`: the client's id in the awareness, if it has sent one. `since`: the content that the copy already has. */
   readonly openRoom: (yjsClient: number | undefined, since: KnownEdit | undefined) => YRoom;
   readonly takeCopy: () => { readonly copy: RoomCopy; readonly release: () => void };
+  /** A gateway has accepted the client's token. Called again after each entry. */
+  readonly receiveAccepted: () => void;
   readonly dialect: YDialect;
   readonly budget: EarlyMessagesBudget;
   readonly clock: Clock;
@@ -176,7 +178,9 @@ export class YClient {
 
   /** The room's edits have arrived. The copy may still wait for the thread that reads them. */
   #comeInStep(): void {
-    if (this.#state.kind === "entering") this.#state.copy.settled(() => this.#beginExchange());
+    if (this.#state.kind !== "entering") return;
+    this.#deps.receiveAccepted();
+    this.#state.copy.settled(() => this.#beginExchange());
   }
 
   #beginExchange(): void {
