@@ -20,6 +20,7 @@ import { liveBoard } from "./live-board.bench.ts";
 import { machineFacts } from "./machine.ts";
 import { moves } from "./moves.bench.ts";
 import { rooms } from "./rooms.bench.ts";
+import { routing } from "./routing.bench.ts";
 import { peers } from "./peers.bench.ts";
 import { COMPARISONS, SCENARIO_NAMES, scenarios } from "./scenarios.ts";
 import { trimReads } from "./trim-reads.bench.ts";
@@ -32,6 +33,7 @@ const EXPERIMENTS: readonly Experiment[] = [
   failover,
   moves,
   fanOut,
+  routing,
   interest,
   leaderboard,
   liveBoard,

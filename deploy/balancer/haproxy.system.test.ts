@@ -3,63 +3,40 @@
  * one gateway, and meet again on the other when theirs drains or dies.
  */
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
-import { BINARIES } from "../../engines/binaries.ts";
-import { type ChildProcessHandle, spawnChild } from "../../engines/child.ts";
-import { type Binary, findBinary } from "../../engines/find.ts";
-import { claimPort } from "../../engines/free-port.ts";
-import { runProgram } from "../../engines/run-program.ts";
 import { FIRST_START_MS_MAX } from "../../test/system/browser.ts";
 import { eventually } from "../../test/system/eventually.ts";
 import { SystemCluster } from "../../test/system/cluster.ts";
 import { insertion, Person } from "../../test/system/person.ts";
+import { type RunningBalancer, startBalancer } from "./start-balancer.ts";
 
-const CONFIG = readFileSync("deploy/balancer/haproxy.cfg", "utf8");
 const STOP_MS_MAX = 10_000;
+const CONNECTIONS_MAX = 1_000;
 const MEMBERS = 4;
 /** Rooms whose routing keys are on different gateways. Which one, depends on HAProxy's ring only. */
 const ROOMS_TRIED = 20;
 
-let haproxy: Binary;
 let folder: string;
 let cluster: SystemCluster;
-let balancer: ChildProcessHandle;
-let url: string;
+let balancer: RunningBalancer;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "coroom-haproxy-"));
-  haproxy = await findBinary(BINARIES.haproxy);
   cluster = await SystemCluster.start({ gateways: 2, roomServers: 1, settings: { DRAIN_MS_MAX: "20000" } });
-  const port = await claimPort(0, "127.0.0.1", "port");
-  url = `ws://127.0.0.1:${port}`;
-  const config = cluster.gateways.reduce(
-    (text, { httpUrl }, index) => text.replaceAll(` gateway-${index + 1}:8080`, ` ${new URL(httpUrl).host}`),
-    CONFIG.replace("bind :8080", `bind 127.0.0.1:${port}`).replace("maxconn 100000", "maxconn 1000"),
-  );
-  expect(config).not.toContain(":8080");
-  const path = join(folder, "haproxy.cfg");
-  writeFileSync(path, config);
-  await runProgram(haproxy.path, ["-c", "-f", path], { msMax: 20_000, env: haproxy.env });
-  balancer = await spawnChild({
-    path: haproxy.path,
-    args: ["-db", "-f", path],
-    env: haproxy.env,
-    cwd: folder,
-    logFile: join(folder, "haproxy.log"),
-  });
-  await eventually(
-    "the balancer passes requests on",
-    async () => (await fetch(`${url.replace("ws", "http")}/readyz`).catch(() => undefined))?.ok === true,
+  balancer = await startBalancer(
+    cluster.gateways.map(({ httpUrl }) => new URL(httpUrl).host),
+    folder,
+    CONNECTIONS_MAX,
   );
 }, FIRST_START_MS_MAX);
 
 afterAll(async () => {
-  await balancer?.stop(STOP_MS_MAX);
+  await balancer?.process.stop(STOP_MS_MAX);
   await cluster?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -80,7 +57,7 @@ async function connections(): Promise<number[]> {
   );
 }
 
-const enter = (room: string, name: string): Promise<Person> => Person.enter(cluster, { url }, room, name, { merging: false });
+const enter = (room: string, name: string): Promise<Person> => Person.enter(cluster, balancer, room, name, { merging: false });
 
 /** A new room for each gateway. */
 async function roomsOnEach(prefix: string): Promise<string[]> {
@@ -118,8 +95,7 @@ async function writeTogether(people: readonly Person[]): Promise<void> {
 
 /** Until the balancer passes clients on to the gateway again. */
 async function startAgain(gateway: number): Promise<void> {
-  const timesUp = (): number =>
-    readFileSync(join(folder, "haproxy.log"), "utf8").split(`gateways-by-room/gateway-${gateway + 1} is UP`).length;
+  const timesUp = (): number => readFileSync(balancer.logFile, "utf8").split(`gateways-by-room/gateway-${gateway + 1} is UP`).length;
   const before = timesUp();
   await cluster.gateways[gateway]!.process.startAgain();
   await eventually("the balancer uses the gateway again", () => timesUp() > before);
