@@ -1,6 +1,6 @@
 /**
- * Coroom as it is deployed: one process for each role, by default two gateways. Only the limits on edit and connection
- * rates are lifted, and with `small` the timeouts as well.
+ * Coroom as it is deployed: one process for each role, by default two gateways. Only the limits on edits, connections and
+ * abuse are lifted, because few users open all connections, and with `small` the timeouts as well.
  */
 
 import { SystemCluster } from "../../test/system/cluster.ts";
@@ -15,10 +15,11 @@ const LIFTED = [
   "TENANT_EDITS_PER_SECOND_MAX",
   "USER_EDITS_PER_SECOND_MAX",
   "CONNECTIONS_PER_USER_MAX",
+  "ABUSE_POINTS_MAX",
   "CONNECTS_PER_SECOND_MAX",
   "GATEWAY_SNAPSHOT_BURST",
 ];
-/** Settings that lift the limits on edit and connection rates, without their prefix. */
+/** Settings that lift the limits on edits, connections and abuse, without their prefix. */
 export const LIFTED_LIMITS: readonly (readonly [name: string, value: string])[] = LIFTED.map((limit) => [limit, NO_LIMIT]);
 
 /**
