@@ -35,6 +35,10 @@ export class CanvasParticipants {
     return this.#random.below(Math.max(1, limit));
   }
 
+  get count(): number {
+    return this.#points.length;
+  }
+
   pointOf(index: number): Point {
     return this.#points[index]!;
   }
