@@ -70,6 +70,8 @@ const WELL: Series = {
   [of("coroom_placement_rooms_without_replica", "placement", {}, 1)]: always(0),
   [of("coroom_room_server_rooms", "room-server", {}, 1)]: always(50),
   [of("coroom_room_server_rooms", "room-server", {}, 2)]: always(50),
+  [of("coroom_gateway_rooms", "gateway", {}, 1)]: always(60),
+  [of("coroom_gateway_rooms", "gateway", {}, 2)]: always(60),
   [of("coroom_gateway_shed_level", "gateway")]: always(0),
   [of("coroom_room_server_loop_delay_seconds", "room-server")]: always(0.01),
   [of("coroom_gateway_turned_away_total", "gateway", { reason: "herd" })]: growing(10),
@@ -147,6 +149,11 @@ const CASES: Readonly<Record<string, Case>> = {
   "rooms have no replica": {
     fires: ["CoroomRoomsWithoutReplica"],
     series: { [of("coroom_placement_rooms_without_replica", "placement", {}, 1)]: always(7) },
+  },
+  "the balancer ignores the routing key": {
+    fires: ["CoroomRoomsScattered"],
+    series: { [of("coroom_gateway_rooms", "gateway", {}, 1)]: always(200) },
+    minutes: MINUTES_MAX,
   },
   "clients do not finish frames": {
     fires: ["CoroomUnfinishedFrames"],
