@@ -34,12 +34,22 @@ const CURSORS_PER_SECOND_IN_LARGE_ROOM = 2;
 const WARM_MS = 3_000;
 const NETWORK = "network";
 
-export type UnitCostOptions = { readonly rounds: number; readonly seconds: number; readonly warmUpSeconds: number };
+export type UnitCostOptions = {
+  readonly gateways: number;
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly warmUpSeconds: number;
+};
 
 export const unitCosts = defineExperiment({
   name: "unit-costs",
   summary: "CPU of each role for one edit, one delivery and one cursor, for `coroom capacity`; three minutes",
   settings: {
+    gateways: {
+      parse: positiveInteger,
+      fallback: 1,
+      meaning: "gateways over which the members of each room are spread; the difference between 2 and 1 is the cost of one more gateway",
+    },
     rounds: { parse: positiveInteger, fallback: 2, meaning: "rounds; the figures are computed from their means" },
     seconds: { parse: positiveInteger, fallback: 10, meaning: "seconds that each load is measured" },
     warmUpSeconds: { parse: positiveInteger, fallback: 20, meaning: "seconds that the system is driven first" },
@@ -53,16 +63,19 @@ export const unitCosts = defineExperiment({
 });
 
 export async function measureUnitCosts(
-  { rounds, seconds, warmUpSeconds }: UnitCostOptions,
+  { gateways, rounds, seconds, warmUpSeconds }: UnitCostOptions,
   print: Print,
 ): Promise<Readonly<Record<string, RoleCosts>>> {
-  const coroom = await startCoroom({ gateways: 1, leaderboards: 1 });
+  const coroom = await startCoroom({ gateways, leaderboards: 1 });
   const system: WholeSystem = { ...coroom, dialect: "coroom" };
   const load = new Worker<PeersLoad>("peers-load");
   let turn = 0;
   const drive = async (shape: Shape, ms = seconds * 1_000): Promise<Driven> => {
     const scenario = { ...shape, name: "unit-costs", title: "", writers: shape.members, load: { kind: "steady", ...shape } } as const;
-    await load.call("open", { name: system.dialect, seats: await seatsOf(system, scenario, ++turn) });
+    const seats = (await seatsOf(system, scenario, ++turn)).map((ofRoom) =>
+      ofRoom.map((seat, member) => ({ ...seat, gateway: coroom.gateways[member % gateways]! })),
+    );
+    await load.call("open", { name: system.dialect, seats });
     const motion: PeersMotion = { ...shape, writers: shape.members, ms, seed: turn };
     await load.call("drive", { ...motion, ms: WARM_MS });
     const before = cpuByRole(system.processes);

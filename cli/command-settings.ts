@@ -283,6 +283,11 @@ export const capacitySettings = flagsOnly({
   edits: { parse: positiveInteger, fallback: 50_000, meaning: "Edits per second of all rooms." },
   cursors: { parse: wholeNumber, fallback: 5_000_000, meaning: "Cursor moves and other presence updates per second of all rooms." },
   editBytes: { parse: positiveInteger, fallback: 60, meaning: "Bytes of an average edit." },
+  routingKey: {
+    parse: flag,
+    fallback: true,
+    meaning: "Whether the balancer hashes the URL parameter `route`, so that members of a room meet on one gateway.",
+  },
   replicas: { parse: oneOf("1", "3", "5"), fallback: "3", meaning: "Copies of the log: 1, 3 or 5." },
   sync: { parse: flag, fallback: true, meaning: "Whether nats-server syncs to disk before it acknowledges." },
   zones: { parse: positiveInteger, fallback: 3, meaning: "Zones, one of which may be lost. 1: no spare processes." },

@@ -40,12 +40,18 @@ export function capacityDocument(): string {
     "",
     ...documentPart({ rooms: "500", largeRooms: "0", edits: "500", cursors: "10000" }),
     "",
+    "## Without the routing key",
+    "",
+    "`coroom capacity --routing-key false`, the full size behind a balancer that spreads the members of each room ([ADR 72](adr/0072-no-fan-out-workers-beside-the-routing-key.md)):",
+    "",
+    ...documentPart({ routingKey: "false" }),
+    "",
     "## How it is computed",
     "",
     "- Each role's CPU is the sum of events per second times their cost. A process is one JavaScript thread, and plans use 60% of a core for it.",
     "- Every process count is large enough that the load still fits when one zone is lost.",
     "- A room server gets at most 5,000 rooms, so that its loss is taken over quickly.",
-    "- The members of a room meet on one gateway. Without the routing key at the balancer, a room costs one more edit and cursor for each of its gateways.",
+    "- The members of a room meet on one gateway, as `npm run bench -- routing` shows for a balancer that hashes the routing key. Without it (`--routing-key false`), members are spread at random, and each further gateway of a room receives all its edits and cursors.",
     "- nats-server uses several cores. Its plan has one server for each copy of the log. Its processes are the least, its cores decide how large their machines are.",
     "- The costs were measured with one process of each role on one machine. Measure your own machines: `npm run bench -- unit-costs`. Check the plan on a running cluster: `coroom bench` (`docs/operations/load-test.md`).",
     "- A log partition is one stream with one leader. The plan counts one append for each edit, and uses 60% of the measured appends, which depend on the disk.",
@@ -63,13 +69,14 @@ function documentPart(flags: Readonly<Record<string, string>>): readonly string[
   return [capacityReport(planCapacity(load, DEFAULT_LIMITS, FIGURES), load)];
 }
 
-function loadOf({ edits, cursors, replicas, sync, ...config }: Values<typeof capacitySettings>): CapacityLoad {
+function loadOf({ edits, cursors, routingKey, replicas, sync, ...config }: Values<typeof capacitySettings>): CapacityLoad {
   if (config.p95Participants < config.medianParticipants)
     throw new SettingError("--p95-participants must not be less than --median-participants: 95% of the rooms have at most as many");
   return {
     ...config,
     editsPerSecond: edits,
     cursorsPerSecond: cursors,
+    isRoutedByKey: routingKey,
     logReplicas: Number(replicas) as CapacityLoad["logReplicas"],
     isSynced: sync,
   };

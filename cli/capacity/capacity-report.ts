@@ -22,13 +22,16 @@ export function capacityReport(plan: CapacityPlan, load: CapacityLoad): string {
     ),
     "",
     `- COROOM_LOG_PARTITIONS: ${count(plan.logPartitions)}, ${load.logReplicas === 1 ? "one copy" : `${load.logReplicas} copies`}${load.isSynced ? ", synced before each acknowledgement" : ""}. Each partition needs a stream leader; spread them over the nats-servers.`,
+    ...(load.isRoutedByKey
+      ? []
+      : [`- Without the routing key, an edit or cursor reaches ${plan.gatewaysOfEdit.toFixed(1)} gateways on average.`]),
     `- To clients: ${(plan.bytesPerSecondToClients / 1e6).toFixed(0)} MB/s, without the headers of TCP and TLS.`,
     `- Written to the log: ${gigabytes(plan.diskBytesPerDay)} a day, of which trimming removes what snapshots cover.`,
     `- Bottleneck: ${bottleneckOf(plan.roles)}`,
   ].join("\n");
 }
 
-export function figuresReport({ measuredOn, machine, costs, bytesPerConnection, appendsPerSecond }: CapacityFigures): string {
+export function figuresReport({ measuredOn, machine, costs, copies, bytesPerConnection, appendsPerSecond }: CapacityFigures): string {
   const micros = (value: number): string => (value === 0 ? "" : value < 10 ? value.toPrecision(2) : String(Math.round(value)));
   return [
     `Measured on ${measuredOn} (${machine}). In microseconds of CPU; \`network\` in bytes.`,
@@ -39,6 +42,13 @@ export function figuresReport({ measuredOn, machine, costs, bytesPerConnection, 
       ([role, cost]) =>
         `| ${role} | ${micros(cost.editMicros)} | ${micros(cost.editDeliveryMicros)} | ${micros(cost.cursorMicros)} | ${micros(cost.cursorDeliveryMicros)} | ${micros(cost.largeRoomMemberMicros)} | ${bytesPerConnection[role] ?? ""} |`,
     ),
+    "",
+    `Each further gateway that has members of the room: ${Object.entries(copies)
+      .map(
+        ([role, { editMicros, cursorMicros }]) =>
+          `${micros(editMicros)} for an edit and ${micros(cursorMicros)} for a cursor in the ${role}`,
+      )
+      .join(", ")}.`,
     "",
     `Appends per second of one partition, while 50 writers each wait for their last one: ${appendsPerSecond.oneCopy} with one copy (${appendsPerSecond.oneCopySynced} synced), ${appendsPerSecond.threeCopies} with three copies (${appendsPerSecond.threeCopiesSynced} synced).`,
   ].join("\n");

@@ -15,6 +15,7 @@ const FULL_SIZE: CapacityLoad = {
   editsPerSecond: 50_000,
   cursorsPerSecond: 5_000_000,
   editBytes: 60,
+  isRoutedByKey: true,
   logReplicas: 3,
   isSynced: true,
   zones: 3,
@@ -72,6 +73,25 @@ test("[CAP6] the Kubernetes files carry the small deployment of docs/CAPACITY.md
 test("[CAP7] a distribution that cannot be is refused by the names of the flags", () => {
   const config = readSettings(capacitySettings, { flags: { medianParticipants: "30", p95Participants: "4" }, env: {} });
   expect(() => capacityText(config)).toThrow("--p95-participants must not be less than --median-participants");
+});
+
+test("[CAP8] without the routing key, an edit reaches more gateways, and gateways and NATS need more", () => {
+  const small = { rooms: 500, largeRooms: 2, editsPerSecond: 500, cursorsPerSecond: 10_000, zones: 1 } as const;
+  const [routed, spread] = [plan(small), plan({ ...small, isRoutedByKey: false })];
+  expect(routed.gatewaysOfEdit).toBe(1);
+  const gateways = processesOf(spread.roles, "gateway");
+  expect(spread.gatewaysOfEdit).toBeGreaterThan(1.5);
+  expect(spread.gatewaysOfEdit).toBeLessThanOrEqual(gateways);
+  for (const [index, { role, cores }] of spread.roles.entries())
+    if (role === "gateway" || role === "nats-server") expect(cores, role).toBeGreaterThan(routed.roles[index]!.cores);
+    else expect(cores, role).toBe(routed.roles[index]!.cores);
+});
+
+test("[CAP9] without the routing key, the members of the full size still need a finite number of gateways", () => {
+  const { roles, participants, gatewaysOfEdit } = plan({ isRoutedByKey: false });
+  expect(processesOf(roles, "gateway")).toBeGreaterThan(2 * processesOf(plan().roles, "gateway"));
+  expect(processesOf(roles, "gateway")).toBeLessThan(participants);
+  expect(gatewaysOfEdit).toBeGreaterThan(10);
 });
 
 function replicasOf(role: string): number {

@@ -1,11 +1,12 @@
 /**
  * Computes how many processes of each role a load needs, from measured costs (`figures.ts`): pure arithmetic.
  *
- * The members of a room are assumed to meet on one gateway, as the routing key and the balancer arrange it. Costs are
- * linear in the events, so the invariant of a plan is: a larger load never needs less.
+ * With the routing key, the members of a room meet on one gateway (ADR 72). Without it, each further gateway of a room
+ * receives all its edits and cursors, so more gateways cost more. Costs are linear in the events, so the invariant of a
+ * plan is: a larger load never needs less.
  */
 
-import type { CapacityFigures, RoleCosts } from "./figures.ts";
+import type { CapacityFigures } from "./figures.ts";
 
 export type CapacityLoad = {
   readonly rooms: number;
@@ -17,6 +18,8 @@ export type CapacityLoad = {
   readonly editsPerSecond: number;
   readonly cursorsPerSecond: number;
   readonly editBytes: number;
+  /** The balancer hashes the routing key of the SDK. */
+  readonly isRoutedByKey: boolean;
   readonly logReplicas: 1 | 3 | 5;
   readonly isSynced: boolean;
   /** The fleet still carries the load after the loss of one of these zones. */
@@ -44,6 +47,8 @@ export type RolePlan = {
 export type CapacityPlan = {
   readonly participants: number;
   readonly hierarchicalRooms: number;
+  /** Gateways that receive an average edit. */
+  readonly gatewaysOfEdit: number;
   readonly roles: readonly RolePlan[];
   readonly logPartitions: number;
   readonly bytesPerSecondToClients: number;
@@ -68,17 +73,19 @@ const STEPS = 800;
 const DEVIATIONS = 4;
 
 /** Events per second of all rooms together, and members in rooms in hierarchical mode. */
-type Events = Readonly<Record<"edits" | "editDeliveries" | "cursors" | "cursorDeliveries" | "largeRoomMembers", number>>;
+type Events = Readonly<
+  Record<"edits" | "editDeliveries" | "editCopies" | "cursors" | "cursorDeliveries" | "cursorCopies" | "largeRoomMembers", number>
+>;
 type RoomClass = { readonly rooms: number; readonly participants: number };
 
 export function planCapacity(load: CapacityLoad, limits: ProcessLimits, figures: CapacityFigures): CapacityPlan {
   const classes = roomClasses(load);
   const participants = sum(classes, ({ rooms, participants: each }) => rooms * each);
-  const events = eventsOf(classes, participants, load, limits);
+  let events = eventsOf(classes, participants, load, limits, 1);
   const rooms = load.rooms + load.largeRooms;
   const plan = (role: string, bounds: Partial<Record<Bottleneck, number>> = {}): RolePlan => {
     const { idleCores } = figures.costs[role]!;
-    const work = coresOf(figures.costs[role]!, events);
+    const work = coresOf(figures, role, events);
     const needed = { "one per zone": 1, "CPU": work / (CORE_SHARE_MAX - idleCores), ...bounds } satisfies Partial<
       Record<Bottleneck, number>
     >;
@@ -87,12 +94,20 @@ export function planCapacity(load: CapacityLoad, limits: ProcessLimits, figures:
     const memoryBytes = participants * (figures.bytesPerConnection[role] ?? 0) + processes * PROCESS_BYTES;
     return { role, cores: work + processes * idleCores, processes, by, memoryBytes };
   };
-  const natsCores = coresOf(figures.costs["nats-server"]!, events) * load.logReplicas;
+  const planGateways = (): RolePlan => plan("gateway", { connections: participants / limits.connectionsPerGateway });
+  let gateways = planGateways();
+  // Copies grow with the gateways, but a room is on no more gateways than it has members, so this ends.
+  for (let before = 0; !load.isRoutedByKey && gateways.processes > before; gateways = planGateways()) {
+    before = gateways.processes;
+    events = eventsOf(classes, participants, load, limits, before);
+  }
+  const natsCores = coresOnce(figures, "nats-server", events) * load.logReplicas + coresOfCopies(figures, "nats-server", events);
   return {
     participants,
     hierarchicalRooms: sum(classes, ({ rooms: count, participants: each }) => (each > limits.flatParticipantsMax ? count : 0)),
+    gatewaysOfEdit: 1 + events.editCopies / events.edits,
     roles: [
-      plan("gateway", { connections: participants / limits.connectionsPerGateway }),
+      gateways,
       plan("room-server", { rooms: rooms / Math.min(limits.roomsPerRoomServer, ROOMS_PER_ROOM_SERVER) }),
       plan("document-service", { rooms: rooms / limits.roomsPerDocumentService }),
       plan("leaderboard", { rooms: rooms / limits.roomsPerLeaderboard }),
@@ -101,7 +116,7 @@ export function planCapacity(load: CapacityLoad, limits: ProcessLimits, figures:
       { ...plan("nats-server"), cores: natsCores, processes: load.logReplicas },
     ],
     logPartitions: Math.ceil(load.editsPerSecond / figures.appendsPerSecond[appendsName(load)] / CORE_SHARE_MAX),
-    bytesPerSecondToClients: 1e6 * coresOf(figures.costs["network"]!, events),
+    bytesPerSecondToClients: 1e6 * coresOf(figures, "network", events),
     diskBytesPerDay: load.editsPerSecond * (load.editBytes + RECORD_OVERHEAD_BYTES) * SECONDS_PER_DAY * load.logReplicas,
   };
 }
@@ -119,14 +134,27 @@ function roomClasses({ rooms, medianParticipants, p95Participants, largeRooms }:
   return [...ordinary, { rooms: largeRooms, participants: LARGE_ROOM }];
 }
 
-/** Every participant edits and moves equally often, whatever the size of the room. */
-function eventsOf(classes: readonly RoomClass[], participants: number, load: CapacityLoad, { flatParticipantsMax }: ProcessLimits): Events {
+/**
+ * Every participant edits and moves equally often, whatever the size of the room. `gateways`: over which the members of
+ * each room are spread at random.
+ */
+function eventsOf(
+  classes: readonly RoomClass[],
+  participants: number,
+  load: CapacityLoad,
+  { flatParticipantsMax }: ProcessLimits,
+  gateways: number,
+): Events {
   const [editsEach, cursorsEach] = [load.editsPerSecond / participants, load.cursorsPerSecond / participants];
   const pairs = (of: readonly RoomClass[]): number => sum(of, ({ rooms, participants: each }) => rooms * each * (each - 1));
   const flat = classes.filter(({ participants: each }) => each <= flatParticipantsMax);
   const inHierarchical = sum(classes, ({ rooms, participants: each }) => (each > flatParticipantsMax ? rooms * each : 0));
+  const gatewaysOf = (members: number): number => gateways * (1 - (1 - 1 / gateways) ** members);
+  const copies = sum(classes, ({ rooms, participants: each }) => rooms * each * (gatewaysOf(each) - 1));
   return {
     edits: load.editsPerSecond,
+    editCopies: editsEach * copies,
+    cursorCopies: cursorsEach * copies,
     editDeliveries: editsEach * pairs(classes),
     cursors: load.cursorsPerSecond,
     cursorDeliveries: cursorsEach * pairs(flat),
@@ -134,7 +162,13 @@ function eventsOf(classes: readonly RoomClass[], participants: number, load: Cap
   };
 }
 
-function coresOf(costs: RoleCosts, events: Events): number {
+function coresOf(figures: CapacityFigures, role: string, events: Events): number {
+  return coresOnce(figures, role, events) + coresOfCopies(figures, role, events);
+}
+
+/** As if each room were on one gateway. */
+function coresOnce({ costs: ofRoles }: CapacityFigures, role: string, events: Events): number {
+  const costs = ofRoles[role]!;
   const micros =
     costs.editMicros * events.edits +
     costs.editDeliveryMicros * events.editDeliveries +
@@ -142,6 +176,12 @@ function coresOf(costs: RoleCosts, events: Events): number {
     costs.cursorDeliveryMicros * events.cursorDeliveries +
     costs.largeRoomMemberMicros * events.largeRoomMembers;
   return micros / 1e6;
+}
+
+/** For the further gateways of rooms. */
+function coresOfCopies({ copies }: CapacityFigures, role: string, events: Events): number {
+  const { editMicros, cursorMicros } = copies[role] ?? { editMicros: 0, cursorMicros: 0 };
+  return (editMicros * events.editCopies + cursorMicros * events.cursorCopies) / 1e6;
 }
 
 /** At least one for each zone, and what remains without one zone suffices. */

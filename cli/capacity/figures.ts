@@ -23,6 +23,8 @@ export type CapacityFigures = {
   readonly measuredOn: string;
   readonly machine: string;
   readonly costs: Readonly<Record<string, RoleCosts>>;
+  /** Of each further gateway that has members of the room: one edit, and one cursor. Roles without such a cost are missing. */
+  readonly copies: Readonly<Record<string, { readonly editMicros: number; readonly cursorMicros: number }>>;
   /** Growth of a role's resident memory for each joined connection that is idle, in rooms of 8. */
   readonly bytesPerConnection: Readonly<Record<string, number>>;
   /** Acknowledged appends per second of one partition while 50 writers each wait for their last one. Latency is not bounded. */
@@ -98,6 +100,12 @@ export const FIGURES: CapacityFigures = {
       cursorDeliveryMicros: 7.97,
       largeRoomMemberMicros: 7780,
     },
+  },
+  // `unit-costs --gateways 2` minus `unit-costs`, means of rooms of 4 and 20. One run each on 2026-11-28, on a busy machine:
+  // the order of magnitude. Large rooms gave more for a cursor, 3 to 7 in `fan-out` and 32 in `unit-costs`.
+  copies: {
+    "gateway": { editMicros: 16, cursorMicros: 5.5 },
+    "nats-server": { editMicros: 4, cursorMicros: 0.7 },
   },
   bytesPerConnection: {
     "gateway": 3_389,
