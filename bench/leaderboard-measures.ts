@@ -106,7 +106,7 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
   const ports = {
     boards: watched,
     reads: boards,
-    closings: redisClosings(connection, keys),
+    closings: redisClosings(connection, keys, 1),
     progress: redisProgress(connection, keys),
     log: await jetstreamLog(nats, subjects, intervals()),
     activities: await jetstreamActivities(nats, subjects, intervals(), {

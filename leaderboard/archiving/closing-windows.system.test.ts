@@ -3,9 +3,13 @@
  * Redis removed them.
  */
 
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 
+import { partitionOf } from "../../shared/bus/subjects.ts";
 import { Prng } from "../../shared/collections/prng.ts";
+import type { UnixMillis } from "../../shared/ids.ts";
+import { redisConnection } from "../../shared/io/redis.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { eventually } from "../../test/system/eventually.ts";
 import { keysOf, TENANT_RANKINGS, tenantBoard } from "../boards/keys.ts";
 import type { LeaderboardPorts } from "../leaderboard-host.ts";
@@ -24,6 +28,7 @@ import {
 } from "../testing/leaderboard-rig.ts";
 import { FakeEditLog } from "../testing/fake-edit-log.ts";
 import { parseWindow } from "../boards/windows.ts";
+import { redisClosings } from "../io/redis-ports.ts";
 
 const rig = LeaderboardRig.forThisFile();
 
@@ -114,4 +119,25 @@ test("[LB8] a leaderboard that dies between archiving a window and releasing it:
   );
   expect([...written].sort()).toEqual(wanted);
   await expectReference(log, second);
+});
+
+test("[LB23] the window of a room that a split of the log moved is archived by the room's new partition", async () => {
+  const connection = redisConnection(rig.redis.url, SILENT_LOG);
+  onTestFinished(() => connection.stop());
+  await eventually("Redis is connected", () => connection.redis.status === "ready");
+  const [before, after] = [1, 3].map((partitions) => redisClosings(connection, keysOf("lb23"), partitions));
+  const [window, endedBefore] = [parseWindow("2028-12")!, parseWindow("2028")!.end as UnixMillis];
+  for (const room of ROOMS) await before!.open(0, room, [window]);
+  await connection.redis.zadd(keysOf("lb23").closing(0), window.end, "an entry of a later version");
+  expect(new Set(ROOMS.map((room) => partitionOf(room, 3))).size).toBeGreaterThan(1);
+  const own = (partition: number) =>
+    ROOMS.filter((room) => partitionOf(room, 3) === partition)
+      .map((room) => ({ room, window }))
+      .sort((a, b) => (a.room < b.room ? -1 : 1));
+  for (let read = 0; read < 2; read++)
+    for (let partition = 0; partition < 3; partition++)
+      expect(await after!.due(partition, endedBefore, 100), `partition ${partition}`).toEqual(own(partition));
+  const [moved] = [...own(1), ...own(2)];
+  await after!.finish(partitionOf(moved!.room, 3), moved!, endedBefore);
+  for (let partition = 0; partition < 3; partition++) expect(await after!.due(partition, endedBefore, 100)).not.toContainEqual(moved);
 });

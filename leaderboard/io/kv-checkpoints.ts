@@ -11,7 +11,6 @@ import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { z } from "zod";
 
 import { decodeJson, encodeJson, UndecodableEntry } from "../../shared/bus/json-messages.ts";
-import { partitionOf } from "../../shared/bus/subjects.ts";
 import { type Epoch, parseRoomKey, type RoomKey, type Seq, type UnixMillis } from "../../shared/ids.ts";
 import { kvBucket, objectBucket, replaceEntry, replaceRevision } from "../../shared/io/jetstream-stores.ts";
 import { objectNames, readObject, removeObject, withTimeout, removeOrphanChunks } from "../../shared/io/jetstream-object.ts";
@@ -20,6 +19,7 @@ import type { BoardsDump } from "../boards/board.ts";
 import { readBoards, writeBoards } from "../boards/checkpoint.ts";
 import type { BoardCheckpoints } from "../ports.ts";
 import { parseWindow, type Window } from "../boards/windows.ts";
+import { checkpointKey } from "./moved-checkpoints.ts";
 
 const [deflate, inflate] = [promisify(deflateRaw), promisify(inflateRaw)];
 const TRANSFER_MS_MAX = 15_000;
@@ -61,7 +61,7 @@ export async function kvCheckpoints(
   const kv = await kvBucket(jetstream(nats), bucket, { replicas: options.replicas });
   const store = await objectBucket(jetstream(nats), bucket, options.replicas);
   const objects = { name: bucket, store, manager: await jetstreamManager(nats) };
-  const keyOf = (room: RoomKey) => `${partitionOf(room, options.partitions)}.${room}`;
+  const keyOf = (room: RoomKey) => checkpointKey(room, options.partitions);
 
   /** The entry is also undefined if there is none. */
   const lookAt = async (key: string) => {

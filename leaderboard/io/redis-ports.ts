@@ -6,6 +6,7 @@
 import type { Cluster, Redis } from "ioredis";
 import { z } from "zod";
 
+import { partitionOf } from "../../shared/bus/subjects.ts";
 import { parseRoomKey, type UnixMillis } from "../../shared/ids.ts";
 import { defineScripts, redisConnection, type RedisConnection, watchRedis } from "../../shared/io/redis.ts";
 import type { Log } from "../../shared/process/log.ts";
@@ -35,7 +36,7 @@ export function redisPorts(
     ports: {
       boards,
       reads: boards,
-      closings: redisClosings(connection, keys),
+      closings: redisClosings(connection, keys, config.logPartitions),
       progress: redisProgress(connection, keys),
       tenants,
       closedTenants: tenants,
@@ -115,7 +116,8 @@ export function redisProgress({ redis, breaks }: RedisConnection, keys: Keys): P
   };
 }
 
-export function redisClosings({ redis }: RedisConnection, keys: Keys): Closings {
+/** `partitions`: their number. */
+export function redisClosings({ redis }: RedisConnection, keys: Keys, partitions: number): Closings {
   return {
     open: async (partition, room, windows) => {
       const ending = windows.filter(({ end }) => Number.isFinite(end));
@@ -123,7 +125,20 @@ export function redisClosings({ redis }: RedisConnection, keys: Keys): Closings 
     },
     due: async (partition, endedBefore, countMax) => {
       const entries = await redis.zrangebyscore(keys.closing(partition), "-inf", endedBefore, "LIMIT", 0, countMax);
-      return entries.flatMap(closingOf);
+      const own: Closing[] = [];
+      for (const entry of entries) {
+        const closing = closingOf(entry);
+        const home = closing && partitionOf(closing.room, partitions);
+        if (closing === undefined || home === undefined) continue;
+        if (home === partition) {
+          own.push(closing);
+          continue;
+        }
+        // `coroom split-log` has moved the room, and only its new partition knows when the window is counted.
+        await redis.zadd(keys.closing(home), closing.window.end, entry);
+        await redis.zrem(keys.closing(partition), entry);
+      }
+      return own;
     },
     finish: async (partition, { room, window }, keepUntil) => {
       for (const role of ROLES) {
@@ -137,8 +152,9 @@ export function redisClosings({ redis }: RedisConnection, keys: Keys): Closings 
   };
 }
 
-function closingOf(entry: string): Closing[] {
+/** Undefined: an entry of a later version. */
+function closingOf(entry: string): Closing | undefined {
   const [roomText = "", id = ""] = entry.split(" ");
   const [room, window] = [parseRoomKey(roomText), parseWindow(id)];
-  return room === undefined || window === undefined ? [] : [{ room, window }];
+  return room === undefined || window === undefined ? undefined : { room, window };
 }

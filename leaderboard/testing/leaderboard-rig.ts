@@ -141,7 +141,7 @@ export class LeaderboardRig {
     const ports = meddle({
       boards,
       reads: boards,
-      closings: redisClosings(connection, keys),
+      closings: redisClosings(connection, keys, config.logPartitions),
       progress: redisProgress(connection, keys),
       log,
       activities: log.activities,
