@@ -14,7 +14,7 @@ import { subjectsOf } from "../bus/subjects.ts";
 import type { RoomKey } from "../ids.ts";
 import { SettingError } from "../settings/settings.ts";
 import { StartError } from "../process/lifecycle.ts";
-import { checkLogBus, checkLogPartitions, ensureLogStreams } from "./log-stream.ts";
+import { awaitLogStreams, checkLogBus, checkLogPartitions, ensureLogStreams, statedPartitions, statePartitions } from "./log-stream.ts";
 import { closeNats, connectNats, type NatsConnection } from "./nats.ts";
 import { ensureOperationsStream } from "./nats-operations.ts";
 import { thisRelease, version } from "./version.ts";
@@ -218,6 +218,28 @@ test("[LGS12] a process that found no stream uses one that another process makes
   await ensureLogStreams(late, subjects, { partitions: 1, replicas: 1 });
   expect(await limitsOf("lgs12")).toEqual([{ max_bytes: 20_000, discard: "new" }]);
   expect(await logBusOf("lgs12")).toMatchObject({ version: BUS_VERSION + 1 });
+});
+
+test("[LGS13] an automatic limit gives the streams that a split added the limit of the first one", async () => {
+  const subjects = subjectsOf("lgs13");
+  await ensureLogStreams(nats, subjects, { partitions: 1, replicas: 1, bytesMax: 20_000 });
+  await addStreams("lgs13", [1, 2]);
+  await statePartitions(manager, subjects, { kind: "settled", count: 3 });
+  await ensureLogStreams(nats, subjects, { partitions: 3, replicas: 1, bytesMax: 0 });
+  expect(await limitsOf("lgs13")).toEqual([0, 1, 2].map(() => ({ max_bytes: 20_000, discard: "new" })));
+});
+
+test("[LGS14] during a split no process that uses the log starts, with any number, and none changes the log", async () => {
+  const subjects = subjectsOf("lgs14");
+  await ensure("lgs14", 1);
+  await statePartitions(manager, subjects, { kind: "copying", from: 1, to: 3 });
+  for (const partitions of [1, 3]) {
+    await expect(ensure("lgs14", partitions)).rejects.toThrow(/coroom split-log --log-partitions 3 to complete/);
+    await expect(checkLogPartitions(nats, subjects, partitions)).rejects.toThrow(SettingError);
+    await expect(awaitLogStreams(nats, subjects, partitions)).rejects.toThrow(SettingError);
+  }
+  expect(await streamsOf("lgs14")).toEqual(["lgs14_log_0"]);
+  expect(await statedPartitions(manager, subjects)).toEqual({ kind: "copying", from: 1, to: 3 });
 });
 
 /** In the form that an earlier version created. */

@@ -21,6 +21,7 @@ import {
 
 import { type BusRelease, LogBus, raisedLogBus, refusalOfLog } from "../bus/bus-version.ts";
 import { decodeJson } from "../bus/json-messages.ts";
+import { type LogPartitions, parseLogPartitions, refusalOfPartitions, writeLogPartitions } from "../bus/log-partitions.ts";
 import type { Subjects } from "../bus/subjects.ts";
 import { StartError } from "../process/lifecycle.ts";
 import { SettingError } from "../settings/settings.ts";
@@ -31,7 +32,7 @@ import { thisRelease } from "./version.ts";
 const STREAM_NOT_FOUND = 10_059;
 const STREAM_EXISTS_OTHERWISE = 10_058;
 const DUPLICATE_WINDOW_NANOS = 120_000_000_000;
-/** In the first stream's metadata. */
+/** In the first stream's metadata: `LogPartitions` as text. */
 const PARTITIONS = "coroom.partitions";
 /** In the first stream's metadata, as JSON: a `LogBus`. */
 const BUS = "coroom.bus";
@@ -46,7 +47,7 @@ const AUTOMATIC_BYTES_MAX = 32 * 1024 ** 3;
 const AUTOMATIC_BYTES_MIN = 16 * 1024 ** 2;
 
 /**
- * `replicas`: 1, 3 or 5. `partitions` is fixed for the life of a deployment: rooms are spread over them by hash.
+ * `replicas`: 1, 3 or 5. Rooms are spread over the `partitions` by hash, so only `coroom split-log` changes their number.
  * Throws a SettingError if the log has another number of partitions.
  */
 export function ensureLogStreams(nats: NatsConnection, subjects: Subjects, options: LogOptions): Promise<void> {
@@ -137,7 +138,7 @@ async function limitLogStreams(
   subjects: Subjects,
   { partitions, bytesMax }: Required<LogOptions>,
 ): Promise<void> {
-  const total = bytesMax === 0 ? await automaticBytesMax(manager, subjects.logStream(0)) : bytesMax;
+  const total = bytesMax === 0 ? await automaticBytesMax(manager, subjects.logStream(0), partitions) : bytesMax;
   for (let partition = 0; total !== undefined && partition < partitions; partition++) {
     const limit = { max_bytes: Math.floor(total / partitions), discard: DiscardPolicy.New };
     const { config } = await manager.streams.info(subjects.logStream(partition));
@@ -153,13 +154,13 @@ async function limitLogStreams(
 }
 
 /**
- * Half of the largest power of two that nats-server can reserve: snapshots and history need space too. Undefined: the
- * log has a limit already, or there is nearly no storage.
+ * Half of the largest power of two that nats-server can reserve: snapshots and history need space too. If the first
+ * stream has a limit already, all streams get the same. Undefined: there is nearly no storage.
  */
-async function automaticBytesMax(manager: JetStreamManager, first: string): Promise<number | undefined> {
+async function automaticBytesMax(manager: JetStreamManager, first: string, partitions: number): Promise<number | undefined> {
   for (let bytes = AUTOMATIC_BYTES_MAX; bytes >= AUTOMATIC_BYTES_MIN; bytes /= 2) {
     const { max_bytes, discard, metadata } = (await manager.streams.info(first)).config;
-    if (max_bytes > 0 && discard === DiscardPolicy.New && metadata?.[SEARCHING] === undefined) return undefined;
+    if (max_bytes > 0 && discard === DiscardPolicy.New && metadata?.[SEARCHING] === undefined) return max_bytes * partitions;
     const tried = { max_bytes: 2 * bytes, discard: DiscardPolicy.New, metadata: { ...metadata, [SEARCHING]: "true" } };
     if ((await refusalOfLimit(manager, first, tried)) === undefined) return bytes;
   }
@@ -222,7 +223,7 @@ async function agreeOnPartitions(manager: JetStreamManager, subjects: Subjects, 
   if (last + 1 !== partitions) {
     const found = `the log has streams up to ${subjects.logStream(last)}, and ${first.name} does not state the number of partitions`;
     const ifLost = "Where streams are lost, or an earlier version is just making them, start again once they are there";
-    const ifNot = `set COROOM_LOG_PARTITIONS=${last + 1} for every role, it is fixed for the life of a deployment`;
+    const ifNot = `set COROOM_LOG_PARTITIONS=${last + 1} for every role, because rooms are spread over partitions by hash`;
     throw new SettingError(`${found}: not over COROOM_LOG_PARTITIONS=${partitions}. ${ifLost}; else ${ifNot}`);
   }
   await manager.streams.update(first.name, { metadata: { ...first.metadata, [PARTITIONS]: String(partitions) } });
@@ -233,12 +234,26 @@ async function agreeOnPartitions(manager: JetStreamManager, subjects: Subjects, 
  */
 function refuseOtherPartitionCount({ name, metadata }: StreamConfig, partitions: number): boolean {
   const stated = metadata?.[PARTITIONS];
-  if (stated !== undefined && Number(stated) !== partitions) {
-    throw new SettingError(
-      `the log of this environment has ${stated} partitions (the first is ${name}), not ${partitions}. Set COROOM_LOG_PARTITIONS=${stated} for every role. The number cannot change later`,
-    );
-  }
+  const refusal = stated === undefined ? undefined : refusalOfPartitions(stated, name, partitions);
+  if (refusal !== undefined) throw new SettingError(refusal);
   return stated !== undefined;
+}
+
+/** What the first stream states. Undefined: there is no log, or it does not state its number of partitions. */
+export async function statedPartitions(manager: JetStreamManager, subjects: Subjects): Promise<LogPartitions | undefined> {
+  const text = (await configOf(manager, subjects.logStream(0)))?.metadata?.[PARTITIONS];
+  return text === undefined ? undefined : parseLogPartitions(text);
+}
+
+/** Only for `coroom split-log`. `change`: other settings of the first stream that change at the same moment. */
+export async function statePartitions(
+  manager: JetStreamManager,
+  subjects: Subjects,
+  stated: LogPartitions,
+  change: Partial<StreamConfig> = {},
+): Promise<void> {
+  const { config } = await manager.streams.info(subjects.logStream(0));
+  await manager.streams.update(config.name, { ...change, metadata: { ...config.metadata, [PARTITIONS]: writeLogPartitions(stated) } });
 }
 
 /**
