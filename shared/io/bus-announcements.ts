@@ -27,13 +27,13 @@ const ANSWERS_MAX = 100;
 
 /**
  * Throws a StartError if a running process cannot work with this one. Afterwards this process answers others, until the
- * connection closes.
+ * connection closes. `receiveStranger`: one of them starts that cannot work with this process.
  */
 export async function joinBus(
   nats: NatsConnection,
   subjects: Subjects,
   own: Omit<ProcessAnnouncement, "isStarting">,
-  { clock, log }: { clock: Clock; log: Log },
+  { clock, log, receiveStranger = () => {} }: { clock: Clock; log: Log; receiveStranger?: () => void },
 ): Promise<void> {
   const strangers = new Map<string, ProcessAnnouncement>();
   let isStarting = true;
@@ -45,7 +45,9 @@ export async function joinBus(
   const receive = (other: ProcessAnnouncement): void => {
     if (other.id === own.id || canWorkTogether(own.bus, other.bus)) return;
     if (isStarting && strangers.size < ANSWERS_MAX) strangers.set(other.id, other);
-    if (isStarting || !other.isStarting || isAnswering) return;
+    if (isStarting || !other.isStarting) return;
+    receiveStranger();
+    if (isAnswering) return;
     const { release, bus } = other;
     log.warn({ process: processName(other), release, bus }, "a process that cannot work with this one is starting: it is refused");
     isAnswering = true;
