@@ -181,6 +181,11 @@ export const restoreSettings = {
   ...threadSettings,
 } as const satisfies Settings;
 
+export const splitLogSettings = {
+  ...whereSettings,
+  logPartitions: { ...logPartitions, meaning: "Number of partitions after the split: a multiple of the present number." },
+} as const satisfies Settings;
+
 const claims = flagsOnly({
   room: { parse: list, meaning: "Rooms that the token gives access to, comma-separated. A trailing * matches any rest of a name." },
   user: { parse: text, meaning: "Id of the user." },

@@ -69,7 +69,7 @@ test("[CMD3] the code of a command is loaded when the command runs", () => {
   expect(loaded).toContain("gateway/config.ts");
   expect(
     [...loaded].filter((file) =>
-      /\/io\/|-host\.ts$|^(?!cli\/).*\/main\.ts$|^cli\/(?:start|ops|ops-placement|ops-left-out|ops-step-down|restore|admin|ask-gateway|token|demo|secrets|users)\.ts$/.test(
+      /\/io\/|-host\.ts$|^(?!cli\/).*\/main\.ts$|^cli\/(?:start|ops|ops-placement|ops-left-out|ops-step-down|restore|split-log\/split-log|admin|ask-gateway|token|demo|secrets|users)\.ts$/.test(
         file,
       ),
     ),

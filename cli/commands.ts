@@ -28,6 +28,7 @@ import {
   importSettings,
   mcpSettings,
   restoreSettings,
+  splitLogSettings,
   tokenSettings,
   usageSettings,
 } from "./command-settings.ts";
@@ -79,6 +80,13 @@ export const commands: readonly CliCommand[] = [
     settings: restoreSettings,
     examples: ["coroom restore --nats-url nats://nats-1:4222 --environment production"],
     run: async (config, print) => (await import("./restore.ts")).restore(config, print),
+  }),
+  command({
+    name: "split-log",
+    summary: "split the log of a stopped system into more partitions",
+    settings: splitLogSettings,
+    examples: ["coroom split-log --nats-url nats://nats-1:4222 --environment production --log-partitions 9"],
+    run: async (config, print) => (await import("./split-log/split-log.ts")).splitLog(config, print),
   }),
   command({
     name: "nats-users",

@@ -31,6 +31,7 @@ const operations = [
   "leaderboard",
   "bridges",
   "backup",
+  "partitions",
   "upgrade",
   "containers",
   "kubernetes",

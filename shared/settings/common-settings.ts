@@ -40,7 +40,8 @@ export const sharedSettings = {
   logPartitions: {
     parse: positiveInteger,
     fallback: 1,
-    meaning: "Number of streams that the log is divided into. It cannot change after the first start of a deployment.",
+    meaning:
+      "Number of streams that the log is divided into. After the first start only coroom split-log changes it (docs/operations/partitions.md).",
     basic: true,
   },
   logReplicas: { parse: copies, fallback: 1, meaning: "Copies of the log in a NATS cluster: 1, 3 or 5.", basic: true },

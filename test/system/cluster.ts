@@ -39,6 +39,8 @@ export type ClusterShape = {
   readonly syncAlways?: boolean;
   /** Settings of every process, as environment variables without their prefix: `{ EDITS_PER_SECOND: "100000" }`. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Partitions of the log for which the users of NATS are made. Default: those of the settings. */
+  readonly userPartitions?: number;
   /** Additional settings of the first process of this role, the second and so on. */
   readonly roomServerSettings?: readonly Readonly<Record<string, string>>[];
   readonly documentServiceSettings?: readonly Readonly<Record<string, string>>[];
@@ -96,7 +98,7 @@ export class SystemCluster {
   static async start(shape: ClusterShape): Promise<SystemCluster> {
     const folder = mkdtempSync(join(tmpdir(), "coroom-test-"));
     const environment = "test";
-    const logPartitions = Number(shape.settings?.["LOG_PARTITIONS"] ?? sharedSettings.logPartitions.fallback);
+    const logPartitions = shape.userPartitions ?? Number(shape.settings?.["LOG_PARTITIONS"] ?? sharedSettings.logPartitions.fallback);
     const users = [{ user: TESTER, password: PASSWORD }, ...natsUsers({ environment, logPartitions }, passwordOf)];
     const natsServers = await startNats(shape, users, join(folder, "nats"));
     const urls = natsServers.map(({ url }) => url);

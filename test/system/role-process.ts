@@ -16,15 +16,16 @@ export class Process {
   readonly role: string;
   readonly #logFile: string;
   readonly #serversReady: GrowingLog;
-  readonly #start: (release: string) => Promise<ChildProcessHandle>;
+  readonly #start: (release: string, changed: Readonly<Record<string, string>>) => Promise<ChildProcessHandle>;
   #release: string;
+  #changed: Readonly<Record<string, string>> = {};
   #child: ChildProcessHandle;
 
   private constructor(
     role: string,
     logFile: string,
     release: string,
-    start: (release: string) => Promise<ChildProcessHandle>,
+    start: (release: string, changed: Readonly<Record<string, string>>) => Promise<ChildProcessHandle>,
     child: ChildProcessHandle,
   ) {
     this.role = role;
@@ -42,8 +43,9 @@ export class Process {
     launcher: readonly string[] = [],
     release = ".",
   ): Promise<Process> {
-    const start = (from: string) => startRole(role, logFile, settings, launcher, from);
-    return new Process(role, logFile, release, start, await start(release));
+    const start = (from: string, changed: Readonly<Record<string, string>>) =>
+      startRole(role, logFile, { ...settings, ...changed }, launcher, from);
+    return new Process(role, logFile, release, start, await start(release, {}));
   }
 
   /** The output of all runs of the process. */
@@ -73,14 +75,15 @@ export class Process {
     await this.#child.exited;
   }
 
-  /** Starts the process after its end. */
-  async startAgain(): Promise<void> {
-    this.#child = await this.#start(this.#release);
+  /** Starts the process after its end. `changed`: settings that differ from now on. */
+  async startAgain(changed: Readonly<Record<string, string>> = {}): Promise<void> {
+    this.#changed = { ...this.#changed, ...changed };
+    this.#child = await this.#start(this.#release, this.#changed);
   }
 
   async restart(): Promise<void> {
     await this.#child.stop(STOP_PATIENCE_MS);
-    this.#child = await this.#start(this.#release);
+    this.#child = await this.#start(this.#release, this.#changed);
   }
 
   /** Stops the process gracefully, and starts the same role from another release. */
