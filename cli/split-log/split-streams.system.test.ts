@@ -7,27 +7,19 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { jetstream, jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
+import { DiscardPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import { headers } from "nats";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
 import { startNatsCluster } from "../../engines/nats-cluster.ts";
-import { encodeJson } from "../../shared/bus/json-messages.ts";
-import { partitionOf, roomOfSubject, subjectsOf } from "../../shared/bus/subjects.ts";
+import { partitionOf } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import { joinBus } from "../../shared/io/bus-announcements.ts";
 import { checkLogPartitions, ensureLogStreams, statedPartitions, statePartitions } from "../../shared/io/log-stream.ts";
-import { closeNats, connectNats, type NatsConnection } from "../../shared/io/nats.ts";
-import { systemClock } from "../../shared/io/system-clock.ts";
+import type { NatsConnection } from "../../shared/io/nats.ts";
 import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";
-import { readSettings } from "../../shared/settings/settings.ts";
-import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
-import { ownAnnouncement } from "../bus-process.ts";
-import { splitLogSettings } from "../command-settings.ts";
-import { natsUsers } from "../local-engines.ts";
-import { withUser } from "../local-addresses.ts";
-import { LogSplit, splitLog } from "./split-log.ts";
+import { contentOf, type LogSystem, put, ROOMS, startLogSystem } from "./testing/log-system.ts";
+import { LogSplit } from "./split-log.ts";
 import { planSplit } from "./split-plan.ts";
 
 let server: RealNats;
@@ -35,10 +27,6 @@ beforeAll(async () => {
   server = await startRealNats();
 });
 afterAll(() => server.stop());
-
-const ROOMS = Array.from({ length: 24 }, (_, index) => `acme.room-${index}` as RoomKey);
-type Subjects = ReturnType<typeof subjectsOf>;
-type System = { readonly nats: NatsConnection; readonly manager: JetStreamManager; readonly subjects: Subjects };
 
 /** Fails every request from the `after`-th on, like a command that is killed there. */
 function cutAfter(nats: NatsConnection, after: number): NatsConnection {
@@ -50,70 +38,23 @@ function cutAfter(nats: NatsConnection, after: number): NatsConnection {
   return Object.assign(Object.create(nats) as NatsConnection, { request });
 }
 
-async function put({ nats }: System, subject: string, text: string, expected?: number): Promise<{ seq?: number; error?: object }> {
-  const head = headers();
-  if (expected !== undefined) head.set("Nats-Expected-Last-Subject-Sequence", String(expected));
-  return (await nats.request(subject, text, { headers: head, timeout: 10_000 })).json();
-}
-
-/** A log with trimmed rooms and a gap at its end, with leases, checkpoints of boards and activities. */
-async function oldSystem(environment: string, partitions: number, replicas = 1, servers = server.url): Promise<System> {
-  const nats = await connectNats({ servers, name: "test" });
-  onTestFinished(() => closeNats(nats));
-  const system = { nats, manager: await jetstreamManager(nats), subjects: subjectsOf(environment) };
-  const { manager, subjects } = system;
-  await ensureLogStreams(nats, subjects, { partitions, replicas, bytesMax: 8 * 1024 ** 2 });
-  const kvm = new Kvm(jetstream(nats));
-  const [documents, boards, points] = await Promise.all(
-    [subjects.documentsBucket, subjects.boardsBucket, subjects.boardCheckpointsBucket].map((bucket) => kvm.create(bucket)),
-  );
-  const last = new Map<RoomKey, number>();
-  for (let edit = 0; edit < 3; edit++)
-    for (const room of ROOMS) {
-      const { seq } = await put(system, subjects.log(partitionOf(room, partitions), room), `${room} ${edit}`, last.get(room) ?? 0);
-      last.set(room, seq!);
-    }
-  for (const room of ROOMS.slice(0, 8)) {
-    const partition = partitionOf(room, partitions);
-    await manager.streams.purge(subjects.logStream(partition), { filter: subjects.log(partition, room), keep: 1 });
-  }
-  for (let partition = 0; partition < partitions; partition++) {
-    const { state } = await manager.streams.info(subjects.logStream(partition));
-    await put(system, subjects.logOfPartition(partition).replace("*.*", "=.filler"), "x");
-    const lease = { holder: "killed", floor: state.last_seq + 1, said: { service: "killed", number: 4 }, last: { streamSeq: 1, id: "a" } };
-    for (const bucket of [documents!, boards!]) await bucket.put(`partition.${partition}`, encodeJson(lease));
-    await manager.streams.add({
-      name: subjects.activityStream(partition),
-      subjects: [subjects.activityOfPartition(partition)],
-      first_seq: 5_000,
-      num_replicas: replicas,
-    });
-  }
-  for (const room of ROOMS) await points!.put(`${partitionOf(room, partitions)}.${room}`, encodeJson({ room }));
-  for (const room of ROOMS.slice(0, 4)) await put(system, subjects.activity(partitionOf(room, partitions), room), `activity ${room}`);
-  return system;
-}
-
-/** All messages of rooms, by room and sequence, and the end of each stream. */
-async function contentOf({ manager, subjects }: System, kind: "log" | "activity", partitions: number) {
-  const messages: Record<string, string> = {};
-  const ends: number[] = [];
-  for (let partition = 0; partition < partitions; partition++) {
-    const stream = kind === "log" ? subjects.logStream(partition) : subjects.activityStream(partition);
-    const { state } = await manager.streams.info(stream);
-    ends.push(state.last_seq);
-    for (let seq = state.first_seq; state.messages > 0 && seq <= state.last_seq; seq++) {
-      const message = await manager.streams.getMessage(stream, { seq }).catch(() => null);
-      const room = message === null ? undefined : roomOfSubject(message.subject);
-      if (room === undefined) continue;
-      expect(partitionOf(room, partitions), `${room} in ${stream}`).toBe(partition);
-      messages[`${room} ${seq}`] = `${message!.timestamp} ${message!.string()}`;
+/** Appends one record to each subject, after its last sequence. Returns the sequence of the last one. */
+async function putBatch({ nats }: LogSystem, ...records: readonly (readonly [string, number])[]): Promise<number | undefined> {
+  for (const [index, [subject, expected]] of records.entries()) {
+    const head = headers();
+    head.set("Nats-Expected-Last-Subject-Sequence", String(expected));
+    head.set("Nats-Batch-Id", `batch-${records[0]![0]}`);
+    head.set("Nats-Batch-Sequence", String(index + 1));
+    if (index < records.length - 1) nats.publish(subject, "batch", { headers: head });
+    else {
+      head.set("Nats-Batch-Commit", "1");
+      return (await nats.request(subject, "batch", { headers: head, timeout: 10_000 })).json<{ seq?: number }>().seq;
     }
   }
-  return { messages, ends };
+  return undefined;
 }
 
-async function run(system: System, wanted: number, nats = system.nats): Promise<"nothing" | "completed"> {
+async function run(system: LogSystem, wanted: number, nats = system.nats): Promise<"nothing" | "completed"> {
   const manager = await jetstreamManager(nats, { checkAPI: false });
   const { subjects } = system;
   const plan = planSplit(await statedPartitions(manager, subjects), wanted);
@@ -128,14 +69,14 @@ async function run(system: System, wanted: number, nats = system.nats): Promise<
   return "completed";
 }
 
-const countsOf = async ({ nats, subjects }: System, partitions: number): Promise<boolean> =>
+const countsOf = async ({ nats, subjects }: LogSystem, partitions: number): Promise<boolean> =>
   checkLogPartitions(nats, subjects, partitions).catch(() => false);
 
 test.each([
   [1, 3],
   [2, 4],
 ])("[SPLS1] a split of %i partitions into %i that is killed at each of its requests is completed by the next runs", async (from, to) => {
-  const system = await oldSystem(`spls1-${from}`, from);
+  const system = await startLogSystem(server.url, `spls1-${from}`, from);
   const { manager, subjects, nats } = system;
   const [log, activities] = [await contentOf(system, "log", from), await contentOf(system, "activity", from)];
   expect(Object.keys(log.messages)).toHaveLength(ROOMS.length * 3 - 16);
@@ -197,7 +138,7 @@ test.each([
 });
 
 test("[SPLS2] from the first step to the last no record and no activity is appended, so a paused owner's record is not acknowledged and lost", async () => {
-  const system = await oldSystem("spls2", 1);
+  const system = await startLogSystem(server.url, "spls2", 1);
   const { manager, subjects, nats } = system;
   await statePartitions(manager, subjects, { kind: "copying", from: 1, to: 3 });
   const moved = ROOMS.find((room) => partitionOf(room, 3) !== 0)!;
@@ -212,7 +153,7 @@ test("[SPLS2] from the first step to the last no record and no activity is appen
 });
 
 test("[SPLS3] a split that is cancelled while records are copied leaves the former log, which accepts records again", async () => {
-  const system = await oldSystem("spls3", 2);
+  const system = await startLogSystem(server.url, "spls3", 2);
   const { manager, subjects, nats } = system;
   const before = await contentOf(system, "log", 2);
   await statePartitions(manager, subjects, { kind: "copying", from: 2, to: 4 });
@@ -227,7 +168,7 @@ test("[SPLS3] a split that is cancelled while records are copied leaves the form
 });
 
 test("[SPLS4] records that NATS lost in a copy are noticed before the origin's are removed", async () => {
-  const system = await oldSystem("spls4", 1);
+  const system = await startLogSystem(server.url, "spls4", 1);
   const { manager, subjects, nats } = system;
   const before = await contentOf(system, "log", 1);
   await statePartitions(manager, subjects, { kind: "copying", from: 1, to: 3 });
@@ -246,7 +187,7 @@ test("[SPLS5] a log with three copies is split, and the new partitions have thre
     await Promise.all(engines.map((engine) => engine.stop()));
     rmSync(dataDir, { recursive: true, force: true });
   });
-  const system = await oldSystem("spls5", 1, 3, engines.map(({ url }) => url).join(","));
+  const system = await startLogSystem(engines.map(({ url }) => url).join(","), "spls5", 1, 3);
   const { manager, subjects } = system;
   const before = await contentOf(system, "log", 1);
   await statePartitions(manager, subjects, { kind: "copying", from: 1, to: 3 });
@@ -266,52 +207,39 @@ test("[SPLS5] a log with three copies is split, and the new partitions have thre
       `${subjects.logStream(partition)} has three copies`,
     );
   expect((await contentOf(system, "log", 3)).messages, "after a kill of all servers").toEqual(before.messages);
+  for (let partition = 0; partition < 3; partition++) {
+    const [one, two] = ROOMS.filter((room) => partitionOf(room, 3) === partition);
+    const last = async (room: RoomKey): Promise<number> =>
+      (await manager.streams.getMessage(subjects.logStream(partition), { last_by_subj: subjects.log(partition, room) }))!.seq;
+    expect(
+      (await put(system, subjects.log(partition, one!), "next", (await last(one!)) - 1)).error,
+      "a former owner is fenced",
+    ).toBeDefined();
+    const seq = (await put(system, subjects.log(partition, one!), "next", await last(one!))).seq!;
+    expect(await putBatch(system, [subjects.log(partition, one!), seq], [subjects.log(partition, two!), await last(two!)])).toBe(seq + 2);
+  }
 });
 
-/** Runs the command. Returns what it printed. */
-async function command(environment: string, partitions: number, natsUrl = server.url): Promise<string[]> {
-  const lines: string[] = [];
-  const flags = { environment, natsUrl, logPartitions: String(partitions) };
-  await splitLog(readSettings(splitLogSettings, { flags, env: {} }), (line) => void lines.push(line));
-  return lines;
-}
-
-test("[SPLS6] while a process runs the command names it and changes nothing, and a statement that a kill left is withdrawn", async () => {
-  const system = await oldSystem("spls6", 1);
+test("[SPLS9] a full log is split without a loss, and takes records again once it is trimmed", async () => {
+  const system = await startLogSystem(server.url, "spls9", 1);
   const { manager, subjects } = system;
-  const running = await connectNats({ servers: server.url, name: "running" });
-  await joinBus(running, subjects, ownAnnouncement(["room-server"]), { clock: systemClock, log: SILENT_LOG });
-  await expect(command("spls6", 3)).rejects.toThrow(
-    new RegExp(`split-log needs a stopped system, and these run: room-server on .*, process ${process.pid}. Stop all processes`),
-  );
-  expect(await statedPartitions(manager, subjects)).toEqual({ kind: "settled", count: 1 });
+  const stream = subjects.logStream(0);
+  await manager.streams.update(stream, { max_bytes: 50_000, discard: DiscardPolicy.New });
+  let isFull = false;
+  for (let edit = 0; !isFull; edit++) {
+    const room = ROOMS[edit % ROOMS.length]!;
+    const { error } = await put(system, subjects.log(0, room), `${edit} ${"x".repeat(1_000)}`);
+    isFull = error !== undefined;
+  }
+  const before = await contentOf(system, "log", 1);
   await statePartitions(manager, subjects, { kind: "copying", from: 1, to: 3 });
-  expect(await command("spls6", 1), "without a stop").toEqual(["the split is cancelled. The log has 1 partitions"]);
-  await closeNats(running);
-  expect(await command("spls6", 3)).toContain("Set COROOM_LOG_PARTITIONS=3 for every role, and start the system");
-  expect(await command("spls6", 3)).toEqual(["the log has 3 partitions"]);
-});
-
-test("[SPLS7] a process of a release that answers nothing is noticed by its heartbeats", async () => {
-  const { nats, manager, subjects } = await oldSystem("spls7", 1);
-  const beating = setInterval(() => nats.publish(subjects.vitals, "{}"), 1_000);
-  onTestFinished(() => clearInterval(beating));
-  await expect(command("spls7", 3)).rejects.toThrow(/these run: a process that sends to spls7\.vitals\. Stop/);
-  expect(await statedPartitions(manager, subjects)).toEqual({ kind: "settled", count: 1 });
-});
-
-test("[SPLS8] without users of NATS for the new partitions, or beside streams of them, the command changes nothing", async () => {
-  const passwordOf = (role: string): string => `the password of ${role}`;
-  const guarded = await startRealNats({ users: natsUsers({ environment: "spls8", logPartitions: 1 }, passwordOf) });
-  onTestFinished(() => guarded.stop());
-  const as = (role: "operator" | "room-server"): string => withUser(guarded.url, role, passwordOf(role));
-  const server = await connectNats({ servers: as("room-server"), name: "test", inboxPrefix: "spls8.inbox.room-server" });
-  onTestFinished(() => closeNats(server));
-  await ensureLogStreams(server, subjectsOf("spls8"), { partitions: 1, replicas: 1 });
-  await expect(command("spls8", 3, as("operator"))).rejects.toThrow(/may not use spls8_log_2\. .*coroom nats-users --log-partitions 3/);
-
-  const { manager, subjects } = await oldSystem("spls8", 1);
-  await manager.streams.add({ name: subjects.logStream(1), subjects: [subjects.logOfPartition(1)] });
-  await expect(command("spls8", 3)).rejects.toThrow(/streams of further ones, such as spls8_log_1\. Remove them/);
-  expect(await statedPartitions(manager, subjects)).toEqual({ kind: "settled", count: 1 });
+  expect(await run(system, 3)).toBe("completed");
+  await ensureLogStreams(system.nats, subjects, { partitions: 3, replicas: 1, bytesMax: 0 });
+  expect((await contentOf(system, "log", 3)).messages).toEqual(before.messages);
+  for (const room of ROOMS) {
+    const partition = partitionOf(room, 3);
+    await manager.streams.purge(subjects.logStream(partition), { filter: subjects.log(partition, room), keep: 1 });
+  }
+  for (const room of ROOMS.slice(0, 3))
+    expect((await put(system, subjects.log(partitionOf(room, 3), room), "next")).seq).toBeGreaterThan(0);
 });
