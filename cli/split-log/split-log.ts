@@ -183,7 +183,7 @@ async function refuseForbidden(manager: JetStreamManager, subjects: Subjects, pa
     if (cause instanceof JetStreamApiError) return; // There is no such stream yet, or no such message.
     if (!isForbidden(cause)) throw cause;
     throw new SettingError(
-      `this user of NATS may not use ${stream}. Print the users with coroom nats-users --log-partitions ${partitions}, and reload nats-server's configuration`,
+      `this user of NATS may not use ${stream}. Print the users with coroom nats-users --log-partitions ${partitions}, and reload nats-server's configuration. For a local system, run coroom start --roles engines --log-partitions ${partitions} meanwhile`,
       { cause },
     );
   }
