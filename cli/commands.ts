@@ -3,11 +3,11 @@
  * process with one role does not load the code of other roles or commands.
  */
 
+import { benchSettings } from "./bench/bench-settings.ts";
 import type { Settings, Values } from "../shared/settings/settings.ts";
 import {
   type AdminCommandName,
   adminSettings,
-  benchSettings,
   capacitySettings,
   opsGatewaysSettings,
   opsProcessesSettings,

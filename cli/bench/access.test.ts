@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { readSettings } from "../../shared/settings/settings.ts";
-import { benchSettings } from "../command-settings.ts";
+import { benchSettings } from "./bench-settings.ts";
 import { makeToken } from "../token.ts";
 import { benchAccess } from "./access.ts";
 

@@ -5,7 +5,7 @@ import { z } from "zod";
 
 import type { Token } from "../../client/index.ts";
 import { SettingError } from "../../shared/settings/settings.ts";
-import type { BenchConfig } from "../command-settings.ts";
+import type { BenchConfig } from "./bench-settings.ts";
 import { gatewayFor } from "../local-addresses.ts";
 import { localToken } from "../token.ts";
 import { rampUpSecondsOf, ROOM_PREFIX } from "./plan.ts";

@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 
 import { SettingError } from "../../shared/settings/settings.ts";
-import type { BenchConfig } from "../command-settings.ts";
+import type { BenchConfig } from "./bench-settings.ts";
 import type { PrintLine } from "../command.ts";
 import { benchAccess } from "./access.ts";
 import { deleteRooms, refuseUndeletable } from "./bench-rooms.ts";

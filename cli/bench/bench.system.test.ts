@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { readSettings } from "../../shared/settings/settings.ts";
 import { SystemCluster } from "../../test/system/cluster.ts";
 import { eventually } from "../../test/system/eventually.ts";
-import { benchSettings } from "../command-settings.ts";
+import { benchSettings } from "./bench-settings.ts";
 import { bench } from "./bench-command.ts";
 import type { BenchFigures } from "./figures.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { readSettings } from "../../shared/settings/settings.ts";
-import { benchSettings } from "../command-settings.ts";
+import { benchSettings } from "./bench-settings.ts";
 import { BENCH_MAX, planBench, rampUpSecondsOf } from "./plan.ts";
 
 const load = { rooms: 3, people: 2, editRate: 6, cursorRate: 12, seconds: 10, rampUpSeconds: 0 };
