@@ -24,7 +24,9 @@ test("[CFG7] every setting that is or may contain a secret is declared as secret
     .filter(([, { secret }]) => secret === true)
     .map(([name]) => name);
   const named = Object.keys(all).filter(
-    (name) => /secret|token$|password|^(?:nats|redis|postgres|jwks|traces)Url$|^webhookUrls$/i.test(name) && name !== "knownTokensMax",
+    (name) =>
+      /secret|token$|password|^(?:nats|redis|postgres|jwks|traces)Url$|^(?:webhook|firstContent)Urls$/i.test(name) &&
+      name !== "knownTokensMax",
   );
   expect(marked.toSorted()).toEqual(named.toSorted());
 });

@@ -14,9 +14,8 @@ import {
 import { internalSecretSettings, internalTlsSettings } from "../shared/settings/internal-tls-settings.ts";
 import { refuseUnreachableAddress, type ServiceAddress, serviceUrl } from "../shared/settings/service-address.ts";
 import { postgresUrl } from "../shared/settings/postgres-address.ts";
-import type { SharedConfig } from "../shared/settings/common-settings.ts";
 import { refuseUnfitStorage, storageSettings } from "./storage/storage-settings.ts";
-import { webhookSecrets } from "../shared/settings/webhook-endpoints.ts";
+import { endpointSettings, refuseUnsigned, type SignedEndpoints } from "./webhooks/endpoint-settings.ts";
 
 /** The stores of snapshots and history. */
 export const storeSettings = {
@@ -219,44 +218,7 @@ export const documentServiceSettings = {
     meaning: "Maximum bytes of edits that one history request may read.",
   },
 
-  webhookSecrets: {
-    parse: webhookSecrets,
-    secret: true,
-    fallback: new Map<string, string>(),
-    shownAs: "none",
-    meaning: "Secrets that sign the requests to the webhook endpoints in COROOM_WEBHOOK_URLS, comma-separated.",
-    basic: true,
-  },
-  webhookQuietMs: { parse: positiveInteger, fallback: 2_000, meaning: "Milliseconds of quiet in a room before a change event is sent." },
-  webhookChangeMsMax: {
-    parse: positiveInteger,
-    fallback: 30_000,
-    meaning: "Maximum milliseconds until a change event is sent for a room that is never quiet.",
-  },
-  webhookTimeoutMs: {
-    parse: positiveInteger,
-    fallback: 15_000,
-    meaning: "Milliseconds that a webhook endpoint may take to answer. The event is sent again later.",
-  },
-  webhookAttemptsMax: {
-    parse: positiveInteger,
-    fallback: 10,
-    meaning: "Maximum number of delivery attempts per event, over about five hours. The event is dropped afterwards.",
-  },
-  /** Maximum number of concurrent deliveries to one endpoint per document service. */
-  webhookDeliveriesMax: constant(8),
-  webhookEventsMax: {
-    parse: positiveInteger,
-    fallback: 100_000,
-    meaning: "Maximum number of queued webhook events. The oldest are dropped first.",
-  },
-  webhookBytesMax: { parse: positiveInteger, fallback: 64 * 1024 ** 2, meaning: "Maximum bytes of queued webhook events." },
-  webhookKeptMsMax: {
-    parse: positiveInteger,
-    fallback: 24 * 3_600_000,
-    meaning: "Milliseconds that an undelivered webhook event is kept.",
-  },
-
+  ...endpointSettings,
   ...threadSettings,
   stalledBytesMax: {
     parse: positiveInteger,
@@ -290,7 +252,7 @@ export const documentServiceSettings = {
 export type DocumentServiceConfig = Values<typeof documentServiceSettings>;
 
 /** Throws if the configuration is not permitted or not complete. */
-export function refuseUnfit(config: DocumentServiceConfig & Pick<SharedConfig, "webhookUrls">): void {
+export function refuseUnfit(config: DocumentServiceConfig & SignedEndpoints): void {
   if (config.internalSecret === "") {
     throw new SettingError("the document service answers only who shows a secret: set COROOM_INTERNAL_SECRET, the same as the gateways'");
   }
@@ -316,13 +278,6 @@ export function refuseIncompleteStore(config: StoreSettings): void {
     throw new SettingError(
       "COROOM_SNAPSHOTS_STORE is postgres, and no database is named: set COROOM_POSTGRES_URL to postgres://user:password@host:port/database",
     );
-  }
-}
-
-function refuseUnsigned({ webhookUrls, webhookSecrets: secrets }: DocumentServiceConfig & Pick<SharedConfig, "webhookUrls">): void {
-  const unsigned = webhookUrls.filter(({ name }) => !secrets.has(name));
-  if (unsigned.length > 0) {
-    throw new SettingError(`webhooks are signed: give COROOM_WEBHOOK_SECRETS a secret for ${unsigned.map(({ name }) => name).join(", ")}`);
   }
 }
 

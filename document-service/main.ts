@@ -19,6 +19,8 @@ import { serviceAddress } from "../shared/settings/service-address.ts";
 import type { SharedConfig } from "../shared/settings/common-settings.ts";
 import { type DocumentServiceConfig, refuseUnfit, refuseUnwritable, documentsAddress } from "./config.ts";
 import { DocumentHost } from "./document-host.ts";
+import { applicationContent } from "./io/application-content.ts";
+import { firstContentRoutes } from "./io/first-content-routes.ts";
 import { deleteRoutes, writeRoutes } from "./io/write-routes.ts";
 import { historyRoutes } from "./io/history-routes.ts";
 import { serveHttp } from "./io/http.ts";
@@ -84,6 +86,7 @@ export async function startDocumentService(
         ...writeRoutes(threads),
         ...historyRoutes(host, log),
         ...deleteRoutes(host),
+        ...firstContentRoutes(host, threads, applicationContent(config, systemClock), config, deps),
       ],
     },
     { ...config, tls },

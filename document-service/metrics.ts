@@ -130,6 +130,18 @@ export const documentServiceMetrics = (registry: Registry) => {
       labelNames: ["endpoint"],
       registers,
     }),
+    firstContentSeconds: new Histogram({
+      name: "coroom_documents_first_content_seconds",
+      help: "Seconds of requests to the application for the first content of a room, by outcome: content, none, failed",
+      buckets: SECONDS,
+      labelNames: ["outcome"],
+      registers,
+    }),
+    firstContents: new Gauge({
+      name: "coroom_documents_first_contents",
+      help: "Rooms whose first content is requested from the application, or waits for its turn",
+      registers,
+    }),
     rooms: new Gauge({
       name: "coroom_documents_rooms",
       help: "Rooms in memory, by partition",

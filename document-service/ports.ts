@@ -189,3 +189,9 @@ export interface WebhookQueue {
 export interface WebhookCalls {
   deliver(endpoint: WebhookEndpoint, id: string, event: WebhookEvent): Promise<DeliveryOutcome>;
 }
+
+/** The application's answer to the request for a room's first content. `why`: for operators. */
+export type ApplicationAnswer =
+  | { readonly kind: "content"; readonly contentType: string; readonly content: Uint8Array }
+  | { readonly kind: "none" }
+  | { readonly kind: "failed"; readonly why: string };

@@ -4,8 +4,6 @@
  * of the answer is read.
  */
 
-import { createHmac } from "node:crypto";
-
 import type { JetStreamClient } from "@nats-io/jetstream";
 
 import type { Subjects } from "../../shared/bus/subjects.ts";
@@ -20,6 +18,7 @@ import type { ChangeNotifications, DeliveryOutcome, WebhookCalls } from "../port
 import { ChangeQueueHost, NO_NOTIFICATIONS } from "../webhooks/change-queue-host.ts";
 import type { ChangeQueueOptions } from "../webhooks/change-queue.ts";
 import { WebhooksHost, type WebhooksOptions } from "../webhooks/delivery-host.ts";
+import { signedHeaders } from "./signed-requests.ts";
 import { jetstreamWebhooks, type WebhookQueueOptions } from "./jetstream-webhooks.ts";
 
 export type WebhookConfig = ChangeQueueOptions & WebhooksOptions & WebhookQueueOptions & WebhookCallOptions;
@@ -60,14 +59,7 @@ export function webhookCalls({ webhookSecrets, webhookTimeoutMs }: WebhookCallOp
   return {
     deliver: async ({ name, url }, id, event) => {
       const body = bodyOf(event);
-      const timestamp = Math.floor(clock.wallNow() / 1000);
-      const headers = {
-        "content-type": "application/json",
-        "user-agent": "coroom",
-        "webhook-id": id,
-        "webhook-timestamp": String(timestamp),
-        "webhook-signature": signatureOf(webhookSecrets.get(name) ?? "", `${id}.${timestamp}.${body}`),
-      };
+      const headers = signedHeaders(webhookSecrets.get(name) ?? "", id, body, clock);
       try {
         const response = await fetch(url, {
           method: "POST",
@@ -89,12 +81,6 @@ export function webhookCalls({ webhookSecrets, webhookTimeoutMs }: WebhookCallOp
 
 function bodyOf({ type, at, ...data }: WebhookEvent): string {
   return JSON.stringify({ type, timestamp: new Date(at).toISOString(), data });
-}
-
-function signatureOf(secret: string, signed: string): string {
-  return `v1,${createHmac("sha256", Buffer.from(secret.replace(/^whsec_/, ""), "base64"))
-    .update(signed)
-    .digest("base64")}`;
 }
 
 function outcomeOf({ ok, status, headers }: Response, now: UnixMillis): DeliveryOutcome {

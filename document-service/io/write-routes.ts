@@ -42,14 +42,17 @@ export function writeRoutes(reading: DocumentReads): RoomRoute[] {
     const body = await question.body();
     if (body === undefined) return TOO_LARGE;
     if (body.byteLength === 0) return refusal(400, "bad-content", "there is no content: send a body");
-    const made = await madeOf(reading, question, body);
-    if (!isRead(made)) return unread(made);
-    if ("status" in made) return made;
-    return made.kind === "edit"
-      ? { status: 200, name: "edit", headers: { "content-type": "application/octet-stream" }, body: made.edit }
-      : refusal(400, "bad-content", made.why);
+    return editResponse(await madeOf(reading, question, body));
   };
   return [{ method: "POST", place: "edit", answer: edit }];
+}
+
+export function editResponse(made: Made | Unread | InternalResponse): InternalResponse {
+  if (!isRead(made)) return unread(made);
+  if ("status" in made) return made;
+  return made.kind === "edit"
+    ? { status: 200, name: "edit", headers: { "content-type": "application/octet-stream" }, body: made.edit }
+    : refusal(400, "bad-content", made.why);
 }
 
 const BAD_TYPE_NAME = refusal(
@@ -59,7 +62,12 @@ const BAD_TYPE_NAME = refusal(
 );
 const NO_UTF8 = refusal(400, "bad-content", "the body is no UTF-8: convert it before you send it");
 
-function madeOf(reading: DocumentReads, { header, query }: RoomQuestion, body: Uint8Array): Promise<Made | Unread> | InternalResponse {
+/** The edit that makes a body of one of the accepted types. */
+export function madeOf(
+  reading: DocumentReads,
+  { header, query }: Pick<RoomQuestion, "header" | "query">,
+  body: Uint8Array,
+): Promise<Made | Unread> | InternalResponse {
   const [type, ...parameters] = header("content-type")
     .toLowerCase()
     .split(";")

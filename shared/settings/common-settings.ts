@@ -66,6 +66,13 @@ export const sharedSettings = {
     meaning: "Webhook endpoints, comma-separated: a URL for all tenants, or tenant=URL. Empty: webhooks are off.",
     basic: true,
   },
+  firstContentUrls: {
+    parse: webhookEndpoints,
+    secret: true,
+    fallback: [],
+    meaning:
+      "URLs at which the application gives the first content of a room, comma-separated: a URL for all tenants, or tenant=URL. COROOM_WEBHOOK_SECRETS signs the requests. Empty: rooms start empty.",
+  },
   logLevel: {
     parse: oneOf("debug", "info", "warn", "error", "silent"),
     fallback: "info",

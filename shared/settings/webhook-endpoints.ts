@@ -1,5 +1,5 @@
 /**
- * Endpoints of webhooks, from settings: one for all tenants, or one per tenant. Only operators set them: no token and
+ * Endpoints of webhooks and of first content, from settings: one for all tenants, or one per tenant. Only operators set them: no token and
  * no client can name an endpoint.
  */
 
@@ -39,6 +39,11 @@ export function webhookSecrets(raw: string): ReadonlyMap<string, string> {
       return [tenant ?? "all-tenants", value];
     }),
   );
+}
+
+/** The tenant's own endpoint, or the one for all tenants. */
+export function endpointFor(tenant: TenantId, endpoints: readonly WebhookEndpoint[]): WebhookEndpoint | undefined {
+  return endpoints.find((endpoint) => endpoint.tenant === tenant) ?? endpoints.find((endpoint) => endpoint.tenant === undefined);
 }
 
 /** Whether any endpoint receives the tenant's events. */

@@ -1,0 +1,83 @@
+/**
+ * Asks the application for the first content of a room: a signed POST to the address that the operator has set. Only 204
+ * means that there is no content. Any other answer, also 404, may come from a proxy of an application that is down, and
+ * a room that opens empty by mistake never receives its content.
+ */
+
+import { randomUUID } from "node:crypto";
+
+import { type RoomKey, roomOf, tenantOf } from "../../shared/ids.ts";
+import { endpointFor, type WebhookEndpoint } from "../../shared/settings/webhook-endpoints.ts";
+import type { Clock } from "../../shared/time/clock.ts";
+import type { ApplicationAnswer } from "../ports.ts";
+import { signedHeaders } from "./signed-requests.ts";
+
+export type ApplicationContentOptions = {
+  readonly firstContentUrls: readonly WebhookEndpoint[];
+  readonly webhookSecrets: ReadonlyMap<string, string>;
+  readonly firstContentTimeoutMs: number;
+  readonly documentBodyBytesMax: number;
+};
+
+const NO_CONTENT = 204;
+const OK = 200;
+
+/** Never rejects. */
+export function applicationContent(
+  { firstContentUrls, webhookSecrets, firstContentTimeoutMs, documentBodyBytesMax }: ApplicationContentOptions,
+  clock: Pick<Clock, "wallNow">,
+): (room: RoomKey) => Promise<ApplicationAnswer> {
+  return async (room) => {
+    const tenant = tenantOf(room);
+    const endpoint = endpointFor(tenant, firstContentUrls);
+    if (endpoint === undefined) return { kind: "none" };
+    const body = JSON.stringify({
+      type: "document.requested",
+      timestamp: new Date(clock.wallNow()).toISOString(),
+      data: { tenant, room: roomOf(room) },
+    });
+    try {
+      const response = await fetch(endpoint.url, {
+        method: "POST",
+        headers: signedHeaders(webhookSecrets.get(endpoint.name) ?? "", randomUUID(), body, clock),
+        body,
+        redirect: "manual",
+        signal: AbortSignal.timeout(firstContentTimeoutMs),
+      });
+      if (response.status !== OK) {
+        await response.body?.cancel();
+        return response.status === NO_CONTENT ? { kind: "none" } : { kind: "failed", why: whyOf(response.status) };
+      }
+      const content = await bytesUpTo(response, documentBodyBytesMax);
+      return content === undefined
+        ? { kind: "failed", why: `its content is longer than ${documentBodyBytesMax} bytes (COROOM_DOCUMENT_BODY_BYTES_MAX)` }
+        : { kind: "content", contentType: response.headers.get("content-type") ?? "", content };
+    } catch (error) {
+      // fetch throws these when the application does not answer, not in time, or not to the end.
+      if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error;
+      const isLate = error instanceof DOMException;
+      return {
+        kind: "failed",
+        why: isLate ? `no answer within ${firstContentTimeoutMs} ms` : "it cannot be reached, or its answer broke off",
+      };
+    }
+  };
+}
+
+function whyOf(status: number): string {
+  return status === 404
+    ? "HTTP 404, which may come from a proxy: answer 204 for a room without content"
+    : `HTTP ${status}: answer 200 with the content, or 204 for a room without content`;
+}
+
+/** Undefined: the body is longer. Compressed bodies count as they are read, uncompressed. */
+async function bytesUpTo({ body }: Response, bytesMax: number): Promise<Uint8Array | undefined> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+    bytes += chunk.byteLength;
+    if (bytes > bytesMax) return undefined; // Leaving the loop cancels the rest.
+    chunks.push(chunk);
+  }
+  return new Uint8Array(Buffer.concat(chunks));
+}
