@@ -76,6 +76,11 @@ const LIMITS: readonly Limit<Setting>[] = [
     tests: ["LIM8"],
   },
   {
+    settings: ["firstContentsMax", "firstContentRequestsMax"],
+    metric: "coroom_gateway_limits_reached_total",
+    tests: ["FCG7", "FCG8"],
+  },
+  {
     settings: ["forwardedEditsPerRoomMax", "forwardedBytesPerRoomMax", "forwardedBytesMax"],
     metric: "coroom_gateway_limits_reached_total",
     tests: ["UNA5", "ROOM8"],

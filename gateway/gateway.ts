@@ -15,6 +15,7 @@ import { Connections } from "./connections.ts";
 import { DisciplineHost } from "./limits/discipline-host.ts";
 import type {
   Activities,
+  ApplicationContents,
   BoardBus,
   ConnectionId,
   CountsBus,
@@ -33,6 +34,7 @@ import type {
 import { PresenceRelayHost } from "./presence/presence-relay-host.ts";
 import { shareCounts, type Sharing } from "./limits/quotas-host.ts";
 import { Quotas } from "./limits/quotas.ts";
+import { FirstContents } from "./rooms/first-content-host.ts";
 import { RoomDirectory } from "./rooms/room-directory.ts";
 import { FollowedRoomsHost } from "./rooms/room-host.ts";
 import { SanctionsHost } from "./limits/sanctions-host.ts";
@@ -68,6 +70,8 @@ export type GatewayPorts = {
   /** Undefined: usage by tenant and day is not stored. */
   readonly usageStore: UsageStore | undefined;
   readonly orders: AdminCommands;
+  /** Undefined: no application is asked for first content. */
+  readonly applicationContents?: ApplicationContents | undefined;
   readonly clientIdOf: ClientSessionOptions["clientIdOf"];
 };
 export type GatewayDeps = SessionHostDeps;
@@ -82,6 +86,7 @@ export type GatewayParts = {
   readonly sanctions: SanctionsHost;
   readonly discipline: DisciplineHost;
   readonly writes: WritesHost;
+  readonly contents: FirstContents | undefined;
   readonly storage: StorageLimitsHost;
   start(): void;
   /** Waits at most this many milliseconds for edits that are not in the log yet. */
@@ -125,10 +130,18 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
     deps,
   );
   const writes = new WritesHost(config, (room, edit) => dispatch({ kind: "submit-write", room, edit }), { ...deps, usage });
+  const storageLimits = new StorageLimits();
+  const contents =
+    ports.applicationContents &&
+    new FirstContents(
+      { ...ports, applicationContents: ports.applicationContents, writes, isFull: (room) => storageLimits.fullOn(room) !== undefined },
+      config,
+      deps,
+    );
   const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
   const rooms = new FollowedRoomsHost(
-    { ...ports, sessions, presence, writes, quotas, usage, dispatch },
-    new RoomDirectory({ ...config, gateway }, unacked),
+    { ...ports, sessions, presence, writes, contents, quotas, usage, dispatch },
+    new RoomDirectory({ ...config, gateway, isGated: contents && ((room) => contents.isAskedFor(room)) }, unacked),
     unacked,
     { ...config, searchesMax: config.ownerSearchesMax },
     deps,
@@ -150,7 +163,6 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
     },
     deps.clock,
   );
-  const storageLimits = new StorageLimits();
   const restrictionOn: ClientSessionOptions["restrictionOn"] = (tenant, user, room) =>
     known.restriction(tenant, user, room) ?? storageLimits.restrictionOn(room);
   const carryOut = (connection: ConnectionId, session: ClientSession, effects: readonly SessionEffect[]): void =>
@@ -195,5 +207,5 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
       return tenantUsage.stop();
     });
   };
-  return { rooms, presence, clients, frames, boards, quotas, sanctions, discipline, writes, storage, start, stop };
+  return { rooms, presence, clients, frames, boards, quotas, sanctions, discipline, writes, contents, storage, start, stop };
 }

@@ -16,6 +16,7 @@ import type { SharedConfig } from "../shared/settings/common-settings.ts";
 import { type GatewayConfig, refuseUnsafeGateway } from "./config.ts";
 import { assembleGateway } from "./gateway.ts";
 import { clientIdOf } from "./io/client-ids.ts";
+import { applicationContents } from "./io/http/first-content.ts";
 import { openEdge } from "./io/edge.ts";
 import type { HttpRoute } from "./http/route-table.ts";
 import { jwtTokens, rememberedTokens } from "./io/jwt-tokens.ts";
@@ -61,7 +62,13 @@ export async function startGateway(
   const kept = gatewayRedis(config.redisUrl ?? "", config.environment, gateway, deps);
   const checked = jwtTokens(config, clock, (waiting) => metrics.tokensWaiting.set(waiting));
   const tokens = rememberedTokens(checked, config, deps);
-  const parts = assembleGateway(gateway, config, { ...edge, ...bus.ports, ...kept, tokens, clientIdOf }, deps);
+  const contents = applicationContents(bus.services.documents, config, deps);
+  const parts = assembleGateway(
+    gateway,
+    config,
+    { ...edge, ...bus.ports, ...kept, tokens, clientIdOf, applicationContents: contents },
+    deps,
+  );
   const { rooms, clients, presence } = parts;
   await bus.start(parts);
   parts.start();

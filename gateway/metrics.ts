@@ -34,7 +34,7 @@ export const gatewayMetrics = (registry: Registry) => {
     }),
     limitsReached: new Counter({
       name: "coroom_gateway_limits_reached_total",
-      help: "Times that a limit was reached, by limit. Across gateways: user, user-edits, tenant, tenant-rooms, room, tenant-edits. Set by the room's owner: room-budget. Edits that a gateway holds for the log: room-unacked, gateway-unacked. Per connection: edits, frames, bytes, catch-ups. Per user: snapshots, streams, document-writes. Per gateway: gateway-snapshots, gateway-streams, writes, bodies, partial-frames. Per HTTP request: body. Over HTTP, per room and tenant: stored-bytes. Stalled HTTP answers: answer-stall. Console requests and reads of usage: admin-reads. Tenants of a day beyond the limit, whose usage counts for (other), and whose stored bytes are missing: usage-tenants",
+      help: "Times that a limit was reached, by limit. Across gateways: user, user-edits, tenant, tenant-rooms, room, tenant-edits. Set by the room's owner: room-budget. Edits that a gateway holds for the log: room-unacked, gateway-unacked. Per connection: edits, frames, bytes, catch-ups. Per user: snapshots, streams, document-writes. Per gateway: gateway-snapshots, gateway-streams, writes, bodies, partial-frames, first-contents. Per HTTP request: body. Over HTTP, per room and tenant: stored-bytes. Stalled HTTP answers: answer-stall. Console requests and reads of usage: admin-reads. Tenants of a day beyond the limit, whose usage counts for (other), and whose stored bytes are missing: usage-tenants",
       labelNames: ["limit"],
       registers,
     }),
@@ -158,7 +158,7 @@ export const gatewayMetrics = (registry: Registry) => {
     }),
     joins: new Counter({
       name: "coroom_gateway_joins_total",
-      help: "Joins, by outcome: joined, resync, or the reason of the refusal. room-busy: the room is over its budget; its clients receive unavailable",
+      help: "Joins, by outcome: joined, resync, or the reason of the refusal. room-busy: the room is over its budget. no-content: the application gave no first content. Clients receive unavailable for both",
       labelNames: ["outcome"],
       registers,
     }),

@@ -21,7 +21,7 @@ import type {
 } from "../shared/bus/placement-messages.ts";
 import type { Epoch, RoomKey, ServerId, TenantId } from "../shared/ids.ts";
 import type { CloseName } from "../shared/wire/close-codes.ts";
-import type { Channel } from "../shared/wire/frames.ts";
+import type { Channel, Counter } from "../shared/wire/frames.ts";
 import type { ClientAddress } from "../shared/limits/client-address.ts";
 import type { TokenVerdict } from "./sessions/identity.ts";
 import type { CommittedBatch } from "../shared/wire/committed-edits.ts";
@@ -34,6 +34,21 @@ import type { UsageBatch } from "./usage/usage-days.ts";
 declare const connection: unique symbol;
 /** One socket, while it is open. */
 export type ConnectionId = number & { readonly [connection]: true };
+
+/** `has-edits`: the document service knows edits of the room, so the application is not asked. `counter`: of this content's edit. */
+export type FirstContentAnswer =
+  | { readonly kind: "content"; readonly edit: Uint8Array; readonly counter: Counter }
+  | { readonly kind: "none" }
+  | { readonly kind: "has-edits" }
+  | { readonly kind: "failed" };
+
+/** The application's own store of documents, reached through the document service. */
+export interface ApplicationContents {
+  /** Whether the application is asked for the first content of this tenant's rooms. */
+  isAskedFor(tenant: TenantId): boolean;
+  /** Never rejects. */
+  requestContent(room: RoomKey): Promise<FirstContentAnswer>;
+}
 
 /** The clients' sockets. Frames to one connection keep their order, whether sent or published. */
 export interface Sockets {

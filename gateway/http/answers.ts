@@ -18,6 +18,18 @@ export function errorAnswer(status: number, error: string, message: string, head
   return jsonAnswer(status, { error, message }, headers);
 }
 
+/** The code of an `errorAnswer`. Undefined: the body is another one. */
+export function errorOf(body: Uint8Array): string | undefined {
+  try {
+    const parsed: unknown = JSON.parse(new TextDecoder().decode(body));
+    return typeof parsed === "object" && parsed !== null && "error" in parsed && typeof parsed.error === "string"
+      ? parsed.error
+      : undefined;
+  } catch {
+    return undefined; // No JSON.
+  }
+}
+
 /** The headers of an answer to a request that may be repeated after a delay. */
 export function retryAfter(seconds: number): Record<string, string> {
   return { "retry-after": String(seconds) };

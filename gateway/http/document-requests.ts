@@ -1,6 +1,16 @@
 /** Requests to read documents and their history, and to delete rooms: authorizes them, and builds the request to the document service. */
 
-import { parseRoomId, parseTenantId, ROOM_ID_RULE, type RoomId, roomKey, type TenantId } from "../../shared/ids.ts";
+import {
+  parseRoomId,
+  parseTenantId,
+  ROOM_ID_RULE,
+  type RoomId,
+  type RoomKey,
+  roomKey,
+  roomOf,
+  type TenantId,
+  tenantOf,
+} from "../../shared/ids.ts";
 import { type Identity, opens } from "../sessions/identity.ts";
 import { errorAnswer, type HttpAnswer, isWithoutBody, retryAfter } from "./answers.ts";
 import { admittedRoom, type Authority, OTHER_TENANT, refuseRestricted, ROOM_NOT_OPENED, scopeOf } from "./authorize.ts";
@@ -21,6 +31,12 @@ export const NO_DOCUMENT_SERVICE = errorAnswer(
   "no document service answers right now: try again in a moment",
   retryAfter(1),
 );
+export const NO_FIRST_CONTENT = errorAnswer(
+  503,
+  "no-first-content",
+  "the application has not answered with the room's first content: try again. Its operator finds the cause in the log of the document services",
+  retryAfter(2),
+);
 export const TOO_MANY_DOCUMENT_READS = errorAnswer(429, "rate-limited", "too many document reads: try again later", retryAfter(2));
 export const TOO_MANY_HISTORY_READS = errorAnswer(429, "rate-limited", "too many history requests: try again later", retryAfter(2));
 export const TOO_MANY_DELETIONS = errorAnswer(429, "rate-limited", "too many rooms deleted at once: continue later", retryAfter(1));
@@ -39,6 +55,16 @@ const LIST_PARAMETERS = ["after", "prefix", "limit"];
 const HISTORY_PARAMETERS = ["seq", "time", "from"];
 /** Replaces the user id in a request of an operator, who has none. */
 const OPERATOR = "";
+
+/** The request for an edit that makes the room's first content. */
+export function firstContentRequest(room: RoomKey): ServiceRequest {
+  return { path: `${roomPath(roomOf(room))}/first-content`, tenant: tenantOf(room), method: "POST" };
+}
+
+/** The same read, once the document service has read the room's first edit. */
+export function afterFirstEdit<Read extends ServiceRequest>(asked: Read): Read {
+  return { ...asked, path: `${asked.path}${asked.path.includes("?") ? "&" : "?"}minSeq=1` };
+}
 
 /** `place` is the part of the document: snapshot, document, text or diff. */
 export function documentRead(

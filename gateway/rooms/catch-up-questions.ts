@@ -89,6 +89,10 @@ export class CatchUpQuestions {
     return [...this.#questions.values()].some(({ asker }) => asker.kind === "order");
   }
 
+  isOpenFor(member: ConnectionId): boolean {
+    return this.#openOf.has(member);
+  }
+
   /** Closes a gap for all members. One question at a time: the answer shows what is still missing. */
   askForOrder(after: Position, through: Seq, now: Millis): ToOwner[] {
     return this.asksForOrder ? [] : this.#ask({ asker: { kind: "order" }, after, through, isBegun: false }, now);

@@ -58,12 +58,12 @@ test("[ETR2] a member that joins while the log is slow is informed of it, and of
 
 test("[ETR3] a member that waits too long is rejected, an admitted one is not", () => {
   join();
-  entrance.receiveTick(9_999 as Millis, effects);
+  entrance.receiveTick("unavailable", 9_999 as Millis, effects);
   expect(effects).toEqual([]);
-  entrance.receiveTick(10_000 as Millis, effects);
+  entrance.receiveTick("unavailable", 10_000 as Millis, effects);
   expect(effects).toEqual([{ kind: "reject", connection, request: 1, reason: "unavailable" }]);
   expect(members.size).toBe(0);
   entrance.admit(join(), HEAD.seq, 0 as Millis, effects);
-  entrance.receiveTick(20_000 as Millis, effects);
+  entrance.receiveTick("unavailable", 20_000 as Millis, effects);
   expect(members.size).toBe(1);
 });

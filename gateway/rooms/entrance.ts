@@ -4,11 +4,11 @@
  */
 
 import { type Epoch, type Millis, type Position, type Seq, START } from "../../shared/ids.ts";
-import type { Channel, JoinRefusal, ResyncReason, SavingState } from "../../shared/wire/frames.ts";
+import type { Channel, ResyncReason, SavingState } from "../../shared/wire/frames.ts";
 import type { ConnectionId } from "../ports.ts";
 import type { CatchUpQuestions } from "./catch-up-questions.ts";
 import { CATCHING_UP, LIVE, type MemberConnection, type MemberConnections, RESYNCING } from "./members.ts";
-import type { JoinInput, FollowedRoomEffect } from "./room-messages.ts";
+import type { JoinInput, FollowedRoomEffect, JoinRejection } from "./room-messages.ts";
 import type { Unacked } from "./unacked.ts";
 
 export type EntranceOptions = { readonly joinMsMax: number };
@@ -116,7 +116,7 @@ export class Entrance {
   }
 
   /** Rejects the members that have waited at least this long. */
-  reject(reason: JoinRefusal, waitedMsMin: number, now: Millis, effects: FollowedRoomEffect[]): void {
+  reject(reason: JoinRejection, waitedMsMin: number, now: Millis, effects: FollowedRoomEffect[]): void {
     for (const { connection, state } of this.#members.all()) {
       if (state.kind !== "waiting" || now - state.since < waitedMsMin) continue;
       this.receiveLeave(connection, now, effects);
@@ -144,8 +144,9 @@ export class Entrance {
     });
   }
 
-  receiveTick(now: Millis, effects: FollowedRoomEffect[]): void {
-    if (this.hasWaiting) this.reject("unavailable", this.#options.joinMsMax, now, effects);
+  /** `missing`: what the waiting members wait for. */
+  receiveTick(missing: "unavailable" | "no-content", now: Millis, effects: FollowedRoomEffect[]): void {
+    if (this.hasWaiting) this.reject(missing, this.#options.joinMsMax, now, effects);
   }
 
   #sendJoined(

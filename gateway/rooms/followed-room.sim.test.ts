@@ -66,9 +66,7 @@ class World {
         forwardedBytesPerRoomMax: 1e6,
         forwardedKeptMs: 1e9,
       },
-      1,
-      new UnackedBudget({ bytesMax: 1e9 }),
-      new CatchUpQuestions("gw" as GatewayId, requestNumbers()),
+      { channel: 1, budget: new UnackedBudget({ bytesMax: 1e9 }), questions: new CatchUpQuestions("gw" as GatewayId, requestNumbers()) },
       this.#time,
     );
     for (let index = 1; index <= 5; index++)

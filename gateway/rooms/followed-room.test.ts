@@ -42,9 +42,7 @@ beforeEach(() => {
       forwardedBytesPerRoomMax: 1e6,
       forwardedKeptMs: 300_000,
     },
-    7,
-    new UnackedBudget({ bytesMax: 1e6 }),
-    new CatchUpQuestions("gw" as GatewayId, requestNumbers()),
+    { channel: 7, budget: new UnackedBudget({ bytesMax: 1e6 }), questions: new CatchUpQuestions("gw" as GatewayId, requestNumbers()) },
     now,
   );
 });
@@ -136,6 +134,8 @@ function summaryOf(effects: readonly FollowedRoomEffect[]): string[] {
         return [effect.step.kind === "locate" ? "locate" : `claim ${effect.step.server}`];
       case "admit":
         return [`admit ${effect.connection} at ${effect.epoch}/${effect.head}${effect.toSnapshot ? " for a snapshot" : ""}`];
+      case "request-content":
+        return ["request content"];
       case "expel":
         return [`expel ${effect.connection}`];
       case "refuse-writes":

@@ -9,7 +9,6 @@
 import { assertNever } from "../../shared/assert.ts";
 import type { OwnerReply } from "../../shared/bus/envelope.ts";
 import type { ClientId, Epoch, GatewayId, Millis, Position, Seq, ServerId } from "../../shared/ids.ts";
-import type { Channel } from "../../shared/wire/frames.ts";
 import type { CatchUpQuestions } from "./catch-up-questions.ts";
 import { MemberEditFeed, type MemberEditFeedOptions } from "./edit-feed.ts";
 import { EditRelay } from "./edit-relay.ts";
@@ -20,8 +19,8 @@ import { MemberConnections } from "./members.ts";
 import { OwnerSearch, type SearchCause, type SearchOutcome, type SearchStep } from "./owner-search.ts";
 import type { ConnectionId } from "../ports.ts";
 import type { FollowedRoomEffect, FollowedRoomInput } from "./room-messages.ts";
-import type { UnackedBudget } from "./unacked-budget.ts";
-import { epochOfMessage, type LiveOwnerMessage, ownerOf } from "./room-messages.ts";
+import type { FollowedRoomParts } from "./room-directory.ts";
+import { epochOfMessage, type LiveOwnerMessage, onceDeleted, ownerOf } from "./room-messages.ts";
 
 /** Shared by all rooms. */
 export type FollowedRoomOptions = EntranceOptions &
@@ -54,7 +53,8 @@ export class FollowedRoom {
   #ownerAliveAt = 0;
   #usedAt: Millis;
 
-  constructor(options: FollowedRoomOptions, channel: Channel, budget: UnackedBudget, questions: CatchUpQuestions, now: Millis) {
+  /** `isGated`: the application is asked for the room's first content. */
+  constructor(options: FollowedRoomOptions, { channel, budget, questions, isGated = false }: FollowedRoomParts, now: Millis) {
     const { gateway } = options;
     this.#options = options;
     this.#usedAt = now;
@@ -62,7 +62,7 @@ export class FollowedRoom {
     this.#questions = questions;
     this.#entrance = new Entrance(options, channel, this.#members, this.#unacked, this.#questions);
     this.#feed = new MemberEditFeed(options, channel, this.#entrance, this.#members, this.#unacked, this.#questions);
-    this.#catchUps = new MemberCatchUps(this.#feed, this.#entrance, this.#members, this.#questions);
+    this.#catchUps = new MemberCatchUps(this.#feed, this.#entrance, this.#members, this.#questions, isGated);
     this.#relay = new EditRelay(gateway, channel, this.#members, this.#unacked);
   }
 
@@ -150,6 +150,9 @@ export class FollowedRoom {
       }
       case "server-lost":
         this.#receiveServerLost(input.server, now, effects);
+        break;
+      case "content":
+        this.#catchUps.receiveContent(input.isSettled, now, effects);
         break;
       case "attached":
         this.#attached = true;
@@ -312,7 +315,7 @@ export class FollowedRoom {
 
   #receiveTick(now: Millis, effects: FollowedRoomEffect[]): void {
     this.#unacked.expire(now);
-    this.#entrance.receiveTick(now, effects);
+    this.#entrance.receiveTick(this.#catchUps.missing, now, effects);
     this.#feed.receiveTick(now, effects);
     if (!this.#attached) return;
     pushSteps(this.#search.receiveTick(now), effects);
@@ -337,11 +340,6 @@ export class FollowedRoom {
 
 function isDeletion(outcome: SearchOutcome): boolean {
   return outcome.kind === "claimed" && outcome.reply?.kind === "deleted";
-}
-
-function onceDeleted(input: FollowedRoomInput): FollowedRoomEffect[] {
-  if (input.kind === "join") return [{ kind: "reject", connection: input.connection, request: input.request, reason: "deleted" }];
-  return input.kind === "write" ? [{ kind: "write-refused", client: input.edit.author.client, reason: "deleted" }] : [];
 }
 
 function pushSteps(steps: readonly SearchStep[], effects: FollowedRoomEffect[]): void {

@@ -2,13 +2,12 @@
 
 import { type RoomKey, tenantOf } from "../../shared/ids.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
-import type { JoinRefusal } from "../../shared/wire/frames.ts";
 import type { HostDeps } from "../host-deps.ts";
 import type { Dispatch } from "../part-effects.ts";
 import type { ConnectionId, Sockets } from "../ports.ts";
 import type { PresenceRelayHost } from "../presence/presence-relay-host.ts";
 import type { DirectoryEntry } from "./room-directory.ts";
-import type { FollowedRoomEffect } from "./room-messages.ts";
+import type { FollowedRoomEffect, JoinRejection } from "./room-messages.ts";
 import { READ_ONLY } from "../sessions/identity.ts";
 import type { ClientSession } from "../sessions/client-session.ts";
 import type { UsageMeter } from "../usage/usage-meter.ts";
@@ -22,13 +21,18 @@ export type JoinAnswersPorts = {
   readonly dispatch: Dispatch;
 };
 
-/** For clients, a busy room is unavailable, with the cause as text. */
-type RefusedJoin = JoinRefusal | "room-busy";
+/** For clients, a busy room and one without its content are unavailable, with the cause as text. */
+type RefusedJoin = JoinRejection | "room-busy";
 
 const NO_OWNER = { retryAfterMs: 1_000, message: "no room server takes the room right now: try again" };
 /** The delay is longer where a member has to leave first, or the load has to fall. */
 const ADVICE = {
   "room-busy": { retryAfterMs: 10_000, message: "the room causes more load than its server can carry: try again later" },
+  "no-content": {
+    retryAfterMs: 2_000,
+    message:
+      "the application has not answered with the room's first content: try again. Its operator finds the cause in the log of the document services",
+  },
   "room-full": { retryAfterMs: 10_000, message: "the room has as many participants as it may: try again later" },
   "tenant-rooms": { retryAfterMs: 10_000, message: "the tenant has as many open rooms as it may: close others, or try again later" },
   "deleted": { retryAfterMs: 0, message: ROOM_DELETED },
@@ -65,7 +69,7 @@ export class JoinAnswers {
     sessions.get(connection)?.receiveJoinRefused(room);
     this.#deps.metrics.joins.inc({ outcome: refused });
     const { retryAfterMs, message } = refused in ADVICE ? ADVICE[refused as keyof typeof ADVICE] : NO_OWNER;
-    const reason = refused === "room-busy" ? "unavailable" : refused;
+    const reason = refused === "room-busy" || refused === "no-content" ? "unavailable" : refused;
     sockets.send(connection, encodeFrame({ type: "join-refused", request, reason, retryAfterMs, message }));
   }
 }

@@ -12,6 +12,7 @@ import type { ConnectionId } from "../ports.ts";
 import type { Asker, CatchUpQuestions, CaughtUp } from "./catch-up-questions.ts";
 import type { MemberEditFeed } from "./edit-feed.ts";
 import type { Entrance } from "./entrance.ts";
+import { FirstContentGate } from "./first-content-gate.ts";
 import type { MemberConnection, MemberConnections } from "./members.ts";
 import { TooOldPosition } from "./recent.ts";
 import type { FollowedRoomEffect, JoinInput } from "./room-messages.ts";
@@ -21,21 +22,30 @@ export class MemberCatchUps {
   readonly #entrance: Entrance;
   readonly #members: MemberConnections;
   readonly #questions: CatchUpQuestions;
+  /** Undefined: the application is not asked for first content. */
+  readonly #gate: FirstContentGate | undefined;
   readonly #tooOld = new TooOldPosition();
 
-  constructor(feed: MemberEditFeed, entrance: Entrance, members: MemberConnections, questions: CatchUpQuestions) {
+  constructor(feed: MemberEditFeed, entrance: Entrance, members: MemberConnections, questions: CatchUpQuestions, isGated: boolean) {
     this.#feed = feed;
     this.#entrance = entrance;
     this.#members = members;
     this.#questions = questions;
+    this.#gate = isGated ? new FirstContentGate() : undefined;
+  }
+
+  /** What the waiting members wait for: an owner, or the room's first content. */
+  get missing(): "unavailable" | "no-content" {
+    return this.#gate?.isAsking === true ? "no-content" : "unavailable";
   }
 
   receiveJoin(input: JoinInput, now: Millis, effects: FollowedRoomEffect[]): void {
     const { connection, position } = input;
     const member = this.#entrance.receiveJoin(input, now, effects);
-    if (this.#isOurs(position))
-      this.#goLiveOrAsk(this.#entrance.admit(member, this.#feed.position!.seq, now, effects), position, now, effects);
-    else if (this.#tooOld.covers(position, now)) this.#entrance.sendToSnapshot([member], "too-old", this.#feed.position!, now, effects);
+    if (this.#isOurs(position)) {
+      const head = this.#feed.position!.seq;
+      if (!this.#isKeptOut(head, effects)) this.#goLiveOrAsk(this.#entrance.admit(member, head, now, effects), position, now, effects);
+    } else if (this.#tooOld.covers(position, now)) this.#entrance.sendToSnapshot([member], "too-old", this.#feed.position!, now, effects);
     else this.#ask(this.#questions.askForMember(connection, position, now), effects);
   }
 
@@ -58,6 +68,15 @@ export class MemberCatchUps {
     if (answer.kind === "resync") return this.#receiveResync(caughtUp, answer.reason, head, now, effects);
     this.#receiveEdits(caughtUp, answer.parts, head, now, effects);
     this.#feed.receiveHead(head, now, effects);
+  }
+
+  /** Asks the owner for all waiting members, because the room's content may be on its way to this gateway. */
+  receiveContent(isSettled: boolean, now: Millis, effects: FollowedRoomEffect[]): void {
+    this.#gate?.receiveOutcome(isSettled);
+    if (!isSettled) return this.#entrance.reject("no-content", 0, now, effects);
+    for (const { connection, state } of this.#members.all())
+      if (state.kind === "waiting" && !this.#questions.isOpenFor(connection))
+        this.#ask(this.#questions.askForMember(connection, state.position, now), effects);
   }
 
   /** Another owner may assess positions differently. */
@@ -103,6 +122,7 @@ export class MemberCatchUps {
         if (this.#entrance.isServed(asker.member)) this.#sendEdits([asker.member], taken, effects);
         return;
       case "members": {
+        if (this.#isKeptOut(head.seq, effects)) return;
         const members = this.#membersOf(asker.members).map((member) => this.#entrance.admit(member, head.seq, now, effects));
         this.#sendEdits([...asker.members], taken, effects);
         if (caughtUp.isComplete)
@@ -130,6 +150,7 @@ export class MemberCatchUps {
       case "order":
         return this.#feed.restart(reason, head, now, effects);
       case "members":
+        if (this.#isKeptOut(head.seq, effects)) return; // JOINED would let them write.
         return this.#entrance.sendToSnapshot(this.#membersOf(asker.members), reason, head, now, effects);
       case "replay":
         return this.#entrance.sendToSnapshot(this.#membersOf([asker.member]), reason, head, now, effects);
@@ -138,6 +159,10 @@ export class MemberCatchUps {
       default:
         assertNever(asker);
     }
+  }
+
+  #isKeptOut(head: Seq, effects: FollowedRoomEffect[]): boolean {
+    return this.#gate?.keepsOut(head, effects) === true;
   }
 
   #membersOf(connections: Iterable<ConnectionId>): MemberConnection[] {

@@ -8,15 +8,29 @@ import type { UnackedBudget } from "./unacked-budget.ts";
 
 export type DirectoryEntry = { readonly key: RoomKey; readonly channel: Channel; readonly room: FollowedRoom };
 
+/** The parts of one room. `questions` have numbers that no other room of the gateway has. */
+export type FollowedRoomParts = {
+  readonly channel: Channel;
+  readonly budget: UnackedBudget;
+  readonly questions: CatchUpQuestions;
+  readonly isGated?: boolean | undefined;
+};
+
+/** `isGated`: whether the application is asked for the first content of a room. */
+export type RoomDirectoryOptions = FollowedRoomOptions & {
+  readonly roomLingerMs: number;
+  readonly isGated?: ((room: RoomKey) => boolean) | undefined;
+};
+
 export class RoomDirectory {
-  readonly #options: FollowedRoomOptions & { readonly roomLingerMs: number };
+  readonly #options: RoomDirectoryOptions;
   readonly #budget: UnackedBudget;
   readonly #rooms = new Map<RoomKey, DirectoryEntry>();
   /** Numbers are never reused: frames and answers on their way may still name a room that is no longer followed. */
   #lastChannel: Channel = 0;
   readonly #newRequest = requestNumbers();
 
-  constructor(options: FollowedRoomOptions & { roomLingerMs: number }, budget: UnackedBudget) {
+  constructor(options: RoomDirectoryOptions, budget: UnackedBudget) {
     this.#options = options;
     this.#budget = budget;
   }
@@ -35,8 +49,13 @@ export class RoomDirectory {
 
   open(key: RoomKey, now: Millis): DirectoryEntry {
     this.#lastChannel += 1;
-    const questions = new CatchUpQuestions(this.#options.gateway, this.#newRequest);
-    const room = new FollowedRoom(this.#options, this.#lastChannel, this.#budget, questions, now);
+    const parts = {
+      channel: this.#lastChannel,
+      budget: this.#budget,
+      questions: new CatchUpQuestions(this.#options.gateway, this.#newRequest),
+      isGated: this.#options.isGated?.(key),
+    };
+    const room = new FollowedRoom(this.#options, parts, now);
     const followed = { key, channel: this.#lastChannel, room };
     this.#rooms.set(key, followed);
     return followed;

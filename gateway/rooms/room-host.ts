@@ -10,6 +10,7 @@ import type { Log } from "../../shared/process/log.ts";
 import type { HostDeps } from "../host-deps.ts";
 import { EditForwarding } from "./edit-forwarding-host.ts";
 import type { FairForwardingOptions } from "./fair-forwarding.ts";
+import type { FirstContents } from "./first-content-host.ts";
 import { JoinAnswers } from "./join-answers-host.ts";
 import type { SearchOutcome } from "./owner-search.ts";
 import { OwnerSearches } from "./owner-searches-host.ts";
@@ -34,6 +35,8 @@ export type FollowedRoomsPorts = {
   readonly sessions: ReadonlyMap<ConnectionId, ClientSession>;
   readonly presence: PresenceRelayHost;
   readonly writes: WritesHost;
+  /** Undefined: no room is gated. */
+  readonly contents?: FirstContents | undefined;
   readonly quotas: Quotas;
   readonly usage: UsageMeter;
   readonly dispatch: Dispatch;
@@ -251,6 +254,10 @@ export class FollowedRoomsHost implements Backbone {
         return this.#forwarding.send(key, effect.message);
       case "search":
         return this.#searches.carryOut(key, effect.step);
+      case "request-content":
+        return void this.#ports.contents
+          ?.load(key)
+          .then((outcome) => this.receiveInput(key, { kind: "content", isSettled: outcome !== "failed" }));
       case "owner-known":
         return presence.receiveOwner(key, effect.owner, effect.epoch);
       case "admit":

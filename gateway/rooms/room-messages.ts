@@ -66,12 +66,17 @@ export type FollowedRoomInput =
   | { kind: "search"; outcome: SearchOutcome }
   /** The room server no longer sends heartbeats. */
   | { kind: "server-lost"; server: ServerId }
+  /** `isSettled`: the room has its first content, or the application has none. */
+  | { kind: "content"; isSettled: boolean }
   /** No later message of the room is missed. Earlier messages may have been missed. */
   | { kind: "attached" }
   | { kind: "detached" }
   | { kind: "tick" };
 
 export type JoinInput = { kind: "join"; connection: ConnectionId; request: number; client: ClientId; position: Position };
+
+/** `no-content`: the application did not answer with the room's first content. Clients see it as unavailable. */
+export type JoinRejection = JoinRefusal | "no-content";
 
 export type FollowedRoomEffect =
   /** The room is deleted: the connection leaves it and is informed. */
@@ -80,6 +85,8 @@ export type FollowedRoomEffect =
   | { kind: "refuse-writes"; reason: WriteRefusal }
   | { kind: "send-to-owner"; message: ToOwner }
   | { kind: "search"; step: SearchStep }
+  /** Asks the application for the first content of the room. Input `content` is the outcome. */
+  | { kind: "request-content" }
   /** The room has a later owner. Its name is unknown if the record of its epoch was missed. */
   | { kind: "owner-known"; owner: ServerId | undefined; epoch: Epoch }
   /** `toSnapshot`: the client has to fetch a snapshot, and to join again. */
@@ -93,7 +100,7 @@ export type FollowedRoomEffect =
       waitedMs: number;
       toSnapshot: boolean;
     }
-  | { kind: "reject"; connection: ConnectionId; request: number; reason: JoinRefusal }
+  | { kind: "reject"; connection: ConnectionId; request: number; reason: JoinRejection }
   | { kind: "send"; to: readonly ConnectionId[]; frame: ServerFrame }
   | { kind: "publish"; frame: ServerFrame; except: ConnectionId | undefined }
   /** The edits of a catch-up. */
@@ -116,3 +123,9 @@ export type FollowedRoomEffect =
   | { kind: "gap-found" }
   | { kind: "edits-sent-again"; count: number }
   | { kind: "search-begun"; cause: "no-responders" | "silent" | "lost" };
+
+/** A deleted room stays closed permanently. */
+export function onceDeleted(input: FollowedRoomInput): FollowedRoomEffect[] {
+  if (input.kind === "join") return [{ kind: "reject", connection: input.connection, request: input.request, reason: "deleted" }];
+  return input.kind === "write" ? [{ kind: "write-refused", client: input.edit.author.client, reason: "deleted" }] : [];
+}

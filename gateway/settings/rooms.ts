@@ -14,6 +14,10 @@ export const roomSettings = {
     fallback: 256,
     meaning: "Maximum number of concurrent searches for room owners. Further searches wait.",
   },
+  /** Rooms whose first content is requested from the application, waits for its turn, or failed in the last two seconds. */
+  firstContentsMax: constant(1_000),
+  /** Concurrent requests for first content. All share the connections to a document service with reads (64). */
+  firstContentRequestsMax: constant(16),
   forwardedEditsPerRoomMax: {
     parse: positiveInteger,
     fallback: 2_000,

@@ -38,7 +38,7 @@ export function joinedRoom(): { ann: JoinedPerson; ben: JoinedPerson; gateway: G
   const owner = claimedRoom();
   const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
   const options = { ...gatewayConfig, gateway: "gw" as GatewayId };
-  const gateway = new GatewayRoom(options, CHANNEL, new UnackedBudget({ bytesMax: 1_000 }), questions, NOW);
+  const gateway = new GatewayRoom(options, { channel: CHANNEL, budget: new UnackedBudget({ bytesMax: 1_000 }), questions }, NOW);
   gateway.receiveInput({ kind: "attached" }, NOW);
   const [ann, ben] = [join("ann", 1, gateway, owner), join("ben", 2, gateway, owner)];
   return { ann, ben, gateway, owner };

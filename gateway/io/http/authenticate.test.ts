@@ -42,6 +42,7 @@ function routes(): HttpRoute[] {
     documents,
     streamed: new StreamedAnswers({ eachMax: 1, allMax: 1 }, deps.metrics),
     storage: { fullOn: () => undefined },
+    rooms: { positionOf: () => undefined },
     writes: { write: async () => ({ kind: "unanswered" }) as const },
     boards: { receiveWriter: () => {} },
     clientIdOf: () => "client" as ClientId,

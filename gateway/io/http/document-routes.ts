@@ -7,14 +7,16 @@
 import { type RoomKey, roomKey } from "../../../shared/ids.ts";
 import { type Rate, TokenBucket } from "../../../shared/limits/token-bucket.ts";
 import type { Clock } from "../../../shared/time/clock.ts";
-import type { HttpAnswer } from "../../http/answers.ts";
+import { errorOf, type HttpAnswer } from "../../http/answers.ts";
 import { userKey } from "../../limits/quotas.ts";
 import {
+  afterFirstEdit,
   deletionRequest,
   documentRead,
   historyRequest,
   isAnswerCurrent,
   NO_DOCUMENT_SERVICE,
+  NO_FIRST_CONTENT,
   roomListRequest,
   type ServiceRequest,
   TOO_MANY_DELETIONS,
@@ -28,16 +30,20 @@ import type { HttpRoute } from "../../http/route-table.ts";
 import type { StorageLimitsHost } from "../../limits/storage-limits-host.ts";
 import { UserRates } from "../../limits/reader-rates.ts";
 import type { GatewayMetrics } from "../../metrics.ts";
+import type { FirstContents } from "../../rooms/first-content-host.ts";
 import type { FollowedRoomsHost } from "../../rooms/room-host.ts";
 import type { Identity } from "../../sessions/identity.ts";
 import type { ServiceDirectory } from "../nats/nats-services.ts";
 import { authorityOf, forBearers, type HttpTokens, identify, isOperator, type OperatorOptions } from "./authenticate.ts";
-import { callServices } from "./call-services.ts";
+import { bytesOf, callServices } from "./call-services.ts";
 import { SharedAnswers, type SharedAnswersOptions } from "./shared-answers.ts";
 import type { StreamedAnswers } from "./streamed-answers.ts";
 
 /** `rooms` gives each room's position, if this gateway follows the room. */
-export type DocumentReadPorts = StreamedReadPorts & { readonly rooms: Pick<FollowedRoomsHost, "positionOf"> };
+export type DocumentReadPorts = StreamedReadPorts & {
+  readonly rooms: Pick<FollowedRoomsHost, "positionOf">;
+  readonly contents?: Pick<FirstContents, "isAskedFor" | "load"> | undefined;
+};
 type StreamedReadPorts = DocumentDeletePorts & { readonly streamed: StreamedAnswers };
 export type DocumentHistoryPorts = StreamedReadPorts & {
   readonly storage: Pick<StorageLimitsHost, "fullOn">;
@@ -60,7 +66,7 @@ const VERSION_NAME_BYTES_MAX = 1_024;
 const FOR_ALL = {};
 
 export function documentReadRoutes(
-  { tokens, documents, streamed, rooms }: DocumentReadPorts,
+  { tokens, documents, streamed, rooms, contents }: DocumentReadPorts,
   options: DocumentReadOptions,
   { clock, metrics }: RouteTools,
 ): HttpRoute[] {
@@ -71,6 +77,20 @@ export function documentReadRoutes(
   const limitReached = (identity: Identity): "snapshots" | "gateway-snapshots" | undefined => {
     if (!rates.take(userKey(identity), clock.now())) return "snapshots";
     return everybody.take(clock.now()) ? undefined : "gateway-snapshots";
+  };
+  /** A room without any edit is read once the application was asked for its content. */
+  const call = async (
+    asked: ServiceRequest,
+    room: RoomKey,
+    signal: Partial<Pick<RouteRequest, "signal">>,
+  ): Promise<HttpAnswer | undefined> => {
+    const answer = await callServices(documents, asked, signal, options);
+    if (answer?.status !== 404 || answer.body === undefined || contents?.isAskedFor(room) !== true) return answer;
+    const body = await bytesOf(answer.body);
+    if (errorOf(body) !== "no-document") return { ...answer, body };
+    const outcome = await contents.load(room);
+    if (outcome === "none") return { ...answer, body };
+    return outcome === "failed" ? NO_FIRST_CONTENT : callServices(documents, afterFirstEdit(asked), signal, options);
   };
   const read = (place: string, fetch: (asked: ServiceRequest, room: RoomKey, request: RouteRequest) => Promise<HttpAnswer | undefined>) =>
     forBearers(tokens, async (request, identity) => {
@@ -90,13 +110,11 @@ export function documentReadRoutes(
       const before = rooms.positionOf(room);
       return answers.get(
         `${asked.tenant} ${JSON.stringify(asked.headers)} ${asked.path}`,
-        () => callServices(documents, asked, FOR_ALL, options),
+        () => call(asked, room, FOR_ALL),
         (answer) => isAnswerCurrent(answer, before, rooms.positionOf(room)),
       );
     });
-  const diff = read("diff", (asked, _, request) =>
-    callServices(documents, { ...asked, method: "POST", body: request.body }, request, options),
-  );
+  const diff = read("diff", (asked, room, request) => call({ ...asked, method: "POST", body: request.body }, room, request));
 
   return [
     ...["snapshot", "document", "text"].map((place): HttpRoute => ({

@@ -40,6 +40,7 @@ test("[GBO18] the token's name of an author over HTTP reaches the boards once th
       writes: { write: () => Promise.resolve(outcome) },
       boards: { receiveWriter: (...writer) => void names.push(writer) },
       storage: { fullOn: () => undefined },
+      rooms: { positionOf: () => undefined },
       clientIdOf: () => "client" as ClientId,
     },
     { internalSecret: "", eachUser: PLENTY, writersMax: 10, editBytesMax: 1_000 },

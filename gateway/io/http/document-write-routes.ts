@@ -6,11 +6,12 @@
 
 import { createHash, randomUUID } from "node:crypto";
 
+import type { RoomKey } from "../../../shared/ids.ts";
 import type { Clock } from "../../../shared/time/clock.ts";
 import type { BoardHost } from "../../boards/board-host.ts";
 import type { HttpAnswer } from "../../http/answers.ts";
 import { userKey } from "../../limits/quotas.ts";
-import { NO_DOCUMENT_SERVICE } from "../../http/document-requests.ts";
+import { NO_DOCUMENT_SERVICE, NO_FIRST_CONTENT } from "../../http/document-requests.ts";
 import {
   CREATE,
   EDIT,
@@ -30,6 +31,8 @@ import type { HttpRoute } from "../../http/route-table.ts";
 import { type Rate, UserRates } from "../../limits/reader-rates.ts";
 import type { StorageLimitsHost } from "../../limits/storage-limits-host.ts";
 import type { GatewayMetrics } from "../../metrics.ts";
+import type { FirstContents } from "../../rooms/first-content-host.ts";
+import type { FollowedRoomsHost } from "../../rooms/room-host.ts";
 import type { WritesHost } from "../../rooms/writes-host.ts";
 import type { ClientSessionOptions } from "../../sessions/client-session.ts";
 import type { ServiceDirectory } from "../nats/nats-services.ts";
@@ -42,6 +45,8 @@ export type DocumentWritePorts = {
   readonly writes: Pick<WritesHost, "write">;
   readonly boards: Pick<BoardHost, "receiveWriter">;
   readonly storage: Pick<StorageLimitsHost, "fullOn">;
+  readonly rooms: Pick<FollowedRoomsHost, "positionOf">;
+  readonly contents?: Pick<FirstContents, "isAskedFor" | "load"> | undefined;
   readonly clientIdOf: ClientSessionOptions["clientIdOf"];
 };
 export type DocumentWriteOptions = {
@@ -59,11 +64,17 @@ const NAMING: EditNaming = {
 };
 
 export function documentWriteRoutes(
-  { tokens, documents, writes, boards, storage, clientIdOf }: DocumentWritePorts,
+  { tokens, documents, writes, boards, storage, rooms, contents, clientIdOf }: DocumentWritePorts,
   options: DocumentWriteOptions,
   { clock, metrics }: { clock: Clock; metrics: GatewayMetrics },
 ): HttpRoute[] {
   const rates = new UserRates(options.eachUser, options.writersMax);
+
+  /** An edit of a room without any edit follows the content of the application. */
+  const isContentMissing = async (room: RoomKey): Promise<boolean> => {
+    if (contents?.isAskedFor(room) !== true || (rooms.positionOf(room)?.seq ?? 0) > 0) return false;
+    return (await contents.load(room)) === "failed";
+  };
 
   const write = (plan: WritePlan): HttpRoute["answer"] =>
     forBearers(tokens, async (request, identity) => {
@@ -78,6 +89,7 @@ export function documentWriteRoutes(
         metrics.limitsReached.inc({ limit: "document-writes" });
         return TOO_MANY_WRITES;
       }
+      if (plan === EDIT && (await isContentMissing(writer.room))) return NO_FIRST_CONTENT;
       // The client's signal does not end this call: the same edit may be requested again.
       const making = { signal: AbortSignal.timeout(MAKING_MS_MAX) };
       const made = (await callServices(documents, makingRequest(writer, plan, request), making, options)) ?? NO_DOCUMENT_SERVICE;

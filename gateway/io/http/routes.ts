@@ -14,13 +14,7 @@ import { operationsRouteOptions } from "../../settings/operations.ts";
 import { usageRouteOptions } from "../../settings/usage.ts";
 import { type AdminPorts, adminRoutes } from "./admin-routes.ts";
 import { boardRoutes, activityRoutes } from "./board-routes.ts";
-import {
-  documentDeleteRoutes,
-  documentHistoryRoutes,
-  type DocumentReadPorts,
-  documentReadRoutes,
-  roomListRoutes,
-} from "./document-routes.ts";
+import { documentDeleteRoutes, documentHistoryRoutes, documentReadRoutes, roomListRoutes } from "./document-routes.ts";
 import { type DocumentWritePorts, documentWriteRoutes } from "./document-write-routes.ts";
 import { serveRoutes } from "./serve-routes.ts";
 import { forPrometheus, type HttpTokenPorts, httpTokens } from "./authenticate.ts";
@@ -40,7 +34,6 @@ export type RoutePorts = Omit<AdminPorts & DocumentWritePorts, "tokens"> &
   Omit<UsagePorts, "tokens"> & {
     readonly documents: ServiceDirectory;
     readonly leaderboards: ServiceDirectory;
-    readonly rooms: DocumentReadPorts["rooms"];
     readonly activities: Activities;
     readonly notReady: () => NotReadyReason | undefined;
   };

@@ -1,0 +1,103 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import { type ClientId, type Epoch, type RoomId, type RoomKey, roomKey, type Seq, type TenantId } from "../../shared/ids.ts";
+import { gatewayMetrics } from "../metrics.ts";
+import type { FirstContentAnswer } from "../ports.ts";
+import { FirstContents, type FirstContentsPorts } from "./first-content-host.ts";
+import type { WriteOutcome, WriteRefusal } from "./writes-host.ts";
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
+
+const CONTENT: FirstContentAnswer = { kind: "content", edit: Uint8Array.of(1, 2), counter: 2 ** 32 };
+const COMMITTED: WriteOutcome = { kind: "committed", epoch: 1 as Epoch, seq: 1 as Seq };
+const keyOf = (name: string): RoomKey => roomKey("acme" as TenantId, name as RoomId);
+const NOTES = keyOf("notes");
+
+function contents(
+  { answer = CONTENT, outcome = COMMITTED, isFull = false }: { answer?: FirstContentAnswer; outcome?: WriteOutcome; isFull?: boolean } = {},
+  options = { firstContentsMax: 10, firstContentRequestsMax: 2 },
+) {
+  const clock = new FakeClock();
+  const metrics = gatewayMetrics(new Registry());
+  const asked: RoomKey[] = [];
+  const written: Parameters<FirstContentsPorts["writes"]["write"]>[] = [];
+  const release: (() => void)[] = [];
+  const ports: FirstContentsPorts = {
+    applicationContents: {
+      isAskedFor: () => true,
+      requestContent: (room) => {
+        asked.push(room);
+        return new Promise((resolve) => release.push(() => resolve(answer)));
+      },
+    },
+    writes: { write: (...write) => (written.push(write), Promise.resolve(outcome)) },
+    clientIdOf: (tenant, user, key) => `${tenant}-${user}-${key}` as ClientId,
+    isFull: () => isFull,
+  };
+  const host = new FirstContents(ports, options, { clock, metrics });
+  return { host, clock, metrics, asked, written, release };
+}
+
+const refusedFor = (reason: WriteRefusal): WriteOutcome => ({ kind: "refused", reason, retryAfterMs: 0 });
+
+test("[FCG9] content is written once as the room's first edit, under one name at all gateways", async () => {
+  const { host, asked, written, release } = contents();
+  const both = [host.load(NOTES), host.load(NOTES)];
+  release[0]!();
+  expect(await Promise.all(both)).toEqual(["content", "content"]);
+  expect([asked, written.length]).toEqual([[NOTES], 1]);
+  const [room, edit] = written[0]!;
+  expect([room, edit]).toMatchObject([
+    NOTES,
+    { author: { user: "application", client: "acme-application-first-content" }, counter: 2 ** 32, mustBeFirst: true },
+  ]);
+});
+
+test("[FCG10] a room whose first edit is another one, or that is deleted, needs no content; no other refusal opens it", async () => {
+  const outcomeOf = (outcome: WriteOutcome) => {
+    const { host, release } = contents({ outcome });
+    const loaded = host.load(NOTES);
+    release[0]!();
+    return loaded;
+  };
+  for (const reason of ["not-first", "key-reused", "deleted"] as const) expect(await outcomeOf(refusedFor(reason))).toBe("content");
+  for (const reason of ["log-stalled", "tenant-rate", "tenant-rooms", "too-many-writes", "too-large"] as const)
+    expect(await outcomeOf(refusedFor(reason))).toBe("failed");
+  expect(await outcomeOf({ kind: "unanswered" })).toBe("failed");
+});
+
+test("[FCG11] a failure answers every load of the room for two seconds, and then the application is asked again", async () => {
+  const { host, clock, asked, release } = contents({ answer: { kind: "failed" } });
+  const first = host.load(NOTES);
+  release[0]!();
+  expect([await first, await host.load(NOTES), asked.length]).toEqual(["failed", "failed", 1]);
+  await clock.advance(1_999);
+  expect(await host.load(NOTES)).toBe("failed");
+  await clock.advance(1);
+  void host.load(NOTES);
+  expect(asked).toHaveLength(2);
+});
+
+test("[FCG12] a room that may not store more is not asked for, and its members do not enter", async () => {
+  const { host, asked } = contents({ isFull: true });
+  expect([await host.load(NOTES), asked]).toEqual(["failed", []]);
+});
+
+test("[FCG7] beyond the limit of rooms at once a load fails immediately, and is counted", async () => {
+  const { host, metrics } = contents({}, { firstContentsMax: 2, firstContentRequestsMax: 2 });
+  void host.load(keyOf("a"));
+  void host.load(keyOf("b"));
+  expect(await host.load(keyOf("c"))).toBe("failed");
+  expect((await metrics.limitsReached.get()).values).toMatchObject([{ labels: { limit: "first-contents" }, value: 1 }]);
+});
+
+test("[FCG8] beyond the limit of requests at once a load waits for its turn", async () => {
+  const { host, asked, release } = contents({}, { firstContentsMax: 10, firstContentRequestsMax: 2 });
+  const loads = ["a", "b", "c"].map((name) => host.load(keyOf(name)));
+  expect(asked).toHaveLength(2);
+  release[0]!();
+  await loads[0];
+  expect(asked).toHaveLength(3);
+  for (const one of release) one();
+  expect(await Promise.all(loads)).toEqual(["content", "content", "content"]);
+});
