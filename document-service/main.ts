@@ -86,7 +86,7 @@ export async function startDocumentService(
         ...writeRoutes(threads),
         ...historyRoutes(host, log),
         ...deleteRoutes(host),
-        ...firstContentRoutes(host, threads, applicationContent(config, systemClock), config, deps),
+        ...firstContentRoutes(host, threads, applicationContent(config, systemClock), deps),
       ],
     },
     { ...config, tls },

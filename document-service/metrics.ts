@@ -132,7 +132,7 @@ export const documentServiceMetrics = (registry: Registry) => {
     }),
     firstContentSeconds: new Histogram({
       name: "coroom_documents_first_content_seconds",
-      help: "Seconds of requests to the application for the first content of a room, by outcome: content, none, failed",
+      help: "Seconds until an application has given the first content of a room, with the wait for its turn, by outcome: content, none, failed",
       buckets: SECONDS,
       labelNames: ["outcome"],
       registers,

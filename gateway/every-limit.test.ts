@@ -76,7 +76,7 @@ const LIMITS: readonly Limit<Setting>[] = [
     tests: ["LIM8"],
   },
   {
-    settings: ["firstContentsMax", "firstContentRequestsMax"],
+    settings: ["firstContentsMax", "firstContentRequestsMax", "firstContentRequestsPerApplicationMax"],
     metric: "coroom_gateway_limits_reached_total",
     tests: ["FCG7", "FCG8"],
   },

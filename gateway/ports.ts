@@ -44,8 +44,8 @@ export type FirstContentAnswer =
 
 /** The application's own store of documents, reached through the document service. */
 export interface ApplicationContents {
-  /** Whether the application is asked for the first content of this tenant's rooms. */
-  isAskedFor(tenant: TenantId): boolean;
+  /** The name of the application that is asked for the first content of this tenant's rooms. Undefined: none. */
+  applicationOf(tenant: TenantId): string | undefined;
   /** Never rejects. */
   requestContent(room: RoomKey): Promise<FirstContentAnswer>;
 }

@@ -4,9 +4,9 @@ import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 
 import { Webhook } from "standardwebhooks";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 
-import { type RoomId, roomKey, type TenantId, type UnixMillis } from "../../shared/ids.ts";
+import { type RoomId, type RoomKey, roomKey, type TenantId, type UnixMillis } from "../../shared/ids.ts";
 import { webhookEndpoints } from "../../shared/settings/webhook-endpoints.ts";
 import type { ApplicationAnswer } from "../ports.ts";
 import { applicationContent } from "./application-content.ts";
@@ -14,25 +14,30 @@ import { applicationContent } from "./application-content.ts";
 const SECRET = `whsec_${Buffer.from("a secret of the tests, 32 bytes!").toString("base64")}`;
 const BYTES_MAX = 1_000;
 
+type Asking = { readonly urls?: (url: string) => string; readonly timeoutMs?: number };
+
 /** `urls`: of the server, as in the setting. */
-async function ask(
-  answer: RequestListener,
-  { urls = (url: string) => url, tenant = "acme", timeoutMs = 10_000 } = {},
-): Promise<ApplicationAnswer> {
+async function application(answer: RequestListener, { urls = (url) => url, timeoutMs = 10_000 }: Asking = {}) {
   const server = createServer((request, response) => void answer(request, response));
   server.listen(0, "127.0.0.1");
   onTestFinished(() => void server.close().closeAllConnections());
   await once(server, "listening");
-  const request = applicationContent(
+  return applicationContent(
     {
       firstContentUrls: webhookEndpoints(urls(`http://127.0.0.1:${(server.address() as AddressInfo).port}/content`)),
       webhookSecrets: new Map([["all-tenants", SECRET]]),
       firstContentTimeoutMs: timeoutMs,
       documentBodyBytesMax: BYTES_MAX,
+      firstContentCallsMax: 2,
     },
     { wallNow: () => Date.now() as UnixMillis },
   );
-  return request(roomKey(tenant as TenantId, "notes/1" as RoomId));
+}
+
+const keyOf = (tenant: string): RoomKey => roomKey(tenant as TenantId, "notes/1" as RoomId);
+
+async function ask(answer: RequestListener, asking?: Asking): Promise<ApplicationAnswer> {
+  return (await application(answer, asking))(keyOf("acme"));
 }
 
 const failed = (why: RegExp) => ({ kind: "failed", why: expect.stringMatching(why) as string });
@@ -84,4 +89,21 @@ test("[FCD5] rooms of a tenant without an application have no content", async ()
   let requests = 0;
   const count: RequestListener = (_, response) => void ((requests += 1), response.writeHead(500).end());
   expect([await ask(count, { urls: (url) => `other=${url}` }), requests]).toEqual([{ kind: "none" }, 0]);
+});
+
+test("[FCD11] beyond the limit of concurrent requests to an application its rooms wait, and those of others do not", async () => {
+  const held: (() => void)[] = [];
+  const receive: RequestListener = (request, response) => {
+    const isOther = request.url === "/content/other";
+    if (isOther) response.writeHead(204).end();
+    else held.push(() => response.writeHead(204).end());
+  };
+  const request = await application(receive, { urls: (url) => `${url}, other=${url}/other` });
+  const all = ["a", "b", "c"].map((tenant) => request(keyOf(tenant)));
+  expect(await request(keyOf("other"))).toEqual({ kind: "none" });
+  await vi.waitFor(() => expect(held).toHaveLength(2));
+  held[0]!();
+  await vi.waitFor(() => expect(held).toHaveLength(3));
+  for (const answer of held.slice(1)) answer();
+  expect(await Promise.all(all)).toEqual([{ kind: "none" }, { kind: "none" }, { kind: "none" }]);
 });

@@ -7,6 +7,7 @@
 import { randomUUID } from "node:crypto";
 
 import { type RoomKey, roomOf, tenantOf } from "../../shared/ids.ts";
+import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
 import { endpointFor, type WebhookEndpoint } from "../../shared/settings/webhook-endpoints.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { ApplicationAnswer } from "../ports.ts";
@@ -17,51 +18,67 @@ export type ApplicationContentOptions = {
   readonly webhookSecrets: ReadonlyMap<string, string>;
   readonly firstContentTimeoutMs: number;
   readonly documentBodyBytesMax: number;
+  /** For each application. */
+  readonly firstContentCallsMax: number;
 };
 
 const NO_CONTENT = 204;
 const OK = 200;
 
-/** Never rejects. */
+/** Never rejects. A slow application makes only its own rooms wait. */
 export function applicationContent(
-  { firstContentUrls, webhookSecrets, firstContentTimeoutMs, documentBodyBytesMax }: ApplicationContentOptions,
+  options: ApplicationContentOptions,
   clock: Pick<Clock, "wallNow">,
 ): (room: RoomKey) => Promise<ApplicationAnswer> {
-  return async (room) => {
-    const tenant = tenantOf(room);
-    const endpoint = endpointFor(tenant, firstContentUrls);
-    if (endpoint === undefined) return { kind: "none" };
-    const body = JSON.stringify({
-      type: "document.requested",
-      timestamp: new Date(clock.wallNow()).toISOString(),
-      data: { tenant, room: roomOf(room) },
-    });
-    try {
-      const response = await fetch(endpoint.url, {
-        method: "POST",
-        headers: signedHeaders(webhookSecrets.get(endpoint.name) ?? "", randomUUID(), body, clock),
-        body,
-        redirect: "manual",
-        signal: AbortSignal.timeout(firstContentTimeoutMs),
-      });
-      if (response.status !== OK) {
-        await response.body?.cancel();
-        return response.status === NO_CONTENT ? { kind: "none" } : { kind: "failed", why: whyOf(response.status) };
-      }
-      const content = await bytesUpTo(response, documentBodyBytesMax);
-      return content === undefined
-        ? { kind: "failed", why: `its content is longer than ${documentBodyBytesMax} bytes (COROOM_DOCUMENT_BODY_BYTES_MAX)` }
-        : { kind: "content", contentType: response.headers.get("content-type") ?? "", content };
-    } catch (error) {
-      // fetch throws these when the application does not answer, not in time, or not to the end.
-      if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error;
-      const isLate = error instanceof DOMException;
-      return {
-        kind: "failed",
-        why: isLate ? `no answer within ${firstContentTimeoutMs} ms` : "it cannot be reached, or its answer broke off",
-      };
-    }
+  const { firstContentUrls, firstContentCallsMax } = options;
+  const calls = new Map(
+    firstContentUrls.map((endpoint) => [
+      endpoint.name,
+      limitConcurrency(firstContentCallsMax, (room: RoomKey) => callApplication(endpoint, room, options, clock)),
+    ]),
+  );
+  return (room) => {
+    const endpoint = endpointFor(tenantOf(room), firstContentUrls);
+    return endpoint === undefined ? Promise.resolve({ kind: "none" }) : calls.get(endpoint.name)!(room);
   };
+}
+
+async function callApplication(
+  { name, url }: WebhookEndpoint,
+  room: RoomKey,
+  { webhookSecrets, firstContentTimeoutMs, documentBodyBytesMax }: ApplicationContentOptions,
+  clock: Pick<Clock, "wallNow">,
+): Promise<ApplicationAnswer> {
+  const body = JSON.stringify({
+    type: "document.requested",
+    timestamp: new Date(clock.wallNow()).toISOString(),
+    data: { tenant: tenantOf(room), room: roomOf(room) },
+  });
+  try {
+    const response = await fetch(url, {
+      method: "POST",
+      headers: signedHeaders(webhookSecrets.get(name) ?? "", randomUUID(), body, clock),
+      body,
+      redirect: "manual",
+      signal: AbortSignal.timeout(firstContentTimeoutMs),
+    });
+    if (response.status !== OK) {
+      await response.body?.cancel();
+      return response.status === NO_CONTENT ? { kind: "none" } : { kind: "failed", why: whyOf(response.status) };
+    }
+    const content = await bytesUpTo(response, documentBodyBytesMax);
+    return content === undefined
+      ? { kind: "failed", why: `its content is longer than ${documentBodyBytesMax} bytes (COROOM_DOCUMENT_BODY_BYTES_MAX)` }
+      : { kind: "content", contentType: response.headers.get("content-type") ?? "", content };
+  } catch (error) {
+    // fetch throws these when the application does not answer, not in time, or not to the end.
+    if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error;
+    const isLate = error instanceof DOMException;
+    return {
+      kind: "failed",
+      why: isLate ? `no answer within ${firstContentTimeoutMs} ms` : "it cannot be reached, or its answer broke off",
+    };
+  }
 }
 
 function whyOf(status: number): string {

@@ -22,10 +22,9 @@ type Given = {
   readonly served?: Served;
   readonly isHeld?: boolean;
   readonly hasEdit?: boolean;
-  readonly firstContentCallsMax?: number;
 };
 
-function route({ answer = { kind: "none" }, served = NO_DOCUMENT, isHeld = true, hasEdit = false, firstContentCallsMax = 4 }: Given) {
+function route({ answer = { kind: "none" }, served = NO_DOCUMENT, isHeld = true, hasEdit = false }: Given) {
   const metrics = documentServiceMetrics(new Registry());
   const asked: RoomKey[] = [];
   const release: (() => void)[] = [];
@@ -38,13 +37,7 @@ function route({ answer = { kind: "none" }, served = NO_DOCUMENT, isHeld = true,
     asked.push(room);
     return new Promise((resolve) => release.push(() => resolve(answer)));
   };
-  const [only] = firstContentRoutes(
-    documents,
-    reading,
-    ask,
-    { firstContentCallsMax },
-    { clock: new FakeClock(), log: SILENT_LOG, metrics },
-  );
+  const [only] = firstContentRoutes(documents, reading, ask, { clock: new FakeClock(), log: SILENT_LOG, metrics });
   const request = (room = NOTES): Promise<InternalResponse> => only!.answer({ room } as RoomQuestion);
   return { request, asked, release, metrics };
 }
@@ -120,17 +113,13 @@ test("[FCD9] gateways that request a room's content at the same time share one r
   expect(asked, "a later one asks again").toHaveLength(2);
 });
 
-test("[FCD10] beyond the limit of concurrent requests a room waits for its turn, and is counted meanwhile", async () => {
-  const { request, asked, release, metrics } = route({ firstContentCallsMax: 2 });
-  const all = ["a", "b", "c"].map((name) => request(keyOf(name)));
+test("[FCD10] the rooms whose content is requested are counted", async () => {
+  const { request, release, metrics } = route({});
+  const both = ["a", "b"].map((name) => request(keyOf(name)));
   await settled();
-  const waiting = async () => (await metrics.firstContents.get()).values[0]!.value;
-  expect([asked.length, await waiting()]).toEqual([2, 3]);
-  release[0]!();
-  await all[0];
-  await settled();
-  expect(asked).toHaveLength(3);
+  const counted = async () => (await metrics.firstContents.get()).values[0]!.value;
+  expect(await counted()).toBe(2);
   for (const one of release) one();
-  await Promise.all(all);
-  expect(await waiting()).toBe(0);
+  await Promise.all(both);
+  expect(await counted()).toBe(0);
 });

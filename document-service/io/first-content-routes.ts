@@ -7,7 +7,6 @@
 import { assertNever } from "../../shared/assert.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import { type InternalResponse, refusal } from "../../shared/io/internal-http.ts";
-import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
@@ -29,7 +28,6 @@ export function firstContentRoutes(
   documents: Documents,
   reading: DocumentReads,
   ask: (room: RoomKey) => Promise<ApplicationAnswer>,
-  { firstContentCallsMax }: { firstContentCallsMax: number },
   { clock, log, metrics }: FirstContentDeps,
 ): RoomRoute[] {
   const made = async (room: RoomKey, answer: ApplicationAnswer): Promise<InternalResponse> => {
@@ -55,19 +53,19 @@ export function firstContentRoutes(
     log.error({ room, why }, "the application gave no first content of a room; members wait outside until it does");
     return refusal(502, "no-first-content", why); // Not 503: the next service would be asked.
   };
-  const askInTurn = limitConcurrency(firstContentCallsMax, async (room: RoomKey) => {
+  const askAndMake = async (room: RoomKey): Promise<InternalResponse> => {
     const began = clock.now();
     const response = await made(room, await ask(room));
     const outcome = response === NONE ? "none" : response.status === 200 ? "content" : "failed";
     metrics.firstContentSeconds.observe({ outcome }, (clock.now() - began) / 1000);
     return response;
-  });
+  };
 
   const underWay = new Map<RoomKey, Promise<InternalResponse>>();
   const askOnce = (room: RoomKey): Promise<InternalResponse> => {
     const running = underWay.get(room);
     if (running !== undefined) return running;
-    const begun = askInTurn(room).finally(() => {
+    const begun = askAndMake(room).finally(() => {
       underWay.delete(room);
       metrics.firstContents.set(underWay.size);
     });

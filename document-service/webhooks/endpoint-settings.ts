@@ -57,8 +57,8 @@ export const endpointSettings = {
     fallback: 5_000,
     meaning: "Milliseconds that the application may take to answer with the first content of a room, at most 10000. Clients ask again.",
   },
-  /** Concurrent requests for first content from a document service to applications. Further ones wait. */
-  firstContentCallsMax: constant(64),
+  /** Concurrent requests for first content from a document service to one application. Further ones wait. */
+  firstContentCallsMax: constant(32),
 } as const satisfies Settings;
 
 export type SignedEndpoints = Pick<SharedConfig, "webhookUrls" | "firstContentUrls">;

@@ -4,18 +4,19 @@ import { expect, test } from "vitest";
 import { type ClientId, type Epoch, type RoomId, type RoomKey, roomKey, type Seq, type TenantId } from "../../shared/ids.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import type { FirstContentAnswer } from "../ports.ts";
-import { FirstContents, type FirstContentsPorts } from "./first-content-host.ts";
+import { FirstContents, type FirstContentsOptions, type FirstContentsPorts } from "./first-content-host.ts";
 import type { WriteOutcome, WriteRefusal } from "./writes-host.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 
 const CONTENT: FirstContentAnswer = { kind: "content", edit: Uint8Array.of(1, 2), counter: 2 ** 32 };
 const COMMITTED: WriteOutcome = { kind: "committed", epoch: 1 as Epoch, seq: 1 as Seq };
-const keyOf = (name: string): RoomKey => roomKey("acme" as TenantId, name as RoomId);
+const keyOf = (name: string, tenant = "acme"): RoomKey => roomKey(tenant as TenantId, name as RoomId);
+const OPTIONS: FirstContentsOptions = { firstContentsMax: 10, firstContentRequestsMax: 3, firstContentRequestsPerApplicationMax: 2 };
 const NOTES = keyOf("notes");
 
 function contents(
   { answer = CONTENT, outcome = COMMITTED, isFull = false }: { answer?: FirstContentAnswer; outcome?: WriteOutcome; isFull?: boolean } = {},
-  options = { firstContentsMax: 10, firstContentRequestsMax: 2 },
+  options: Partial<FirstContentsOptions> = {},
 ) {
   const clock = new FakeClock();
   const metrics = gatewayMetrics(new Registry());
@@ -24,7 +25,7 @@ function contents(
   const release: (() => void)[] = [];
   const ports: FirstContentsPorts = {
     applicationContents: {
-      isAskedFor: () => true,
+      applicationOf: (tenant) => tenant,
       requestContent: (room) => {
         asked.push(room);
         return new Promise((resolve) => release.push(() => resolve(answer)));
@@ -34,7 +35,7 @@ function contents(
     clientIdOf: (tenant, user, key) => `${tenant}-${user}-${key}` as ClientId,
     isFull: () => isFull,
   };
-  const host = new FirstContents(ports, options, { clock, metrics });
+  const host = new FirstContents(ports, { ...OPTIONS, ...options }, { clock, metrics });
   return { host, clock, metrics, asked, written, release };
 }
 
@@ -84,20 +85,36 @@ test("[FCG12] a room that may not store more is not asked for, and its members d
 });
 
 test("[FCG7] beyond the limit of rooms at once a load fails immediately, and is counted", async () => {
-  const { host, metrics } = contents({}, { firstContentsMax: 2, firstContentRequestsMax: 2 });
+  const { host, metrics } = contents({}, { firstContentsMax: 2 });
   void host.load(keyOf("a"));
   void host.load(keyOf("b"));
   expect(await host.load(keyOf("c"))).toBe("failed");
   expect((await metrics.limitsReached.get()).values).toMatchObject([{ labels: { limit: "first-contents" }, value: 1 }]);
 });
 
-test("[FCG8] beyond the limit of requests at once a load waits for its turn", async () => {
-  const { host, asked, release } = contents({}, { firstContentsMax: 10, firstContentRequestsMax: 2 });
-  const loads = ["a", "b", "c"].map((name) => host.load(keyOf(name)));
-  expect(asked).toHaveLength(2);
+test("[FCG8] beyond the limits of requests at once, in total and for one application, a load waits for its turn", async () => {
+  const { host, asked, release } = contents();
+  const rooms = [keyOf("a"), keyOf("b"), keyOf("c"), keyOf("d", "other"), keyOf("e", "third")];
+  const loads = rooms.map((room) => host.load(room));
+  const [a, b, c, d, e] = rooms;
+  expect(asked, "acme has two").toEqual([a, b, d]);
+  release[2]!();
+  await loads[3];
+  expect(asked, "three in total").toEqual([a, b, d, e]);
   release[0]!();
   await loads[0];
-  expect(asked).toHaveLength(3);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(asked).toEqual([a, b, d, e, c]);
   for (const one of release) one();
-  expect(await Promise.all(loads)).toEqual(["content", "content", "content"]);
+  expect(new Set(await Promise.all(loads))).toEqual(new Set(["content"]));
+});
+
+test("[FCG13] a load that has waited ten seconds for its turn fails without a request, and is counted", async () => {
+  const { host, clock, asked, release, metrics } = contents();
+  const loads = ["a", "b", "c"].map((name) => host.load(keyOf(name)));
+  await clock.advance(10_000);
+  release[0]!();
+  expect(await loads[2]).toBe("failed");
+  expect(asked).toEqual([keyOf("a"), keyOf("b")]);
+  expect((await metrics.limitsReached.get()).values).toMatchObject([{ labels: { limit: "first-contents" }, value: 1 }]);
 });

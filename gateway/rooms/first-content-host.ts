@@ -6,7 +6,7 @@
  */
 
 import { assertNever } from "../../shared/assert.ts";
-import { type ClientKey, type RoomKey, type Seq, tenantOf, type UserId } from "../../shared/ids.ts";
+import { type ClientKey, type Millis, type RoomKey, type Seq, tenantOf, type UserId } from "../../shared/ids.ts";
 import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { GatewayMetrics } from "../metrics.ts";
@@ -21,15 +21,22 @@ export type FirstContentsPorts = {
   /** Whether nothing may be written in the room. */
   readonly isFull: (room: RoomKey) => boolean;
 };
-export type FirstContentsOptions = { readonly firstContentsMax: number; readonly firstContentRequestsMax: number };
+export type FirstContentsOptions = {
+  readonly firstContentsMax: number;
+  readonly firstContentRequestsMax: number;
+  readonly firstContentRequestsPerApplicationMax: number;
+};
 /** `content`: the room has an edit, or is deleted. `none`: the application has no content. */
 export type FirstContentOutcome = "content" | "none" | "failed";
+type Load = (room: RoomKey, since: Millis) => Promise<FirstContentOutcome>;
 
 /** The author of the content in history and boards. */
 const AUTHOR = "application" as UserId;
 /** All gateways write the content of a room under this key, so that the owner recognises a repeat. */
 const KEY = "first-content" as ClientKey;
 const FAILED_MS = 2_000;
+/** A load whose turn comes later fails without a request, because its members were rejected. */
+const WAITING_MS_MAX = 10_000;
 /** Another edit is the room's first, or the room is deleted. Its owner informs the members. */
 const NOT_NEEDED: ReadonlySet<WriteRefusal> = new Set<WriteRefusal>(["not-first", "key-reused", "deleted"]);
 
@@ -37,7 +44,8 @@ export class FirstContents {
   readonly #ports: FirstContentsPorts;
   readonly #options: FirstContentsOptions;
   readonly #deps: { readonly clock: Clock; readonly metrics: GatewayMetrics };
-  readonly #loadOne: (room: RoomKey) => Promise<FirstContentOutcome>;
+  readonly #loadOne: Load;
+  readonly #turns = new Map<string, Load>();
   /** Loads that run or wait, and failures of the last two seconds. */
   readonly #loads = new Map<RoomKey, Promise<FirstContentOutcome>>();
 
@@ -45,11 +53,11 @@ export class FirstContents {
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
-    this.#loadOne = limitConcurrency(options.firstContentRequestsMax, (room) => this.#load(room));
+    this.#loadOne = limitConcurrency(options.firstContentRequestsMax, (room, since) => this.#load(room, since));
   }
 
   isAskedFor(room: RoomKey): boolean {
-    return this.#ports.applicationContents.isAskedFor(tenantOf(room));
+    return this.#applicationOf(room) !== undefined;
   }
 
   /** Call for a room that may have no edit. All callers share one load. */
@@ -60,7 +68,7 @@ export class FirstContents {
       this.#deps.metrics.limitsReached.inc({ limit: "first-contents" });
       return Promise.resolve("failed");
     }
-    const load = this.#loadOne(room).then((outcome) => {
+    const load = this.#turnAt(this.#applicationOf(room) ?? "")(room, this.#deps.clock.now()).then((outcome) => {
       if (outcome === "failed") this.#deps.clock.after(FAILED_MS, () => this.#loads.delete(room));
       else this.#loads.delete(room);
       return outcome;
@@ -69,8 +77,25 @@ export class FirstContents {
     return load;
   }
 
-  async #load(room: RoomKey): Promise<FirstContentOutcome> {
+  #applicationOf(room: RoomKey): string | undefined {
+    return this.#ports.applicationContents.applicationOf(tenantOf(room));
+  }
+
+  /** The settings name a fixed number of applications. */
+  #turnAt(application: string): Load {
+    const known = this.#turns.get(application);
+    if (known !== undefined) return known;
+    const turn = limitConcurrency(this.#options.firstContentRequestsPerApplicationMax, this.#loadOne);
+    this.#turns.set(application, turn);
+    return turn;
+  }
+
+  async #load(room: RoomKey, since: Millis): Promise<FirstContentOutcome> {
     const { applicationContents, isFull } = this.#ports;
+    if (this.#deps.clock.now() - since >= WAITING_MS_MAX) {
+      this.#deps.metrics.limitsReached.inc({ limit: "first-contents" });
+      return "failed";
+    }
     if (isFull(room)) return "failed";
     const answer = await applicationContents.requestContent(room);
     switch (answer.kind) {

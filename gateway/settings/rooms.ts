@@ -16,8 +16,10 @@ export const roomSettings = {
   },
   /** Rooms whose first content is requested from the application, waits for its turn, or failed in the last two seconds. */
   firstContentsMax: constant(1_000),
-  /** Concurrent requests for first content. All share the connections to a document service with reads (64). */
-  firstContentRequestsMax: constant(16),
+  /** Concurrent requests for first content. They share the connections to a document service (64) with document reads. */
+  firstContentRequestsMax: constant(32),
+  /** The same for one application, so that a slow one does not hold the requests to others. */
+  firstContentRequestsPerApplicationMax: constant(8),
   forwardedEditsPerRoomMax: {
     parse: positiveInteger,
     fallback: 2_000,

@@ -7,10 +7,17 @@ import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
+import { Registry } from "prom-client";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { WebSocket } from "ws";
+import { WebsocketProvider } from "y-websocket";
 import * as Y from "yjs";
 
+import { yWebsocketSettings } from "../../bridges/config.ts";
+import { startBridges } from "../../bridges/main.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { insertion, Person } from "./person.ts";
@@ -75,7 +82,7 @@ const enter = (room: string, name: string, gateway = 0): Promise<Person> =>
   Person.enter(cluster, cluster.gateways[gateway]!, room, name, { merging: false });
 
 async function read(room: string, gateway = 0): Promise<{ readonly status: number; readonly body: string }> {
-  const headers = { authorization: `Bearer ${await cluster.token(room, "reader", { rights: ["read"] })}` };
+  const headers = { authorization: `Bearer ${await cluster.token(room, `reader of ${room}`, { rights: ["read"] })}` };
   const response = await fetch(`${cluster.gateways[gateway]!.httpUrl}/v1/rooms/${room}/text?type=${TRACE_TEXT}`, { headers });
   return { status: response.status, body: await response.text() };
 }
@@ -183,4 +190,29 @@ test("[FCS6] a deleted room is not asked for", async () => {
   expect((await read("gone")).status).toBe(410);
   expect(requestsFor("gone")).toBe(asked);
   ann.leave();
+});
+
+test("[FCS7] a y-websocket client is synced only with the content", async () => {
+  answers.set("bridged", failure);
+  const flags = { yPort: "0", yGatewayUrl: cluster.gateways[0]!.url };
+  const bridge = await startBridges(
+    { ...readSettings(yWebsocketSettings, { flags, env: {} }), production: false, allowedOrigins: [], clientAddressHeader: "" },
+    { log: SILENT_LOG, registry: new Registry() },
+  );
+  const doc = new Y.Doc();
+  const provider = new WebsocketProvider(`ws://127.0.0.1:${bridge.port}`, "bridged", doc, {
+    params: { token: await cluster.token("bridged", "ann") },
+    WebSocketPolyfill: WebSocket as unknown as typeof globalThis.WebSocket,
+    disableBc: true,
+    maxBackoffTime: 200,
+  });
+  try {
+    const atSync = new Promise<string>((resolve) => provider.once("sync", () => resolve(doc.getText(TRACE_TEXT).toString())));
+    await eventually("the application was asked", () => requestsFor("bridged") > 0);
+    answers.set("bridged", text("from the database"));
+    expect(await atSync).toBe("from the database");
+  } finally {
+    provider.destroy();
+    await bridge.stop();
+  }
 });

@@ -42,7 +42,7 @@ export function applicationContents(
     return { kind: "failed" };
   };
   return {
-    isAskedFor: (tenant) => endpointFor(tenant, firstContentUrls) !== undefined,
+    applicationOf: (tenant) => endpointFor(tenant, firstContentUrls)?.name,
     requestContent: async (room) => {
       try {
         return await request(room);
