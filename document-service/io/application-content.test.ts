@@ -85,10 +85,10 @@ test("[FCD4] an application that does not answer in time, or whose answer breaks
   expect(await ask(damaged)).toEqual(failed(/broke off/));
 });
 
-test("[FCD5] rooms of a tenant without an application have no content", async () => {
+test("[FCD5] a room of a tenant without an application, which a gateway with other settings requests, does not open empty", async () => {
   let requests = 0;
   const count: RequestListener = (_, response) => void ((requests += 1), response.writeHead(500).end());
-  expect([await ask(count, { urls: (url) => `other=${url}` }), requests]).toEqual([{ kind: "none" }, 0]);
+  expect([await ask(count, { urls: (url) => `other=${url}` }), requests]).toEqual([failed(/set it here as on gateways/), 0]);
 });
 
 test("[FCD11] beyond the limit of concurrent requests to an application its rooms wait, and those of others do not", async () => {

@@ -22,6 +22,11 @@ export type ApplicationContentOptions = {
   readonly firstContentCallsMax: number;
 };
 
+/** Only gateways with other settings ask for such a room. It must not open empty. */
+const NOT_SET: ApplicationAnswer = {
+  kind: "failed",
+  why: "COROOM_FIRST_CONTENT_URLS names no URL for this tenant: set it here as on gateways",
+};
 const NO_CONTENT = 204;
 const OK = 200;
 
@@ -39,7 +44,7 @@ export function applicationContent(
   );
   return (room) => {
     const endpoint = endpointFor(tenantOf(room), firstContentUrls);
-    return endpoint === undefined ? Promise.resolve({ kind: "none" }) : calls.get(endpoint.name)!(room);
+    return endpoint === undefined ? Promise.resolve(NOT_SET) : calls.get(endpoint.name)!(room);
   };
 }
 
