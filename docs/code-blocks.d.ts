@@ -19,6 +19,7 @@ declare global {
   const url: string;
   function fetchToken(): Promise<string>;
   function backendToken(): Promise<string>;
+  function save(room: string, document: { readonly epoch: number; readonly seq: number; readonly update: Uint8Array }): Promise<void>;
   function userOfSession(request: Request): Promise<User | undefined>;
 
   const doc: Yjs.Doc;
