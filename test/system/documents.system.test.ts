@@ -19,7 +19,7 @@ const declared = new Declared(new URL("../../document-service/openapi.json", imp
 
 /** Errors that a healthy system of this size does not return. `stored-bytes.system.test.ts` fills a room (STQ1). */
 const UNMET =
-  /unavailable|loading|stalled|storage-full|busy|too-long|log-stalled|unconfirmed|token-expired|unknown|(text|put.*|diff|edits) 422 unreadable/;
+  /unavailable|loading|stalled|storage-full|busy|too-long|log-stalled|no-first-content|unconfirmed|token-expired|unknown|(text|put.*|diff|edits) 422 unreadable/;
 
 const BINARY = { "content-type": "application/octet-stream" };
 const TEXT = { "content-type": "text/plain" };
