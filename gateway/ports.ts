@@ -46,6 +46,8 @@ export type FirstContentAnswer =
 export interface ApplicationContents {
   /** The name of the application that is asked for the first content of this tenant's rooms. Undefined: none. */
   applicationOf(tenant: TenantId): string | undefined;
+  /** False too if no document service answers. Never rejects, and asks no application. */
+  hasEdits(room: RoomKey): Promise<boolean>;
   /** Never rejects. */
   requestContent(room: RoomKey): Promise<FirstContentAnswer>;
 }

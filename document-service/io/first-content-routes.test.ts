@@ -37,9 +37,10 @@ function route({ answer = { kind: "none" }, served = NO_DOCUMENT, isHeld = true,
     asked.push(room);
     return new Promise((resolve) => release.push(() => resolve(answer)));
   };
-  const [only] = firstContentRoutes(documents, reading, ask, { clock: new FakeClock(), log: SILENT_LOG, metrics });
-  const request = (room = NOTES): Promise<InternalResponse> => only!.answer({ room } as RoomQuestion);
-  return { request, asked, release, metrics };
+  const [check, load] = firstContentRoutes(documents, reading, ask, { clock: new FakeClock(), log: SILENT_LOG, metrics });
+  const request = (room = NOTES): Promise<InternalResponse> => load!.answer({ room } as RoomQuestion);
+  const hasEdits = async (): Promise<boolean> => (await check!.answer({ room: NOTES } as RoomQuestion)).status === 409;
+  return { request, hasEdits, asked, release, metrics };
 }
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
@@ -122,4 +123,11 @@ test("[FCD10] the rooms whose content is requested are counted", async () => {
   for (const one of release) one();
   await Promise.all(both);
   expect(await counted()).toBe(0);
+});
+
+test("[FCD12] whether a room has edits is answered by every service, without the application", async () => {
+  for (const hasEdit of [true, false]) {
+    const { hasEdits, asked } = route({ hasEdit, isHeld: false });
+    expect([await hasEdits(), asked]).toEqual([hasEdit, []]);
+  }
 });

@@ -19,6 +19,7 @@ export type FirstContentDeps = { readonly clock: Clock; readonly log: Log; reado
 
 const LOADING = refusal(503, "loading", "this room's document is not ready: ask again");
 const HAS_EDITS = refusal(409, "document-exists", "the room has edits, so the application is not asked");
+const NO_EDITS: InternalResponse = { status: 204, name: "no-edits" };
 const NONE: InternalResponse = { status: 204, name: "no-first-content" };
 /** `Y.encodeStateAsUpdate` of a document without content. */
 const EMPTY_UPDATE = "0,0";
@@ -93,5 +94,11 @@ export function firstContentRoutes(
         return assertNever(served);
     }
   };
-  return [{ method: "POST", place: "first-content", answer }];
+  /** The end of the log is the same for every service. */
+  const check = async ({ room }: { readonly room: RoomKey }): Promise<InternalResponse> =>
+    (await documents.hasEdit(room, 1)) ? HAS_EDITS : NO_EDITS;
+  return [
+    { method: "GET", place: "first-content", answer: check },
+    { method: "POST", place: "first-content", answer },
+  ];
 }

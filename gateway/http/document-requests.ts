@@ -61,6 +61,11 @@ export function firstContentRequest(room: RoomKey): ServiceRequest {
   return { path: `${roomPath(roomOf(room))}/first-content`, tenant: tenantOf(room), method: "POST" };
 }
 
+/** Answered 409 if the room has edits. No application is asked. */
+export function hasEditsRequest(room: RoomKey): ServiceRequest {
+  return { path: `${roomPath(roomOf(room))}/first-content`, tenant: tenantOf(room) };
+}
+
 /** The same read, once the document service has read the room's first edit. */
 export function afterFirstEdit<Read extends ServiceRequest>(asked: Read): Read {
   return { ...asked, path: `${asked.path}${asked.path.includes("?") ? "&" : "?"}minSeq=1` };

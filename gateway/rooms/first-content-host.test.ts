@@ -13,6 +13,7 @@ const COMMITTED: WriteOutcome = { kind: "committed", epoch: 1 as Epoch, seq: 1 a
 const keyOf = (name: string, tenant = "acme"): RoomKey => roomKey(tenant as TenantId, name as RoomId);
 const OPTIONS: FirstContentsOptions = { firstContentsMax: 10, firstContentRequestsMax: 3, firstContentRequestsPerApplicationMax: 2 };
 const NOTES = keyOf("notes");
+const EDITED = keyOf("edited");
 
 function contents(
   { answer = CONTENT, outcome = COMMITTED, isFull = false }: { answer?: FirstContentAnswer; outcome?: WriteOutcome; isFull?: boolean } = {},
@@ -26,6 +27,7 @@ function contents(
   const ports: FirstContentsPorts = {
     applicationContents: {
       applicationOf: (tenant) => tenant,
+      hasEdits: (room) => Promise.resolve(room === EDITED),
       requestContent: (room) => {
         asked.push(room);
         return new Promise((resolve) => release.push(() => resolve(answer)));
@@ -117,4 +119,14 @@ test("[FCG13] a load that has waited ten seconds for its turn fails without a re
   expect(await loads[2]).toBe("failed");
   expect(asked).toEqual([keyOf("a"), keyOf("b")]);
   expect((await metrics.limitsReached.get()).values).toMatchObject([{ labels: { limit: "first-contents" }, value: 1 }]);
+});
+
+test("[FCG14] an edit of a room with edits does not wait for the application, even if all requests to it are in use", async () => {
+  const { host, asked } = contents();
+  for (const name of ["a", "b", "c"]) void host.load(keyOf(name));
+  expect(await host.loadUnlessEdited(EDITED)).toBe("content");
+  expect(asked).toEqual([keyOf("a"), keyOf("b")]);
+  expect(await Promise.race([host.loadUnlessEdited(keyOf("empty")), new Promise((resolve) => setImmediate(() => resolve("waits")))])).toBe(
+    "waits",
+  );
 });

@@ -60,7 +60,12 @@ export class FirstContents {
     return this.#applicationOf(room) !== undefined;
   }
 
-  /** Call for a room that may have no edit. All callers share one load. */
+  /** A room with edits never waits for an application, even if requests for other rooms wait for their turn. */
+  async loadUnlessEdited(room: RoomKey): Promise<FirstContentOutcome> {
+    return (await this.#ports.applicationContents.hasEdits(room)) ? "content" : this.load(room);
+  }
+
+  /** Call for a room that has no edit as far as is known. All callers share one load. */
   load(room: RoomKey): Promise<FirstContentOutcome> {
     const running = this.#loads.get(room);
     if (running !== undefined) return running;

@@ -46,7 +46,7 @@ export type DocumentWritePorts = {
   readonly boards: Pick<BoardHost, "receiveWriter">;
   readonly storage: Pick<StorageLimitsHost, "fullOn">;
   readonly rooms: Pick<FollowedRoomsHost, "positionOf">;
-  readonly contents?: Pick<FirstContents, "isAskedFor" | "load"> | undefined;
+  readonly contents?: Pick<FirstContents, "isAskedFor" | "load" | "loadUnlessEdited"> | undefined;
   readonly clientIdOf: ClientSessionOptions["clientIdOf"];
 };
 export type DocumentWriteOptions = {
@@ -73,7 +73,7 @@ export function documentWriteRoutes(
   /** An edit of a room without any edit follows the content of the application. */
   const isContentMissing = async (room: RoomKey): Promise<boolean> => {
     if (contents?.isAskedFor(room) !== true || (rooms.positionOf(room)?.seq ?? 0) > 0) return false;
-    return (await contents.load(room)) === "failed";
+    return (await contents.loadUnlessEdited(room)) === "failed";
   };
 
   const write = (plan: WritePlan): HttpRoute["answer"] =>

@@ -10,7 +10,7 @@ import { type RoomKey, tenantOf } from "../../../shared/ids.ts";
 import { endpointFor, type WebhookEndpoint } from "../../../shared/settings/webhook-endpoints.ts";
 import type { Log } from "../../../shared/process/log.ts";
 import { rethrowMistake } from "../../../shared/time/pause.ts";
-import { firstContentRequest } from "../../http/document-requests.ts";
+import { firstContentRequest, hasEditsRequest } from "../../http/document-requests.ts";
 import type { ApplicationContents, FirstContentAnswer } from "../../ports.ts";
 import type { ServiceDirectory } from "../nats/nats-services.ts";
 import { bytesOf, callServices } from "./call-services.ts";
@@ -41,17 +41,24 @@ export function applicationContents(
     );
     return { kind: "failed" };
   };
+  const hasEdits = async (room: RoomKey): Promise<boolean> => {
+    const { status, body = "" } = (await callServices(documents, hasEditsRequest(room), {}, { internalSecret })) ?? { status: 503 };
+    await bytesOf(body);
+    return status === 409;
+  };
+  const unbroken = async <Answer>(room: RoomKey, asked: Promise<Answer>, otherwise: Answer): Promise<Answer> => {
+    try {
+      return await asked;
+    } catch (cause) {
+      rethrowMistake(cause);
+      log.warn({ room, tenant: tenantOf(room), cause }, "an answer of the document service broke off; clients ask again");
+      return otherwise;
+    }
+  };
   return {
     applicationOf: (tenant) => endpointFor(tenant, firstContentUrls)?.name,
-    requestContent: async (room) => {
-      try {
-        return await request(room);
-      } catch (cause) {
-        rethrowMistake(cause);
-        log.warn({ room, tenant: tenantOf(room), cause }, "an answer of the document service broke off; clients ask again");
-        return { kind: "failed" };
-      }
-    },
+    hasEdits: (room) => unbroken(room, hasEdits(room), false),
+    requestContent: (room) => unbroken(room, request(room), { kind: "failed" }),
   };
 }
 
