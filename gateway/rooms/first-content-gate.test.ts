@@ -58,7 +58,7 @@ const admitted = (effects: readonly FollowedRoomEffect[]): [number, number][] =>
   effects.flatMap((effect) => (effect.kind === "admit" ? [[effect.connection, effect.head]] : []));
 
 test("[FCG1] members of a room without edits wait, and its content is requested once for all of them", () => {
-  expect(kindsOf(answer(join(1), 0))).toEqual(["request-content"]);
+  expect(kindsOf(answer(join(1), 0))).toEqual(["request-content", "owner-known"]);
   expect(join(2)).toEqual([]);
   expect(kindsOf(answer(join(3, { epoch, seq: 4 as Seq }), 0, "resync")), "a snapshot would let it write").not.toContain("admit");
 });

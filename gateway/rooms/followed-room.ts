@@ -18,8 +18,7 @@ import { MemberCatchUps } from "./member-catch-ups.ts";
 import { MemberConnections } from "./members.ts";
 import { OwnerSearch, type SearchCause, type SearchOutcome, type SearchStep } from "./owner-search.ts";
 import type { ConnectionId } from "../ports.ts";
-import type { FollowedRoomEffect, FollowedRoomInput } from "./room-messages.ts";
-import type { FollowedRoomParts } from "./room-directory.ts";
+import type { FollowedRoomEffect, FollowedRoomInput, FollowedRoomParts } from "./room-messages.ts";
 import { epochOfMessage, type LiveOwnerMessage, onceDeleted, ownerOf } from "./room-messages.ts";
 
 /** Shared by all rooms. */

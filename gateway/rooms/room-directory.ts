@@ -8,14 +8,6 @@ import type { UnackedBudget } from "./unacked-budget.ts";
 
 export type DirectoryEntry = { readonly key: RoomKey; readonly channel: Channel; readonly room: FollowedRoom };
 
-/** The parts of one room. `questions` have numbers that no other room of the gateway has. */
-export type FollowedRoomParts = {
-  readonly channel: Channel;
-  readonly budget: UnackedBudget;
-  readonly questions: CatchUpQuestions;
-  readonly isGated?: boolean | undefined;
-};
-
 /** `isGated`: whether the application is asked for the first content of a room. */
 export type RoomDirectoryOptions = FollowedRoomOptions & {
   readonly roomLingerMs: number;

@@ -2,8 +2,10 @@
 
 import type { OwnerReply, SubmittedEdit, ToOwner } from "../../shared/bus/envelope.ts";
 import type { ClientId, Epoch, Position, Seq, ServerId } from "../../shared/ids.ts";
-import type { JoinRefusal, ServerFrame, TentativeEdit, Counter } from "../../shared/wire/frames.ts";
+import type { Channel, JoinRefusal, ServerFrame, TentativeEdit, Counter } from "../../shared/wire/frames.ts";
 import { type CommittedBatch, batchFrom } from "../../shared/wire/committed-edits.ts";
+import type { CatchUpQuestions } from "./catch-up-questions.ts";
+import type { UnackedBudget } from "./unacked-budget.ts";
 import type { UnackedLimit } from "./unacked.ts";
 import type { SearchOutcome, SearchStep } from "./owner-search.ts";
 import type { ConnectionId } from "../ports.ts";
@@ -47,6 +49,14 @@ function editsOf(record: Uint8Array): Uint8Array {
     return new Uint8Array(0); // A truncated record contains no committed edits.
   }
 }
+
+/** The parts of one room. `questions` have numbers that no other room of the gateway has. */
+export type FollowedRoomParts = {
+  readonly channel: Channel;
+  readonly budget: UnackedBudget;
+  readonly questions: CatchUpQuestions;
+  readonly isGated?: boolean | undefined;
+};
 
 export type FollowedRoomInput =
   | JoinInput
