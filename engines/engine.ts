@@ -2,7 +2,7 @@
  * A running engine: a child process with a data folder, a port and a readiness check. The lock of the data folder spans
  * restarts; `stop` releases it.
  */
-import { statSync, readFileSync } from "node:fs";
+import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { assert } from "../shared/assert.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
@@ -22,6 +22,8 @@ export interface Engine extends Running {
   /** Stops the process if it runs, and starts it on the same port and data. */
   restart(): Promise<void>;
 }
+
+const LOG_BYTES_SHOWN = 16 * 1024;
 
 export type EngineProgram = {
   readonly name: string;
@@ -88,8 +90,7 @@ async function startOrExplain(program: EngineProgram): Promise<ChildProcessHandl
   });
   if (outcome === "ready") return child;
   await child.stop(0);
-  const log = readFileSync(command.logFile).subarray(logStart).toString().trim().split("\n").slice(-8).join("\n  ");
-  throw new EngineError("start-failed", `${name} ${outcome}; the last lines of ${command.logFile}:\n  ${log}`);
+  throw new EngineError("start-failed", `${name} ${outcome}; the last lines of ${command.logFile}:\n  ${endOf(command.logFile, logStart)}`);
 }
 
 async function sharedAndReady(program: EngineProgram, child: ChildProcessHandle): Promise<string> {
@@ -107,6 +108,16 @@ async function readyOrNot(program: EngineProgram, child: ChildProcessHandle): Pr
     await sleep(POLL_MS);
   }
   return `was not ready within ${READY_MS_MAX / 1000} s`;
+}
+
+/** The last lines after `from`. The log of many starts may be too large to be read completely. */
+function endOf(file: string, from: number): string {
+  const size = sizeOf(file);
+  const bytes = Buffer.alloc(Math.min(Math.max(0, size - from), LOG_BYTES_SHOWN));
+  const log = openSync(file, "r");
+  readSync(log, bytes, 0, bytes.byteLength, size - bytes.byteLength);
+  closeSync(log);
+  return bytes.toString().trim().split("\n").slice(-8).join("\n  ");
 }
 
 function sizeOf(file: string): number {

@@ -1,5 +1,5 @@
 /** A real nats-server: what it stores, what it survives, and its errors at start. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -72,7 +72,10 @@ test("the error names a folder that is not writable", async () => {
   });
 });
 
-test("the error of a server that stops during its start contains the last lines of its log", async () => {
+test("the error of a server that stops during its start contains the last lines of its log, however long it is", async () => {
+  const log = join(dataDir, "nats-server.log");
+  writeFileSync(log, "");
+  truncateSync(log, 3 * 1024 ** 3); // Sparse, and longer than Node reads at once.
   await expect(start({ serverName: "no spaces allowed" })).rejects.toMatchObject({
     kind: "start-failed",
     message: expect.stringMatching(/server name cannot contain spaces/i),
