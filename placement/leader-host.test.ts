@@ -134,7 +134,7 @@ test("[LDR2] the rooms of a silent server are claimed at once by the servers wit
   expect(requests).toEqual(["b claims acme.other", "b claims acme.notes"]); // The server has not claimed that room.
 });
 
-test("[LDR14] a leader that heard no server at all waits for the heartbeats of all before it assigns a room to another", async () => {
+test("[LDR14] a leader that received no heartbeat at all waits for the heartbeats of all before it assigns a room to another", async () => {
   const { view, pass, requests, state } = leaderOf({ controlLoopMs: 1_000 });
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   await pass(2_500);

@@ -93,7 +93,7 @@ export class Leader {
   readonly #moves: Queue = { underWayMax: MOVES_MAX, waiting: [], generation: 0, underWay: 0 };
   readonly #replicas: Queue = { underWayMax: REPLICAS_MAX, waiting: [], generation: 0, underWay: 0 };
   readonly #lostAt = new Map<ServerId, Millis>();
-  /** The last time at which no server was heard: probably this process received nothing. */
+  /** The last time at which no heartbeat was fresh. Then this process probably received nothing. */
   #deafAt = Number.NEGATIVE_INFINITY;
   #state: State = { kind: "not-started" };
 

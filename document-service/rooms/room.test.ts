@@ -80,6 +80,15 @@ class Rig {
     return effectOf(this.answerRecord(this.receive({ kind: "notifications-queued" })), "write-checkpoint");
   }
 
+  /** A complete save as revision 1. */
+  save(): Checkpoint {
+    const { checkpoint } = this.saveUntilNamed();
+    this.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "written", revision: 1 } });
+    this.receive({ kind: "snapshot-announced" });
+    this.receive({ kind: "version-checked", isDue: false });
+    return checkpoint;
+  }
+
   /** The log still has the record that the last effects ask for. */
   answerRecord(effects: readonly DocumentRoomEffect[]): readonly DocumentRoomEffect[] {
     const { streamSeq } = effectOf(effects, "read-record");
@@ -209,10 +218,7 @@ test("[DRM6] a save is due by edits or by age, at once if memory is short, and n
 test("[DRM7] a trim archives first, removes from the log after that, and goes no further than it is asked to", () => {
   const rig = Rig.opened();
   rig.read(...recordsOf("ab"));
-  const { checkpoint } = rig.saveUntilNamed();
-  rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "written", revision: 1 } });
-  rig.receive({ kind: "snapshot-announced" });
-  rig.receive({ kind: "version-checked", isDue: false });
+  const checkpoint = rig.save();
   expect([1_000, 1_001].map((now) => rig.room.trimThrough(now as Millis))).toEqual([undefined, 20]);
   rig.now = 1_001 as Millis;
   expect(rig.room.trimRange(20, 0)).toMatchObject({ after: 0, from: 9, through: 20, records: 2 });
@@ -324,10 +330,7 @@ test("[DRM13] a room that cannot be merged drops its pending edits over their li
 test("[DRM25] records are not trimmed behind a lost snapshot: a room that has the state in memory saves it again", () => {
   const rig = Rig.opened();
   rig.read(...recordsOf("ab"));
-  const { checkpoint } = rig.saveUntilNamed();
-  rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "written", revision: 1 } });
-  rig.receive({ kind: "snapshot-announced" });
-  rig.receive({ kind: "version-checked", isDue: false });
+  const checkpoint = rig.save();
   rig.now = 2_000 as Millis;
   rig.answerRecord(rig.begin({ kind: "trim", before: undefined }));
   rig.receive({ kind: "checkpoint-read", reader: "job", found: { checkpoint, revision: 1 } });
@@ -417,10 +420,7 @@ test("[DRM15] a checkpoint is written only while the log has its last record, an
 test("[DRM16] a room whose checkpoint is not stored any more is not trimmed, and is read again from the stored one", () => {
   const rig = Rig.opened();
   rig.read(...recordsOf("ab"));
-  const { checkpoint } = rig.saveUntilNamed();
-  rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "written", revision: 1 } });
-  rig.receive({ kind: "snapshot-announced" });
-  rig.receive({ kind: "version-checked", isDue: false });
+  const checkpoint = rig.save();
   expect([rig.room.readAgainFrom, rig.room.uncoveredFrom]).toEqual([undefined, undefined]);
   rig.now = 2_000 as Millis;
   rig.answerRecord(rig.begin({ kind: "trim", before: undefined }));
