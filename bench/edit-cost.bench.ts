@@ -31,9 +31,9 @@ export type EditCostOptions = {
   readonly editsPerSecond: number;
   readonly cursorsPerSecond: number;
   readonly seconds: number;
+  readonly warmUpSeconds: number;
 };
 
-const WARM_MS = 2_000;
 const MEMBERS = 4;
 
 export const editCost = defineExperiment({
@@ -42,6 +42,11 @@ export const editCost = defineExperiment({
   settings: {
     rooms: { parse: positiveInteger, fallback: 50, meaning: `rooms of ${MEMBERS}` },
     seconds: { parse: positiveInteger, fallback: 10, meaning: "seconds that each system is counted" },
+    warmUpSeconds: {
+      parse: positiveInteger,
+      fallback: 2,
+      meaning: "seconds of load before; a process that has run for minutes needs less CPU",
+    },
     cursorsPerSecond: { parse: wholeNumber, fallback: 0, meaning: "cursors per second of each member; their messages count for the edits" },
   },
   run: async (options, print) => {
@@ -81,7 +86,7 @@ type MessageCounts = Readonly<Record<string, { readonly toNats: number; readonly
 
 async function costsOf(
   start: () => Promise<WholeSystem>,
-  { rooms, editsPerSecond, cursorsPerSecond, seconds }: EditCostOptions,
+  { rooms, editsPerSecond, cursorsPerSecond, seconds, warmUpSeconds }: EditCostOptions,
   readMessages: () => Promise<MessageCounts> = async () => ({}),
 ): Promise<EditCosts> {
   const system = await start();
@@ -100,7 +105,7 @@ async function costsOf(
     };
     await load.call("open", { name: system.dialect, seats: await seatsOf(system, scenario, 1) });
     const motion: PeersMotion = { ms: seconds * 1_000, writers: MEMBERS, editsPerSecond, cursorsPerSecond, seed: 1 };
-    await load.call("drive", { ...motion, ms: WARM_MS });
+    await load.call("drive", { ...motion, ms: warmUpSeconds * 1_000 });
     const [before, messagesBefore] = [countsOf(system.processes), await readMessages()];
     const { editsSent } = await load.call("drive", motion);
     const [after, messagesAfter] = [countsOf(system.processes), await readMessages()];

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { costsOfCoroom } from "./edit-cost.bench.ts";
 
 test("[ECO1] in one process an edit takes one message to NATS, two from it, and three writes of nats-server", async () => {
-  const { edits, messages, processes } = await costsOfCoroom({ rooms: 10, editsPerSecond: 8, cursorsPerSecond: 0, seconds: 4 });
+  const { edits, messages, processes } = await costsOfCoroom({ rooms: 10, editsPerSecond: 8, cursorsPerSecond: 0, seconds: 4, warmUpSeconds: 2 });
 
   expect(edits).toBeGreaterThan(1_000);
   expect(messages["gateway"]!.toNats).toBeLessThan(0.2); // The owner is in the same process. Heartbeats and counts remain.
