@@ -26,9 +26,8 @@ import type { SystemCluster } from "../test/system/cluster.ts";
 import { list, oneOf, positiveInteger } from "../shared/settings/settings.ts";
 import { defineExperiment, type Print } from "./experiment.ts";
 
-/** Disturbances of a room server or of the log's leader, and how each is undone. */
 /**
- * `left alone`: no disturbance, to measure the machine's own noise. `stopped`: by SIGTERM, as in a rolling restart.
+ * Disturbances of a room server. `left alone`: no disturbance, to measure the machine's own noise. `stopped`: by SIGTERM, as in a rolling restart.
  * `emptied`: drained while it keeps running.
  */
 const OF_THE_OWNER = ["left alone", "killed", "paused", "cut off", "stopped", "emptied"] as const;

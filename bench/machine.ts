@@ -4,6 +4,7 @@ import { cpus, loadavg, release } from "node:os";
 
 import { BINARIES, showVersion } from "../engines/binaries.ts";
 import { findBinary } from "../engines/find.ts";
+
 export type Machine = {
   readonly cores: number;
   readonly cpu: string;

@@ -57,8 +57,7 @@ export function kernelCallsOf(pid: number): KernelCalls {
   return { reads: count("syscr"), writes: count("syscw"), wakeUps: wakeUps.reduce((sum, one) => sum + one, 0) };
 }
 
-/** Resident memory, including garbage that is not collected yet. */
-/** Bytes by role, summed over its processes. */
+/** Resident bytes by role, summed over its processes, including garbage that is not collected yet. */
 type MemoryByRole = Readonly<Record<string, number>>;
 
 export function memoryByRole(processes: readonly ServerProcess[]): MemoryByRole {

@@ -35,6 +35,7 @@ import {
 import { command, type CliCommand, type PrintLine } from "./command.ts";
 import { abortedBySignal, runUntilSignalled } from "./run-until-signalled.ts";
 import { startGroups, startSettings } from "./settings.ts";
+
 const ops = () => import("./ops.ts");
 const placement = () => import("./ops-placement.ts");
 const fleet = () => import("./ops-fleet.ts");

@@ -27,6 +27,7 @@ import {
 } from "./command-settings.ts";
 import { listGateways, listProcesses, listRooms } from "./ops-fleet.ts";
 import { drainServer, explainRoom, moveRoom, pinRoom, showServers } from "./ops-placement.ts";
+
 let cluster: SystemCluster;
 beforeAll(async () => {
   cluster = await SystemCluster.start({

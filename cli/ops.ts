@@ -161,12 +161,8 @@ export function describeEvent({ at, by, kind, ...facts }: OperationsEvent): stri
 }
 
 /**
- * Lists the rooms with edits that are in no snapshot. Their logs are never trimmed, so an operator should inspect their
- * content. It needs NATS only.
- */
-/**
- * Prints one line per room whose snapshot lacks edits, and their number. The logs of these rooms are never trimmed; an
- * operator should inspect them.
+ * Prints one line per room whose snapshot lacks edits, and their number. The logs of these rooms are never trimmed, so
+ * an operator should inspect their content. Needs NATS only.
  */
 export async function listLeftOut(config: Values<typeof opsLeftOutSettings>, print: (line: string) => void): Promise<void> {
   const nats = await connectOperator(config);

@@ -3,13 +3,13 @@
 import type { Millis } from "../shared/ids.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
 
+/** Time between the two signals of one key press on a busy machine. People wait longer before they press again. */
+export const SAME_SIGNAL_MS = 1_000;
+
 /**
  * The meaning of a signal. Under `npm start` one Ctrl-C arrives twice: from the terminal and from npm, which forwards
  * its own. So only a later signal ends the process immediately.
  */
-/** Time between the two signals of one key press on a busy machine. People wait longer before they press again. */
-export const SAME_SIGNAL_MS = 1_000;
-
 export class StopSignals {
   #first: Millis | undefined;
 

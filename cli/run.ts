@@ -63,10 +63,9 @@ export function subjectOf(
 }
 
 /**
- * Refuses flags whose value is missing. Otherwise the value would be "true", and a kick would search a user of that
- * name.
+ * Throws SettingError for flags without a value that are not boolean. Otherwise the value would be "true", and a kick
+ * would search a user of that name.
  */
-/** Throws SettingError for flags without a value that are not boolean. */
 export function refuseBareFlags(bare: readonly string[], { name, settings }: Pick<CliCommand, "name" | "settings">): void {
   const valueless = bare.filter((known) => settings[known]?.parse !== flag);
   if (valueless.length > 0)

@@ -97,10 +97,9 @@ function versionOf(
 }
 
 /**
- * The library folders of unpacked packages, for LD_LIBRARY_PATH. The program itself searches only the machine's
- * folders.
+ * The library folders of unpacked packages, for LD_LIBRARY_PATH: every folder up to two levels under `lib` that
+ * contains a shared library. The program itself searches only the machine's folders.
  */
-/** Every folder up to two levels under `lib` that contains a shared library. */
 export function libraryPath(root: string): string {
   const tops = [join(root, "usr/lib"), join(root, "lib")].filter((top) => existsSync(top));
   const folders = tops.flatMap((top) => [top, ...subfolders(top), ...subfolders(top).flatMap(subfolders)]);

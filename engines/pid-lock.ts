@@ -84,13 +84,13 @@ function parseHolders(text: string): readonly ProcessIdentity[] {
   return [...text.matchAll(/"pid":(\d+),"started":"(\d*)"/g)].map((match) => ({ pid: Number(match[1]), started: match[2] ?? "" }));
 }
 
+/** `started`: clock ticks since boot. Empty on a machine without /proc, where only the id decides. */
+type ProcessIdentity = { readonly pid: number; readonly started: string };
+
 /**
  * Identifies a process by its id and its start time, because an id is used again after the process has ended. A zombie
  * counts as ended, because it holds nothing.
  */
-/** `started`: clock ticks since boot. Empty on a machine without /proc, where only the id decides. */
-type ProcessIdentity = { readonly pid: number; readonly started: string };
-
 export function identify(pid: number): ProcessIdentity {
   return { pid, started: startedTicks(pid) };
 }

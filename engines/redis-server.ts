@@ -8,6 +8,7 @@ import { claimDataDir, writeOwnFile } from "./data-dir.ts";
 import { runEngine, type Engine } from "./engine.ts";
 import { findBinary, type FindOptions } from "./find.ts";
 import { claimPort } from "./free-port.ts";
+
 export type RedisServerOptions = FindOptions & {
   readonly dataDir: string;
   /** Absent or 0: any free port. */

@@ -8,6 +8,7 @@ import type { ServerHeartbeat } from "../shared/bus/placement-messages.ts";
 import type { GatewayId } from "../shared/ids.ts";
 import type { GatewayParts } from "./gateway.ts";
 import type { LoadShedder, OutboundHealth } from "./limits/pressure.ts";
+
 export type GatewayStatus = {
   /** The reason why the gateway accepts no connection. Undefined: it accepts connections. */
   readonly unready: () => UnreadyReason | undefined;

@@ -11,6 +11,7 @@ import {
   type ServerState,
   type PlacementWorld,
 } from "./plan.ts";
+
 const OPTIONS: DecideOptions = {
   hotShare: 0.3,
   imbalance: 0.1,

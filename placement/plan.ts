@@ -54,7 +54,6 @@ export function replicaAfter(action: PlanAction, before: ServerId | undefined): 
   }
 }
 
-/** A decision's input: live servers, owners of rooms, and operators' pins. */
 /** A live room server. `pool`: empty for the general pool. `used`: the used share of its scarcest resource. */
 export type ServerState = {
   readonly server: ServerId;
@@ -71,7 +70,7 @@ export type RoomState = { readonly owner: ServerId };
 /** A pin: an operator assigns a room to the servers of a pool, or to a host. */
 export type Pin = { readonly pool?: string | undefined; readonly host?: string | undefined };
 
-/** The world as observed. */
+/** The world as observed: live servers, owners of rooms, and operators' pins. */
 export type ObservedWorld = {
   readonly servers: readonly ServerState[];
   readonly rooms: ReadonlyMap<RoomKey, RoomState>;

@@ -90,6 +90,15 @@ test("every file of more than a few lines begins with a header", () => {
   expect(code.filter((file) => linesOf(file).length >= LINES_MIN && !/^(?:\/\*\*|#!)/.test(linesOf(file)[0]!))).toEqual([]);
 });
 
+test("each comment of a declaration stands directly before it, and a blank line follows the imports", () => {
+  const misplaced = sources.filter((file) => {
+    const text = textOf(file);
+    const afterHeader = text.startsWith("/**") ? text.slice(text.indexOf("*/") + 2).trimStart() : text;
+    return /\*\/\n\s*\/\*\*/.test(afterHeader) || /^import .*";\n(?!import )[^\n]/m.test(text);
+  });
+  expect(misplaced).toEqual([]);
+});
+
 test("no file except tests has more than 350 lines", () => {
   const LINES_MAX = 350;
   expect(code.filter((file) => readFileSync(file, "utf8").split("\n").length - 1 > LINES_MAX)).toEqual([]);

@@ -15,11 +15,11 @@ import { keystroke } from "../../cli/bench/keystroke.ts";
 import { Latencies } from "../../cli/bench/latencies.ts";
 import { type LoadSocket, openSocket } from "./web-socket.ts";
 
-/** Decodes a frame once that many sockets receive, because the load shares the machine with the servers it measures. */
 /** Frames that are kept because other sockets will receive them. */
 const DECODED_MAX = 16;
 const decoded: { readonly bytes: Buffer; readonly frame: Frame }[] = [];
 
+/** Decodes a frame once that many sockets receive, because the load shares the machine with the servers it measures. */
 function decodeOnce(bytes: Uint8Array): Frame {
   const known = decoded.findLast((one) => one.bytes.equals(bytes));
   if (known !== undefined) return known.frame;

@@ -6,6 +6,7 @@
 
 import type { Millis } from "../../shared/ids.ts";
 import type { Limits } from "../../shared/wire/frames.ts";
+
 /** due: a PING has to be sent. asked: the PING with this nonce is not answered yet. */
 type Asking = { readonly kind: "idle" } | { readonly kind: "due" } | { readonly kind: "asked"; readonly nonce: number };
 
@@ -55,13 +56,13 @@ export class ClientRates {
   }
 }
 
+/** While nothing is confirmed, the time of the next send is unknown. It is checked again after this time. */
+const HELD_UP_MS = 100;
+
 /**
  * A token bucket that also counts what is on its way. A network may stall and deliver everything at once, so
  * unconfirmed data plus what may be sent now never exceeds `size`. A PONG confirms arrival. Rules LIB1 to LIB4.
  */
-/** While nothing is confirmed, the time of the next send is unknown. It is checked again after this time. */
-const HELD_UP_MS = 100;
-
 export class SendBucket {
   readonly size: number;
   readonly #perMs: number;
@@ -133,17 +134,17 @@ export class SendBucket {
   }
 }
 
-/**
- * Send rate of edits on one connection, in edits and in bytes. It stays below the limits of WELCOME, so that the server
- * never closes honest typing or a large paste for its rate, even if the network delivers late. Repeated edits count
- * too. Rules PAC1 to PAC4.
- */
 /** Fraction of the server's burst and rate that the client uses. */
 export const BURST_PART = 0.7;
 export const RATE_PART = 0.9;
 
 type EditSendLimits = Pick<Limits, "editBurst" | "editsPerSecond" | "editBytesMax" | "bytesBurst" | "bytesPerSecond">;
 
+/**
+ * Send rate of edits on one connection, in edits and in bytes. It stays below the limits of WELCOME, so that the server
+ * never closes honest typing or a large paste for its rate, even if the network delivers late. Repeated edits count
+ * too. Rules PAC1 to PAC4.
+ */
 export class EditSendRate {
   readonly burst: number;
   readonly #edits: SendBucket;
@@ -191,14 +192,14 @@ export class EditSendRate {
   }
 }
 
+/** The server's limit: burst in frames, and frames per second. */
+type FrameLimit = { readonly burst: number; readonly perSecond: number };
+
 /**
  * Send rate of one kind of frame, shared by all rooms of a connection. It stays below the limits of WELCOME. Senders
  * ask for a turn and get turns in the order in which they asked, so no room blocks another. Turns come later while
  * nothing is confirmed. Rules FPA1 to FPA4.
  */
-/** The server's limit: burst in frames, and frames per second. */
-type FrameLimit = { readonly burst: number; readonly perSecond: number };
-
 export class FrameSendRate {
   readonly #frames: SendBucket;
 

@@ -6,6 +6,7 @@
 import { type Epoch, parseClientId, type Position, type Seq } from "../../shared/ids.ts";
 import type { EditName } from "../persistence/edit-store.ts";
 import type { SnapshotAnswer } from "../ports.ts";
+
 /** Maximum wait for the response headers, and between two parts of the body. */
 const SILENCE_MS_MAX = 30_000;
 

@@ -71,11 +71,6 @@ export class Journal {
   }
 }
 
-/**
- * Takes over the edits of earlier pages. Edits that were sent are sent again unchanged, one numbering after the other.
- * Edits that were never sent become edits of this page. A new edit never uses an inherited numbering, because the
- * earlier page may have used more counters than it stored. Rules INH1 to INH3.
- */
 /** Edits sent with one client key. Their counters have no gap, and all earlier ones are committed. */
 export type WriterEdits = { readonly clientKey: ClientKey; readonly sent: readonly SentEdit[] };
 
@@ -86,6 +81,11 @@ export type Inheritance = {
   readonly places: readonly (readonly [JournalEntry, number])[];
 };
 
+/**
+ * Takes over the edits of earlier pages. Edits that were sent are sent again unchanged, one numbering after the other.
+ * Edits that were never sent become edits of this page. A new edit never uses an inherited numbering, because the
+ * earlier page may have used more counters than it stored. Rules INH1 to INH3.
+ */
 export function inherit(kept: readonly KeptEdit[]): Inheritance {
   const unsent: UnsentEdit[] = [];
   const places: [JournalEntry, number][] = [];

@@ -159,15 +159,15 @@ export class RoomCatchUp {
   }
 }
 
-/**
- * Resync of a client that cannot catch up edit by edit: fetch the room's snapshot and continue after it. Decides the
- * next step, and the session carries it out. Rules RES1 to RES7.
- */
 /** The position to join from, and the snapshot's content up to it. */
 type Beginning = { readonly position: Position; readonly last?: EditName | undefined; readonly payload: Uint8Array | undefined };
 
 type State = { readonly kind: "idle" } | { readonly kind: "waiting"; readonly until: Millis } | { readonly kind: "fetching" };
 
+/**
+ * Resync of a client that cannot catch up edit by edit: fetch the room's snapshot and continue after it. Decides the
+ * next step, and the session carries it out. Rules RES1 to RES7.
+ */
 export class Resync {
   readonly #backoff: Backoff;
   readonly #unit: () => number;

@@ -170,14 +170,14 @@ function show(edits: readonly TentativeEdit[], effects: RoomSessionEffect[]): vo
   if (edits.length > 0) effects.push({ kind: "show-tentative", edits });
 }
 
+/** Covers `after < counter <= through`. */
+type Run = { readonly after: Counter; through: Counter };
+
 /**
  * The edits that this page's application already has: its own edits, with each id that the page had, and edits of
  * earlier pages that were restored here. Other edits of earlier pages are treated like edits of other clients. Rules
  * OWE1, OWE2.
  */
-/** Covers `after < counter <= through`. */
-type Run = { readonly after: Counter; through: Counter };
-
 export class OwnEdits {
   readonly #runs = new Map<ClientId, Run[]>();
 
@@ -200,10 +200,6 @@ export class OwnEdits {
   }
 }
 
-/**
- * Puts a room's committed edits into seq order. After [1,2,3] it drops a repeated 3, holds an early 5, and requests 4.
- * It never delivers across a gap. Rules INB1 to INB6.
- */
 /** Edits with consecutive seqs. */
 export type EditBatch = { readonly epoch: Epoch; readonly edits: readonly RoomEdit[] };
 
@@ -217,6 +213,10 @@ export type InboxOptions = {
 
 type Repair = { readonly kind: "replay"; readonly after: Seq; readonly through: Seq } | { readonly kind: "rejoin" };
 
+/**
+ * Puts a room's committed edits into seq order. After [1,2,3] it drops a repeated 3, holds an early 5, and requests 4.
+ * It never delivers across a gap. Rules INB1 to INB6.
+ */
 export class EditInbox {
   readonly #options: InboxOptions;
   #position: Position = START;

@@ -24,10 +24,6 @@ export function reportedStatusOf(room: Room, connection: ConnectionFacts, now: M
   return { status, outage: { why, retryInMs: Math.max(0, until - now), reason } };
 }
 
-/**
- * Emits an event for each fact that differs from the last reported value. Each fact is read when its event is due,
- * because a listener of an earlier event may have made an edit.
- */
 /** A live view of the room. */
 type RoomFacts = {
   readonly status: Status;
@@ -40,6 +36,10 @@ type RoomFacts = {
 /** Sent along with the status. */
 type RoomCauses = { readonly outage: Outage | undefined };
 
+/**
+ * Emits an event for each fact that differs from the last reported value. Each fact is read when its event is due,
+ * because a listener of an earlier event may have made an edit.
+ */
 export class RoomStatusReporter {
   readonly #facts: RoomFacts & RoomCauses;
   readonly #events: Events<RoomEvents>;

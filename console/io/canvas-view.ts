@@ -85,14 +85,12 @@ export class ShapesView {
   }
 }
 
-/**
- * Pointers of other people. An update touches only the pointers that moved, so that hundreds of pointers stay smooth.
- */
 /** More names would cover the canvas. */
 const NAMES_MAX = 24;
 const ARROW = '<svg viewBox="0 0 20 20" aria-hidden="true"><path d="M2.5 2.5l6 15 2.4-6.6 6.6-2.4z" /></svg>';
 
 /**
+ * Pointers of other people. An update touches only the pointers that moved, so that hundreds of pointers stay smooth.
  * `layer`: moves and zooms with the canvas. The pointers keep their size. The returned function takes the reader's own
  * position on the canvas, and shows the names of all pointers within `reach` canvas units.
  */

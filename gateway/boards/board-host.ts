@@ -110,13 +110,13 @@ export class BoardHost {
   }
 }
 
+/** Shorter than the time in which anybody can score enough to appear on a board. */
+const GATHER_MS = 100;
+
 /**
  * Publishes display names in batches, shortly after users join. When whole rooms reconnect, one NATS message per name
  * would cost more than the rest of the join.
  */
-/** Shorter than the time in which anybody can score enough to appear on a board. */
-const GATHER_MS = 100;
-
 export class UnpublishedNames {
   readonly #clock: Pick<Clock, "after">;
   readonly #publish: (names: readonly DisplayName[]) => void;

@@ -197,8 +197,10 @@ function namesOf(room: RoomKey): { readonly tenant: string; readonly room: strin
   return { tenant: tenantOf(room), room: roomOf(room) };
 }
 
-/** One page of all open rooms, from the reports of the room servers. */
-/** `next`: the start of the next page; absent on the last page. `servers`: the number of room servers that answered. */
+/**
+ * One page of all open rooms, from the reports of the room servers. `next`: the start of the next page; absent on the
+ * last page. `servers`: the number of room servers that answered.
+ */
 type RoomPage = {
   readonly rooms: readonly ListedRoom[];
   readonly matching: number;

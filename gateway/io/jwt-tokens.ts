@@ -190,10 +190,6 @@ function rightsOf(claimed: readonly string[]): Identity["rights"] {
   ]!;
 }
 
-/**
- * Separates jose's errors about the token from all others. Any other error concerns the keys, so no token is refused
- * and no abuse score rises.
- */
 /** By jose's error code. */
 const REASONS: Readonly<Record<string, string>> = {
   ERR_JWS_SIGNATURE_VERIFICATION_FAILED:
@@ -209,7 +205,10 @@ const REASONS: Readonly<Record<string, string>> = {
     "a claim is missing or does not match: set `exp` and `sub`, and `iss`, `aud` and `nbf` as the gateway requires them",
 };
 
-/** Undefined: the error is not about the token. */
+/**
+ * Separates jose's errors about the token from all others. Undefined: the error concerns the keys, so no token is
+ * refused and no abuse score rises.
+ */
 export function verdictOfError(error: unknown): (TokenVerdict & { kind: "refused" | "expired" }) | undefined {
   if (!(error instanceof errors.JOSEError)) return undefined;
   if (error instanceof errors.JWTExpired) return { kind: "expired" };
@@ -217,11 +216,10 @@ export function verdictOfError(error: unknown): (TokenVerdict & { kind: "refused
   return why === undefined ? undefined : { kind: "refused", why };
 }
 
-/** Shares equal lists. Most tokens open one room or all rooms, so this saves 56 bytes per connection. */
-
 /** Above this number, the shared lists are forgotten and sharing starts again. Existing holders keep their lists. */
 export const LISTS_MAX = 1_024;
 
+/** Shares equal lists. Most tokens open one room or all rooms, so this saves 56 bytes per connection. */
 export class SharedLists {
   /** Lists with one entry only: longer lists are rarely equal, and their text may be long. */
   readonly #ofOne = new Map<string, readonly [string]>();
@@ -239,13 +237,13 @@ export class SharedLists {
   }
 }
 
-/** Checks a token once and remembers it by its digest, so that no token stays in memory. */
 /**
  * A timer removes tokens when they expire. Tokens that are removed only at the next request would keep the memory of a
  * quiet gateway, because no garbage collection follows.
  */
 const SWEEP_MS_MIN = 1_000;
 
+/** Checks a token once and remembers it by its digest, so that no token stays in memory. */
 export function rememberedTokens(
   tokens: Tokens,
   options: KnownTokensOptions,

@@ -6,6 +6,7 @@
 import type { Millis } from "../../shared/ids.ts";
 import { type Rate, TokenBucket } from "../../shared/limits/token-bucket.ts";
 import type { Counter } from "../../shared/wire/frames.ts";
+
 /** Limits that one connection alone can reach. */
 export type ConnectionLimit = "edits" | "presence" | "frames" | "bytes" | "catch-ups";
 
@@ -103,10 +104,6 @@ export class ConnectionRates {
   }
 }
 
-/**
- * The rate of edits of one connection. After a reconnect or a refusal the SDK sends unacknowledged edits again.
- * Repeated edits have a separate limit, so that an honest client is never closed for them.
- */
 /** At this multiple of the presence rate the client is closed: an honest client never reaches it. */
 const PRESENCE_EXCESS = 4;
 
@@ -139,6 +136,10 @@ export type EditsSeen = { readonly joinedAt: Millis; first: Counter; through: Co
 /** For this time after a join, an edit with an unknown counter may repeat an edit of another connection. */
 const REPEATS_AFTER_JOIN_MS = 10_000;
 
+/**
+ * The rate of edits of one connection. After a reconnect or a refusal the SDK sends unacknowledged edits again.
+ * Repeated edits have a separate limit, so that an honest client is never closed for them.
+ */
 export class EditRate {
   readonly #fresh: TokenBucket;
   readonly #repeats: TokenBucket;

@@ -72,11 +72,6 @@ export class LoadShedder {
   }
 }
 
-/**
- * Whether messages reach clients so late that the gateway should receive no new clients. Existing clients stay. A
- * change of the state takes time, and the return to ready takes longer: a balancer that moved every client back and
- * forth would increase the load. Rules OUH1 to OUH3.
- */
 /** 0 disables the check. */
 type OutboundHealthOptions = { readonly outboundP99MsMax: number };
 
@@ -85,6 +80,11 @@ const WELL_AFTER_MS = 10_000;
 /** Below this share of the limit the delay is acceptable again. */
 const WELL_SHARE = 1 / 2;
 
+/**
+ * Whether messages reach clients so late that the gateway should receive no new clients. Existing clients stay. A
+ * change of the state takes time, and the return to ready takes longer: a balancer that moved every client back and
+ * forth would increase the load. Rules OUH1 to OUH3.
+ */
 export class OutboundHealth {
   readonly #options: OutboundHealthOptions;
   #isDegraded = false;

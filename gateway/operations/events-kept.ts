@@ -59,10 +59,6 @@ export class RecentEventLog {
 /** Frequent while nothing is wrong. */
 const ROUTINE: ReadonlySet<OperationsEvent["kind"]> = new Set(["room_claimed", "room_ended", "room_placed"]);
 
-/**
- * Counts the rooms that servers took over from lost servers, because a lost server had hundreds of rooms and each is an
- * event. The counts are kept per tenant. So a user who may see one room of a count may see all of them.
- */
 /** `seq` and `first` are those of the first room's event, `newest` the seq of the last. `rooms` are the first few. */
 export type TakeoverTally = {
   readonly seq: number;
@@ -77,6 +73,10 @@ type TakenRoom = OperationsEvent & { readonly kind: "room_claimed"; readonly fro
 const TAKEOVER_MS_MAX = 60_000;
 const NAMES_MAX = 3;
 
+/**
+ * Counts the rooms that servers took over from lost servers, because a lost server had hundreds of rooms and each is an
+ * event. The counts are kept per tenant. So a user who may see one room of a count may see all of them.
+ */
 class Takeovers {
   readonly #takeoversMax: number;
   /** The newest takeover per receiving server, lost server and tenant, in order of their beginning. */

@@ -308,7 +308,7 @@ export class FollowedRoom {
 
   #beginSearch(cause: SearchCause, now: Millis, effects: FollowedRoomEffect[]): void {
     if (!this.#ownerIsThere) return;
-    effects.push({ kind: "search-begun", cause: cause.kind === "no-responders" ? "no-responders" : cause.kind });
+    effects.push({ kind: "search-begun", cause: cause.kind });
     pushSteps(this.#search.begin(cause, now), effects);
   }
 

@@ -14,10 +14,6 @@ import type { Cap, MemberRole } from "../boards/keys.ts";
 import { capOf, EDIT_ROLES, PRESENT_ROLES, type ScoringOptions, pointsOfAction, pointsOfEdit, type PeriodCap } from "./scoring.ts";
 import { type Window, windowsAt } from "../boards/windows.ts";
 
-/**
- * A batch that is being collected, within one hour. Every active room has one while it waits to be written, so a map is
- * created only when it has an entry.
- */
 /** A batch is one script call, whose arguments are bounded. */
 export const BATCH_USERS_MAX = 500;
 
@@ -28,6 +24,10 @@ type Use = { period: number; hasBegun: boolean; points: Map<UserId, number> | un
 
 const NO_POINTS: ReadonlyMap<UserId, number> = new Map();
 
+/**
+ * A batch that is being collected, within one hour. Every active room has one while it waits to be written, so a map is
+ * created only when it has an entry.
+ */
 class Draft {
   readonly windows: readonly Window[];
   readonly #after: ScoreBatch["after"];

@@ -68,7 +68,6 @@ export async function natsPorts(
   };
 }
 
-/** Asks other room servers, and placement, by request and reply. */
 /** Long, because a server needs time for a replica of a busy room. */
 const FOLLOW_MS_MAX = 10_000;
 const EXPECT_MS_MAX = 2_000;
@@ -76,6 +75,7 @@ const EXPECT_MS_MAX = 2_000;
 const CLAIM_MS_MAX = 1_000;
 const LOCATE_MS_MAX = 500;
 
+/** Asks other room servers, and placement, by request and reply. */
 export function natsOtherServers(nats: NatsConnection, subjects: Subjects): OtherServers {
   return {
     follow: async (server, room) =>

@@ -7,6 +7,7 @@
 import { assertNever } from "../../shared/assert.ts";
 import type { Millis } from "../../shared/ids.ts";
 import type { SavingState } from "../../shared/wire/frames.ts";
+
 export type SavingOptions = { readonly savingAfterMs: number; readonly refusingAfterMs: number };
 
 /** The age of the append in flight and of the oldest unstored edit; 0 for none. */

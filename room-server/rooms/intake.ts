@@ -3,17 +3,17 @@
  * already has it, or refused with a reason. Accepted edits wait and share the next record. Rules INT1 to INT6.
  */
 
-import { assertNever, assert } from "../../shared/assert.ts";
+import { assert, assertNever } from "../../shared/assert.ts";
 import { ONLY_EDIT_COUNTER_MIN, type OwnerReply, type SubmittedEdit } from "../../shared/bus/envelope.ts";
-import type { Epoch, Millis, RoomKey, ClientId, Seq, UserId } from "../../shared/ids.ts";
-import type { NackReason, SavingState, TentativeEdit, CommittedEdits } from "../../shared/wire/frames.ts";
-import type { Seal } from "../ports.ts";
-import type { Sequencer } from "./sequencer.ts";
-import { LazyMap } from "../../shared/collections/lazy-map.ts";
-import type { CommitDelays } from "./announcements.ts";
 import { editsBytesOf, encodeEditsRecord, type RecordStamp } from "../../shared/bus/record.ts";
+import { LazyMap } from "../../shared/collections/lazy-map.ts";
+import type { ClientId, Epoch, Millis, RoomKey, Seq, UserId } from "../../shared/ids.ts";
+import type { CommittedEdits, NackReason, SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
+import type { Seal } from "../ports.ts";
+import { SavingAnnouncer, type AnnouncementOptions, type CommitDelays } from "./announcements.ts";
 import type { BacklogRecord } from "./backlog.ts";
-import { SavingAnnouncer, type AnnouncementOptions } from "./announcements.ts";
+import type { Sequencer } from "./sequencer.ts";
+
 export type EditIntakeOptions = GroupCommitOptions & {
   /** Milliseconds after which an edit refused for lack of space may be sent again. */
   readonly refusedRetryMs: number;
@@ -176,11 +176,6 @@ export class Refusals {
   }
 }
 
-/**
- * The edits of one room that the log does not have yet: those of the append in flight, and those that wait and share
- * the next record. One append at a time keeps the order of the log. A throttled room starts records less often, so more
- * edits share each record. Rules GRP1 to GRP6.
- */
 export type UnackedEdit = SubmittedEdit & {
   readonly acceptedAt: Millis;
   /** Whether the edit was sent as tentative. "never": it must not be sent as tentative. */
@@ -197,6 +192,11 @@ type GroupCommitOptions = {
 const LONG_AGO = Number.NEGATIVE_INFINITY as Millis;
 const NONE: readonly UnackedEdit[] = [];
 
+/**
+ * The edits of one room that the log does not have yet: those of the append in flight, and those that wait and share
+ * the next record. One append at a time keeps the order of the log. A throttled room starts records less often, so more
+ * edits share each record. Rules GRP1 to GRP6.
+ */
 export class GroupCommit {
   readonly #options: GroupCommitOptions;
   #inFlight: readonly UnackedEdit[] = NONE;
@@ -290,7 +290,6 @@ export class GroupCommit {
   }
 }
 
-/** Turns accepted edits into the log record that gives them their seqs. */
 /** `forBacklog`: the record for the backlog, once the log has it. */
 export type NextRecord = {
   readonly id: string;
@@ -299,6 +298,7 @@ export type NextRecord = {
   readonly forBacklog: BacklogRecord;
 };
 
+/** Turns accepted edits into the log record that gives them their seqs. */
 export function nextRecord(taken: readonly UnackedEdit[], at: { epoch: Epoch; head: Seq; stamp: RecordStamp; now: Millis }): NextRecord {
   const { epoch, head, stamp, now } = at;
   const firstSeq = (head + 1) as Seq;

@@ -76,16 +76,16 @@ export class LogReplay {
   }
 }
 
-/**
- * The places in the log where earlier answers ended, for gateways that will request the rest. Several requests of a
- * gateway may read the same range at the same time. Limited in number: a request without a place reads from an earlier
- * one. Rules BKM1 and BKM2.
- */
 /** The last record of the answer, the bytes read before it, and the time until which the next request must wait. */
 export type ReplayPosition = { readonly streamSeq: number; readonly readBytes: number; readonly restUntil: Millis };
 /** The gateway, the room and the seq after which it requests the rest. */
 export type ReplayKey = { readonly gateway: GatewayId; readonly room: RoomKey; readonly seq: Seq };
 
+/**
+ * The places in the log where earlier answers ended, for gateways that will request the rest. Several requests of a
+ * gateway may read the same range at the same time. Limited in number: a request without a place reads from an earlier
+ * one. Rules BKM1 and BKM2.
+ */
 export class ReplayPositions {
   readonly #max: number;
   /** The oldest first. */

@@ -36,6 +36,7 @@ import {
   type TentativeEdit,
 } from "../wire/frames.ts";
 import { decodeRecord, encodeDeletedRecord, type LogRecord, type OwnersRecord, Tag } from "./record.ts";
+
 /** An edit on its way to the owner, with the author that the gateway verified. */
 export type SubmittedEdit = {
   readonly author: Author;

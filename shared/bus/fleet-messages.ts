@@ -5,8 +5,7 @@ import { z } from "zod";
 import { parseRoomKey, type RoomKey } from "../ids.ts";
 import { ROOM_MODES, type RoomMode } from "../wire/frames.ts";
 
-/** An operator's request for the state of a room's presence, from a terminal or a console, so JSON. */
-/** The room's key. Only its owner replies, so a room without an owner gives no reply. */
+/** A request for the state of the presence of the room with this key. Only its owner replies, so a room without an owner gives no reply. */
 export const RoomReportRequest = z.object({ room: z.string() });
 export type RoomReportRequest = z.output<typeof RoomReportRequest>;
 

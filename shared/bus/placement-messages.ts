@@ -157,8 +157,7 @@ export function ownerReasonIn(planned: Pick<PlannedRoom, "owner" | "replica" | "
 export const RoomPin = z.object({ pool: label.optional(), host: label.optional() });
 export type RoomPin = z.infer<typeof RoomPin>;
 
-/** The outcome of a command to hand a room over. */
-/** If the room was already at the target, `from` is that server. */
+/** The outcome of a command to hand a room over. If the room was already at the target, `from` is that server. */
 export type MoveOutcome =
   | { readonly kind: "moved"; readonly from: ServerId }
   | { readonly kind: "open-nowhere" }

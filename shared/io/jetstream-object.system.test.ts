@@ -9,6 +9,7 @@ import { eventually } from "../../test/system/eventually.ts";
 import { objectBucket } from "./jetstream-stores.ts";
 import { readObject, removeObject, removeOrphanChunks } from "./jetstream-object.ts";
 import { connectNats } from "./nats.ts";
+
 const CHUNK = 128 * 1024;
 
 test("[UNC1] chunks whose writer was killed before it named them are removed once they are old, and named chunks stay", async () => {

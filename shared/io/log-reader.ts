@@ -136,11 +136,9 @@ function recordOf({ subject, streamSeq, time, data }: StoredMessage): StoredReco
 }
 
 /**
- * A record from a JetStream direct get, with its position from the headers. The headers are parsed from the bytes
- * before the data, because this runs for every record and the client's header object takes four times as long. If they
- * are not found there, that object is used. `pending`: how many requested records follow.
+ * A record from a JetStream direct get, with its position from the headers. `pending`: the number of requested records
+ * that follow this one.
  */
-/** `pending`: the number of requested records that follow this one. */
 type StoredMessage = {
   readonly subject: string;
   readonly streamSeq: number;
@@ -151,6 +149,10 @@ type StoredMessage = {
 
 const HEADERS_BYTES_MAX = 512;
 
+/**
+ * Parses the headers from the bytes before the data, because this runs for every record and the client's header object
+ * takes four times as long. If they are not found there, that object is used.
+ */
 export function readStoredMessage(message: Pick<Msg, "data" | "headers">): StoredMessage {
   const { data } = message;
   const text = headersBefore(data);

@@ -4,6 +4,7 @@
  */
 
 import { SettingError, isDecodable } from "./settings.ts";
+
 /** Several nodes mean a Redis Cluster. */
 export type RedisAddress = {
   readonly nodes: readonly { readonly host: string; readonly port: number }[];

@@ -1,6 +1,7 @@
 /** The collector of traces, and the share of edits that are traced. All roles need the same values. Otherwise traces lack hops. */
 
 import { SettingError, type Settings, type Values, isDecodable } from "./settings.ts";
+
 export const tracesSettings = {
   tracesUrl: {
     parse: tracesUrl,

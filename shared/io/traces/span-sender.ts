@@ -109,10 +109,10 @@ export class SpanSender {
   }
 }
 
-/** The date, precise enough to order hops: `Date.now` alone would leave the hops of one millisecond unordered. */
 /** The steady clock drifts from the date, which may also be set. */
 const DRIFT_MS_MAX = 5;
 
+/** The date, precise enough to order hops: `Date.now` alone would leave the hops of one millisecond unordered. */
 export function steadyDate(): () => UnixMicros {
   let began = performance.timeOrigin;
   return () => {
