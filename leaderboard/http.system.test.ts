@@ -109,14 +109,15 @@ type Body = {
 async function get(
   path: string,
   init: { headers?: Record<string, string>; method?: string; body?: string } = {},
-): Promise<{ status: number; body: Body }> {
+): Promise<{ status: number; body: Body; headers: Headers }> {
   const address = new URL(`/v1/rooms/${path}`, leaderboard.url);
   const { method = "GET", headers, body: sent = null } = init;
   const own = { "x-coroom-internal": SECRET, "x-coroom-tenant": "acme" };
   const response = await fetch(address, { method, headers: { ...own, ...headers }, body: sent });
   const body = (await response.json()) as Body;
-  if (!UNDECLARED.includes(body.error)) DECLARED.expect({ method, path: address.pathname, status: response.status, body });
-  return { status: response.status, body };
+  if (!UNDECLARED.includes(body.error))
+    DECLARED.expect({ method, path: address.pathname, status: response.status, body, headers: response.headers });
+  return { status: response.status, body, headers: response.headers };
 }
 
 const users = (count: number) => Array.from({ length: count }, (_, index) => `user-${String(index).padStart(2, "0")}`);
@@ -419,6 +420,34 @@ test("[BREST7] a tenant's people and rooms are ranked by their points in all roo
   expect((await get("../leaderboard/people/members/user-1")).body.error).toBe("not-ranked"); // Of another tenant.
 });
 
+test("[BREST11] a page of a tenant's board has an ETag that only its content changes, and the interval at which to poll it", async () => {
+  const tenant = `polled-${++tenants}`;
+  await log(`${tenant}.notes` as RoomKey, 1, ["ann"]);
+  const ask = (path: string) => get(`../leaderboard/${path}`, { headers: { "x-coroom-tenant": tenant } });
+  const [people, rooms] = [() => ask("people?window=year"), () => ask("rooms?window=year")];
+  for (const page of [people, rooms]) {
+    await eventually("the edit is on the board", async () => {
+      const { points, isBehind } = (await page()).body as { points?: number; isBehind?: boolean };
+      return points === 1 && isBehind === false;
+    });
+    const { headers, body } = await page();
+    expect(["cache-control", "vary"].map((name) => headers.get(name))).toEqual(["private, max-age=1", "authorization"]);
+    const etag = headers.get("etag");
+    expect(etag).toMatch(/^W\/"[\w-]{16}"$/);
+    const timeOf = (answer: Body): number | undefined => (answer.asOf as { time?: number } | undefined)?.time;
+    await eventually("a later page differs only in its date", async () => {
+      const later = await page();
+      expect(later.headers.get("etag")).toBe(etag);
+      return timeOf(later.body)! > timeOf(body)!;
+    });
+  }
+  const before = (await people()).headers.get("etag");
+  nats.publish(subjects.boardNames, encodeJson([{ room: `${tenant}.notes`, user: "ann", name: "Ann" }]));
+  await eventually("a new name changes it", async () => (await people()).headers.get("etag") !== before);
+  expect((await get("notes/leaderboard")).headers.get("cache-control"), "of a room").toBe("no-cache");
+  expect((await ask("people/members/ann")).headers.get("cache-control"), "of a person").toBe("no-cache");
+});
+
 test("[BREST8] a tenant's window that an earlier version archived has its rooms and the number of its people", async () => {
   const bucket = await new Kvm(jetstream(nats)).open(subjects.boardArchiveBucket("year"));
   const ranking = [
@@ -429,6 +458,7 @@ test("[BREST8] a tenant's window that an earlier version archived has its rooms 
   const ask = (path: string) => get(`../leaderboard/${path}`, { headers: { "x-coroom-tenant": "earlier" } });
   const about = { isArchived: true, rooms: 2, people: 5, points: 8 };
   expect((await ask("rooms?window=2024")).body).toMatchObject({ ...about, ranking });
+  expect((await ask("rooms?window=2024")).headers.get("cache-control")).toBe("private, max-age=300");
   expect((await ask("rooms/calm?window=2024")).body).toMatchObject({ ...about, own: { rank: 2, room: "calm", points: 2 } });
   expect((await ask("people/members?user=ann&window=2024")).body).toMatchObject({ members: 5, ranking: [] });
 });

@@ -35,6 +35,19 @@ export function retryAfter(seconds: number): Record<string, string> {
   return { "retry-after": String(seconds) };
 }
 
+/** 304 if the client has this answer already (RFC 9110, 13.1.2). The body is kept for its release. */
+export function conditional(answer: HttpAnswer, ifNoneMatch: string): HttpAnswer {
+  const etag = answer.headers?.["etag"];
+  if (answer.status !== 200 || etag === undefined) return answer;
+  const opaque = opaqueTagOf(etag);
+  const isKnown = ifNoneMatch.split(",").some((tag) => tag.trim() === "*" || opaqueTagOf(tag.trim()) === opaque);
+  return isKnown ? { ...answer, status: 304 } : answer;
+}
+
+function opaqueTagOf(etag: string): string {
+  return etag.replace(/^W\//, "");
+}
+
 /** A date as ISO 8601, as in every answer. */
 export function isoDate(at: number): string {
   // oxlint-disable-next-line no-restricted-globals -- formats a given time and reads no clock

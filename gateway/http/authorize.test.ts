@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { type Millis, parseRoomId, type TenantId, type UserId } from "../../shared/ids.ts";
 import type { Identity, Restriction } from "../sessions/identity.ts";
 import { adminFrom, admittedRoom, identityFrom, scopeOf } from "./authorize.ts";
-import { tenantBoardPath } from "./board-requests.ts";
+import { rankedRoomPath } from "./board-requests.ts";
 
 const ACME = "acme" as TenantId;
 const RIGHTS = { read: true, write: true, admin: true, award: false, boards: false };
@@ -62,7 +62,7 @@ test("[AUZ6] the error for a room `.` or `..` names the rule that it breaks", ()
   for (const room of [".", "..", "%2E%2e"]) {
     const refused = admittedRoom({ parameters: [room] }, admin);
     expect(refused, room).toMatchObject({ status: 404, body: expect.stringContaining("is not `.` or `..`") });
-    expect(tenantBoardPath({ parameters: [room], query: new URLSearchParams() }, admin), room).toMatchObject({
+    expect(rankedRoomPath({ parameters: [room], query: new URLSearchParams() }, admin), room).toMatchObject({
       status: 400,
       body: expect.stringContaining("is not `.` or `..`"),
     });

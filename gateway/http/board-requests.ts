@@ -3,7 +3,7 @@
 import { parseRoomId, parseUserId, ROOM_ID_RULE, type RoomId, USER_ID_RULE, type UserId } from "../../shared/ids.ts";
 import { admit, type Identity, opens } from "../sessions/identity.ts";
 import { errorAnswer, type HttpAnswer, retryAfter, jsonAnswer } from "./answers.ts";
-import { decodeParameter, queryWithoutToken, reencodeParameter, roomParameter, type RouteRequest } from "./requests.ts";
+import { decodeParameter, queryWith, queryWithoutToken, reencodeParameter, roomParameter, type RouteRequest } from "./requests.ts";
 import { z } from "zod";
 import { ACTIVITY_USERS_MAX, UserAction } from "../../shared/bus/activity.ts";
 import { decodeJson } from "../../shared/bus/json-messages.ts";
@@ -19,7 +19,7 @@ export const NO_LEADERBOARD = errorAnswer(
 export const TOO_MANY_BOARD_READS = errorAnswer(
   429,
   "rate-limited",
-  "too many requests about boards: ask less often, or subscribe to the board",
+  "too many requests about boards: ask less often, or subscribe to the board (leaderboardOf or watchTenantBoard of the client)",
   retryAfter(1),
 );
 const BAD_ROOM = errorAnswer(400, "bad-room", ROOM_ID_RULE);
@@ -33,13 +33,13 @@ const BAD_USER = errorAnswer(400, "bad-user", USER_ID_RULE);
 /** The part of a board's path after the room. `parameters`: the path parameters after the room. */
 export type BoardPart = (parameters: readonly string[], user: UserId) => string;
 
-/** By the part of the route's path after `/v1/rooms/:room/leaderboard` or `/v1/leaderboard/people`. */
-export const BOARD_PARTS: Readonly<Record<string, BoardPart>> = {
+/** By the part of the route's path after `/v1/rooms/:room/leaderboard`, and except the first after `/v1/leaderboard/people`. */
+export const BOARD_PARTS = {
   "": () => "",
   "/me": (_, user) => `/members/${encodeURIComponent(user)}`,
   "/members": () => "/members",
   "/members/:user": ([user = ""]) => `/members/${reencodeParameter(user)}`,
-};
+} as const satisfies Readonly<Record<string, BoardPart>>;
 
 /** The path of a board of one room, if the token opens the room. */
 export function boardPath(request: RouteRequest, identity: Identity, part: BoardPart): { readonly path: string } | HttpAnswer {
@@ -50,7 +50,7 @@ export function boardPath(request: RouteRequest, identity: Identity, part: Board
   return { path: pathOf(room, part(request.parameters.slice(1), identity.user), request.query) };
 }
 
-/** The path of the tenant's ranking of people. Needs the right `boards` or `admin`. */
+/** The path of people in the tenant's ranking. Needs the right `boards` or `admin`. */
 export function peoplePath(request: RouteRequest, identity: Identity, part: BoardPart): { readonly path: string } | HttpAnswer {
   if (!opensTenantBoards(identity)) return NO_TENANT_BOARDS;
   const [user] = request.parameters;
@@ -58,14 +58,26 @@ export function peoplePath(request: RouteRequest, identity: Identity, part: Boar
   return { path: `/v1/leaderboard/people${part(request.parameters, identity.user)}${queryWithoutToken(request.query)}` };
 }
 
-/** The path of the tenant's ranking of rooms, or of one of these rooms. Needs the right `boards` or `admin`. */
-export function tenantBoardPath(
-  { parameters: [room], query }: Pick<RouteRequest, "parameters" | "query">,
+/** The path of one room in the tenant's ranking of rooms. Needs the right `boards` or `admin`. */
+export function rankedRoomPath(
+  { parameters: [room = ""], query }: Pick<RouteRequest, "parameters" | "query">,
   identity: Identity,
 ): { readonly path: string } | HttpAnswer {
   if (!opensTenantBoards(identity)) return NO_TENANT_BOARDS;
-  if (room !== undefined && parseRoomId(decodeParameter(room)) === undefined) return BAD_ROOM;
-  return { path: `/v1/leaderboard/rooms${room === undefined ? "" : `/${reencodeParameter(room)}`}${queryWithoutToken(query)}` };
+  if (parseRoomId(decodeParameter(room)) === undefined) return BAD_ROOM;
+  return { path: `/v1/leaderboard/rooms/${reencodeParameter(room)}${queryWithoutToken(query)}` };
+}
+
+const PAGE_PARAMETERS = ["window", "role", "ranking", "limit", "cursor"];
+
+/** The path of a page of the tenant's people or rooms. It contains nothing of its reader, so that readers may share the answer. */
+export function tenantPagePath(
+  board: "people" | "rooms",
+  { query }: Pick<RouteRequest, "query">,
+  identity: Identity,
+): { readonly path: string } | HttpAnswer {
+  if (!opensTenantBoards(identity)) return NO_TENANT_BOARDS;
+  return { path: `/v1/leaderboard/${board}${queryWith(query, PAGE_PARAMETERS)}` };
 }
 
 /** The names of all people and rooms are on these boards, so a token for single rooms does not open them. */

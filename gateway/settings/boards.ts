@@ -1,7 +1,7 @@
 /** Settings of boards over HTTP, and of the activities that backends report. */
 
 import { boardSettings } from "../../shared/settings/board-settings.ts";
-import { positiveInteger, type Settings, type Values } from "../../shared/settings/settings.ts";
+import { constant, positiveInteger, type Settings, type Values } from "../../shared/settings/settings.ts";
 import type { HttpConfig } from "./http.ts";
 
 export const gatewayBoardSettings = {
@@ -15,6 +15,10 @@ export const gatewayBoardSettings = {
     fallback: 5,
     meaning: "Maximum sustained board requests per second and user over HTTP.",
   },
+  /** Milliseconds for which a page of a tenant's board answers all clients that poll it. */
+  boardSharedMs: constant(1_000),
+  /** Maximum bytes of such pages in a gateway's memory. Further ones are fetched for each client. */
+  boardSharedBytesMax: constant(16_777_216),
   activityBurst: { parse: positiveInteger, fallback: 100, meaning: "Number of activity reports that one backend may send at once." },
   activitiesPerSecond: {
     parse: positiveInteger,
@@ -32,7 +36,13 @@ export function boardRouteOptions(config: BoardConfig & HttpConfig) {
     internalSecret: config.internalSecret,
     boardReads: { burst: config.boardReadBurst, perSecond: config.boardReadsPerSecond },
     readersMax: config.connectionsMax,
+    sharedPages: { sharedMs: config.boardSharedMs, bytesMax: config.boardSharedBytesMax, isKept: isAnswered },
   };
+}
+
+/** A window without points is answered with 404 for all clients. */
+function isAnswered(status: number): boolean {
+  return status < 400 || status === 404;
 }
 
 /** Limits of activity reports. */

@@ -4,7 +4,11 @@
  *
  *   GET /v1/rooms/{room}/leaderboard..., /v1/leaderboard/people..., /v1/leaderboard/rooms...    x-coroom-internal: <secret>    x-coroom-tenant: <tenant>
  *   POST .../members    {"users": ["a", "b"]}
+ *
+ * Pages of a tenant's boards have an ETag and a max-age, because many clients poll them (ADR 73).
  */
+
+import { createHash } from "node:crypto";
 
 import type { Registry } from "prom-client";
 
@@ -17,12 +21,13 @@ import type { LeaderboardMetrics } from "../metrics.ts";
 import { type BadQuestion, cursorOf, parseQuestion, type HttpBoardQuestion, type QuestionLimits } from "../reading/questions.ts";
 import type { BoardReader, NamesHost } from "../reading/reads-host.ts";
 import type { Ranked } from "../boards/board.ts";
-import { type BoardOwner, tenantBoard, tenantOfBoard } from "../boards/keys.ts";
+import { type BoardOwner, isTenantBoard, tenantBoard, tenantOfBoard } from "../boards/keys.ts";
 import type { BoardQuestion, BoardRefusal, MemberAnswer, MembersAnswer, PageAnswer } from "../reading/board-answers.ts";
 
 export type BoardHttpOptions = QuestionLimits & {
   readonly boardsHost: string;
   readonly boardsPort: number;
+  readonly boardTotalsMs: number;
   readonly internalSecret: string;
   readonly metricsSecret: string;
   readonly tls: InternalTls | undefined;
@@ -30,6 +35,10 @@ export type BoardHttpOptions = QuestionLimits & {
 
 type BoardAnswer = PageAnswer | MemberAnswer | MembersAnswer | BoardRefusal;
 
+/** 96 bits. */
+const ETAG_LENGTH = 16;
+/** An archived window does not change, but `last-week` becomes the name of the next one. */
+const ARCHIVED_SECONDS = 300;
 const BAD_STATUS: Readonly<Partial<Record<BadQuestion["error"], number>>> = { "not-found": 404, "method-not-allowed": 405 };
 const TOO_LARGE = refusal(413, "too-large", `a body may have at most ${RANKED_USERS_BYTES_MAX} bytes`);
 const REFUSALS: Readonly<Record<BoardRefusal["kind"], { status: number; message: string }>> = {
@@ -69,7 +78,8 @@ export function serveHttp(
     try {
       const found = await ask(reader, question);
       const { owner } = question.board;
-      return await (isBoardOfRooms(owner) ? roomsBody(found, () => countPeople(reader, question.board)) : named(found, owner, names));
+      const given = isBoardOfRooms(owner) ? roomsBody(found, () => countPeople(reader, question.board)) : named(found, owner, names);
+      return found.kind === "page" && isTenantBoard(owner) ? polled(await given, found, options) : await given;
     } catch (cause) {
       rethrowMistake(cause);
       log.debug({ cause }, "a board could not be read");
@@ -90,6 +100,22 @@ export function serveHttp(
     log,
   };
   return serveInternal(listening, answer, (name) => metrics.reads.inc({ answer: name }));
+}
+
+/**
+ * Lets clients poll the page. Half the interval of the totals as max-age: a board is at most half an interval older than
+ * its scores. The ETag is weak, because pages that differ only in `asOf` have the same one.
+ */
+function polled(
+  page: InternalResponse,
+  { about }: PageAnswer,
+  { boardTotalsMs }: Pick<BoardHttpOptions, "boardTotalsMs">,
+): InternalResponse {
+  const { asOf: _, ...compared } = JSON.parse(String(page.body)) as Record<string, unknown>;
+  const digest = createHash("sha256").update(JSON.stringify(compared)).digest("base64url").slice(0, ETAG_LENGTH);
+  const seconds = about.isArchived ? ARCHIVED_SECONDS : Math.max(1, Math.round(boardTotalsMs / 2_000));
+  const headers = { "etag": `W/"${digest}"`, "cache-control": `private, max-age=${seconds}`, "vary": "authorization" };
+  return { ...page, headers: { ...page.headers, ...headers } };
 }
 
 function isBoardOfRooms(owner: BoardOwner): boolean {

@@ -1,8 +1,8 @@
-/** Caches of limited size for readers of boards: display names, and boards that were read within the push interval. */
+/** Caches of limited size for readers of boards: display names, and what was read within the push interval. */
 
 import { BoundedMap } from "../../shared/collections/bounded-map.ts";
 import type { Millis } from "../../shared/ids.ts";
-import type { BoardContents, Names } from "../boards/board.ts";
+import type { Names } from "../boards/board.ts";
 import type { BoardOwner } from "../boards/keys.ts";
 
 const NO_NAME = "";
@@ -54,28 +54,25 @@ function keyOf(owner: BoardOwner, user: string): string {
   return `${owner} ${user}`;
 }
 
-const BOARDS_MAX = 10_000;
+const READS_MAX = 10_000;
 
-/** Boards read within the push interval. All readers of the interval share one read. */
-export class RecentBoards {
+/** Boards, or reports of progress, read within the push interval. All readers of the interval share one read. */
+export class RecentReads<Content> {
   readonly #keptMs: number;
-  readonly #boards = new BoundedMap<string, { readonly until: Millis; readonly state: Promise<BoardContents> }>(BOARDS_MAX);
+  readonly #reads = new BoundedMap<string, { readonly until: Millis; readonly content: Promise<Content> }>(READS_MAX);
 
   constructor(keptMs: number) {
     this.#keptMs = keptMs;
   }
 
-  find(key: string, now: Millis): Promise<BoardContents> | undefined {
-    const known = this.#boards.get(key);
-    return known !== undefined && now < known.until ? known.state : undefined;
+  find(key: string, now: Millis): Promise<Content> | undefined {
+    const known = this.#reads.get(key);
+    return known !== undefined && now < known.until ? known.content : undefined;
   }
 
-  add(key: string, state: Promise<BoardContents>, now: Millis): void {
-    this.#boards.set(key, { until: (now + this.#keptMs) as Millis, state });
-  }
-
-  /** The read failed: the next one asks Redis again. */
-  remove(key: string): void {
-    this.#boards.delete(key);
+  /** Readers of a failed read receive the failure. The next one reads again. */
+  add(key: string, content: Promise<Content>, now: Millis): void {
+    this.#reads.set(key, { until: (now + this.#keptMs) as Millis, content });
+    content.catch(() => this.#reads.delete(key));
   }
 }

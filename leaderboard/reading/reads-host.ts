@@ -25,22 +25,26 @@ import {
   type PageRange,
 } from "./board-answers.ts";
 import { leastProgress } from "./progress-reports.ts";
-import { KnownNames, RecentBoards } from "./read-caches.ts";
+import { KnownNames, RecentReads } from "./read-caches.ts";
 
 export type ReadsPorts = { readonly reads: BoardReads; readonly archive: Archive; readonly progress: Pick<Progress, "read"> };
 export type ReadsOptions = BoardAnswersOptions & { readonly logPartitions: number; readonly boardPushMs: number };
+
+const ALL_PARTITIONS = "all partitions";
 
 export class BoardReader {
   readonly #ports: ReadsPorts;
   readonly #options: ReadsOptions;
   readonly #clock: Clock;
-  readonly #recent: RecentBoards;
+  readonly #recent: RecentReads<BoardContents>;
+  readonly #recentProgress: RecentReads<ProgressReport | undefined>;
 
   constructor(ports: ReadsPorts, options: ReadsOptions, clock: Clock) {
     this.#ports = ports;
     this.#options = options;
     this.#clock = clock;
-    this.#recent = new RecentBoards(options.boardPushMs);
+    this.#recent = new RecentReads(options.boardPushMs);
+    this.#recentProgress = new RecentReads(options.boardPushMs);
   }
 
   page(question: BoardQuestion, page: PageRange): Promise<PageAnswer | BoardRefusal> {
@@ -68,7 +72,6 @@ export class BoardReader {
     const key = `${owner} ${role} ${window.id}`;
     const state = this.#ports.reads.read(owner, role, window);
     this.#recent.add(key, state, this.#clock.now());
-    state.catch(() => this.#recent.remove(key)); // Callers that wait for the read receive the failure.
     return state;
   }
 
@@ -108,11 +111,19 @@ export class BoardReader {
     }
   }
 
-  async #progressOf(owner: BoardOwner): Promise<ProgressReport | undefined> {
-    const { progress } = this.#ports;
-    const { logPartitions } = this.#options;
-    if (!isTenantBoard(owner)) return progress.read(partitionOf(owner, logPartitions));
-    return leastProgress(await Promise.all(Array.from({ length: logPartitions }, (_, partition) => progress.read(partition))));
+  #progressOf(owner: BoardOwner): Promise<ProgressReport | undefined> {
+    if (!isTenantBoard(owner)) return this.#ports.progress.read(partitionOf(owner, this.#options.logPartitions));
+    const now = this.#clock.now();
+    const known = this.#recentProgress.find(ALL_PARTITIONS, now);
+    if (known !== undefined) return known;
+    const read = this.#leastProgress();
+    this.#recentProgress.add(ALL_PARTITIONS, read, now);
+    return read;
+  }
+
+  async #leastProgress(): Promise<ProgressReport | undefined> {
+    const partitions = Array.from({ length: this.#options.logPartitions }, (_, partition) => this.#ports.progress.read(partition));
+    return leastProgress(await Promise.all(partitions));
   }
 
   /** A scan may return a member twice. */

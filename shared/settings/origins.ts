@@ -34,6 +34,6 @@ export function corsHeaders(origin: string, allowed: readonly string[]): Record<
     "access-control-allow-methods": "GET, POST, PUT, DELETE",
     "access-control-expose-headers": "etag, retry-after, x-coroom-seq, x-coroom-epoch, x-coroom-last-edit",
     "access-control-max-age": "600",
-    "vary": "origin, accept-encoding",
+    "vary": "origin, accept-encoding, authorization",
   };
 }

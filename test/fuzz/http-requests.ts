@@ -8,7 +8,14 @@ import { type Millis, parseRoomId, type RoomId, tenantOf, type TenantId, type Un
 import { kickCommand, liftRequested, sanctionRequested, scopeInPath } from "../../gateway/http/admin-requests.ts";
 import { type HttpAnswer, statusLine } from "../../gateway/http/answers.ts";
 import type { Authority } from "../../gateway/http/authorize.ts";
-import { awardedRoom, BOARD_PARTS, boardPath, reportedActivities, tenantBoardPath } from "../../gateway/http/board-requests.ts";
+import {
+  awardedRoom,
+  BOARD_PARTS,
+  boardPath,
+  rankedRoomPath,
+  reportedActivities,
+  tenantPagePath,
+} from "../../gateway/http/board-requests.ts";
 import { deletionRequest, documentRead, historyRequest, isAuthorizedUrl } from "../../gateway/http/document-requests.ts";
 import { CREATE, EDIT, makingRequest, refuseContentType, RESTORE, writerOf } from "../../gateway/http/document-writes.ts";
 import { editNameOf } from "../../gateway/http/idempotency.ts";
@@ -62,7 +69,8 @@ function decisionsFor(request: RouteRequest, identity: Identity): boolean {
     deletionRequest(request, identity),
     ...Object.values(BOARD_PARTS).map((part) => boardPath(request, identity, part)),
   ].map((decision) => checkPath(decision, request, identity));
-  checkPath(tenantBoardPath(request, identity), request, undefined);
+  checkPath(rankedRoomPath(request, identity), request, undefined);
+  for (const board of ["people", "rooms"] as const) checkPath(tenantPagePath(board, request, identity), request, undefined);
   const awarded = awardedRoom(request, identity);
   assert(typeof awarded === "string" ? opens(identity, awarded) : isAnswer(awarded), "activities are reported in rooms of the token");
   return [...asked, checkWrites(request, identity), decisionsOf(request, identity)].some(Boolean);

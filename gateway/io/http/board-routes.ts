@@ -5,7 +5,7 @@
  */
 
 import type { Clock } from "../../../shared/time/clock.ts";
-import type { HttpAnswer } from "../../http/answers.ts";
+import { conditional, type HttpAnswer } from "../../http/answers.ts";
 import { userKey } from "../../limits/quotas.ts";
 import {
   BOARD_PARTS,
@@ -13,7 +13,8 @@ import {
   boardPath,
   NO_LEADERBOARD,
   peoplePath,
-  tenantBoardPath,
+  rankedRoomPath,
+  tenantPagePath,
   TOO_MANY_BOARD_READS,
   activitiesAnswer,
   awardedRoom,
@@ -28,6 +29,7 @@ import type { Identity } from "../../sessions/identity.ts";
 import type { ServiceDirectory } from "../nats/nats-services.ts";
 import { forBearers, type HttpTokens } from "./authenticate.ts";
 import { callServices } from "./call-services.ts";
+import { SharedAnswers, type SharedAnswersOptions } from "./shared-answers.ts";
 import { roomKey } from "../../../shared/ids.ts";
 import { RANKED_USERS_BYTES_MAX } from "../../../shared/settings/board-settings.ts";
 import type { Activities } from "../../ports.ts";
@@ -35,7 +37,15 @@ import type { Activities } from "../../ports.ts";
 /** The leaderboard's path for a request, or a refusal. */
 type PathOf = (request: RouteRequest, identity: Identity) => { readonly path: string } | HttpAnswer;
 
-export type BoardRouteOptions = { readonly internalSecret: string; readonly boardReads: Rate; readonly readersMax: number };
+export type BoardRouteOptions = {
+  readonly internalSecret: string;
+  readonly boardReads: Rate;
+  readonly readersMax: number;
+  readonly sharedPages: SharedAnswersOptions;
+};
+
+/** A shared call has no signal: the first client may disconnect before the others have their answer. */
+const FOR_ALL = {};
 
 export function boardRoutes(
   tokens: HttpTokens,
@@ -45,35 +55,65 @@ export function boardRoutes(
 ): HttpRoute[] {
   const rates = new UserRates(options.boardReads, options.readersMax);
 
-  const route = (method: "get" | "post", path: string, pathOf: PathOf): HttpRoute => {
+  const pages = new SharedAnswers(options.sharedPages, clock);
+
+  type Asked = { readonly path: string; readonly identity: Identity; readonly request: RouteRequest };
+  const answering = (pathOf: PathOf, call: (asked: Asked) => Promise<HttpAnswer | undefined>): HttpRoute["answer"] => {
     const answer = forBearers(tokens, async (request, identity) => {
       if (!rates.take(userKey(identity), clock.now())) return TOO_MANY_BOARD_READS;
       const asked = pathOf(request, identity);
-      if ("status" in asked) return asked;
-      const named = method === "post" ? { method: "POST" as const, body: request.body } : {};
-      const question = { path: asked.path, tenant: identity.tenant, ...named };
-      return (await callServices(leaderboards, question, request, options)) ?? NO_LEADERBOARD;
+      return "status" in asked ? asked : ((await call({ path: asked.path, identity, request })) ?? NO_LEADERBOARD);
     });
-    const counted: HttpRoute["answer"] = async (request) => {
+    return async (request) => {
       const given = await answer(request);
       metrics.boardReads.inc({ status: String(given.status) });
       return given;
     };
-    return { method, path, answer: counted, ...(method === "post" ? { bodyBytesMax: RANKED_USERS_BYTES_MAX } : {}) };
+  };
+  const get = (path: string, pathOf: PathOf): HttpRoute => {
+    const answer = answering(pathOf, ({ path, identity: { tenant }, request }) =>
+      callServices(leaderboards, { path, tenant }, request, options),
+    );
+    return { method: "get", path, answer };
+  };
+  /** More users than a URL holds. */
+  const post = (path: string, pathOf: PathOf): HttpRoute => {
+    const answer = answering(pathOf, ({ path, identity: { tenant }, request }) =>
+      callServices(leaderboards, { path, tenant, method: "POST", body: request.body }, request, options),
+    );
+    return { method: "post", path, answer, bodyBytesMax: RANKED_USERS_BYTES_MAX };
+  };
+  /** Many clients poll a tenant's boards. All of them within a second share one answer. */
+  const page = (board: "people" | "rooms"): HttpRoute => {
+    const answer = answering(
+      (request, identity) => tenantPagePath(board, request, identity),
+      async ({ path, identity: { tenant }, request }) => {
+        const shared = await pages.get(`${tenant} ${path}`, () => callServices(leaderboards, { path, tenant }, FOR_ALL, options));
+        return shared && conditional(shared, request.header("if-none-match"));
+      },
+    );
+    return { method: "get", path: `/v1/leaderboard/${board}`, answer };
   };
 
-  const withMembers = (path: string, pathOf: (part: BoardPart) => PathOf): HttpRoute[] => [
-    ...Object.entries(BOARD_PARTS).map(([rest, part]) => route("get", `${path}${rest}`, pathOf(part))),
-    route(
-      "post",
-      `${path}/members`,
-      pathOf(() => "/members"),
-    ), // More users than a URL holds.
-  ];
+  const ofRoom =
+    (part: BoardPart): PathOf =>
+    (request, identity) =>
+      boardPath(request, identity, part);
+  const ofPeople =
+    (part: BoardPart): PathOf =>
+    (request, identity) =>
+      peoplePath(request, identity, part);
+  const { "": first, ...members } = BOARD_PARTS;
+  const [roomPath, peoplePrefix] = ["/v1/rooms/:room/leaderboard", "/v1/leaderboard/people"];
   return [
-    ...withMembers("/v1/rooms/:room/leaderboard", (part) => (request, identity) => boardPath(request, identity, part)),
-    ...withMembers("/v1/leaderboard/people", (part) => (request, identity) => peoplePath(request, identity, part)),
-    ...["", "/:room"].map((rest) => route("get", `/v1/leaderboard/rooms${rest}`, tenantBoardPath)),
+    get(roomPath, ofRoom(first)),
+    ...Object.entries(members).map(([rest, part]) => get(`${roomPath}${rest}`, ofRoom(part))),
+    post(`${roomPath}/members`, ofRoom(members["/members"])),
+    page("people"),
+    ...Object.entries(members).map(([rest, part]) => get(`${peoplePrefix}${rest}`, ofPeople(part))),
+    post(`${peoplePrefix}/members`, ofPeople(members["/members"])),
+    page("rooms"),
+    get("/v1/leaderboard/rooms/:room", rankedRoomPath),
   ];
 }
 

@@ -15,6 +15,8 @@ export type SharedAnswersOptions = {
    */
   readonly sharedMs: number;
   readonly bytesMax: number;
+  /** Whether an answer with this status is shared after the call. Default: below 400, because a new call may succeed where this one failed. */
+  readonly isKept?: (status: number) => boolean;
 };
 
 type Fetch = () => Promise<HttpAnswer | undefined>;
@@ -82,7 +84,7 @@ export class SharedAnswers {
   }
 
   async #hold(answer: HttpAnswer | undefined): Promise<Shared> {
-    const isKept = answer !== undefined && answer.status < 400; // A new call may succeed where this one failed.
+    const isKept = answer !== undefined && (this.#options.isKept ?? isSuccess)(answer.status);
     const body = answer?.body;
     if (answer === undefined || body === undefined || typeof body === "string" || body instanceof Uint8Array)
       return { kind: "answer", isKept, give: () => answer, forget: () => {} };
@@ -98,6 +100,10 @@ export class SharedAnswers {
       throw error;
     }
   }
+}
+
+function isSuccess(status: number): boolean {
+  return status < 400;
 }
 
 /** Counts the holders of one answer. The answer is in memory from the first holder to the last. */
