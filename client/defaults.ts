@@ -1,5 +1,6 @@
 /** The client's constants. The server's limits are in WELCOME. */
 
+import type { TenantPollOptions } from "./boards/tenant-polls.ts";
 import type { ConnectionLifecycleOptions } from "./connection/connection-lifecycle.ts";
 import type { OutboxOptions } from "./room/outbox.ts";
 import type { PresenceSessionOptions } from "./presence/room-presence.ts";
@@ -7,8 +8,11 @@ import type { RoomSessionOptions } from "./room/room-session.ts";
 import type { TentativeOptions } from "./room/tentative-edits.ts";
 import type { InboxOptions } from "./room/incoming-edits.ts";
 
+/** Longest wait for the application's token function. */
+export const TOKEN_MS_MAX = 30_000;
+
 export const CONNECTION: Omit<ConnectionLifecycleOptions, "agent" | "tokenIsFixed"> = {
-  tokenMsMax: 30_000,
+  tokenMsMax: TOKEN_MS_MAX,
   renewShare: 0.8,
   renewMsMin: 3_000,
   openMsMax: 10_000,
@@ -52,4 +56,13 @@ export const ROOM: Omit<RoomSessionOptions, "outbox"> = {
 export const PRESENCE: PresenceSessionOptions = {
   own: { bytesMax: 4_096, fieldsMax: 64, perSecond: 20, viewportsPerSecond: 5 },
   remembersMs: 3_000,
+};
+
+export const TENANT_BOARD: Omit<TenantPollOptions, "tokenIsFixed"> = {
+  intervalMs: 10_000,
+  intervalMsMin: 1_000,
+  intervalMsMax: 600_000,
+  retryMsMin: 2_000,
+  retryMsMax: 60_000,
+  networkBackMs: 500,
 };

@@ -3,6 +3,7 @@
 import { assert } from "../shared/assert.ts";
 import { hash32 } from "../shared/collections/hash.ts";
 import { parseRoomId, ROOM_ID_RULE, type RoomId } from "../shared/ids.ts";
+import { BOARD_ROLES } from "../shared/wire/boards.ts";
 import type { ConnectionInput } from "./connection/connection-messages.ts";
 
 /** `needed`: describes the required options. */
@@ -62,6 +63,13 @@ function assertStore(store: unknown): void {
 export function assertBytes(payload: unknown): void {
   const { [Symbol.toStringTag]: type } = (payload ?? {}) as Record<symbol, unknown>;
   assert(type === "Uint8Array", "`payload` must be a Uint8Array. Convert a string with new TextEncoder().encode(text).");
+}
+
+/** Which board, and how much of it. */
+export function assertBoard(window: unknown, role: string, shown: number): void {
+  assert(typeof window === "string", "window must be a text, such as last-week, day or 2026-W27");
+  assert(role in BOARD_ROLES, `role must be one of ${Object.keys(BOARD_ROLES).join(", ")}`);
+  assert(Number.isSafeInteger(shown) && shown > 0, "shown must be a whole number from 1: the number of places");
 }
 
 /** The server's URL for sockets and for HTTP. */

@@ -81,7 +81,7 @@ test("[PKG3] the package's types are complete", () => {
      import { broadcastsOf } from "@coroom/client/broadcasts";
      import { showDevtools } from "@coroom/client/devtools";
      import { forgetIndexedDbStore, indexedDbStore } from "@coroom/client/indexeddb";
-     import { leaderboardOf } from "@coroom/client/leaderboard";
+     import { leaderboardOf, watchTenantBoard } from "@coroom/client/leaderboard";
      import { DeviceStore, type EditStore } from "@coroom/client/store";
      const own: EditStore = indexedDbStore({ owner: "acme/ada" });
      const store = new DeviceStore(own);
@@ -96,6 +96,11 @@ test("[PKG3] the package's types are complete", () => {
      provider.on("error", (problem: Problem) => { if (problem.kind === "edit-too-large") problem.bytesMax.toFixed(); });
      new RoomConnection({ url: "ws://h", token: "t", room: "notes" }).on("edit", ({ seq, payload, own }) => [seq + 1, payload.byteLength, own === true]);
      leaderboardOf(provider).subscribe({ window: "day" }).on("change", ({ ranking }) => ranking[0]?.score.toFixed());
+     watchTenantBoard({ url: "ws://h", token: "t", board: "people", window: "day" }).on("change", ({ ranking }) => ranking[0]?.score.toFixed());
+     const rooms = watchTenantBoard({ url: "ws://h", token: async () => "t", board: "rooms", window: "last-week" });
+     rooms.ranking satisfies readonly { readonly rank: number; readonly room: string; readonly points: number }[];
+     // @ts-expect-error a room has points, and no name
+     rooms.ranking[0]?.name;
      showDevtools(provider, { isOpen: true })();
      broadcastsOf(new CoroomProvider<{ user: string }>({ url: "ws://h", room: "n", doc: new Y.Doc(), token: "t" })).send({ kind: "wave" });
      // @ts-expect-error its internal messages are no public methods
@@ -174,6 +179,8 @@ const BUNDLES: Readonly<Record<string, string>> = {
   "`RoomConnection`": `export { RoomConnection } from "@coroom/client"`,
   "`CoroomProvider` and `indexedDbStore`": `${PROVIDER} export { indexedDbStore } from "@coroom/client/indexeddb"`,
   "`CoroomProvider` and `leaderboardOf`": `${PROVIDER} export { leaderboardOf } from "@coroom/client/leaderboard"`,
+  "`watchTenantBoard` alone": `export { watchTenantBoard } from "@coroom/client/leaderboard"`,
+  "`CoroomProvider` and `watchTenantBoard`": `${PROVIDER} export { watchTenantBoard } from "@coroom/client/leaderboard"`,
   "`CoroomProvider` and `broadcastsOf`": `${PROVIDER} export { broadcastsOf } from "@coroom/client/broadcasts"`,
   "`CoroomProvider` and `showDevtools`": `${PROVIDER} export { showDevtools } from "@coroom/client/devtools"`,
 };

@@ -24,6 +24,9 @@ export type NetworkChange = "back" | "doubtful";
 /** Returns a function that ends the watch. */
 export type WatchNetwork = (report: (change: NetworkChange) => void) => () => void;
 
+/** Reports at once and after each change, where the platform has pages. Returns a function that ends the watch. */
+export type WatchVisibility = (report: (isVisible: boolean) => void) => () => void;
+
 export interface ClientClock {
   /** Milliseconds since an arbitrary start. Never goes back; jumps ahead when a laptop wakes up. */
   now(): Millis;
@@ -64,9 +67,16 @@ export interface SocketListener {
   closed(code: number, why?: string, retryAfterMs?: number): void;
 }
 
-/** Rejects if the server cannot be reached. `body`: undefined if it is not JSON. */
-export type FetchJson = (url: string, token: string) => Promise<JsonAnswer>;
-export type JsonAnswer = { readonly status: number; readonly body: unknown };
+/** Rejects if the server cannot be reached. `etag`: of the copy that the caller has; the status is 304 if it is current. */
+export type FetchJson = (url: string, token: string, etag?: string) => Promise<JsonAnswer>;
+/** `body`: undefined if it is not JSON. `maxAgeMs`, `retryAfterMs`: undefined if the server did not send them. */
+export type JsonAnswer = {
+  readonly status: number;
+  readonly body: unknown;
+  readonly etag?: string | undefined;
+  readonly maxAgeMs?: number | undefined;
+  readonly retryAfterMs?: number | undefined;
+};
 
 /** Rejects if the server cannot be reached, or when the signal aborts. */
 export type FetchSnapshot = (url: string, token: string, signal: AbortSignal) => Promise<SnapshotAnswer>;

@@ -5,9 +5,9 @@
 
 import { assert } from "../../shared/assert.ts";
 import type { Seq } from "../../shared/ids.ts";
-import { BOARD_ROLES, BOARD_WINDOWS, type BoardName, type BoardRole, type BoardWindow } from "../../shared/wire/boards.ts";
+import { BOARD_WINDOWS, type BoardName, type BoardRole, type BoardWindow } from "../../shared/wire/boards.ts";
 import { Events } from "../events.ts";
-import { newToken } from "../options.ts";
+import { assertBoard, newToken } from "../options.ts";
 import type { ClientWorld } from "../ports.ts";
 import type { RoomConnection, RoomLink } from "../room/room-connection-host.ts";
 import type { RoomSessionInput } from "../room/room-messages.ts";
@@ -160,7 +160,7 @@ export class Leaderboard {
   /** Returns a live board. It survives reconnects and lasts until `unsubscribe()`. Throws for a wrong option. */
   subscribe({ window = "all", role = "everyone", shown = SHOWN_DEFAULT }: BoardOptions = {}): Board {
     assert(window in BOARD_WINDOWS, `window must be one of ${Object.keys(BOARD_WINDOWS).join(", ")}; read() gives windows that ended`);
-    assertShown(role, shown);
+    assertBoard(window, role, shown);
     const board = new Board(
       { window, role, shown },
       { onUnsubscribe: (ended) => this.#remove(ended), reportError: this.#world.reportError },
@@ -179,8 +179,7 @@ export class Leaderboard {
    * week before the current one. Rejects with the server's message if the board cannot be read, and throws for a wrong option.
    */
   read({ window, role = "everyone", shown = SHOWN_DEFAULT }: BoardReadOptions): Promise<BoardReading> {
-    assert(typeof window === "string", "window must be a text, such as last-week, day or 2026-W27");
-    assertShown(role, shown);
+    assertBoard(window, role, shown);
     const { server, options } = this.#connection;
     const ports = { server, token: () => newToken(options.token), fetchJson: this.#world.fetchJson };
     return readBoard(ports, this.#room.room, { window, role, shown });
@@ -221,11 +220,6 @@ export class Leaderboard {
     const shown = Math.max(0, ...[...views].map((view) => view.shown));
     this.#room.inTurn(() => this.#carryOut(this.#requests.receiveInput({ kind: "watch-board", board: { role, window }, shown })));
   }
-}
-
-function assertShown(role: string, shown: number): void {
-  assert(role in BOARD_ROLES, `role must be one of ${Object.keys(BOARD_ROLES).join(", ")}`);
-  assert(Number.isSafeInteger(shown) && shown > 0, "shown must be a whole number from 1: the number of places");
 }
 
 function keyOf({ role, window }: BoardName): string {
