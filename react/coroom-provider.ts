@@ -33,6 +33,7 @@ export function CoroomProvider({ url, token, store, children }: CoroomProviderPr
 /** The rooms of the nearest `CoroomProvider`. */
 export function useRooms(): UsedRooms {
   const rooms = useContext(RoomsContext);
-  if (rooms === undefined) throw new Error("useRoom and useHistory need a <CoroomProvider url={…} token={…}> above the component.");
+  if (rooms === undefined)
+    throw new Error("useRoom, useHistory and useTenantBoard need a <CoroomProvider url={…} token={…}> above the component.");
   return rooms;
 }

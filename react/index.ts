@@ -21,4 +21,5 @@ export {
 } from "./hooks.ts";
 export { type HistoryVersion, type HistoryView, useHistory } from "./use-history.ts";
 export { type BoardView, type BoardViewOptions, useLeaderboard } from "./use-leaderboard.ts";
+export { type TenantBoardView, type TenantBoardViewOptions, useTenantBoard } from "./use-tenant-board.ts";
 export type { OpenRoom } from "./used-rooms.ts";

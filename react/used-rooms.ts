@@ -69,7 +69,7 @@ export class UsedRooms {
   constructor(url: string, given: Given) {
     this.#url = url;
     this.given = given;
-    this.#connection = new CoroomConnection({ url, token: typeof given.token === "string" ? given.token : () => this.#token() });
+    this.#connection = new CoroomConnection({ url, token: this.#tokenOption() });
   }
 
   /** Returns the room. Creates it without connecting, so a render may call this. */
@@ -98,6 +98,16 @@ export class UsedRooms {
     const answer = await fetch(`${base}/v1/rooms/${encodeURIComponent(name)}/${path}`, { ...options, headers });
     if (answer.ok) return answer;
     throw new Error(`${options.method ?? "GET"} ${path} failed with HTTP ${answer.status}: ${await answer.text()}`);
+  }
+
+  /** For requests of a tenant's boards, which belong to no room. */
+  get server(): { readonly url: string; readonly token: Token } {
+    return { url: this.#url, token: this.#tokenOption() };
+  }
+
+  /** The function of each later render replaces the one before. A text stays. */
+  #tokenOption(): Token {
+    return typeof this.given.token === "string" ? this.given.token : () => this.#token();
   }
 
   #token(): string | Promise<string> {

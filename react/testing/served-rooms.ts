@@ -11,21 +11,27 @@ import { systemClock } from "../../client/io/system.ts";
 import type { ClientFakeClock } from "../../client/testing/fake-clock.ts";
 import { ModelServer } from "../../client/testing/model-server.ts";
 
-/** `http` gives the answers to HTTP requests by path. `stop` ends all connections. */
+/**
+ * `http` gives the answers to HTTP requests by path. `requests` are the paths of all requests but preflights. `stop` ends all
+ * connections.
+ */
 export type ServedRooms = {
   readonly model: ModelServer;
   readonly url: string;
-  readonly http: Map<string, { status: number; body: object }>;
+  readonly http: Map<string, { status: number; body: object; headers?: Readonly<Record<string, string>> }>;
+  readonly requests: string[];
   readonly stop: () => Promise<void>;
 };
 
 export async function serveRooms(): Promise<ServedRooms> {
   const model = new ModelServer(systemClock as unknown as ClientFakeClock); // The model uses the methods that each clock has.
   const http: ServedRooms["http"] = new Map();
-  const cors = { "access-control-allow-origin": "*", "access-control-allow-headers": "authorization" };
+  const requests: string[] = [];
+  const cors = { "access-control-allow-origin": "*", "access-control-allow-headers": "authorization, if-none-match" };
   const plain = createServer(({ url = "", method }, response) => {
-    const { status, body } = http.get(url) ?? { status: 404, body: { error: "not-found", message: `nothing at ${url}` } };
-    response.writeHead(method === "OPTIONS" ? 204 : status, { ...cors, "content-type": "application/json" });
+    if (method !== "OPTIONS") requests.push(url);
+    const { status, body, headers } = http.get(url) ?? { status: 404, body: { error: "not-found", message: `nothing at ${url}` } };
+    response.writeHead(method === "OPTIONS" ? 204 : status, { ...cors, ...headers, "content-type": "application/json" });
     response.end(method === "OPTIONS" ? undefined : JSON.stringify(body));
   });
   const server = new WebSocketServer({ server: plain });
@@ -43,6 +49,7 @@ export async function serveRooms(): Promise<ServedRooms> {
     model,
     url: `ws://127.0.0.1:${(plain.address() as AddressInfo).port}`,
     http,
+    requests,
     stop: async () => {
       for (const socket of server.clients) socket.terminate();
       server.close();
