@@ -27,12 +27,12 @@ const days = { from: "2026-11-28", to: "2026-11-28" };
 
 test("[USGC3] the usage of a gateway of another version is printed: a column that it lacks is empty, and one that it adds is left out", async () => {
   const older = { ...row, receivedBytes: 6, deliveredBytes: 7, refusals: 8 };
-  const newer = { ...older, storedBytes: 9, snapshots: 10 };
+  const newer = { ...older, storedBytes: 9, peakConnections: 10, snapshots: 11 };
   const [head, first, second] = (await printed({ ...days, usage: [older, newer] }, { csv: "true" }))[0]!.split("\r\n");
-  expect(head).toMatch(/,refusals,storedBytes$/);
-  expect([first, second]).toEqual(["2026-11-28,acme,1,2,3,4,5,6,7,8,", "2026-11-28,acme,1,2,3,4,5,6,7,8,9"]);
+  expect(head).toMatch(/,refusals,storedBytes,peakConnections$/);
+  expect([first, second]).toEqual(["2026-11-28,acme,1,2,3,4,5,6,7,8,,", "2026-11-28,acme,1,2,3,4,5,6,7,8,9,10"]);
   const [title, line] = await printed({ ...days, usage: [older] });
-  expect([title!.endsWith("stored bytes"), line!.endsWith(" 8")]).toEqual([true, true]);
+  expect([title!.endsWith("peak connections"), line!.endsWith(" 8")]).toEqual([true, true]);
 });
 
 test("[USGC4] JSON of a server that is no gateway of this version is reported with what to check", async () => {

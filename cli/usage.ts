@@ -20,6 +20,7 @@ const COLUMNS = {
   deliveredBytes: "delivered bytes",
   refusals: "refusals",
   storedBytes: "stored bytes",
+  peakConnections: "peak connections",
 } as const;
 
 const NAMES = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[];
@@ -39,7 +40,9 @@ export async function printUsage(config: Values<typeof usageSettings>, print: Pr
   const { usage, ...days } = answerAs(Usage, await askGateway(url, bearerOf(config), {}));
   if (csv) return print(csvOf(usage));
   for (const line of tableOf(usage)) print(line);
-  print(`usage from ${days.from} to ${days.to} (UTC). The last ten seconds may be missing, and stored bytes of the last minute`);
+  print(
+    `usage from ${days.from} to ${days.to} (UTC). The last ten seconds may be missing, and the last minute of stored bytes and of the peak`,
+  );
 }
 
 /** The same as the gateway's answer as CSV. */

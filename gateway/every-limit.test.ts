@@ -146,6 +146,7 @@ const NO_LIMITS: readonly Setting[] = [
   "boardWatchMs",
   "usageTenantsPerBatchMax",
   "usageFlushMs",
+  "usageSampleMs",
   "usageDaysMax",
   "usageRowsMax",
 ];

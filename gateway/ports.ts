@@ -27,6 +27,7 @@ import type { TokenVerdict } from "./sessions/identity.ts";
 import type { CommittedBatch } from "../shared/wire/committed-edits.ts";
 import type { RecentEventLog } from "./operations/events-kept.ts";
 import type { LostRoomServer } from "./operations/servers-lost.ts";
+import type { ConnectionSample } from "./usage/connection-samples.ts";
 import type { StoredUsage } from "./usage/usage-counts.ts";
 import type { UsageDay } from "../shared/time/usage-day.ts";
 import type { UsageBatch } from "./usage/usage-days.ts";
@@ -196,6 +197,11 @@ export interface UsageStore {
   add(batch: UsageBatch): Promise<void>;
   /** Keeps each tenant's highest stored bytes of the day. Returns how many tenants have no space in the day. */
   raise(peaks: StoragePeaks): Promise<number>;
+  /**
+   * Adds a part of this gateway's sample to the sums of its moment, once, and keeps each tenant's highest sum of the day.
+   * Returns how many tenants have no space.
+   */
+  sample(sample: ConnectionSample): Promise<number>;
   /** The tenants of a day, or only one of them. A tenant without usage is missing. */
   read(day: UsageDay, tenant: TenantId | undefined): Promise<ReadonlyMap<TenantId, StoredUsage>>;
 }

@@ -15,7 +15,7 @@ import { until } from "../test/contract/real-nats.ts";
 import { startTestRedis } from "../test/contract/test-engines.ts";
 import { gatewayRig, metric, OPERATOR, outcomeOf, ROOM, TENANT, tokenOf } from "./testing/gateway-rig.ts";
 
-const rig = gatewayRig("usage", { usageFlushMs: "1000", usageRowsMax: "2" });
+const rig = gatewayRig("usage", { usageFlushMs: "1000", usageSampleMs: "1000", usageRowsMax: "2" });
 let folder: string;
 let redis: Engine;
 
@@ -124,4 +124,25 @@ test("[USY5] what a tenant stores has a row without any connection, from whichev
   await until(async () => (await usageOf(address, "quiet"))?.["storedBytes"] === 1_200, "the higher value");
   expect(await usageOf(address, "quiet")).toMatchObject({ connections: 0, edits: 0, storedBytes: 1_200 });
   expect((await read(without)).status).toBe(503);
+});
+
+test("[USY6] the peak of connections is the highest of all gateways together at one time, not the sum of each one's highest", async () => {
+  const [one, two] = [await rig.start({}, redis.url), await rig.start({}, redis.url)];
+  const tenant = "crowd";
+  const peak = async (): Promise<number | undefined> => (await usageOf(two, tenant))?.["peakConnections"];
+  const enter = async (address: string, user: string) => {
+    const client = await rig.greet(address, user, { tenant });
+    await client.next("welcome");
+    return client;
+  };
+  await enter(one, "ann");
+  const [bob] = [await enter(two, "bob"), await enter(two, "cy")];
+  await until(async () => (await peak()) === 3, "the peak of both gateways");
+  bob.close();
+  await until(async () => (await metric(two, `coroom_gateway_tenant_connections{tenant="${tenant}"}`)) === 1, "one connection less");
+  await enter(one, "dee");
+  const connections = async (): Promise<number> => (await usageOf(two, tenant))?.["connectionSeconds"] ?? 0;
+  const before = await connections();
+  await until(async () => (await connections()) > before + 12, "some samples of three connections");
+  expect(await peak(), "the highest of the gateways are 2 and 2").toBe(3);
 });

@@ -65,8 +65,8 @@ test("[USQ3] the answer is CSV if the query or the Accept header asks for it", (
 
 test("[USQ4] rows are in the order of days and tenants, with the same values in JSON and CSV", () => {
   const day = "2026-11-28" as UsageDay;
-  const none = { ...noUsage(), storedBytes: 0 };
-  const usage = { ...none, connections: 2, connectionMs: 61_500, edits: 3, editBytes: 40, deliveredBytes: 2 ** 53 - 1 };
+  const none = { ...noUsage(), storedBytes: 0, peakConnections: 0 };
+  const usage = { ...none, connections: 2, peakConnections: 5, connectionMs: 61_500, edits: 3, editBytes: 40, deliveredBytes: 2 ** 53 - 1 };
   const rows = rowsOf(
     day,
     new Map([
@@ -78,8 +78,18 @@ test("[USQ4] rows are in the order of days and tenants, with the same values in 
   const { from, to, usage: shown } = JSON.parse(String(usageAnswer(question, rows).body));
   expect([from, to]).toEqual([day, day]);
   expect(shown).toMatchObject([
-    { day, tenant: "acme", connections: 2, connectionSeconds: 62, edits: 3, editBytes: 40, deliveredBytes: 2 ** 53 - 1, storedBytes: 0 },
-    { day, tenant: "beta", connections: 0, connectionSeconds: 0, storedBytes: 2 ** 40 },
+    {
+      day,
+      tenant: "acme",
+      connections: 2,
+      connectionSeconds: 62,
+      edits: 3,
+      editBytes: 40,
+      deliveredBytes: 2 ** 53 - 1,
+      storedBytes: 0,
+      peakConnections: 5,
+    },
+    { day, tenant: "beta", connections: 0, connectionSeconds: 0, storedBytes: 2 ** 40, peakConnections: 0 },
   ]);
   const csv = usageAnswer({ ...question, format: "csv" }, rows);
   expect(csv.headers).toEqual({ "content-type": "text/csv; charset=utf-8" });

@@ -67,7 +67,7 @@ export function rowsOf(day: UsageDay, tenants: ReadonlyMap<TenantId, StoredUsage
 }
 
 function rowShown({ day, tenant, usage: { connectionMs, ...usage } }: UsageRow) {
-  const { connections, edits, editBytes, presenceMessages, receivedBytes, deliveredBytes, refusals, storedBytes } = usage;
+  const { connections, edits, editBytes, presenceMessages, receivedBytes, deliveredBytes, refusals, storedBytes, peakConnections } = usage;
   const connectionSeconds = Math.round(connectionMs / 1_000);
   return {
     day,
@@ -81,6 +81,7 @@ function rowShown({ day, tenant, usage: { connectionMs, ...usage } }: UsageRow) 
     deliveredBytes,
     refusals,
     storedBytes,
+    peakConnections,
   };
 }
 
@@ -96,6 +97,7 @@ const CSV_COLUMNS = [
   "deliveredBytes",
   "refusals",
   "storedBytes",
+  "peakConnections",
 ] as const satisfies readonly (keyof ReturnType<typeof rowShown>)[];
 
 function dayIn(given: string | null): UsageDay | "invalid" | undefined {

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { redisUsers } from "../../cli/local-engines.ts";
 import { withUser } from "../../cli/local-addresses.ts";
 import type { Engine } from "../../engines/engine.ts";
-import type { GatewayId, TenantId } from "../../shared/ids.ts";
+import type { GatewayId, TenantId, UnixMillis } from "../../shared/ids.ts";
 import { redisConnection, type RedisConnection } from "../../shared/io/redis.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { until } from "../../test/contract/real-nats.ts";
@@ -89,6 +89,7 @@ test("[UST2] every quantity has its own sum, exact up to 2^53", async () => {
     deliveredBytes: 2 ** 53 - 1,
     refusals: 16,
     storedBytes: 0,
+    peakConnections: 0,
   });
 });
 
@@ -142,7 +143,56 @@ test("[UST5] stored bytes stay at the highest value of the day, in any order wit
   await one.raise({ day, tenants: [["idle" as TenantId, 2 ** 53 - 1]] });
   const kept = await one.read(day, undefined);
   for (const name of names) expect(kept.get(name), name).toMatchObject(expected.get(name)!);
-  expect(kept.get("idle" as TenantId)).toEqual({ ...noUsage(), storedBytes: 2 ** 53 - 1 });
+  expect(kept.get("idle" as TenantId)).toEqual({ ...noUsage(), storedBytes: 2 ** 53 - 1, peakConnections: 0 });
+});
+
+/** Minutes of the test's day. */
+const minute = (count: number): UnixMillis => (startOf(day) + count * 60_000) as UnixMillis;
+async function peaksOf(): Promise<Record<string, number>> {
+  const kept = await storeOf("reader").read(day, undefined);
+  return Object.fromEntries([...kept].map(([name, usage]) => [name, usage.peakConnections]));
+}
+
+test("[UST7] the peak of a day is the highest sum of one moment over all gateways, and a repeated sample adds nothing", async () => {
+  const [one, two, three] = [storeOf("g1"), storeOf("g2"), storeOf("g3")];
+  const sample = (store: typeof one, moment: number, tenants: Record<string, number>, part = 1): Promise<number> =>
+    store.sample({ moment: minute(moment), part, tenants: Object.entries(tenants) as [TenantId, number][] });
+  await sample(one, 1, { acme: 10, beta: 1 });
+  await sample(two, 1, { acme: 5 });
+  await sample(two, 2, { acme: 9 });
+  await sample(one, 2, { acme: 4 });
+  expect(await peaksOf(), "not 10 + 9").toEqual({ acme: 15, beta: 1 });
+  for (let again = 0; again < 3; again++) await sample(one, 1, { acme: 10, beta: 1 });
+  await sample(one, 2, { beta: 7 }, 2);
+  expect(await peaksOf()).toEqual({ acme: 15, beta: 7 });
+  await sample(three, 1, { acme: 2 });
+  expect(await peaksOf(), "a late sample of an earlier moment").toEqual({ acme: 17, beta: 7 });
+  await one.add(batch(1, { acme: edits(3) }));
+  await one.raise({ day, tenants: [["acme" as TenantId, 100]] });
+  expect((await one.read(day, "acme" as TenantId)).get("acme" as TenantId)).toEqual({
+    ...noUsage(),
+    edits: 3,
+    storedBytes: 100,
+    peakConnections: 17,
+  });
+  await sample(one, 1_440, { acme: 50 });
+  expect(await peaksOf(), "midnight belongs to the next day").toEqual({ acme: 17, beta: 7 });
+});
+
+test("[UST8] a moment has at most its number of fields, and Redis forgets it after five minutes", async () => {
+  const free = redisConnection((await startTestRedis({ dataDir: join(folder, "moments") })).url, SILENT_LOG);
+  try {
+    await until(() => free.redis.ping().catch(() => undefined), "Redis to be reached");
+    const store = redisUsage(free, ENVIRONMENT, "g1" as GatewayId, { fieldsMax: 3 });
+    const moment = minute(0);
+    const tenants = ["a", "b", "c", "d"].map((name) => [name as TenantId, 2] as const);
+    expect(await store.sample({ moment, part: 1, tenants })).toBe(2); // One field is the gateway's.
+    const key = `${ENVIRONMENT}:usage:connections:${moment}`;
+    expect(await free.redis.hgetall(key)).toEqual({ "batch g1 1": "1", "a": "2", "b": "2" });
+    expect(await free.redis.pexpiretime(key)).toBe(moment + 300_000);
+  } finally {
+    free.stop();
+  }
 });
 
 test("[UST6] a day without space takes no further tenants, reports their count, and raises those that it has", async () => {

@@ -13,6 +13,8 @@ export const usageSettings = {
   usageTenantsPerBatchMax: constant(500),
   /** A killed gateway loses the usage of this time. */
   usageFlushMs: constant(10_000),
+  /** Interval of the samples of open connections, of which the highest of a day is kept. All gateways use the same one. */
+  usageSampleMs: constant(60_000),
   /** Days that the answer to one request may cover. */
   usageDaysMax: constant(100),
   /** Rows of one answer, about 200 bytes each. */

@@ -8,6 +8,7 @@ import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import type { UsageDay } from "../../shared/time/usage-day.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import type { UsageStore } from "../ports.ts";
+import type { ConnectionSample } from "./connection-samples.ts";
 import { TenantUsageHost } from "./tenant-usage-host.ts";
 import { addUsage, noUsage, OTHER_TENANTS, type StoredUsage, type UsageCounts } from "./usage-counts.ts";
 import type { UsageBatch } from "./usage-days.ts";
@@ -15,7 +16,7 @@ import { UsageMeter } from "./usage-meter.ts";
 
 const acme = "acme" as TenantId;
 const JUST_BEFORE_MIDNIGHT = Date.UTC(2026, 10, 30, 23, 59, 55);
-const OPTIONS = { usageTenantsMax: 20, usageNamedTenantsMax: 3, usageTenantsPerBatchMax: 2, usageFlushMs: 10_000 };
+const OPTIONS = { usageTenantsMax: 20, usageNamedTenantsMax: 3, usageTenantsPerBatchMax: 2, usageFlushMs: 10_000, usageSampleMs: 60_000 };
 
 /** A store that adds each batch once, as the real one does. `fails`: it adds the batch and its answer is lost, or it is away. */
 class ListStore implements UsageStore {
@@ -37,6 +38,14 @@ class ListStore implements UsageStore {
     const sum = this.sums.get(key) ?? noUsage();
     this.sums.set(key, sum);
     addUsage(sum, usage);
+  }
+
+  readonly samples: ConnectionSample[] = [];
+  sample(sample: ConnectionSample): Promise<number> {
+    this.calls += 1;
+    if (this.fails === "away") return Promise.reject(new Error("away"));
+    this.samples.push(sample);
+    return this.fails === "lost-answer" ? Promise.reject(new Error("the answer is lost")) : Promise.resolve(0);
   }
 
   /** One tenant has no space in the day. */
@@ -193,4 +202,30 @@ test("[USG16] stored bytes go to the store at once, tenants without space count 
   store.fails = undefined;
   await usage.receivePeaks(peaks);
   expect([store.raised, await shown("limits_reached_total")]).toEqual([[[acme, 700]], { "usage-tenants": 1 }]);
+});
+
+test("[USG19] open connections are sampled at each minute, offered until the store has them, and replaced by the next sample", async () => {
+  const { clock, meter, store } = host();
+  const midnight = Date.UTC(2026, 11, 1);
+  for (const tenant of ["a", "b", "c"] as TenantId[]) meter.receiveOpened(tenant, clock.now());
+  await clock.advance(4_000);
+  expect(store.samples).toEqual([]);
+  store.fails = "lost-answer";
+  await clock.advance(3_000);
+  store.fails = undefined;
+  await clock.advance(10_000);
+  const [first] = store.samples;
+  expect(first).toEqual({ moment: midnight, part: 1, tenants: [["a", 1], ["b", 1]] }); // prettier-ignore
+  expect(store.samples.filter((sample) => sample === first).length, "the same part again").toBeGreaterThan(1);
+  expect(store.samples.at(-1)).toEqual({ moment: midnight, part: 2, tenants: [["c", 1]] });
+
+  store.fails = "away";
+  meter.receiveClosed("b" as TenantId, clock.now());
+  await clock.advance(60_000);
+  meter.receiveClosed("c" as TenantId, clock.now());
+  store.samples.length = 0;
+  await clock.advance(60_000);
+  store.fails = undefined;
+  await clock.advance(1_000);
+  expect(store.samples, "the newest only").toEqual([{ moment: midnight + 120_000, part: 1, tenants: [["a", 1]] }]);
 });

@@ -2,15 +2,17 @@
  * Takes the tenants' usage every second: counts it in the metrics, and holds it by day (UTC) until the store has it. A
  * second belongs to the day in which it ends. Nothing waits for the store. A process that is killed loses the usage of
  * the last interval, and all usage that Redis was not there to take. What tenants store comes from the document services,
- * which repeat it, and goes to the store at once.
+ * which repeat it, and goes to the store at once. The open connections of a moment wait for the store until the next one.
  */
 
 import type { Clock } from "../../shared/time/clock.ts";
 import type { Millis, TenantId } from "../../shared/ids.ts";
 import type { StoragePeaks } from "../../shared/bus/storage-messages.ts";
 import type { Log } from "../../shared/process/log.ts";
+import { rethrowMistake } from "../../shared/time/pause.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { UsageStore } from "../ports.ts";
+import { ConnectionSamples } from "./connection-samples.ts";
 import { TopTenants } from "./top-tenants.ts";
 import { OTHER_TENANTS, type UsageCounts } from "./usage-counts.ts";
 import { dayOf } from "../../shared/time/usage-day.ts";
@@ -27,6 +29,7 @@ export type TenantUsageOptions = {
   readonly usageNamedTenantsMax: number;
   readonly usageTenantsPerBatchMax: number;
   readonly usageFlushMs: number;
+  readonly usageSampleMs: number;
 };
 export type TenantUsageDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics };
 
@@ -37,8 +40,10 @@ export class TenantUsageHost {
   readonly #deps: TenantUsageDeps;
   readonly #days: UsageDays;
   readonly #top: TopTenants;
+  readonly #samples: ConnectionSamples;
   #ticks = 0;
   #flushing: Promise<void> | undefined;
+  #isSampling = false;
   #isStoreAway = false;
   #areRaisesRefused = false;
   /** Nothing has waited for the store at this time. */
@@ -53,6 +58,8 @@ export class TenantUsageHost {
     this.#deps = deps;
     this.#storedAt = deps.clock.now();
     this.#days = new UsageDays({ tenantDaysMax: options.usageTenantsMax, tenantsPerBatchMax: options.usageTenantsPerBatchMax });
+    const { usageSampleMs: everyMs, usageTenantsMax: tenantsMax, usageTenantsPerBatchMax: tenantsPerPartMax } = options;
+    this.#samples = new ConnectionSamples({ everyMs, tenantsMax, tenantsPerPartMax }, deps.clock.wallNow());
     this.#top = new TopTenants({ namedMax: options.usageNamedTenantsMax, knownMax: options.usageTenantsMax });
   }
 
@@ -99,6 +106,7 @@ export class TenantUsageHost {
     this.#ticks += 1;
     if (this.#ticks % TICKS_PER_PERIOD === 0) this.#forgetLabel(this.#top.endPeriod());
     this.#showConnections();
+    this.#takeSample();
     if ((this.#ticks * TICK_MS) % this.#options.usageFlushMs < TICK_MS) void this.#flush();
   }
 
@@ -111,6 +119,30 @@ export class TenantUsageHost {
       if (tenant === OTHER_TENANTS || !isStored) metrics.limitsReached.inc({ limit: "usage-tenants" });
     }
     this.#showWaiting();
+  }
+
+  #takeSample(): void {
+    if (this.#store === undefined) return;
+    const { clock, metrics } = this.#deps;
+    const leftOut = this.#samples.receiveTick(this.#meter.openConnections, clock.wallNow());
+    if (leftOut > 0) metrics.limitsReached.inc({ limit: "usage-tenants" }, leftOut);
+    if (!this.#isSampling) void this.#storeSample(this.#store);
+  }
+
+  /** Repeated every second until the store has the sample. `#storeAll` reports a store that is away. */
+  async #storeSample(store: UsageStore): Promise<void> {
+    this.#isSampling = true;
+    try {
+      for (let part = this.#samples.next; part !== undefined; part = this.#samples.next) {
+        const leftOut = await store.sample(part);
+        if (leftOut > 0) this.#deps.metrics.limitsReached.inc({ limit: "usage-tenants" }, leftOut);
+        this.#samples.receiveStored(part);
+      }
+    } catch (cause) {
+      rethrowMistake(cause); // Redis is away, or has no memory left.
+    } finally {
+      this.#isSampling = false;
+    }
   }
 
   #showWaiting(): void {

@@ -19,8 +19,11 @@ export const USAGE_QUANTITIES = [
 ] as const;
 export type UsageQuantity = (typeof USAGE_QUANTITIES)[number];
 export type UsageCounts = Record<UsageQuantity, number>;
-/** Usage of one day. `storedBytes`: the highest that document services measured; gateways do not count it. */
-export type StoredUsage = Readonly<UsageCounts> & { readonly storedBytes: number };
+/**
+ * Usage of one day. `storedBytes`: the highest that document services measured; gateways do not count it. `peakConnections`:
+ * the highest number of connections that were open at one time, over all gateways.
+ */
+export type StoredUsage = Readonly<UsageCounts> & { readonly storedBytes: number; readonly peakConnections: number };
 
 /** Tenants beyond a limit count together under this name. No tenant can have it: a tenant id contains no brackets. */
 export const OTHER_TENANTS = "(other)" as TenantId;

@@ -1,17 +1,18 @@
--- Raises the stored bytes of tenants on a day to the given ones. Less than the day has, or the same again, changes nothing.
--- A tenant without a field gets one if there is space. Returns the number of tenants that got none.
+-- Raises a value of tenants on a day to the given ones: the highest stored bytes, or the highest number of connections.
+-- Less than the day has, or the same again, changes nothing. A tenant without a field gets one if there is space. Returns
+-- the number of tenants that got none.
 --
 -- KEYS  the hash of the day
--- ARGV  the time at which Redis forgets the day, the largest number of fields, the place of the stored bytes among the
---       values of a field; then each tenant with its bytes
+-- ARGV  the time at which Redis forgets the day, the largest number of fields, the place of the value among the values of
+--       a field; then each tenant with its value
 
 local day, fieldsMax, place, leftOut = KEYS[1], tonumber(ARGV[2]), tonumber(ARGV[3]), 0
 
-local function raise(tenant, kept, bytes)
+local function raise(tenant, kept, value)
   local values = numbersIn(kept or "")
   for index = #values + 1, place do values[index] = 0 end
-  if bytes <= values[place] then return end
-  values[place] = bytes
+  if value <= values[place] then return end
+  values[place] = value
   redis.call("HSET", day, tenant, textOf(values))
 end
 
