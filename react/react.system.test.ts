@@ -17,7 +17,7 @@ let browser: Browser;
 let site: ViteDevServer;
 
 beforeAll(async () => {
-  [system, browser] = await Promise.all([DemoSystem.start({ JWT_SECRET: secret }), openBrowser()]);
+  [system, browser] = await Promise.all([DemoSystem.start({ JWT_SECRET: secret, BOARD_TOTALS_MS: "500" }), openBrowser()]);
   site = await createServer({
     root: resolve("react/testing/page"),
     configFile: false,
@@ -58,8 +58,9 @@ class Person {
     this.page = page;
   }
 
-  static async open(room: string, name: string): Promise<Person> {
-    const token = await new SignJWT({ name, rooms: [room], rights: ["read", "write"] })
+  /** `people`: the page also shows the people of the tenant. */
+  static async open(room: string, name: string, { people = false } = {}): Promise<Person> {
+    const token = await new SignJWT({ name, rooms: [room], rights: ["read", "write", ...(people ? ["boards"] : [])] })
       .setProtectedHeader({ alg: "HS256" })
       .setSubject(name.toLowerCase())
       .setExpirationTime("1h")
@@ -67,7 +68,7 @@ class Person {
     const context = await browser.newContext();
     onTestFinished(() => context.close());
     const page = await context.newPage();
-    const query = new URLSearchParams({ url: system.url.replace("http", "ws"), room, token });
+    const query = new URLSearchParams({ url: system.url.replace("http", "ws"), room, token, ...(people ? { people: "" } : {}) });
     await page.goto(`${site.resolvedUrls!.local[0]}?${query}`);
     return new Person(page);
   }
@@ -113,4 +114,35 @@ test("[HOOK10] two pages under StrictMode converge, see each other once, and sto
 
   await ada.page.context().close();
   await eventually("ada is gone", async () => (await grace.facts()).names.join() === "Grace");
+});
+
+test("[HOOK20] a page of another origin keeps the tenant's people up to date by ETag, and not while it is hidden", async () => {
+  const room = `people ${randomBytes(4).toString("hex")}`;
+  const viewer = await Person.open(room, "Viewer", { people: true });
+  const answers: number[] = [];
+  viewer.page.on("response", (response) => {
+    if (response.request().method() === "GET" && response.url().includes("/v1/leaderboard/people")) answers.push(response.status());
+  });
+  const shown = (): Promise<string> => viewer.page.locator("#people").innerText();
+  const author = await Person.open(room, `Author ${room}`);
+  await author.types("abc");
+  await eventually("the author is shown", async () => (await shown()).startsWith("live ") && (await shown()).includes(`Author ${room}`));
+  answers.length = 0;
+  await eventually("the unchanged board is answered with 304", () => answers.includes(304));
+
+  const become = (state: "hidden" | "visible"): Promise<void> =>
+    viewer.page.evaluate((to) => {
+      Object.defineProperty(document, "visibilityState", { configurable: true, get: () => to });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, state);
+  await become("hidden");
+  await viewer.page.waitForLoadState("networkidle"); // A request may have been on its way.
+  const before = answers.length;
+  const others = await Person.open(room, "Other", { people: true });
+  let polls = 0;
+  others.page.on("response", (response) => (polls += response.url().includes("/v1/leaderboard/people") ? 1 : 0));
+  await eventually("a visible page has polled several times", () => polls >= 6);
+  expect(answers.length - before, "requests of the hidden page").toBeLessThanOrEqual(1);
+  await become("visible");
+  await eventually("it polls again", () => answers.length >= before + 2);
 });

@@ -1,9 +1,9 @@
-/** A small page in React: a shared text, the present users and their presence, and stored versions. Under StrictMode. */
+/** A small page in React: a shared text, the present users and their presence, and stored versions. With `people`, the people of the tenant. Under StrictMode. */
 
 import { type ChangeEvent, createElement as h, type ReactNode, StrictMode, useState, useSyncExternalStore } from "react";
 import { createRoot } from "react-dom/client";
 
-import { CoroomProvider, useHistory, useParticipants, usePresence, useRoom, useSaved, useStatus } from "../../index.ts";
+import { CoroomProvider, useHistory, useParticipants, usePresence, useRoom, useSaved, useStatus, useTenantBoard } from "../../index.ts";
 
 const query = new URLSearchParams(location.search);
 const url = query.get("url")!;
@@ -42,6 +42,11 @@ function Notes(): ReactNode {
   );
 }
 
+function People(): ReactNode {
+  const { ranking, state } = useTenantBoard({ board: "people", window: "year" });
+  return h("p", { id: "people" }, `${state} ${ranking.map(({ name }) => name).join()}`);
+}
+
 createRoot(document.getElementById("root")!).render(
-  h(StrictMode, null, h(CoroomProvider, { url, token: () => Promise.resolve(token) }, h(Notes))),
+  h(StrictMode, null, h(CoroomProvider, { url, token: () => Promise.resolve(token) }, h(Notes), query.has("people") && h(People))),
 );
