@@ -125,7 +125,7 @@ export function subjectsOf(env: string) {
 
 /** The room at the end of any per-room subject. */
 export function roomOfSubject(subject: string): RoomKey | undefined {
-  return parseRoomKey(subject.split(".").slice(-2).join("."));
+  return parseRoomKey(subject.slice(subject.lastIndexOf(".", subject.lastIndexOf(".") - 1) + 1));
 }
 
 /** The room server at the end of a gateway's presence subject. */

@@ -21,7 +21,7 @@ export type LogReads = {
   readonly end: () => Promise<number>;
   /** Waits until reading continues. */
   readonly rest: () => Promise<void>;
-  /** Called after each record. Lets sockets and timers run, if enough time has passed. */
+  /** Called after each record. Undefined, or a promise that lets sockets and timers run, if enough time has passed. */
   readonly yieldTime?: () => Promise<void> | undefined;
   readonly now: () => number;
 };
@@ -41,11 +41,12 @@ export async function* followRecords(reads: LogReads, from: ReadPosition, signal
     for (let batch: LogBatch | undefined = first; batch !== undefined; batch = batch.isMore ? await reads.read(after) : undefined) {
       for (const record of batch.records) {
         if (signal.aborted) return;
-        after = record.streamSeq;
-        if (reads.areRecords) last = placeOf(record);
         yield record;
-        await reads.yieldTime?.();
+        const pause = reads.yieldTime?.();
+        if (pause !== undefined) await pause;
       }
+      const final = batch.records.at(-1);
+      if (final !== undefined && reads.areRecords) last = placeOf(final);
       after = Math.max(after, batch.through);
     }
     await reads.rest();

@@ -116,8 +116,9 @@ async function readOn(
     strategy: "sentinel",
     maxWait: READ_MS_MAX,
   })) {
-    if (message.data.byteLength > 0) {
-      messages.push(readStoredMessage(message));
+    const { data } = message; // A new view with each access.
+    if (data.byteLength > 0) {
+      messages.push(readStoredMessage(message, data));
       continue;
     }
     const { code = 0, description = "" } = message.headers ?? {};
@@ -148,13 +149,13 @@ type StoredMessage = {
 };
 
 const HEADERS_BYTES_MAX = 512;
+const HEADERS_START = Buffer.from("NATS/1.0\r\n");
 
 /**
  * Parses the headers from the bytes before the data, because this runs for every record and the client's header object
  * takes four times as long. If they are not found there, that object is used.
  */
-export function readStoredMessage(message: Pick<Msg, "data" | "headers">): StoredMessage {
-  const { data } = message;
+export function readStoredMessage(message: Pick<Msg, "headers">, data: Uint8Array): StoredMessage {
   const text = headersBefore(data);
   const header = (name: string): string => (text === undefined ? (message.headers?.get(name) ?? "") : headerIn(text, name));
   return {
@@ -169,9 +170,10 @@ export function readStoredMessage(message: Pick<Msg, "data" | "headers">): Store
 /** A message arrives in one piece, of which the client returns views. Header values contain no line end. */
 function headersBefore({ buffer, byteOffset }: Uint8Array): string | undefined {
   const length = Math.min(byteOffset, HEADERS_BYTES_MAX);
-  const text = Buffer.from(buffer, byteOffset - length, length).toString("latin1");
-  const start = text.lastIndexOf("NATS/1.0\r\n");
-  return start >= 0 && text.endsWith("\r\n\r\n") ? text.slice(start) : undefined;
+  const before = Buffer.from(buffer, byteOffset - length, length);
+  const start = before.lastIndexOf(HEADERS_START);
+  const text = start < 0 ? "" : before.toString("latin1", start);
+  return text.endsWith("\r\n\r\n") ? text : undefined;
 }
 
 /** Empty if the message has no such header. */
