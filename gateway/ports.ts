@@ -104,7 +104,7 @@ export interface RoomOwners {
    * To the room's owner; lost while the connection is down. `epoch`: the newest that the sender knows. An owner in this
    * process gets the message directly if it owns the room in that epoch.
    */
-  sendToOwner(room: RoomKey, message: Uint8Array, epoch?: Epoch): void;
+  sendToOwner(room: RoomKey, message: ToOwner, epoch?: Epoch): void;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import { decodeToOwner } from "../../shared/bus/envelope.ts";
+import type { ToOwner } from "../../shared/bus/envelope.ts";
 import {
   type ClientId,
   type GatewayId,
@@ -42,9 +42,8 @@ function rig(log: Log = SILENT_LOG) {
   const config = readSettings(gatewaySettings, { flags: {}, env: {} });
   const usage = new UsageMeter({ tenantsMax: 10 });
   const budget = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
-  const sendToOwner = (to: RoomKey, bytes: Uint8Array): void => {
-    const message = decodeToOwner(bytes);
-    if (message?.kind === "edits") sent.push([to, message.edits.map(({ counter }) => counter)]);
+  const sendToOwner = (to: RoomKey, message: ToOwner): void => {
+    if (message.kind === "edits") sent.push([to, message.edits.map(({ counter }) => counter)]);
   };
   const rooms = new FollowedRoomsHost(
     {

@@ -3,7 +3,7 @@
  * A room's edits go in one message. `fair-forwarding.ts` decides which rooms wait for further edits.
  */
 
-import { encodeToOwner, type ToOwner } from "../../shared/bus/envelope.ts";
+import type { ToOwner } from "../../shared/bus/envelope.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import { Alarm, Alarms } from "../../shared/time/alarm.ts";
 import type { HostDeps } from "../host-deps.ts";
@@ -71,7 +71,7 @@ export class EditForwarding {
     const { owners, directory } = this.#ports;
     for (const { room, message } of unsent) {
       this.#deps.hops?.forwarded(room, message);
-      owners.sendToOwner(room, encodeToOwner(message), directory.get(room)?.room.epoch);
+      owners.sendToOwner(room, message, directory.get(room)?.room.epoch);
     }
     this.#isTurnEnding = false;
   }

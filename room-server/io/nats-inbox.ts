@@ -4,7 +4,7 @@
  * NATS.
  */
 
-import { decodeToOwner } from "../../shared/bus/envelope.ts";
+import { decodeToOwner, type ToOwner } from "../../shared/bus/envelope.ts";
 import { decodePresenceToOwner, isPresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import type { LocalOwner, LocalOwners } from "../../shared/bus/local-owners.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
@@ -59,20 +59,18 @@ function receive(bytes: Uint8Array, receiver: Receiver, { metrics }: InboxDeps):
 
 /** Undefined: no gateway runs in this process. */
 function localOwner(room: RoomKey, receiver: Receiver, deps: InboxDeps): RoomOfProcess | undefined {
-  return deps.localOwners === undefined ? undefined : new RoomOfProcess(room, receiver, deps.localOwners, deps);
+  return deps.localOwners === undefined ? undefined : new RoomOfProcess(room, receiver, deps.localOwners);
 }
 
 class RoomOfProcess implements LocalOwner {
   readonly #room: RoomKey;
   readonly #receiver: Receiver;
   readonly #owners: RoomsOfProcess;
-  readonly #deps: InboxDeps;
 
-  constructor(room: RoomKey, receiver: Receiver, owners: RoomsOfProcess, deps: InboxDeps) {
+  constructor(room: RoomKey, receiver: Receiver, owners: RoomsOfProcess) {
     this.#room = room;
     this.#receiver = receiver;
     this.#owners = owners;
-    this.#deps = deps;
     owners.add(room, this);
   }
 
@@ -80,8 +78,8 @@ class RoomOfProcess implements LocalOwner {
     return this.#receiver.openEpoch;
   }
 
-  receiveBytes(message: Uint8Array): void {
-    receive(message, this.#receiver, this.#deps);
+  receiveMessage(message: ToOwner): void {
+    this.#receiver.receiveMessage(message, 0); // An open owner takes messages at once. It holds none whose bytes would count.
   }
 
   forget(): void {

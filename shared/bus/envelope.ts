@@ -138,10 +138,7 @@ const ANSWER = kinds<OwnerReply>({
 });
 
 export function encodeToOwner(message: ToOwner): Uint8Array {
-  return encode((out) => {
-    if (message.kind === "edits") out.cbuf = new Uint8Array(sizeOf(message.edits)); // Growing the buffer was half of the cost.
-    TO_OWNER.write(out, message);
-  });
+  return encode((out) => TO_OWNER.write(out, message));
 }
 
 /** Undefined for other bytes. Payloads are views into `bytes`. */
@@ -164,9 +161,4 @@ export function encodeOwnerReply(message: OwnerReply): Uint8Array {
 
 export function decodeOwnerReply(bytes: Uint8Array): OwnerReply | undefined {
   return decodeAll(bytes, ANSWER.read);
-}
-
-/** Enough in most cases for the bytes in addition to the payloads. Otherwise the encoder grows. */
-function sizeOf(edits: readonly SubmittedEdit[]): number {
-  return edits.reduce((bytes, { author, payload }) => bytes + payload.byteLength + author.user.length + 48, 64);
 }

@@ -1,14 +1,15 @@
 import { expect, test } from "vitest";
 
 import type { Epoch, RoomKey } from "../ids.ts";
+import type { ToOwner } from "./envelope.ts";
 import { LocalOwners, type LocalOwner } from "./local-owners.ts";
 
 const room = "acme.notes" as RoomKey;
-const message = Uint8Array.of(1);
+const message: ToOwner = { kind: "check-ownership" };
 const [six, seven] = [6 as Epoch, 7 as Epoch];
 
 function owner(openEpoch: Epoch | undefined): LocalOwner & { openEpoch: Epoch | undefined; received: number } {
-  const made = { openEpoch, received: 0, receiveBytes: () => void (made.received += 1) };
+  const made = { openEpoch, received: 0, receiveMessage: () => void (made.received += 1) };
   return made;
 }
 

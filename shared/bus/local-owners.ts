@@ -1,16 +1,18 @@
 /**
- * Room owners of this process, for a gateway of the same process: its edits need not pass through NATS (ADR 0048). An
+ * Room owners of this process, for a gateway of the same process: its edits need not pass through NATS (ADR 0048). They
+ * are passed as they are, without encoding: both sides treat messages as immutable, and the owner copies payloads. An
  * owner gets a message here only while it alone orders the room's edits, in the epoch that the gateway knows. For
  * example, after another server claimed epoch 7, the owner of epoch 6 gets nothing here. The target of a handover and a
  * later owner are reached only over NATS.
  */
 
 import type { Epoch, RoomKey } from "../ids.ts";
+import type { ToOwner } from "./envelope.ts";
 
 export interface LocalOwner {
   /** The epoch in which this owner takes all edits. Undefined: it does not own the room, or is handing it over. */
   readonly openEpoch: Epoch | undefined;
-  receiveBytes(message: Uint8Array): void;
+  receiveMessage(message: ToOwner): void;
 }
 
 export class LocalOwners {
@@ -26,10 +28,10 @@ export class LocalOwners {
   }
 
   /** `epoch`: the newest that the sender knows. False: the message has to be sent over NATS. */
-  deliver(room: RoomKey, message: Uint8Array, epoch: Epoch): boolean {
+  deliver(room: RoomKey, message: ToOwner, epoch: Epoch): boolean {
     const owner = this.#owners.get(room);
     if (owner === undefined || owner.openEpoch !== epoch) return false;
-    owner.receiveBytes(message);
+    owner.receiveMessage(message);
     return true;
   }
 }

@@ -14,7 +14,6 @@ import { type CommittedRuns, readCommittedEdits, readRuns, writeCommittedEdits }
 import type { CommittedEdits } from "../wire/frames.ts";
 import {
   readByte,
-  readBytes,
   readClientId,
   readEpoch,
   readList,
@@ -23,6 +22,8 @@ import {
   readText,
   readUserId,
   decodeAll,
+  encode,
+  skipBytes,
 } from "../wire/fields.ts";
 
 /** A record as the log holds it. `time`: when the log stored it, on the log's clock. */
@@ -115,7 +116,7 @@ export type EditsRecord = RecordStamp & {
 export type DeletedRecord = RecordStamp & { readonly kind: "deleted" };
 
 export function encodeDeletedRecord({ id, time }: RecordStamp): Uint8Array {
-  return encoding.encode((out) => {
+  return encode((out) => {
     encoding.writeUint8(out, Tag.deletedRecord);
     encoding.writeVarString(out, id);
     encoding.writeVarUint(out, time);
@@ -123,7 +124,7 @@ export function encodeDeletedRecord({ id, time }: RecordStamp): Uint8Array {
 }
 
 export function encodeEpochRecord(record: Omit<EpochRecord, "kind">): Uint8Array {
-  return encoding.encode((out) => {
+  return encode((out) => {
     encoding.writeUint8(out, record.before === undefined ? Tag.loneEpochRecord : Tag.epochRecord);
     encoding.writeVarString(out, record.id);
     encoding.writeVarUint(out, record.time);
@@ -134,7 +135,7 @@ export function encodeEpochRecord(record: Omit<EpochRecord, "kind">): Uint8Array
 }
 
 export function encodeEditsRecord(record: Omit<EditsRecord, "kind" | "editsBytes">): Uint8Array {
-  return encoding.encode((out) => {
+  return encode((out) => {
     encoding.writeUint8(out, Tag.editsRecord);
     encoding.writeVarString(out, record.id);
     encoding.writeVarUint(out, record.time);
@@ -187,11 +188,11 @@ export function runsOf(record: Uint8Array): CommittedRuns | undefined {
 
 function skipToEdits(input: decoding.Decoder): void {
   readByte(input); // tag
-  readBytes(input); // id
+  skipBytes(input); // id
   readNumber(input); // time
   for (let left = readNumber(input); left > 0; left--) {
-    readBytes(input); // client
-    readBytes(input); // user
+    skipBytes(input); // client
+    skipBytes(input); // user
   }
 }
 

@@ -141,11 +141,12 @@ function atLeastOne(value: number, what: string): number {
 }
 
 /**
- * Like lib0's `encode`, with one reused buffer. A new buffer takes a hundred bytes outside V8's heap, and quiet rooms
- * and clients encode thousands of messages per second, each a tenth of that size. The module keeps only the buffer,
- * never content between two messages.
+ * Like lib0's `encode`, with one reused buffer, in which most messages fit. A new buffer takes a hundred bytes outside
+ * V8's heap, and quiet rooms and clients encode thousands of messages per second, each a tenth of that size. The module
+ * keeps only the buffer, never content between two messages.
  */
 const kept: Encoder = createEncoder();
+kept.cbuf = new Uint8Array(4096);
 let isTaken = false;
 
 /** Returns a copy of the bytes that `write` writes. `write` may encode other messages during the call. */

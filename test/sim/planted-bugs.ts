@@ -5,7 +5,7 @@
 
 import type { RoomServerPorts } from "../../room-server/room-server.ts";
 import { decodePresenceToOwner } from "../../shared/bus/presence-messages.ts";
-import { decodeToOwner, encodeToOwner, type ToOwner } from "../../shared/bus/envelope.ts";
+import type { ToOwner } from "../../shared/bus/envelope.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { CommittedEdits } from "../../shared/wire/frames.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq } from "../../shared/ids.ts";
@@ -132,12 +132,11 @@ const unackedForgotten: PlantedBug = {
     const sent = new Set<string>();
     return {
       ...rooms,
-      sendToOwner: (room, bytes, epoch) => {
-        const message = decodeToOwner(bytes);
-        if (message?.kind !== "edits") return rooms.sendToOwner(room, bytes, epoch);
+      sendToOwner: (room, message, epoch) => {
+        if (message.kind !== "edits") return rooms.sendToOwner(room, message, epoch);
         const fresh = message.edits.filter(({ author, counter }) => !sent.has(`${author.client} ${counter}`));
         for (const { author, counter } of fresh) sent.add(`${author.client} ${counter}`);
-        if (fresh.length > 0) rooms.sendToOwner(room, encodeToOwner({ ...message, edits: fresh }), epoch);
+        if (fresh.length > 0) rooms.sendToOwner(room, { ...message, edits: fresh }, epoch);
       },
     };
   },

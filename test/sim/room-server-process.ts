@@ -151,7 +151,7 @@ export class RoomServerProcess {
           get openEpoch() {
             return process.state === "running" ? owner.openEpoch : undefined;
           },
-          receiveBytes: (message) => owner.receiveBytes(message),
+          receiveMessage: (message) => owner.receiveMessage(message),
         };
         guarded.set(owner, whileRunning);
         localOwners.add(room, whileRunning);

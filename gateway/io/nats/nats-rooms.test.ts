@@ -1,6 +1,7 @@
 import type { Msg, MsgCallback } from "nats";
 import { expect, test } from "vitest";
 
+import type { ToOwner } from "../../../shared/bus/envelope.ts";
 import { LocalOwners } from "../../../shared/bus/local-owners.ts";
 import type { Epoch, RoomKey } from "../../../shared/ids.ts";
 import { endOfTurn } from "../../../shared/io/event-loop.ts";
@@ -85,14 +86,15 @@ test("[NAT23] an edit goes to the owner of the same process or over NATS, never 
     status: async function* () {},
   };
   const localOwners = new LocalOwners();
+  const message: ToOwner = { kind: "check-ownership" };
   let handedOver = 0;
-  localOwners.add(room("one"), { openEpoch: 6 as Epoch, receiveBytes: () => void (handedOver += 1) });
+  localOwners.add(room("one"), { openEpoch: 6 as Epoch, receiveMessage: () => void (handedOver += 1) });
   const subscriptions = roomSubscriptions(connection as unknown as NatsConnection, SUBJECTS, { endOfTurn: endOfTurn(), localOwners });
   await subscriptions.rooms.follow(room("one"));
 
-  subscriptions.rooms.sendToOwner(room("one"), Uint8Array.of(1), 6 as Epoch);
+  subscriptions.rooms.sendToOwner(room("one"), message, 6 as Epoch);
   expect([handedOver, published]).toEqual([1, []]);
-  subscriptions.rooms.sendToOwner(room("one"), Uint8Array.of(2), 7 as Epoch); // Its successor is elsewhere.
-  subscriptions.rooms.sendToOwner(room("one"), Uint8Array.of(3)); // Presence names no epoch.
+  subscriptions.rooms.sendToOwner(room("one"), message, 7 as Epoch); // Its successor is elsewhere.
+  subscriptions.rooms.sendToOwner(room("one"), message); // Presence names no epoch.
   expect([handedOver, published]).toEqual([1, ["in.acme.one", "in.acme.one"]]);
 });

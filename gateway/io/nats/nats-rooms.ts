@@ -8,6 +8,7 @@
 
 import type { Msg, Subscription } from "nats";
 
+import { encodeToOwner } from "../../../shared/bus/envelope.ts";
 import type { LocalOwners } from "../../../shared/bus/local-owners.ts";
 import { roomOfSubject, type Subjects } from "../../../shared/bus/subjects.ts";
 import type { RoomKey, GatewayId } from "../../../shared/ids.ts";
@@ -72,7 +73,7 @@ export function roomSubscriptions(
       // reconnect.
       if (!followed.has(room) || !connected) return;
       if (epoch !== undefined && localOwners?.deliver(room, message, epoch) === true) return;
-      publish(nats, subjects.toOwner(room), message, { reply: subjects.reply(room) });
+      publish(nats, subjects.toOwner(room), encodeToOwner(message), { reply: subjects.reply(room) });
     },
   };
 
