@@ -52,14 +52,15 @@ export class MemberConnections {
 
   /** A client has several connections only briefly, after a reconnect. */
   of(client: ClientId): MemberConnection[] {
-    if (this.#byClient === undefined) return this.all().filter((member) => member.client === client);
+    if (this.#byClient === undefined) return this.#byConnection.filter((member) => member.client === client);
     return (this.#byClient.get(client) ?? []).map((connection) => this.#byConnection.get(connection)!);
   }
 
   /** The client's connection, if it has only one and that one is live. */
   soleLive(client: ClientId): ConnectionId | undefined {
-    const [member, ...others] = this.of(client);
-    return member?.state.kind === "live" && others.length === 0 ? member.connection : undefined;
+    const members = this.of(client);
+    const sole = members.length === 1 ? members[0] : undefined;
+    return sole?.state.kind === "live" ? sole.connection : undefined;
   }
 
   set(member: MemberConnection): void {

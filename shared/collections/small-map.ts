@@ -38,9 +38,14 @@ export class SmallMap<Key, Entry> {
     else this.#entries = new Map([...entries, entry].map((each) => [this.#keyOf(each), each]));
   }
 
-  /** The newest match. Searches all entries, so it suits conditions other than the key, and few entries. */
+  /** All matches, the newest last. Searches all entries, so it suits conditions other than the key, and few entries. */
+  filter(matches: (entry: Entry) => boolean): Entry[] {
+    return this.#list().filter(matches);
+  }
+
+  /** The newest match, searched like `filter`. */
   findLast(matches: (entry: Entry) => boolean): Entry | undefined {
-    return (Array.isArray(this.#entries) ? this.#entries : [...this.#entries.values()]).findLast(matches);
+    return this.#list().findLast(matches);
   }
 
   /** Whether it was present. */
@@ -55,6 +60,10 @@ export class SmallMap<Key, Entry> {
   /** Entries added or removed during iteration may or may not be seen. */
   values(): IterableIterator<Entry> {
     return this.#entries.values();
+  }
+
+  #list(): readonly Entry[] {
+    return Array.isArray(this.#entries) ? this.#entries : [...this.#entries.values()];
   }
 
   /** -1: nowhere. */

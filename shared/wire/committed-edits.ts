@@ -78,9 +78,17 @@ export function readCommittedEdits(input: Decoder): CommittedEdits {
   return { epoch, firstSeq, edits };
 }
 
-/** The payloads of the edits, in order, as views into the bytes of a batch. */
+/** The payloads of the edits, in order, as views into the bytes of a batch. The batch was verified when it was read. */
 export function payloadsIn({ bytes: batch }: CommittedBatch): Uint8Array[] {
-  return readCommittedEdits(createDecoder(batch)).edits.map(({ payload }) => payload);
+  const input = createDecoder(batch);
+  readRange(input);
+  for (let clients = readNumber(input); clients > 0; clients--) skipBytes(input);
+  return readList(input, EDIT_BYTES_MIN, () => {
+    readNumber(input); // client
+    readNumber(input); // counter
+    readNumber(input); // parent
+    return readBytes(input);
+  });
 }
 
 /** Reads only the position of the edits. */
