@@ -2,10 +2,10 @@
  * The cost of one edit in counts: messages to and from NATS by role, and reads, writes and wake-ups by process. Counts
  * show a regression even on a busy machine, where times do not. The floors for comparison are the relay and
  * uWebSockets.js alone. Under load several messages share a write, so a busy machine shows fewer writes for each edit,
- * never more.
+ * never more. Garbage varies: it becomes less while V8 compiles.
  */
 
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -13,6 +13,7 @@ import { claimFreePorts } from "../engines/free-port.ts";
 import { startNatsServer } from "../engines/nats-server.ts";
 import { positiveInteger, wholeNumber } from "../shared/settings/settings.ts";
 import { defineExperiment } from "./experiment.ts";
+import { garbagePerSecond } from "./garbage.ts";
 import type { PeersLoad, PeersMotion } from "./load/peers-load.ts";
 import { Worker } from "./load/worker.ts";
 import { type PeersScenario, seatsOf } from "./peers.bench.ts";
@@ -25,6 +26,8 @@ export type EditCosts = {
   readonly processes: Readonly<Record<string, Readonly<Record<"reads" | "writes" | "wakeUps" | "cpuMicros", number>>>>;
   /** Messages for each edit, by role. Empty for a system whose nats-server is not watched. */
   readonly messages: Readonly<Record<string, Readonly<Record<"toNats" | "fromNats", number>>>>;
+  /** Bytes of garbage of Coroom's main thread for each edit. NaN for another system, or if the time was too short. */
+  readonly garbage: number;
 };
 export type EditCostOptions = {
   readonly rooms: number;
@@ -38,7 +41,8 @@ const MEMBERS = 4;
 
 export const editCost = defineExperiment({
   name: "edit-cost",
-  summary: "messages, reads, writes and wake-ups for each edit, by process and role, beside the relay and bare uWebSockets.js; one minute",
+  summary:
+    "messages, reads, writes, wake-ups and garbage for each edit, by process and role, beside the relay and bare uWebSockets.js; one minute",
   settings: {
     rooms: { parse: positiveInteger, fallback: 50, meaning: `rooms of ${MEMBERS}` },
     seconds: { parse: positiveInteger, fallback: 10, meaning: "seconds that each system is counted" },
@@ -61,6 +65,7 @@ export const editCost = defineExperiment({
         print(`| ${name}: ${process} | | | ${two(reads)} | ${two(writes)} | ${two(wakeUps)} | ${Math.round(cpuMicros)} |`);
       for (const [role, { toNats, fromNats }] of Object.entries(costs.messages))
         print(`| ${name}: connection of the ${role} | ${two(toNats)} | ${two(fromNats)} | | | | |`);
+      if (!Number.isNaN(costs.garbage)) print(`| ${name}: garbage of node, ${Math.round(costs.garbage / 1024)} KB | | | | | | |`);
     }
   },
 });
@@ -72,7 +77,7 @@ export async function costsOfCoroom(options: EditCostOptions): Promise<EditCosts
   const nats = await startNatsServer({ dataDir: join(folder, "nats"), monitorPort });
   try {
     const start = async (): Promise<WholeSystem> => {
-      const system = await startCoroom({ COROOM_NATS_URL: nats.url });
+      const system = await startCoroom({ COROOM_NATS_URL: nats.url }, ["--trace-gc"]);
       return { ...system, processes: [...system.processes, { role: "nats-server", pid: nats.pid }] };
     };
     return await costsOf(start, options, () => messagesByRole(monitorPort));
@@ -106,11 +111,14 @@ async function costsOf(
     await load.call("open", { name: system.dialect, seats: await seatsOf(system, scenario, 1) });
     const motion: PeersMotion = { ms: seconds * 1_000, writers: MEMBERS, editsPerSecond, cursorsPerSecond, seed: 1 };
     await load.call("drive", { ...motion, ms: warmUpSeconds * 1_000 });
-    const [before, messagesBefore] = [countsOf(system.processes), await readMessages()];
+    const logOf = ({ logFile }: WholeSystem): string => (logFile === undefined ? "" : readFileSync(logFile, "latin1"));
+    const [before, messagesBefore, logBefore] = [countsOf(system.processes), await readMessages(), logOf(system)];
     const { editsSent } = await load.call("drive", motion);
     const [after, messagesAfter] = [countsOf(system.processes), await readMessages()];
+    const garbage = garbagePerSecond(logOf(system), logBefore.length) / (editsSent / seconds);
     await load.call("close", undefined as never);
-    return { edits: editsSent, processes: perEdit(before, after, editsSent), messages: perEdit(messagesBefore, messagesAfter, editsSent) };
+    const [processCosts, messages] = [perEdit(before, after, editsSent), perEdit(messagesBefore, messagesAfter, editsSent)];
+    return { edits: editsSent, processes: processCosts, messages, garbage };
   } finally {
     await load.end();
     await system.stop();

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { costsOfCoroom } from "./edit-cost.bench.ts";
 
 test("[ECO1] in one process an edit takes one message to NATS, two from it, and three writes of nats-server", async () => {
-  const { edits, messages, processes } = await costsOfCoroom({
+  const { edits, messages, processes, garbage } = await costsOfCoroom({
     rooms: 10,
     editsPerSecond: 8,
     cursorsPerSecond: 0,
@@ -19,5 +19,6 @@ test("[ECO1] in one process an edit takes one message to NATS, two from it, and 
   expect(messages["gateway"]!.fromNats + messages["room server"]!.fromNats).toBeLessThan(2.3); // Its answer and the record.
   expect(messages["document-service"]!.fromNats).toBeLessThan(2.3); // The record again, in batches: 1.4 to 1.95 in separate runs.
   expect(messages["leaderboard"]!.fromNats).toBeLessThan(1.9);
+  expect(garbage / 1024).toBeLessThan(120); // 50 to 60 once everything is compiled.
   expect(processes["nats-server"]!.writes).toBeLessThan(3.4); // The store, the answer and the record. One more when the edit itself crosses NATS.
 });

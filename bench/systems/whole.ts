@@ -19,7 +19,8 @@ import { LIFTED_LIMITS } from "./coroom.ts";
 import { PEER_STOP_PATIENCE_MS, startBare, startRelay } from "./peers.ts";
 import type { MeasuredSystem } from "./system.ts";
 
-export type WholeSystem = MeasuredSystem & { readonly dialect: DialectName };
+/** `logFile`: the server's output. Absent: it consists of several processes. */
+export type WholeSystem = MeasuredSystem & { readonly dialect: DialectName; readonly logFile?: string };
 export const WHOLE_SYSTEM_NAMES = ["coroom", "y-websocket", "hocuspocus", "hocuspocus-sqlite", "relay", "bare"] as const;
 export type WholeSystemName = (typeof WHOLE_SYSTEM_NAMES)[number];
 
@@ -51,10 +52,10 @@ export function bindToCore(pid: number, core: number): boolean {
   return spawnSync("taskset", ["-a", "-c", "-p", String(core), String(pid)]).status === 0;
 }
 
-/** `more`: further environment variables. */
-export async function startCoroom(more: Readonly<Record<string, string>> = {}): Promise<WholeSystem> {
+/** `more`: further environment variables. `flags`: further flags of Node. */
+export async function startCoroom(more: Readonly<Record<string, string>> = {}, flags: readonly string[] = []): Promise<WholeSystem> {
   const limits = Object.fromEntries(LIFTED_LIMITS.map(([name, value]) => [`COROOM_${name}`, value]));
-  return startProgram("coroom", "coroom", [...NODE_FLAGS, resolve("dist/cli/main.js"), "start"], (port, folder) => ({
+  return startProgram("coroom", "coroom", [...NODE_FLAGS, ...flags, resolve("dist/cli/main.js"), "start"], (port, folder) => ({
     ...limits,
     COROOM_PORT: String(port),
     COROOM_DATA_DIR: folder,
@@ -82,6 +83,7 @@ async function startProgram(
     await eventually(`${name} is ready`, () => /coroom ready|running at/.test(readFileSync(logFile, "utf8")), READY_MS_MAX);
     return {
       name,
+      logFile,
       gateways: [`ws://127.0.0.1:${port}`],
       processes: [{ role: "node", pid: child.pid }, ...descendantsOf(child.pid)],
       token: (user) => makeToken({ room: ["*"], user, name: user, rights: ["read", "write"], tenant: "default", ttl: 36_000 }, JWT_SECRET),
@@ -90,7 +92,11 @@ async function startProgram(
   });
 }
 
-async function withFolder(name: string, dialect: DialectName, start: (folder: string) => Promise<MeasuredSystem>): Promise<WholeSystem> {
+async function withFolder(
+  name: string,
+  dialect: DialectName,
+  start: (folder: string) => Promise<Omit<WholeSystem, "dialect">>,
+): Promise<WholeSystem> {
   const folder = mkdtempSync(join(tmpdir(), `bench-${name}-`));
   const system = await start(folder);
   const stop = async (): Promise<void> => {
