@@ -69,7 +69,7 @@ test("[WMK4] thousands of writers with the longest names fit into a checkpoint: 
   const kept = watermarks.all();
   const bytes = new TextEncoder().encode(JSON.stringify(kept)).byteLength;
   expect(bytes).toBeLessThanOrEqual(bytesMax + 2);
-  expect(bytes).toBeGreaterThan(bytesMax - 1_000);
+  expect(bytes).toBeGreaterThan(0.95 * bytesMax); // The limit counts the longest numbers.
   expect(kept.map(({ client }) => client)).toEqual(clients.slice(forgotten));
   expect(kept.length).toBeGreaterThan(1_500);
 });

@@ -16,6 +16,7 @@ export type Watermark = Checkpoint["clients"][number];
 export type WatermarksOptions = { readonly silenceMsMax: number; readonly clientsMax: number; readonly bytesMax: number };
 
 const encoder = new TextEncoder();
+const LONGEST = Number.MAX_SAFE_INTEGER;
 
 export class Watermarks {
   readonly #options: WatermarksOptions;
@@ -59,8 +60,8 @@ export class Watermarks {
 
   /** Moves the client to the end: the map is ordered by silence. */
   #set(watermark: Watermark): void {
+    const bytes = this.#byClient.get(watermark.client)?.bytes ?? bytesMaxOf(watermark);
     this.#remove(watermark.client);
-    const bytes = encoder.encode(JSON.stringify(watermark)).byteLength + 1;
     this.#byClient.set(watermark.client, { watermark, bytes });
     this.#bytes += bytes;
   }
@@ -69,4 +70,10 @@ export class Watermarks {
     this.#bytes -= this.#byClient.get(client)?.bytes ?? 0;
     this.#byClient.delete(client);
   }
+}
+
+/** With the longest numbers, so that it is measured once for each client: a client id belongs to one user. */
+function bytesMaxOf({ client, user }: Watermark): number {
+  const longest = { client, user, counter: LONGEST, seq: LONGEST, lastSeen: LONGEST };
+  return encoder.encode(JSON.stringify(longest)).byteLength + 1;
 }
