@@ -2,12 +2,12 @@
  * A running engine: a child process with a data folder, a port and a readiness check. The lock of the data folder spans
  * restarts; `stop` releases it.
  */
-import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { assert } from "../shared/assert.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
 import { spawnChild, type ChildProcessHandle, type ChildCommand, type Exit } from "./child.ts";
 import { EngineError } from "./engine-error.ts";
+import { cutLog, endOfLog, keepLogSmall, sizeOfLog } from "./engine-log.ts";
 import type { Lock } from "./pid-lock.ts";
 
 export interface Engine extends Running {
@@ -23,8 +23,6 @@ export interface Engine extends Running {
   restart(): Promise<void>;
 }
 
-const LOG_BYTES_SHOWN = 16 * 1024;
-
 export type EngineProgram = {
   readonly name: string;
   readonly url: string;
@@ -39,7 +37,10 @@ const POLL_MS = 20;
 const STOP_PATIENCE_MS = 10_000;
 
 export async function runEngine(program: EngineProgram): Promise<Engine> {
+  await cutLog(program.command.logFile);
   let child = await startOrExplain(program);
+  const stopping = new AbortController();
+  void keepLogSmall(program.command.logFile, stopping.signal);
   let stopped = false;
   // A stop waits for a running restart. Otherwise it would end the old process and leave the new one running.
   let turn: Promise<void> = Promise.resolve();
@@ -66,6 +67,7 @@ export async function runEngine(program: EngineProgram): Promise<Engine> {
     stop: () =>
       inTurn(async () => {
         stopped = true;
+        stopping.abort();
         await child.stop(STOP_PATIENCE_MS);
         program.lock.release();
       }),
@@ -74,7 +76,7 @@ export async function runEngine(program: EngineProgram): Promise<Engine> {
 
 async function startOrExplain(program: EngineProgram): Promise<ChildProcessHandle> {
   const { command, name } = program;
-  const logStart = sizeOf(command.logFile);
+  const logStart = sizeOfLog(command.logFile);
   const child = await spawnChild(command).catch((error: unknown) => {
     throw new EngineError(
       "start-failed",
@@ -90,7 +92,10 @@ async function startOrExplain(program: EngineProgram): Promise<ChildProcessHandl
   });
   if (outcome === "ready") return child;
   await child.stop(0);
-  throw new EngineError("start-failed", `${name} ${outcome}; the last lines of ${command.logFile}:\n  ${endOf(command.logFile, logStart)}`);
+  throw new EngineError(
+    "start-failed",
+    `${name} ${outcome}; the last lines of ${command.logFile}:\n  ${endOfLog(command.logFile, logStart)}`,
+  );
 }
 
 async function sharedAndReady(program: EngineProgram, child: ChildProcessHandle): Promise<string> {
@@ -108,18 +113,4 @@ async function readyOrNot(program: EngineProgram, child: ChildProcessHandle): Pr
     await sleep(POLL_MS);
   }
   return `was not ready within ${READY_MS_MAX / 1000} s`;
-}
-
-/** The last lines after `from`. The log of many starts may be too large to be read completely. */
-function endOf(file: string, from: number): string {
-  const size = sizeOf(file);
-  const bytes = Buffer.alloc(Math.min(Math.max(0, size - from), LOG_BYTES_SHOWN));
-  const log = openSync(file, "r");
-  readSync(log, bytes, 0, bytes.byteLength, size - bytes.byteLength);
-  closeSync(log);
-  return bytes.toString().trim().split("\n").slice(-8).join("\n  ");
-}
-
-function sizeOf(file: string): number {
-  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
