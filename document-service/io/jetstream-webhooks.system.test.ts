@@ -7,7 +7,8 @@ import { subjectsOf } from "../../shared/bus/subjects.ts";
 import { readSettings } from "../../shared/settings/settings.ts";
 import { connectNats } from "../../shared/io/nats.ts";
 import { webhookEndpoints } from "../../shared/settings/webhook-endpoints.ts";
-import { startRealNats } from "../../test/contract/real-nats.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
+import { startRealNats, until } from "../../test/contract/real-nats.ts";
 import { documentServiceSettings } from "../config.ts";
 import { jetstreamWebhooks } from "./jetstream-webhooks.ts";
 
@@ -19,9 +20,58 @@ test("[WBQ1] a slow event that waits for another slow event is not delivered a s
   const subjects = subjectsOf("told");
   const settings = readSettings(documentServiceSettings, { env: {}, flags: {} });
   const [endpoint] = webhookEndpoints("https://a.example/");
-  await jetstreamWebhooks(nats, jetstream(nats), subjects, { ...settings, webhookUrls: [endpoint!], logReplicas: 1 });
+  await jetstreamWebhooks(nats, jetstream(nats), subjects, { ...settings, webhookUrls: [endpoint!], logReplicas: 1 }, SILENT_LOG);
   const { config } = await (await jetstreamManager(nats)).consumers.info(subjects.webhooksStream, endpoint!.name);
   expect(config.ack_wait! / 1_000_000 - 2 * settings.webhookTimeoutMs).toBeGreaterThan(SETTLED_MS_MIN);
+  await nats.close();
+  await server.stop();
+});
+
+test("[WBQ2] events are queued and taken after the consumer or the stream was lost, while a service waits for events", async () => {
+  const server = await startRealNats();
+  const nats = await connectNats({ servers: server.url, name: "test" });
+  const subjects = subjectsOf("lost");
+  const manager = await jetstreamManager(nats);
+  const [endpoint] = webhookEndpoints("https://a.example/");
+  const settings = readSettings(documentServiceSettings, { env: {}, flags: {} });
+  const losses: unknown[] = [];
+  const log = { ...SILENT_LOG, error: (_: object, text: string) => void losses.push(text) };
+  const queue = await jetstreamWebhooks(nats, jetstream(nats), subjects, { ...settings, webhookUrls: [endpoint!], logReplicas: 1 }, log);
+  const stopping = new AbortController();
+  const taken: string[] = [];
+  const serving = (async () => {
+    while (!stopping.signal.aborted) {
+      try {
+        for await (const { id, settle } of queue.take(endpoint!, 10, stopping.signal)) {
+          taken.push(id);
+          settle({ kind: "done" });
+        }
+      } catch (error) {
+        expect(error).toBeInstanceOf(Error); // The host logs it and goes on.
+      }
+    }
+  })();
+  const take = async (id: string): Promise<unknown> => {
+    // The change queue repeats a failed add too: nats-server may still be removing the files of the stream.
+    await until(
+      () =>
+        queue.add(id, { type: "room.deleted", tenant: "acme", room: "plan", at: 0 }).then(
+          () => true,
+          () => false,
+        ),
+      `queue "${id}"`,
+    );
+    return until(() => taken.includes(id), `the event "${id}"`);
+  };
+  await take("before");
+  await manager.consumers.delete(subjects.webhooksStream, endpoint!.name);
+  await until(() => losses.length === 1, "the report of a lost consumer");
+  await take("after the loss of the consumer");
+  await manager.streams.delete(subjects.webhooksStream);
+  await take("after the loss of the stream");
+  await until(async () => (await queue.waiting(endpoint!)) === 0, "the end of the queue");
+  stopping.abort();
+  await serving;
   await nats.close();
   await server.stop();
 });

@@ -1,4 +1,8 @@
-/** The webhook queue in JetStream: one bounded stream, and a durable consumer per endpoint that all services share. */
+/**
+ * The webhook queue in JetStream: one bounded stream, and a durable consumer per endpoint that all services share. A
+ * stream or consumer that is lost while the process runs is created again, because no checkpoint may cover a change
+ * before the queue has it: without a queue no room would be saved.
+ */
 
 import {
   AckPolicy,
@@ -11,6 +15,7 @@ import {
   type JsMsg,
   StorageType,
 } from "@nats-io/jetstream";
+import { RequestError } from "nats";
 
 import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
@@ -18,6 +23,7 @@ import { WebhookEvent } from "../../shared/bus/webhook-events.ts";
 import type { TenantId } from "../../shared/ids.ts";
 import { ensureReplicas, retryUntilSettled } from "../../shared/io/jetstream-stores.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
+import type { Log } from "../../shared/process/log.ts";
 import type { WebhookEndpoint } from "../../shared/settings/webhook-endpoints.ts";
 import type { QueuedEvent, WebhookQueue } from "../ports.ts";
 
@@ -44,18 +50,31 @@ export async function jetstreamWebhooks(
   jetstream: JetStreamClient,
   subjects: Subjects,
   options: WebhookQueueOptions,
+  log: Log,
 ): Promise<WebhookQueue> {
   const manager = await jetstreamManager(nats);
   const stream = subjects.webhooksStream;
-  await retryUntilSettled(() => ensureQueue(manager, subjects, options));
+  await retryUntilSettled(() => makeMissing(manager, subjects, options));
+  await retryUntilSettled(() => updateLimits(manager, subjects, options));
+  const recovered = async <Answer>(request: () => Promise<Answer>): Promise<Answer> => {
+    try {
+      return await request();
+    } catch (error) {
+      if (!isQueueLost(error)) throw error;
+      await makeMissing(manager, subjects, options);
+      log.error({ stream }, "the queue of webhooks was lost and is created again. Endpoints do not receive the events that were in it");
+      return request();
+    }
+  };
 
   return {
     add: async (id, event) => {
-      await jetstream.publish(subjects.webhook(event.tenant as TenantId), encodeJson(event), { msgID: id });
+      const subject = subjects.webhook(event.tenant as TenantId);
+      await recovered(() => jetstream.publish(subject, encodeJson(event), { msgID: id }));
     },
     take: async function* (endpoint, most, signal) {
-      const consumer = await jetstream.consumers.get(stream, endpoint.name);
-      const messages = await consumer.consume({ max_messages: most });
+      const consumer = await recovered(() => jetstream.consumers.get(stream, endpoint.name));
+      const messages = await consumer.consume({ max_messages: most, abort_on_missing_resource: true });
       const end = (): void => messages.stop();
       signal.addEventListener("abort", end);
       try {
@@ -66,52 +85,72 @@ export async function jetstreamWebhooks(
       }
     },
     waiting: async (endpoint) => {
-      const { num_pending, num_ack_pending } = await manager.consumers.info(stream, endpoint.name);
+      const { num_pending, num_ack_pending } = await recovered(() => manager.consumers.info(stream, endpoint.name));
       return num_pending + num_ack_pending;
     },
   };
 }
 
-/** Creates the stream and its consumers if they are missing, and updates their limits. */
-async function ensureQueue(manager: JetStreamManager, subjects: Subjects, options: WebhookQueueOptions): Promise<void> {
+/** The stream or a consumer does not exist. Nobody answers what is published for a stream that does not exist. */
+function isQueueLost(error: unknown): boolean {
+  if (error instanceof JetStreamApiError) return error.code === STREAM_NOT_FOUND || error.code === CONSUMER_NOT_FOUND;
+  return error instanceof Error && error.cause instanceof RequestError && error.cause.isNoResponders();
+}
+
+/** Creates the stream and its consumers where they are missing. It changes no existing one, which may be in removal. */
+async function makeMissing(manager: JetStreamManager, subjects: Subjects, options: WebhookQueueOptions): Promise<void> {
   const stream = subjects.webhooksStream;
-  const limits = {
-    max_msgs: options.webhookEventsMax,
-    max_bytes: options.webhookBytesMax,
-    max_age: options.webhookKeptMsMax * NANOS_PER_MS,
-  };
-  try {
-    await manager.streams.update(stream, limits);
-  } catch (error) {
-    if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;
-    await manager.streams.add({
+  await unlessFound(STREAM_NOT_FOUND, manager.streams.info(stream), () =>
+    manager.streams.add({
       name: stream,
       subjects: [subjects.allWebhooks],
       storage: StorageType.File,
       discard: DiscardPolicy.Old,
       num_replicas: options.logReplicas,
-      ...limits,
-    });
-  }
-  await ensureReplicas(manager, stream, options.logReplicas);
-  for (const { name, tenant } of options.webhookUrls) {
-    const delivery = {
-      filter_subject: tenant === undefined ? subjects.allWebhooks : subjects.webhook(tenant),
-      ack_wait: (2 * options.webhookTimeoutMs + SETTLE_MS_MAX) * NANOS_PER_MS,
-      max_ack_pending: UNSETTLED_MAX,
-    };
-    try {
-      await manager.consumers.update(stream, name, delivery);
-    } catch (error) {
-      if (!(error instanceof JetStreamApiError) || error.code !== CONSUMER_NOT_FOUND) throw error;
-      await manager.consumers.add(stream, {
-        durable_name: name,
+      ...limitsOf(options),
+    }),
+  );
+  for (const endpoint of options.webhookUrls) {
+    await unlessFound(CONSUMER_NOT_FOUND, manager.consumers.info(stream, endpoint.name), () =>
+      manager.consumers.add(stream, {
+        durable_name: endpoint.name,
         ack_policy: AckPolicy.Explicit,
         deliver_policy: DeliverPolicy.New,
-        ...delivery,
-      });
-    }
+        ...deliveryTo(endpoint, subjects, options),
+      }),
+    );
   }
+}
+
+/** Applies the current settings to the stream and its consumers. */
+async function updateLimits(manager: JetStreamManager, subjects: Subjects, options: WebhookQueueOptions): Promise<void> {
+  const stream = subjects.webhooksStream;
+  await manager.streams.update(stream, limitsOf(options));
+  await ensureReplicas(manager, stream, options.logReplicas);
+  for (const endpoint of options.webhookUrls) {
+    await manager.consumers.update(stream, endpoint.name, deliveryTo(endpoint, subjects, options));
+  }
+}
+
+async function unlessFound(notFound: number, found: Promise<unknown>, make: () => Promise<unknown>): Promise<void> {
+  try {
+    await found;
+  } catch (error) {
+    if (!(error instanceof JetStreamApiError) || error.code !== notFound) throw error;
+    await make();
+  }
+}
+
+function limitsOf({ webhookEventsMax, webhookBytesMax, webhookKeptMsMax }: WebhookQueueOptions) {
+  return { max_msgs: webhookEventsMax, max_bytes: webhookBytesMax, max_age: webhookKeptMsMax * NANOS_PER_MS };
+}
+
+function deliveryTo({ tenant }: WebhookEndpoint, subjects: Subjects, { webhookTimeoutMs }: WebhookQueueOptions) {
+  return {
+    filter_subject: tenant === undefined ? subjects.allWebhooks : subjects.webhook(tenant),
+    ack_wait: (2 * webhookTimeoutMs + SETTLE_MS_MAX) * NANOS_PER_MS,
+    max_ack_pending: UNSETTLED_MAX,
+  };
 }
 
 function queued(message: JsMsg): QueuedEvent {

@@ -38,7 +38,7 @@ export async function startWebhooks(
   { operations, ...deps }: WebhookDeps,
 ): Promise<{ notifications: ChangeNotifications; stop(): Promise<void> }> {
   if (config.webhookUrls.length === 0) return { notifications: NO_NOTIFICATIONS, stop: () => Promise.resolve() };
-  const queue = await jetstreamWebhooks(nats, streams, subjects, config);
+  const queue = await jetstreamWebhooks(nats, streams, subjects, config, deps.log);
   const notifications = new ChangeQueueHost(queue, config, deps);
   const webhooks = new WebhooksHost(queue, webhookCalls(config, deps.clock), config, { ...deps, operations, random: Math.random });
   return {

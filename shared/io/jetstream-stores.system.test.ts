@@ -12,6 +12,7 @@ import { startNatsCluster } from "../../engines/nats-cluster.ts";
 import { jetstreamWebhooks } from "../../document-service/io/jetstream-webhooks.ts";
 import { jetstreamActivities } from "../../leaderboard/io/jetstream-activities.ts";
 import { subjectsOf } from "../bus/subjects.ts";
+import { SILENT_LOG } from "../testing/silent-log.ts";
 import { kvBucket, objectBucket, replaceRevision } from "./jetstream-stores.ts";
 import { ensureLogStreams } from "./log-stream.ts";
 import { closeNats, connectNats, type NatsConnection } from "./nats.ts";
@@ -60,7 +61,7 @@ test("[COP6] the webhook queue gets more replicas, and its consumers the newest 
     [3, 2_000],
     [1, 3_000],
   ] as const) {
-    await jetstreamWebhooks(nats, jetstream(nats), subjects, { ...limits, logReplicas, webhookTimeoutMs });
+    await jetstreamWebhooks(nats, jetstream(nats), subjects, { ...limits, logReplicas, webhookTimeoutMs }, SILENT_LOG);
     const { config } = await manager.consumers.info(subjects.webhooksStream, "all");
     facts.push([await copiesOf(subjects.webhooksStream), config.ack_wait! / 1_000_000 - 2 * webhookTimeoutMs]);
   }
