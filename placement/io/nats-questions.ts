@@ -4,7 +4,13 @@
  */
 
 import { encodeJson } from "../../shared/bus/json-messages.ts";
-import { LocateRequest, ServerHeartbeat, ClaimReply, ServerCommandReply } from "../../shared/bus/placement-messages.ts";
+import {
+  LocateRequest,
+  SERVER_COMMAND_MS_MAX,
+  ServerHeartbeat,
+  ClaimReply,
+  ServerCommandReply,
+} from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import { type Msg, type NatsConnection, respond } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/process/log.ts";
@@ -28,12 +34,10 @@ export function natsQuestions(nats: NatsConnection, subjects: Subjects, log: Log
 
 /** Sends commands to room servers, by request and reply. */
 const CLAIM_MS_MAX = 2_000;
-/** Long, because a server needs time for a replica of a busy room, and a move waits for the replica. */
-const ORDER_MS_MAX = 12_000;
 
 export function natsRoomServers(nats: NatsConnection, subjects: Subjects): RoomServers {
   return {
     claim: (server, request) => requestReply(nats, subjects.claim(server), request, ClaimReply, CLAIM_MS_MAX),
-    order: (server, order) => requestReply(nats, subjects.order(server), order, ServerCommandReply, ORDER_MS_MAX),
+    order: (server, order) => requestReply(nats, subjects.order(server), order, ServerCommandReply, SERVER_COMMAND_MS_MAX),
   };
 }

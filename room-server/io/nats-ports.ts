@@ -17,7 +17,7 @@ import type { LogStorage } from "./log-storage.ts";
 import { natsFanOut } from "./nats-fan-out.ts";
 import { natsInbox } from "./nats-inbox.ts";
 import { natsPresence } from "./nats-presence.ts";
-import { ClaimReply, LocateReply, ServerCommandReply } from "../../shared/bus/placement-messages.ts";
+import { ClaimReply, HANDOVER_STEPS_MS_MAX, LocateReply, ServerCommandReply } from "../../shared/bus/placement-messages.ts";
 import { requestReply } from "../../shared/io/nats-json.ts";
 import type { OtherServers, Gateways, RoomActivityReports, CheckpointReader } from "../ports.ts";
 import { encodeOwnerReply, encodeFromOwner } from "../../shared/bus/envelope.ts";
@@ -68,23 +68,19 @@ export async function natsPorts(
   };
 }
 
-/** Long, because a server needs time for a replica of a busy room. */
-const FOLLOW_MS_MAX = 10_000;
-const EXPECT_MS_MAX = 2_000;
-/** Short, because the room's edits wait for the reply. */
-const CLAIM_MS_MAX = 1_000;
 const LOCATE_MS_MAX = 500;
 
 /** Asks other room servers, and placement, by request and reply. */
 export function natsOtherServers(nats: NatsConnection, subjects: Subjects): OtherServers {
+  const steps = HANDOVER_STEPS_MS_MAX;
   return {
     follow: async (server, room) =>
-      (await requestReply(nats, subjects.order(server), { kind: "follow", room, generation: 0 }, ServerCommandReply, FOLLOW_MS_MAX))
+      (await requestReply(nats, subjects.order(server), { kind: "follow", room, generation: 0 }, ServerCommandReply, steps.follow))
         ?.kind === "done",
     expect: async (server, room) =>
-      (await requestReply(nats, subjects.order(server), { kind: "expect", room, generation: 0 }, ServerCommandReply, EXPECT_MS_MAX))
+      (await requestReply(nats, subjects.order(server), { kind: "expect", room, generation: 0 }, ServerCommandReply, steps.expect))
         ?.kind === "done",
-    claim: (server, request) => requestReply(nats, subjects.claim(server), request, ClaimReply, CLAIM_MS_MAX),
+    claim: (server, request) => requestReply(nats, subjects.claim(server), request, ClaimReply, steps.claim),
     locate: async (room, suspects) => {
       const reply = await requestReply(nats, subjects.locate, { room, suspects }, LocateReply, LOCATE_MS_MAX);
       return reply?.kind === "server" ? reply.server : undefined;

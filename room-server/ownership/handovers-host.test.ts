@@ -1,10 +1,16 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
+import { natsRoomServers } from "../../placement/io/nats-questions.ts";
+import { encodeJson } from "../../shared/bus/json-messages.ts";
 import type { ClaimReply, ClaimRequest, LogEnd } from "../../shared/bus/placement-messages.ts";
 import type { Epoch, Millis, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
+import { subjectsOf } from "../../shared/bus/subjects.ts";
+import { commandServer } from "../../shared/io/move-room.ts";
+import type { NatsConnection } from "../../shared/io/nats.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
+import { natsOtherServers } from "../io/nats-ports.ts";
 import { Drain } from "./handovers.ts";
 import { RoomHandovers, RoomTakeovers } from "./handovers-host.ts";
 import { roomServerMetrics } from "../metrics.ts";
@@ -58,13 +64,12 @@ function serverWith(more: Partial<World> = {}) {
   };
   const clock = { now: () => 0 as Millis, wallNow: () => 0 as UnixMillis, after: () => () => {} };
   const metrics = roomServerMetrics(new Registry());
-  const handovers = new RoomHandovers(
-    own,
+  const [parts, deps] = [
     { rooms, replicas, others },
-    { handOverMsMax: 1_000 },
     { clock, log: SILENT_LOG, metrics, available: () => [own, peer, third] },
-  );
-  return { handovers, requests, claims, metrics, world };
+  ];
+  const handovers = new RoomHandovers(own, parts, { handOverMsMax: 1_000 }, deps);
+  return { handovers, requests, claims, metrics, world, parts, deps };
 }
 
 test("[HND1] the owner stops only once the next owner has a replica and receives the room's edits, and sends it the end of the log", async () => {
@@ -193,4 +198,27 @@ test("[TKO2] a room that another server claimed does not end the takeover; a los
   await done;
   await takeovers.receiveLost("three" as ServerId);
   expect(asked).toEqual(["acme.r0", "acme.r1"]);
+});
+
+test("[HND8] placement and operators wait for a handover whose steps all take their longest time", async () => {
+  let waitedMs = 0;
+  const subjects = subjectsOf("test");
+  const nats = {
+    request: async (subject: string, _: Uint8Array, { timeout }: { timeout: number }) => {
+      waitedMs += timeout;
+      return { data: encodeJson(subject === subjects.claim(peer) ? { kind: "owned", server: peer, epoch: 4 } : { kind: "done" }) };
+    },
+  } as unknown as NatsConnection;
+  const { parts, deps } = serverWith();
+  const clock = { ...deps.clock, after: (ms: number) => ((waitedMs += ms), () => {}) };
+  const others = natsOtherServers(nats, subjects);
+  const handovers = new RoomHandovers(own, { ...parts, others }, { handOverMsMax: 1_000 }, { ...deps, clock });
+  expect(await handovers.handOver(room, peer)).toEqual({ kind: "done" });
+  const handoverMs = waitedMs;
+  const command = { kind: "hand-over", room, to: peer, generation: 0 } as const;
+  for (const order of [() => natsRoomServers(nats, subjects).order(own, command), () => commandServer({ nats, subjects }, own, command)]) {
+    waitedMs = 0;
+    await order();
+    expect(waitedMs).toBeGreaterThan(handoverMs);
+  }
 });

@@ -5,12 +5,17 @@
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
-import type { ClaimReply, ClaimRequest, LogEnd, ServerCommand, ServerCommandReply } from "../../shared/bus/placement-messages.ts";
+import {
+  type ClaimReply,
+  type ClaimRequest,
+  HANDOVER_STEPS_MS_MAX,
+  type LogEnd,
+  type ServerCommand,
+  type ServerCommandReply,
+} from "../../shared/bus/placement-messages.ts";
 import { rankServers } from "../../shared/cluster/rendezvous.ts";
 import type { Epoch, Millis, RoomKey, ServerId } from "../../shared/ids.ts";
 
-/** Maximum time for the append in flight to settle. After this time the room continues at this server. */
-const READY_MS_MAX = 1_000;
 /** Maximum number of rooms that are handed over concurrently during a drain. */
 const HANDOVERS_AT_ONCE = 4;
 /** Number of servers that are tried for one room. After that, gateways search for an owner. */
@@ -63,7 +68,7 @@ export type HandoverInput =
 export type HandoverEffect =
   | { kind: "follow" }
   | { kind: "expect" }
-  /** Stops appends. `timed-out` is an input after `msMax`, unless the appends stopped before. */
+  /** Stops appends, and waits for the append in flight. If it does not settle, the room stays. `timed-out` is an input after `msMax`, unless the appends stopped before. */
   | { kind: "stop-appends"; msMax: number }
   | { kind: "claim"; request: ClaimRequest }
   | { kind: "end-handover"; outcome: "handed-over" | "keep" }
@@ -99,7 +104,7 @@ export class Handover {
       case "expected":
         if (!input.isReady) return this.#fail("not-expected", `${this.#to} does not receive the room's edits`);
         this.#state = { kind: "stopping", since: now };
-        return [{ kind: "stop-appends", msMax: READY_MS_MAX }];
+        return [{ kind: "stop-appends", msMax: HANDOVER_STEPS_MS_MAX.stopAppends }];
       case "timed-out":
         return state.kind === "stopping" ? [{ kind: "end-handover", outcome: "keep" }] : [];
       case "stopped":

@@ -126,6 +126,15 @@ export const ServerCommandReply = z.discriminatedUnion("kind", [
 ]);
 export type ServerCommandReply = z.infer<typeof ServerCommandReply>;
 
+/**
+ * Time limits of the steps of a handover, which follow each other. `follow` is long, because the target needs time for a
+ * replica of a busy room. `stopAppends` and `claim` are short, because the room's edits wait meanwhile.
+ */
+export const HANDOVER_STEPS_MS_MAX = { follow: 10_000, expect: 2_000, stopAppends: 1_000, claim: 1_000 } as const;
+const COMMAND_ON_ITS_WAY_MS = 1_000;
+/** Time limit for the reply to a command: a handover that uses the time of all its steps still succeeds. */
+export const SERVER_COMMAND_MS_MAX = Object.values(HANDOVER_STEPS_MS_MAX).reduce((sum, stepMs) => sum + stepMs, 0) + COMMAND_ON_ITS_WAY_MS;
+
 /** A room's entry in the rooms bucket: a hint that speeds up the search for the owner. */
 export const RoomEntry = z.object({ owner: serverId, epoch });
 export type RoomEntry = z.infer<typeof RoomEntry>;

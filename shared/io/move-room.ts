@@ -7,15 +7,20 @@ import type { KV } from "@nats-io/kv";
 import type { z } from "zod";
 
 import { decodeJson, encodeJson } from "../bus/json-messages.ts";
-import { ServerCommandReply, PlannedRoom, RoomEntry, type ServerCommand, type MoveOutcome } from "../bus/placement-messages.ts";
+import {
+  SERVER_COMMAND_MS_MAX,
+  ServerCommandReply,
+  PlannedRoom,
+  RoomEntry,
+  type ServerCommand,
+  type MoveOutcome,
+} from "../bus/placement-messages.ts";
 import type { Subjects } from "../bus/subjects.ts";
 import type { RoomKey, ServerId, UnixMillis } from "../ids.ts";
 import { existingBucket } from "./jetstream-stores.ts";
 import type { NatsConnection } from "./nats.ts";
 import { requestReply } from "./nats-json.ts";
 
-/** Long, because the target makes a replica first. */
-const ORDER_MS_MAX = 15_000;
 const WRITTEN_DOWN_MS = 500;
 
 export type PlacementAccess = { readonly nats: NatsConnection; readonly subjects: Subjects };
@@ -46,7 +51,7 @@ export function commandServer(
   server: ServerId,
   order: ServerCommand,
 ): Promise<ServerCommandReply | undefined> {
-  return requestReply(nats, subjects.order(server), order, ServerCommandReply, ORDER_MS_MAX);
+  return requestReply(nats, subjects.order(server), order, ServerCommandReply, SERVER_COMMAND_MS_MAX);
 }
 
 /** Undefined: placement, or the room server that would create the bucket, never ran. */
