@@ -13,6 +13,7 @@ import type { LogCatchUps } from "../rooms/log-catch-ups-host.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { ClaimOutcome, OwnershipEffect, OwnershipInput } from "./ownership-messages.ts";
 import type { Ownership } from "./ownership.ts";
+import { StoreQuestions } from "./store-questions-host.ts";
 import type { CheckpointReader, Gateways, ReleaseReason, RoomInbox, Receiver, RoomEntries, RoomLog, Subscription } from "../ports.ts";
 import type { OwnerPresenceHost } from "../presence/presence-host.ts";
 import type { TickUrgency } from "../rooms/owned-room.ts";
@@ -58,6 +59,7 @@ export class HostedRoom implements Receiver {
   #subscription: Subscription | undefined;
   /** The server from which the room is taken over. */
   #from: ServerId | undefined;
+  readonly #questions: StoreQuestions;
   /** Withdraws the append in flight. */
   #abandonAppend: (why: ReleaseReason) => void = NOTHING;
   /** Requests for the room that wait for the outcome. */
@@ -66,7 +68,7 @@ export class HostedRoom implements Receiver {
   #resolveExpecting: (isExpecting: boolean) => void = NOTHING;
   #expected: Promise<boolean> | undefined;
   /** Gateways that asked for the room's presence before it was owned. */
-  readonly #questions = new LazyMap<GatewayId, PresenceToOwner>();
+  readonly #presenceQuestions = new LazyMap<GatewayId, PresenceToOwner>();
   /** During a handover: resolves with the log's end once appends have stopped, or with undefined. */
   #resolveReady: (end: LogEnd | undefined) => void = NOTHING;
 
@@ -75,6 +77,7 @@ export class HostedRoom implements Receiver {
     this.#ownership = ownership;
     this.#ports = ports;
     this.#deps = deps;
+    this.#questions = new StoreQuestions(key, ports, (read) => this.receiveOwnershipInput(read));
   }
 
   get isExpecting(): boolean {
@@ -152,7 +155,7 @@ export class HostedRoom implements Receiver {
   /** A gateway that asks before the room is owned receives the answer once it is. */
   receivePresence(message: PresenceToOwner): void {
     if (this.#ownership.epoch !== undefined) this.#ports.presence.receivePresence(this.key, message);
-    else if (this.#ownership.kind !== "ended") this.#questions.set(message.gateway, message);
+    else if (this.#ownership.kind !== "ended") this.#presenceQuestions.set(message.gateway, message);
   }
 
   receiveOwnershipInput(input: OwnershipInput): void {
@@ -190,13 +193,13 @@ export class HostedRoom implements Receiver {
       case "advance-log":
       case "read-checkpoint":
       case "load":
-        return this.#await(askStores(this.key, effect, this.#ports, (read) => this.receiveOwnershipInput(read)));
+        return this.#await(this.#questions.ask(effect));
       case "fenced-others":
         this.#reportClaim(effect.epoch);
         this.#announce(effect.epoch);
         this.#ports.presence.begin(this.key, effect.epoch);
-        for (const question of this.#questions.values()) this.#ports.presence.receivePresence(this.key, question);
-        this.#questions.clear();
+        for (const question of this.#presenceQuestions.values()) this.#ports.presence.receivePresence(this.key, question);
+        this.#presenceQuestions.clear();
         return this.#resolveClaimers({ kind: "owned", epoch: effect.epoch });
       case "confirmed":
         if (this.#claimers.length > 0) this.#announce(effect.epoch); // The requester did not find the entry: the bucket may not have stored it.
@@ -244,9 +247,9 @@ export class HostedRoom implements Receiver {
   }
 
   /** The result, or the failure, becomes the room's next input. */
-  #await(outcome: Promise<OwnershipInput>): void {
+  #await(outcome: Promise<OwnershipInput | undefined>): void {
     outcome.then(
-      (input) => this.receiveOwnershipInput(input),
+      (input) => input !== undefined && this.receiveOwnershipInput(input),
       (cause: unknown) => {
         this.#deps.log.warn({ room: this.key, state: this.#ownership.kind, cause }, "NATS did not answer for a room");
         this.receiveOwnershipInput({ kind: "failed", reason: "NATS did not answer" });
@@ -316,34 +319,5 @@ export class HostedRoom implements Receiver {
     else if (answer.kind === "refused") metrics.editsRefused.inc({ reason: answer.reason });
     else if (answer.kind !== "catch-up") metrics.editsRefused.inc({ reason: answer.kind });
     else metrics.catchUps.inc({ source: answer.answer.kind === "resync" ? "resync" : "backlog" });
-  }
-}
-
-/** Questions to the log and the checkpoints. The answer, and each record that is read, is the ownership's next input. */
-type StoresQuestion = Extract<OwnershipEffect, { kind: "read-log-end" | "check-log-end" | "advance-log" | "read-checkpoint" | "load" }>;
-
-async function askStores(
-  room: RoomKey,
-  question: StoresQuestion,
-  { log, checkpoints }: { readonly log: RoomLog; readonly checkpoints: CheckpointReader },
-  receiveRead: (read: OwnershipInput & { kind: "log-read" }) => void,
-): Promise<OwnershipInput> {
-  switch (question.kind) {
-    case "read-log-end": {
-      // Read before the log's end, because the log contained everything that the checkpoint covers.
-      const checkpoint = await checkpoints.newest(room);
-      return { kind: "log-end-read", last: await log.readLast(room), checkpoint };
-    }
-    case "check-log-end":
-      return { kind: "log-end-checked", isEnd: await log.endsAt(room, question.streamSeq) };
-    case "advance-log":
-      return { kind: "log-advanced", missing: await log.advance(room, question.past) };
-    case "read-checkpoint":
-      return { kind: "checkpoint-read", checkpoint: await checkpoints.newest(room) };
-    case "load":
-      for await (const { record } of log.read(room, question.after, question.through)) receiveRead({ kind: "log-read", record });
-      return { kind: "log-loaded" };
-    default:
-      return assertNever(question);
   }
 }

@@ -1,3 +1,5 @@
+import { setImmediate } from "node:timers/promises";
+
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
@@ -35,6 +37,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
     abandonedCount: 0,
     withdrawMs: 0,
     entryFound: Promise.resolve(),
+    endRead: Promise.resolve(),
     copy: "none" as "none" | "cold" | "warm",
     shown: Number.POSITIVE_INFINITY,
     presenceCount: 0,
@@ -47,7 +50,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
     stored.push({ record: ownersRecordOf(record.bytes), streamSeq: stored.length + 1 });
     return { kind: "appended", streamSeq: stored.length };
   };
-  const answering = async <Value>(value: () => Value): Promise<Value> => {
+  const answering = async <Value>(value: () => Value | Promise<Value>): Promise<Value> => {
     if (!state.natsAnswers) throw new Error("no answer");
     return value();
   };
@@ -59,10 +62,14 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
   const ports: OwnedRoomsPorts = {
     log: {
       append: (key, record, settled) => {
-        if (state.logAnswers) setImmediate(() => settled(append(logOf(key), record)));
+        if (state.logAnswers) void setImmediate().then(() => settled(append(logOf(key), record)));
         return () => void (state.abandonedCount += 1);
       },
-      readLast: (key) => answering(() => logOf(key).at(-1)),
+      readLast: (key) =>
+        answering(() => {
+          const last = logOf(key).at(-1);
+          return state.endRead.then(() => last);
+        }),
       endsAt: (key, streamSeq) => answering(() => (logOf(key).at(-1)?.streamSeq ?? 0) <= streamSeq),
       read: (key, after, through) => wholeRange((read) => shownBehind(key, read), after, through, clock),
       advance: () => Promise.reject(new Error("no checkpoint is ahead of the log here")),
@@ -192,6 +199,31 @@ test("[HOST4] a request for a room that this server lost unnoticed leads to a ne
   expect(await host.claim({ room })).toEqual(claimed(1));
   stored.push({ record: otherClaim(2), streamSeq: 2 });
   expect(await host.claim({ room })).toEqual(claimed(3));
+});
+
+test("[HOST33] the late answer to a check from before a lost connection does not answer a request that came after it", async () => {
+  const { host, stored, state } = world();
+  await host.claim({ room });
+  const answers: (() => void)[] = [];
+  const holdNext = (): void => void (state.endRead = new Promise((resolve) => answers.push(resolve)));
+  const settled: unknown[] = [];
+  const ask = async (): Promise<void> => {
+    holdNext();
+    host.receiveReconnect();
+    void host.claim({ room }).then((reply) => settled.push(reply));
+    await setImmediate();
+  };
+  await ask();
+  stored.push({ record: otherClaim(2), streamSeq: 2 });
+  await ask();
+  state.endRead = Promise.resolve();
+  answers[0]!();
+  await setImmediate();
+  expect(settled, "the first answer is older than the other owner's claim").toEqual([]);
+  answers[1]!();
+  await setImmediate();
+  await setImmediate();
+  expect(settled).toEqual([claimed(3), claimed(3)]);
 });
 
 test("[HOST5] a request reveals a lost subscription, and the room is claimed again", async () => {
