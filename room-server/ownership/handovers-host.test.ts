@@ -11,7 +11,7 @@ import type { NatsConnection } from "../../shared/io/nats.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { natsOtherServers } from "../io/nats-ports.ts";
-import { Drain } from "./handovers.ts";
+import { CommandCheck, Drain } from "./handovers.ts";
 import { RoomHandovers, RoomTakeovers } from "./handovers-host.ts";
 import { roomServerMetrics } from "../metrics.ts";
 import type { OtherServers } from "../ports.ts";
@@ -198,6 +198,15 @@ test("[TKO2] a room that another server claimed does not end the takeover; a los
   await done;
   await takeovers.receiveLost("three" as ServerId);
   expect(asked).toEqual(["acme.r0", "acme.r1"]);
+});
+
+test("[HND9] a server carries out the plans of a placement whose lease was restored from an older copy, after a minute", () => {
+  const check = new CommandCheck();
+  const receive = (generation: number, now: number) =>
+    check.receiveCommand({ kind: "unfollow", room, generation }, { isStopping: false, hasRoom: false }, now as Millis)?.kind ?? "accepted";
+  expect([receive(900, 0), receive(899, 30_000), receive(900, 40_000)]).toEqual(["accepted", "refused", "accepted"]);
+  expect([receive(12, 99_999), receive(12, 100_000)]).toEqual(["refused", "accepted"]);
+  expect([receive(13, 100_001), receive(12, 100_002)]).toEqual(["accepted", "refused"]);
 });
 
 test("[HND8] placement and operators wait for a handover whose steps all take their longest time", async () => {

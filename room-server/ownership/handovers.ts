@@ -25,16 +25,25 @@ const TAKEOVERS_AT_ONCE = 128;
 
 const DONE: ServerCommandReply = { kind: "done" };
 
-/** Refuses commands of a plan if a command of a newer plan was received before. */
+/**
+ * A plan's generation is forgotten this long after its last command: no earlier command is still on its way then. If the
+ * lease bucket was restored from an older copy, placement counts from a lower generation, and all its commands would be
+ * refused until it has made as many plans as before.
+ */
+const STALE_MS_MAX = 60_000;
+
+/** Refuses commands of a plan if a command of a newer plan was received a short time before. */
 export class CommandCheck {
   #generation = 0;
+  #acceptedAt = 0 as Millis;
 
   /** Undefined: the server carries the command out. */
-  receiveCommand(command: ServerCommand, here: { isStopping: boolean; hasRoom: boolean }): ServerCommandReply | undefined {
+  receiveCommand(command: ServerCommand, here: { isStopping: boolean; hasRoom: boolean }, now: Millis): ServerCommandReply | undefined {
     if ("generation" in command && command.generation > 0) {
-      if (command.generation < this.#generation)
+      if (command.generation < this.#generation && now - this.#acceptedAt < STALE_MS_MAX)
         return refused(`the plan of generation ${command.generation} is stale: generation ${this.#generation} was received`);
       this.#generation = command.generation;
+      this.#acceptedAt = now;
     }
     if (command.kind !== "follow") return undefined;
     if (here.isStopping) return refused("the server is stopping");

@@ -102,8 +102,8 @@ export const LocateReply = z.discriminatedUnion("kind", [
 export type LocateReply = z.infer<typeof LocateReply>;
 
 /**
- * A command to a room server. `generation`: of its plan; a server refuses a command with a lower one than it has
- * received. 0: from an operator or another room server.
+ * A command to a room server. `generation`: of its plan; a server refuses a command with a lower one than it
+ * received in the last minute. 0: from an operator or another room server.
  */
 export const ServerCommand = z.discriminatedUnion("kind", [
   /** Keep a replica of another server's room; answered once it is complete. */
