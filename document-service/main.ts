@@ -8,7 +8,7 @@ import type { Registry } from "prom-client";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { sendHeartbeats } from "../shared/io/heartbeats.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
-import { closeNats, connectAs } from "../shared/io/nats.ts";
+import { closeNats, connectAs, logForbidden } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import { publishVitals } from "../shared/io/vitals.ts";
 import { startTraces } from "../shared/io/traces/start-traces.ts";
@@ -50,6 +50,7 @@ export async function startDocumentService(
   const metrics = documentServiceMetrics(registry);
 
   const nats = await connectAs("document-service", "document-service", config);
+  logForbidden(nats, log);
   refuseUnwritable(config, nats.info?.max_payload);
   const { logPartitions: partitions, logReplicas: replicas, logBytesMax: bytesMax } = config;
   await ensureLogStreams(nats, subjects, { partitions, replicas, bytesMax });

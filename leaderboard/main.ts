@@ -15,7 +15,7 @@ import { internalTls } from "../shared/io/internal-tls.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { awaitLogStreams } from "../shared/io/log-stream.ts";
 import { subscribeJson } from "../shared/io/nats-json.ts";
-import { closeNats, connectAs, type NatsConnection, publish } from "../shared/io/nats.ts";
+import { closeNats, connectAs, logForbidden, type NatsConnection, publish } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import { publishVitals } from "../shared/io/vitals.ts";
 import { startTraces } from "../shared/io/traces/start-traces.ts";
@@ -44,6 +44,7 @@ export async function startLeaderboard(
   const [service, metrics] = [randomUUID(), leaderboardMetrics(registry)];
 
   const nats = await connectAs("leaderboard", "leaderboard", config);
+  logForbidden(nats, log);
   refuseUnarchivable(config, nats.info?.max_payload);
   await awaitLogStreams(nats, subjects, partitions);
   const redis = redisPorts(config, { clock: systemClock, log, metrics });

@@ -8,7 +8,7 @@ import type { Registry } from "prom-client";
 import { PlannedRoom, RoomEntry, RoomPin } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
-import { closeNats, connectAs } from "../shared/io/nats.ts";
+import { closeNats, connectAs, logForbidden } from "../shared/io/nats.ts";
 import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operations.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import { publishVitals } from "../shared/io/vitals.ts";
@@ -31,6 +31,7 @@ export async function startPlacement(
   const holder = `placement-${randomBytes(8).toString("hex")}`;
   const metrics = placementMetrics(registry);
   const nats = await connectAs("placement", holder, config);
+  logForbidden(nats, log);
   await ensureOperationsStream(nats, subjects, config);
   const replicas = config.logReplicas;
   const ports = {

@@ -11,7 +11,7 @@ import { type RoomListReply, RoomListRequest, type RoomReport, RoomReportRequest
 import type { VitalRoom } from "../../shared/bus/vitals.ts";
 import { subjectsOf, type Subjects } from "../../shared/bus/subjects.ts";
 import type { ServerId } from "../../shared/ids.ts";
-import { closeNats, connectAs, type NatsConnection, publish, type Msg, respond } from "../../shared/io/nats.ts";
+import { closeNats, connectAs, logForbidden, type NatsConnection, publish, type Msg, respond } from "../../shared/io/nats.ts";
 import { natsCounts } from "../../shared/io/nats-counts.ts";
 import type { SharedConfig } from "../../shared/settings/common-settings.ts";
 import { type RoomServerConfig, roomHostOptions } from "../config.ts";
@@ -35,6 +35,7 @@ export async function connectBus(server: ServerId, config: SharedConfig & RoomSe
     connectAs("room-server", server, config),
     connectAs("room-server", `${server} presence`, config),
   ]);
+  for (const connection of [nats, presence]) logForbidden(connection, deps.log);
   const named = { ...config, serverHost: config.serverHost === "" ? hostname() : config.serverHost };
   const options = roomHostOptions(named, nats.info?.max_payload);
   const subjects = subjectsOf(config.environment);

@@ -5,12 +5,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { nkeys } from "nats";
+import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { connectOperator } from "../../cli/ops.ts";
-import { type RealNats, startRealNats } from "../../test/contract/real-nats.ts";
+import { natsPresenceServers } from "../../gateway/io/nats/nats-presence.ts";
+import { gatewayMetrics } from "../../gateway/metrics.ts";
+import type { PresenceBackbone } from "../../gateway/ports.ts";
+import { natsFanOut } from "../../room-server/io/nats-fan-out.ts";
+import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";
+import { subjectsOf } from "../bus/subjects.ts";
+import type { GatewayId, RoomKey } from "../ids.ts";
+import { SILENT_LOG } from "../testing/silent-log.ts";
 import { SettingError } from "../settings/settings.ts";
-import { closeNats, connectAs, connectNats, type NatsConnection } from "./nats.ts";
+import { closeNats, connectAs, connectNats, logForbidden, type NatsConnection } from "./nats.ts";
 
 const NO_TLS = { natsCa: "", natsCert: "", natsKey: "" };
 const PASSWORD = "p@ss:1,word";
@@ -60,6 +68,36 @@ test("[NAT13] a rejected client is informed at once which credentials to give, a
       expect(String(error)).not.toContain("WRONG");
     }
   }
+});
+
+test("[NAT25] a process logs each subject that its user may not use, although the subscription ignores the error", async () => {
+  const permissions = { publish: ["test.>"], subscribe: ["test.allowed"] };
+  const strict = await startRealNats({
+    users: [
+      { user: "free", password: PASSWORD },
+      { user: "coroom", password: PASSWORD, permissions },
+    ],
+  });
+  const nats = await connectNats({
+    servers: strict.url.replace("nats://", `nats://coroom:${encodeURIComponent(PASSWORD)}@`),
+    name: "test",
+  });
+  const [lines, subjects] = [[] as object[], subjectsOf("test")];
+  logForbidden(nats, { ...SILENT_LOG, warn: (facts) => void lines.push(facts) });
+  await natsFanOut(nats, subjects).subscribe("acme.plan" as RoomKey, () => {});
+  const presence = natsPresenceServers(nats, subjects, "gw" as GatewayId, { metrics: gatewayMetrics(new Registry()) });
+  await presence.start({} as PresenceBackbone);
+  nats.publish("others.subject");
+  nats.subscribe("test.allowed");
+  await until(() => lines.length >= 4, "four lines");
+  expect(lines).toEqual([
+    { operation: "subscription", subject: subjects.editsOut("acme.plan" as RoomKey) },
+    { operation: "subscription", subject: subjects.allPresenceToGateway("gw" as GatewayId) },
+    { operation: "subscription", subject: subjects.allNoPresenceOwner("gw" as GatewayId) },
+    { operation: "publish", subject: "others.subject" },
+  ]);
+  await closeNats(nats);
+  await strict.stop();
 });
 
 async function isLetIn(nats: NatsConnection): Promise<void> {

@@ -9,6 +9,9 @@ import { inboxOf, type NatsRole } from "../bus/permissions.ts";
 import { SettingError } from "../settings/settings.ts";
 import { natsAddress, type NatsSettings } from "./nats-address.ts";
 import { StartError } from "../process/lifecycle.ts";
+import { limitedLog } from "../process/limited-log.ts";
+import type { Log } from "../process/log.ts";
+import { systemClock } from "./system-clock.ts";
 
 export type { Msg, NatsConnection } from "nats";
 
@@ -67,6 +70,24 @@ export async function connectNats(
         : [" over TLS", ". If it requires client certificates, set COROOM_NATS_CERT and COROOM_NATS_KEY"];
     throw new StartError(`no NATS server answers at ${where}${overTls}. Start one, or set COROOM_NATS_URL${orShow}`, { cause: error });
   }
+}
+
+/**
+ * Logs each subject that nats-server does not let this process use, for all its subscriptions and messages: nats-server
+ * otherwise drops them in silence.
+ */
+export function logForbidden(nats: Pick<NatsConnection, "status">, log: Log): void {
+  const limited = limitedLog(log, systemClock);
+  void (async () => {
+    for await (const status of nats.status()) {
+      if (status.type !== "error" || !(status.error instanceof errors.PermissionViolationError)) continue;
+      const { operation, subject } = status.error;
+      limited.warn(
+        { operation, subject },
+        "NATS does not allow a subject that this process needs. Print the users of NATS again (coroom nats-users), with the COROOM_ENVIRONMENT and COROOM_LOG_PARTITIONS of this process",
+      );
+    }
+  })();
 }
 
 /**

@@ -4,7 +4,7 @@ import type { GatewayReport } from "../../../shared/bus/fleet-messages.ts";
 import type { LocalOwners } from "../../../shared/bus/local-owners.ts";
 import { subjectsOf, type Subjects } from "../../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../../shared/ids.ts";
-import { closeNats, connectAs, type NatsConnection } from "../../../shared/io/nats.ts";
+import { closeNats, connectAs, logForbidden, type NatsConnection } from "../../../shared/io/nats.ts";
 import { natsCounts } from "../../../shared/io/nats-counts.ts";
 import { trustedCertificates } from "../../../shared/io/internal-tls.ts";
 import { natsOperations } from "../../../shared/io/nats-operations.ts";
@@ -39,6 +39,7 @@ export async function connectBus(
     connectAs("gateway", `gateway ${gateway}`, config),
     connectAs("gateway", `gateway ${gateway} presence`, config), // No edit waits behind presence.
   ]);
+  for (const connection of [nats, presenceNats]) logForbidden(connection, deps.log);
   refuseUnsendable(config, nats.info?.max_payload);
   const subjects = subjectsOf(config.environment);
   const parts = await checkPartitions(nats, subjects, config.logPartitions, deps);
