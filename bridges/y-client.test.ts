@@ -557,14 +557,27 @@ test("[YCL25] after the log lost its end all clients of the room start again", (
   const [ann, bob, entering] = [rig({ rooms }), rig({ rooms }), rig({ rooms })];
   for (const { client } of [ann, bob, entering]) client.receiveMessage(hello);
   for (const { room } of [ann, bob]) room.comeInStep();
-  entering.room.emit("rolled-back"); // Its position was too old.
-  expect(ann.closed).toEqual([]);
   bob.room.emit("rolled-back");
   expect([ann.closed, bob.closed, entering.closed]).toEqual([[1013], [1013], [1013]]);
   const again = rig({ rooms });
   again.client.receiveMessage(hello);
   again.room.comeInStep();
   expect(again.closed).toEqual([]);
+});
+
+test("[YCL28] a client that enters starts again if the log does not have the copy's newest edit, and the others stay", () => {
+  const rooms = sharedRooms();
+  const [ann, entering] = [rig({ rooms }), rig({ rooms })];
+  ann.client.receiveMessage(hello);
+  ann.room.comeInStep();
+  entering.client.receiveMessage(hello);
+  entering.room.emit("rolled-back");
+  entering.room.comeInStep();
+  expect([ann.closed, entering.closed, entering.sent]).toEqual([[], [1013], []]);
+  for (const { client } of [ann, entering]) client.receiveClosed(() => {});
+  const again = rig({ rooms });
+  again.client.receiveMessage(hello);
+  expect(again.opened).toEqual([{ number: expect.any(Number), since: undefined }]);
 });
 
 test("[YCL26] stateless messages reach the other Hocuspocus clients of the room, from writers only and within the rate", () => {

@@ -3,7 +3,7 @@
  * with its own token. The bridge's copy of the room, which all clients of the room share, answers it. Messages are held
  * until that copy is complete: otherwise the client would see an empty document and fill it again. The client uses its
  * own Yjs client id in the room. Otherwise its other tabs, which exchange awareness among themselves, would show it
- * twice. So the room is opened once the client has sent that id, with its first messages. Rules YCL1 to YCL27, YWS1 to
+ * twice. So the room is opened once the client has sent that id, with its first messages. Rules YCL1 to YCL28, YWS1 to
  * YWS21, YUC1 to YUC5.
  */
 
@@ -151,8 +151,7 @@ export class YClient {
       this.#exchange?.receiveSaved();
     });
     room.on("saved", () => this.#exchange?.receiveSaved());
-    // A client that joins may have received a position that the log no longer has, although the copy is valid.
-    room.on("rolled-back", () => this.#isInStep && copy.lose("the server lost edits of the room: connect again"));
+    room.on("rolled-back", () => this.#receiveRolledBack(copy));
     room.on("synced", (synced) => synced && this.#comeInStep());
     room.on("refused", ({ kind, message }) => {
       // The token expired during the session. The client may have a new one, so it may reconnect.
@@ -166,6 +165,17 @@ export class YClient {
     room.awareness.on("update", ({ added, updated, removed }: Record<"added" | "updated" | "removed", number[]>) => {
       this.#exchange?.receivePresence([...added, ...updated, ...removed]);
     });
+  }
+
+  /**
+   * A client that enters continues after the copy's newest edit. If the log does not have that edit, the copy may be
+   * valid, so only this client starts again: the clients in step, whose connections follow the log, decide whether the
+   * copy is lost. With a copy that has edits which the log lost, it would ignore the room's next edits.
+   */
+  #receiveRolledBack(copy: RoomCopy): void {
+    const why = "the server lost edits of the room: connect again";
+    if (this.#isInStep) copy.lose(why);
+    else this.#connection.refuse(Y_CLOSE.overloaded, why);
   }
 
   get #exchange(): YExchange | undefined {
