@@ -7,6 +7,7 @@ import {
   type HistoryPolicy,
   isVersionDue,
   readableFrom,
+  withVersion,
   retained,
   type Segment,
   segmentsToTakeUp,
@@ -88,6 +89,12 @@ test("[HIS2] a state is built from the newest version before it, else from an ol
     readableFrom(history([], segments.slice(0, 2))),
     readableFrom(history([], [])),
   ]).toEqual([350, 0, undefined]);
+});
+
+test("[HIS6] naming a version does not hide the edits before it that the log still has", () => {
+  const young = { ...history([], []), through: 0 };
+  expect([readableFrom(young), readableFrom(withVersion(young, version(10, "kept")))]).toEqual([undefined, undefined]);
+  expect(readableFrom(history([version(10, "kept")], [])), "after the segments were removed").toBe(10);
 });
 
 test("[HIS3] a version is due after a number of edits or a time, and never of an unchanged document", () => {

@@ -132,10 +132,13 @@ export function pathsTo({ versions, segments }: History, target: Seq): readonly 
   });
 }
 
-/** The first seq from which every later seq can be read, if the log has the rest. Undefined: nothing is kept yet. */
-export function readableFrom({ versions, segments }: History): Seq | undefined {
+/**
+ * The first seq from which every later seq can be read, if the log has the rest. Undefined: only what the log contains.
+ * In a young room the log contains everything, and the first named version must not hide what is before it.
+ */
+export function readableFrom({ versions, segments, through }: History): Seq | undefined {
   const [first] = segments;
-  if (first === undefined) return versions[0]?.seq;
+  if (first === undefined) return through === 0 ? undefined : versions[0]?.seq;
   let from = first.firstSeq <= 1 ? (0 as Seq) : versions.find(({ seq }) => seq >= first.firstSeq - 1)?.seq;
   segments.forEach(({ firstSeq }, index) => {
     const before = segments[index - 1];
