@@ -65,7 +65,10 @@ export async function startDocumentService(
     checkpoints: await kvCheckpoints(streams, subjects.checkpointsBucket, config.logReplicas),
     leases: await kvLeases(streams, subjects.documentsBucket, config.logReplicas),
     boards: await kvLeases(streams, subjects.boardsBucket, config.logReplicas),
-    ...(await openStores(streams, subjects, config)),
+    ...(await openStores(streams, subjects, config, ({ running, waiting }) => {
+      metrics.postgresStatements.set({ state: "running" }, running);
+      metrics.postgresStatements.set({ state: "waiting" }, waiting);
+    })),
     histories: await kvHistories(streams, subjects.historyBucket, config.logReplicas),
     storage: natsStorage(nats, subjects, log),
     merging: threads,

@@ -26,6 +26,12 @@ export const documentServiceMetrics = (registry: Registry) => {
       labelNames: ["partition"],
       registers,
     }),
+    postgresStatements: new Gauge({
+      name: "coroom_documents_postgres_statements",
+      help: "Statements that PostgreSQL executes (running, at most 8) and that wait for one of the 8 connections (waiting)",
+      labelNames: ["state"],
+      registers,
+    }),
     fullRooms: new Gauge({
       name: "coroom_documents_full_rooms",
       help: "Rooms that store COROOM_ROOM_BYTES_MAX and can only be read, by partition",

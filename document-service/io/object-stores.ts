@@ -11,7 +11,7 @@ import { objectBucket } from "../../shared/io/jetstream-stores.ts";
 import { refuseIncompleteStore, type StoreSettings } from "../config.ts";
 import type { ObjectStore } from "../ports.ts";
 import { folderObjects } from "./folder-objects.ts";
-import type { PostgresConnection } from "./postgres-connection.ts";
+import type { PostgresConnection, PostgresUse } from "./postgres-connection.ts";
 import { postgresObjects } from "./postgres-objects.ts";
 import { s3Objects } from "./s3-objects.ts";
 
@@ -21,6 +21,7 @@ export async function openStores(
   streams: JetStreamClient,
   subjects: Subjects,
   config: StoreConfig,
+  receiveUse?: (use: PostgresUse) => void,
 ): Promise<{ snapshots: ObjectStore; history: ObjectStore }> {
   refuseIncompleteStore(config);
   let postgres: PostgresConnection | undefined;
@@ -33,7 +34,7 @@ export async function openStores(
       case "s3":
         return s3Objects(config, `${bucket}/`);
       case "postgres":
-        postgres ??= await (await import("./postgres-connection.ts")).connectPostgres(config.postgresUrl); // Other stores do not load its library.
+        postgres ??= await (await import("./postgres-connection.ts")).connectPostgres(config.postgresUrl, receiveUse); // Other stores do not load its library.
         return postgresObjects(postgres, bucket);
     }
   };

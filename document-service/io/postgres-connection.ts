@@ -34,8 +34,11 @@ EXCEPTION WHEN duplicate_table OR duplicate_object OR unique_violation THEN NULL
 END $$`;
 const PRIVILEGES = ["SELECT", "INSERT", "UPDATE", "DELETE"] as const;
 
-/** Throws a StartError if the database cannot be used. */
-export async function connectPostgres(url: string): Promise<PostgresConnection> {
+/** Numbers of statements that have a connection, and that wait for one. */
+export type PostgresUse = { readonly running: number; readonly waiting: number };
+
+/** Throws a StartError if the database cannot be used. `receiveUse` is called whenever a statement begins or ends. */
+export async function connectPostgres(url: string, receiveUse: (use: PostgresUse) => void = () => {}): Promise<PostgresConnection> {
   const address = postgresAddress(url);
   const { host, port, user, password, database } = address;
   const where = `${host}:${port}/${database}`;
@@ -54,9 +57,17 @@ export async function connectPostgres(url: string): Promise<PostgresConnection> 
     application_name: "coroom",
   });
   pool.on("error", () => {}); // An idle connection was lost. The next statement connects again, and reports a failure.
+  const use = { running: 0, waiting: 0 };
+  const count = (statements: number): void => {
+    const all = use.running + use.waiting + statements;
+    use.running = Math.min(all, CONNECTIONS_MAX);
+    use.waiting = all - use.running;
+    receiveUse(use);
+  };
   const ask: PostgresConnection["ask"] = async (what, text, values) => {
+    count(1);
     try {
-      return (await pool.query<unknown[]>({ text, values: [...values], rowMode: "array" })).rows;
+      return (await pool.query<unknown[]>({ text, values: [...values], rowMode: "array" }).finally(() => count(-1))).rows;
     } catch (cause) {
       if (cause instanceof pg.DatabaseError)
         throw new Error(`${what} was refused by PostgreSQL at ${where}: ${cause.code ?? ""} ${cause.message}`, { cause });

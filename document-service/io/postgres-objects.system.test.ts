@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { CERTIFICATE, KEY, writeCertificate } from "../../test/contract/certificate.ts";
 import { type PostgresCase, postgresCase } from "../../test/contract/object-store-cases.ts";
 import { TcpProxy } from "../../test/contract/tcp-proxy.ts";
-import { connectPostgres } from "./postgres-connection.ts";
+import { connectPostgres, type PostgresUse } from "./postgres-connection.ts";
 import { postgresObjects } from "./postgres-objects.ts";
 
 const PART_BYTES = 4 * 1024 ** 2;
@@ -164,4 +164,15 @@ test("[PGO9] the folder of a Unix socket may be the host", async () => {
   const { password, port } = new URL(running.server.url);
   const { ask } = await connectPostgres(`postgres://coroom:${password}@${encodeURIComponent(tmpdir())}:${port}/postgres`);
   expect(await ask("looking", "SELECT inet_server_addr()", [])).toEqual([[null]]); // No address: not over TCP.
+});
+
+test("[PGO10] the numbers of running and waiting statements are reported while all connections are in use", async () => {
+  const uses: PostgresUse[] = [];
+  const { ask } = await connectPostgres(urlWith({}), (use) => uses.push({ ...use }));
+  await Promise.all(Array.from({ length: 11 }, () => ask("reading", "SELECT 1", [])));
+  expect(Math.max(...uses.map(({ running: executed }) => executed))).toBe(8);
+  expect(Math.max(...uses.map(({ waiting }) => waiting))).toBe(3);
+  expect(uses.at(-1)).toEqual({ running: 0, waiting: 0 });
+  await expect(ask("failing", "SELECT nothing", [])).rejects.toThrow("refused");
+  expect(uses.at(-1)).toEqual({ running: 0, waiting: 0 });
 });
