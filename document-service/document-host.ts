@@ -7,12 +7,13 @@ import type { RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/process/log.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
 import type { ChangeNotifications, EditLog } from "./ports.ts";
-import { StorageHost, type StorageOptions } from "./storage/storage-host.ts";
-import { DocumentPartitionHost, type DocumentPartitionOptions, type DocumentPorts } from "./rooms/partition-host.ts";
+import { StorageHost, type StorageOptions, type StoragePorts } from "./storage/storage-host.ts";
+import { DocumentPartitionHost, type DocumentPartitionOptions, type DocumentPartitionPorts } from "./rooms/partition-host.ts";
 import type { HistoryReadsHost } from "./history/history-reads-host.ts";
 import { rethrowMistake, within } from "../shared/time/pause.ts";
 import type { Freshness, Served } from "./rooms/room-messages.ts";
 
+export type DocumentPorts = DocumentPartitionPorts & StoragePorts;
 export type DocumentHostOptions = DocumentPartitionOptions & StorageOptions;
 
 /** Maximum wait of a delete request for the removal. The removal continues afterwards. */
@@ -50,7 +51,7 @@ export class DocumentHost {
     this.#options = options;
     this.#deps = deps;
     this.#edits = ports.log;
-    this.#storage = new StorageHost(this.#partitions, ports.storage, options, {
+    this.#storage = new StorageHost(this.#partitions, ports, options, {
       ...deps,
       partitionOf: (room) => partitionOf(room, options.logPartitions),
     });

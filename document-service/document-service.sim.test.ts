@@ -21,8 +21,8 @@ import { EMPTY_STATE, mergeEdits } from "./merge.ts";
 import type { HistoryState } from "./history/history-reads.ts";
 import { documentServiceMetrics } from "./metrics.ts";
 import { NO_NOTIFICATIONS } from "./webhooks/change-queue-host.ts";
-import type { DocumentPorts } from "./rooms/partition-host.ts";
-import { SILENT_STORAGE } from "./testing/one-partition.ts";
+import type { DocumentPorts } from "./document-host.ts";
+import { NO_STORAGE_QUESTIONS, SILENT_STORAGE } from "./testing/one-partition.ts";
 import { type History, NO_HISTORY } from "./history/history.ts";
 import type { EditLog, ObjectStore } from "./ports.ts";
 import { decodeSegment } from "./history/segments.ts";
@@ -396,6 +396,7 @@ class Service {
     };
     return {
       storage: SILENT_STORAGE,
+      storageQuestions: NO_STORAGE_QUESTIONS,
       log,
       checkpoints: {
         read: (room) => call(() => world.checkpoints.get(room) ?? { checkpoint: undefined, revision: 0 }),

@@ -31,7 +31,7 @@ import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operat
 import { internalTls } from "../shared/io/internal-tls.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { documentThreads } from "./io/document-threads.ts";
-import { natsStorage } from "./io/nats-storage.ts";
+import { natsStorage, natsStorageQuestions } from "./io/nats-storage.ts";
 import { openStores } from "./io/object-stores.ts";
 import { readRoutes } from "./io/read-routes.ts";
 import { startWebhooks } from "./io/webhooks.ts";
@@ -70,7 +70,8 @@ export async function startDocumentService(
       metrics.postgresStatements.set({ state: "waiting" }, waiting);
     })),
     histories: await kvHistories(streams, subjects.historyBucket, config.logReplicas),
-    storage: natsStorage(nats, subjects, log),
+    storage: natsStorage(nats, subjects),
+    storageQuestions: natsStorageQuestions(nats, subjects, log),
     merging: threads,
     reverting: threads,
     deletions: jetstreamDeletions(nats, streams, subjects, { partitions: config.logPartitions }, systemClock),

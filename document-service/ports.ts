@@ -128,13 +128,17 @@ export interface Reverting {
   revert(current: Uint8Array, earlier: Uint8Array, room: RoomKey): Promise<Reverted | Unread>;
 }
 
-/** Reports of what rooms and tenants store, between document services, gateways and operators. */
+/** Reports of what rooms and tenants store, to other document services and to gateways. */
 export interface StorageBus {
   publishCounts(counts: TenantCounts): void;
   publishFull(full: FullStorage): void;
   publishPeaks(peaks: StoragePeaks): void;
   onCounts(receive: (counts: TenantCounts) => void): void;
   onFull(receive: (full: FullStorage) => void): void;
+}
+
+/** Questions of operators about what a room stores. */
+export interface StorageQuestions {
   /** Undefined: another service reads the room's partition. */
   onQuestion(answer: (room: RoomKey) => Promise<StorageAnswer | undefined>): void;
 }

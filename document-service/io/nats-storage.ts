@@ -6,9 +6,9 @@ import type { Subjects } from "../../shared/bus/subjects.ts";
 import { crashing, type NatsConnection, publish } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { rethrowMistake } from "../../shared/time/pause.ts";
-import type { StorageBus } from "../ports.ts";
+import type { StorageBus, StorageQuestions } from "../ports.ts";
 
-export function natsStorage(nats: NatsConnection, subjects: Subjects, log: Log): StorageBus {
+export function natsStorage(nats: NatsConnection, subjects: Subjects): StorageBus {
   const subscribe = (subject: string, receive: (data: Uint8Array) => void): void =>
     void nats.subscribe(subject, { callback: crashing((error, { data }) => void (error === null && receive(data))) });
   return {
@@ -25,6 +25,11 @@ export function natsStorage(nats: NatsConnection, subjects: Subjects, log: Log):
         const full = decodeJson(FullStorage, data);
         if (full !== undefined) receive(full);
       }),
+  };
+}
+
+export function natsStorageQuestions(nats: NatsConnection, subjects: Subjects, log: Log): StorageQuestions {
+  return {
     onQuestion: (answer) =>
       void nats.subscribe(subjects.askStorage, {
         callback: crashing((error, message) => {

@@ -4,7 +4,7 @@ import type { Millis, RoomKey, Seq, TenantId } from "../../shared/ids.ts";
 import { NO_HOLDER } from "../../shared/cluster/lease.ts";
 import { BROKEN, OnePartition } from "../testing/one-partition.ts";
 import { deletedRecord, recordsOf, ROOM, RoomRun } from "../testing/one-room.ts";
-import { DocumentPartitionHost, type DocumentPorts } from "./partition-host.ts";
+import { DocumentPartitionHost, type DocumentPartitionPorts } from "./partition-host.ts";
 
 function hostOf({ ports, options, deps }: OnePartition): DocumentPartitionHost {
   return new DocumentPartitionHost(0, ports, options, deps);
@@ -106,7 +106,7 @@ test("[PTH5] each sweep asks the stores to remove the unfinished objects of dead
  * Runs until the records are read. The returned function stops the host, and expects that the stop waits for nothing
  * that cannot be saved.
  */
-async function onceRead(rig: OnePartition, ports: DocumentPorts, records: number): Promise<() => Promise<void>> {
+async function onceRead(rig: OnePartition, ports: DocumentPartitionPorts, records: number): Promise<() => Promise<void>> {
   const host = new DocumentPartitionHost(0, ports, { ...rig.options, documentsDrainMsMax: 30_000 }, rig.deps);
   let hasEnded = false;
   void host.run().then(() => (hasEnded = true));

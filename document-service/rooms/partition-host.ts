@@ -14,7 +14,7 @@ import type { Clock } from "../../shared/time/clock.ts";
 import { pause, rethrowMistake } from "../../shared/time/pause.ts";
 import type { HistoryReadsHost } from "../history/history-reads-host.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
-import type { ChangeNotifications, StorageBus } from "../ports.ts";
+import type { ChangeNotifications } from "../ports.ts";
 import {
   nextDeletionStep,
   servedWithoutEdits,
@@ -33,11 +33,7 @@ import type { SweepOptions } from "./sweep.ts";
 import { TrimRounds, type TrimRoundsOptions } from "./trim-rounds.ts";
 
 /** `boards`: the leaderboards' leases for the same partitions. */
-export type DocumentPorts = DocumentRoomPorts & {
-  readonly leases: Leases;
-  readonly boards: Pick<Leases, "read">;
-  readonly storage: StorageBus;
-};
+export type DocumentPartitionPorts = DocumentRoomPorts & { readonly leases: Leases; readonly boards: Pick<Leases, "read"> };
 export type DocumentPartitionOptions = DocumentRoomHostOptions &
   SweepOptions &
   StoredBytesOptions &
@@ -66,7 +62,7 @@ const BOARDS_READ_MS = 2_000;
 
 export class DocumentPartitionHost {
   readonly #partition: number;
-  readonly #ports: DocumentPorts;
+  readonly #ports: DocumentPartitionPorts;
   readonly #options: DocumentPartitionOptions;
   readonly #deps: DocumentPartitionDeps;
   readonly #stopping = new AbortController();
@@ -84,7 +80,7 @@ export class DocumentPartitionHost {
   #readAgain = new AbortController();
   #namedCount = 0;
 
-  constructor(partition: number, ports: DocumentPorts, options: DocumentPartitionOptions, deps: DocumentPartitionDeps) {
+  constructor(partition: number, ports: DocumentPartitionPorts, options: DocumentPartitionOptions, deps: DocumentPartitionDeps) {
     const ahead = new ReadAheadHost(partition, ports.log, options, deps);
     this.#partition = partition;
     this.#ports = { ...ports, log: ahead.log };

@@ -11,7 +11,7 @@ import type { TenantBytesMax } from "../../shared/settings/tenant-bytes.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import { dayOf } from "../../shared/time/usage-day.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
-import type { StorageBus } from "../ports.ts";
+import type { StorageBus, StorageQuestions } from "../ports.ts";
 import type { RoomBytes, RoomLimitChange, StoredBytes } from "./stored-bytes.ts";
 import { TenantBytes } from "./tenant-bytes.ts";
 import { TenantPeaks } from "./tenant-peaks.ts";
@@ -25,6 +25,7 @@ export type MeasuredPartition = {
   /** Opens the room. Undefined: it is deleted, or another service took over. */
   measure(room: RoomKey): Promise<RoomBytes | undefined>;
 };
+export type StoragePorts = { readonly storage: StorageBus; readonly storageQuestions: StorageQuestions };
 export type StorageOptions = { readonly roomBytesMax: number; readonly tenantBytesMax: TenantBytesMax };
 export type StorageDeps = {
   readonly clock: Clock;
@@ -57,7 +58,12 @@ export class StorageHost {
   #measurements = 0;
   #cancel: () => void = () => {};
 
-  constructor(partitions: readonly MeasuredPartition[], bus: StorageBus, options: StorageOptions, deps: StorageDeps) {
+  constructor(
+    partitions: readonly MeasuredPartition[],
+    { storage: bus, storageQuestions }: StoragePorts,
+    options: StorageOptions,
+    deps: StorageDeps,
+  ) {
     this.#partitions = partitions;
     this.#bus = bus;
     this.#options = options;
@@ -65,7 +71,7 @@ export class StorageHost {
     this.#tenants = new TenantBytes(partitions.length, options.tenantBytesMax);
     bus.onCounts(({ partition, tenants }) => this.#tenants.receiveCounts(partition, new Map(tenants)));
     bus.onFull(({ partition, rooms }) => void this.#reported.set(partition, rooms));
-    bus.onQuestion((room) => this.#answer(room));
+    storageQuestions.onQuestion((room) => this.#answer(room));
     this.#measure();
   }
 

@@ -6,7 +6,7 @@ import type { TenantId } from "../../shared/ids.ts";
 import { NO_TENANT_LIMIT } from "../../shared/settings/tenant-bytes.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { dayAfter, type UsageDay } from "../../shared/time/usage-day.ts";
-import { SILENT_STORAGE } from "../testing/one-partition.ts";
+import { NO_STORAGE_QUESTIONS, SILENT_STORAGE } from "../testing/one-partition.ts";
 import { StorageHost } from "./storage-host.ts";
 import { TenantBytes } from "./tenant-bytes.ts";
 import { TenantPeaks } from "./tenant-peaks.ts";
@@ -125,7 +125,7 @@ test("[STB10] only the service that reads the first partition sends usage: as so
   const gauge = { set: () => {} };
   const host = new StorageHost(
     [measured] as never,
-    { ...SILENT_STORAGE, publishPeaks: (peaks) => void sent.push(peaks) },
+    { storage: { ...SILENT_STORAGE, publishPeaks: (peaks) => void sent.push(peaks) }, storageQuestions: NO_STORAGE_QUESTIONS },
     { roomBytesMax: 0, tenantBytesMax: NO_TENANT_LIMIT },
     {
       clock,

@@ -8,10 +8,9 @@ import type { RoomKey } from "../../shared/ids.ts";
 import type { Lease } from "../../shared/cluster/lease.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { documentServiceSettings } from "../config.ts";
-import type { DocumentHostOptions } from "../document-host.ts";
+import type { DocumentHostOptions, DocumentPorts } from "../document-host.ts";
 import { documentServiceMetrics } from "../metrics.ts";
-import type { EditLog, StorageBus } from "../ports.ts";
-import type { DocumentPorts } from "../rooms/partition-host.ts";
+import type { EditLog, StorageBus, StorageQuestions } from "../ports.ts";
 import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
 import { NO_NOTIFICATIONS } from "../webhooks/change-queue-host.ts";
 import { Stores } from "./one-room.ts";
@@ -21,15 +20,15 @@ const SETTINGS = readSettings(documentServiceSettings, { env: {}, flags: { docum
 /** Rooms whose names begin with this have a checkpoint that does not decode, until they are in `repaired`. */
 export const BROKEN = "acme.broken" as RoomKey;
 
-/** Nobody reports, asks or answers. */
+/** Nobody reports or answers. */
 export const SILENT_STORAGE: StorageBus = {
   publishCounts: () => {},
   publishFull: () => {},
   publishPeaks: () => {},
   onCounts: () => {},
   onFull: () => {},
-  onQuestion: () => {},
 };
+export const NO_STORAGE_QUESTIONS: StorageQuestions = { onQuestion: () => {} };
 
 export class OnePartition {
   readonly clock = new FakeClock();
@@ -74,6 +73,7 @@ export class OnePartition {
     return {
       ...ports,
       storage: SILENT_STORAGE,
+      storageQuestions: NO_STORAGE_QUESTIONS,
       log: { ...ports.log, follow, at: (_, streamSeq) => Promise.resolve(records.find((stored) => stored.streamSeq === streamSeq)) },
       checkpoints: {
         ...ports.checkpoints,

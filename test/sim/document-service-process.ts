@@ -3,7 +3,7 @@
  * with the simulator's payloads.
  */
 
-import { SILENT_STORAGE } from "../../document-service/testing/one-partition.ts";
+import { NO_STORAGE_QUESTIONS, SILENT_STORAGE } from "../../document-service/testing/one-partition.ts";
 import { createHash } from "node:crypto";
 
 import { headOf } from "../../shared/bus/record.ts";
@@ -75,6 +75,7 @@ export class DocumentServiceProcess {
     });
     return {
       storage: SILENT_STORAGE,
+      storageQuestions: NO_STORAGE_QUESTIONS,
       log: this.#log(),
       checkpoints: {
         read: async (room) => {
