@@ -41,6 +41,7 @@ type UsedRoom = {
 /**
  * Rooms that no component has mounted yet. If a component above `CoroomProvider` suspends the first render, React discards
  * it, and the next one creates the room again. Until the first is released, its store holds the unsent edits of earlier pages.
+ * The set belongs to no provider, because React discards that render's `UsedRooms` too. Providers with different stores do not affect each other.
  */
 const unmounted = new Set<UsedRoom>();
 

@@ -8,6 +8,11 @@ import { decodeJson, encodeJson } from "../bus/json-messages.ts";
 import type { Lease, Leases } from "../cluster/lease.ts";
 import { existingBucket, kvBucket, replaceRevision } from "./jetstream-stores.ts";
 
+/**
+ * `said` is the sentinel. The name is an earlier word, and stays: the previous release reads only this name. During a
+ * rolling upgrade its leaderboards would not find the sentinel of a lease with another name, and would not notice that
+ * Redis has lost data. A new name would need two releases (`shared/bus/bus-version.ts`).
+ */
 export const StoredLease: z.ZodType<Lease> = z.object({
   holder: z.string(),
   floor: z.int().nonnegative(),
