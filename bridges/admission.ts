@@ -138,14 +138,17 @@ export class YAdmission implements YClientAdmission {
     this.#presentCount += 1;
     places.take(address);
     this.#countClients();
+    // Once only: the documents of a closed socket may still be accepted, in order to save their edits.
+    const receiveAccepted = (): void => {
+      places.giveBackAddress(address);
+      address = undefined;
+    };
     return {
-      receiveAccepted: () => {
-        places.giveBackAddress(address);
-        address = undefined;
-      },
+      receiveAccepted,
       leave: () => {
         this.#presentCount -= 1;
-        places.giveBack(address);
+        receiveAccepted();
+        places.giveBack(undefined);
         this.#countClients();
         if (this.#presentCount === 0) this.#onEmpty();
       },

@@ -1,0 +1,54 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import type { RoomId } from "../shared/ids.ts";
+import type { ClientAddress } from "../shared/limits/client-address.ts";
+import { FakeClock } from "../shared/testing/fake-clock.ts";
+import * as encoding from "lib0/encoding";
+import { YAdmission } from "./admission.ts";
+import { EarlyMessagesBudget } from "./held-messages.ts";
+import { toDocument } from "./hocuspocus-protocol.ts";
+import { yWebsocketMetrics } from "./metrics.ts";
+import { Places } from "./places.ts";
+import type { YWebSocket } from "./ports.ts";
+
+const place = "203.0.113.9" as ClientAddress;
+const origin = { address: place, place };
+const socket: YWebSocket = { send: () => {}, close: () => {}, cut: () => {}, waitingBytes: 0 };
+const tokenFor = (document: string): Uint8Array =>
+  toDocument(
+    document,
+    encoding.encode((output) => {
+      for (const number of [2, 0]) encoding.writeVarUint(output, number);
+      for (const text of ["a token", "4.8.0"]) encoding.writeVarString(output, text);
+    }),
+  );
+
+test("[YAD1] a Hocuspocus socket that closed before its token was accepted gives back its place for the address only once", () => {
+  const places = new Places({ yClientsMax: 100, yClientsPerAddressMax: 4 });
+  const accepted: (() => void)[] = [];
+  const left: (() => void)[] = [];
+  const admission = new YAdmission({
+    places,
+    metrics: yWebsocketMetrics(new Registry()),
+    unfinishedBytesMax: 1_000_000,
+    hocuspocus: { yHelloMsMax: 10_000, yDocumentsMax: 10, budget: new EarlyMessagesBudget(1_000_000), clock: new FakeClock() },
+    newClient: (_, __, ___, receiveAccepted) => {
+      accepted.push(receiveAccepted);
+      return { receiveBytes: () => true, receiveMessage: () => {}, receiveClosed: (onLeft) => void left.push(onLeft) };
+    },
+  });
+  for (let client = 0; client < 2; client++) admission.enter({ ...origin, room: "a" as RoomId, token: "" }, socket);
+  const listener = admission.enterHocuspocus(origin, socket);
+  listener.receiveMessage(tokenFor("plan"));
+  expect(admission.mayEnter(origin)).toBe("address");
+  listener.receiveClosed();
+  accepted.at(-1)!(); // Its document still saves an edit, and joins its room for this.
+  left.at(-1)!();
+  for (let client = 0; client < 2; client++) {
+    expect(admission.mayEnter(origin)).toBe(undefined);
+    admission.enter({ ...origin, room: "a" as RoomId, token: "" }, socket);
+  }
+  expect(admission.mayEnter(origin), "four clients without an accepted token are connected").toBe("address");
+  expect(places.taken).toBe(4);
+});
