@@ -202,6 +202,19 @@ test("[LGS11] a process is refused by a log of a release that it cannot work wit
   );
 });
 
+test("[LGS15] a bus version that this release cannot read refuses the process, and is not replaced", async () => {
+  const subjects = subjectsOf("lgs15");
+  await addStreams("lgs15", [0]);
+  const metadata = { "coroom.partitions": "1", "coroom.bus": '{"versions":[9]}' };
+  await manager.streams.update(subjects.logStream(0), { metadata });
+  for (const start of [() => checkLogBus(nats, subjects, thisRelease()), () => ensure("lgs15", 1)]) {
+    const refused = start();
+    await expect(refused).rejects.toThrow(StartError);
+    await expect(refused).rejects.toThrow(/lgs15_log_0 states .*versions.* cannot read\. Start the release that wrote it/);
+  }
+  expect(await logBusOf("lgs15")).toEqual({ versions: [9] });
+});
+
 test("[LGS12] a process that found no stream uses one that another process makes meanwhile, also with a limit or of another release", async () => {
   const subjects = subjectsOf("lgs12");
   let looked = false;

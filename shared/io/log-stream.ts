@@ -119,8 +119,16 @@ function busMetadata(stored: LogBus | undefined): Readonly<Record<string, string
   return raised === undefined ? undefined : { [BUS]: JSON.stringify(raised) };
 }
 
-function logBusOf({ metadata }: Pick<StreamConfig, "metadata">): LogBus | undefined {
-  return decodeJson(LogBus, new TextEncoder().encode(metadata?.[BUS] ?? "null"));
+/** Undefined: no release has stated a version. A text that does not decode is a later release's, and must not be replaced. */
+function logBusOf({ name, metadata }: Pick<StreamConfig, "name" | "metadata">): LogBus | undefined {
+  const text = metadata?.[BUS];
+  if (text === undefined) return undefined;
+  const stated = decodeJson(LogBus, new TextEncoder().encode(text));
+  if (stated === undefined)
+    throw new StartError(
+      `the stream ${name} states ${text} as the bus version of its data, which this release cannot read. Start the release that wrote it, or a later one`,
+    );
+  return stated;
 }
 
 /** An older nats-server refuses the setting. */

@@ -14,6 +14,9 @@ export function version(): string {
   return Package.parse(JSON.parse(readFileSync(file, "utf8"))).version;
 }
 
+/** Other processes ignore an announcement with a longer name, such as that of a build with a date and a commit. */
+const NAME_LENGTH_MAX = 32;
+
 export function thisRelease(): BusRelease {
-  return { release: version(), bus: OWN_BUS };
+  return { release: version().slice(0, NAME_LENGTH_MAX), bus: OWN_BUS };
 }
