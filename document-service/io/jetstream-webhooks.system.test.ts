@@ -69,6 +69,10 @@ test("[WBQ2] events are queued and taken after the consumer or the stream was lo
   await take("after the loss of the consumer");
   await manager.streams.delete(subjects.webhooksStream);
   await take("after the loss of the stream");
+  await manager.streams.delete(subjects.webhooksStream);
+  const ids = Array.from({ length: 200 }, (_, index) => `concurrent ${index}`);
+  await Promise.all(ids.map(take));
+  expect(losses.length, "200 requests share repairs").toBeLessThan(20);
   await until(async () => (await queue.waiting(endpoint!)) === 0, "the end of the queue");
   stopping.abort();
   await serving;

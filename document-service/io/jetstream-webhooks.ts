@@ -56,13 +56,18 @@ export async function jetstreamWebhooks(
   const stream = subjects.webhooksStream;
   await retryUntilSettled(() => makeMissing(manager, subjects, options));
   await retryUntilSettled(() => updateLimits(manager, subjects, options));
+  let making: Promise<void> | undefined;
+  const makeAgain = async (): Promise<void> => {
+    await makeMissing(manager, subjects, options);
+    log.error({ stream }, "the queue of webhooks was lost and is created again. Endpoints do not receive the events that were in it");
+  };
+  /** All requests that find the queue lost share one repair: each room with a change has one. */
   const recovered = async <Answer>(request: () => Promise<Answer>): Promise<Answer> => {
     try {
       return await request();
     } catch (error) {
       if (!isQueueLost(error)) throw error;
-      await makeMissing(manager, subjects, options);
-      log.error({ stream }, "the queue of webhooks was lost and is created again. Endpoints do not receive the events that were in it");
+      await (making ??= makeAgain().finally(() => (making = undefined)));
       return request();
     }
   };
