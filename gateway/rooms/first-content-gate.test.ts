@@ -1,7 +1,9 @@
+import * as encoding from "lib0/encoding";
 import { beforeEach, expect, test } from "vitest";
 
 import type { ClientId, Epoch, GatewayId, Millis, Position, Seq } from "../../shared/ids.ts";
 import { START } from "../../shared/ids.ts";
+import { batchFrom, writeCommittedEdits } from "../../shared/wire/committed-edits.ts";
 import type { ConnectionId } from "../ports.ts";
 import { CatchUpQuestions, requestNumbers } from "./catch-up-questions.ts";
 import { FollowedRoom } from "./followed-room.ts";
@@ -101,4 +103,34 @@ test("[FCG6] a room with edits, and one that is not gated, requests nothing", ()
   open(false);
   const entered = answer(join(1), 0);
   expect([admitted(entered), kindsOf(entered).includes("request-content")]).toEqual([[[1, 0]], false]);
+});
+
+/** The application's content, which another gateway has written. */
+function content(): FollowedRoomInput {
+  const edit = { client: "content-12345678" as ClientId, counter: 1, parentSeq: 0 as Seq, payload: Uint8Array.of(1) };
+  const bytes = encoding.encode((out) => writeCommittedEdits(out, { epoch, firstSeq: 1 as Seq, edits: [edit] }));
+  return { kind: "from-owner", message: { kind: "committed", batch: batchFrom(bytes)! } };
+}
+
+test("[FCG15] content that another gateway has written opens the room, although this gateway's own request has no answer yet", () => {
+  answer(join(1), 0);
+  join(2);
+  expect(admitted(answer(feed(content()), 1))).toEqual([
+    [1, 1],
+    [2, 1],
+  ]);
+  open(true);
+  answer(join(1), 0);
+  const later = answer(join(2, { epoch, seq: 4 as Seq }), 1);
+  expect(admitted([...later, ...answer(later, 1)]), "also if the owner's answer to another member is the first news of it").toEqual([
+    [2, 1],
+    [1, 1],
+  ]);
+});
+
+test("[FCG16] a request that fails after the room has content rejects nobody", () => {
+  answer(join(1), 0);
+  const asked = feed(content());
+  expect(kindsOf(feed({ kind: "content", isSettled: false }))).toEqual([]);
+  expect(admitted(answer(asked, 1))).toEqual([[1, 1]]);
 });

@@ -169,6 +169,7 @@ export class FollowedRoom {
       default:
         assertNever(input);
     }
+    this.#catchUps.recallKeptOut(now, effects);
     this.#sendAgainIfCaughtUp(now, effects);
     // The messages would have no recipient. All open messages are sent again when there is an owner.
     return this.#ownerIsThere ? effects : effects.filter(({ kind }) => kind !== "send-to-owner");

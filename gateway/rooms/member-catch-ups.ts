@@ -70,10 +70,21 @@ export class MemberCatchUps {
     this.#feed.receiveHead(head, now, effects);
   }
 
-  /** Asks the owner for all waiting members, because the room's content may be on its way to this gateway. */
+  /** A failure has no effect on a room that meanwhile has an edit. */
   receiveContent(isSettled: boolean, now: Millis, effects: FollowedRoomEffect[]): void {
+    const isRejected = !isSettled && this.#gate?.isAsking === true;
     this.#gate?.receiveOutcome(isSettled);
-    if (!isSettled) return this.#entrance.reject("no-content", 0, now, effects);
+    if (isRejected) this.#entrance.reject("no-content", 0, now, effects);
+  }
+
+  /**
+   * Call after each input. Once the gate is open, asks the owner for all members that it kept out, because the room's
+   * content may be on its way to this gateway.
+   */
+  recallKeptOut(now: Millis, effects: FollowedRoomEffect[]): void {
+    if (this.#gate === undefined) return;
+    this.#gate.receiveHead(this.#feed.position?.seq ?? (0 as Seq));
+    if (!this.#gate.takeRecall()) return;
     for (const { connection, state } of this.#members.all())
       if (state.kind === "waiting" && !this.#questions.isOpenFor(connection))
         this.#ask(this.#questions.askForMember(connection, state.position, now), effects);
