@@ -92,6 +92,7 @@ const WELL: Series = {
   [of("coroom_documents_webhooks_waiting", "document-service", { endpoint: "acme" })]: always(20),
   [of("coroom_documents_first_content_seconds_count", "document-service", { outcome: "content" })]: growing(10),
   [of("coroom_documents_first_content_seconds_count", "document-service", { outcome: "failed" })]: always(3),
+  [of("coroom_gateway_joins_total", "gateway", { outcome: "no-content" })]: always(3),
   [of("coroom_boards_counting", "leaderboard", { partition: "0" }, 1)]: always(1),
   [of("coroom_boards_counting", "leaderboard", { partition: "0" }, 2)]: always(0),
   [of("coroom_boards_behind_seconds", "leaderboard")]: always(0.5),
@@ -249,6 +250,10 @@ const CASES: Readonly<Record<string, Case>> = {
   "new rooms get no content": {
     fires: ["CoroomFirstContentFails"],
     series: { [of("coroom_documents_first_content_seconds_count", "document-service", { outcome: "failed" })]: growing(10) },
+  },
+  "the first content of rooms cannot be written": {
+    fires: ["CoroomFirstContentFails"],
+    series: { [of("coroom_gateway_joins_total", "gateway", { outcome: "no-content" })]: growing(10) },
   },
   "nobody counts a part of the log": {
     fires: ["CoroomBoardsUncounted"],

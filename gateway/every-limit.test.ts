@@ -77,9 +77,9 @@ const LIMITS: readonly Limit<Setting>[] = [
     tests: ["LIM8"],
   },
   {
-    settings: ["firstContentsMax", "firstContentRequestsMax", "firstContentRequestsPerApplicationMax"],
+    settings: ["firstContentsMax", "firstContentRequestsMax", "firstContentRequestsPerApplicationMax", "firstContentEditsMax"],
     metric: "coroom_gateway_limits_reached_total",
-    tests: ["FCG7", "FCG8"],
+    tests: ["FCG7", "FCG8", "FCG17"],
   },
   {
     settings: ["forwardedEditsPerRoomMax", "forwardedBytesPerRoomMax", "forwardedBytesMax"],

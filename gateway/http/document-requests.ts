@@ -34,7 +34,7 @@ export const NO_DOCUMENT_SERVICE = errorAnswer(
 export const NO_FIRST_CONTENT = errorAnswer(
   503,
   "no-first-content",
-  "the application has not answered with the room's first content: try again. Its operator finds the cause in the log of the document services",
+  "the application has not answered with the room's first content: try again. Its operator finds the cause in the logs of document services and gateways",
   retryAfter(2),
 );
 export const TOO_MANY_DOCUMENT_READS = errorAnswer(429, "rate-limited", "too many document reads: try again later", retryAfter(2));
@@ -68,7 +68,8 @@ export function hasEditsRequest(room: RoomKey): ServiceRequest {
 
 /** The same read, once the document service has read the room's first edit. */
 export function afterFirstEdit<Read extends ServiceRequest>(asked: Read): Read {
-  return { ...asked, path: `${asked.path}${asked.path.includes("?") ? "&" : "?"}minSeq=1` };
+  const [path = "", query] = asked.path.split("?");
+  return { ...asked, path: `${path}?minSeq=1${query === undefined ? "" : `&${query}`}` }; // The first of two values counts.
 }
 
 /** `place` is the part of the document: snapshot, document, text or diff. */

@@ -6,18 +6,26 @@ import { gatewayMetrics } from "../metrics.ts";
 import type { FirstContentAnswer } from "../ports.ts";
 import { FirstContents, type FirstContentsOptions, type FirstContentsPorts } from "./first-content-host.ts";
 import type { WriteOutcome, WriteRefusal } from "./writes-host.ts";
+import type { Log } from "../../shared/process/log.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 
 const CONTENT: FirstContentAnswer = { kind: "content", edit: Uint8Array.of(1, 2), counter: 2 ** 32 };
 const COMMITTED: WriteOutcome = { kind: "committed", epoch: 1 as Epoch, seq: 1 as Seq };
 const keyOf = (name: string, tenant = "acme"): RoomKey => roomKey(tenant as TenantId, name as RoomId);
-const OPTIONS: FirstContentsOptions = { firstContentsMax: 10, firstContentRequestsMax: 3, firstContentRequestsPerApplicationMax: 2 };
+const OPTIONS: FirstContentsOptions = {
+  firstContentsMax: 10,
+  firstContentRequestsMax: 3,
+  firstContentRequestsPerApplicationMax: 2,
+  firstContentEditsMax: 2,
+};
 const NOTES = keyOf("notes");
 const EDITED = keyOf("edited");
 
 function contents(
   { answer = CONTENT, outcome = COMMITTED, isFull = false }: { answer?: FirstContentAnswer; outcome?: WriteOutcome; isFull?: boolean } = {},
   options: Partial<FirstContentsOptions> = {},
+  log: Log = SILENT_LOG,
 ) {
   const clock = new FakeClock();
   const metrics = gatewayMetrics(new Registry());
@@ -37,10 +45,11 @@ function contents(
     clientIdOf: (tenant, user, key) => `${tenant}-${user}-${key}` as ClientId,
     isFull: () => isFull,
   };
-  const host = new FirstContents(ports, { ...OPTIONS, ...options }, { clock, metrics });
+  const host = new FirstContents(ports, { ...OPTIONS, ...options }, { clock, log, metrics });
   return { host, clock, metrics, asked, written, release };
 }
 
+const settled = () => new Promise((resolve) => setImmediate(resolve));
 const refusedFor = (reason: WriteRefusal): WriteOutcome => ({ kind: "refused", reason, retryAfterMs: 0 });
 
 test("[FCG9] content is written once as the room's first edit, under one name at all gateways", async () => {
@@ -86,12 +95,19 @@ test("[FCG12] a room that may not store more is not asked for, and its members d
   expect([await host.load(NOTES), asked]).toEqual(["failed", []]);
 });
 
-test("[FCG7] beyond the limit of rooms at once a load fails immediately, and is counted", async () => {
-  const { host, metrics } = contents({}, { firstContentsMax: 2 });
-  void host.load(keyOf("a"));
+test("[FCG7] beyond the limit of rooms at once for one application a load fails immediately, and is counted", async () => {
+  const { host, clock, asked, release, metrics } = contents({ answer: { kind: "failed" } }, { firstContentsMax: 2 });
+  const first = host.load(keyOf("a"));
   void host.load(keyOf("b"));
   expect(await host.load(keyOf("c"))).toBe("failed");
-  expect((await metrics.limitsReached.get()).values).toMatchObject([{ labels: { limit: "first-contents" }, value: 1 }]);
+  void host.load(keyOf("d", "other"));
+  expect(asked, "rooms of another application are not refused").toEqual([keyOf("a"), keyOf("b"), keyOf("d", "other")]);
+  release[0]!();
+  expect([await first, await host.load(keyOf("c"))], "a failure counts for two seconds").toEqual(["failed", "failed"]);
+  await clock.advance(2_000);
+  void host.load(keyOf("c"));
+  expect(asked.at(-1)).toBe(keyOf("c"));
+  expect((await metrics.limitsReached.get()).values).toMatchObject([{ labels: { limit: "first-contents" }, value: 2 }]);
 });
 
 test("[FCG8] beyond the limits of requests at once, in total and for one application, a load waits for its turn", async () => {
@@ -129,4 +145,39 @@ test("[FCG14] an edit of a room with edits does not wait for the application, ev
   expect(await Promise.race([host.loadUnlessEdited(keyOf("empty")), new Promise((resolve) => setImmediate(() => resolve("waits")))])).toBe(
     "waits",
   );
+});
+
+test("[FCG17] beyond the limit of edits that wait for an application one is refused immediately, and is counted", async () => {
+  const { host, asked, release, metrics } = contents();
+  const waiting = [host.loadUnlessEdited(NOTES), host.loadUnlessEdited(NOTES)];
+  await settled();
+  expect(await host.loadUnlessEdited(NOTES)).toBe("failed");
+  expect(await host.loadUnlessEdited(EDITED), "a room with edits needs no application").toBe("content");
+  void host.loadUnlessEdited(keyOf("notes", "other"));
+  await settled();
+  expect(asked, "edits for another application are not refused").toEqual([NOTES, keyOf("notes", "other")]);
+  release[0]!();
+  await Promise.all(waiting);
+  void host.loadUnlessEdited(keyOf("later"));
+  await settled();
+  expect(asked.at(-1)).toBe(keyOf("later"));
+  expect((await metrics.limitsReached.get()).values).toMatchObject([{ labels: { limit: "first-contents" }, value: 1 }]);
+});
+
+test("[FCG18] content that could not be written is logged with its reason, because no other log has it", async () => {
+  const warned: object[] = [];
+  const failing = async (given: Parameters<typeof contents>[0]) => {
+    const { host, release } = contents(given, {}, { ...SILENT_LOG, warn: (facts) => void warned.push(facts) });
+    const loaded = host.load(NOTES);
+    release[0]?.();
+    expect(await loaded).toBe("failed");
+  };
+  await failing({ outcome: refusedFor("tenant-rate") });
+  await failing({ outcome: { kind: "unanswered" } });
+  await failing({ isFull: true });
+  expect(warned).toMatchObject([
+    { room: NOTES, why: "tenant-rate" },
+    { room: NOTES, why: "unanswered" },
+    { room: NOTES, why: "stored-bytes" },
+  ]);
 });

@@ -2,12 +2,15 @@
  * Gives a room without any edit its first content from the application. The content is one edit that the owner accepts
  * only as the room's first, so several gateways may do this at the same time: after [content of A], that of B is
  * refused, and both rooms are settled. A failure is answered to all callers for two seconds, so that clients that join
- * again cause no load at an application that is down.
+ * again cause no load at an application that is down. Each application has limits of its own, so that the rooms
+ * of a slow one are never the reason to refuse those of another.
  */
 
 import { assertNever } from "../../shared/assert.ts";
 import { type ClientKey, type Millis, type RoomKey, type Seq, tenantOf, type UserId } from "../../shared/ids.ts";
 import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
+import { limitedLog } from "../../shared/process/limited-log.ts";
+import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { ApplicationContents, FirstContentAnswer } from "../ports.ts";
@@ -25,10 +28,14 @@ export type FirstContentsOptions = {
   readonly firstContentsMax: number;
   readonly firstContentRequestsMax: number;
   readonly firstContentRequestsPerApplicationMax: number;
+  readonly firstContentEditsMax: number;
 };
 /** `content`: the room has an edit, or is deleted. `none`: the application has no content. */
 export type FirstContentOutcome = "content" | "none" | "failed";
 type Load = (room: RoomKey, since: Millis) => Promise<FirstContentOutcome>;
+type FirstContentsDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics };
+/** `rooms`: loads that run or wait, and failures of the last two seconds. `edits`: over HTTP, waiting for a load. */
+type Application = { readonly takeTurn: Load; rooms: number; edits: number };
 
 /** The author of the content in history and boards. */
 const AUTHOR = "application" as UserId;
@@ -43,69 +50,91 @@ const NOT_NEEDED: ReadonlySet<WriteRefusal> = new Set<WriteRefusal>(["not-first"
 export class FirstContents {
   readonly #ports: FirstContentsPorts;
   readonly #options: FirstContentsOptions;
-  readonly #deps: { readonly clock: Clock; readonly metrics: GatewayMetrics };
+  readonly #deps: FirstContentsDeps;
   readonly #loadOne: Load;
-  readonly #turns = new Map<string, Load>();
+  /** The settings name a fixed number of them. */
+  readonly #applications = new Map<string, Application>();
   /** Loads that run or wait, and failures of the last two seconds. */
   readonly #loads = new Map<RoomKey, Promise<FirstContentOutcome>>();
 
-  constructor(ports: FirstContentsPorts, options: FirstContentsOptions, deps: { readonly clock: Clock; readonly metrics: GatewayMetrics }) {
+  constructor(ports: FirstContentsPorts, options: FirstContentsOptions, deps: FirstContentsDeps) {
     this.#ports = ports;
     this.#options = options;
-    this.#deps = deps;
+    this.#deps = { ...deps, log: limitedLog(deps.log, deps.clock) };
     this.#loadOne = limitConcurrency(options.firstContentRequestsMax, (room, since) => this.#load(room, since));
   }
 
   isAskedFor(room: RoomKey): boolean {
-    return this.#applicationOf(room) !== undefined;
+    return this.#nameOf(room) !== undefined;
   }
 
-  /** A room with edits never waits for an application, even if requests for other rooms wait for their turn. */
+  /**
+   * For an edit over HTTP, whose body is in memory while it waits. A room with edits never waits for an application, even
+   * if requests for other rooms wait for their turn.
+   */
   async loadUnlessEdited(room: RoomKey): Promise<FirstContentOutcome> {
-    return (await this.#ports.applicationContents.hasEdits(room)) ? "content" : this.load(room);
+    if (await this.#ports.applicationContents.hasEdits(room)) return "content";
+    const application = this.#applicationOf(room);
+    if (application.edits >= this.#options.firstContentEditsMax) return this.#receiveLimit();
+    application.edits += 1;
+    const outcome = await this.load(room);
+    application.edits -= 1;
+    return outcome;
   }
 
   /** Call for a room that has no edit as far as is known. All callers share one load. */
   load(room: RoomKey): Promise<FirstContentOutcome> {
     const running = this.#loads.get(room);
     if (running !== undefined) return running;
-    if (this.#loads.size >= this.#options.firstContentsMax) {
-      this.#deps.metrics.limitsReached.inc({ limit: "first-contents" });
-      return Promise.resolve("failed");
-    }
-    const load = this.#turnAt(this.#applicationOf(room) ?? "")(room, this.#deps.clock.now()).then((outcome) => {
-      if (outcome === "failed") this.#deps.clock.after(FAILED_MS, () => this.#loads.delete(room));
-      else this.#loads.delete(room);
+    const application = this.#applicationOf(room);
+    if (application.rooms >= this.#options.firstContentsMax) return Promise.resolve(this.#receiveLimit());
+    application.rooms += 1;
+    const forget = (): void => {
+      application.rooms -= 1;
+      this.#loads.delete(room);
+    };
+    const load = application.takeTurn(room, this.#deps.clock.now()).then((outcome) => {
+      if (outcome === "failed") this.#deps.clock.after(FAILED_MS, forget);
+      else forget();
       return outcome;
     });
     this.#loads.set(room, load);
     return load;
   }
 
-  #applicationOf(room: RoomKey): string | undefined {
+  #nameOf(room: RoomKey): string | undefined {
     return this.#ports.applicationContents.applicationOf(tenantOf(room));
   }
 
-  /** The settings name a fixed number of applications. */
-  #turnAt(application: string): Load {
-    const known = this.#turns.get(application);
+  #applicationOf(room: RoomKey): Application {
+    const name = this.#nameOf(room) ?? "";
+    const known = this.#applications.get(name);
     if (known !== undefined) return known;
-    const turn = limitConcurrency(this.#options.firstContentRequestsPerApplicationMax, this.#loadOne);
-    this.#turns.set(application, turn);
-    return turn;
+    const takeTurn = limitConcurrency(this.#options.firstContentRequestsPerApplicationMax, this.#loadOne);
+    const application: Application = { takeTurn, rooms: 0, edits: 0 };
+    this.#applications.set(name, application);
+    return application;
+  }
+
+  #receiveLimit(): "failed" {
+    this.#deps.metrics.limitsReached.inc({ limit: "first-contents" });
+    return "failed";
+  }
+
+  /** The document service logs its own failures. */
+  #receiveUnwritten(room: RoomKey, why: string): "failed" {
+    this.#deps.log.warn({ room, why }, "the first content of a room could not be written; members wait outside, and it is requested again");
+    return "failed";
   }
 
   async #load(room: RoomKey, since: Millis): Promise<FirstContentOutcome> {
     const { applicationContents, isFull } = this.#ports;
-    if (this.#deps.clock.now() - since >= WAITING_MS_MAX) {
-      this.#deps.metrics.limitsReached.inc({ limit: "first-contents" });
-      return "failed";
-    }
-    if (isFull(room)) return "failed";
+    if (this.#deps.clock.now() - since >= WAITING_MS_MAX) return this.#receiveLimit();
+    if (isFull(room)) return this.#receiveUnwritten(room, "stored-bytes");
     const answer = await applicationContents.requestContent(room);
     switch (answer.kind) {
       case "content":
-        return outcomeOf(await this.#write(room, answer));
+        return this.#outcomeOf(room, await this.#write(room, answer));
       case "has-edits":
         return "content";
       case "none":
@@ -120,17 +149,17 @@ export class FirstContents {
     const author = { user: AUTHOR, client: this.#ports.clientIdOf(tenantOf(room), AUTHOR, KEY) };
     return this.#ports.writes.write(room, { author, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: edit, mustBeFirst: true });
   }
-}
 
-function outcomeOf(outcome: WriteOutcome): FirstContentOutcome {
-  switch (outcome.kind) {
-    case "committed":
-      return "content";
-    case "refused":
-      return NOT_NEEDED.has(outcome.reason) ? "content" : "failed";
-    case "unanswered":
-      return "failed"; // The next load sends the same edit.
-    default:
-      return assertNever(outcome);
+  #outcomeOf(room: RoomKey, outcome: WriteOutcome): FirstContentOutcome {
+    switch (outcome.kind) {
+      case "committed":
+        return "content";
+      case "refused":
+        return NOT_NEEDED.has(outcome.reason) ? "content" : this.#receiveUnwritten(room, outcome.reason);
+      case "unanswered":
+        return this.#receiveUnwritten(room, outcome.kind); // The next load sends the same edit.
+      default:
+        return assertNever(outcome);
+    }
   }
 }

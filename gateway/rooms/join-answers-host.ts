@@ -31,7 +31,7 @@ const ADVICE = {
   "no-content": {
     retryAfterMs: 2_000,
     message:
-      "the application has not answered with the room's first content: try again. Its operator finds the cause in the log of the document services",
+      "the application has not answered with the room's first content: try again. Its operator finds the cause in the logs of document services and gateways",
   },
   "room-full": { retryAfterMs: 10_000, message: "the room has as many participants as it may: try again later" },
   "tenant-rooms": { retryAfterMs: 10_000, message: "the tenant has as many open rooms as it may: close others, or try again later" },

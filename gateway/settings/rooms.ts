@@ -14,12 +14,14 @@ export const roomSettings = {
     fallback: 256,
     meaning: "Maximum number of concurrent searches for room owners. Further searches wait.",
   },
-  /** Rooms whose first content is requested from the application, waits for its turn, or failed in the last two seconds. */
+  /** For each application: rooms whose first content is requested, waits for its turn, or failed in the last two seconds. */
   firstContentsMax: constant(1_000),
   /** Concurrent requests for first content. They share the connections to a document service (64) with document reads. */
   firstContentRequestsMax: constant(32),
   /** The same for one application, so that a slow one does not hold the requests to others. */
   firstContentRequestsPerApplicationMax: constant(8),
+  /** For each application: edits over HTTP that wait for a room's first content, each with its body. */
+  firstContentEditsMax: constant(64),
   forwardedEditsPerRoomMax: {
     parse: positiveInteger,
     fallback: 2_000,
