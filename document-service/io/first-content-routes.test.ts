@@ -4,6 +4,7 @@ import * as Y from "yjs";
 
 import { type RoomId, type RoomKey, roomKey, type TenantId } from "../../shared/ids.ts";
 import type { InternalResponse } from "../../shared/io/internal-http.ts";
+import type { Log } from "../../shared/process/log.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { checkedEdit, editOf } from "../content.ts";
@@ -37,10 +38,12 @@ function route({ answer = { kind: "none" }, served = NO_DOCUMENT, isHeld = true,
     asked.push(room);
     return new Promise((resolve) => release.push(() => resolve(answer)));
   };
-  const [check, load] = firstContentRoutes(documents, reading, ask, { clock: new FakeClock(), log: SILENT_LOG, metrics });
+  const logged: object[] = [];
+  const log: Log = { ...SILENT_LOG, warn: (facts) => void logged.push(facts), error: (facts) => void logged.push(facts) };
+  const [check, load] = firstContentRoutes(documents, reading, ask, { clock: new FakeClock(), log, metrics });
   const request = (room = NOTES): Promise<InternalResponse> => load!.answer({ room } as RoomQuestion);
   const hasEdits = async (): Promise<boolean> => (await check!.answer({ room: NOTES } as RoomQuestion)).status === 409;
-  return { request, hasEdits, asked, release, metrics };
+  return { request, hasEdits, asked, release, metrics, logged };
 }
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
@@ -130,4 +133,13 @@ test("[FCD12] whether a room has edits is answered by every service, without the
     const { hasEdits, asked } = route({ hasEdit, isHeld: false });
     expect([await hasEdits(), asked]).toEqual([hasEdit, []]);
   }
+});
+
+test("[FCD13] an application that fails for many rooms writes ten lines a second into the log, each with a room and the reason", async () => {
+  const { request, release, logged } = route({ answer: { kind: "failed", why: "HTTP 404" } });
+  const all = Array.from({ length: 50 }, (_, index) => request(keyOf(`room-${index}`)));
+  await settled();
+  for (const one of release) one();
+  await Promise.all(all);
+  expect(logged).toEqual(Array.from({ length: 10 }, (_, index) => ({ room: keyOf(`room-${index}`), why: "HTTP 404" })));
 });

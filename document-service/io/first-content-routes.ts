@@ -7,6 +7,7 @@
 import { assertNever } from "../../shared/assert.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import { type InternalResponse, refusal } from "../../shared/io/internal-http.ts";
+import { limitedLog } from "../../shared/process/limited-log.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
@@ -29,8 +30,9 @@ export function firstContentRoutes(
   documents: Documents,
   reading: DocumentReads,
   ask: (room: RoomKey) => Promise<ApplicationAnswer>,
-  { clock, log, metrics }: FirstContentDeps,
+  { clock, log: everyLine, metrics }: FirstContentDeps,
 ): RoomRoute[] {
+  const log = limitedLog(everyLine, clock);
   const made = async (room: RoomKey, answer: ApplicationAnswer): Promise<InternalResponse> => {
     switch (answer.kind) {
       case "none":
@@ -51,7 +53,7 @@ export function firstContentRoutes(
     }
   };
   const failed = (room: RoomKey, why: string): InternalResponse => {
-    log.error({ room, why }, "the application gave no first content of a room; members wait outside until it does");
+    log.warn({ room, why }, "the application gave no first content of a room; members wait outside until it does");
     return refusal(502, "no-first-content", why); // Not 503: the next service would be asked.
   };
   const askAndMake = async (room: RoomKey): Promise<InternalResponse> => {
