@@ -46,12 +46,12 @@ function join(connection: number, position: Position = START): FollowedRoomEffec
 }
 
 /** Answers every question among the effects. */
-function answer(asked: readonly FollowedRoomEffect[], head: number, kind: "edits" | "resync" = "edits"): FollowedRoomEffect[] {
+function answer(asked: readonly FollowedRoomEffect[], head: number, kind: "edits" | "resync" = "edits", of = epoch): FollowedRoomEffect[] {
   return asked.flatMap((effect) => {
     if (effect.kind !== "send-to-owner" || effect.message.kind !== "catch-up-request") return [];
     const { request } = effect.message;
     const content = kind === "edits" ? ({ kind, parts: [] } as const) : ({ kind, reason: "other-epoch" } as const);
-    return feed({ kind: "answer", answer: { kind: "catch-up", request, epoch, head: head as Seq, answer: content } });
+    return feed({ kind: "answer", answer: { kind: "catch-up", request, epoch: of, head: head as Seq, answer: content } });
   });
 }
 
@@ -68,7 +68,7 @@ test("[FCG1] members of a room without edits wait, and its content is requested 
 test("[FCG2] with content the waiting members enter at the head that the owner names", () => {
   answer(join(1), 0);
   join(2);
-  const asked = feed({ kind: "content", isSettled: true });
+  const asked = feed({ kind: "content", outcome: "content" });
   expect(kindsOf(asked), "one question for both").toEqual(["send-to-owner"]);
   expect(admitted(answer(asked, 1))).toEqual([
     [1, 1],
@@ -78,14 +78,14 @@ test("[FCG2] with content the waiting members enter at the head that the owner n
 
 test("[FCG3] without content the room opens empty, and later members enter at once", () => {
   answer(join(1), 0);
-  expect(admitted(answer(feed({ kind: "content", isSettled: true }), 0))).toEqual([[1, 0]]);
+  expect(admitted(answer(feed({ kind: "content", outcome: "none" }), 0))).toEqual([[1, 0]]);
   expect(admitted(join(2))).toEqual([[2, 0]]);
 });
 
 test("[FCG4] if the application fails, the waiting members are rejected, and the next join requests the content again", () => {
   answer(join(1), 0);
   join(2);
-  expect(feed({ kind: "content", isSettled: false })).toEqual([
+  expect(feed({ kind: "content", outcome: "failed" })).toEqual([
     { kind: "reject", connection: 1, request: 1, reason: "no-content" },
     { kind: "reject", connection: 2, request: 2, reason: "no-content" },
   ]);
@@ -131,6 +131,43 @@ test("[FCG15] content that another gateway has written opens the room, although 
 test("[FCG16] a request that fails after the room has content rejects nobody", () => {
   answer(join(1), 0);
   const asked = feed(content());
-  expect(kindsOf(feed({ kind: "content", isSettled: false }))).toEqual([]);
+  expect(kindsOf(feed({ kind: "content", outcome: "failed" }))).toEqual([]);
   expect(admitted(answer(asked, 1))).toEqual([[1, 1]]);
+});
+
+test("[FCG19] while the owner does not know the first edit of the log, nobody enters the empty room", () => {
+  answer(join(1), 0);
+  join(2);
+  expect(kindsOf(answer(feed({ kind: "content", outcome: "content" }), 0)), "its append has no answer yet").toEqual([]);
+  expect(join(3), "neither does a later member").toEqual([]);
+  expect(admitted(answer(feed(content()), 1))).toEqual([
+    [1, 1],
+    [2, 1],
+    [3, 1],
+  ]);
+});
+
+test("[FCG20] an answer that is older than the first edit does not make a member take the room for empty", () => {
+  join(1);
+  const asked = answer(join(2, { epoch, seq: 4 as Seq }), 0);
+  feed({ kind: "content", outcome: "none" });
+  feed(content());
+  expect(admitted(answer(asked, 0))).toEqual([[1, 1]]);
+});
+
+test("[FCG21] a room whose first edit was lost with the end of its log is asked for again", () => {
+  const fill = (): void => {
+    answer(join(1), 0);
+    answer(feed({ kind: "content", outcome: "content" }), 0);
+  };
+  fill();
+  const beacon = { kind: "beacon", epoch: 2 as Epoch, head: 0 as Seq } as const;
+  const asked = feed({ kind: "from-owner", message: beacon });
+  expect(kindsOf(answer(asked, 0, "edits", 2 as Epoch))).toContain("request-content");
+  open(true);
+  fill();
+  expect(feed({ kind: "tick" }, JOIN_MS_MAX), "or the owner has no news for as long as a join may wait").toEqual([
+    { kind: "reject", connection: 1, request: 1, reason: "unavailable" },
+  ]);
+  expect(kindsOf(join(1))).toEqual(["request-content"]);
 });

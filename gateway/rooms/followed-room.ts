@@ -151,7 +151,7 @@ export class FollowedRoom {
         this.#receiveServerLost(input.server, now, effects);
         break;
       case "content":
-        this.#catchUps.receiveContent(input.isSettled, now, effects);
+        this.#catchUps.receiveContent(input.outcome, now, effects);
         break;
       case "attached":
         this.#attached = true;

@@ -13,6 +13,7 @@ import type { Asker, CatchUpQuestions, CaughtUp } from "./catch-up-questions.ts"
 import type { MemberEditFeed } from "./edit-feed.ts";
 import type { Entrance } from "./entrance.ts";
 import { FirstContentGate } from "./first-content-gate.ts";
+import type { FirstContentOutcome } from "./first-content-host.ts";
 import type { MemberConnection, MemberConnections } from "./members.ts";
 import { TooOldPosition } from "./recent.ts";
 import type { FollowedRoomEffect, JoinInput } from "./room-messages.ts";
@@ -71,19 +72,20 @@ export class MemberCatchUps {
   }
 
   /** A failure has no effect on a room that meanwhile has an edit. */
-  receiveContent(isSettled: boolean, now: Millis, effects: FollowedRoomEffect[]): void {
-    const isRejected = !isSettled && this.#gate?.isAsking === true;
-    this.#gate?.receiveOutcome(isSettled);
+  receiveContent(outcome: FirstContentOutcome, now: Millis, effects: FollowedRoomEffect[]): void {
+    const isRejected = outcome === "failed" && this.#gate?.isAsking === true;
+    this.#gate?.receiveOutcome(outcome);
     if (isRejected) this.#entrance.reject("no-content", 0, now, effects);
   }
 
   /**
-   * Call after each input. Once the gate is open, asks the owner for all members that it kept out, because the room's
-   * content may be on its way to this gateway.
+   * Call after each input. Asks the owner for all members that the gate kept out, once they may enter. The room's content
+   * may be on its way to this gateway.
    */
   recallKeptOut(now: Millis, effects: FollowedRoomEffect[]): void {
     if (this.#gate === undefined) return;
     this.#gate.receiveHead(this.#feed.position?.seq ?? (0 as Seq));
+    if (!this.#entrance.hasWaiting) this.#gate.receiveNobodyWaits();
     if (!this.#gate.takeRecall()) return;
     for (const { connection, state } of this.#members.all())
       if (state.kind === "waiting" && !this.#questions.isOpenFor(connection))
@@ -93,6 +95,7 @@ export class MemberCatchUps {
   /** Another owner may assess positions differently. */
   receiveNewEpoch(): void {
     this.#tooOld.forget();
+    this.#gate?.receiveNewEpoch();
   }
 
   /** Whether the position is the room's own or among its recent ones. Only the owner can judge other positions. */
@@ -134,7 +137,8 @@ export class MemberCatchUps {
         return;
       case "members": {
         if (this.#isKeptOut(head.seq, effects)) return;
-        const members = this.#membersOf(asker.members).map((member) => this.#entrance.admit(member, head.seq, now, effects));
+        const headNow = this.#headNow(head);
+        const members = this.#membersOf(asker.members).map((member) => this.#entrance.admit(member, headNow, now, effects));
         this.#sendEdits([...asker.members], taken, effects);
         if (caughtUp.isComplete)
           for (const member of members) this.#goLiveOrAsk(member, caughtUp.position, now, effects, caughtUp.fruitless);
@@ -170,6 +174,11 @@ export class MemberCatchUps {
       default:
         assertNever(asker);
     }
+  }
+
+  /** A member that enters a gated room must not take it for empty because of an answer that is older than the first edit. */
+  #headNow({ seq }: Position): Seq {
+    return seq === 0 && this.#gate !== undefined ? (this.#feed.position?.seq ?? seq) : seq;
   }
 
   #isKeptOut(head: Seq, effects: FollowedRoomEffect[]): boolean {

@@ -255,9 +255,7 @@ export class FollowedRoomsHost implements Backbone {
       case "search":
         return this.#searches.carryOut(key, effect.step);
       case "request-content":
-        return void this.#ports.contents
-          ?.load(key)
-          .then((outcome) => this.receiveInput(key, { kind: "content", isSettled: outcome !== "failed" }));
+        return void this.#ports.contents?.load(key).then((outcome) => this.receiveInput(key, { kind: "content", outcome }));
       case "owner-known":
         return presence.receiveOwner(key, effect.owner, effect.epoch);
       case "admit":

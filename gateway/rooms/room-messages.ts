@@ -5,6 +5,7 @@ import type { ClientId, Epoch, Position, Seq, ServerId } from "../../shared/ids.
 import type { Channel, JoinRefusal, ServerFrame, TentativeEdit, Counter } from "../../shared/wire/frames.ts";
 import { type CommittedBatch, batchFrom } from "../../shared/wire/committed-edits.ts";
 import type { CatchUpQuestions } from "./catch-up-questions.ts";
+import type { FirstContentOutcome } from "./first-content-host.ts";
 import type { UnackedBudget } from "./unacked-budget.ts";
 import type { UnackedLimit } from "./unacked.ts";
 import type { SearchOutcome, SearchStep } from "./owner-search.ts";
@@ -76,8 +77,8 @@ export type FollowedRoomInput =
   | { kind: "search"; outcome: SearchOutcome }
   /** The room server no longer sends heartbeats. */
   | { kind: "server-lost"; server: ServerId }
-  /** `isSettled`: the room has its first content, or the application has none. */
-  | { kind: "content"; isSettled: boolean }
+  /** The outcome of `request-content`. */
+  | { kind: "content"; outcome: FirstContentOutcome }
   /** No later message of the room is missed. Earlier messages may have been missed. */
   | { kind: "attached" }
   | { kind: "detached" }
