@@ -61,7 +61,8 @@ export function serveHttp(
   );
 }
 
-function answerBy(routes: readonly RoomRoute[], question: InternalRequest): Promise<InternalResponse> | InternalResponse {
+/** Finds the route of a request about a room, and answers by it. */
+export function answerBy(routes: readonly RoomRoute[], question: InternalRequest): Promise<InternalResponse> | InternalResponse {
   const [rooms, roomText = "", ...place] = question.segments;
   const there = routes.flatMap((route) => {
     const parameters = parametersOf(route.place === "" ? [] : route.place.split("/"), place);

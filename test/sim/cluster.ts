@@ -246,7 +246,7 @@ export class Cluster {
 
   #startGateway(): GatewayProcess {
     const restart = (): void => this.later(RESTART_MS, () => this.#replace(this.#gateways, gateway, () => this.#startGateway()));
-    const gateway: GatewayProcess = new GatewayProcess(this.world, `gateway-${++this.#named}`, restart);
+    const gateway: GatewayProcess = new GatewayProcess(this.world, this.internet, `gateway-${++this.#named}`, restart);
     return gateway;
   }
 

@@ -9,8 +9,13 @@ import { createHash } from "node:crypto";
 import { headOf } from "../../shared/bus/record.ts";
 import { DocumentHost } from "../../document-service/document-host.ts";
 import { jetstreamDeletions } from "../../document-service/io/jetstream-log.ts";
+import { firstContentRoutes } from "../../document-service/io/first-content-routes.ts";
+import { answerBy, type RoomRoute } from "../../document-service/io/http.ts";
+import { writeRoutes } from "../../document-service/io/write-routes.ts";
 import type { MergedDocument } from "../../document-service/merge.ts";
-import type { EditLog, ObjectStore } from "../../document-service/ports.ts";
+import type { DocumentReads, EditLog, ObjectStore } from "../../document-service/ports.ts";
+import type { ServiceCall } from "../../gateway/io/http/service-http.ts";
+import type { InternalResponse } from "../../shared/io/internal-http.ts";
 
 import { contentOf, type Keystroke, keystroke, keystrokesIn } from "./keystrokes.ts";
 import type { DocumentServicePorts } from "./planted-hooks.ts";
@@ -23,14 +28,19 @@ import type { World } from "./world.ts";
 
 type Notifications = ConstructorParameters<typeof DocumentHost>[2]["notifications"];
 
+/** Keystrokes are edits already. */
+const READING = { check: (edit: Uint8Array) => Promise.resolve({ kind: "edit", edit }) } as Partial<DocumentReads> as DocumentReads;
 /** Webhooks are off: each method does nothing. */
 const NO_NOTIFICATIONS = new Proxy({}, { get: () => () => Promise.resolve() }) as Notifications;
+
+const NEVER_ABORTED = new AbortController().signal;
 
 export class DocumentServiceProcess {
   readonly process: SimProcess;
   readonly connection: SimNatsConnection;
   readonly host: DocumentHost;
   readonly #world: World;
+  readonly #routes: readonly RoomRoute[];
 
   constructor(world: World, name: string) {
     this.#world = world;
@@ -48,6 +58,25 @@ export class DocumentServiceProcess {
         operations: { report: () => {} },
       },
     );
+    const { application, telemetry } = world;
+    const deps = { clock: this.process.clock, log: world.logOf(name), metrics: telemetry.documentService };
+    this.#routes =
+      application === undefined
+        ? []
+        : [...writeRoutes(READING), ...firstContentRoutes(this.host, READING, application.callsOf(this.process), deps)];
+  }
+
+  /** Answers a gateway's HTTP request, as `serveHttp`. */
+  async answer(url: URL, { method, headers, body = new Uint8Array(0) }: ServiceCall): Promise<InternalResponse> {
+    return answerBy(this.#routes, {
+      method,
+      segments: url.pathname.split("/").slice(2).map(decodeURIComponent),
+      query: url.searchParams,
+      tenant: headers["x-coroom-tenant"] ?? "",
+      header: (name) => headers[name] ?? "",
+      body: () => Promise.resolve(body),
+      signal: NEVER_ABORTED,
+    });
   }
 
   /** An orderly shutdown. */

@@ -6,6 +6,7 @@
 import type { Prng } from "../../shared/collections/prng.ts";
 import type { Cluster } from "./cluster.ts";
 import * as engine from "./engine-faults.ts";
+import { postEdit, setApplication } from "./application-faults.ts";
 import { makeDocument } from "./makers.ts";
 import * as processes from "./process-faults.ts";
 import * as services from "./service-faults.ts";
@@ -95,7 +96,15 @@ const SERVICE_FAULTS = {
   "log and stores lose their ends apart": services.loseEndsApart,
 } as const satisfies Record<string, Strike>;
 
-export const FAULTS = { ...EDIT_PATH_FAULTS, ...SERVICE_FAULTS };
+/** Only in runs with an application. */
+const APPLICATION_FAULTS = {
+  "application slow": setApplication("slow"),
+  "application hung": setApplication("hung"),
+  "application starting": setApplication("starting"),
+  "new room edited over HTTP": postEdit,
+} as const satisfies Record<string, Strike>;
+
+export const FAULTS = { ...EDIT_PATH_FAULTS, ...SERVICE_FAULTS, ...APPLICATION_FAULTS };
 
 const STORMS_MAX = 4;
 const STORM_MS = 1_500;
@@ -125,6 +134,10 @@ const RARE_FAULTS = ["hostile client in the room", "storage of the log full"] as
 /** Of a run with document services, drawn after all others. */
 const RARE_SERVICE_FAULTS = ["storage of an object store full"] as const;
 const RARE_CHANCE = 0.1;
+/** Chance that the application does not answer in the beginning, and the time in which new rooms wait for it. */
+const OPENING_CHANCE = 0.7;
+const OPENING_MS = 1_000;
+const OPENING_FAULTS = ["application slow", "application hung", "application starting"] as const;
 const CHOSEN_APART: ReadonlySet<string> = new Set([
   "room deleted",
   "document made of content",
@@ -132,6 +145,7 @@ const CHOSEN_APART: ReadonlySet<string> = new Set([
   ...PRESENCE_FAULTS,
   ...RARE_FAULTS,
   ...RARE_SERVICE_FAULTS,
+  ...Object.keys(APPLICATION_FAULTS),
 ]);
 /** In a run with document services, the services trim the log. Lost ends are drawn apart. */
 const NOT_WITH_SERVICES: ReadonlySet<string> = new Set([...CHOSEN_APART, "log trimmed", "log and stores lose their ends apart"]);
@@ -139,7 +153,7 @@ const NOT_WITH_SERVICES: ReadonlySet<string> = new Set([...CHOSEN_APART, "log tr
 const SERVICE_KINDS = (Object.keys(SERVICE_FAULTS) as FaultKind[]).filter((kind) => !NOT_WITH_SERVICES.has(kind));
 
 /** In most runs the faults come in groups (storms), so that they overlap. */
-export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, services: tiers }: Size): Fault[] {
+export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, services: tiers, hasApplication }: Size): Fault[] {
   const kinds =
     tiers === undefined
       ? (Object.keys(EDIT_PATH_FAULTS) as FaultKind[]).filter((kind) => !CHOSEN_APART.has(kind))
@@ -160,6 +174,12 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
       ? Array.from({ length: 1 + prng.below(PRESENCE_FAULTS_MAX) }, () => drawOne(PRESENCE_FAULTS[prng.below(PRESENCE_FAULTS.length)]!))
       : [];
   const drawRare = (of: readonly FaultKind[]): Fault[] => of.flatMap((kind) => (prng.chance(RARE_CHANCE) ? [drawOne(kind)] : []));
+  /** Faults while new rooms wait for their content. */
+  const drawOpening = (): Fault[] => [
+    ...(prng.chance(OPENING_CHANCE) ? [{ ...drawOne(OPENING_FAULTS[prng.below(OPENING_FAULTS.length)]!), atMs: 0 }] : []),
+    ...(prng.chance(0.5) ? [{ ...drawOne("new room edited over HTTP"), atMs: prng.below(OPENING_MS) }] : []),
+    ...Array.from({ length: prng.below(4) }, () => ({ ...drawOne(kinds[prng.below(kinds.length)]!), atMs: prng.below(OPENING_MS) })),
+  ];
   const drawn = Array.from({ length: draw(faults, prng) }, () => drawOne(kinds[prng.below(kinds.length)]!));
   if (tiers !== undefined) {
     // Additional faults of services, so that the edit path has about as many faults as without services.
@@ -170,7 +190,9 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
       ? [drawOne(LOSSES_WITH_SERVICES[prng.below(LOSSES_WITH_SERVICES.length)]!)]
       : [];
     const rare = [...drawPresence(), ...drawRare(RARE_FAULTS), ...drawRare(RARE_SERVICE_FAULTS)];
-    return [...drawn, ...more, ...deletedHere, ...madeHere, ...lostHere, ...rare].sort((a, b) => a.atMs - b.atMs);
+    return [...drawn, ...more, ...deletedHere, ...madeHere, ...lostHere, ...rare, ...(hasApplication ? drawOpening() : [])].sort(
+      (a, b) => a.atMs - b.atMs,
+    );
   }
   // Trimming is normal operation, not a fault. Frequent trims are necessary to show its effects.
   const trimmed = prng.chance(0.5) ? Array.from({ length: prng.below(trims) }, () => drawOne("log trimmed")) : [];

@@ -6,16 +6,22 @@
 import { assembleGateway, type GatewayPorts } from "../../gateway/gateway.ts";
 import { clientIdOf } from "../../gateway/io/client-ids.ts";
 import { natsPlacement } from "../../gateway/io/nats/nats-placement.ts";
+import { applicationContents } from "../../gateway/io/http/first-content.ts";
+import { documentWriteRoutes } from "../../gateway/io/http/document-write-routes.ts";
+import type { HttpRoute } from "../../gateway/http/route-table.ts";
 import type { Activities, BoardBus, Tokens } from "../../gateway/ports.ts";
 import type { PresenceRelayHost } from "../../gateway/presence/presence-relay-host.ts";
 import type { FollowedRoomsHost } from "../../gateway/rooms/room-host.ts";
 import type { WriteOutcome, WritesHost } from "../../gateway/rooms/writes-host.ts";
 import type { SessionHost } from "../../gateway/sessions/session-host.ts";
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
-import type { GatewayId, Millis, RoomKey, TenantId, UserId } from "../../shared/ids.ts";
+import { type GatewayId, type Millis, type RoomKey, roomOf, type TenantId, type UserId } from "../../shared/ids.ts";
+import type { WebhookEndpoint } from "../../shared/settings/webhook-endpoints.ts";
+import { simServices } from "./sim-http.ts";
 import { SimNatsConnection } from "./sim-nats-connection.ts";
 import type { SimProcess } from "./sim-process.ts";
 import { SimListener } from "./sim-sockets.ts";
+import type { Internet } from "./tab.ts";
 import type { World } from "./world.ts";
 import { natsPresenceServers } from "../../gateway/io/nats/nats-presence.ts";
 import { natsRoomOwners } from "../../gateway/io/nats/nats-rooms.ts";
@@ -35,6 +41,10 @@ const ALONE: Pick<GatewayPorts, "counts" | "sanctionsBus" | "storageReports" | "
   orders: { issueCommand: () => Promise.resolve({ kicked: 0, members: [], gateways: 0 }), onCommand: () => {} },
 };
 
+const APPLICATION: readonly WebhookEndpoint[] = [{ name: "all-tenants", tenant: undefined, url: "http://application" }];
+const NOTHING_FULL = { fullOn: () => undefined };
+const WRITE_OPTIONS = { internalSecret: "", eachUser: { burst: 100, perSecond: 100 }, writersMax: 100, editBytesMax: 400 };
+
 export class GatewayProcess {
   readonly process: SimProcess;
   readonly connection: SimNatsConnection;
@@ -45,11 +55,12 @@ export class GatewayProcess {
   readonly #rooms: FollowedRoomsHost;
   readonly #presence: PresenceRelayHost;
   readonly #writes: WritesHost;
+  readonly #routes: readonly HttpRoute[];
   #isStarted = false;
   #stopping = false;
 
   /** Calls `exited` if the gateway exits by itself because its start fails. */
-  constructor(world: World, name: string, exited: () => void) {
+  constructor(world: World, { documentServices }: Pick<Internet, "documentServices">, name: string, exited: () => void) {
     this.process = world.process(name);
     this.connection = new SimNatsConnection(this.process, world.nats, world.scheduler, world.latencyMs);
     this.presenceConnection = this.connection.addCompanion();
@@ -69,6 +80,8 @@ export class GatewayProcess {
     const { sockets, topics } = this.listener;
 
     const rooms = world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms;
+    const documents = simServices(this.process, world, documentServices);
+    const given = world.application && applicationContents(documents, { ...config, firstContentUrls: APPLICATION }, deps);
     const ports = {
       sockets,
       topics,
@@ -78,11 +91,13 @@ export class GatewayProcess {
       rooms,
       presence: world.planted?.gatewayPresence?.(presenceBus.servers) ?? presenceBus.servers,
       placement,
+      applicationContents: given && (world.planted?.applicationContents?.(given) ?? given),
       ...ALONE,
       clientIdOf,
     };
     const parts = assembleGateway(gateway, config, ports, deps);
     [this.#rooms, this.#presence, this.#clients, this.#writes] = [parts.rooms, parts.presence, parts.clients, parts.writes];
+    this.#routes = documentWriteRoutes({ ...ports, ...parts, documents, storage: NOTHING_FULL }, WRITE_OPTIONS, deps);
     this.listener.isReady = () => !this.#stopping && this.#rooms.backbone.isUp;
     void Promise.all([bus.start(this.#rooms), presenceBus.start(this.#presence)]).then(
       () => {
@@ -103,6 +118,26 @@ export class GatewayProcess {
   /** Writes an edit as the HTTP routes do. */
   write(room: RoomKey, edit: SubmittedEdit): Promise<WriteOutcome> {
     return this.#writes.write(room, edit);
+  }
+
+  /** `POST …/edits`, answered by its route. Resolves with the status. */
+  async postEdit(room: RoomKey, user: string, body: Uint8Array): Promise<number> {
+    const headers: Record<string, string> = {
+      "authorization": `Bearer ${user}`,
+      "content-type": "application/octet-stream",
+      "idempotency-key": user,
+    };
+    const route = this.#routes.find(({ path }) => path.endsWith("/edits"))!;
+    const { status } = await route.answer({
+      path: "",
+      parameters: [roomOf(room)],
+      query: new URLSearchParams(),
+      header: (name) => headers[name] ?? "",
+      address: undefined,
+      body,
+      signal: new AbortController().signal,
+    });
+    return status;
   }
 
   /** Exits as `gateway/main.ts` does if the NATS connection fails during the start. */

@@ -7,6 +7,7 @@
 
 import type { DecodedRecord } from "../../room-server/ports.ts";
 import { epochOf, headOf, type RecordStamp, serverOf } from "../../shared/bus/record.ts";
+import { ONLY_EDIT_COUNTER_MIN } from "../../shared/bus/envelope.ts";
 import type { ClientId, RoomKey } from "../../shared/ids.ts";
 import { keystrokesIn } from "./keystrokes.ts";
 import { beginsWith, LostEnds, type Ordered } from "./lost-ends.ts";
@@ -141,10 +142,11 @@ export class Judge {
     for (const { client, counter, payload } of record.edits.edits) {
       const before = room.counters.get(client) ?? 0;
       const isStrange = payload.byteLength === 0; // A hostile client may skip counters.
+      const isOnly = counter >= ONLY_EDIT_COUNTER_MIN && before === 0; // Over HTTP.
       (isStrange ? this.#strangers : this.#typists).add(client);
       if (this.#strangers.has(client) && this.#typists.has(client))
         this.fail(`the log has edits of a stranger and of a tab under ${client}, up to edit ${counter}`, key);
-      if (counter <= before || (!isStrange && counter > room.lost.counted(client, before) + 1))
+      if (counter <= before || (!isStrange && !isOnly && counter > room.lost.counted(client, before) + 1))
         this.fail(`edit ${counter} of ${client} follows its edit ${before} in the log (head ${headOf(record)})`, key);
       const first = room.firstEdits.get(client);
       const wasTold = first === "not-first" && !room.lost.hasAny; // After a loss, the answer may have been true.

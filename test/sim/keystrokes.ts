@@ -11,6 +11,14 @@ export function keystroke({ author, index }: Keystroke): Uint8Array {
   return Uint8Array.of(author, index >> 8, index & 255, 0);
 }
 
+/** Author numbers of the writers in `makers.ts`, which are not tabs. */
+export const MAKERS_FROM = 240;
+export const MAKERS = 2;
+
+export function isMaker(author: number | undefined): boolean {
+  return author !== undefined && author >= MAKERS_FROM && author < MAKERS_FROM + MAKERS;
+}
+
 export function keystrokesIn(payload: Uint8Array): Keystroke[] {
   return Array.from({ length: payload.length / BYTES }, (_, at) => ({
     author: payload[at * BYTES]!,

@@ -6,6 +6,7 @@
 import { describeFault } from "./faults.ts";
 import { parseOptions, sizeOf, USAGE } from "./options.ts";
 import { PLANTED_BUGS } from "./planted-bugs.ts";
+import { PLANTED_APPLICATION_BUGS } from "./planted-application-bugs.ts";
 import { PLANTED_SERVICE_BUGS } from "./planted-service-bugs.ts";
 import { RunThread, type Stuck } from "./run-thread.ts";
 import type { Outcome } from "./simulation.ts";
@@ -18,7 +19,7 @@ const PROGRESS_MS = 60_000;
 /** Modules keep some memory of each run. After thousands of runs a thread had no memory left. */
 const RUNS_PER_THREAD = 500;
 
-const plantedBugs = [...PLANTED_BUGS, ...PLANTED_SERVICE_BUGS];
+const plantedBugs = [...PLANTED_BUGS, ...PLANTED_SERVICE_BUGS, ...PLANTED_APPLICATION_BUGS];
 const options = parseOptions(process.argv.slice(2), Math.floor(Date.now() / 1000) % 1_000_000_000);
 if (options === undefined || (options.planted !== undefined && !plantedBugs.some(({ name }) => name === options.planted))) {
   console.error(`${USAGE}\n\nbugs to plant: ${plantedBugs.map(({ name }) => JSON.stringify(name)).join(", ")}`);

@@ -9,18 +9,15 @@ import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import { type ClientKey, type RoomKey, type Seq, tenantOf, type UserId } from "../../shared/ids.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Met, Strike } from "./strike.ts";
-import { keystroke } from "./keystrokes.ts";
+import { keystroke, MAKERS, MAKERS_FROM } from "./keystrokes.ts";
 
-const MAKERS = 2;
-/** Author numbers of the two writers, which are not tabs. */
-const AUTHORS_FROM = 240;
 const AGAIN_MS = 1_500;
 /** Time between attempts while no gateway is ready. */
 const SOON_MS = 10;
 
 export const makeDocument: Strike = (cluster, { whom, how }) => {
   const { room } = cluster.tab(whom);
-  const makers = Array.from({ length: MAKERS }, (_, index) => make(cluster, room, AUTHORS_FROM + index, how + index / MAKERS));
+  const makers = Array.from({ length: MAKERS }, (_, index) => make(cluster, room, MAKERS_FROM + index, how + index / MAKERS));
   return () => makers.every((isAnswered) => isAnswered());
 };
 

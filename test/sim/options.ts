@@ -12,7 +12,8 @@ export const USAGE = `npm run sim -- [--seconds N] [--runs N] [--seed N] [--size
   --size S         small, large, or mixed: every twentieth seed large, the others small (mixed);
                    small-edit-path, large-edit-path, mixed-edit-path: without document services and leaderboards;
                    local-owners: like small-edit-path, with edits that reach running owners without NATS;
-                   batches: like small-edit-path, with two rooms whose records go to the log in batches
+                   batches: like small-edit-path, with two rooms whose records go to the log in batches;
+                   first-content: like small, with an application that gives new rooms their first content
   --jobs N         number of seeds that run at the same time, each in its own thread (1)
   --run-seconds N  maximum seconds of a run; a longer run fails (300)
   --planted X      plant a bug, which must be found; without a name, list the bugs
@@ -39,7 +40,17 @@ const FLAGS = {
   "planted": { type: "string" },
   "verbose": { type: "boolean", default: false },
 } as const;
-const SIZE_NAMES = ["small", "large", "mixed", "small-edit-path", "large-edit-path", "mixed-edit-path", "local-owners", "batches"] as const;
+const SIZE_NAMES = [
+  "small",
+  "large",
+  "mixed",
+  "small-edit-path",
+  "large-edit-path",
+  "mixed-edit-path",
+  "local-owners",
+  "batches",
+  "first-content",
+] as const;
 type SizeOption = (typeof SIZE_NAMES)[number];
 /** One of this many seeds is large. */
 const LARGE_EVERY = 20;

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 
 import { minimize } from "./minimize.ts";
 import { type PlantedBug, PLANTED_BUGS } from "./planted-bugs.ts";
+import { PLANTED_APPLICATION_BUGS } from "./planted-application-bugs.ts";
 import { PLANTED_SERVICE_BUGS } from "./planted-service-bugs.ts";
 import { type Outcome, simulate } from "./simulation.ts";
 import type { SizeName } from "./sizes.ts";
@@ -17,6 +18,7 @@ const EACH_AT_EACH_SIZE = [
     (["small-edit-path", "large-edit-path"] as const).map((size) => ({ planted, name: planted.name, size })),
   ),
   ...PLANTED_BUGS.filter(({ name }) => name === "no fencing").map((planted) => ({ planted, name: planted.name, size: "batches" as const })),
+  ...PLANTED_APPLICATION_BUGS.map((planted) => ({ planted, name: planted.name, size: "first-content" as const })),
   ...PLANTED_SERVICE_BUGS.flatMap((planted) => (["small", "large"] as const).map((size) => ({ planted, name: planted.name, size }))),
 ];
 

@@ -2,7 +2,7 @@
 
 import type { RoomConnection as ClientRoomHost } from "../../client/room/room-connection-host.ts";
 import type { DocumentHost } from "../../document-service/document-host.ts";
-import type { PresenceServers, RoomOwners } from "../../gateway/ports.ts";
+import type { ApplicationContents, PresenceServers, RoomOwners } from "../../gateway/ports.ts";
 import type { LeaderboardHost } from "../../leaderboard/leaderboard-host.ts";
 import type { PlacementPorts } from "../../placement/placement-host.ts";
 import type { RoomServerPorts } from "../../room-server/room-server.ts";
@@ -21,6 +21,7 @@ export type PlantedHooks = {
   readonly appendsConnection?: (connection: NatsConnection) => NatsConnection;
   readonly gatewayRooms?: (rooms: RoomOwners) => RoomOwners;
   readonly gatewayPresence?: (servers: PresenceServers) => PresenceServers;
+  readonly applicationContents?: (contents: ApplicationContents) => ApplicationContents;
   readonly clock?: (clock: Clock) => Clock;
   /** Whether a tab that reconnects drops its unsaved edits. */
   readonly tabForgets?: (status: ClientRoomHost["status"]) => boolean;

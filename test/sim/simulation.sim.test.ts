@@ -543,6 +543,27 @@ const REGRESSION_SEEDS: readonly {
       aimed("hostile client in the room", 3755, 340, 0.8234381293877959, 0.5751943313516676),
     ],
   },
+  {
+    seed: 392,
+    size: "first-content",
+    reason: "a gateway let tabs into an empty room, because the log had its first edit, of which the owner had no answer yet",
+    faults: [
+      fault("document made of content", 13, 161, 0.13970142090693116, 0.41654280852526426),
+      aimed("log's leader changing", 537, 451, 0.9963506681378931, 0.835111258784309),
+    ],
+  },
+  {
+    seed: 452,
+    size: "first-content",
+    reason: "the same for the application's content, which the gateway had received before the owner knew that it was stored",
+    faults: [
+      aimed("tab offline", 230, 752, 0.9500192513223737, 0.7602903309743851),
+      fault("new room edited over HTTP", 400, 265, 0.5856794323772192, 0.1636968634556979),
+      aimed("gateway cut off", 451, 70, 0.7209639465436339, 0.9219381453003734),
+      aimed("hostile client in the room", 568, 1154, 0.5700068057049066, 0.32653130288235843),
+      aimed("log's answers lost", 723, 54, 0.651443843729794, 0.0590677943546325),
+    ],
+  },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
   ...Array.from({ length: 40 }, (_, index) => ({ seed: 1_000_000 + index, size: "small-edit-path" as const })),
@@ -551,9 +572,10 @@ const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[]
   ...Array.from({ length: 10 }, (_, index) => ({ seed: 4_000_000 + index, size: "batches" as const })),
   ...Array.from({ length: 24 }, (_, index) => ({ seed: 1_000_000 + index, size: "small" as const })),
   ...Array.from({ length: 4 }, (_, index) => ({ seed: 2_000_000 + index, size: "large" as const })),
+  ...Array.from({ length: 16 }, (_, index) => ({ seed: 5_000_000 + index, size: "first-content" as const })),
 ];
 
-const SIZE_NAMES = ["small", "large", "small-edit-path", "large-edit-path", "local-owners", "batches"] as const;
+const SIZE_NAMES = ["small", "large", "small-edit-path", "large-edit-path", "local-owners", "batches", "first-content"] as const;
 
 const counted = telemetry();
 

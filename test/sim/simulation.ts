@@ -76,6 +76,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
     letType(world, cluster);
     const checked = (): boolean => {
       for (const tab of cluster.tabs) if (!tab.isToldDeleted) judge.checkSaved(tab);
+      if (world.application !== undefined) for (const tab of cluster.tabs) world.application.checkTab(tab);
       return judge.failure !== undefined;
     };
     await scheduler.runUntil(peaceAt, checked);
@@ -85,6 +86,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
       let lookAt = scheduler.now + LOOK_MS; // Effects of the last fault may still be under way.
       const isSettled = (): boolean => {
         if (scheduler.now < lookAt || !cluster.tabs.every((tab) => tab.isSettled) || !judge.isEveryFirstEditAnswered) return false;
+        if (world.application?.isEveryPostAnswered === false) return false;
         lookAt = scheduler.now + LOOK_MS;
         return cluster.tabs.every((tab) => tab.wrongAbout(cluster.tabs) === undefined);
       };
@@ -116,6 +118,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
       if (!cluster.tabs.every((tab) => tab.isSettled))
         judge.fail(`not everybody has everything and knows it saved:\n${cluster.tabs.map(({ state }) => `  ${state}`).join("\n")}`);
       else if (!judge.isEveryFirstEditAnswered) judge.fail("not everybody who made the document of content is answered");
+      else if (world.application?.isEveryPostAnswered === false) judge.fail("not every backend is answered");
       else if (world.serviceJudge?.unsettled() !== undefined) judge.fail(`not settled: ${world.serviceJudge.unsettled()}`);
       else if (wrong.length > 0) judge.fail(`not every tab has the right participants and fields:\n  ${wrong.join("\n  ")}`);
     }

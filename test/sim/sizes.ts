@@ -25,6 +25,8 @@ export type Size = {
   readonly hasLocalOwners: boolean;
   /** Each append waits up to 50 ms for one of another room, and both go to the log in one batch. */
   readonly hasBatches: boolean;
+  /** An application gives rooms their first content. */
+  readonly hasApplication: boolean;
   /** Undefined: no document services and no leaderboards run. */
   readonly services: { readonly documentServices: Count; readonly leaderboards: Count } | undefined;
   /** Most faults are short; a few are long enough for deadlines to pass. */
@@ -39,7 +41,7 @@ export type Size = {
 };
 
 /** `…-edit-path`: without document services and leaderboards. Most regression seeds have these sizes. */
-export type SizeName = "small" | "large" | "small-edit-path" | "large-edit-path" | "local-owners" | "batches";
+export type SizeName = "small" | "large" | "small-edit-path" | "large-edit-path" | "local-owners" | "batches" | "first-content";
 
 const SERVICES = { documentServices: { min: 1, more: 1 }, leaderboards: { min: 1, more: 1 } };
 
@@ -58,6 +60,7 @@ const EDIT_PATH = {
     trims: 5,
     hasLocalOwners: false,
     hasBatches: false,
+    hasApplication: false,
     services: undefined,
     faultMsMax: [300, 1_200, 3_000],
     patience: 4,
@@ -77,6 +80,7 @@ const EDIT_PATH = {
     trims: 12,
     hasLocalOwners: false,
     hasBatches: false,
+    hasApplication: false,
     services: undefined,
     faultMsMax: [600, 3_000, 9_000],
     patience: 1,
@@ -90,6 +94,7 @@ export const SIZES: Readonly<Record<SizeName, Size>> = {
   "local-owners": { ...EDIT_PATH.small, name: "local-owners", hasLocalOwners: true },
   "batches": { ...EDIT_PATH.small, name: "batches", hasBatches: true, twoRoomsChance: 1 },
   "small": { ...EDIT_PATH.small, name: "small", services: SERVICES },
+  "first-content": { ...EDIT_PATH.small, name: "first-content", services: SERVICES, hasApplication: true, twoRoomsChance: 0.5 },
   "large": { ...EDIT_PATH.large, name: "large", services: SERVICES },
 };
 

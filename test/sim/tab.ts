@@ -71,6 +71,15 @@ export class Tab implements CheckedTab {
     return this.#host.unsavedEdits;
   }
 
+  get isSynced(): boolean {
+    return this.#host.synced;
+  }
+
+  /** The last seq that the tab received. */
+  get position(): number {
+    return this.#deliveredSeq;
+  }
+
   get connection(): SimConnection | undefined {
     return this.#connection?.isOpen === true ? this.#connection : undefined;
   }

@@ -18,6 +18,7 @@ export class Tally {
     "large-edit-path": 0,
     "local-owners": 0,
     "batches": 0,
+    "first-content": 0,
   };
   readonly #failedSeeds: number[] = [];
   readonly #healedInMs: number[] = [];

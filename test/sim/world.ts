@@ -18,6 +18,7 @@ import { readSettings } from "../../shared/settings/settings.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { Prng } from "../../shared/collections/prng.ts";
+import { SimApplication } from "./application.ts";
 import { Judge } from "./judge.ts";
 import type { PlantedHooks } from "./planted-hooks.ts";
 import { Scheduler, type SchedulerOptions } from "./scheduler.ts";
@@ -89,6 +90,8 @@ export class World {
   /** Undefined: no document services and no leaderboards run. */
   readonly stores: ServiceStores | undefined;
   readonly serviceJudge: ServiceJudge | undefined;
+  /** Undefined: rooms begin without content. */
+  readonly application: SimApplication | undefined;
   readonly #latency: Prng;
   readonly #clocks: Prng;
   readonly #latencyMsMax: number;
@@ -105,10 +108,13 @@ export class World {
     this.#latency = this.chance("latency");
     this.#clocks = this.chance("clocks");
     this.#latencyMsMax = this.#latency.chance(0.5) ? 2 : 12;
-    this.log = new SimJetStream(this.subjects, this.nats, this.scheduler, this.latencyMs, (room, stored) =>
-      this.judge.receiveStored(room, stored),
-    );
-    this.settings = { ...drawSettings(this.chance("settings")), ...drawServiceSettings(this.chance("service settings")) };
+    this.log = new SimJetStream(this.subjects, this.nats, this.scheduler, this.latencyMs, (room, stored) => {
+      this.application?.receiveStored(room, stored);
+      this.judge.receiveStored(room, stored);
+    });
+    const drawn = { ...drawSettings(this.chance("settings")), ...drawServiceSettings(this.chance("service settings")) };
+    this.application = options.size.hasApplication ? new SimApplication(this) : undefined;
+    this.settings = this.application === undefined ? drawn : withContentSettings(drawn, this.chance("content settings"));
     if (options.size.services === undefined) return;
     this.stores = new ServiceStores(this.scheduler);
     this.log.checkpointEntries = this.stores.checkpoints;
@@ -195,6 +201,16 @@ function drawSettings(prng: Prng): Pick<SimSettings, "gateway" | "roomServer" | 
     gateway: readSettings(gatewaySettings, { flags: gateway, env: {} }),
     roomServer: readSettings(roomServerSettings, { flags: roomServer, env: {} }),
     placement: readSettings(placementSettings, { flags: { controlLoopMs: "1000", placementLeaseMs: "1500" }, env: {} }),
+  };
+}
+
+/** In some runs one room at a time waits for its content. */
+function withContentSettings({ gateway, documentService, ...others }: SimSettings, prng: Prng): SimSettings {
+  const limits = { firstContentsMax: 1, firstContentRequestsMax: 1 };
+  return {
+    ...others,
+    gateway: { ...gateway, ...(prng.chance(0.3) ? limits : {}) },
+    documentService: { ...documentService, firstContentTimeoutMs: prng.chance(0.5) ? 400 : 1_500 },
   };
 }
 
