@@ -7,6 +7,7 @@ import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
+import { HocuspocusProvider, HocuspocusProviderWebsocket } from "@hocuspocus/provider";
 import { Registry } from "prom-client";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -192,17 +193,22 @@ test("[FCS6] a deleted room is not asked for", async () => {
   ann.leave();
 });
 
-test("[FCS7] a y-websocket client is synced only with the content", async () => {
-  answers.set("bridged", failure);
+async function startBridge() {
   const flags = { yPort: "0", yGatewayUrl: cluster.gateways[0]!.url };
-  const bridge = await startBridges(
+  return startBridges(
     { ...readSettings(yWebsocketSettings, { flags, env: {} }), production: false, allowedOrigins: [], clientAddressHeader: "" },
     { log: SILENT_LOG, registry: new Registry() },
   );
+}
+const polyfill = WebSocket as unknown as typeof globalThis.WebSocket;
+
+test("[FCS7] a y-websocket client is synced only with the content", async () => {
+  answers.set("bridged", failure);
+  const bridge = await startBridge();
   const doc = new Y.Doc();
   const provider = new WebsocketProvider(`ws://127.0.0.1:${bridge.port}`, "bridged", doc, {
     params: { token: await cluster.token("bridged", "ann") },
-    WebSocketPolyfill: WebSocket as unknown as typeof globalThis.WebSocket,
+    WebSocketPolyfill: polyfill,
     disableBc: true,
     maxBackoffTime: 200,
   });
@@ -213,6 +219,45 @@ test("[FCS7] a y-websocket client is synced only with the content", async () => 
     expect(await atSync).toBe("from the database");
   } finally {
     provider.destroy();
+    await bridge.stop();
+  }
+});
+
+test("[FCS8] of two documents on a Hocuspocus socket each is synced only with its content, and one that waits does not hold up the other", async () => {
+  answers.set("waiting", failure);
+  answers.set("ready", text("of the ready one"));
+  const bridge = await startBridge();
+  const websocketProvider = new HocuspocusProviderWebsocket({ url: `ws://127.0.0.1:${bridge.port}`, WebSocketPolyfill: polyfill });
+  const open = async (name: string) => {
+    const document = new Y.Doc();
+    const token = await cluster.token(name, "ann");
+    const words = (): string => document.getText(TRACE_TEXT).toString();
+    let atSync: string | undefined;
+    const onSynced = (): void => void (atSync ??= words());
+    const provider = new HocuspocusProvider({ websocketProvider, name, document, token, onSynced });
+    provider.attach();
+    return { document, provider, words, atSync: () => atSync };
+  };
+  const [waiting, ready] = [await open("waiting"), await open("ready")];
+  try {
+    await eventually("the other document is synced", () => ready.provider.isSynced);
+    expect(ready.atSync()).toBe("of the ready one");
+    waiting.document.getText(TRACE_TEXT).insert(0, "typed outside ");
+    await eventually("the application was asked twice", () => requestsFor("waiting") >= 2);
+    expect(waiting.provider.isSynced).toBe(false);
+    answers.set("waiting", text("from the database"));
+    await eventually("the document is synced", () => waiting.provider.isSynced);
+    expect(waiting.atSync()).toContain("from the database");
+    await eventually("the typed text is saved", () => !waiting.provider.hasUnsyncedChanges);
+    const { body } = await read("waiting");
+    expect([body.length, body.includes("typed outside "), requestsFor("ready")]).toEqual([
+      "typed outside from the database".length,
+      true,
+      1,
+    ]);
+  } finally {
+    for (const { provider } of [waiting, ready]) provider.destroy();
+    websocketProvider.destroy();
     await bridge.stop();
   }
 });
