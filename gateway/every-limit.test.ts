@@ -79,7 +79,7 @@ const LIMITS: readonly Limit<Setting>[] = [
   {
     settings: ["firstContentsMax", "firstContentRequestsMax", "firstContentRequestsPerApplicationMax", "firstContentEditsMax"],
     metric: "coroom_gateway_limits_reached_total",
-    tests: ["FCG7", "FCG8", "FCG17"],
+    tests: ["FCG7", "FCG8", "FCG17", "FCG22"],
   },
   {
     settings: ["forwardedEditsPerRoomMax", "forwardedBytesPerRoomMax", "forwardedBytesMax"],

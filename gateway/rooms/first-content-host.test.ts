@@ -34,7 +34,7 @@ function contents(
   const release: (() => void)[] = [];
   const ports: FirstContentsPorts = {
     applicationContents: {
-      applicationOf: (tenant) => tenant,
+      applicationOf: (tenant) => (tenant.startsWith("shared-") ? "all-tenants" : tenant),
       hasEdits: (room) => Promise.resolve(room === EDITED),
       requestContent: (room) => {
         asked.push(room);
@@ -180,4 +180,26 @@ test("[FCG18] content that could not be written is logged with its reason, becau
     { room: NOTES, why: "unanswered" },
     { room: NOTES, why: "stored-bytes" },
   ]);
+});
+
+test("[FCG22] a tenant uses at most three quarters of its application's limits, so that its rooms leave turns to other tenants", async () => {
+  const { host, asked, metrics } = contents(
+    {},
+    { firstContentsMax: 8, firstContentRequestsMax: 9, firstContentRequestsPerApplicationMax: 4 },
+  );
+  const one = (name: string) => keyOf(name, "shared-one");
+  const loads = ["a", "b", "c", "d", "e", "f", "g"].map((name) => host.load(one(name)));
+  expect([asked, await loads[6]]).toEqual([["a", "b", "c"].map(one), "failed"]);
+  const other = keyOf("a", "shared-two");
+  void host.load(other);
+  expect(asked.at(-1)).toBe(other);
+  expect((await metrics.limitsReached.get()).values).toMatchObject([{ labels: { limit: "first-contents" }, value: 1 }]);
+
+  const edits = contents({}, { firstContentEditsMax: 4 });
+  for (let count = 0; count < 3; count++) void edits.host.loadUnlessEdited(one("a"));
+  await settled();
+  expect(await edits.host.loadUnlessEdited(one("a"))).toBe("failed");
+  void edits.host.loadUnlessEdited(other);
+  await settled();
+  expect(edits.asked).toEqual([one("a"), other]);
 });

@@ -3,11 +3,11 @@
  * only as the room's first, so several gateways may do this at the same time: after [content of A], that of B is
  * refused, and both rooms are settled. A failure is answered to all callers for two seconds, so that clients that join
  * again cause no load at an application that is down. Each application has limits of its own, so that the rooms
- * of a slow one are never the reason to refuse those of another.
+ * of a slow one are never the reason to refuse those of another. A tenant uses at most a part of them.
  */
 
 import { assertNever } from "../../shared/assert.ts";
-import { type ClientKey, type Millis, type RoomKey, type Seq, tenantOf, type UserId } from "../../shared/ids.ts";
+import { type ClientKey, type Millis, type RoomKey, type Seq, type TenantId, tenantOf, type UserId } from "../../shared/ids.ts";
 import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
 import { limitedLog } from "../../shared/process/limited-log.ts";
 import type { Log } from "../../shared/process/log.ts";
@@ -35,12 +35,14 @@ export type FirstContentOutcome = "content" | "none" | "failed";
 type Load = (room: RoomKey, since: Millis) => Promise<FirstContentOutcome>;
 type FirstContentsDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics };
 /** `rooms`: loads that run or wait, and failures of the last two seconds. `edits`: over HTTP, waiting for a load. */
-type Application = { readonly takeTurn: Load; rooms: number; edits: number };
+type Usage = { readonly takeTurn: Load; rooms: number; edits: number };
 
 /** The author of the content in history and boards. */
 const AUTHOR = "application" as UserId;
 /** All gateways write the content of a room under this key, so that the owner recognises a repeat. */
 const KEY = "first-content" as ClientKey;
+/** Part of the limits of its application that a tenant may use. The rest is for the other tenants of the application. */
+const TENANT_PART = 0.75;
 const FAILED_MS = 2_000;
 /** A load whose turn comes later fails without a request, because its members were rejected. */
 const WAITING_MS_MAX = 10_000;
@@ -53,7 +55,9 @@ export class FirstContents {
   readonly #deps: FirstContentsDeps;
   readonly #loadOne: Load;
   /** The settings name a fixed number of them. */
-  readonly #applications = new Map<string, Application>();
+  readonly #applications = new Map<string, Usage>();
+  /** Tenants with a load or a waiting edit. */
+  readonly #tenants = new Map<TenantId, Usage>();
   /** Loads that run or wait, and failures of the last two seconds. */
   readonly #loads = new Map<RoomKey, Promise<FirstContentOutcome>>();
 
@@ -74,11 +78,10 @@ export class FirstContents {
    */
   async loadUnlessEdited(room: RoomKey): Promise<FirstContentOutcome> {
     if (await this.#ports.applicationContents.hasEdits(room)) return "content";
-    const application = this.#applicationOf(room);
-    if (application.edits >= this.#options.firstContentEditsMax) return this.#receiveLimit();
-    application.edits += 1;
+    const leave = this.#enter(room, "edits", this.#options.firstContentEditsMax);
+    if (leave === undefined) return this.#receiveLimit();
     const outcome = await this.load(room);
-    application.edits -= 1;
+    leave();
     return outcome;
   }
 
@@ -86,18 +89,19 @@ export class FirstContents {
   load(room: RoomKey): Promise<FirstContentOutcome> {
     const running = this.#loads.get(room);
     if (running !== undefined) return running;
-    const application = this.#applicationOf(room);
-    if (application.rooms >= this.#options.firstContentsMax) return Promise.resolve(this.#receiveLimit());
-    application.rooms += 1;
+    const leave = this.#enter(room, "rooms", this.#options.firstContentsMax);
+    if (leave === undefined) return Promise.resolve(this.#receiveLimit());
     const forget = (): void => {
-      application.rooms -= 1;
+      leave();
       this.#loads.delete(room);
     };
-    const load = application.takeTurn(room, this.#deps.clock.now()).then((outcome) => {
-      if (outcome === "failed") this.#deps.clock.after(FAILED_MS, forget);
-      else forget();
-      return outcome;
-    });
+    const load = this.#tenantOf(room)
+      .takeTurn(room, this.#deps.clock.now())
+      .then((outcome) => {
+        if (outcome === "failed") this.#deps.clock.after(FAILED_MS, forget);
+        else forget();
+        return outcome;
+      });
     this.#loads.set(room, load);
     return load;
   }
@@ -106,14 +110,38 @@ export class FirstContents {
     return this.#ports.applicationContents.applicationOf(tenantOf(room));
   }
 
-  #applicationOf(room: RoomKey): Application {
+  /** Counts a room or an edit of the tenant and its application. Undefined: one of them is at its limit. */
+  #enter(room: RoomKey, what: "rooms" | "edits", most: number): (() => void) | undefined {
+    const [application, tenant] = [this.#applicationOf(room), this.#tenantOf(room)];
+    const forgetIdle = (): void => {
+      if (tenant.rooms === 0 && tenant.edits === 0) this.#tenants.delete(tenantOf(room));
+    };
+    if (application[what] >= most || tenant[what] >= partOf(most)) return void forgetIdle();
+    application[what] += 1;
+    tenant[what] += 1;
+    return () => {
+      application[what] -= 1;
+      tenant[what] -= 1;
+      forgetIdle();
+    };
+  }
+
+  #applicationOf(room: RoomKey): Usage {
     const name = this.#nameOf(room) ?? "";
     const known = this.#applications.get(name);
     if (known !== undefined) return known;
-    const takeTurn = limitConcurrency(this.#options.firstContentRequestsPerApplicationMax, this.#loadOne);
-    const application: Application = { takeTurn, rooms: 0, edits: 0 };
+    const application = usage(this.#options.firstContentRequestsPerApplicationMax, this.#loadOne);
     this.#applications.set(name, application);
     return application;
+  }
+
+  #tenantOf(room: RoomKey): Usage {
+    const known = this.#tenants.get(tenantOf(room));
+    if (known !== undefined) return known;
+    const { takeTurn } = this.#applicationOf(room);
+    const tenant = usage(partOf(this.#options.firstContentRequestsPerApplicationMax), takeTurn);
+    this.#tenants.set(tenantOf(room), tenant);
+    return tenant;
   }
 
   #receiveLimit(): "failed" {
@@ -162,4 +190,12 @@ export class FirstContents {
         return assertNever(outcome);
     }
   }
+}
+
+function usage(requestsMax: number, load: Load): Usage {
+  return { takeTurn: limitConcurrency(requestsMax, load), rooms: 0, edits: 0 };
+}
+
+function partOf(most: number): number {
+  return Math.ceil(TENANT_PART * most);
 }
