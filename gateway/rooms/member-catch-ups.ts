@@ -178,7 +178,7 @@ export class MemberCatchUps {
 
   /** A member that enters a gated room must not take it for empty because of an answer that is older than the first edit. */
   #headNow({ seq }: Position): Seq {
-    return seq === 0 && this.#gate !== undefined ? (this.#feed.position?.seq ?? seq) : seq;
+    return seq === 0 && this.#gate !== undefined && !this.#feed.isUnconfirmed ? (this.#feed.position?.seq ?? seq) : seq;
   }
 
   #isKeptOut(head: Seq, effects: FollowedRoomEffect[]): boolean {
