@@ -2,9 +2,9 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { BINARIES } from "./binaries.ts";
-import { binaryIn } from "./find.ts";
+import { binaryIn, findBinary } from "./find.ts";
 
 test("of programs in folders with their version, the highest one is used", async () => {
   const root = mkdtempSync(join(tmpdir(), "coroom-find-"));
@@ -17,4 +17,19 @@ test("of programs in folders with their version, the highest one is used", async
   }
   expect(await binaryIn(BINARIES.postgres, root)).toMatchObject({ version: [17, 4, 0], unpackedIn: root });
   rmSync(root, { recursive: true });
+});
+
+test("the machine's program of another name is used if the machine has none of the first name", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "coroom-find-"));
+  const installs = (name: string): void => writeFileSync(join(folder, name), `#!/bin/sh\necho "1.2.3"\n`, { mode: 0o755 });
+  const spec = { ...BINARIES.chromium, name: "coroom-test-first", otherNames: ["coroom-test-other"] };
+  vi.stubEnv("PATH", `${folder}:${process.env["PATH"]}`);
+  onTestFinished(() => {
+    vi.unstubAllEnvs();
+    rmSync(folder, { recursive: true });
+  });
+  installs("coroom-test-other");
+  expect((await findBinary(spec)).path).toBe(join(folder, "coroom-test-other"));
+  installs("coroom-test-first");
+  expect((await findBinary(spec)).path).toBe(join(folder, "coroom-test-first"));
 });

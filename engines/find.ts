@@ -53,7 +53,8 @@ async function findOnPath(spec: BinarySpec, tried: string[]): Promise<Binary | u
   // Servers are in sbin, which the PATH of a normal user omits.
   const folders = new Set([...(process.env["PATH"] ?? "").split(delimiter), "/usr/local/sbin", "/usr/sbin"]);
   const ownVersions = spec.executable.includes("*") ? executablesIn(spec, "/") : [];
-  for (const path of [...Array.from(folders, (folder) => resolve(folder, spec.name)), ...ownVersions]) {
+  const named = [spec.name, ...(spec.otherNames ?? [])].flatMap((name) => Array.from(folders, (folder) => resolve(folder, name)));
+  for (const path of [...named, ...ownVersions]) {
     if (!(await isExecutable(path))) continue;
     const version = await versionOf(spec, path, {});
     if (version !== undefined && isAtLeast(version, spec.versionMin)) return { path, version, env: {} };
