@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
-import type { Browser, Page } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
 import type { FunctionComponent } from "react";
 import { createServer, type ViteDevServer } from "vite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -126,6 +126,15 @@ async function renderNext(server: ViteDevServer, search: URLSearchParams): Promi
 const addressOf = (example: EditorExample, search: Readonly<Record<string, string>>): string =>
   `${pages.resolvedUrls!.local[0]!}${example.name}/?${new URLSearchParams(search)}`;
 
+/** One context for each user, like a browser: its cache has the packages that several examples load. */
+const contexts = new Map<string, Promise<BrowserContext>>();
+
+async function newPage(user: string): Promise<Page> {
+  const context = contexts.get(user) ?? browser.newContext();
+  contexts.set(user, context);
+  return (await context).newPage();
+}
+
 class Person<P extends EditorPage = Page> {
   readonly page: P;
   readonly #example: EditorExample;
@@ -136,7 +145,7 @@ class Person<P extends EditorPage = Page> {
   }
 
   static async open(example: EditorExample, user: string, coroom: string, more: Readonly<Record<string, string>> = {}): Promise<Person> {
-    return Person.inChromium(await browser.newPage(), example, user, addressOf(example, { user, coroom, ...more }));
+    return Person.inChromium(await newPage(user), example, user, addressOf(example, { user, coroom, ...more }));
   }
 
   static async inChromium(page: Page, example: EditorExample, user: string, url: string): Promise<Person> {
@@ -507,7 +516,7 @@ test("[EXA9] nextjs: a server renders the page without a connection, and the bro
   const errors: string[] = [];
   const people = await Promise.all(
     ["ada", "ben"].map(async (user) => {
-      const page = await browser.newPage();
+      const page = await newPage(user);
       page.on("pageerror", (error) => errors.push(String(error)));
       page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
       return Person.inChromium(page, example, user, addressOf(example, { user, coroom }));
