@@ -11,7 +11,7 @@ import { eventually } from "./eventually.ts";
 
 const WINDOW = { width: 1180, height: 760 };
 
-const demo = DemoPage.forThisFile({ viewport: WINDOW });
+const demo = DemoPage.forThisFile({ viewport: WINDOW, reducedMotion: "no-preference" }); // Rows move.
 
 /** Names and scores, the highest score first. */
 async function boardSeenBy(person: Visitor): Promise<{ name: string; score: number }[]> {

@@ -31,6 +31,9 @@ const CHROMIUM_FLAGS = [
   "--disable-sync",
 ];
 
+/** For tests that observe no animation. Without a GPU, animations are most of the work of drawing. */
+export const WITHOUT_ANIMATIONS: BrowserContextOptions = { reducedMotion: "reduce" };
+
 export async function openBrowser(): Promise<Browser> {
   const { path, env } = await findChromium();
   return chromium.launch({ executablePath: path, env: { ...process.env, ...env }, args: CHROMIUM_FLAGS, timeout: PATIENCE_MS });

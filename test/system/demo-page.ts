@@ -5,7 +5,7 @@
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, afterEach, beforeAll } from "vitest";
 
-import { DemoSystem, FIRST_START_MS_MAX, openBrowser, Visitor } from "./browser.ts";
+import { DemoSystem, FIRST_START_MS_MAX, openBrowser, Visitor, WITHOUT_ANIMATIONS } from "./browser.ts";
 
 /** `url`: address of another system, or of a cable to this one. */
 export type Visit = { readonly url?: string; readonly rights?: string };
@@ -30,7 +30,7 @@ export class DemoPage {
 
   /** Call once per file, outside of the tests. The pages of a failed test are stored as pictures. */
   static forThisFile(context: BrowserContextOptions = {}): DemoPage {
-    const demo = new DemoPage(context);
+    const demo = new DemoPage({ ...WITHOUT_ANIMATIONS, ...context });
     beforeAll(async () => {
       [demo.#system, demo.#browser] = await Promise.all([DemoSystem.start(UNDISTURBED), openBrowser()]);
     }, FIRST_START_MS_MAX);

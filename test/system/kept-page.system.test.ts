@@ -3,7 +3,7 @@
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 
-import { DemoSystem, FIRST_START_MS_MAX, openBrowser, Visitor } from "./browser.ts";
+import { DemoSystem, FIRST_START_MS_MAX, openBrowser, Visitor, WITHOUT_ANIMATIONS } from "./browser.ts";
 import { eventually } from "./eventually.ts";
 import { NetworkSwitch } from "./network-switch.ts";
 
@@ -137,7 +137,7 @@ test("[PAGE34] a document stored from a lost log is merged with the document of 
 });
 
 async function newDevice(): Promise<BrowserContext> {
-  const context = await browser.newContext();
+  const context = await browser.newContext(WITHOUT_ANIMATIONS);
   contexts.push(context);
   return context;
 }

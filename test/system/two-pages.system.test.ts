@@ -31,7 +31,7 @@ test("[PAGE10] two users who type at the same time end with one saved text that 
 
 test("[PAGE10] a later visitor gets the complete text", async () => {
   const ada = await demo.open("late", "Ada");
-  await ada.types(ADAS);
+  await ada.pastes(ADAS);
   await agreeAndAreSaved(ada);
   const late = await demo.open("late", "Hedy");
   await agreeAndAreSaved(ada, late);
