@@ -1,8 +1,9 @@
 /**
  * Runs the tests in four groups, one after the other. The number of workers of a group depends on the cores that its
  * tests use. The groups are: unit tests; system tests, which start processes and mostly wait; busy system tests, which
- * use a core completely; and tests that need the machine alone.
+ * use a core completely; and precise system tests, which leave most of the machine idle.
  */
+import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 
 import { defineConfig } from "vitest/config";
@@ -21,7 +22,7 @@ const busy = [
   "test/system/{chaos-replay,replay}.system.test.ts",
 ];
 /** Tests that kill processes within milliseconds, check a participant list at every moment, or measure how busy a process is. */
-const alone = ["test/system/{deleted-room,growing-room,presence-kills,room-budget}.system.test.ts"];
+const precise = ["test/system/{deleted-room,growing-room,presence-kills,room-budget}.system.test.ts"];
 
 /** Tests of `react/` run on the sources of the client, so that they need no build. */
 const client = [
@@ -46,7 +47,7 @@ export default defineConfig({
           name: "unit",
           include: ["**/*.test.ts"],
           exclude: [...exclude, system],
-          maxWorkers: "100%",
+          maxWorkers: availableParallelism() + 1, // Some wait for real timeouts.
           isolate: false,
           sequence: { groupOrder: 0 },
         },
@@ -56,8 +57,8 @@ export default defineConfig({
         test: {
           name: "system",
           include: [system],
-          exclude: [...exclude, ...busy, ...alone],
-          maxWorkers: 4,
+          exclude: [...exclude, ...busy, ...precise],
+          maxWorkers: 5,
           isolate: false,
           sequence: { groupOrder: 1 },
         },
@@ -74,7 +75,10 @@ export default defineConfig({
           sequence: { groupOrder: 2 },
         },
       },
-      { extends: true, test: { name: "alone", include: alone, exclude, maxWorkers: 1, sequence: { groupOrder: 3 } } },
+      {
+        extends: true,
+        test: { name: "precise", include: precise, exclude, isolate: false, maxWorkers: 2, sequence: { groupOrder: 3 } },
+      },
     ],
   },
 });
