@@ -59,7 +59,7 @@ const CUT_OFF_MAX = 10;
 const RETRY_MS = 250;
 
 const functions = {
-  /** Returns the number of letters of the text. */
+  /** Returns the number of letters of the text, which the document service has read. */
   write: async ({ seat, bytes, seed }: LongDocumentRequest): Promise<number> => {
     const doc = new Y.Doc();
     const text = doc.getText(TEXT);
@@ -74,7 +74,9 @@ const functions = {
         }
       });
     }
-    for (const edit of edits) await post(seat, edit);
+    let seq = 0;
+    for (const edit of edits) seq = await post(seat, edit);
+    await read(seat, seq);
     return text.length;
   },
 
@@ -253,12 +255,16 @@ function lettersOf(state: Uint8Array): number {
 }
 
 /** The edit has an id, so a retry after a lost answer is ordered only once. */
-async function post(seat: Seat, edit: Uint8Array): Promise<void> {
+function post(seat: Seat, edit: Uint8Array): Promise<number> {
   const key = randomUUID();
+  return retried(() => postOnce(seat, edit, key));
+}
+
+async function retried<Result>(request: () => Promise<Result>): Promise<Result> {
   const deadline = performance.now() + MS_MAX;
   for (;;) {
     try {
-      return await postOnce(seat, edit, key);
+      return await request();
     } catch (error) {
       const isWorthAnother = error instanceof NotReady || error instanceof TypeError; // fetch throws a TypeError when the connection breaks.
       if (!isWorthAnother || performance.now() > deadline) throw error;
@@ -267,7 +273,8 @@ async function post(seat: Seat, edit: Uint8Array): Promise<void> {
   }
 }
 
-async function postOnce({ gateway, room, token }: Seat, edit: Uint8Array, key: string): Promise<void> {
+/** Returns the edit's seq. */
+async function postOnce({ gateway, room, token }: Seat, edit: Uint8Array, key: string): Promise<number> {
   const headers = { "authorization": `Bearer ${token}`, "content-type": "application/octet-stream", "idempotency-key": key };
   const answer = await fetch(`${gateway.replace("ws:", "http:")}/v1/rooms/${encodeURIComponent(room)}/edits`, {
     method: "POST",
@@ -276,6 +283,18 @@ async function postOnce({ gateway, room, token }: Seat, edit: Uint8Array, key: s
   });
   if (answer.status === 503 || answer.status === 504) throw new NotReady(`an edit: HTTP ${answer.status} ${await answer.text()}`);
   if (!answer.ok) throw new Error(`an edit was rejected: HTTP ${answer.status} ${await answer.text()}`);
+  return Number(answer.headers.get("x-coroom-seq"));
+}
+
+/** Waits until the document service has read the edit with this seq, so that later snapshots contain it. */
+function read({ gateway, room, token }: Seat, seq: number): Promise<void> {
+  const url = `${gateway.replace("ws:", "http:")}/v1/rooms/${encodeURIComponent(room)}/snapshot?minSeq=${seq}`;
+  return retried(async () => {
+    const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
+    await answer.arrayBuffer();
+    if (answer.status === 503 || answer.status === 504) throw new NotReady(`the snapshot of ${room}: HTTP ${answer.status}`);
+    if (!answer.ok) throw new Error(`the snapshot of ${room}: HTTP ${answer.status}`);
+  });
 }
 
 const WORDS =
