@@ -3,6 +3,7 @@
  * tests use. The groups are: unit tests; system tests, which start processes and mostly wait; busy system tests, which
  * use a core completely; and precise system tests, which leave most of the machine idle.
  */
+
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 

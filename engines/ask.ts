@@ -1,4 +1,5 @@
 /** Sends one request to a server over TCP and checks the answer. */
+
 import { connect } from "node:net";
 
 export type TcpQuestion = { readonly host: string; readonly port: number; readonly send: string; readonly msMax: number };

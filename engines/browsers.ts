@@ -2,6 +2,7 @@
  * Finds Chromium and Firefox for the browser tests: the machine's, or an unpacked one with its libraries and a font.
  * Start it at `path` with the environment `{ ...process.env, ...env }`.
  */
+
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BINARIES, type BinarySpec } from "./binaries.ts";

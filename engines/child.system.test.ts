@@ -1,4 +1,5 @@
 /** An engine ends together with Coroom, in every way in which a process can end. */
+
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";

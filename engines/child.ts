@@ -2,6 +2,7 @@
  * A child process that cannot outlive Coroom. It has its own process group, so Ctrl-C at the terminal does not stop it
  * before Coroom has drained. A shell waits on a pipe that closes when Coroom ends in any way, and then kills the group.
  */
+
 import { spawn, type ChildProcess } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { Socket } from "node:net";

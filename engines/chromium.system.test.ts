@@ -1,4 +1,5 @@
 /** The browser for browser tests starts, and its pages show text. */
+
 import { chromium } from "playwright-core";
 import { expect, test } from "vitest";
 import { findChromium } from "./browsers.ts";

@@ -2,6 +2,7 @@
  * Claims the data folder of an engine: it must exist, be writable, and belong to one engine. Two servers on the same
  * JetStream store or append-only file destroy it, so the lock is held while the engine lives.
  */
+
 import { chmodSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { EngineError } from "./engine-error.ts";

@@ -2,6 +2,7 @@
  * Unpacks Debian packages without root. apt uses its own list and cache folders, and dpkg-deb unpacks the downloads.
  * The machine's package database is only read.
  */
+
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { INDEX_TARGET_FORMAT, parseCodename, parseMirror, parseSimulatedInstall, sourcesList } from "./apt-text.ts";

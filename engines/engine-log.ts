@@ -2,6 +2,7 @@
  * The log file of an engine. The engine holds it open and appends, so the file keeps its name: its end goes to a second
  * file, and the log is cut to nothing. The engine's next line is then its first one.
  */
+
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { open, writeFile } from "node:fs/promises";
 import { setInterval } from "node:timers/promises";

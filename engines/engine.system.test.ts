@@ -1,4 +1,5 @@
 /** The process of an engine, with the shell in place of a server. */
+
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -2,6 +2,7 @@
  * A running engine: a child process with a data folder, a port and a readiness check. The lock of the data folder spans
  * restarts; `stop` releases it.
  */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { assert } from "../shared/assert.ts";
 import type { Running } from "../shared/process/lifecycle.ts";

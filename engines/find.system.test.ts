@@ -1,4 +1,5 @@
 /** Programs in unpacked packages: shell scripts in their place. */
+
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

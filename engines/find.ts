@@ -2,6 +2,7 @@
  * Finds a program: the machine's own if it is new enough, otherwise Debian packages. The packages are unpacked once
  * into a cache folder, which later works without a network.
  */
+
 import { constants, existsSync, readdirSync } from "node:fs";
 import { access } from "node:fs/promises";
 import { delimiter, join, resolve } from "node:path";

@@ -1,4 +1,5 @@
 /** Chooses ports for engines. Checking before the start gives a clear error instead of a line in a server's log. */
+
 import { createServer } from "node:net";
 import { assert } from "../shared/assert.ts";
 import { EngineError } from "./engine-error.ts";

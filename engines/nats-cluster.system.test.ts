@@ -1,4 +1,5 @@
 /** Three nats-servers as a cluster: an R=3 stream keeps acknowledged messages while one server is down. */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
 /** Several nats-servers on one machine as a cluster, for tests with R=3 streams. */
+
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Engine } from "./engine.ts";

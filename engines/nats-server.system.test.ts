@@ -1,4 +1,5 @@
 /** A real nats-server: what it stores, what it survives, and its errors at start. */
+
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";

@@ -1,4 +1,5 @@
 /** Runs a real nats-server with JetStream on files, alone or as a member of a cluster. */
+
 import { join, resolve } from "node:path";
 import { answersOverTcp } from "./ask.ts";
 import { BINARIES } from "./binaries.ts";

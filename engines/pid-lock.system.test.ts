@@ -1,4 +1,5 @@
 /** The lock file has one holder, and is never held by dead processes. */
+
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

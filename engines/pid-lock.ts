@@ -2,6 +2,7 @@
  * A lock file that names the processes that hold it. A lock whose holders have ended is taken over, so a crash never
  * blocks later processes. It is valid on one machine, because process ids have no meaning on others.
  */
+
 import { randomUUID } from "node:crypto";
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { isErrno } from "../shared/io/system-error.ts";

@@ -1,4 +1,5 @@
 /** A real PostgreSQL server: committed rows are still there after a crash. */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -3,6 +3,7 @@
  * refuses to run as root, so a test that runs as root starts it as the user nobody. Its data folder must lie in a folder
  * that this user can enter, as temporary folders do.
  */
+
 import { randomUUID } from "node:crypto";
 import { chownSync, cpSync, existsSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";

@@ -1,4 +1,5 @@
 /** A real redis-server: stored data is still there after a crash and after a stop. */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

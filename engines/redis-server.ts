@@ -1,4 +1,5 @@
 /** Runs a real redis-server with an append-only file. */
+
 import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
 import { answersOverTcp } from "./ask.ts";

@@ -1,4 +1,5 @@
 /** Runs a program to its end and returns its output. Throws its error output unless it exits with 0. */
+
 import { execFile } from "node:child_process";
 
 export type RunOptions = {

@@ -2,6 +2,7 @@
  * A real S3 server for tests: OpenStack Swift with its S3 interface, from Debian's packages, unpacked without root
  * and run in one Python process on one disk. It checks every request's signature.
  */
+
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -3,6 +3,7 @@
  * together download once. A folder gets its final name only after its program has run, so an interrupted download never
  * looks complete.
  */
+
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, rename, rm } from "node:fs/promises";
