@@ -43,7 +43,7 @@ export const yWebsocketSettings = {
     parse: positiveInteger,
     fallback: 10_000,
     meaning:
-      "Milliseconds for a new client of the bridge to send its first message, and for a Hocuspocus socket that never had a valid token to open a document.",
+      "Milliseconds for a new client of the bridge to send its first message, and for a Hocuspocus socket without a document to open one.",
   },
   yRoomBytesMax: {
     parse: positiveInteger,

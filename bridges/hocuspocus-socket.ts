@@ -99,7 +99,7 @@ export class HocuspocusSocket implements YListener {
     this.#documents.set(document, listener);
   }
 
-  /** Without this limit, sockets that never had a valid token could take the places of clients. */
+  /** Without this limit, sockets without a document could take the places of clients. */
   #awaitDocument(): void {
     this.#stopWaiting = this.#deps.clock.after(this.#options.yHelloMsMax, () =>
       this.#close(Y_CLOSE.silent, "the client opened no document in time: connect again"),
@@ -109,7 +109,7 @@ export class HocuspocusSocket implements YListener {
   #leave(document: string): void {
     const listener = this.#documents.get(document);
     const isLast = this.#documents.delete(document) && this.#documents.size === 0;
-    if (isLast && this.#isOpen && !this.#isTrusted) this.#awaitDocument();
+    if (isLast && this.#isOpen) this.#awaitDocument();
     listener?.receiveClosed();
   }
 
