@@ -79,8 +79,8 @@ test("[USY2] an administrator reads its own tenant, others are refused, and an o
   expect(csv.headers.get("content-type")).toContain("text/csv");
   expect((await csv.text()).split("\r\n")[0]).toMatch(/^day,tenant,connections,/);
   await (await rig.greet(address, "ann", { tenant: "third" })).next("welcome");
-  await until(async () => (await read(address)).status === 400, "more rows than allowed");
-  expect(await (await read(address)).json()).toMatchObject({ error: "too-many-rows" });
+  const errorOf = async (response: Response): Promise<unknown> => ((await response.json()) as { error?: unknown }).error;
+  await until(async () => (await errorOf(await read(address))) === "too-many-rows", "more rows than allowed");
 });
 
 test("[USY3] without Redis usage is not stored, and the answer describes the remedy; metrics show it", async () => {
@@ -141,8 +141,13 @@ test("[USY6] the peak of connections is the highest of all gateways together at 
   bob.close();
   await until(async () => (await metric(two, `coroom_gateway_tenant_connections{tenant="${tenant}"}`)) === 1, "one connection less");
   await enter(one, "dee");
-  const connections = async (): Promise<number> => (await usageOf(two, tenant))?.["connectionSeconds"] ?? 0;
-  const before = await connections();
-  await until(async () => (await connections()) > before + 12, "some samples of three connections");
-  expect(await peak(), "the highest of the gateways are 2 and 2").toBe(3);
+  /** The row may be refused for a moment, because requests of one address have a rate. */
+  const rowAfter = async (seconds: number): Promise<Row> => {
+    let row: Row | undefined;
+    await until(async () => ((row = await usageOf(two, tenant))?.["connectionSeconds"] ?? 0) > seconds, "the usage of more samples");
+    return row!;
+  };
+  const { connectionSeconds } = await rowAfter(0);
+  const { peakConnections } = await rowAfter(connectionSeconds! + 12); // Some samples of three connections.
+  expect(peakConnections, "the highest of the gateways are 2 and 2").toBe(3);
 });
