@@ -26,7 +26,7 @@ import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { defineExperiment } from "./experiment.ts";
 import { cpuBetween, cpuByRole } from "./server-usage.ts";
 
-export type AppendBatchesOptions = {
+type AppendBatchesOptions = {
   readonly rooms: number;
   readonly seconds: number;
   readonly rounds: number;
@@ -34,8 +34,8 @@ export type AppendBatchesOptions = {
   readonly syncAlways: boolean;
 };
 /** Microseconds of CPU for each append: of all nats-servers together, and of this process. */
-export type AppendFigures = { readonly perSecond: number; readonly natsMicros: number; readonly ownMicros: number };
-export type AppendRound = { readonly alone: AppendFigures; readonly batches: AppendFigures };
+type AppendFigures = { readonly perSecond: number; readonly natsMicros: number; readonly ownMicros: number };
+type AppendRound = { readonly alone: AppendFigures; readonly batches: AppendFigures };
 
 /** A keystroke's record with its metadata. */
 const RECORD = new Uint8Array(250);

@@ -27,9 +27,9 @@ import { defineExperiment } from "./experiment.ts";
 import { connectedRedis, type Engines } from "./leaderboard-measures.ts";
 import { cpuByRole, type ServerProcess } from "./server-usage.ts";
 
-export type BoardReadsLoad = { readonly rooms: number; readonly members: number; readonly reads: number };
+type BoardReadsLoad = { readonly rooms: number; readonly members: number; readonly reads: number };
 /** Microseconds of CPU of one read. */
-export type BoardReadCost = { readonly read: string; readonly leaderboard: number; readonly redis: number };
+type BoardReadCost = { readonly read: string; readonly leaderboard: number; readonly redis: number };
 
 const ENVIRONMENT = "bench-board-reads";
 const SECRET = "the secret of a benchmark, 32 characters";

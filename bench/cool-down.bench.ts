@@ -13,7 +13,7 @@ import { TypingCluster } from "./typing-cluster.ts";
 import { positiveInteger } from "../shared/settings/settings.ts";
 import { defineExperiment } from "./experiment.ts";
 
-export type CoolDownOptions = {
+type CoolDownOptions = {
   readonly rooms: number;
   readonly editsPerSecond: number;
   readonly hotEditsPerSecond: number;
@@ -22,7 +22,7 @@ export type CoolDownOptions = {
 };
 
 /** `movedAfterMs`: from the first edit at the high rate. Neighbours: the other rooms of the hot room's first server. */
-export type CoolDownFigures = {
+type CoolDownFigures = {
   readonly movedAfterMs: number;
   readonly neighbours: number;
   readonly before: Latencies;
@@ -36,7 +36,7 @@ const MOVED_MS_MAX = 60_000;
 const SETTLED_MS_MAX = 10_000;
 const TURN_MS = 5;
 
-export async function measureCoolDown(options: CoolDownOptions): Promise<CoolDownFigures> {
+async function measureCoolDown(options: CoolDownOptions): Promise<CoolDownFigures> {
   const typing = await TypingCluster.start({
     rooms: options.rooms,
     editsPerSecond: options.editsPerSecond,

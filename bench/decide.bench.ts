@@ -11,7 +11,7 @@ import { Prng } from "../shared/collections/prng.ts";
 import { positiveInteger } from "../shared/settings/settings.ts";
 import { defineExperiment } from "./experiment.ts";
 
-export type FleetYearOptions = {
+type FleetYearOptions = {
   readonly servers: number;
   readonly rooms: number;
   readonly weeks: number;
@@ -19,7 +19,7 @@ export type FleetYearOptions = {
   readonly now: () => number;
 };
 
-export type FleetYear = {
+type FleetYear = {
   /** Largest distance of a server from the mean after any decision, as a share of the mean. */
   readonly imbalance: number;
   readonly moved: number;
@@ -49,7 +49,7 @@ const SERVERS_PER_HOST = 2;
 /** Share of all rooms that is opened and released in a week. */
 const CHURN = 0.05;
 
-export class SimulatedFleet {
+class SimulatedFleet {
   servers: ServerState[] = [];
   readonly rooms = new Map<RoomKey, RoomState>();
   readonly #replicas = new Map<RoomKey, { replica: ServerId | undefined; reason: string; generation: number }>();

@@ -12,19 +12,19 @@ import { TypingCluster } from "./typing-cluster.ts";
 import { positiveInteger } from "../shared/settings/settings.ts";
 import { defineExperiment } from "./experiment.ts";
 
-export const CONFIGURATIONS = [
+const CONFIGURATIONS = [
   { name: "one nats-server", natsServers: 1, syncAlways: false },
   { name: "one nats-server, sync_interval: always", natsServers: 1, syncAlways: true },
   { name: "three copies", natsServers: 3, syncAlways: false },
   { name: "three copies, sync_interval: always", natsServers: 3, syncAlways: true },
 ] as const;
 
-export type DurabilityFigures = { readonly steady: Latencies; readonly flatOut: Latencies; readonly editsPerSecond: number };
+type DurabilityFigures = { readonly steady: Latencies; readonly flatOut: Latencies; readonly editsPerSecond: number };
 
 const WARM_MS = 3_000;
 const UNLIMITED = { TENANT_EDITS_PER_SECOND_MAX: "1000000000" };
 
-export async function measureDurability(
+async function measureDurability(
   { natsServers, syncAlways }: (typeof CONFIGURATIONS)[number],
   { rooms, seconds }: { rooms: number; seconds: number },
 ): Promise<DurabilityFigures> {

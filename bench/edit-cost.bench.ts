@@ -20,7 +20,7 @@ import { type PeersScenario, seatsOf } from "./peers.bench.ts";
 import { cpuByRole, kernelCallsOf, type ServerProcess } from "./server-usage.ts";
 import { bindToCore, startCoroom, startWhole, type WholeSystem } from "./systems/whole.ts";
 
-export type EditCosts = {
+type EditCosts = {
   readonly edits: number;
   /** For each edit, by process. */
   readonly processes: Readonly<Record<string, Readonly<Record<"reads" | "writes" | "wakeUps" | "cpuMicros", number>>>>;
@@ -29,7 +29,7 @@ export type EditCosts = {
   /** Bytes of garbage of Coroom's main thread for each edit. NaN for another system, or if the time was too short. */
   readonly garbage: number;
 };
-export type EditCostOptions = {
+type EditCostOptions = {
   readonly rooms: number;
   readonly editsPerSecond: number;
   readonly cursorsPerSecond: number;

@@ -30,7 +30,7 @@ export type Scenario = {
 /** Edits per second of each writer, or un-acked edits of each writer. */
 type SearchStep = { readonly editsPerSecond: number } | { readonly inFlight: number; readonly editsEach?: number };
 
-export type EditPathLegOptions = {
+type EditPathLegOptions = {
   readonly round: number;
   readonly seed: number;
   readonly warmMs: number;
@@ -52,7 +52,7 @@ export type MeasuredPhase = PhaseResult & {
   readonly machineCpuSeconds: number;
 };
 
-export const P99_MS_MAX = 100;
+const P99_MS_MAX = 100;
 /** A writer with this many un-acked edits waits, as the SDK does. Servers reject more. */
 const IN_FLIGHT_MAX = 100;
 

@@ -34,8 +34,8 @@ const OF_THE_OWNER = ["left alone", "killed", "paused", "cut off", "stopped", "e
 /** These need three nats-servers. `log leader restarted`: the leader steps down, stops and starts again. */
 const OF_THE_LOG = ["log leader killed", "log leader paused", "log leader restarted"] as const;
 
-export const DISTURBANCES = [...OF_THE_OWNER, ...OF_THE_LOG] as const;
-export type Disturbance = (typeof DISTURBANCES)[number];
+const DISTURBANCES = [...OF_THE_OWNER, ...OF_THE_LOG] as const;
+type Disturbance = (typeof DISTURBANCES)[number];
 
 type Victims = OwningServer & { readonly cluster: SystemCluster; readonly nats: NatsConnection; readonly logLeader: Engine };
 
@@ -88,13 +88,13 @@ function isOfTheLog(disturbance: Disturbance): boolean {
   return OF_THE_LOG.some((one) => one === disturbance);
 }
 
-export type FailoverOptions = TypingOptions & { readonly seconds: number };
+type FailoverOptions = TypingOptions & { readonly seconds: number };
 
 /** Longest waits of one room, in milliseconds. */
 export type LongestWaits = { readonly acked: number; readonly seen: number };
 
 /** `shown`: until the edit is visible, tentative or committed. `back`: from the disturbance to the next ack. */
-export type DisturbanceWaits = LongestWaits & { readonly shown: number; readonly back: number };
+type DisturbanceWaits = LongestWaits & { readonly shown: number; readonly back: number };
 
 /** Edits sent this long before a disturbance may still be in flight. */
 export const BEFORE_MS = 100;
@@ -108,7 +108,7 @@ const CALM_MS = 3_000;
 /** A server keeps the rooms that it takes over, so the next disturbance hits a server that owns all rooms. */
 const UNBALANCED = { IMBALANCE_PERCENT: "1000000", TENANT_EDITS_PER_SECOND_MAX: "1000000000" };
 
-export class FailoverBench {
+class FailoverBench {
   readonly #typing: TypingCluster;
   readonly #seconds: number;
 

@@ -32,7 +32,7 @@ export type FanOutScene = CanvasScene & { readonly ticks: number };
 /** Members of one room that a gateway has, or a worker serves, as numbers from 0. */
 type RoomPart = { readonly room: number; readonly members: readonly number[] };
 /** Per tick. `take`: a gateway's work with finished frames. */
-export type FanOutFigures = {
+type FanOutFigures = {
   readonly sortMicros: number;
   /** 99th percentile of the ticks: the presence of the last room waits this long for the other rooms. */
   readonly sortP99Micros: number;
@@ -222,7 +222,7 @@ export const fanOut = defineExperiment({
 });
 
 /** `each`: the busiest gateway. Shares of a core. */
-export type FanOutRow = {
+type FanOutRow = {
   readonly gatewaysMean: number;
   readonly gatewaysP99: number;
   readonly eachShare: number;

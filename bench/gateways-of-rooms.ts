@@ -11,7 +11,7 @@ import { type Balancing, BalancerModel, type BalancerOptions } from "./balancer-
 /** Of each room: its members on each gateway that has any. */
 export type RoomSeats = readonly ReadonlyMap<number, number>[];
 
-export type RoutingFigures = {
+type RoutingFigures = {
   readonly gatewaysMean: number;
   readonly gatewaysP99: number;
   /** Gateways of the room of an average member: NATS sends each edit and each cursor to so many. */
@@ -91,7 +91,7 @@ export function memberOrder(sizes: readonly number[], seed = 1): Uint32Array {
 
 const Z95 = 1.6449;
 
-export type RoomMix = { readonly rooms: number; readonly median: number; readonly p95: number; readonly largeRooms: number };
+type RoomMix = { readonly rooms: number; readonly median: number; readonly p95: number; readonly largeRooms: number };
 
 /** Log-normal sizes with this median and 95th percentile. The largest rooms have 1,000 members. */
 export function sizesOf({ rooms, median, p95, largeRooms }: RoomMix, seed = 1): readonly number[] {

@@ -19,8 +19,8 @@ import { startCoroom } from "./systems/coroom.ts";
 import type { MeasuredSystem } from "./systems/system.ts";
 
 export const HOT_KINDS = ["edits", "bytes", "presence"] as const;
-export type HotKind = (typeof HOT_KINDS)[number];
-export type HotRoomOptions = {
+type HotKind = (typeof HOT_KINDS)[number];
+type HotRoomOptions = {
   readonly rooms: number;
   readonly seconds: number;
   readonly rounds: number;
@@ -29,7 +29,7 @@ export type HotRoomOptions = {
 };
 type Place = "same" | "other";
 /** Figures by leg, medians of the rounds. */
-export type HotRoomFigures = Readonly<Record<string, Figures>>;
+type HotRoomFigures = Readonly<Record<string, Figures>>;
 
 const ORDINARY_MEMBERS = 3;
 const ORDINARY: Omit<PresenceMotion, "ms"> = { movers: 2, movesPerSecond: 5, editors: 2, editsPerSecond: 1 };
@@ -48,7 +48,7 @@ const SETTLE_MS = 500;
 const NO_LIMIT = String(1e9);
 
 /** What the busy room does at that multiple of its share. */
-export function motionAt(kind: HotKind, level: number, rooms: number): Omit<PresenceMotion, "ms"> {
+function motionAt(kind: HotKind, level: number, rooms: number): Omit<PresenceMotion, "ms"> {
   const members = HOT_MEMBERS[kind];
   const perSecond = (level * CAPACITY_PER_SECOND[kind]) / rooms / members;
   const none = { movers: 0, movesPerSecond: 0, editors: 0, editsPerSecond: 0, unackedMax: HOT_UNACKED_MAX };

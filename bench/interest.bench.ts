@@ -23,7 +23,7 @@ export type InterestScene = CanvasScene & {
 };
 
 /** Bytes of all frames to all clients together. `hash`: of the frames and their numbers of recipients. */
-export type InterestFigures = {
+type InterestFigures = {
   readonly bytesToAll: number;
   readonly bytesByView: number;
   readonly frames: number;

@@ -44,10 +44,10 @@ import { sharedSettings } from "../shared/settings/common-settings.ts";
 import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 
 export type Engines = { readonly natsUrl: string; readonly redisUrl: string };
-export type UpdateLoad = { readonly rooms: number; readonly users: number; readonly edits: number; readonly seed: number };
+type UpdateLoad = { readonly rooms: number; readonly users: number; readonly edits: number; readonly seed: number };
 /** `nodeCpu`, `redisCpu`: seconds of CPU of this process and of redis-server. */
 export type UpdateLeg = { readonly seconds: number; readonly nodeCpu: number; readonly redisCpu: number };
-export type UpdateFigures = {
+type UpdateFigures = {
   readonly edits: number;
   readonly batches: number;
   readonly projector: UpdateLeg;
@@ -206,7 +206,7 @@ async function hashOf(boards: RedisBoard, rooms: readonly RoomKey[]): Promise<st
   return hash.digest("hex").slice(0, 12);
 }
 
-export type LargeBoard = {
+type LargeBoard = {
   readonly connection: RedisConnection;
   readonly boards: RedisBoard;
   readonly room: RoomKey;
@@ -255,7 +255,7 @@ export async function fillLargeBoard(redisUrl: string, members: number, environm
   return { connection, boards, room, allOrdered, members };
 }
 
-export type ReadFigures = Readonly<
+type ReadFigures = Readonly<
   Record<"first 100" | "own rank, as a range" | "own rank, exact, with 5 around" | "own rank, one sorted set", readonly number[]>
 >;
 
@@ -293,7 +293,7 @@ export async function benchReads(
   };
 }
 
-export type MemoryFigures = {
+type MemoryFigures = {
   readonly hot: number;
   readonly full: number;
   readonly counts: number;

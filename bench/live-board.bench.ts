@@ -17,7 +17,7 @@ import { DemoSystem } from "../test/system/browser.ts";
 import { defineExperiment } from "./experiment.ts";
 import { percentile } from "./leaderboard-measures.ts";
 
-export type LiveBoardPlan = {
+type LiveBoardPlan = {
   readonly watchers: number;
   readonly writers: number;
   readonly editsPerSecond: number;
@@ -25,9 +25,9 @@ export type LiveBoardPlan = {
   readonly warmUpSeconds: number;
   readonly shown: number;
 };
-export type LiveBoardTarget = { readonly url: string; readonly token: (user: string) => Promise<string> };
+type LiveBoardTarget = { readonly url: string; readonly token: (user: string) => Promise<string> };
 
-export type LiveBoardFigures = {
+type LiveBoardFigures = {
   readonly editsPerSecond: number;
   /** Lists to one watcher per second: the mean and the maximum. */
   readonly listsPerSecond: number;

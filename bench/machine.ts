@@ -5,7 +5,7 @@ import { cpus, loadavg, release } from "node:os";
 import { BINARIES, showVersion } from "../engines/binaries.ts";
 import { findBinary } from "../engines/find.ts";
 
-export type Machine = {
+type Machine = {
   readonly cores: number;
   readonly cpu: string;
   readonly kernel: string;

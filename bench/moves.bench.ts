@@ -18,14 +18,14 @@ import { positiveInteger } from "../shared/settings/settings.ts";
 import { defineExperiment } from "./experiment.ts";
 
 /** `waits`: longest waits around each move. `alone`: longest waits in rooms that were not moved, over the same time. */
-export type MoveWaits = { readonly waits: readonly LongestWaits[]; readonly alone: readonly LongestWaits[] };
+type MoveWaits = { readonly waits: readonly LongestWaits[]; readonly alone: readonly LongestWaits[] };
 
 const AFTER_MS = 300;
 const KEYSTROKE_MS = 5;
 const MOVE_MS_MAX = 15_000;
 const SETTLED_MS_MAX = 10_000;
 
-export async function measureMoves(options: TypingOptions & { readonly moves: number; readonly seed: number }): Promise<MoveWaits> {
+async function measureMoves(options: TypingOptions & { readonly moves: number; readonly seed: number }): Promise<MoveWaits> {
   const typing = await TypingCluster.start(options);
   const prng = new Prng(options.seed);
   const [waits, alone]: [LongestWaits[], LongestWaits[]] = [[], []];

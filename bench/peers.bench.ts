@@ -26,7 +26,7 @@ export type PeersScenario = {
 
 /** Figures of one leg. They are the rows of the table. */
 type LegFigures = Readonly<Record<string, number>>;
-export type PeersTable = Readonly<Record<string, Readonly<Record<string, readonly number[]>>>>;
+type PeersTable = Readonly<Record<string, Readonly<Record<string, readonly number[]>>>>;
 
 export const PEERS_SCENARIOS: readonly PeersScenario[] = [
   {
@@ -113,7 +113,7 @@ export const peers = defineExperiment({
   },
 });
 
-export type PeersOptions = {
+type PeersOptions = {
   readonly rounds: number;
   readonly seconds: number;
   readonly warmUpSeconds: number;

@@ -80,7 +80,7 @@ class RoomWriter {
   }
 }
 
-export type RoomsOptions = {
+type RoomsOptions = {
   readonly rooms: number;
   readonly editsPerRoom: number;
   readonly activeRooms: number;
@@ -90,7 +90,7 @@ export type RoomsOptions = {
   readonly print: Print;
 };
 /** `many`: the service that has read all rooms. `few`: a service that has read only the active rooms. */
-export type RoomsOutcome = Disturbed & {
+type RoomsOutcome = Disturbed & {
   readonly rooms: number;
   readonly edits: number;
   readonly readSeconds: number;

@@ -36,7 +36,7 @@ const BALANCINGS: readonly Balancing[] = ["by key", "by load"];
 /** Rooms of each size before HAProxy: 3,600 connections. */
 const REAL_ROOMS = [4, 30, LARGE_ROOM].flatMap((size, kind) => Array.from({ length: [100, 40, 2][kind]! }, () => size));
 
-export type RealRouting = {
+type RealRouting = {
   readonly seats: RoomSeats;
   /** Connections for which HAProxy chose another gateway than the model. */
   readonly differences: number;

@@ -45,7 +45,7 @@ function cpuSecondsOf(pid: number): number {
 }
 
 /** The system calls of a process: reads and writes of files and sockets, and how often one of its threads slept. */
-export type KernelCalls = { readonly reads: number; readonly writes: number; readonly wakeUps: number };
+type KernelCalls = { readonly reads: number; readonly writes: number; readonly wakeUps: number };
 
 /** uWebSockets.js sends and receives with calls that the kernel does not count here. */
 export function kernelCallsOf(pid: number): KernelCalls {

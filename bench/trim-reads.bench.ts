@@ -18,9 +18,9 @@ import { cpuBetween, cpuByRole, type ServerProcess } from "./server-usage.ts";
 import { positiveInteger } from "../shared/settings/settings.ts";
 import { defineExperiment } from "./experiment.ts";
 
-export type TrimReadsOptions = { readonly rooms: number; readonly editsPerRoom: number };
+type TrimReadsOptions = { readonly rooms: number; readonly editsPerRoom: number };
 /** Seconds of CPU. */
-export type ReadCost = { readonly records: number; readonly natsServer: number; readonly reader: number };
+type ReadCost = { readonly records: number; readonly natsServer: number; readonly reader: number };
 
 /** A keystroke's record with its metadata. */
 const RECORD_BYTES = 250;
@@ -30,7 +30,7 @@ const subjects = subjectsOf("bench");
 const stream = subjects.logStream(PARTITION);
 const subjectOf = (room: number): string => subjects.log(PARTITION, roomKey("bench" as TenantId, `room${room}` as RoomId));
 
-export async function measureTrimReads(options: TrimReadsOptions): Promise<{ readonly byRoom: ReadCost; readonly onePass: ReadCost }> {
+async function measureTrimReads(options: TrimReadsOptions): Promise<{ readonly byRoom: ReadCost; readonly onePass: ReadCost }> {
   const dataDir = mkdtempSync(join(tmpdir(), "coroom-bench-"));
   const engine = await startNatsServer({ dataDir });
   const nats = await connectNats({ servers: engine.url, name: "bench" });

@@ -19,7 +19,7 @@ import type { WholeSystem } from "./systems/whole.ts";
 
 type Shape = { readonly rooms: number; readonly members: number; readonly editsPerSecond: number; readonly cursorsPerSecond: number };
 /** What a load did in a second: events that members sent, and their receipts by other members. */
-export type Rates = { readonly sent: number; readonly received: number };
+type Rates = { readonly sent: number; readonly received: number };
 /** CPU seconds by role, and the megabytes that all members receive as a further row. */
 type Driven = Rates & { readonly perSecond: CpuByRole };
 
@@ -34,7 +34,7 @@ const CURSORS_PER_SECOND_IN_LARGE_ROOM = 2;
 const WARM_MS = 3_000;
 const NETWORK = "network";
 
-export type UnitCostOptions = {
+type UnitCostOptions = {
   readonly gateways: number;
   readonly rounds: number;
   readonly seconds: number;
@@ -62,7 +62,7 @@ export const unitCosts = defineExperiment({
   },
 });
 
-export async function measureUnitCosts(
+async function measureUnitCosts(
   { gateways, rounds, seconds, warmUpSeconds }: UnitCostOptions,
   print: Print,
 ): Promise<Readonly<Record<string, RoleCosts>>> {

@@ -79,7 +79,7 @@ export class EarlyMessagesBudget {
 }
 
 /** Ends a connection whose message never ends. */
-export type UnfinishedSender = { cut(code: number, reason: string): void };
+type UnfinishedSender = { cut(code: number, reason: string): void };
 
 /**
  * Unfinished messages of all connections, verified or not, within one budget. The sockets hold the bytes. Above it the connection

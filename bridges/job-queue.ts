@@ -3,7 +3,7 @@
  * called `done`. So an update that is checked in a thread is never overtaken by a later one.
  */
 
-export type Job = (done: () => void) => void;
+type Job = (done: () => void) => void;
 
 export class JobQueue {
   #waiting: Job[] = [];

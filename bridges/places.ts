@@ -6,7 +6,7 @@
 
 import type { ClientAddress } from "../shared/limits/client-address.ts";
 
-export type PlacesOptions = { readonly yClientsMax: number; readonly yClientsPerAddressMax: number };
+type PlacesOptions = { readonly yClientsMax: number; readonly yClientsPerAddressMax: number };
 
 export class Places {
   readonly #options: PlacesOptions;

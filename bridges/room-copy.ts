@@ -15,7 +15,7 @@ import type { YjsWork } from "./ports.ts";
 import type { AcceptableUpdate, YClocks } from "./update-facts.ts";
 import { encodeUpdate } from "./y-websocket-protocol.ts";
 
-export type RoomSnapshot = { readonly position: Position; readonly last?: EditName | undefined; readonly payload: Uint8Array };
+type RoomSnapshot = { readonly position: Position; readonly last?: EditName | undefined; readonly payload: Uint8Array };
 
 /** A client that follows the copy. */
 export interface CopyReader {

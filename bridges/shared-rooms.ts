@@ -3,7 +3,7 @@
 import type { RoomId } from "../shared/ids.ts";
 import { RoomCopy, type RoomCopyDeps, type RoomCopyOptions } from "./room-copy.ts";
 
-export type SharedRoomsDeps = RoomCopyDeps & { readonly reportRooms: (count: number) => void };
+type SharedRoomsDeps = RoomCopyDeps & { readonly reportRooms: (count: number) => void };
 
 export class SharedRooms {
   readonly #options: RoomCopyOptions;

@@ -22,7 +22,7 @@ export type AcceptableUpdate = {
 
 export type UpdateFacts = AcceptableUpdate | { readonly kind: "unfit"; readonly why: string };
 
-export type ContentRun = { readonly client: number; readonly start: number; end: number };
+type ContentRun = { readonly client: number; readonly start: number; end: number };
 
 export function factsOf(update: Uint8Array): UpdateFacts {
   const check = checkUpdate(update);

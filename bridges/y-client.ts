@@ -27,8 +27,8 @@ export type YRoom = Pick<
 > & {
   readonly awareness: RoomAwareness;
 };
-export type YClientOptions = YConnectionOptions & YExchangeOptions & Pick<YWebsocketConfig, "yHelloMsMax" | "ySaveMsMax">;
-export type YClientDeps = {
+type YClientOptions = YConnectionOptions & YExchangeOptions & Pick<YWebsocketConfig, "yHelloMsMax" | "ySaveMsMax">;
+type YClientDeps = {
   /** `yjsClient`: the client's id in the awareness, if it has sent one. `since`: the content that the copy already has. */
   readonly openRoom: (yjsClient: number | undefined, since: KnownEdit | undefined) => YRoom;
   readonly takeCopy: () => { readonly copy: RoomCopy; readonly release: () => void };

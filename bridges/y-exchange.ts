@@ -33,8 +33,8 @@ export type YExchangeOptions = Pick<
   YWebsocketConfig,
   "yAnswerBytesBurst" | "yAnswerBytesPerSecond" | "yUpdateBytesBurst" | "yUpdateBytesPerSecond"
 >;
-export type WrittenRoom = Pick<RoomConnection, "room" | "rights" | "unsavedEdits" | "send">;
-export type YExchangeParts = {
+type WrittenRoom = Pick<RoomConnection, "room" | "rights" | "unsavedEdits" | "send">;
+type YExchangeParts = {
   readonly copy: RoomCopy;
   readonly room: WrittenRoom;
   readonly awareness: YAwareness;
@@ -43,7 +43,7 @@ export type YExchangeParts = {
   /** Sends a message to the other clients of the room. */
   readonly relay: (message: Uint8Array) => void;
 };
-export type YExchangeDeps = { readonly clock: Clock; readonly warn: YWarn; readonly metrics: YWebsocketMetrics; readonly work: YjsWork };
+type YExchangeDeps = { readonly clock: Clock; readonly warn: YWarn; readonly metrics: YWebsocketMetrics; readonly work: YjsWork };
 
 /** Half of the time after which a client treats a silent server, or another client without an update, as gone. */
 const RENEW_MS = 15_000;

@@ -43,7 +43,7 @@ export type DemoBots = Running & {
   set(room: RoomId, count: number): Promise<number | undefined>;
 };
 
-export type DemoBotsDeps = {
+type DemoBotsDeps = {
   readonly jwtSecret: string;
   readonly url: () => string;
   readonly send: (order: BotOrder) => void;

@@ -22,7 +22,7 @@ export class DocumentError extends Error {
 }
 
 /** `seq`: the document's last edit, or the written one. */
-export type DocumentReply = {
+type DocumentReply = {
   readonly status: number;
   readonly bytes: Uint8Array;
   readonly seq: number | undefined;

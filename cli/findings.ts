@@ -46,7 +46,7 @@ export function judgeStorage(used: number, limit: number): DoctorFinding {
   return (share < 0.98 ? warning : problem)("JetStream", `${of}. Raise the limit of the account, or max_file_store`);
 }
 
-export type StreamFacts = {
+type StreamFacts = {
   readonly name: string;
   readonly replicas: number;
   readonly hasLeader: boolean;

@@ -20,7 +20,7 @@ export const healthSettings = {
   healthPort: { parse: port, fallback: 0, meaning: "Port for /healthz, /readyz and /metrics of this process; 0 disables it.", basic: true },
 } as const satisfies Settings;
 
-export type Health = Running & {
+type Health = Running & {
   /** Call when all roles run. `obstacle`: returns the reason why the process cannot work now; undefined if it can. */
   ready(obstacle?: () => string | undefined): void;
   /** Call before the roles stop. The port answers until `stop`. */

@@ -12,7 +12,7 @@ import { isEmptyUpdate, isUpdate } from "../client/yjs/yjs-edits.ts";
 import { isErrno } from "../shared/io/system-error.ts";
 import { SettingError } from "../shared/settings/settings.ts";
 
-export type ImportSource = {
+type ImportSource = {
   readonly kind: string;
   readonly names: readonly string[];
   /** Throws an error with its remedy if the document is damaged or cannot be read. */

@@ -7,7 +7,7 @@ import { startedRoleSecrets } from "./secrets.ts";
 import { withoutSecrets } from "../shared/io/nats-address.ts";
 
 export const DEFAULT_NATS_URL = "nats://127.0.0.1:4222";
-export const DEFAULT_GATEWAY_URL = "http://127.0.0.1:8080";
+const DEFAULT_GATEWAY_URL = "http://127.0.0.1:8080";
 
 const FILES = { nats: "nats-url", redis: "redis-url", gateway: "gateway-url" } as const;
 

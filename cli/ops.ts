@@ -153,7 +153,7 @@ export async function connectOperator({ natsUrl: given, dataDir, ...settings }: 
 }
 
 /** Formats an event as one line for people. */
-export function describeEvent({ at, by, kind, ...facts }: OperationsEvent): string {
+function describeEvent({ at, by, kind, ...facts }: OperationsEvent): string {
   const fields = Object.entries(facts).map(
     ([name, value]) => `${name}=${typeof value === "string" && /[\s="]/.test(value) ? JSON.stringify(value) : String(value)}`,
   );

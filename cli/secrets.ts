@@ -21,7 +21,7 @@ import type { Role, StartConfig } from "./settings.ts";
 
 const Secret = z.string().min(32);
 const Secrets = z.object({ jwtSecret: Secret, roomSecret: Secret, internalSecret: Secret });
-export type Secrets = z.infer<typeof Secrets>;
+type Secrets = z.infer<typeof Secrets>;
 
 /** Secrets for some roles only, and passwords of the roles at the local nats-server and redis-server. */
 const RoleSecrets = z.object({
@@ -30,7 +30,7 @@ const RoleSecrets = z.object({
   nats: z.record(z.enum(NATS_ROLES), Secret),
   redis: z.record(z.enum(REDIS_ROLES), Secret),
 });
-export type RoleSecrets = z.infer<typeof RoleSecrets>;
+type RoleSecrets = z.infer<typeof RoleSecrets>;
 
 /** Throws a StartError when the folder is unusable or the file is damaged. */
 export function localSecrets(dataDir: string): Secrets {

@@ -1,6 +1,6 @@
 /** Parses and builds the address of the page: the room, the name and the rights of the person. */
 
-export type PageAddress = { readonly room: string; readonly name: string | undefined; readonly rights: "read" | undefined };
+type PageAddress = { readonly room: string; readonly name: string | undefined; readonly rights: "read" | undefined };
 
 const DEFAULT_ROOM = "welcome";
 /** The server accepts rooms of 1 to 128 characters without control characters, except `.` and `..`. */

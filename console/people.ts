@@ -20,7 +20,7 @@ export type ShownPerson = {
   /** The shape that the person drags, and its current position. */
   readonly holding: HeldShape | undefined;
 };
-export type HeldShape = { readonly shape: string; readonly place: Point };
+type HeldShape = { readonly shape: string; readonly place: Point };
 
 export const NAMELESS = "Somebody";
 /** Prefix of the user ids of bots. */

@@ -31,7 +31,7 @@ export type PageFacts = {
   readonly lastSaveMs: number | undefined;
 };
 
-export type RemarkTone = "calm" | "good" | "busy" | "warning" | "error";
+type RemarkTone = "calm" | "good" | "busy" | "warning" | "error";
 export type StatusRemark = { readonly tone: RemarkTone; readonly text: string };
 
 /** Describes only the connection. */

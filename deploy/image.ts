@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 
 import type { Environment } from "./role-settings.ts";
 
-export type Copy = { readonly fromBuild: boolean; readonly sources: readonly string[] };
-export type ImageStage = { readonly copies: readonly Copy[]; readonly text: string };
+type Copy = { readonly fromBuild: boolean; readonly sources: readonly string[] };
+type ImageStage = { readonly copies: readonly Copy[]; readonly text: string };
 
 const lines = readFileSync("deploy/Dockerfile", "utf8").replaceAll(/\\\n/g, " ").split("\n");
 const starts = lines.flatMap((line, at) => (line.startsWith("FROM ") ? [at] : []));

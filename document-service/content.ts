@@ -12,19 +12,14 @@ import { checkUpdate } from "../shared/yjs/checked-update.ts";
 import { EMPTY_STATE, mergeEdits } from "./merge.ts";
 
 export const KINDS = ["text", "array", "map", "xml"] as const;
-export type ContentKind = (typeof KINDS)[number];
+type ContentKind = (typeof KINDS)[number];
 /** A shared type by name, and the kind to read it as. */
 export type Wanted = { readonly name: string; readonly kind: ContentKind };
-/**
- * `value`: a string for a text or XML, JSON for the other kinds. `empty`: the type has no content that shows its kind.
- */
-export type SharedType = { readonly kind: ContentKind | "empty"; readonly value: unknown };
-
 export type TextFound =
   { readonly kind: "text"; readonly text: Uint8Array } | { readonly kind: "no-such-text"; readonly names: readonly string[] };
 export type Diff = { readonly kind: "diff"; readonly edit: Uint8Array } | { readonly kind: "bad-vector" };
 export type Made = { readonly kind: "edit"; readonly edit: Uint8Array } | { readonly kind: "bad-content"; readonly why: string };
-export type ContentType =
+type ContentType =
   | { readonly kind: "text"; readonly value: string }
   | { readonly kind: "array"; readonly value: readonly unknown[] }
   | { readonly kind: "map"; readonly value: Readonly<Record<string, unknown>> };
@@ -34,8 +29,9 @@ export type DocumentContent = { readonly types: Readonly<Record<string, ContentT
 const encoder = new TextEncoder();
 
 /**
- * All shared types, or the wanted ones, as JSON: `{"types":{name:{"kind":...,"value":...}}}`. A BigInt becomes the
- * string of its digits.
+ * All shared types, or the wanted ones, as JSON: `{"types":{name:{"kind":...,"value":...}}}`. The value is a string for a
+ * text or XML, and JSON for the other kinds. The kind `empty`: the type has no content that shows its kind. A BigInt
+ * becomes the string of its digits.
  */
 export function contentJson(state: Uint8Array, wanted: readonly Wanted[]): Uint8Array {
   const types = inDocument(state, (doc) => {

@@ -2,7 +2,7 @@
 
 import { connect } from "node:net";
 
-export type TcpQuestion = { readonly host: string; readonly port: number; readonly send: string; readonly msMax: number };
+type TcpQuestion = { readonly host: string; readonly port: number; readonly send: string; readonly msMax: number };
 
 /** True if the received text satisfies `enough`; false if the server refuses, disconnects or does not answer. */
 export function answersOverTcp(question: TcpQuestion, enough: (received: string) => boolean): Promise<boolean> {

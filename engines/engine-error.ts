@@ -2,7 +2,7 @@
  * The reason why an engine is missing or did not start. The message alone gives the user the cause and the remedy.
  * Callers use `kind` and never read the message.
  */
-export type EngineProblem = "binary-missing" | "port-in-use" | "data-dir-unwritable" | "data-dir-in-use" | "start-failed";
+type EngineProblem = "binary-missing" | "port-in-use" | "data-dir-unwritable" | "data-dir-in-use" | "start-failed";
 
 export class EngineError extends Error {
   override readonly name = "EngineError";

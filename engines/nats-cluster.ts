@@ -9,7 +9,7 @@ import { claimFreePorts } from "./free-port.ts";
 import type { NatsUsers } from "./nats-config.ts";
 import { jetStreamAnswers, startNatsServer } from "./nats-server.ts";
 
-export type NatsClusterOptions = FindOptions & {
+type NatsClusterOptions = FindOptions & {
   /** Each member has its own folder below. */
   readonly dataDir: string;
   readonly members: number;

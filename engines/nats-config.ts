@@ -18,7 +18,7 @@ export type NatsCluster = {
  * A user that the server accepts. `nkey`: the public key of a user who signs. `fromEnvironment`: the server reads the
  * password from this environment variable. Without `permissions` the user may do everything.
  */
-export type NatsUser =
+type NatsUser =
   | { readonly user: string; readonly password: string | { readonly fromEnvironment: string }; readonly permissions?: NatsPermissions }
   | { readonly nkey: string };
 /** The only users that the server accepts. The first one has a password, and may use JetStream and `_INBOX`. */

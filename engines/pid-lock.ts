@@ -14,7 +14,7 @@ export interface Lock {
   release(): void;
 }
 
-export type LockOutcome = { readonly kind: "claimed"; readonly lock: Lock } | { readonly kind: "held"; readonly by: number };
+type LockOutcome = { readonly kind: "claimed"; readonly lock: Lock } | { readonly kind: "held"; readonly by: number };
 
 export function claimLock(path: string): LockOutcome {
   const mine = `${path}.${randomUUID()}`;

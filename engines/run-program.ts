@@ -2,7 +2,7 @@
 
 import { execFile } from "node:child_process";
 
-export type RunOptions = {
+type RunOptions = {
   readonly msMax: number;
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;

@@ -18,7 +18,7 @@ import { claimLock, type Lock } from "./pid-lock.ts";
 import { ProgramError, runProgram } from "./run-program.ts";
 import { makeFolder } from "../shared/io/make-folder.ts";
 
-export type FetchOptions = {
+type FetchOptions = {
   /** Failures are added to this list, for the error message. */
   readonly tried: string[];
   readonly print: (line: string) => void;

@@ -9,14 +9,14 @@ import type { GatewayId } from "../shared/ids.ts";
 import type { GatewayParts } from "./gateway.ts";
 import type { LoadShedder, OutboundHealth } from "./limits/pressure.ts";
 
-export type GatewayStatus = {
+type GatewayStatus = {
   /** The reason why the gateway accepts no connection. Undefined: it accepts connections. */
   readonly unready: () => UnreadyReason | undefined;
   /** The reason why new clients should use another gateway, although this one may still accept them. */
   readonly notReady: () => NotReadyReason | undefined;
   readonly account: () => GatewayReport;
 };
-export type GatewayStatusParts = Pick<GatewayParts, "rooms" | "clients"> & {
+type GatewayStatusParts = Pick<GatewayParts, "rooms" | "clients"> & {
   readonly shed: LoadShedder;
   readonly outbound: OutboundHealth;
   readonly isMisconfigured: () => boolean;

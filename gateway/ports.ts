@@ -207,7 +207,7 @@ export interface UsageStore {
 }
 
 /** `gateways`: the number of gateways that answered completely. */
-export type AdminCommandOutcome = { readonly kicked: number; readonly members: readonly RoomMember[]; readonly gateways: number };
+type AdminCommandOutcome = { readonly kicked: number; readonly members: readonly RoomMember[]; readonly gateways: number };
 
 /** Commands to all gateways, this one included. */
 export interface AdminCommands {

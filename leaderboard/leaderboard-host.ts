@@ -15,7 +15,7 @@ export type LeaderboardPorts = CountingPorts &
     readonly shown: BoardPublisher;
     readonly names: StoredNames;
   };
-export type LeaderboardOptions = CountingOptions & ReadsOptions & LiveOptions & NamesOptions;
+type LeaderboardOptions = CountingOptions & ReadsOptions & LiveOptions & NamesOptions;
 
 export class LeaderboardHost {
   readonly reader: BoardReader;

@@ -103,7 +103,7 @@ export async function startLeaderboard(
   return { url, stop: stopOnce(stop) };
 }
 
-export function natsBoardPublisher(nats: NatsConnection, subjects: Subjects): BoardPublisher {
+function natsBoardPublisher(nats: NatsConnection, subjects: Subjects): BoardPublisher {
   return {
     publish: (update: BoardUpdate) => {
       publish(nats, subjects.boards(update.room), encodeJson(update));
@@ -111,10 +111,10 @@ export function natsBoardPublisher(nats: NatsConnection, subjects: Subjects): Bo
   };
 }
 
-export function subscribeWatches(nats: NatsConnection, subjects: Subjects, receive: (watch: BoardWatch) => void): void {
+function subscribeWatches(nats: NatsConnection, subjects: Subjects, receive: (watch: BoardWatch) => void): void {
   subscribeJson(nats, subjects.watchBoard, BoardWatch, receive);
 }
 
-export function subscribeNames(nats: NatsConnection, subjects: Subjects, receive: (name: DisplayName) => void): void {
+function subscribeNames(nats: NatsConnection, subjects: Subjects, receive: (name: DisplayName) => void): void {
   subscribeJson(nats, subjects.boardNames, DisplayNames, (names) => names.forEach(receive));
 }

@@ -44,7 +44,7 @@ export type LeaderEffect =
 
 export type LeaderCoreOptions = CooledRoomsOptions & LeadershipOptions & { readonly controlLoopMs: number };
 /** `decide`: computes a plan from the world and the placements so far. */
-export type LeaderCoreDeps = {
+type LeaderCoreDeps = {
   readonly view: PlacementView;
   readonly membership: Membership;
   readonly decide: (world: PlacementWorld, previous: Placements) => PlacementPlan;

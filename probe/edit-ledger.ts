@@ -9,11 +9,11 @@ import type { Millis, Seq } from "../shared/ids.ts";
 import type { Finding } from "./findings.ts";
 
 /** Number of an edit within one ledger, from 1. */
-export type EditNumber = number;
+type EditNumber = number;
 /** Index of a participant. */
 export type ParticipantIndex = number;
 
-export type EditLedgerOptions = { readonly lateMs: number; readonly editsMax: number };
+type EditLedgerOptions = { readonly lateMs: number; readonly editsMax: number };
 
 type Edit = {
   readonly writer: ParticipantIndex;

@@ -10,7 +10,7 @@ import * as Y from "yjs";
  * `run`: identifies one probe since its start, because other probes may be in the room. `number`: the edit's number in
  * the room's ledger.
  */
-export type EditMark = { readonly run: string; readonly number: number };
+type EditMark = { readonly run: string; readonly number: number };
 
 const FIELD = "probe";
 

@@ -19,7 +19,7 @@ import type { ProbeParticipant, ParticipantListener } from "./ports.ts";
 import type { ServerAddress } from "../client/options.ts";
 import { serverAddressOf, snapshotUrl } from "../client/options.ts";
 
-export type ParticipantOptions = {
+type ParticipantOptions = {
   readonly room: string;
   readonly gateways: readonly string[];
   /** Index of the gateway that it tries first. */
@@ -27,7 +27,7 @@ export type ParticipantOptions = {
   readonly token: () => Promise<string>;
   readonly seesPresence: boolean;
 };
-export type ParticipantDeps = {
+type ParticipantDeps = {
   readonly clock: Clock;
   readonly world: Omit<ClientWorld, "reportError">;
   readonly log: Log;

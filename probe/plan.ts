@@ -20,7 +20,7 @@ export const PAIR = 2;
 /** The rooms that every token must open. */
 export const ROOMS = "probe-*";
 
-export type ProbePlanConfig = Pick<
+type ProbePlanConfig = Pick<
   ProbeConfig,
   | "probeRoomsPerKind"
   | "probeLargeParticipants"

@@ -16,8 +16,8 @@ import { PointerLedger } from "./pointer-ledger.ts";
 import type { EnterRoom, ProbeParticipant, ParticipantListener } from "./ports.ts";
 import { RepeatedActions } from "./budget.ts";
 
-export type ProbeRoomOptions = { readonly lateMs: number; readonly reconnectMs: number; readonly unsavedEditsMax: number };
-export type ProbeRoomDeps = {
+type ProbeRoomOptions = { readonly lateMs: number; readonly reconnectMs: number; readonly unsavedEditsMax: number };
+type ProbeRoomDeps = {
   readonly clock: Clock;
   /** Returns a random number in [0, 1). */
   readonly unit: () => number;
@@ -33,7 +33,7 @@ type Act = { readonly kind: "write" | "point"; readonly participant: Participant
 const ENTER_EVERY_MS = 25;
 const LOOK_EVERY_MS = 1_000;
 /** Maximum edits of one room that the ledger remembers. Above it the oldest edits are not judged. */
-export const EDITS_MAX = 1_000;
+const EDITS_MAX = 1_000;
 
 export class ProbedRoom {
   readonly plan: ProbeRoomPlan;

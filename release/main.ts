@@ -26,7 +26,7 @@ type PackageFile = { readonly name: string; readonly version: string };
 /** A problem that the person who releases can solve: printed without a stack trace. */
 class ReleaseError extends Error {}
 
-export function release(root: string, version: string, print: (text: string) => void): void {
+function release(root: string, version: string, print: (text: string) => void): void {
   const git = (...args: string[]): string => run("git", args, root);
   const at = (path: string): string => join(root, path);
   const former = packageAt(root).version;

@@ -1,6 +1,6 @@
 /** The production dependencies of a package of this repository, read from the lock file alone. SBOMs and licence checks use them. */
 
-export type LockEntry = {
+type LockEntry = {
   readonly version?: string;
   readonly license?: string;
   readonly integrity?: string;

@@ -28,7 +28,7 @@ export type RoomServerOptions = OwnedRoomsOptions &
     readonly handOverMsMax: number;
     readonly labels: ServerLabels;
   };
-export type RoomServerDeps = AlarmDeps &
+type RoomServerDeps = AlarmDeps &
   Pick<OwnedRoomsDeps, "log" | "metrics"> & {
     readonly membership: Membership;
     readonly loads: LoadMeter;

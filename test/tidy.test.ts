@@ -72,6 +72,19 @@ test("every exported class, interface or type has a unique name", () => {
   expect(shared.map(([name, holders]) => `${name}: ${holders.join(" ")}`)).toEqual([]);
 });
 
+test("every exported name occurs in another file", () => {
+  const filesOf = new Map<string, number>();
+  for (const file of files.filter((each) => /\.(?:[jt]sx?|vue)$/.test(each))) {
+    for (const word of new Set(withoutComments(file).match(/\w+/g))) filesOf.set(word, (filesOf.get(word) ?? 0) + 1);
+  }
+  const unused = sources.flatMap((file) =>
+    [...withoutComments(file).matchAll(/^export (?:async )?(?:abstract )?(?:class|const|function|interface|type) (\w+)/gm)]
+      .filter(([, name]) => filesOf.get(name!) === 1)
+      .map(([, name]) => `${file} exports ${name}`),
+  );
+  expect(unused).toEqual([]);
+});
+
 test("no file imports itself through other files, type imports included", () => {
   const circles = new Set<string>();
   const done = new Set<string>();

@@ -20,9 +20,9 @@ import { Latencies, type LatencyPairs } from "../../cli/bench/latencies.ts";
 import { CutOff, streamingGet } from "./streaming-get.ts";
 import { serveCalls } from "./worker.ts";
 
-export type LongDocumentRequest = { readonly seat: Seat; readonly bytes: number; readonly seed: number };
-export type ArrivalsRequest = { readonly seats: readonly Seat[]; readonly withinMs: number; readonly gzip: boolean; readonly typist: Seat };
-export type ArrivalsFigures = {
+type LongDocumentRequest = { readonly seat: Seat; readonly bytes: number; readonly seed: number };
+type ArrivalsRequest = { readonly seats: readonly Seat[]; readonly withinMs: number; readonly gzip: boolean; readonly typist: Seat };
+type ArrivalsFigures = {
   /** From the first arrival until the last client has all bytes and is in the room. */
   readonly msToLast: number;
   /** CPU of the load itself in that time. */

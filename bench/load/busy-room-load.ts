@@ -14,7 +14,7 @@ import { until } from "./until.ts";
 import type { LoadSocket } from "./web-socket.ts";
 import { serveCalls } from "./worker.ts";
 
-export type BusyRoom = {
+type BusyRoom = {
   readonly writers: readonly Seat[];
   readonly readers: readonly Seat[];
   readonly editsPerSecond: number;

@@ -21,7 +21,7 @@ const RETRY_MS = 250;
 type Positions = Readonly<Record<string, Position>>;
 
 /** `positions`: positions that the clients hold. `missed`: edits since then; 0 means that the clients hold nothing. */
-export type ComeBackRequest = { readonly seats: readonly Seat[]; readonly positions: Positions; readonly missed: number };
+type ComeBackRequest = { readonly seats: readonly Seat[]; readonly positions: Positions; readonly missed: number };
 export type ComeBackFigures = {
   readonly msToLast: number;
   readonly times: LatencyPairs;

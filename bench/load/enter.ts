@@ -10,7 +10,7 @@ import { type LoadSocket, openSocket } from "./web-socket.ts";
 
 export type Seat = { readonly gateway: string; readonly token: string; readonly room: string; readonly clientKey: string };
 
-export type SeatListener = {
+type SeatListener = {
   receive(frame: Frame | UnknownFrame, bytes: number): void;
   /** The server closed the connection. */
   end(reason: string): void;

@@ -15,12 +15,12 @@ import { PING_MS, PresenceRoom, type EditReceipt } from "./presence-room.ts";
 import { serveCalls } from "./worker.ts";
 
 export type GrowingLoad = typeof functions;
-export type GrowthMotion = { readonly editsPerSecond: number; readonly movers: number; readonly movesPerSecond: number };
+type GrowthMotion = { readonly editsPerSecond: number; readonly movers: number; readonly movesPerSecond: number };
 /**
  * `settledMs`: from the last join or leave until every list is right. Then the edits' latencies until then and at rest.
  */
 export type GrowthStage = { readonly settledMs: number; readonly meanwhile: LatencyPairs; readonly resting: LatencyPairs };
-export type GrowthFigures = {
+type GrowthFigures = {
   /** Modes that each of the two permanent participants received. */
   readonly modes: readonly (readonly RoomMode[])[];
   /** Latencies of edits sent within a second of a change of mode. */

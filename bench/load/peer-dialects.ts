@@ -20,7 +20,7 @@ import { readKeystrokes, type Keystrokes } from "../../cli/bench/keystroke.ts";
 export type DialectName = "coroom" | "y-websocket" | "hocuspocus";
 
 /** A member's data about itself in its messages. */
-export type Speaker = {
+type Speaker = {
   readonly room: string;
   readonly index: number;
   readonly channel: number;

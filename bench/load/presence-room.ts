@@ -32,7 +32,7 @@ function decodeOnce(bytes: Uint8Array): Frame {
 }
 
 /** Participants that decode every state. */
-export type Observers = "one in twenty" | "everybody";
+type Observers = "one in twenty" | "everybody";
 
 /** One receipt of an edit. `own`: by its author. */
 export type EditReceipt = {

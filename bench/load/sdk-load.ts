@@ -18,7 +18,7 @@ import { serveCalls } from "./worker.ts";
 
 export type SdkClientPlan = { readonly room: string; readonly token: string; readonly types: boolean };
 export type SdkLoad = typeof functions;
-export type SdkLoadFigures = {
+type SdkLoadFigures = {
   /** Edits that are lost, repeated, out of order or not the same for all. Must be empty. */
   readonly faults: readonly string[];
   /** Errors that a user would have seen. */

@@ -7,7 +7,7 @@ import { connect } from "node:net";
 
 export type ResponseHead = { readonly status: number; readonly headers: Readonly<Record<string, string>> };
 /** `receiveBytes` borrows each part of the body for the call. */
-export type ResponseListener = { receiveHead(head: ResponseHead): void; receiveBytes(bytes: Uint8Array): void };
+type ResponseListener = { receiveHead(head: ResponseHead): void; receiveBytes(bytes: Uint8Array): void };
 
 /** The connection ended before the response did. */
 export class CutOff extends Error {}

@@ -14,7 +14,7 @@ export interface LoadSocket {
   resume(): void;
 }
 
-export type LoadSocketListener = {
+type LoadSocketListener = {
   /** `frame` is borrowed for the call. */
   receiveFrame(frame: Uint8Array): void;
   /** The server closed the connection. */

@@ -40,7 +40,7 @@ export const PATIENT = {
 } as const;
 
 /** `natsUrl` and `environment`: for reading the operations events. */
-export type Coroom = MeasuredSystem & { readonly natsUrl: string; readonly environment: string };
+type Coroom = MeasuredSystem & { readonly natsUrl: string; readonly environment: string };
 
 /** `leaderboards`: none by default, and none has a redis-server. */
 export async function startCoroom({

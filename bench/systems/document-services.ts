@@ -11,13 +11,13 @@ import { residentBytesOf } from "../server-usage.ts";
 
 /** `rooms`: rooms in memory. `live`: bytes of the heap and its buffers after a garbage collection. */
 export type ServiceMemory = { readonly rooms: number; readonly live: number; readonly resident: number };
-export type DocumentServicesOptions = {
+type DocumentServicesOptions = {
   readonly natsUrl: string;
   readonly environment: string;
   readonly dataDir: string;
   readonly settings: Readonly<Record<string, string>>;
 };
-export type DocumentService = { rooms(): Promise<number>; measureMemory(): Promise<ServiceMemory> };
+type DocumentService = { rooms(): Promise<number>; measureMemory(): Promise<ServiceMemory> };
 
 const SECRET = "a secret of the bench, 32 characters";
 const MEMORY_MS_MAX = 30_000;

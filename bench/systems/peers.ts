@@ -45,12 +45,7 @@ export async function startRelay(gatewayCount = GATEWAYS): Promise<MeasuredSyste
 export const PEER_STOP_PATIENCE_MS = 5_000;
 
 /** Starts one process of `bench/relay`, configured by RELAY_… variables. Its log goes to `folder`, under `name`. */
-export async function startPeer(
-  role: string,
-  folder: string,
-  env: Readonly<Record<string, string>>,
-  name = role,
-): Promise<ChildProcessHandle> {
+async function startPeer(role: string, folder: string, env: Readonly<Record<string, string>>, name = role): Promise<ChildProcessHandle> {
   const logFile = join(folder, `${name}.log`);
   const child = await spawnChild({
     path: process.execPath,

@@ -18,7 +18,7 @@ import type { YRejection, YClientAdmission, YOrigin, YSeat, YSocketListener, YWe
 import { Y_CLOSE } from "../y-connection.ts";
 
 export type YProtocol = "y-websocket" | "hocuspocus";
-export type YSocketsOptions = {
+type YSocketsOptions = {
   readonly protocols: readonly YProtocol[];
   readonly host: string;
   readonly port: number;
@@ -28,7 +28,7 @@ export type YSocketsOptions = {
   readonly messageBytesMax: number;
 };
 
-export type YSockets = { readonly port: number; close(): Promise<void> };
+type YSockets = { readonly port: number; close(): Promise<void> };
 
 /** A client that does not answer a ping within this time is disconnected. */
 const PING_MS = 30_000;

@@ -6,7 +6,7 @@ import { type ClientId, RoomConnection, type Problem, type Point, type Refusal, 
 import { CursorMoves, SIDE } from "./cursor-moves.ts";
 import { keystroke, type Keystrokes, readKeystrokes } from "./keystroke.ts";
 
-export type BenchPersonListener = {
+type BenchPersonListener = {
   /** The person has the room. `ms`: since the first attempt, or since the connection was lost. */
   here(ms: number, isFirst: boolean): void;
   edits(edits: readonly Keystrokes[]): void;

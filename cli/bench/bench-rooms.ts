@@ -10,7 +10,7 @@ const PARALLEL = 4;
 const NO_ROOM = "no-room";
 const REFUSED = [401, 403];
 
-export type DeletedRooms = { readonly deleted: number; readonly left: readonly string[]; readonly why: string };
+type DeletedRooms = { readonly deleted: number; readonly left: readonly string[]; readonly why: string };
 
 /**
  * Asks for the deletion of a room that never existed. Throws SettingError if no gateway answers, or if the tokens do not

@@ -8,10 +8,10 @@ import type { Keystrokes } from "./keystroke.ts";
 import type { Latencies } from "./latencies.ts";
 
 /** `acked`: to the author's acknowledgement. `received`: to the receipt by another person. */
-export type EditTimes = { readonly acked: Latencies; readonly received: Latencies };
+type EditTimes = { readonly acked: Latencies; readonly received: Latencies };
 
 /** `person`: lacks the edit. `author` equal to `person`: the edit was not acknowledged. Places in the room, from 0; edits from 1. */
-export type MissingEdits = { readonly person: number; readonly author: number; readonly first: number; readonly last: number };
+type MissingEdits = { readonly person: number; readonly author: number; readonly first: number; readonly last: number };
 
 /** One author's edits as one person received them. */
 type Track = { next: number; readonly gaps: Set<number>; timedTo: number };

@@ -2,7 +2,7 @@
 
 import type { Prng } from "../../shared/collections/prng.ts";
 
-export type WanderOptions = {
+type WanderOptions = {
   /** Maximum distance from the centre. */
   readonly reach: number;
   /** Share of the time in which the pointer moves, in (0, 1]. */

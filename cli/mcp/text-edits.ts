@@ -10,7 +10,7 @@ import * as Y from "yjs";
 
 import { hash32 } from "../../shared/collections/hash.ts";
 
-export type Replacement = { readonly find: string; readonly replace: string };
+type Replacement = { readonly find: string; readonly replace: string };
 /** `key`: names this call; another call has another key. `append`: empty for none. */
 export type TextEdits = { readonly key: string; readonly replacements: readonly Replacement[]; readonly append: string };
 export type EditedText =

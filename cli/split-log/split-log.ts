@@ -63,7 +63,7 @@ async function splitOver(nats: NatsConnection, config: Values<typeof splitLogSet
   await split.move();
 }
 
-export type SplitDeps = {
+type SplitDeps = {
   readonly nats: NatsConnection;
   readonly manager: JetStreamManager;
   readonly subjects: Subjects;

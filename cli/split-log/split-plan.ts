@@ -17,7 +17,7 @@ const PARTITIONS_MAX = 4_096;
 export type SplitNumbers = { readonly from: number; readonly to: number };
 
 /** `copy` and `move` complete a split, from its first step or after the copies. `cancel` removes the copies. */
-export type SplitPlan =
+type SplitPlan =
   | { readonly kind: "nothing" }
   | { readonly kind: "refuse"; readonly reason: string }
   | ({ readonly kind: "copy" | "move" | "cancel" } & SplitNumbers);

@@ -26,7 +26,7 @@ const PURGES_AT_ONCE = 32;
 const NAMED_MAX = 5;
 
 /** The streams of one kind: one for each partition. */
-export type SplitFamily = {
+type SplitFamily = {
   readonly stream: (partition: number) => string;
   /** The subjects of the partition, as `{env}.{kind}.{partition}.*.*`. */
   readonly subjects: (partition: number) => string;

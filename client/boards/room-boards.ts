@@ -9,7 +9,7 @@ import type { BoardFrame, Channel, ClientFrame } from "../../shared/wire/frames.
 import type { RoomFrame, RoomSessionInput } from "../room/room-messages.ts";
 
 /** The number of places of the board that the application shows; 0: the board is no longer shown. */
-export type WatchInput = { kind: "watch-board"; board: BoardName; shown: number };
+type WatchInput = { kind: "watch-board"; board: BoardName; shown: number };
 
 /** `waiting`: requested and not answered on this connection yet; the content is the previous one. */
 export type BoardFacts = {

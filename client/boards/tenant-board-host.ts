@@ -52,7 +52,7 @@ export type TenantBoardEvents<Ranks extends keyof TenantRankings = keyof TenantR
 };
 
 /** @internal The ports of a watched board. */
-export type TenantBoardWorld = Pick<ClientWorld, "clock" | "chance" | "reportError" | "watchNetwork"> & {
+type TenantBoardWorld = Pick<ClientWorld, "clock" | "chance" | "reportError" | "watchNetwork"> & {
   readonly fetchJson: FetchJson;
   readonly watchVisibility: WatchVisibility;
 };

@@ -9,7 +9,7 @@ import type { Millis } from "../../shared/ids.ts";
 import type { JsonAnswer } from "../ports.ts";
 
 /** The parts of a page that are used. `leaderboard/openapi.json` describes it. */
-export type TenantPage = {
+type TenantPage = {
   readonly window: { readonly id: string };
   readonly isBehind: boolean;
   readonly points: number;

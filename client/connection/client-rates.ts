@@ -135,8 +135,8 @@ export class SendBucket {
 }
 
 /** Fraction of the server's burst and rate that the client uses. */
-export const BURST_PART = 0.7;
-export const RATE_PART = 0.9;
+const BURST_PART = 0.7;
+const RATE_PART = 0.9;
 
 type EditSendLimits = Pick<Limits, "editBurst" | "editsPerSecond" | "editBytesMax" | "bytesBurst" | "bytesPerSecond">;
 

@@ -17,7 +17,7 @@ export interface ConnectedRoom {
 }
 
 /** The queue in which control frames wait for their turn. */
-export type ControlQueue = {
+type ControlQueue = {
   send(frame: ControlFrame): void;
   hasJoin(room: RoomId): boolean;
   withdrawJoin(room: RoomId): void;

@@ -10,9 +10,9 @@ import type { RoomFrame, RoomSessionInput } from "../room/room-messages.ts";
 /** The lanes of a connection, and the frames that belong to neither. */
 export type TracedLane = "edits" | "presence" | "control";
 
-export type TracedFrame = { readonly at: Millis; readonly direction: "in" | "out"; readonly text: string };
+type TracedFrame = { readonly at: Millis; readonly direction: "in" | "out"; readonly text: string };
 
-export type LaneCounts = { in: number; out: number };
+type LaneCounts = { in: number; out: number };
 
 const FRAMES_MAX = 50;
 

@@ -27,7 +27,7 @@ import {
 } from "./store-database.ts";
 
 /** Whose data is stored. */
-export type IndexedDbStoreOptions = {
+type IndexedDbStoreOptions = {
   /**
    * The owner of these edits and documents. The data is neither shown to nor sent by other users of this device. Pass
    * an id that is unique among all users who may sign in here, such as tenant and user id: `acme/ada`.

@@ -15,7 +15,7 @@ export type PageId = string;
 /** The first version. A later version adds its step to `upgrade` and leaves earlier steps unchanged. */
 const SCHEMA_VERSION = 1;
 
-export interface Schema extends DBSchema {
+interface Schema extends DBSchema {
   /** The position up to which the stored pieces of a room's document reach. */
   heads: { key: string; value: Head };
   /** Pieces of documents, in order. */
@@ -24,7 +24,7 @@ export interface Schema extends DBSchema {
   edits: { key: [string, string, number]; value: KeptEdit & { readonly room: string; readonly page: string } };
 }
 
-export type Head = {
+type Head = {
   readonly room: string;
   readonly position: Position;
   readonly last: EditName | undefined;
@@ -35,8 +35,8 @@ export type Head = {
   readonly condensedBytes: number;
 };
 type Stores = ["heads", "pieces", "edits"];
-export type StoreRead = IDBPTransaction<Schema, Stores, "readonly" | "readwrite">;
-export type StoreWrite = IDBPTransaction<Schema, Stores, "readwrite">;
+type StoreRead = IDBPTransaction<Schema, Stores, "readonly" | "readwrite">;
+type StoreWrite = IDBPTransaction<Schema, Stores, "readwrite">;
 
 /** All tries together take less time than a write may take. */
 const REOPEN_TRIES = 4;

@@ -16,7 +16,7 @@ import type { ClientClock } from "../ports.ts";
 import { BROADCASTS, ownField, sameBytes } from "./presence-fields.ts";
 
 /** The room that the awareness belongs to. */
-export interface AwarenessRoom {
+interface AwarenessRoom {
   readonly participants: ReadonlyMap<ClientId, Participant>;
   show(fields: readonly PresenceField[]): void;
 }

@@ -24,7 +24,7 @@ const MESSAGES_MAX = 64;
 const SHOWN_MS = 3_000;
 
 /** A message that another client sent. */
-export type Broadcast = {
+type Broadcast = {
   /** Its sender, a key of `participants`. */
   readonly client: ClientId;
   /** The JSON value. Another client may send anything: check it. */
@@ -32,7 +32,7 @@ export type Broadcast = {
 };
 
 /** Events of `RoomBroadcasts`, with the arguments of each listener. */
-export type BroadcastEvents = {
+type BroadcastEvents = {
   /** A message arrived. Messages of one client arrive in its order. */
   message: [Broadcast];
 };

@@ -14,7 +14,7 @@ import type { SharedLimits, RoomFrame, RoomSessionInput } from "../room/room-mes
 import type { FrameSendRate } from "../connection/client-rates.ts";
 
 /** This client changes its presence. */
-export type ShowInput = { kind: "show"; fields: readonly PresenceField[] };
+type ShowInput = { kind: "show"; fields: readonly PresenceField[] };
 export type PresenceSessionInput = RoomSessionInput | ShowInput;
 
 /** How the room's presence is sent. */
@@ -179,7 +179,7 @@ function reportChanges({ roster, entered, changed, left }: ParticipantChanges, e
   if (entered.length + changed.length + left.length > 0) effects.push({ kind: "emit-presence", change: { entered, changed, left } });
 }
 
-export type OwnPresenceOptions = {
+type OwnPresenceOptions = {
   /** Maximum bytes of all names and values together. */
   readonly bytesMax: number;
   readonly fieldsMax: number;

@@ -18,9 +18,9 @@ import type { SharedLimits, RoomSessionEffect, RoomFrame } from "./room-messages
 export type OutboxOptions = UnsentOptions & SendWindowOptions;
 
 /** For an edit that is sent for the first time, and for one that is sent again. */
-export type TakenBytes = { readonly bytesMax: number; readonly resentBytesMax: number };
+type TakenBytes = { readonly bytesMax: number; readonly resentBytesMax: number };
 
-export type NextEdit =
+type NextEdit =
   | { readonly kind: "edit"; readonly edit: SentEdit; readonly ackedThrough: Counter }
   /** The edit is sent once it is stored on this device. */
   | { readonly kind: "numbered" }

@@ -39,8 +39,7 @@ export type UnsentOptions = {
   readonly unsentBytesMax: number;
 };
 
-export type TakenEdit =
-  { readonly kind: "taken"; readonly edit: UnsentEdit } | { readonly kind: "too-large"; readonly payload: Uint8Array };
+type TakenEdit = { readonly kind: "taken"; readonly edit: UnsentEdit } | { readonly kind: "too-large"; readonly payload: Uint8Array };
 
 /**
  * When this many edits wait, they are merged into pieces of the size below, so that hours of offline typing stay small.

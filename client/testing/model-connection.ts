@@ -30,10 +30,10 @@ export const LIMITS: Limits = {
 };
 
 /** A client that has joined a room on this connection. */
-export type ModelMember = { readonly client: ClientId; readonly room: RoomId; live: boolean };
+type ModelMember = { readonly client: ClientId; readonly room: RoomId; live: boolean };
 
 /** The part of the server that a connection uses. */
-export type ModelConnectionServer = {
+type ModelConnectionServer = {
   readonly clock: ClientClock;
   readonly connections: Set<ModelConnection>;
   readonly limits: Pick<Limits, "frameBytesMax">;

@@ -8,7 +8,7 @@ import type { ClientId, Epoch, Position, Seq, UserId } from "../../shared/ids.ts
 import type { CommittedEdit, NackReason, ResyncReason, SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
 
 export type ModelEdit = Omit<TentativeEdit, "epoch" | "mac" | "user">;
-export type ModelVerdict =
+type ModelVerdict =
   { kind: "accepted" } | { kind: "waiting" } | { kind: "committed"; seq: Seq } | { kind: "refused"; reason: NackReason; expected: number };
 
 export class ModelRoom {

@@ -30,7 +30,7 @@ export type RoomContent = { readonly seq?: Seq; readonly payload: Uint8Array; re
  * `lacking`: content of other providers that the edits completed, and that the room lacks. `stuck`: the reason why the
  * document can no longer follow the room.
  */
-export type AppliedContent = {
+type AppliedContent = {
   readonly read: readonly Uint8Array[];
   readonly lacking?: Uint8Array | undefined;
   readonly stuck?: unknown;
@@ -124,7 +124,7 @@ export function isStuck(doc: Y.Doc): boolean {
 }
 
 /** The room that receives the changes. `waiting`: payloads of its unacknowledged edits. */
-export type ChangesRoom = {
+type ChangesRoom = {
   send(payload: Uint8Array): void;
   readonly editBytesMax: number | undefined;
   readonly waiting: readonly Uint8Array[];

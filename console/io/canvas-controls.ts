@@ -4,7 +4,7 @@ import type { Point } from "@coroom/client";
 import { SHAPE_KINDS, type ShapeKind } from "../shapes.ts";
 import { element } from "./element.ts";
 
-export type ShapeKeys = {
+type ShapeKeys = {
   moveBy(id: string, by: Point): void;
   remove(id: string): void;
   write(id: string): void;

@@ -19,7 +19,7 @@ const FLAGS_MAX = 10;
 /** A name covers words, so it disappears when its caret has not moved for this time. */
 const FLAG_SHOWN_MS = 2000;
 
-export type Editor = { setWritable(writable: boolean): void; selectAll(): void; focus(): void };
+type Editor = { setWritable(writable: boolean): void; selectAll(): void; focus(): void };
 
 export function openEditor(parent: HTMLElement, text: Y.Text, awareness: RoomAwareness, more: Extension): Editor {
   const access = new Compartment();

@@ -6,7 +6,7 @@ import { element, nameOf, tagged } from "./element.ts";
 import { parseName } from "../address.ts";
 
 /** `latest`: name of the person who wrote last. */
-export type PeopleHere = { readonly people: Iterable<ShownPerson>; readonly latest: string | undefined };
+type PeopleHere = { readonly people: Iterable<ShownPerson>; readonly latest: string | undefined };
 
 const FACES_MAX = 4;
 /** On a phone the bar also holds the room's name, the save status and a button. */

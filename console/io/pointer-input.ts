@@ -5,7 +5,7 @@
 
 import type { Point } from "@coroom/client";
 
-export type PointerActions = {
+type PointerActions = {
   pointed(at: Point | undefined): void;
   pannedBy(pixels: Point): void;
   zoomedBy(factor: number, at: Point): void;

@@ -10,7 +10,7 @@ import type { PageFacts } from "../status.ts";
  * `asksToWrite`: a reader keeps no edits on the device, and leaves edits of an earlier writer to a tab that may send
  * them.
  */
-export type SharedDocument = {
+type SharedDocument = {
   readonly room: string;
   readonly doc: Y.Doc;
   readonly token: () => Promise<string>;

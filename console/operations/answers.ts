@@ -21,7 +21,7 @@ export type FleetGateway = {
   readonly state: FleetGatewayState;
   readonly reachesRedis?: boolean;
 };
-export type FleetLostServer = { readonly server: string; readonly rooms: number; readonly at: string };
+type FleetLostServer = { readonly server: string; readonly rooms: number; readonly at: string };
 /**
  * `version`: absent if the process runs 0.2.0 or an earlier version. `busVersion`: absent in answers of an earlier
  * version. `cannotWorkWith`: bus versions of other processes.

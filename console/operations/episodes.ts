@@ -8,7 +8,7 @@ import type { HealthTone, ListedEvent } from "./answers.ts";
 import { bytes, counted, droppedAt, duration, shortName } from "./format.ts";
 
 /** `at`, `until`: dates. `until` is undefined until the episode ends. */
-export type Episode = {
+type Episode = {
   readonly key: string;
   readonly at: string;
   readonly until: string | undefined;

@@ -5,7 +5,7 @@ import { counted, shortName } from "./format.ts";
 
 /** `routine`: frequent events, such as rooms that open and close. */
 export type EventTopic = "mode" | "move" | "takeover" | "problem" | "change" | "routine";
-export type EventTexts = { readonly topic: EventTopic; readonly tone: HealthTone; readonly what: string; readonly why: string };
+type EventTexts = { readonly topic: EventTopic; readonly tone: HealthTone; readonly what: string; readonly why: string };
 
 const CAUSES: Readonly<Record<string, string>> = {
   "grew": "the room grew",

@@ -5,8 +5,8 @@ import { clockTime, count, counted, percent, shortName, droppedAt } from "./form
 import type { EventRow } from "./event-rows.ts";
 import type { PollState } from "./polling.ts";
 
-export type HealthProblem = { readonly tone: "warning" | "error"; readonly text: string };
-export type HealthVerdict = {
+type HealthProblem = { readonly tone: "warning" | "error"; readonly text: string };
+type HealthVerdict = {
   readonly tone: HealthTone;
   readonly title: string;
   readonly facts: readonly string[];

@@ -22,7 +22,7 @@ type Variable = Named & {
     readonly resourceFieldRef?: { readonly resource: string };
   };
 };
-export type KubernetesProbe = {
+type KubernetesProbe = {
   readonly httpGet?: { readonly path: string; readonly port: string };
   readonly tcpSocket?: { readonly port: string };
 };
@@ -50,7 +50,7 @@ export type PodSpec = {
 };
 export type Peer = { readonly podSelector?: Selector; readonly namespaceSelector?: Selector; readonly ipBlock?: { readonly cidr: string } };
 export type Rule = { readonly from?: readonly Peer[]; readonly to?: readonly Peer[]; readonly ports: readonly { readonly port: number }[] };
-export type Manifest = {
+type Manifest = {
   readonly kind: string;
   readonly apiVersion: string;
   readonly metadata: Named & { readonly annotations?: Labels };

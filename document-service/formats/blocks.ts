@@ -8,7 +8,7 @@ import type { RichMark, RichNode } from "./rich-text.ts";
 import { safeImage, safeLink } from "./safe-url.ts";
 
 /** In the order of nesting, the outermost first. */
-export const MARK_KINDS = ["link", "bold", "italic", "strike", "underline", "highlight", "subscript", "superscript", "code"] as const;
+const MARK_KINDS = ["link", "bold", "italic", "strike", "underline", "highlight", "subscript", "superscript", "code"] as const;
 /** `href` and `title` belong to links. */
 export type TextMark = { readonly kind: (typeof MARK_KINDS)[number]; readonly href?: string; readonly title?: string };
 

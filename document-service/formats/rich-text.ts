@@ -62,7 +62,7 @@ export class ResultBudget {
 }
 
 /** A piece of a text with its formatting attributes, or what is embedded in it. */
-export type TextPiece = { readonly insert: unknown; readonly attributes: ReadonlyMap<string, unknown> };
+type TextPiece = { readonly insert: unknown; readonly attributes: ReadonlyMap<string, unknown> };
 
 /**
  * Pieces in order. Like `toDelta()`, but it is asked for each piece whether to continue: many attributes times many pieces

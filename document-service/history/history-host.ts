@@ -12,9 +12,9 @@ import { bytesOfHistory, type History, type HistoryPolicy } from "./history.ts";
 import type { CurrentDocument, HistoryEffect, HistoryInput, HistoryJob, HistoryResult, VersionOutcome } from "./history-messages.ts";
 import { HistoryPlan } from "./history-plan.ts";
 
-export type HistoryPorts = { readonly log: EditLog; readonly histories: Histories; readonly history: ObjectStore; readonly digest: Digest };
+type HistoryPorts = { readonly log: EditLog; readonly histories: Histories; readonly history: ObjectStore; readonly digest: Digest };
 /** `newName` returns a name that no other object ever has. */
-export type HistoryDeps = { readonly clock: Clock; readonly log: Log; readonly newName: () => string };
+type HistoryDeps = { readonly clock: Clock; readonly log: Log; readonly newName: () => string };
 
 type Caller = { readonly resolve: (result: HistoryResult) => void; readonly reject: (cause: unknown) => void };
 

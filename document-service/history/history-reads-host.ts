@@ -30,7 +30,7 @@ export type HistoryReadsPorts = {
   readonly digest: Digest;
 };
 /** `present` resolves with a document that has all edits up to `seq`, or with undefined if it cannot be read at the moment. */
-export type HistoryReadsParts = {
+type HistoryReadsParts = {
   readonly history: HistoryHost;
   readonly present: (seq: Seq) => Promise<CurrentDocument | undefined>;
 };

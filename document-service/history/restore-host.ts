@@ -8,7 +8,7 @@ import { readVerified, writeVerified } from "../verified-write-host.ts";
 import { type RestoredRoom, type RestoreEffect, type RestoreInput, RoomRestore } from "./restore.ts";
 import type { RoomObjects } from "./restored-history.ts";
 
-export type RestorePorts = {
+type RestorePorts = {
   readonly log: EditLog;
   readonly checkpoints: Checkpoints;
   readonly snapshots: ObjectStore;
@@ -18,7 +18,7 @@ export type RestorePorts = {
   readonly digest: Digest;
 };
 /** `newName` returns a name that no other object ever has. */
-export type RestoreDeps = { readonly newName: () => string; readonly wallNow: () => UnixMillis };
+type RestoreDeps = { readonly newName: () => string; readonly wallNow: () => UnixMillis };
 
 /** Throws if a person must act before the room can be restored. */
 export async function restoreRoom(room: RoomKey, objects: RoomObjects, ports: RestorePorts, deps: RestoreDeps): Promise<RestoredRoom> {

@@ -59,7 +59,7 @@ export function seqsOf(records: Iterable<StoredRecord>): { readonly firstSeq: Se
   return first === undefined || last === undefined ? undefined : { firstSeq: first.record.edits.firstSeq, lastSeq: headOf(last.record) };
 }
 
-export type EditsBetween =
+type EditsBetween =
   | { readonly kind: "edits"; readonly payloads: readonly Uint8Array[]; readonly epoch: Epoch; readonly time: UnixMillis }
   | { readonly kind: "missing"; readonly from: Seq };
 

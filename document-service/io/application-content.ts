@@ -13,7 +13,7 @@ import type { Clock } from "../../shared/time/clock.ts";
 import type { ApplicationAnswer } from "../ports.ts";
 import { signedHeaders } from "./signed-requests.ts";
 
-export type ApplicationContentOptions = {
+type ApplicationContentOptions = {
   readonly firstContentUrls: readonly WebhookEndpoint[];
   readonly webhookSecrets: ReadonlyMap<string, string>;
   readonly firstContentTimeoutMs: number;

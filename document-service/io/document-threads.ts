@@ -16,7 +16,7 @@ import { type ThreadLane, ThreadLanes } from "../thread-lanes.ts";
 import type { ThreadAnswer, ThreadQuestion, Task, Threw } from "./document-worker.ts";
 import { pack } from "./packed-edits.ts";
 
-export type ThreadOptions = {
+type ThreadOptions = {
   readonly mergeMsMax: number;
   readonly mergeThreads: number;
   readonly readsWaitingMax: number;
@@ -24,7 +24,7 @@ export type ThreadOptions = {
 };
 
 /** `quarantinedRooms`: a gauge. */
-export type DocumentThreadsDeps = {
+type DocumentThreadsDeps = {
   readonly clock: Clock;
   readonly log: Pick<Log, "info" | "warn">;
   readonly quarantinedRooms?: { set(rooms: number): void };

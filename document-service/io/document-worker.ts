@@ -35,7 +35,7 @@ const tasks = {
 export type Threw = { readonly threw: unknown };
 
 /** The message from the pool. `begun`: set to 1 when the task begins. */
-export type ThreadTask<T extends Task> = { readonly task: T; readonly question: ThreadQuestion<T>; readonly begun: Int32Array };
+type ThreadTask<T extends Task> = { readonly task: T; readonly question: ThreadQuestion<T>; readonly begun: Int32Array };
 
 /** The pool calls this. An error thrown here is a failure of the thread. */
 export function run<T extends Task>({ task, question, begun }: ThreadTask<T>): unknown {

@@ -16,7 +16,7 @@ import type { RoomRoute } from "./http.ts";
 import type { Documents } from "./read-routes.ts";
 import { DELETED, editResponse, madeOf } from "./write-routes.ts";
 
-export type FirstContentDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics };
+type FirstContentDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics };
 
 const LOADING = refusal(503, "loading", "this room's document is not ready: ask again");
 const HAS_EDITS = refusal(409, "document-exists", "the room has edits, so the application is not asked");

@@ -27,7 +27,7 @@ export type RoomRoute = {
   readonly answer: (question: RoomQuestion) => Promise<InternalResponse>;
 };
 
-export type DocumentHttpOptions = {
+type DocumentHttpOptions = {
   readonly documentsHost: string;
   readonly documentsPort: number;
   readonly internalSecret: string;

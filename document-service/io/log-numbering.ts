@@ -12,7 +12,7 @@ import type { RoomKey } from "../../shared/ids.ts";
 import { fillerSubject, fillNumbers } from "../../shared/io/log-numbers.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 
-export type LogNumbering = { readonly partition: number; readonly last: number; readonly needed: number };
+type LogNumbering = { readonly partition: number; readonly last: number; readonly needed: number };
 
 /** The last number of each partition of the log, and the highest number that anything in NATS refers to. */
 export async function numberingOf(

@@ -21,9 +21,9 @@ import { WebhooksHost, type WebhooksOptions } from "../webhooks/delivery-host.ts
 import { signedHeaders } from "./signed-requests.ts";
 import { jetstreamWebhooks, type WebhookQueueOptions } from "./jetstream-webhooks.ts";
 
-export type WebhookConfig = ChangeQueueOptions & WebhooksOptions & WebhookQueueOptions & WebhookCallOptions;
+type WebhookConfig = ChangeQueueOptions & WebhooksOptions & WebhookQueueOptions & WebhookCallOptions;
 
-export type WebhookDeps = {
+type WebhookDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: DocumentServiceMetrics;
@@ -50,7 +50,7 @@ export async function startWebhooks(
   };
 }
 
-export type WebhookCallOptions = { readonly webhookSecrets: ReadonlyMap<string, string>; readonly webhookTimeoutMs: number };
+type WebhookCallOptions = { readonly webhookSecrets: ReadonlyMap<string, string>; readonly webhookTimeoutMs: number };
 
 const GONE = 410;
 

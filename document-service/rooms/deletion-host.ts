@@ -9,13 +9,13 @@ import type { DocumentServiceMetrics } from "../metrics.ts";
 import type { ChangeNotifications, Checkpoints, Deletions, EditLog, ObjectStore } from "../ports.ts";
 import { Deletion, type DeletionEffect, type DeletionInput, type DeletionOutcome } from "./deletion.ts";
 
-export type DeletionPorts = {
+type DeletionPorts = {
   readonly log: EditLog;
   readonly deletions: Deletions;
   readonly checkpoints: Checkpoints;
   readonly snapshots: ObjectStore;
 };
-export type DeletionDeps = { readonly clock: Clock; readonly metrics: DocumentServiceMetrics; readonly notifications: ChangeNotifications };
+type DeletionDeps = { readonly clock: Clock; readonly metrics: DocumentServiceMetrics; readonly notifications: ChangeNotifications };
 
 type Attempt = { readonly resolve: (outcome: DeletionOutcome) => void; readonly reject: (cause: unknown) => void };
 

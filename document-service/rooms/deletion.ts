@@ -14,7 +14,7 @@ import type { UnixMillis } from "../../shared/ids.ts";
 import type { RoomLogEnd, StoredCheckpoint } from "../ports.ts";
 
 /** The answer to `notify-owner`. `somebody`: a room server holds the room, or may hold it. */
-export type OwnerAnswer = "nobody" | "somebody";
+type OwnerAnswer = "nobody" | "somebody";
 
 export type DeletionInput =
   | { readonly kind: "begin"; readonly time: UnixMillis }

@@ -10,7 +10,7 @@ import type { Document } from "./document.ts";
 import type { SnapshotPlan } from "./snapshot-plan.ts";
 
 /** `isNewer`: another service wrote it. `replaced`: the snapshot of the previous checkpoint, if no checkpoint names it any more. */
-export type CheckpointAdoption = { readonly isNewer: boolean; readonly replaced: readonly string[] };
+type CheckpointAdoption = { readonly isNewer: boolean; readonly replaced: readonly string[] };
 
 type HeldCheckpointEvents = {
   /** The entry states that the room is deleted. */

@@ -40,7 +40,7 @@ export type DocumentPartitionOptions = DocumentRoomHostOptions &
   ReadAheadOptions &
   TrimRoundsOptions &
   DocumentPartitionLimits & { readonly documentsLeaseMs: number };
-export type DocumentPartitionDeps = {
+type DocumentPartitionDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: DocumentServiceMetrics;
@@ -48,7 +48,7 @@ export type DocumentPartitionDeps = {
   readonly operations: Operations;
 };
 
-export type RoomDeletionResult =
+type RoomDeletionResult =
   /** Another service serves the room. */
   | { readonly kind: "elsewhere" }
   /** The room never existed. */

@@ -335,7 +335,7 @@ export function servedWithoutEdits(end: RoomLogEnd): Served {
 }
 
 /** `streamSeq`: the stream sequence of the record that deletes the room, if the log has it. */
-export type DeletionStep =
+type DeletionStep =
   | { readonly kind: "no-room" }
   /** Append the record that deletes the room. */
   | { readonly kind: "append"; readonly streamSeq: undefined }

@@ -28,7 +28,7 @@ export type ReadAheadOptions = { readonly trimReadOverlapMin: number; readonly t
 export type ReadAheadPass = { readonly from: number; readonly through: number };
 
 /** The source of a room's records. "log-then-held": first the log through `firstHeld`, then `held`. */
-export type RecordSource =
+type RecordSource =
   | { readonly kind: "log" }
   | { readonly kind: "held"; readonly held: readonly StoredRecord[] }
   | { readonly kind: "log-then-held"; readonly firstHeld: number; readonly held: readonly StoredRecord[] };

@@ -30,7 +30,7 @@ type Job = { readonly document: Document } & (
 );
 
 /** `mergeOrJoin`: the room merges, and calls `receiveMergeEnd` at the end. */
-export type RoomJobsParts = {
+type RoomJobsParts = {
   readonly checkpoint: HeldCheckpoint;
   readonly plan: SnapshotPlan;
   readonly newName: () => string;

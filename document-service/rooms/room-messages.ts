@@ -18,7 +18,7 @@ import type { Watermark } from "./watermarks.ts";
 export type Freshness = "newest" | "joinable";
 
 /** The client and counter that identify one edit. */
-export type SnapshotEdit = Pick<Watermark, "client" | "counter">;
+type SnapshotEdit = Pick<Watermark, "client" | "counter">;
 
 export type Served =
   /** `last`: the edit at the position, where it is known. */
@@ -37,7 +37,7 @@ export type Served =
   | { kind: "loading" };
 
 /** The part of the room that reads a checkpoint. */
-export type RoomCheckpointReader = "opening" | "gap" | "merge" | "job";
+type RoomCheckpointReader = "opening" | "gap" | "merge" | "job";
 
 /** `superseded`: another service saved the room, and this one continues from that checkpoint. */
 export type SaveOutcome = "saved" | "superseded" | "failed";

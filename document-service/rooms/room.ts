@@ -23,10 +23,10 @@ import { SnapshotPlan, type SnapshotPlanOptions, storedParts, type StoredParts }
 export type DocumentRoomOptions = SnapshotPlanOptions &
   RecordIntakeOptions & { readonly mergeMsMax: number; readonly snapshotLagBytesMax: number };
 
-export type RoomDeletion = Pick<Deletion, "isDeleted" | "isDue" | "uncoveredFrom" | "receiveRecord" | "receiveEntry">;
+type RoomDeletion = Pick<Deletion, "isDeleted" | "isDue" | "uncoveredFrom" | "receiveRecord" | "receiveEntry">;
 
 /** `newName`: unique among all snapshots ever written. `boardsFloor`: the boards need no record up to it. */
-export type DocumentRoomDeps = RoomReading & { deletion: RoomDeletion; newName: () => string; boardsFloor: () => number };
+type DocumentRoomDeps = RoomReading & { deletion: RoomDeletion; newName: () => string; boardsFloor: () => number };
 
 export class DocumentRoom {
   readonly key: RoomKey;

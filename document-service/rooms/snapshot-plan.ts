@@ -12,7 +12,7 @@ import type { RoomRange } from "./read-ahead.ts";
 import type { RoomBytes } from "../storage/stored-bytes.ts";
 import { type TrimOptions, TrimPlan } from "./trim-plan.ts";
 
-export type SnapshotPolicy = {
+type SnapshotPolicy = {
   readonly snapshotEditsMax: number;
   readonly snapshotBytesMax: number;
   readonly snapshotAgeMsMax: number;

@@ -10,13 +10,13 @@ import type { DocumentRoomHost } from "./room-host.ts";
 import type { ObjectKind } from "../storage/stored-bytes.ts";
 import { Sweep, type SweepEffect, type SweepInput, type SweepOptions } from "./sweep.ts";
 
-export type SweepPorts = {
+type SweepPorts = {
   readonly log: Pick<EditLog, "untrimmed">;
   readonly snapshots: Pick<ObjectStore, "list" | "sweep">;
   readonly history: Pick<ObjectStore, "list" | "sweep">;
 };
 /** `visit` resolves with the room once there is memory for it; undefined: the signal came first. */
-export type SweepDeps = {
+type SweepDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly receiveListed: (kind: ObjectKind, sizes: ReadonlyMap<string, number | undefined>) => void;

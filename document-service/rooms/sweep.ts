@@ -150,7 +150,7 @@ export class Sweep {
 }
 
 /** The known facts about a room whose snapshots are swept. */
-export type SweptRoomState = {
+type SweptRoomState = {
   /** False: its checkpoint could not be read in time. */
   readonly isOpened: boolean;
   readonly isOpening: boolean;
@@ -164,7 +164,7 @@ export function decideSnapshotSweep({ isOpened, isOpening, isBusy, isWipeDue }: 
   return isOpening || isBusy || isWipeDue ? "later" : "sweep";
 }
 
-export type SnapshotRemoval =
+type SnapshotRemoval =
   | { readonly kind: "none" }
   | { readonly kind: "remove"; readonly names: readonly string[] }
   /**

@@ -7,7 +7,7 @@ export type TrimOptions = { readonly replayWindowMs: number; readonly boardsHold
 /** A record's place in the log, and a time at which the log had it. No record before it is younger. */
 type Place = { readonly streamSeq: number; readonly since: Millis };
 /** `writtenAt`: by the checkpoint's date, which another machine may have written. `since`: this service knows it. */
-export type CheckpointPlace = Place & { readonly writtenAt: Millis };
+type CheckpointPlace = Place & { readonly writtenAt: Millis };
 /** `records` and `bytes`: received up to this place. */
 type Received = { readonly records: number; readonly bytes: number };
 type Mark = Place & Received;

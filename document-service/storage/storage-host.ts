@@ -17,7 +17,7 @@ import { TenantBytes } from "./tenant-bytes.ts";
 import { TenantPeaks } from "./tenant-peaks.ts";
 
 /** A partition of the log, as far as its storage is concerned. */
-export type MeasuredPartition = {
+type MeasuredPartition = {
   readonly isHeld: boolean;
   readonly stored: StoredBytes;
   /** Measures the rooms in memory. */
@@ -27,7 +27,7 @@ export type MeasuredPartition = {
 };
 export type StoragePorts = { readonly storage: StorageBus; readonly storageQuestions: StorageQuestions };
 export type StorageOptions = { readonly roomBytesMax: number; readonly tenantBytesMax: TenantBytesMax };
-export type StorageDeps = {
+type StorageDeps = {
   readonly clock: Clock;
   readonly metrics: Pick<DocumentServiceMetrics, "storedBytes" | "fullRooms" | "fullTenants">;
   readonly operations: Operations;

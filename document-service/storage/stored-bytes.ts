@@ -21,9 +21,9 @@ export type StoredBytesOptions = { readonly logPartitions: number; readonly room
 export type RoomLimitChange = { readonly room: RoomKey; readonly bytes: number; readonly isReached: boolean };
 
 /** Each room costs entries in buckets and a record of its log, even if it is empty. */
-export const ROOM_BYTES_MIN = 4_096;
+const ROOM_BYTES_MIN = 4_096;
 /** A limit that was reached counts until this share of it. Otherwise a room at its limit would change its state all the time. */
-export const RELEASED_BELOW = 0.95;
+const RELEASED_BELOW = 0.95;
 /** Objects that were written during the list have no size. */
 const UNKNOWN_SHARE_MAX = 0.01;
 const KINDS: readonly ObjectKind[] = ["snapshots", "history"];

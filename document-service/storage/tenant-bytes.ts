@@ -8,7 +8,7 @@ import type { TenantBytesMax } from "../../shared/settings/tenant-bytes.ts";
 import { isLimitReached } from "./stored-bytes.ts";
 
 /** `isReached` false: the tenant is below its limit again. */
-export type TenantLimitChange = {
+type TenantLimitChange = {
   readonly tenant: TenantId;
   readonly bytes: number;
   readonly max: number;

@@ -5,9 +5,9 @@ import * as Y from "yjs";
 import type { Millis, Seq } from "../../shared/ids.ts";
 import { recordsOf, RoomRun, type Stores } from "./one-room.ts";
 
-export type Crash = { readonly step: string; readonly when: "before" | "after" };
+type Crash = { readonly step: string; readonly when: "before" | "after" };
 /** `textBySeq`: the text at each seq from 0. `isTrimmedTooFar`: beyond the checkpoint. */
-export type AfterCrash = { readonly served: string; readonly textBySeq: readonly string[]; readonly isTrimmedTooFar: boolean };
+type AfterCrash = { readonly served: string; readonly textBySeq: readonly string[]; readonly isTrimmedTooFar: boolean };
 
 const LETTERS = "abcd";
 

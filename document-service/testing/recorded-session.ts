@@ -7,9 +7,9 @@ import { readTrace, TRACE_TEXT } from "../../test/system/traces.ts";
 import { ROOM, RoomRun, type Stores } from "./one-room.ts";
 
 /** Reads every `everySeqs` seqs, the seqs on both sides of each save, and the end. */
-export type RecordedSessionOptions = { readonly everySeqs: number; readonly savedEverySeqs: number };
+type RecordedSessionOptions = { readonly everySeqs: number; readonly savedEverySeqs: number };
 /** `counts`: numbers of the history's parts at the end. `wrong`: seqs whose text differs from the session's. */
-export type ReadBack = {
+type ReadBack = {
   readonly counts: { readonly texts: number; readonly versions: number; readonly segments: number; readonly trimmedRecords: number };
   readonly wrong: readonly number[];
 };

@@ -11,10 +11,10 @@ import type { WebhookEvent } from "../../shared/bus/webhook-events.ts";
 import { type Millis, type Position, type RoomKey, roomOf, tenantOf, type UnixMillis } from "../../shared/ids.ts";
 import { wantsEventsOf, type WebhookEndpoint } from "../../shared/settings/webhook-endpoints.ts";
 
-export type PendingChangeOptions = { readonly webhookQuietMs: number; readonly webhookChangeMsMax: number };
+type PendingChangeOptions = { readonly webhookQuietMs: number; readonly webhookChangeMsMax: number };
 export type ChangeQueueOptions = PendingChangeOptions & { readonly webhookUrls: readonly WebhookEndpoint[] };
 /** `edits`: number of edits since the last announced change. */
-export type AnnouncedChange = Position & { readonly edits: number };
+type AnnouncedChange = Position & { readonly edits: number };
 
 /** A room's edits since its last announced change. */
 export class PendingChange {

@@ -11,7 +11,7 @@ import type { DeliveryOutcome, QueuedEvent, WebhookCalls, WebhookQueue } from ".
 import { type DeliveriesEffect, type DeliveriesInput, type DeliveriesOptions, EndpointDeliveries } from "./endpoint-deliveries.ts";
 
 export type WebhooksOptions = DeliveriesOptions & { readonly webhookUrls: readonly WebhookEndpoint[] };
-export type WebhooksDeps = {
+type WebhooksDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: DocumentServiceMetrics;

@@ -84,7 +84,7 @@ export class EndpointDeliveries {
   }
 }
 
-export type DeliveryOptions = { readonly webhookAttemptsMax: number };
+type DeliveryOptions = { readonly webhookAttemptsMax: number };
 
 /**
  * The longest pause, even if an endpoint asks for a longer one. With a longer pause the event would outlive the queue,

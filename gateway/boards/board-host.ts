@@ -10,7 +10,7 @@ import type { GatewayMetrics } from "../metrics.ts";
 import type { BoardBus, ConnectionId, Sockets, Topics } from "../ports.ts";
 import { DISPLAY_NAMES_MAX } from "../../shared/bus/board-messages.ts";
 
-export type BoardHostPorts = { readonly sockets: Pick<Sockets, "send">; readonly topics: Topics; readonly boardBus: BoardBus };
+type BoardHostPorts = { readonly sockets: Pick<Sockets, "send">; readonly topics: Topics; readonly boardBus: BoardBus };
 
 const TICK_MS = 1_000;
 

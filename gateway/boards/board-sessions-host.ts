@@ -10,13 +10,13 @@ import type { GatewayMetrics } from "../metrics.ts";
 import type { Activities, BoardBus, ConnectionId } from "../ports.ts";
 
 /** Connected users, and the rooms in which each may write. */
-export type Connected = ReadonlyMap<
+type Connected = ReadonlyMap<
   ConnectionId,
   { readonly bearer: { readonly user: UserId } | undefined; readonly writing: readonly Omit<RoomWriter, "user">[] }
 >;
 
-export type BoardSessionsPorts = { readonly activities: Activities; readonly boardBus: Pick<BoardBus, "leaderboards"> };
-export type BoardSessionsOptions = { readonly gateway: GatewayId; readonly boardSessionMs: number; readonly boardSessionPoints: number };
+type BoardSessionsPorts = { readonly activities: Activities; readonly boardBus: Pick<BoardBus, "leaderboards"> };
+type BoardSessionsOptions = { readonly gateway: GatewayId; readonly boardSessionMs: number; readonly boardSessionPoints: number };
 
 const TICK_MS = 1_000;
 const REPORTS_PER_TICK = 500;

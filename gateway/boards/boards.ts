@@ -37,7 +37,7 @@ export type BoardEffect =
   | { readonly kind: "send"; readonly to: ConnectionId; readonly frame: ServerFrame }
   | { readonly kind: "publish"; readonly topic: string; readonly frame: ServerFrame };
 
-export type BoardsOptions = {
+type BoardsOptions = {
   readonly boardsPerConnectionMax: number;
   /** A leaderboard forgets a watcher that does not renew its watch within this time. */
   readonly boardWatchMs: number;

@@ -14,7 +14,7 @@ import { withReason } from "../limits/sanctions.ts";
 export type Authority = Identity | undefined;
 /** The scope of an admin request. Without a room: the whole tenant. */
 export type AdminScope = { readonly tenant: TenantId; readonly room: RoomKey | undefined };
-export type NamedScope = { readonly tenant?: string | undefined; readonly room?: string | undefined };
+type NamedScope = { readonly tenant?: string | undefined; readonly room?: string | undefined };
 
 export const NO_TOKEN = errorAnswer(401, "no-token", "send the token as Authorization: Bearer, or as ?token=");
 export const NOT_AN_OPERATOR = errorAnswer(

@@ -80,7 +80,7 @@ const REFUSALS: Readonly<Record<WriteRefusal, { status: number; error: string; m
   "read-only": { status: 403, error: "not-allowed", message: "the user may only read in this room for a time" },
 };
 
-export type DocumentWriter = { readonly identity: Identity; readonly roomId: RoomId; readonly room: RoomKey };
+type DocumentWriter = { readonly identity: Identity; readonly roomId: RoomId; readonly room: RoomKey };
 
 export function writerOf(request: RouteRequest, identity: Identity): DocumentWriter | HttpAnswer {
   const roomId = admittedRoom(request, identity);

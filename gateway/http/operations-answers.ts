@@ -17,7 +17,7 @@ import type { Authority } from "./authorize.ts";
 import { cursorText } from "./operations-requests.ts";
 import { compareListed, type RoomCursor } from "../../shared/bus/fleet-messages.ts";
 
-export const NOT_OPEN = errorAnswer(404, "not-open", "nobody has this room open, so no server owns it: check the room's name and tenant");
+const NOT_OPEN = errorAnswer(404, "not-open", "nobody has this room open, so no server owns it: check the room's name and tenant");
 export const NO_NATS = errorAnswer(503, "unavailable", "this gateway cannot reach NATS, so it knows of no room: check the NATS servers");
 
 export function noServer(server: string): HttpAnswer {
@@ -37,7 +37,7 @@ export function seenGateways(own: GatewayReport, answered: readonly GatewayRepor
   return { gateways: [{ ...own, state: own.state === "ready" ? "degraded" : own.state }, ...others], reachesNats: false };
 }
 
-export type FleetFacts = SeenGateways & {
+type FleetFacts = SeenGateways & {
   readonly environment: string;
   readonly at: number;
   readonly servers: readonly ServerHeartbeat[];

@@ -11,7 +11,7 @@ import { listen, uwsSockets } from "./sockets/uws-server.ts";
 import type { Millis } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 
-export type EdgeDeps = RouteDeps & { readonly lastOfTurn: (run: () => void) => void };
+type EdgeDeps = RouteDeps & { readonly lastOfTurn: (run: () => void) => void };
 
 /** Creates the edge. Clients can connect only after `listen`. */
 export function openEdge(

@@ -9,7 +9,7 @@ import type { SanctionStore, UsageStore } from "../ports.ts";
 import { redisSanctions } from "./redis-sanctions.ts";
 import { redisUsage } from "./redis-usage.ts";
 
-export type GatewayRedis = {
+type GatewayRedis = {
   readonly store: SanctionStore | undefined;
   readonly usageStore: UsageStore | undefined;
   /** Undefined: not known, or there is no Redis. */

@@ -25,7 +25,7 @@ const BATCH_PREFIX = "batch ";
 
 type Script<Answer> = (keys: number, hash: string, ...args: (string | number)[]) => Promise<Answer>;
 type Scripts = { readonly countUsage: Script<number>; readonly raiseHighest: Script<number>; readonly addSample: Script<number[]> };
-export type RedisUsageOptions = { readonly fieldsMax: number };
+type RedisUsageOptions = { readonly fieldsMax: number };
 
 export function redisUsage(
   { redis }: Pick<RedisConnection, "redis">,

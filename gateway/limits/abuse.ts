@@ -35,7 +35,7 @@ const WEIGHTS: Readonly<Record<AbuseFault, number>> = {
 const ADDRESS_FILLS_MAX = 4;
 const ADDRESS_CONNECTS_MIN = 100;
 
-export type AbuseOptions = {
+type AbuseOptions = {
   /** Points that lead to a ban; half of them delay new connections. The same number of points decays within a minute. */
   readonly abusePointsMax: number;
   /** The same for a tenant, which is delayed and never banned. */
@@ -53,7 +53,7 @@ export type AbuseMeasure =
   | { readonly kind: "ban"; readonly banMs: number };
 
 /** A score for the other gateways, in whole points. 0: the score has decayed. */
-export type AbuseScore = { readonly kind: Suspect["kind"]; readonly key: string; readonly points: number };
+type AbuseScore = { readonly kind: Suspect["kind"]; readonly key: string; readonly points: number };
 
 /** Start and end of a ban, as dates. */
 export type BanTime = { readonly madeAt: UnixMillis; readonly until: UnixMillis };

@@ -11,7 +11,7 @@ import type { Counter } from "../../shared/wire/frames.ts";
 export type ConnectionLimit = "edits" | "presence" | "frames" | "bytes" | "catch-ups";
 
 /** Shared by all connections. */
-export type ConnectionRateOptions = {
+type ConnectionRateOptions = {
   readonly editRates: { readonly fresh: Rate; readonly repeats: Rate };
   /** Frames that are neither edits nor presence. */
   readonly controlRate: Rate;

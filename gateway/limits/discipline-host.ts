@@ -19,7 +19,7 @@ import type { ClientSession } from "../sessions/client-session.ts";
 import type { SessionEffect } from "../sessions/session-effects.ts";
 import { withReason } from "./sanctions.ts";
 
-export type DisciplinePorts = {
+type DisciplinePorts = {
   readonly gateway: string;
   readonly sessions: ReadonlyMap<ConnectionId, ClientSession>;
   readonly quotas: Quotas;

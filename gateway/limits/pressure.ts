@@ -13,7 +13,7 @@ import { SHED_LEVEL_MAX } from "../presence/shed-ladder.ts";
  * The limits of the load. A value at its limit or above counts as pressure. The load is calm while every value is below
  * half of its limit.
  */
-export type ShedOptions = {
+type ShedOptions = {
   readonly shedDelayMsMin: number;
   readonly shedOutboundBytesMin: number;
   readonly shedNatsLagMsMin: number;
@@ -22,8 +22,8 @@ export type ShedOptions = {
   readonly shedCalmMs: number;
 };
 
-export type ShedCause = "delay" | "outbound" | "nats-lag" | "calm";
-export type ShedChange = { readonly from: number; readonly to: number; readonly cause: ShedCause };
+type ShedCause = "delay" | "outbound" | "nats-lag" | "calm";
+type ShedChange = { readonly from: number; readonly to: number; readonly cause: ShedCause };
 
 export class LoadShedder {
   readonly #options: ShedOptions;

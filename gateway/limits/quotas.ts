@@ -11,11 +11,11 @@ import type { ConnectionId } from "../ports.ts";
 import { SharedCounts, type SharedCountsOptions } from "./shared-counts.ts";
 import { SharedEditRate } from "./shared-edit-rate.ts";
 
-export type FaultCountKind = Extract<CountKind, "user-faults" | "address-faults" | "tenant-faults">;
+type FaultCountKind = Extract<CountKind, "user-faults" | "address-faults" | "tenant-faults">;
 
 export type TenantLimit = Extract<CountKind, "tenant" | "tenant-rooms" | "tenant-edits">;
 /** Refusals since the last call of `takeAtLimit`. */
-export type TenantAtLimit = { readonly tenant: TenantId; readonly limit: TenantLimit; readonly times: number };
+type TenantAtLimit = { readonly tenant: TenantId; readonly limit: TenantLimit; readonly times: number };
 
 export type QuotasOptions = SharedCountsOptions & {
   /** Time for which a connection is accepted above a limit. After this time, a lost connection is no longer counted. */
@@ -33,7 +33,7 @@ const FREE_BEFORE_MS = 1_500;
 /** The share of a limit that may be used on credit. A limit below ten allows none. */
 const CREDIT_SHARE = 0.1;
 
-export type UserOfTenant = { readonly tenant: TenantId; readonly user: string };
+type UserOfTenant = { readonly tenant: TenantId; readonly user: string };
 
 /** The key under which connections, rates and limits of one user are counted. ASCII. */
 export function userKey({ tenant, user }: UserOfTenant): string {

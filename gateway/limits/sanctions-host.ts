@@ -14,7 +14,7 @@ import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import type { BackboneStatus } from "../rooms/backbone-status.ts";
 import type { Sanctions } from "./sanctions.ts";
 
-export type SanctionsHostDeps = {
+type SanctionsHostDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: GatewayMetrics;

@@ -8,7 +8,7 @@
 import type { Count, CountKind, CountsReport } from "../../shared/bus/counts-report.ts";
 import type { Millis } from "../../shared/ids.ts";
 
-export type CountLimits = Readonly<Record<CountKind, number>>;
+type CountLimits = Readonly<Record<CountKind, number>>;
 
 export type SharedCountsOptions = {
   readonly limits: CountLimits;

@@ -10,7 +10,7 @@ import type { ClientSession } from "../sessions/client-session.ts";
 import type { SessionEffect } from "../sessions/session-effects.ts";
 import type { StorageChange, StorageLimits } from "./storage-limits.ts";
 
-export type StorageLimitsPorts = {
+type StorageLimitsPorts = {
   readonly sessions: ReadonlyMap<ConnectionId, ClientSession>;
   readonly reports: StorageReports;
   readonly carryOut: (connection: ConnectionId, session: ClientSession, effects: readonly SessionEffect[]) => void;

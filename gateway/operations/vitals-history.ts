@@ -21,8 +21,8 @@ type Slot = number;
 /** A process that missed more messages than this no longer counts as running. */
 const RUNNING_SLOTS = 3;
 
-export type VitalLine = { readonly vital: VitalName; readonly role: VitalRole; readonly values: readonly (number | undefined)[] };
-export type VitalInstance = { readonly instance: string; readonly role: VitalRole };
+type VitalLine = { readonly vital: VitalName; readonly role: VitalRole; readonly values: readonly (number | undefined)[] };
+type VitalInstance = { readonly instance: string; readonly role: VitalRole };
 /** `version`: absent for processes that do not send it. `cannotWorkWith`: bus versions of other processes in the list. */
 export type RunningProcess = VitalInstance & {
   readonly version?: string | undefined;

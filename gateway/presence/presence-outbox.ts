@@ -33,7 +33,7 @@ import type { PresenceView } from "./presence-view.ts";
 export type PresenceRelayOptions = PresenceMembersOptions & PresenceOutboxOptions & { readonly ownerSilenceMsMax: number };
 
 /** The value that the room shows of a client's field. Undefined: none. */
-export type ShownValue = (client: ClientId, name: string) => Uint8Array | undefined;
+type ShownValue = (client: ClientId, name: string) => Uint8Array | undefined;
 
 const NEVER = Number.POSITIVE_INFINITY as Millis;
 /** Interval at which a quiet room is checked. */
@@ -170,7 +170,7 @@ export class PresenceOutbox {
 }
 
 /** `entered`: new or changed members. `shown`: fields that are sent for the first time. */
-export type DuePresence = {
+type DuePresence = {
   readonly messages: readonly PresenceToOwner[];
   readonly entered: readonly PresenceMember[];
   readonly shown: readonly PresenceMemberState[];

@@ -27,14 +27,14 @@ import type { HostDeps } from "../host-deps.ts";
 import type { Dispatch } from "../part-effects.ts";
 import type { UsageMeter } from "../usage/usage-meter.ts";
 
-export type PresenceRelayPorts = {
+type PresenceRelayPorts = {
   readonly sockets: Sockets;
   readonly topics: Topics;
   readonly servers: PresenceServers;
   readonly usage: UsageMeter;
   readonly dispatch: Dispatch;
 };
-export type PresenceRelayHostOptions = PresenceRelayOptions & { readonly heartbeatMs: number };
+type PresenceRelayHostOptions = PresenceRelayOptions & { readonly heartbeatMs: number };
 
 /** `place`: the room's place among the slots of its server's tick. */
 type Hosted = { readonly key: RoomKey; readonly place: number; channel: Channel; readonly presence: PresenceRelay; readonly alarm: Alarm };

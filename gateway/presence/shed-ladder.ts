@@ -9,7 +9,7 @@ export type LaneName = "editors" | "spectators";
 export type LaneDepth = "all" | "without-viewports" | "members-only";
 
 /** `everyMs`: the interval between two frames; 0: as often as the owner sends. */
-export type LaneRate = { readonly everyMs: number; readonly depth: LaneDepth };
+type LaneRate = { readonly everyMs: number; readonly depth: LaneDepth };
 export type LaneRates = Readonly<Record<LaneName, LaneRate>>;
 
 const EDITORS: LaneRate = { everyMs: 0, depth: "all" };

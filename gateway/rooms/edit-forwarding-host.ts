@@ -11,7 +11,7 @@ import type { RoomOwners } from "../ports.ts";
 import { FairForwarding, type FairForwardingOptions } from "./fair-forwarding.ts";
 import type { DirectoryEntry, RoomDirectory } from "./room-directory.ts";
 
-export type EditForwardingPorts = {
+type EditForwardingPorts = {
   readonly owners: Pick<RoomOwners, "sendToOwner">;
   readonly directory: Pick<RoomDirectory, "get">;
   /** The room passes its waiting edits to `send`. */

@@ -19,7 +19,7 @@ export type FairForwardingOptions = {
 };
 
 /** `dueAt`: the time at which the next held room is due. `gathered`: the number of rooms in `rooms` that were held. */
-export type ForwardingTurn<Room> = { readonly rooms: readonly Room[]; readonly gathered: number; readonly dueAt: Millis | undefined };
+type ForwardingTurn<Room> = { readonly rooms: readonly Room[]; readonly gathered: number; readonly dueAt: Millis | undefined };
 
 /** Bytes that cost about as much CPU as the rest of a message, in gateways, room server and nats-server together. */
 const BYTES_PER_UNIT = 16 * 1024;

@@ -13,7 +13,7 @@ import type { ClientSession } from "../sessions/client-session.ts";
 import type { UsageMeter } from "../usage/usage-meter.ts";
 import { ROOM_DELETED } from "../sessions/session-effects.ts";
 
-export type JoinAnswersPorts = {
+type JoinAnswersPorts = {
   readonly sockets: Sockets;
   readonly sessions: ReadonlyMap<ConnectionId, ClientSession>;
   readonly presence: PresenceRelayHost;

@@ -10,7 +10,7 @@ export type MemberConnection = {
   readonly state: MemberState;
 };
 
-export type MemberState =
+type MemberState =
   /** Has sent JOIN and has received no answer. */
   | { readonly kind: "waiting"; readonly request: number; readonly position: Position; readonly since: Millis }
   /** Has received JOINED, and not all edits up to the room's position. */

@@ -16,7 +16,7 @@ import type { Placement } from "../ports.ts";
  * room's presence. Presence has a separate connection, so it may know an owner whose epoch record the log lost before
  * the room received it.
  */
-export type SearchingRooms = {
+type SearchingRooms = {
   readonly epochOf: (room: RoomKey) => Epoch | undefined;
   readonly presenceEpochOf: (room: RoomKey) => Epoch | undefined;
   readonly receiveOutcome: (room: RoomKey, outcome: SearchOutcome) => void;

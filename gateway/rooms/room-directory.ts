@@ -9,7 +9,7 @@ import type { UnackedBudget } from "./unacked-budget.ts";
 export type DirectoryEntry = { readonly key: RoomKey; readonly channel: Channel; readonly room: FollowedRoom };
 
 /** `isGated`: whether the application is asked for the first content of a room. */
-export type RoomDirectoryOptions = FollowedRoomOptions & {
+type RoomDirectoryOptions = FollowedRoomOptions & {
   readonly roomLingerMs: number;
   readonly isGated?: ((room: RoomKey) => boolean) | undefined;
 };

@@ -28,7 +28,7 @@ import type { UnackedBudget } from "./unacked-budget.ts";
 import type { UsageMeter } from "../usage/usage-meter.ts";
 import type { WritesHost } from "./writes-host.ts";
 
-export type FollowedRoomsPorts = {
+type FollowedRoomsPorts = {
   readonly sockets: Sockets;
   readonly rooms: RoomOwners;
   readonly placement: Placement;

@@ -10,7 +10,7 @@ import type { UsageMeter } from "../usage/usage-meter.ts";
 import type { DirectoryEntry } from "./room-directory.ts";
 import type { FollowedRoomEffect } from "./room-messages.ts";
 
-export type RoomSendsPorts = {
+type RoomSendsPorts = {
   readonly sockets: Sockets;
   readonly sessions: ReadonlyMap<ConnectionId, ClientSession>;
   readonly usage: UsageMeter;

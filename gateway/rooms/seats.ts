@@ -7,7 +7,7 @@ import { type ClientId, type Position, type RoomKey, START } from "../../shared/
 import type { Quotas } from "../limits/quotas.ts";
 import type { PresenceRelayHost } from "../presence/presence-relay-host.ts";
 
-export type SeatsPorts = {
+type SeatsPorts = {
   readonly quotas: Pick<Quotas, "isRoomFull" | "isRoomFullHere" | "isOverBudget">;
   readonly presence: Pick<PresenceRelayHost, "knows" | "isFullFor">;
   /** Number of the client's connections to the room on this gateway. */
@@ -15,7 +15,7 @@ export type SeatsPorts = {
 };
 
 /** `position`: the client has the room's edits up to this position. START: the client is new, or has lost them. */
-export type JoiningClient = { readonly client: ClientId; readonly position: Position };
+type JoiningClient = { readonly client: ClientId; readonly position: Position };
 
 /** Maximum number of connections of a client in a full room: the current one, and lost ones that have not timed out. */
 const CONNECTIONS_MAX = 3;

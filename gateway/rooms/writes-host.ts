@@ -18,8 +18,8 @@ export type WriteOutcome =
   | { readonly kind: "refused"; readonly reason: WriteRefusal; readonly retryAfterMs: number }
   | { readonly kind: "unanswered" };
 
-export type WritesDeps = { readonly clock: Clock; readonly metrics: GatewayMetrics; readonly usage: UsageMeter };
-export type WritesOptions = { readonly writesMax: number; readonly writeMsMax: number };
+type WritesDeps = { readonly clock: Clock; readonly metrics: GatewayMetrics; readonly usage: UsageMeter };
+type WritesOptions = { readonly writesMax: number; readonly writeMsMax: number };
 
 /** The callers that wait for one edit. */
 type Waiting = { readonly counter: Counter; readonly bytes: number; readonly callers: Set<(outcome: WriteOutcome) => void> };

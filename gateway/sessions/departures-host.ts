@@ -11,7 +11,7 @@ import type { ConnectionId } from "../ports.ts";
 import type { ClientSession } from "./client-session.ts";
 import type { SessionEffect } from "./session-effects.ts";
 
-export type DeparturesPorts = {
+type DeparturesPorts = {
   readonly carryOut: (connection: ConnectionId, session: ClientSession, effects: readonly SessionEffect[]) => void;
   readonly closeAll: (close: CloseName) => void;
   /** Announces to the other gateways when each connection moves. They admit it even if a limit is reached. */

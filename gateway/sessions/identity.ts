@@ -26,7 +26,7 @@ export type Identity = {
 /** A restriction of a user in one room, or in all rooms. */
 export type Restriction = { readonly level: "banned" | "read-only"; readonly reason: string };
 /** `room`: undefined for all rooms. */
-export type RestrictionIn = (room: RoomKey | undefined) => Restriction | undefined;
+type RestrictionIn = (room: RoomKey | undefined) => Restriction | undefined;
 
 export type TokenVerdict =
   | { readonly kind: "valid"; readonly identity: Identity }

@@ -30,7 +30,7 @@ import type { UsageMeter } from "../usage/usage-meter.ts";
 
 export type ClientSessions = Connections<ClientSession>;
 
-export type SessionHostPorts = {
+type SessionHostPorts = {
   readonly sockets: Sockets;
   readonly tokens: Tokens;
   readonly rooms: FollowedRoomsHost;
@@ -42,7 +42,7 @@ export type SessionHostPorts = {
   readonly dispatch: Dispatch;
 };
 
-export type SessionHostOptions = DeparturesOptions & {
+type SessionHostOptions = DeparturesOptions & {
   /** Prefix of the connections' names. */
   readonly name: string;
   readonly session: ClientSessionOptions;

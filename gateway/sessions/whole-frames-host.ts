@@ -12,12 +12,12 @@ import type { GatewayMetrics } from "../metrics.ts";
 import type { Clients, ConnectionId, ReadProgress, Sockets } from "../ports.ts";
 import { closingEffects } from "./session-effects.ts";
 
-export type PartialFramesOptions = {
+type PartialFramesOptions = {
   readonly messageBytesMax: number;
   readonly frameBytesMax: number;
   readonly partialBytesMax: number;
 };
-export type WholeFramesOptions = PartialFramesOptions & { readonly retryAfterMs: number };
+type WholeFramesOptions = PartialFramesOptions & { readonly retryAfterMs: number };
 
 const WHY = "too many unfinished frames: send the parts of a frame one after another";
 
@@ -87,7 +87,7 @@ function partOf(message: Uint8Array, messageBytesMax: number): { readonly bytes:
 }
 
 /** The unfinished frames of all connections, the oldest first. At most one per connection. */
-export class PartialFrames {
+class PartialFrames {
   readonly #options: PartialFramesOptions;
   readonly #parts = new Map<ConnectionId, { readonly chunks: Uint8Array[]; bytes: number }>();
   #bytes = 0;

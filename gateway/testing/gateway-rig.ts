@@ -27,7 +27,7 @@ export const ROOM = "notes";
 export const TENANT = "acme";
 
 /** Settings as flags. */
-export type Flags = Readonly<Record<string, string>>;
+type Flags = Readonly<Record<string, string>>;
 
 /** Call once in a file: registers vitest hooks. */
 export function gatewayRig(name: string, settings: Flags = {}): GatewayRig {
@@ -39,7 +39,7 @@ export function gatewayRig(name: string, settings: Flags = {}): GatewayRig {
   return rig;
 }
 
-export class GatewayRig {
+class GatewayRig {
   readonly #name: string;
   readonly #settings: Flags;
   #runs = 0;

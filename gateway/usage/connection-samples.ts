@@ -13,7 +13,7 @@ export type ConnectionSample = {
   readonly tenants: readonly (readonly [tenant: TenantId, connections: number])[];
 };
 
-export type ConnectionSamplesOptions = {
+type ConnectionSamplesOptions = {
   readonly everyMs: number;
   /** Tenants of one sample. Those with the fewest connections are left out. */
   readonly tenantsMax: number;

@@ -24,14 +24,14 @@ const TICKS_PER_PERIOD = 60;
 /** Maximum wait for Redis when the gateway stops. */
 const LAST_FLUSH_MS_MAX = 2_000;
 
-export type TenantUsageOptions = {
+type TenantUsageOptions = {
   readonly usageTenantsMax: number;
   readonly usageNamedTenantsMax: number;
   readonly usageTenantsPerBatchMax: number;
   readonly usageFlushMs: number;
   readonly usageSampleMs: number;
 };
-export type TenantUsageDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics };
+type TenantUsageDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics };
 
 export class TenantUsageHost {
   readonly #meter: UsageMeter;

@@ -11,7 +11,7 @@
 import type { TenantId } from "../../shared/ids.ts";
 import { OTHER_TENANTS } from "./usage-counts.ts";
 
-export type TopTenantsOptions = {
+type TopTenantsOptions = {
   readonly namedMax: number;
   /** Tenants whose recent usage is known. Usage of further ones is ignored. */
   readonly knownMax: number;

@@ -14,7 +14,7 @@ export type UsageBatch = {
   readonly tenants: ReadonlyMap<TenantId, Readonly<UsageCounts>>;
 };
 
-export type UsageDaysOptions = {
+type UsageDaysOptions = {
   /** Tenants, each counted once for every day with usage. Further tenants of a day are counted together. */
   readonly tenantDaysMax: number;
   readonly tenantsPerBatchMax: number;

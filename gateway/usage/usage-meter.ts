@@ -6,7 +6,7 @@
 import type { Millis, TenantId } from "../../shared/ids.ts";
 import { noUsage, OTHER_TENANTS, type UsageCounts, type UsageQuantity } from "./usage-counts.ts";
 
-export type UsageMeterOptions = { readonly tenantsMax: number };
+type UsageMeterOptions = { readonly tenantsMax: number };
 
 /** `since`: up to this time the connections are counted. */
 type OpenConnections = { count: number; since: Millis };

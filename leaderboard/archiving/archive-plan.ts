@@ -207,13 +207,13 @@ export function firstByRank(entries: readonly RankEntry[], countMax: number): Ra
   return [...byMember.values()].sort(byRank).slice(0, countMax);
 }
 
-export type TenantArchivingOptions = {
+type TenantArchivingOptions = {
   readonly boardRoles: readonly MemberRole[];
   readonly logPartitions: number;
   readonly boardArchivedMax: number;
   readonly boardArchiveGraceMs: number;
 };
-export type TenantArchivingInput = Extract<
+type TenantArchivingInput = Extract<
   ArchivingInput,
   { kind: "progress-read" | "closed-tenants-found" | "tenant-read" | "tenant-written" | "tenant-finished" | "confirmed" }
 >;
@@ -222,7 +222,7 @@ export type TenantArchivingInput = Extract<
  * Archives the closed windows of tenants, one at a time. A tenant's rooms are in all partitions. So a window is closed
  * only when each partition has counted past its end and has then sent the totals of its rooms.
  */
-export class TenantArchiving {
+class TenantArchiving {
   readonly #options: TenantArchivingOptions;
   /** The first window is being archived. */
   #due: readonly ClosedTenant[] = [];

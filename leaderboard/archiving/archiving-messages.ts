@@ -23,7 +23,7 @@ export type ArchivingRequest =
   | { readonly kind: "finish-tenant"; readonly closed: ClosedTenant; readonly keepUntil: UnixMillis };
 
 /** Reports to the pass. */
-export type ArchivingNotice =
+type ArchivingNotice =
   /** Answer with "confirmed" once a sentinel proves that Redis has lost nothing. */
   | { readonly kind: "confirm"; readonly subject: Closing | ClosedTenant }
   /** The room's checkpoint has more than Redis. Answer with "room-restored". */

@@ -51,7 +51,7 @@ export type CountedMark = Pick<CountedPosition, "seq" | "activity"> & {
 };
 
 /** An edit's position, and the time at which the log stored it. */
-export type LoggedAt = { readonly epoch: Epoch; readonly seq: Seq; readonly time: UnixMillis };
+type LoggedAt = { readonly epoch: Epoch; readonly seq: Seq; readonly time: UnixMillis };
 
 /**
  * Whether the mark counts every edit up to this one. A log that lost its end gives seqs again, with another epoch,
@@ -136,7 +136,7 @@ export type BoardsDump = {
 const STEPS = 8;
 
 /** Number of members of each band, by the band numbers of the scripts. */
-export type BandCounts = ReadonlyMap<number, number>;
+type BandCounts = ReadonlyMap<number, number>;
 
 /** The lowest score of a band. Band numbers rise with the scores in them. */
 export function bandFloor(band: number): number {

@@ -43,7 +43,7 @@ export type BoardRoomRequest =
   | RemovalEffect;
 
 /** Reports to the pass. */
-export type BoardRoomNotice =
+type BoardRoomNotice =
   /** Answer with "activities-confirmed" once new activities are sure to get numbers above `counted`. */
   | { readonly kind: "confirm-activities"; readonly counted: number }
   | { readonly kind: "set-aside"; readonly cause: unknown }

@@ -17,7 +17,7 @@ export type PassJobsOptions = {
   readonly boardTotalsMs: number;
   readonly boardCheckpointWritesMax: number;
 };
-export type PassJobsCallbacks = {
+type PassJobsCallbacks = {
   readonly received: () => StreamEnds;
   readonly through: () => UnixMillis;
   readonly hasCaughtUp: () => boolean;

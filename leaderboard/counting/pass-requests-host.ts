@@ -33,7 +33,7 @@ export type BoardRoomPorts = {
   readonly archive: Pick<Archive, "remove">;
   readonly activityRemoval: ActivityRemoval;
 };
-export type BoardRoomDeps = {
+type BoardRoomDeps = {
   readonly partition: number;
   readonly clock: Clock;
   readonly metrics: Pick<LeaderboardMetrics, "batches" | "checkpoints" | "restores">;

@@ -32,7 +32,7 @@ export type ReceivedEntry = { readonly streamSeq: number; readonly time: UnixMil
 );
 
 /** `nothing`: the entry has nothing to count. `unreadable`: the entry is not a record, or a newer version wrote it. */
-export type DecodedEntry = { readonly kind: "received"; readonly received: ReceivedEntry } | { readonly kind: "nothing" | "unreadable" };
+type DecodedEntry = { readonly kind: "received"; readonly received: ReceivedEntry } | { readonly kind: "nothing" | "unreadable" };
 
 export function decodeReceived(source: Source, { streamSeq, time, bytes }: StoredRecord): DecodedEntry {
   if (source === "activities") {

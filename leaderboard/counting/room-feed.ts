@@ -12,7 +12,7 @@ import type { PassRooms } from "./pass-rooms.ts";
 import { decodeReceived, type Source } from "./received.ts";
 
 /** Receives the effects of the pass's rooms. */
-export type RoomFeedPass = {
+type RoomFeedPass = {
   readonly effect: (effect: PassEffect) => void;
   readonly fail: (reason: "stale" | "gap", message: string) => void;
   readonly setAside: (room: RoomKey, cause: unknown) => void;
@@ -102,7 +102,7 @@ export class RoomFeed {
 }
 
 /** `confirmed`: the room may count. `skip`: let the stream continue after `through`. */
-export type ActivitiesEndEffect<Waiter> =
+type ActivitiesEndEffect<Waiter> =
   | { readonly kind: "read-activities-end" | "read-activities-now" }
   | { readonly kind: "skip-activities"; readonly end: number; readonly through: number }
   | { readonly kind: "confirmed"; readonly waiter: Waiter };

@@ -11,7 +11,7 @@ import type { CheckpointMark, StoredBoards } from "../ports.ts";
 import type { BoardRoomEffect, OpeningOutcome } from "./board-room-messages.ts";
 
 /** `known`: the room continues to count at this mark. `over`: the room is deleted. */
-export type OpeningStep =
+type OpeningStep =
   | { readonly kind: "next"; readonly effect: BoardRoomEffect }
   | { readonly kind: "known"; readonly applied: CountedPosition; readonly uses: Uses }
   | { readonly kind: "over" };

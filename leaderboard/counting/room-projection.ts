@@ -118,7 +118,7 @@ function used({ period, hasBegun, points }: Use): ScoreBatch["uses"][Cap] {
  * `missing`: number of edits before this record that the log lost before they were counted. "gap": such a record is not
  * counted, because the projection refuses gaps.
  */
-export type ProjectionOutcome = { readonly kind: "known" | "gap" } | { readonly kind: "counted"; readonly missing: number };
+type ProjectionOutcome = { readonly kind: "known" | "gap" } | { readonly kind: "counted"; readonly missing: number };
 
 /** One action of a user. */
 type Done = { readonly user: UserId; readonly points: number; readonly roles: readonly MemberRole[]; readonly cap: Cap };

@@ -24,7 +24,7 @@ import type { Ranked } from "../boards/board.ts";
 import { type BoardOwner, isTenantBoard, tenantBoard, tenantOfBoard } from "../boards/keys.ts";
 import type { BoardQuestion, BoardRefusal, MemberAnswer, MembersAnswer, PageAnswer } from "../reading/board-answers.ts";
 
-export type BoardHttpOptions = QuestionLimits & {
+type BoardHttpOptions = QuestionLimits & {
   readonly boardsHost: string;
   readonly boardsPort: number;
   readonly boardTotalsMs: number;

@@ -22,7 +22,7 @@ import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { ActivityRemoval, ActivityStream, CountedEditLog } from "../ports.ts";
 
-export type ActivityStreamOptions = {
+type ActivityStreamOptions = {
   readonly partitions: number;
   readonly replicas: number;
   readonly bytesMax: number;
@@ -132,7 +132,7 @@ export async function jetstreamLog(
   };
 }
 
-export type ReadingIntervalOptions = {
+type ReadingIntervalOptions = {
   readonly restMs: () => number;
   /** The shortest wait, so that one read answers many requests. */
   readonly restMsMin: number;

@@ -29,7 +29,7 @@ type ReadScripts = { readOrdered(keys: number, ...args: Arguments): Promise<read
 
 const SCAN_COUNT = 1_000;
 
-export function redisBoardReads(redis: Redis | Cluster, keys: Keys): BoardReads {
+function redisBoardReads(redis: Redis | Cluster, keys: Keys): BoardReads {
   const scripts = defineScripts<ReadScripts>(redis, import.meta.url, { readOrdered: ["board.lua", "ordered.lua"] });
   return {
     read: async (owner, role, window) => {
@@ -79,7 +79,7 @@ type WriteScripts = {
  * `hotMembers`: number of a board's first members that are kept in order. `tail`: whether the others are kept in order
  * too. All writers must use the same values.
  */
-export type RedisBoardOptions = {
+type RedisBoardOptions = {
   readonly hotMembers: number;
   readonly tail: "ordered" | "counted";
   readonly roles: readonly MemberRole[];

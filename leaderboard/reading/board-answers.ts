@@ -38,7 +38,7 @@ export type BoardQuestion = {
 export type PageRange = { readonly offset: number; readonly limit: number };
 
 /** The fields that every answer has about its board. */
-export type BoardInfo = {
+type BoardInfo = {
   readonly role: MemberRole;
   readonly window: { readonly id: string; readonly kind: string; readonly start: number; readonly end: number | null };
   readonly isArchived: boolean;
@@ -53,7 +53,7 @@ export type BoardInfo = {
   readonly points: number;
 };
 /** A rank is exact, or a range. */
-export type OwnRank = { readonly rank: number } | { readonly rankFirst: number; readonly rankLast: number };
+type OwnRank = { readonly rank: number } | { readonly rankFirst: number; readonly rankLast: number };
 
 /** A user's place on the board, of unique ranks. 0 without points; rank 0 with points: the rank is not known exactly. */
 export type OwnPlace = { readonly user: string; readonly rank: number; readonly score: number };
@@ -109,7 +109,7 @@ export type BoardStep<Answer> =
       readonly next: (standings: readonly RankEntry[]) => BoardStep<Answer>;
     };
 
-export type OwnPlaces = { readonly kind: "own-places"; readonly places: readonly OwnPlace[] };
+type OwnPlaces = { readonly kind: "own-places"; readonly places: readonly OwnPlace[] };
 
 type PageStep = BoardStep<PageAnswer>;
 type MemberStep = BoardStep<MemberAnswer>;

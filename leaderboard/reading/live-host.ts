@@ -12,12 +12,12 @@ import { LiveBoards, type LiveEffect, type LiveInput, type LiveOptions, type Liv
 import type { BoardReader, NamesHost } from "./reads-host.ts";
 import type { Counted } from "./watched-boards.ts";
 
-export type LivePorts = {
+type LivePorts = {
   readonly reader: Pick<BoardReader, "readNow" | "readRecent" | "ownPlaces">;
   readonly names: Pick<NamesHost, "namesOf">;
   readonly shown: BoardPublisher;
 };
-export type LiveDeps = {
+type LiveDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: LeaderboardMetrics;

@@ -46,7 +46,7 @@ export type BadQuestion = {
 export type QuestionLimits = { readonly boardShownMax: number };
 
 /** `segments`: the decoded path: `rooms/{room}/leaderboard...`, `leaderboard/people...` or `leaderboard/rooms...`. */
-export type AskedBoard = {
+type AskedBoard = {
   readonly tenant: string;
   readonly segments: readonly string[];
   readonly query: Query;

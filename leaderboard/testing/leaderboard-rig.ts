@@ -41,7 +41,7 @@ import { referenceBoards, referenceTenantBoards } from "./reference-boards.ts";
 
 const LOG = pinoLog({}, process.env["TEST_LOG"] ?? "silent");
 /** Maximum points of a user per minute: small, so that caps and ties are frequent. */
-export const POINTS_PER_MINUTE_MAX = 20;
+const POINTS_PER_MINUTE_MAX = 20;
 
 /** Runs from the time that a test sets. */
 export class SetClock implements Clock {

@@ -13,7 +13,7 @@ import type { Log } from "../../shared/process/log.ts";
 import type { PlanEntries, RoomEntryFeed } from "../ports.ts";
 
 /** `onEntry` resolves once every existing entry has been delivered. */
-export type WatchedBucket<Entry> = { readonly kv: KV; onEntry(receive: (room: RoomKey, entry: Entry | undefined) => void): Promise<void> };
+type WatchedBucket<Entry> = { readonly kv: KV; onEntry(receive: (room: RoomKey, entry: Entry | undefined) => void): Promise<void> };
 
 const WATCH_AGAIN_MS = 1_000;
 

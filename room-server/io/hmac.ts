@@ -19,7 +19,7 @@ const MAC_BYTES = 16;
 /** Maximum difference between the dates of two room servers. At most half of the dedupe window. */
 const CLOCK_DIFFERENCE_MS_MAX = 60_000;
 
-export type SealOptions = { readonly dedupeMsMin: number };
+type SealOptions = { readonly dedupeMsMin: number };
 
 export function hmacSeal(secret: string, { dedupeMsMin }: SealOptions, clock: Pick<Clock, "wallNow">): Seal {
   const differenceMsMax = Math.min(CLOCK_DIFFERENCE_MS_MAX, dedupeMsMin / 2);

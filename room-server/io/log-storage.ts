@@ -10,7 +10,7 @@ import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 
 /** `full`: JetStream refuses records. `broken`: a stream neither stores nor refuses records, as on a full disk. */
-export type StorageFailure = "full" | "broken";
+type StorageFailure = "full" | "broken";
 
 const OBSTACLES: Readonly<Record<StorageFailure, string>> = {
   full: "the storage of the log is full",
@@ -23,11 +23,11 @@ const ADVICE: Readonly<Record<StorageFailure, string>> = {
 };
 
 /** An append that takes longer is slow: its members have seen its edits as tentative for a while. */
-export const SLOW_APPEND_MS = 1_000;
+const SLOW_APPEND_MS = 1_000;
 /** The log is in time again when no append was slow for this time. */
 const CALM_MS = 5_000;
 
-export type LogSpeed = Pick<Extract<OperationsReport, { kind: "log_slow" }>, "state" | "forMs" | "worstMs">;
+type LogSpeed = Pick<Extract<OperationsReport, { kind: "log_slow" }>, "state" | "forMs" | "worstMs">;
 type LogStorageDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics };
 
 export class LogStorage {

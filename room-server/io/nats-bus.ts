@@ -25,7 +25,7 @@ import type { Peers, ServerCommands, Claims } from "../ports.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { parseRoomKey, type RoomKey } from "../../shared/ids.ts";
 
-export type AnsweringParts = Pick<RoomServerParts, "rooms" | "handovers" | "presence"> & {
+type AnsweringParts = Pick<RoomServerParts, "rooms" | "handovers" | "presence"> & {
   readonly listRooms: (question: RoomListRequest) => RoomListReply;
 };
 

@@ -13,7 +13,7 @@ export type FairShareOptions = {
 
 /** 0: the room is not held back. */
 export type BudgetLevel = number;
-export type BudgetChange = { readonly room: RoomKey; readonly from: BudgetLevel; readonly to: BudgetLevel };
+type BudgetChange = { readonly room: RoomKey; readonly from: BudgetLevel; readonly to: BudgetLevel };
 
 /**
  * The restrictions of a throttled room, by level. `shed` is the number that gateways and clients see. First, presence

@@ -8,8 +8,8 @@ import { FairShare, type FairShareOptions, BUDGET_LEVEL_MAX, type BudgetLevel } 
 import type { Operations } from "../../shared/bus/operations-events.ts";
 import type { Count } from "../../shared/bus/counts-report.ts";
 
-export type SharedLoad = { readonly rooms: Pick<CountedState, "tenantRooms">; readonly costly: CostlyRooms };
-export type SharingPorts = { readonly counts: Counts; readonly operations: Operations; readonly measureDelayMs: () => number };
+type SharedLoad = { readonly rooms: Pick<CountedState, "tenantRooms">; readonly costly: CostlyRooms };
+type SharingPorts = { readonly counts: Counts; readonly operations: Operations; readonly measureDelayMs: () => number };
 
 /** Returns a function that stops it. */
 export function startSharing(

@@ -26,12 +26,12 @@ import type { Replicas } from "./replicas-host.ts";
 import type { OwnedRooms } from "./owned-rooms-host.ts";
 
 /** The parts of the ports that handovers use. */
-export type HandoverParts = {
+type HandoverParts = {
   readonly rooms: Pick<OwnedRooms, "stopping" | "has" | "owned" | "drain" | "unfollow" | "expect" | "beginHandOver" | "endHandOver">;
   readonly replicas: Pick<Replicas, "follow">;
   readonly others: OtherServers;
 };
-export type HandoverDeps = {
+type HandoverDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: RoomServerMetrics;

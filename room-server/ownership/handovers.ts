@@ -160,7 +160,7 @@ export type DrainEffect =
   | { kind: "ended" };
 
 /** `ownedRooms`: the rooms that can be handed over now. When a drain begins, some rooms are still being claimed. */
-export type DrainDeps = { readonly until: Millis; readonly ownedRooms: () => readonly RoomKey[] };
+type DrainDeps = { readonly until: Millis; readonly ownedRooms: () => readonly RoomKey[] };
 
 /** Hands over all rooms, each at most once. */
 export class Drain {

@@ -25,7 +25,7 @@ export function isBelievedAlive(membership: Membership, listeningSince: Millis, 
   return now < listeningSince + FIRST_HEARTBEATS_MS || membership.isLive(server, now);
 }
 
-export type PeersDeps = { readonly clock: Clock; readonly log: Log; readonly receiveLost: (server: ServerId) => void };
+type PeersDeps = { readonly clock: Clock; readonly log: Log; readonly receiveLost: (server: ServerId) => void };
 
 /** `own`: this server also receives its own heartbeats. If they are missing, its connection is broken. */
 export function listenToPeers(own: ServerId, membership: Membership, peers: Peers, { clock, log, receiveLost }: PeersDeps): () => void {

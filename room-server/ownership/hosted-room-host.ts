@@ -20,7 +20,7 @@ import type { TickUrgency } from "../rooms/owned-room.ts";
 import type { Operations } from "../../shared/bus/operations-events.ts";
 
 /** Presence begins and ends with a room's ownership, and works independently between the two. */
-export type OwnedPresence = Pick<OwnerPresenceHost, "begin" | "receivePresence" | "end" | "isInhabited">;
+type OwnedPresence = Pick<OwnerPresenceHost, "begin" | "receivePresence" | "end" | "isInhabited">;
 
 export type HostedRoomPorts = {
   readonly log: RoomLog;

@@ -14,12 +14,12 @@ import type { ReplicaContent } from "./claim.ts";
 import type { CheckpointReader, FanOut, RoomLog, Subscription } from "../ports.ts";
 import { type KeptReplica, ReplicaSet, type ReplicaSetEffect, type ReplicaSetInput, type ReplicasOptions } from "./replica-set.ts";
 
-export type ReplicasPorts = {
+type ReplicasPorts = {
   readonly log: Pick<RoomLog, "readLast" | "read">;
   readonly checkpoints: CheckpointReader;
   readonly fanOut: FanOut;
 };
-export type ReplicasDeps = {
+type ReplicasDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: RoomServerMetrics;

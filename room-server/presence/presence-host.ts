@@ -32,7 +32,7 @@ import type { RoomMode } from "../../shared/wire/frames.ts";
 /** `presenceTickMs`: minimum time between two deltas of a room. */
 export type OwnerPresenceHostOptions = OwnerPresenceOptions & { readonly gatewaySilenceMsMax: number; readonly presenceTickMs: number };
 
-export type OwnerPresenceHostDeps = AlarmDeps & {
+type OwnerPresenceHostDeps = AlarmDeps & {
   readonly log: Log;
   readonly metrics: RoomServerMetrics;
   readonly operations: Operations;

@@ -42,7 +42,7 @@ export type OwnerPresenceEffect =
 
 export type PresenceAccount = Omit<RoomReport, "server">;
 
-export type ModeCause = "grew" | "shrank" | "new-owner";
+type ModeCause = "grew" | "shrank" | "new-owner";
 
 export type OwnerPresenceOptions = RosterOptions &
   ModeOptions & {

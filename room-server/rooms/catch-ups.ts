@@ -14,7 +14,7 @@ import { AnswerPacker } from "./backlog.ts";
 
 export type CatchUpRequest = ToOwner & { kind: "catch-up-request" };
 
-export type CatchUpDecision =
+type CatchUpDecision =
   | { kind: "answer"; answer: CatchUp }
   /** The position is not in this log. `isForgotten`: it is too old to decide. */
   | { kind: "resync"; answer: CatchUp; isForgotten: boolean }
@@ -28,7 +28,7 @@ export type CatchUpDecision =
   | { kind: "check-ownership" };
 
 /** The room's epoch, head and epoch history. `inFlight`: number of edits that the append in flight adds. */
-export type CatchUpContext = { readonly epoch: Epoch; readonly epochs: EpochHistory; readonly head: Seq; readonly inFlight: number };
+type CatchUpContext = { readonly epoch: Epoch; readonly epochs: EpochHistory; readonly head: Seq; readonly inFlight: number };
 export type CatchUpsOptions = { readonly answerBytesMax: number; readonly deferredCatchUpsMax: number };
 
 export class CatchUpAnswers {

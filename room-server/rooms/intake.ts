@@ -30,7 +30,7 @@ export type IntakeResult =
   | { kind: "passed-over" };
 
 /** `saving`: new edits are refused while it is "refusing". */
-export type IntakeState = { readonly epoch: Epoch; readonly saving: SavingState };
+type IntakeState = { readonly epoch: Epoch; readonly saving: SavingState };
 
 const PASSED_OVER: IntakeResult = { kind: "passed-over" };
 

@@ -14,7 +14,7 @@ import { Sequencer, type SequencerOptions } from "./sequencer.ts";
 export type LoadingOptions = SequencerOptions & BacklogOptions;
 
 /** `hole`: seqs that neither the checkpoint nor the log contains. */
-export type Loaded = {
+type Loaded = {
   readonly sequencer: Sequencer;
   readonly backlog: Backlog;
   readonly epochs: EpochHistory;

@@ -8,7 +8,7 @@ import { headOf, type OwnersRecord } from "../../shared/bus/record.ts";
 import type { Position, Seq, GatewayId, Millis, RoomKey } from "../../shared/ids.ts";
 import { AnswerPacker, cutEdits } from "./backlog.ts";
 
-export type LogReplayOptions = {
+type LogReplayOptions = {
   readonly after: Position;
   /** Greater than `after`. */
   readonly through: Seq;

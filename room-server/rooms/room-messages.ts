@@ -31,4 +31,4 @@ export type OwnedRoomEffect =
   /** A limit was reached, which is counted. */
   | { kind: "limit-reached"; limit: RoomLimit };
 
-export type RoomLimit = "unacked-edits" | "held-messages" | "deferred-catch-ups" | "dedupe-writers" | "log-reads" | "epochs";
+type RoomLimit = "unacked-edits" | "held-messages" | "deferred-catch-ups" | "dedupe-writers" | "log-reads" | "epochs";

@@ -12,7 +12,7 @@ import { digestOf } from "../../shared/collections/hash.ts";
 import { LazyMap } from "../../shared/collections/lazy-map.ts";
 import type { CommittedEdits, Counter } from "../../shared/wire/frames.ts";
 
-export type EditPosition =
+type EditPosition =
   | { kind: "next" }
   /**
    * No answer is needed: the first copy waits for the log and is acknowledged by its commit, or the writer knows that

@@ -9,7 +9,7 @@ import { parseUserId, type UserId } from "../ids.ts";
 
 /** Maximum users in one message. */
 export const ACTIVITY_USERS_MAX = 200;
-export const ACTIVITY_TIMES_MAX = 1_000;
+const ACTIVITY_TIMES_MAX = 1_000;
 /** The application's name for a kind of activity. */
 export const ACTIVITY_KIND = /^[a-z][a-z0-9-]{0,31}$/;
 

@@ -14,7 +14,7 @@ export type EpochHistory = readonly number[];
 const PAIR = 2;
 
 /** `ahead`, `other-epoch`: the position is not in this log, or too old to decide. */
-export type PositionCheck = "of-this-log" | "ahead" | "other-epoch";
+type PositionCheck = "of-this-log" | "ahead" | "other-epoch";
 
 /**
  * Epochs remembered per room; 16 bytes each. Older ones cannot be distinguished from epochs that the log lost

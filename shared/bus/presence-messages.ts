@@ -40,7 +40,7 @@ export type PresenceMember = {
 /** The fields that a member has changed. */
 export type PresenceMemberState = { readonly client: ClientId; readonly fields: readonly PresenceField[] };
 
-export type PartIndex = { readonly part: number; readonly parts: number };
+type PartIndex = { readonly part: number; readonly parts: number };
 
 /** gateway -> owner; a gateway's versions and numbers rise while it runs. */
 export type PresenceToOwner =
@@ -93,7 +93,7 @@ export type PresenceReply =
   | { kind: "snapshot"; epoch: Epoch; number: number; status: PresenceStatus; delta: Uint8Array };
 
 /** The room server does not own the room of a message that it received, or not yet. */
-export type NotPresenceOwner = { readonly kind: "not-owner" };
+type NotPresenceOwner = { readonly kind: "not-owner" };
 
 /** room server -> gateway, about one room. */
 export type PresenceFromServer = PresenceFromOwner | PresenceReply | NotPresenceOwner;

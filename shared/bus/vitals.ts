@@ -13,7 +13,7 @@ export const VITALS_EVERY_MS = 5_000;
 /** A room server describes its largest rooms only. */
 export const VITAL_ROOMS_MAX = 20;
 
-export const VITAL_ROLES = ["gateway", "room-server", "document-service", "leaderboard", "placement"] as const;
+const VITAL_ROLES = ["gateway", "room-server", "document-service", "leaderboard", "placement"] as const;
 export type VitalRole = (typeof VITAL_ROLES)[number];
 
 /**

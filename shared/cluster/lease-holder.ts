@@ -5,7 +5,7 @@ import { type Lease, type Leases, LeaseWatch, NO_HOLDER } from "./lease.ts";
 import type { Log } from "../process/log.ts";
 import { pause, rethrowMistake, within } from "../time/pause.ts";
 
-export type LeaseHolderOptions = {
+type LeaseHolderOptions = {
   /** The unique name of this run of the service. */
   readonly holder: string;
   readonly leaseMs: number;

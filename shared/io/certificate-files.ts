@@ -5,7 +5,7 @@ import { createSecureContext } from "node:tls";
 
 import { SettingError } from "../settings/settings.ts";
 
-export type CertificateFiles = { readonly certFile: string; readonly keyFile: string };
+type CertificateFiles = { readonly certFile: string; readonly keyFile: string };
 
 /** `setting`: its name in the environment. */
 export function textIn(setting: string, file: string): string {

@@ -8,7 +8,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 type Later = (run: () => void) => void;
 
 /** `lastOfTurn`: runs after all other work of the turn, including work that is added meanwhile. */
-export type TurnEnd = { readonly endOfTurn: Later; readonly lastOfTurn: Later };
+type TurnEnd = { readonly endOfTurn: Later; readonly lastOfTurn: Later };
 
 export function turnEnd(): TurnEnd {
   let waiting: (() => void)[] = [];

@@ -18,7 +18,7 @@ export function withTimeout<Value>(msMax: number, what: string, work: Promise<Va
 
 const NOT_FOUND = 404;
 
-export type ObjectBucket = { readonly name: string; readonly store: ObjectStore; readonly manager: JetStreamManager };
+type ObjectBucket = { readonly name: string; readonly store: ObjectStore; readonly manager: JetStreamManager };
 
 /** Undefined: no such object. Throws `UndecodableEntry` if a part is missing. */
 export async function readObject({ name: bucket, store, manager }: ObjectBucket, name: string): Promise<Uint8Array | undefined> {

@@ -8,7 +8,7 @@
 import { LogEndLost, placeOf, type ReadPosition, type RecordPlace, recordIdOf, type StoredRecord } from "../bus/record.ts";
 
 /** `through`: the last stream sequence that was examined. A stream also holds messages that are not records of rooms. */
-export type LogBatch = { readonly records: readonly StoredRecord[]; readonly through: number; readonly isMore: boolean };
+type LogBatch = { readonly records: readonly StoredRecord[]; readonly through: number; readonly isMore: boolean };
 
 export type LogReads = {
   /** The stream, for errors. */

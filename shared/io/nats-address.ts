@@ -19,7 +19,7 @@ export type NatsSettings = {
   readonly natsKey?: string;
 };
 
-export type NatsAddress = {
+type NatsAddress = {
   /** Addresses without secrets: for the client, logs and messages. */
   readonly servers: readonly string[];
   readonly options: Pick<ConnectionOptions, "user" | "pass" | "token" | "authenticator" | "tls">;

@@ -29,7 +29,7 @@ const READS_AT_ONCE = 64;
 /** Interval between two checks for new events. A console asks once a second. */
 const LOOK_MS = 250;
 
-export type OperationsLimits = Pick<SharedConfig, "opsEventsMax" | "opsBytesMax" | "opsKeptMsMax" | "logReplicas">;
+type OperationsLimits = Pick<SharedConfig, "opsEventsMax" | "opsBytesMax" | "opsKeptMsMax" | "logReplicas">;
 
 /** Creates the stream if it is missing, and sets its limits. New events replace the oldest ones. */
 export function ensureOperationsStream(nats: NatsConnection, subjects: Subjects, limits: OperationsLimits): Promise<void> {

@@ -6,7 +6,7 @@
 import { SettingError, isDecodable } from "./settings.ts";
 
 /** Several nodes mean a Redis Cluster. */
-export type RedisAddress = {
+type RedisAddress = {
   readonly nodes: readonly { readonly host: string; readonly port: number }[];
   readonly options: { readonly username?: string; readonly password?: string; readonly db?: number; readonly tls?: object };
 };

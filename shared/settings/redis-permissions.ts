@@ -7,7 +7,7 @@
 export const REDIS_ROLES = ["leaderboard", "gateway"] as const;
 export type RedisRole = (typeof REDIS_ROLES)[number];
 
-export type RedisPermissions = { readonly keys: readonly string[]; readonly commands: readonly string[] };
+type RedisPermissions = { readonly keys: readonly string[]; readonly commands: readonly string[] };
 
 /** The commands with which the client connects and follows the slots of a Redis Cluster. */
 const CONNECTION = ["ping", "info", "hello", "select", "readonly", "asking", "client|setname", "cluster|slots"];

@@ -1,6 +1,6 @@
 /** The collector of traces, and the share of edits that are traced. All roles need the same values. Otherwise traces lack hops. */
 
-import { SettingError, type Settings, type Values, isDecodable } from "./settings.ts";
+import { SettingError, type Settings, isDecodable } from "./settings.ts";
 
 export const tracesSettings = {
   tracesUrl: {
@@ -16,8 +16,6 @@ export const tracesSettings = {
     meaning: "Fraction of edits that are traced, 0 to 1. Use the same value for all roles.",
   },
 } as const satisfies Settings;
-
-export type TracesConfig = Values<typeof tracesSettings>;
 
 /** The path below the endpoint, as OpenTelemetry defines it. */
 export const TRACES_PATH = "/v1/traces";

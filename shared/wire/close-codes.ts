@@ -28,8 +28,8 @@ export const CLOSE = {
   otherProtocol: { code: 4400, reconnect: "never" },
 } as const satisfies Record<string, CloseCode>;
 
-export type Reconnect = "now" | "after-backoff" | "with-new-token" | "after-delay" | "never";
-export type CloseCode = { code: number; reconnect: Reconnect };
+type Reconnect = "now" | "after-backoff" | "with-new-token" | "after-delay" | "never";
+type CloseCode = { code: number; reconnect: Reconnect };
 export type CloseName = keyof typeof CLOSE;
 
 /** The reason that the gateway sends with the code. Clients show it and do not contain it. */

@@ -171,7 +171,7 @@ function written(out: Encoder, write: (out: Encoder) => void): Uint8Array<ArrayB
 
 /** `read` throws on bytes that do not contain such a value. */
 export type Format<Value> = { readonly write: (out: encoding.Encoder, value: Value) => void; readonly read: (input: Decoder) => Value };
-export type Formats<Value> = { readonly [Field in keyof Value]-?: Format<Value[Field]> };
+type Formats<Value> = { readonly [Field in keyof Value]-?: Format<Value[Field]> };
 
 export const number: Format<number> = { write: encoding.writeVarUint, read: readNumber };
 export const text: Format<string> = { write: encoding.writeVarString, read: readText };
@@ -266,7 +266,7 @@ export function refuseUnless(isRight: boolean, why: string): void {
   if (!isRight) throw new RangeError(why);
 }
 
-export type Kinds<Message extends { readonly kind: string }> = {
+type Kinds<Message extends { readonly kind: string }> = {
   readonly [Kind in Message["kind"]]: readonly [tag: number, body: Format<Omit<Extract<Message, { kind: Kind }>, "kind">>];
 };
 

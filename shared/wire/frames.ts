@@ -72,7 +72,7 @@ export type ClientFrame =
   | { type: "watch-board"; channel: Channel; role: BoardRole; window: BoardWindow; shown: number };
 
 /** `ackedThrough`: the client knows that its edits up to this counter are committed; `counter` is above it. */
-export type EditFrame = { type: "edit"; channel: Channel; counter: Counter; ackedThrough: Counter; parentSeq: Seq; payload: Uint8Array };
+type EditFrame = { type: "edit"; channel: Channel; counter: Counter; ackedThrough: Counter; parentSeq: Seq; payload: Uint8Array };
 
 /** gateway -> client */
 export type ServerFrame =

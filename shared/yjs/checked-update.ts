@@ -15,13 +15,13 @@ import { HOPS_MAX, NESTING_MAX, nestingOf, UpdateRefused, withinBounds } from ".
  */
 export const STRUCTS_MAX = 50_000;
 /** Maximum number of deletions out of order. Measured: 10,000 that split one text from its end take Yjs 0.2 s, and 100,000 take 29 s. */
-export const DELETIONS_MAX = 10_000;
+const DELETIONS_MAX = 10_000;
 /** The conflicts of so few structs cannot exceed `HOPS_MAX`, so they are not measured. */
 const STRUCTS_UNMEASURED = Math.floor(Math.sqrt(HOPS_MAX));
 
 /** Exclusive end of the clocks that the update has of each Yjs client. */
-export type UpdateEnds = ReadonlyMap<number, number>;
-export type UpdateCheck =
+type UpdateEnds = ReadonlyMap<number, number>;
+type UpdateCheck =
   { readonly kind: "fit"; readonly ends: UpdateEnds } | { readonly kind: "unfit"; readonly why: string; readonly cause?: unknown };
 
 export type Struct = ReturnType<typeof Y.decodeUpdate>["structs"][number];

@@ -11,7 +11,7 @@ import { BoardsWatch } from "./boards-watch.ts";
 import { type RoomAccount, RoomWatch } from "./room-watch.ts";
 import type { Aimed, ChaosTarget, ChaosFault, Struck } from "./target.ts";
 
-export type ChaosOptions = {
+type ChaosOptions = {
   readonly seed: number;
   readonly rounds: number;
   /** No round starts after this time. */

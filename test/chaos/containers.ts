@@ -15,7 +15,7 @@ import { type ChaosTarget, type ChaosFault, LONG_MS, SHORT_MS, type Struck } fro
  * `project`: name of the compose project. `gatewayUrls`: addresses of its gateways on this machine. `natsPassword`:
  * password of the NATS user `operator`.
  */
-export type ContainersOptions = {
+type ContainersOptions = {
   readonly project: string;
   readonly environment: string;
   readonly gatewayUrls: readonly string[];

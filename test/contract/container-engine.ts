@@ -11,7 +11,7 @@ import type { Engine } from "../../engines/engine.ts";
 import { claimPort } from "../../engines/free-port.ts";
 import { eventually } from "../system/eventually.ts";
 
-export type ContainerProgram = {
+type ContainerProgram = {
   readonly image: string;
   readonly command: readonly string[];
   /** The port of the engine. */

@@ -22,7 +22,7 @@ type Document = {
  * `body`: undefined unless it is JSON. With `headers` the declared headers are checked, and answers that are not JSON
  * too.
  */
-export type Answered = {
+type Answered = {
   readonly method: string;
   readonly path: string;
   readonly status: number;

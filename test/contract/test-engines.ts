@@ -14,8 +14,8 @@ import { jetStreamAnswers, startNatsServer } from "../../engines/nats-server.ts"
 import { startRedisServer, redisConfigText, redisIsReady, type RedisServerOptions } from "../../engines/redis-server.ts";
 
 /** `dataDir`: data folder of an engine on this machine. A container has its own. */
-export type TestEngineOptions = { readonly dataDir: string; readonly syncAlways?: boolean };
-export type TestRedisOptions = TestEngineOptions & Pick<RedisServerOptions, "users" | "launcher">;
+type TestEngineOptions = { readonly dataDir: string; readonly syncAlways?: boolean };
+type TestRedisOptions = TestEngineOptions & Pick<RedisServerOptions, "users" | "launcher">;
 export type TestNatsOptions = TestEngineOptions & { readonly users?: NatsUsers; readonly tls?: NatsTls; readonly fileBytesMax?: number };
 
 const MEMORY_BYTES_MAX = 256 * 1024 ** 2;

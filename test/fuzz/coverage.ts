@@ -14,7 +14,7 @@ const COUNTED = /^file:(?!.*\/node_modules\/).*\/(?:shared|gateway|document-serv
 const CLASSES = 8;
 
 /** `isNew`: a character ran for the first time, or in a new class of counts. `work`: the input's cost, which is equal on all machines. */
-export type Ran = { readonly isFirst: boolean; readonly isNew: boolean; readonly work: number };
+type Ran = { readonly isFirst: boolean; readonly isNew: boolean; readonly work: number };
 
 export class CodeCoverage {
   readonly #session = new Session();

@@ -37,7 +37,7 @@ export function corpusLines(name: string): string[] {
   }
 }
 
-export function inputOf(line: string): Uint8Array {
+function inputOf(line: string): Uint8Array {
   return new Uint8Array(Buffer.from(line.replace(/#.*/, "").trim(), "hex"));
 }
 

@@ -8,7 +8,7 @@ import { mutate } from "../wire/mutate.ts";
 import type { CodeCoverage } from "./coverage.ts";
 import type { FuzzTarget } from "./fuzz-target.ts";
 
-export type FuzzOptions = {
+type FuzzOptions = {
   readonly seed: number;
   /** Longer inputs are cut. */
   readonly bytesMax: number;

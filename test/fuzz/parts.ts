@@ -1,6 +1,6 @@
 /** Inputs of several messages. Two bytes with the length precede each message. */
 
-export const PARTS_MAX = 8;
+const PARTS_MAX = 8;
 
 export function inParts(input: Uint8Array): Uint8Array[] {
   const parts: Uint8Array[] = [];

@@ -21,13 +21,13 @@ import { encodeFrame } from "../../shared/wire/codec.ts";
 import { EditSendRate, FrameSendRate } from "../../client/connection/client-rates.ts";
 
 export const NOW = 1_700_000_000_000 as Millis;
-export const ROOM = "acme.notes" as RoomKey;
+const ROOM = "acme.notes" as RoomKey;
 export const CHANNEL = 1;
 
 const NOTHING_GIVEN = { flags: {}, env: {} };
 const gatewayConfig = readSettings(gatewaySettings, NOTHING_GIVEN);
 
-export type JoinedPerson = {
+type JoinedPerson = {
   readonly client: ClientId;
   readonly connection: ConnectionId;
   readonly room: RoomSession;

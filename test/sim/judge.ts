@@ -16,7 +16,7 @@ import type { RoomEdit } from "../../client/room/room-messages.ts";
 export type Failure = { readonly room: RoomKey | undefined; readonly reason: string };
 
 /** The answer to an edit that must be the room's first. */
-export type FirstEdit = "asked" | "committed" | "not-first" | "deleted";
+type FirstEdit = "asked" | "committed" | "not-first" | "deleted";
 
 /** The contents of a room's log, with trimmed records. */
 export class RoomTruth {

@@ -44,7 +44,7 @@ type Person = {
   at: { gateway: Gateway; connection: ConnectionId } | undefined;
 };
 
-export type LossyRun = { readonly people: number; readonly gateways: number; readonly wrong: readonly string[] };
+type LossyRun = { readonly people: number; readonly gateways: number; readonly wrong: readonly string[] };
 
 const FAULTY_MS = 6_000;
 const HEALING_MS = 20_000;

@@ -19,7 +19,7 @@ export const USAGE = `npm run sim -- [--seconds N] [--runs N] [--seed N] [--size
   --planted X      plant a bug, which must be found; without a name, list the bugs
   --verbose        print every message of a run`;
 
-export type SimOptions = {
+type SimOptions = {
   readonly seed: number;
   readonly runsMax: number;
   readonly secondsMax: number;

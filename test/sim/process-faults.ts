@@ -6,7 +6,7 @@ import type { Met, Strike } from "./strike.ts";
 import { pick } from "./pick.ts";
 import type { SimProcess } from "./sim-process.ts";
 
-export const RECONNECT_MS = 150;
+const RECONNECT_MS = 150;
 const DATE_STEPS_MS_MAX = [60_000, 3_600_000, 1_000];
 const RATE_CHANGE_MAX = 0.1;
 

@@ -12,7 +12,7 @@ import type { SimJetStream } from "./sim-jetstream.ts";
 import type { SimNatsConnection } from "./sim-nats-connection.ts";
 
 type Entry<Value> = { readonly entry: Value | undefined; readonly revision: number };
-export type SimValues<Value> = {
+type SimValues<Value> = {
   read(room: RoomKey): Promise<Entry<Value>>;
   write(room: RoomKey, value: Value, revision: number): Promise<EntryWrite>;
 };

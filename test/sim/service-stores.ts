@@ -14,7 +14,7 @@ import { SimBucket } from "./sim-bucket.ts";
 import { SimRedis } from "./sim-redis.ts";
 
 /** A room's entry in the bucket of the boards' checkpoints: it names the object that holds the boards. */
-export type BoardCheckpointEntry =
+type BoardCheckpointEntry =
   | { readonly kind: "deleted"; readonly windows: readonly Window[] }
   | {
       readonly kind: "boards";

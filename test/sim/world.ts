@@ -52,7 +52,7 @@ export function telemetry(): Telemetry {
   };
 }
 
-export type SimSettings = {
+type SimSettings = {
   readonly gateway: GatewayConfig;
   readonly roomServer: RoomServerConfig;
   readonly placement: PlacementConfig;
@@ -66,7 +66,7 @@ const SKEW_MS_MAX = 2_000;
 const SLOW_CHANCE = 0.01;
 const SLOW_MS_MAX = 80;
 
-export type WorldOptions = Omit<SchedulerOptions, "explains"> & {
+type WorldOptions = Omit<SchedulerOptions, "explains"> & {
   readonly size: Size;
   readonly telemetry: Telemetry;
   readonly planted: PlantedHooks | undefined;

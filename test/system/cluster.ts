@@ -21,7 +21,7 @@ import { startTestNats, startTestRedis } from "../contract/test-engines.ts";
 
 export type { Process } from "./role-process.ts";
 
-export type ClusterShape = {
+type ClusterShape = {
   readonly gateways: number;
   readonly roomServers: number;
   /** Default: one process for each role. */

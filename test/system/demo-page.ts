@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll } from "vitest";
 import { DemoSystem, FIRST_START_MS_MAX, openBrowser, Visitor, WITHOUT_ANIMATIONS } from "./browser.ts";
 
 /** `url`: address of another system, or of a cable to this one. */
-export type Visit = { readonly url?: string; readonly rights?: string };
+type Visit = { readonly url?: string; readonly rights?: string };
 
 /** Long limits: with several pages on a busy machine, the system is slow and would shed presence. These tests do not test shedding. */
 const UNDISTURBED = {

@@ -101,7 +101,7 @@ function isWritten(file: string): boolean {
   return existsSync(file) && readFileSync(file, "utf8").trimEnd().endsWith("}");
 }
 
-export class FirefoxPage implements EditorPage {
+class FirefoxPage implements EditorPage {
   readonly keyboard: EditorPage["keyboard"] = {
     press: (keys) => this.#presses(keys.split("+").map((key) => KEYS[key] ?? key)),
     type: async (text, { delay = 0 } = {}) => {

@@ -12,7 +12,7 @@ import { partitionOf, subjectsOf } from "../../shared/bus/subjects.ts";
 import type { ClientId, RoomKey, UnixMillis } from "../../shared/ids.ts";
 import { connectNats } from "../../shared/io/nats.ts";
 
-export type OrderedEdit = { readonly seq: number; readonly client: ClientId; readonly counter: number; readonly payload: Uint8Array };
+type OrderedEdit = { readonly seq: number; readonly client: ClientId; readonly counter: number; readonly payload: Uint8Array };
 
 /** `time`: when JetStream stored the record. */
 export type LoggedRecord = { readonly record: OwnersRecord; readonly time: UnixMillis };

@@ -7,10 +7,10 @@ import type { ClientId } from "../../shared/ids.ts";
 import type { RoomMode } from "../../shared/wire/frames.ts";
 import type { ParticipantEntry, PresenceField } from "../../shared/wire/presence.ts";
 
-export type Seen = { readonly participant: ParticipantEntry; readonly fields: Map<string, Uint8Array> };
+type Seen = { readonly participant: ParticipantEntry; readonly fields: Map<string, Uint8Array> };
 
 /** Addresses and identity. The same client key is the same participant. */
-export type Ticket = { readonly urls: readonly string[]; readonly token: string; readonly room: string; readonly clientKey: string };
+type Ticket = { readonly urls: readonly string[]; readonly token: string; readonly room: string; readonly clientKey: string };
 
 const RETRY_MS = 50;
 

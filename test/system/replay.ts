@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Person } from "./person.ts";
 import type { RecordedTrace } from "./traces.ts";
 
-export type ReplayRate = { readonly editsPerTurn: number; readonly pauseMs: number; readonly unsavedMax: number };
+type ReplayRate = { readonly editsPerTurn: number; readonly pauseMs: number; readonly unsavedMax: number };
 
 /**
  * Sends `editsPerTurn` edits of each author every `pauseMs`, and pauses an author who has more than `unsavedMax`

@@ -25,7 +25,7 @@ function notShown(more: number): string {
   return more > 0 ? `${count(more)} more are not shown. Run coroom bans to list all.` : "";
 }
 
-export function bannedName({ user, address }: ListedBan): string {
+function bannedName({ user, address }: ListedBan): string {
   return user ?? address ?? "unknown";
 }
 

@@ -8,7 +8,7 @@ import { type ConsoleAddress, RANGES } from "../console-address.ts";
 import { type ChartMark, chartView } from "./charts-view.ts";
 import { setText } from "./keyed-rows.ts";
 
-export type ShowCharts = (
+type ShowCharts = (
   values: ValuesOverTime,
   processes: VitalsAnswer["processes"],
   address: Pick<ConsoleAddress, "minutes" | "process">,

@@ -4,7 +4,7 @@ import { element } from "../../io/element.ts";
 import type { AdminResponse } from "./admin-api.ts";
 
 /** `done`: returns the text of a successful result. */
-export type ConfirmationRequest<Body> = {
+type ConfirmationRequest<Body> = {
   readonly title: string;
   readonly text: string;
   readonly yes: string;

@@ -8,7 +8,7 @@ import { verdictOf } from "../health.ts";
 import type { PollState } from "../polling.ts";
 import { keyedRows, setText } from "./keyed-rows.ts";
 
-export type FleetActions = { readonly drainServer: (server: FleetServer) => void; readonly drainGateway: (gateway: FleetGateway) => void };
+type FleetActions = { readonly drainServer: (server: FleetServer) => void; readonly drainGateway: (gateway: FleetGateway) => void };
 
 const STATES: Readonly<Record<FleetGateway["state"], HealthTone>> = {
   "ready": "good",
@@ -20,7 +20,7 @@ const STATES: Readonly<Record<FleetGateway["state"], HealthTone>> = {
 };
 const USED_SHARE_MAX = 0.8;
 
-export type ShowFleet = (
+type ShowFleet = (
   fleet: FleetAnswer | "not-for-you",
   page: RoomPageAnswer | undefined,
   reach: PollState,

@@ -1,6 +1,6 @@
 /** Shows a list. An item keeps its row element while its key stays the same, so that the focus is kept. */
 
-export type KeyedRows<Item> = (items: readonly Item[]) => void;
+type KeyedRows<Item> = (items: readonly Item[]) => void;
 
 /** `make`: creates the empty row of an item. `fill`: shows the current values. */
 export function keyedRows<Item>(

@@ -8,14 +8,14 @@ import { timesOf } from "../event-rows.ts";
 import { type ChartMark, chartView } from "./charts-view.ts";
 import { keyedRows, setText } from "./keyed-rows.ts";
 
-export type RoomActions = {
+type RoomActions = {
   readonly move: (room: RoomName, to: FleetServer) => void;
   readonly kick: (room: RoomName, member: ListedMember) => void;
   readonly makeReadOnly: (room: RoomName, member: ListedMember) => void;
   /** The user has closed the dialog. */
   readonly closed: () => void;
 };
-export type RoomDialogView = {
+type RoomDialogView = {
   /** Undefined while no room is open. */
   readonly open: () => RoomName | undefined;
   readonly begin: (room: RoomName) => void;

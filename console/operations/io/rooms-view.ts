@@ -9,7 +9,7 @@ import { keyedRows, setText } from "./keyed-rows.ts";
 const TYPED_MS = 250;
 const PAGE_ROOMS = 25;
 
-export type RoomsView = { readonly query: () => string; readonly show: (page: RoomPageAnswer, tenantIsMine: boolean) => void };
+type RoomsView = { readonly query: () => string; readonly show: (page: RoomPageAnswer, tenantIsMine: boolean) => void };
 
 /** `changed`: called when another page or search must be requested. */
 export function roomsView(open: (room: RoomName) => void, changed: () => void): RoomsView {

@@ -10,7 +10,7 @@ import { systemClock } from "../../../shared/io/system-clock.ts";
 import type { ClientAddress } from "../../../shared/limits/client-address.ts";
 import type { Log } from "../../../shared/process/log.ts";
 import { errorAnswer, type HttpAnswer } from "../../http/answers.ts";
-import { adminFrom, type Authority, identityFrom, NO_TOKEN, NOT_AN_OPERATOR, verdictUnderSanctions } from "../../http/authorize.ts";
+import { adminFrom, type Authority, identityFrom, NO_TOKEN, verdictUnderSanctions } from "../../http/authorize.ts";
 import { bearerOf, type RouteRequest, requestToken } from "../../http/requests.ts";
 import type { HttpRoute } from "../../http/route-table.ts";
 import type { DisciplineHost } from "../../limits/discipline-host.ts";
@@ -84,10 +84,6 @@ export async function authorityOf(
  */
 export function isOperator(request: Pick<RouteRequest, "header">, { operatorSecret }: OperatorOptions): boolean {
   return hasSecret(request, operatorSecret) || isOperatorPass(bearerOf(request) ?? "", operatorSecret, systemClock.wallNow());
-}
-
-export function forOperators(answer: HttpRoute["answer"], options: OperatorOptions): HttpRoute["answer"] {
-  return (request) => (isOperator(request, options) ? answer(request) : NOT_AN_OPERATOR);
 }
 
 export function forPrometheus(answer: HttpRoute["answer"], { metricsSecret }: { metricsSecret: string }): HttpRoute["answer"] {

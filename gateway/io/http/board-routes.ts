@@ -37,7 +37,7 @@ import type { Activities } from "../../ports.ts";
 /** The leaderboard's path for a request, or a refusal. */
 type PathOf = (request: RouteRequest, identity: Identity) => { readonly path: string } | HttpAnswer;
 
-export type BoardRouteOptions = {
+type BoardRouteOptions = {
   readonly internalSecret: string;
   readonly boardReads: Rate;
   readonly readersMax: number;

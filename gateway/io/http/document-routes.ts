@@ -40,19 +40,19 @@ import { SharedAnswers, type SharedAnswersOptions } from "./shared-answers.ts";
 import type { StreamedAnswers } from "./streamed-answers.ts";
 
 /** `rooms` gives each room's position, if this gateway follows the room. */
-export type DocumentReadPorts = StreamedReadPorts & {
+type DocumentReadPorts = StreamedReadPorts & {
   readonly rooms: Pick<FollowedRoomsHost, "positionOf">;
   readonly contents?: Pick<FirstContents, "isAskedFor" | "load"> | undefined;
 };
 type StreamedReadPorts = DocumentDeletePorts & { readonly streamed: StreamedAnswers };
-export type DocumentHistoryPorts = StreamedReadPorts & {
+type DocumentHistoryPorts = StreamedReadPorts & {
   readonly storage: Pick<StorageLimitsHost, "fullOn">;
 };
-export type DocumentDeletePorts = { readonly tokens: HttpTokens; readonly documents: ServiceDirectory };
+type DocumentDeletePorts = { readonly tokens: HttpTokens; readonly documents: ServiceDirectory };
 
-export type DocumentReadOptions = DocumentHistoryOptions & { readonly everybody: Rate; readonly shared: SharedAnswersOptions };
-export type DocumentHistoryOptions = { readonly internalSecret: string; readonly eachUser: Rate; readonly readersMax: number };
-export type DocumentDeleteOptions = OperatorOptions & {
+type DocumentReadOptions = DocumentHistoryOptions & { readonly everybody: Rate; readonly shared: SharedAnswersOptions };
+type DocumentHistoryOptions = { readonly internalSecret: string; readonly eachUser: Rate; readonly readersMax: number };
+type DocumentDeleteOptions = OperatorOptions & {
   readonly internalSecret: string;
   readonly eachUser: Rate;
   readonly writersMax: number;

@@ -49,7 +49,7 @@ export type DocumentWritePorts = {
   readonly contents?: Pick<FirstContents, "isAskedFor" | "load" | "loadUnlessEdited"> | undefined;
   readonly clientIdOf: ClientSessionOptions["clientIdOf"];
 };
-export type DocumentWriteOptions = {
+type DocumentWriteOptions = {
   readonly internalSecret: string;
   readonly eachUser: Rate;
   readonly writersMax: number;

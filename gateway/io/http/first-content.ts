@@ -15,7 +15,7 @@ import type { ApplicationContents, FirstContentAnswer } from "../../ports.ts";
 import type { ServiceDirectory } from "../nats/nats-services.ts";
 import { bytesOf, callServices } from "./call-services.ts";
 
-export type FirstContentConfig = {
+type FirstContentConfig = {
   readonly firstContentUrls: readonly WebhookEndpoint[];
   readonly internalSecret: string;
   readonly editBytesMax: number;

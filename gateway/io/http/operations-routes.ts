@@ -55,7 +55,7 @@ export type OperationsPorts = {
   readonly leaderboards: Pick<ServiceDirectoryWithRedis, "urls" | "withoutRedis">;
 };
 
-export type OperationsRouteOptions = {
+type OperationsRouteOptions = {
   readonly operatorSecret: string;
   readonly environment: string;
   readonly reads: Rate;

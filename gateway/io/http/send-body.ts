@@ -17,7 +17,7 @@ const NUDGE_MS = 4_000;
  * `part` is the piece from `start` of a body of `total` bytes. Resolves to true when the client has all of it, to false
  * when the client has disconnected or was closed.
  */
-export function sendPart(
+function sendPart(
   res: HttpResponse,
   part: Uint8Array,
   { start, total }: { start: number; total: number },

@@ -22,7 +22,7 @@ import { type SendOptions, sendParts, sendUnsized, sendWhole } from "./send-body
 
 const NO_BODY = new Uint8Array(0);
 
-export type HttpServeOptions = SendOptions &
+type HttpServeOptions = SendOptions &
   HeldBodiesOptions & {
     readonly allowedOrigins: readonly string[];
     readonly clientAddressHeader: string;

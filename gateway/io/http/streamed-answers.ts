@@ -10,7 +10,7 @@ import { TOO_MANY_STREAMS } from "../../http/document-requests.ts";
 import { discardBody } from "./serve-routes.ts";
 
 /** Concurrent streams per user, and at this gateway. */
-export type StreamedAnswersOptions = { readonly eachMax: number; readonly allMax: number };
+type StreamedAnswersOptions = { readonly eachMax: number; readonly allMax: number };
 
 export class StreamedAnswers {
   readonly #options: StreamedAnswersOptions;

@@ -25,7 +25,7 @@ import { rethrowMistake } from "../../../shared/time/pause.ts";
 import { authorityOf, type HttpTokens } from "./authenticate.ts";
 
 export type UsagePorts = { readonly tokens: HttpTokens; readonly usageStore: UsageStore | undefined };
-export type UsageRouteOptions = {
+type UsageRouteOptions = {
   readonly operatorSecret: string;
   readonly daysMax: number;
   readonly rowsMax: number;

@@ -28,7 +28,7 @@ import { checkLogPartitions } from "../../../shared/io/log-stream.ts";
 import type { Log } from "../../../shared/process/log.ts";
 import { rethrowMistake } from "../../../shared/time/pause.ts";
 
-export type BusListeners = { readonly rooms: Backbone; readonly presence: PresenceBackbone; readonly boards: BoardListener };
+type BusListeners = { readonly rooms: Backbone; readonly presence: PresenceBackbone; readonly boards: BoardListener };
 
 export async function connectBus(
   gateway: GatewayId,

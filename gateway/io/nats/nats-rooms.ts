@@ -18,14 +18,14 @@ import type { HostDeps } from "../../host-deps.ts";
 import type { Backbone, RoomOwners } from "../../ports.ts";
 
 /** The subjects of a gateway's traffic with owners. */
-export type RoomSubjects = {
+type RoomSubjects = {
   readonly fromOwner: (room: RoomKey) => string;
   readonly toOwner: (room: RoomKey) => string;
   readonly reply: (room: RoomKey) => string;
   readonly replies: string;
 };
-export type RoomSubscriptionDeps = Pick<HostDeps, "endOfTurn"> & { readonly localOwners?: LocalOwners | undefined };
-export type RoomSubscriptions = { readonly rooms: RoomOwners; start(backbone: Backbone): Promise<void> };
+type RoomSubscriptionDeps = Pick<HostDeps, "endOfTurn"> & { readonly localOwners?: LocalOwners | undefined };
+type RoomSubscriptions = { readonly rooms: RoomOwners; start(backbone: Backbone): Promise<void> };
 
 const NO_RESPONDERS = 503;
 

@@ -12,7 +12,7 @@ import type { WebSocket } from "uWebSockets.js-glibc-2.36";
 import { CLOSE, CLOSE_MEANINGS, type CloseName } from "../../../shared/wire/close-codes.ts";
 import type { ConnectionId } from "../../ports.ts";
 
-export type ClosingSocket = Pick<WebSocket<unknown>, "close" | "end" | "getBufferedAmount" | "getTopics" | "unsubscribe">;
+type ClosingSocket = Pick<WebSocket<unknown>, "close" | "end" | "getBufferedAmount" | "getTopics" | "unsubscribe">;
 export type ClosingOptions = { readonly closingMsMax: number };
 
 type Closing = { readonly socket: ClosingSocket; readonly close: CloseName; looksLeft: number };

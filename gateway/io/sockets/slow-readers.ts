@@ -17,7 +17,7 @@ const LAGGING_MS = 1_000;
 /** Up to this number, slow connections may be slow because of the clients, even in a small gateway. */
 const SLOW_LINES = 9;
 
-export type SlowReaderOptions = Omit<OutboundOptions, "lookMs"> & { readonly behindBytesMax: number };
+type SlowReaderOptions = Omit<OutboundOptions, "lookMs"> & { readonly behindBytesMax: number };
 
 export class SlowReaders {
   readonly #open: ReadonlyMap<ConnectionId, Pick<WebSocket<unknown>, "getBufferedAmount" | "getTopics">>;

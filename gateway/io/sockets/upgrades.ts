@@ -29,7 +29,7 @@ export type UpgradePolicy = {
   readonly onTurnedAway: (reason: UpgradeRefusal, origin: string) => void;
 };
 
-export type UpgradeHandler = (res: HttpResponse, req: HttpRequest, context: us_socket_context_t) => void;
+type UpgradeHandler = (res: HttpResponse, req: HttpRequest, context: us_socket_context_t) => void;
 
 export function upgrades(
   options: UpgradeOptions,

@@ -17,7 +17,7 @@ import { type ClosingOptions, ClosingSockets } from "./closing-sockets.ts";
 import type { Uws } from "./load-uws.ts";
 import { type AcceptedSocket, type UpgradePolicy, type UpgradeOptions, upgrades } from "./upgrades.ts";
 
-export type SocketOptions = UpgradeOptions &
+type SocketOptions = UpgradeOptions &
   ClosingOptions & {
     readonly messageBytesMax: number;
     readonly outboundBytesMax: number;
@@ -43,9 +43,9 @@ const NO_FRAME = new Uint8Array(0);
 const OVERSIZE_FACTOR = 2;
 
 /** `network`: the connection was lost without a close frame. */
-export type EndCause = "gateway" | "client" | "network";
+type EndCause = "gateway" | "client" | "network";
 /** `onLooked`: called several times a second. */
-export type SocketWatch = {
+type SocketWatch = {
   readonly onLooked: (behind: SlowReaders, closing: ClosingSockets) => void;
   readonly onEnded?: (cause: EndCause) => void;
 };
@@ -223,7 +223,7 @@ export class GatheredSends {
 
 type TopicSocket = Pick<WebSocket<unknown>, "subscribe" | "unsubscribe" | "publish">;
 
-export type TopicListenersPorts = {
+type TopicListenersPorts = {
   readonly app: Pick<TemplatedApp, "publish">;
   readonly open: ReadonlyMap<ConnectionId, TopicSocket>;
   readonly send: (to: ConnectionId, frame: Uint8Array) => void;

@@ -20,8 +20,8 @@ export type TracedEdit = { readonly room: RoomKey; readonly client: ClientId; re
 /** A hop that has begun. `end` receives the facts that are known only at the end. */
 export type OpenHop = Omit<Span, "traceId" | "end" | "status" | "events"> & { readonly events: SpanEvent[] };
 
-export type EditTracesOptions = { readonly environment: string; readonly share: number };
-export type EditTracesDeps = {
+type EditTracesOptions = { readonly environment: string; readonly share: number };
+type EditTracesDeps = {
   readonly send: (span: Span) => void;
   readonly now: () => UnixMicros;
   readonly metrics: Pick<TraceMetrics, "unfinished">;

@@ -6,7 +6,7 @@
 import type { EditTraces, OpenHop, TracedEdit } from "./edit-traces.ts";
 import type { Span, SpanAttributes } from "./span.ts";
 
-export type OpenHopsOptions = { readonly openMax: number; readonly openMsMax: number };
+type OpenHopsOptions = { readonly openMax: number; readonly openMsMax: number };
 
 /** About 600 bytes each. */
 const LIMITS: OpenHopsOptions = { openMax: 10_000, openMsMax: 300_000 };

@@ -8,7 +8,7 @@ import { TRACES_PATH } from "../../settings/traces-settings.ts";
 import { encodeSpans, type Span, type SpanAttributes, type UnixMicros } from "./span.ts";
 import type { TraceMetrics } from "./trace-metrics.ts";
 
-export type SpanSenderOptions = {
+type SpanSenderOptions = {
   /** The accepted value of the setting: not empty. */
   readonly url: string;
   readonly resource: SpanAttributes;

@@ -7,7 +7,7 @@ import type { Running } from "../../process/lifecycle.ts";
 import type { SharedConfig } from "../../settings/common-settings.ts";
 import type { EditTraces } from "./edit-traces.ts";
 
-export type Traces = Running & { readonly edits: EditTraces };
+type Traces = Running & { readonly edits: EditTraces };
 
 /** `instance`: this run of the role. Undefined: nothing is traced. */
 export async function startTraces(
