@@ -76,7 +76,7 @@ export async function exportRoom({ room, to, format, type, ...target }: Values<t
     });
     if (format === "yjs" && content.byteLength <= EMPTY_UPDATE.byteLength)
       throw new SettingError(`${name} has no document. "coroom rooms" lists the rooms that have one. No file was written for it`);
-    const file = join(to, exportFileOf(name, FILE_ENDINGS[format as keyof typeof FILE_ENDINGS]));
+    const file = join(to, exportFileOf(name, FILE_ENDINGS[format]));
     writing(to, () => writeFileSync(file, content));
     print(`${name}: ${content.byteLength} bytes in ${file}`);
   }

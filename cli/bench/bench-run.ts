@@ -61,10 +61,6 @@ export class BenchRun {
     return this.#joined.total;
   }
 
-  get sent(): number {
-    return this.#rooms.reduce((total, { edits }) => total + edits.written, 0);
-  }
-
   /** Rooms that somebody tried to join, so that they may be stored. */
   get enteredRooms(): readonly string[] {
     return this.#rooms.filter(({ people }) => people.length > 0).map(({ name }) => name);
@@ -140,7 +136,7 @@ export class BenchRun {
       loadSeconds: Math.round(this.#loadMs / 100) / 10,
       connections: { wanted: this.#plan.seats.length, opened: this.opened, joinMs: summaryOf(this.#joined) },
       edits: {
-        sent: this.sent,
+        sent: total(({ written }) => written),
         acknowledged: total(({ acknowledged }) => acknowledged),
         received: total(({ received }) => received),
         expected: total(({ expected }) => expected),

@@ -64,7 +64,7 @@ const HELD_UP_MS = 100;
  * unconfirmed data plus what may be sent now never exceeds `size`. A PONG confirms arrival. Rules LIB1 to LIB4.
  */
 export class SendBucket {
-  readonly size: number;
+  readonly #size: number;
   readonly #perMs: number;
   /** Negative: this amount was overdrawn, or is reserved for later turns. */
   #left: number;
@@ -74,7 +74,7 @@ export class SendBucket {
   #asked = 0;
 
   constructor({ size, perSecond }: { readonly size: number; readonly perSecond: number }, now: Millis) {
-    this.size = size;
+    this.#size = size;
     this.#perMs = perSecond / 1000;
     this.#left = size;
     this.#filledAt = now;
@@ -82,7 +82,7 @@ export class SendBucket {
 
   /** True: so much data is unconfirmed that a PING should confirm it. */
   get needsArrival(): boolean {
-    return this.#onTheirWay * 2 >= this.size;
+    return this.#onTheirWay * 2 >= this.#size;
   }
 
   mayTake(now: Millis): boolean {
@@ -99,7 +99,7 @@ export class SendBucket {
 
   /** Returns an amount that was taken and is not sent. */
   giveBack(amount: number): void {
-    this.#left = Math.min(this.size, this.#left + amount);
+    this.#left = Math.min(this.#size, this.#left + amount);
     this.#onTheirWay = Math.max(0, this.#onTheirWay - amount);
   }
 
@@ -109,7 +109,7 @@ export class SendBucket {
   hasAt(amount: number, now: Millis): Millis {
     this.#fill(now);
     if (this.#left >= amount) return now;
-    const isHeldUp = this.size - this.#onTheirWay < amount;
+    const isHeldUp = this.#size - this.#onTheirWay < amount;
     const waitMs = Math.max((amount - this.#left) / this.#perMs, isHeldUp ? HELD_UP_MS : 0);
     return (now + Math.ceil(waitMs)) as Millis;
   }
@@ -128,7 +128,7 @@ export class SendBucket {
 
   #fill(now: Millis): void {
     const elapsedMs = Math.max(0, now - this.#filledAt); // A clock that is set back changes nothing.
-    const room = Math.max(this.#left, this.size - this.#onTheirWay);
+    const room = Math.max(this.#left, this.#size - this.#onTheirWay);
     this.#left = Math.min(room, this.#left + elapsedMs * this.#perMs);
     this.#filledAt = now;
   }

@@ -48,11 +48,6 @@ export class FairForwarding<Room> {
     this.#perSecondMin = roomForwardsPerSecondMin;
   }
 
-  /** Units per second of each room. */
-  get share(): number {
-    return Math.max(this.#perSecondMin, this.#perSecond / Math.max(1, this.#paidAt.size));
-  }
-
   receiveEdit(room: Room, bytes: number): void {
     const held = this.#held.get(room);
     if (held === undefined) this.#fresh.set(room, (this.#fresh.get(room) ?? 0) + bytes);
@@ -104,9 +99,14 @@ export class FairForwarding<Room> {
     if (this.#dueAt === undefined || dueAt < this.#dueAt) this.#dueAt = dueAt;
   }
 
+  /** Units per second of each room. */
+  get #share(): number {
+    return Math.max(this.#perSecondMin, this.#perSecond / Math.max(1, this.#paidAt.size));
+  }
+
   /** However much a message costs, it is paid within the interval of the smallest share. */
   #forward(room: Room, bytes: number, rooms: Room[], now: Millis): void {
-    const unitMs = 1_000 / this.share;
+    const unitMs = 1_000 / this.#share;
     const from = Math.max(this.#paidAt.get(room) ?? Number.NEGATIVE_INFINITY, now - CREDIT_MAX * unitMs);
     const paidAt = Math.min(from + (1 + bytes / BYTES_PER_UNIT) * unitMs, now + 1_000 / this.#perSecondMin) as Millis;
     this.#paidAt.set(room, paidAt);

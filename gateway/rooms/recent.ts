@@ -58,7 +58,9 @@ export class Recent {
 
   /** Clears the entries: the next one follows this position. */
   beginAfter(position: Position): void {
-    this.clear();
+    this.#entries = [];
+    this.#first = 0;
+    this.#bytes = 0;
     this.#before = position;
   }
 
@@ -98,13 +100,6 @@ export class Recent {
     if (this.#first < FORGOTTEN_MAX && this.#first < this.#entries.length) return;
     this.#entries = this.#entries.slice(this.#first);
     this.#first = 0;
-  }
-
-  clear(): void {
-    this.#entries = [];
-    this.#first = 0;
-    this.#bytes = 0;
-    this.#before = undefined;
   }
 
   /** Index of the entry with the edit. The search starts at the end, because most clients were absent only briefly. */

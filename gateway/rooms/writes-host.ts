@@ -77,8 +77,8 @@ export class WritesHost {
     if (this.#waiting.get(room)?.get(client)?.counter === counter) this.#settleAll(room, client, outcome);
   }
 
-  receiveRefused(room: RoomKey, client: ClientId, reason: WriteRefusal, retryAfterMs = RETRY_MS): void {
-    this.#settleAll(room, client, { kind: "refused", reason, retryAfterMs });
+  receiveRefused(room: RoomKey, client: ClientId, reason: WriteRefusal): void {
+    this.#settleAll(room, client, { kind: "refused", reason, retryAfterMs: RETRY_MS });
   }
 
   #settleAll(room: RoomKey, client: ClientId, outcome: WriteOutcome): void {

@@ -177,8 +177,7 @@ export class Ownership {
   /** The room's effects. Ownership checks are handled here, all other effects are passed on. */
   #carry(effects: readonly OwnedRoomEffect[], now: Millis): readonly OwnershipEffect[] {
     if ("check" in this.#state && effects.some(({ kind }) => kind === "append")) this.#state.check.appending(now);
-    if (effects.every((effect) => effect.kind !== "check-ownership"))
-      return effects as readonly Exclude<OwnedRoomEffect, { kind: "check-ownership" }>[];
+    if (effects.every((effect) => effect.kind !== "check-ownership")) return effects;
     return effects.flatMap((effect) => (effect.kind === "check-ownership" ? this.#receiveCheckRequest(effect.request, now) : [effect]));
   }
 

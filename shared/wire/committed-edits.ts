@@ -127,7 +127,7 @@ export function readRuns(input: Decoder): CommittedRuns {
     if (behind === 0 || behind > seq) throw new RangeError("an edit's parent comes before it");
     skipBytes(input);
     if (run !== undefined && run.client === client && run.counter + run.count === counter) run.count += 1;
-    else runs.push((run = { client, counter, seq: seq as Seq, count: 1 }));
+    else runs.push((run = { client, counter, seq, count: 1 }));
   }
   return { epoch, firstSeq, lastSeq, runs };
 }
