@@ -7,15 +7,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-
 import { Registry } from "prom-client";
 
-import type { Engine } from "../engines/engine.ts";
-import { startNatsCluster } from "../engines/nats-cluster.ts";
-import { startNatsServer } from "../engines/nats-server.ts";
-import { jetstreamAppend } from "../room-server/io/jetstream-append.ts";
-import { roomServerMetrics } from "../room-server/metrics.ts";
-import type { RoomLog } from "../room-server/ports.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { type RoomId, roomKey, type ServerId, type TenantId } from "../shared/ids.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
@@ -23,6 +16,12 @@ import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.t
 import { systemClock } from "../shared/io/system-clock.ts";
 import { flag, positiveInteger } from "../shared/settings/settings.ts";
 import { SILENT_LOG } from "../shared/testing/silent-log.ts";
+import type { Engine } from "../engines/engine.ts";
+import { startNatsCluster } from "../engines/nats-cluster.ts";
+import { startNatsServer } from "../engines/nats-server.ts";
+import { jetstreamAppend } from "../room-server/io/jetstream-append.ts";
+import { roomServerMetrics } from "../room-server/metrics.ts";
+import type { RoomLog } from "../room-server/ports.ts";
 import { defineExperiment } from "./experiment.ts";
 import { cpuBetween, cpuByRole } from "./server-usage.ts";
 

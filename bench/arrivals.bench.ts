@@ -9,15 +9,15 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { Latencies } from "../cli/bench/latencies.ts";
 import { claimPort } from "../engines/free-port.ts";
 import { SystemCluster } from "../test/system/cluster.ts";
-import { cpuBetween, cpuByRole, type ServerProcess, memoryByRole } from "./server-usage.ts";
 import type { Comparison, ComparisonOptions, ComparisonOutcome } from "./comparison.ts";
 import type { ArrivalsLoad } from "./load/arrivals-load.ts";
 import type { Seat } from "./load/enter.ts";
-import { Latencies } from "../cli/bench/latencies.ts";
 import { Worker } from "./load/worker.ts";
 import type { Figures } from "./report.ts";
+import { cpuBetween, cpuByRole, type ServerProcess, memoryByRole } from "./server-usage.ts";
 import { PATIENT } from "./systems/coroom.ts";
 
 const MB = 1024 ** 2;

@@ -6,16 +6,16 @@
  * author included.
  */
 
-import { cpuBetween, cpuByRole } from "./server-usage.ts";
-import type { Comparison, ComparisonOptions, ComparisonOutcome } from "./comparison.ts";
 import { Latencies } from "../cli/bench/latencies.ts";
+import type { Comparison, ComparisonOptions, ComparisonOutcome } from "./comparison.ts";
 import type { PresenceLoad, ProbeFigures } from "./load/presence-load.ts";
 import { Worker } from "./load/worker.ts";
 import { seatsOf } from "./presence-large-room.bench.ts";
 import type { Figures } from "./report.ts";
+import { cpuBetween, cpuByRole } from "./server-usage.ts";
 import { startCoroom } from "./systems/coroom.ts";
-import type { MeasuredSystem } from "./systems/system.ts";
 import { startBare } from "./systems/peers.ts";
+import type { MeasuredSystem } from "./systems/system.ts";
 
 const SIZES = [10, 100, 500];
 const TICKS = 50;

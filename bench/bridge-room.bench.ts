@@ -7,13 +7,12 @@
 import { spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-
 import { WebSocket } from "ws";
 import { WebsocketProvider } from "y-websocket";
 import * as Y from "yjs";
 
-import { CoroomProvider } from "../client/index.ts";
 import { positiveInteger, text } from "../shared/settings/settings.ts";
+import { CoroomProvider } from "../client/index.ts";
 import { SystemCluster } from "../test/system/cluster.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { defineExperiment } from "./experiment.ts";

@@ -11,20 +11,19 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-
 import * as Y from "yjs";
 
-import { cpuBetween, type CpuByRole, cpuByRole } from "./server-usage.ts";
+import { keystroke, TEXT } from "../cli/bench/keystroke.ts";
+import { Latencies } from "../cli/bench/latencies.ts";
 import type { Comparison, ComparisonOptions, ComparisonOutcome } from "./comparison.ts";
 import type { ComeBackFigures, ComeBackLoad } from "./load/come-back-load.ts";
 import type { Seat } from "./load/enter.ts";
-import { keystroke, TEXT } from "../cli/bench/keystroke.ts";
-import { Latencies } from "../cli/bench/latencies.ts";
 import { Worker } from "./load/worker.ts";
 import type { Figures } from "./report.ts";
+import { cpuBetween, type CpuByRole, cpuByRole } from "./server-usage.ts";
 import { PATIENT, startCoroom } from "./systems/coroom.ts";
-import type { MeasuredSystem } from "./systems/system.ts";
 import { startBare } from "./systems/peers.ts";
+import type { MeasuredSystem } from "./systems/system.ts";
 
 const ROOM_OF = 8;
 const PARAGRAPHS = 20;

@@ -5,13 +5,13 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { eventually } from "../test/system/eventually.ts";
+import { positiveInteger } from "../shared/settings/settings.ts";
 import { Latencies } from "../cli/bench/latencies.ts";
+import { eventually } from "../test/system/eventually.ts";
+import { defineExperiment } from "./experiment.ts";
 import { Measured } from "./load/measured.ts";
 import type { RoomLoad } from "./load/room-load.ts";
 import { TypingCluster } from "./typing-cluster.ts";
-import { positiveInteger } from "../shared/settings/settings.ts";
-import { defineExperiment } from "./experiment.ts";
 
 type CoolDownOptions = {
   readonly rooms: number;

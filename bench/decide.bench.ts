@@ -4,11 +4,11 @@
  * Everything but the time of a decision is determined by the seed.
  */
 
+import { Prng } from "../shared/collections/prng.ts";
+import type { RoomKey, ServerId } from "../shared/ids.ts";
+import { positiveInteger } from "../shared/settings/settings.ts";
 import { decide, type DecideOptions } from "../placement/decide.ts";
 import { NOTHING_PLANNED, type Placements, type PlacementPlan, replicaAfter, type RoomState, type ServerState } from "../placement/plan.ts";
-import type { RoomKey, ServerId } from "../shared/ids.ts";
-import { Prng } from "../shared/collections/prng.ts";
-import { positiveInteger } from "../shared/settings/settings.ts";
 import { defineExperiment } from "./experiment.ts";
 
 type FleetYearOptions = {

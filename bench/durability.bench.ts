@@ -6,11 +6,11 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { positiveInteger } from "../shared/settings/settings.ts";
 import { Latencies } from "../cli/bench/latencies.ts";
+import { defineExperiment } from "./experiment.ts";
 import { Measured } from "./load/measured.ts";
 import { TypingCluster } from "./typing-cluster.ts";
-import { positiveInteger } from "../shared/settings/settings.ts";
-import { defineExperiment } from "./experiment.ts";
 
 const CONFIGURATIONS = [
   { name: "one nats-server", natsServers: 1, syncAlways: false },

@@ -8,23 +8,23 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { ServerCommandReply } from "../shared/bus/placement-messages.ts";
+import { subjectsOf } from "../shared/bus/subjects.ts";
+import { requestReply } from "../shared/io/nats-json.ts";
+import type { NatsConnection } from "../shared/io/nats.ts";
+import { readSettings } from "../shared/settings/settings.ts";
+import { list, oneOf, positiveInteger } from "../shared/settings/settings.ts";
+import { Latencies } from "../cli/bench/latencies.ts";
+import { opsStepDownSettings } from "../cli/command-settings.ts";
+import { stepDown } from "../cli/ops-step-down.ts";
+import type { Engine } from "../engines/engine.ts";
+import type { SystemCluster } from "../test/system/cluster.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { leaderOfLog } from "../test/system/log-leader.ts";
-import { Latencies } from "../cli/bench/latencies.ts";
+import { defineExperiment, type Print } from "./experiment.ts";
 import { Measured } from "./load/measured.ts";
 import type { RoomLoad } from "./load/room-load.ts";
 import { TypingCluster, type TypingOptions, type OwningServer } from "./typing-cluster.ts";
-import { opsStepDownSettings } from "../cli/command-settings.ts";
-import { stepDown } from "../cli/ops-step-down.ts";
-import { ServerCommandReply } from "../shared/bus/placement-messages.ts";
-import { subjectsOf } from "../shared/bus/subjects.ts";
-import { readSettings } from "../shared/settings/settings.ts";
-import type { NatsConnection } from "../shared/io/nats.ts";
-import { requestReply } from "../shared/io/nats-json.ts";
-import type { Engine } from "../engines/engine.ts";
-import type { SystemCluster } from "../test/system/cluster.ts";
-import { list, oneOf, positiveInteger } from "../shared/settings/settings.ts";
-import { defineExperiment, type Print } from "./experiment.ts";
 
 /**
  * Disturbances of a room server. `left alone`: no disturbance, to measure the machine's own noise. `stopped`: by SIGTERM, as in a rolling restart.

@@ -12,18 +12,18 @@
 import * as decoding from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 
+import type { PresenceMember } from "../shared/bus/presence-messages.ts";
+import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../shared/ids.ts";
+import { oneOf, positiveInteger } from "../shared/settings/settings.ts";
+import { encodePresenceDeltaFrame } from "../shared/wire/codec.ts";
+import { encodePoint, encodeRectangle } from "../shared/wire/positions.ts";
+import { CURSOR, encodeDelta, type ParticipantEntry, type PresenceDelta, VIEWPORT } from "../shared/wire/presence.ts";
 import type { ConnectionId } from "../gateway/ports.ts";
 import { Audience, type AudienceEffect } from "../gateway/presence/audience.ts";
 import { PresenceMembers } from "../gateway/presence/presence-members.ts";
 import { PresenceView } from "../gateway/presence/presence-view.ts";
-import type { PresenceMember } from "../shared/bus/presence-messages.ts";
-import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../shared/ids.ts";
-import { encodePresenceDeltaFrame } from "../shared/wire/codec.ts";
-import { CURSOR, encodeDelta, type ParticipantEntry, type PresenceDelta, VIEWPORT } from "../shared/wire/presence.ts";
-import { encodePoint, encodeRectangle } from "../shared/wire/positions.ts";
-import { CanvasParticipants, type CanvasScene } from "./canvas-participants.ts";
-import { oneOf, positiveInteger } from "../shared/settings/settings.ts";
 import { BALANCE_FACTOR } from "./balancer-model.ts";
+import { CanvasParticipants, type CanvasScene } from "./canvas-participants.ts";
 import { defineExperiment, positiveIntegers } from "./experiment.ts";
 import { LARGE_ROOM, type RoomSeats, routingFigures, seatRooms } from "./gateways-of-rooms.ts";
 

@@ -4,8 +4,8 @@
  * the first minutes.
  */
 
-import { socketUrl } from "../client/options.ts";
 import { Prng } from "../shared/collections/prng.ts";
+import { socketUrl } from "../client/options.ts";
 import { type Balancing, BalancerModel, type BalancerOptions } from "./balancer-model.ts";
 
 /** Of each room: its members on each gateway that has any. */

@@ -7,10 +7,10 @@
  * Edits sent within a second of a change of mode show its cost.
  */
 
+import { Latencies, type LatencyPairs } from "../cli/bench/latencies.ts";
 import { operationsEvents } from "../test/system/operations-events.ts";
 import type { Comparison, ComparisonOutcome } from "./comparison.ts";
 import type { GrowingLoad, GrowthStage } from "./load/growing-load.ts";
-import { Latencies, type LatencyPairs } from "../cli/bench/latencies.ts";
 import { Worker } from "./load/worker.ts";
 import { seatsOf } from "./presence-large-room.bench.ts";
 import type { Figures } from "./report.ts";

@@ -9,13 +9,13 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { Latencies } from "../cli/bench/latencies.ts";
 import { SystemCluster } from "../test/system/cluster.ts";
 import type { Comparison, ComparisonOptions, ComparisonOutcome } from "./comparison.ts";
 import type { SdkLoad, SdkClientPlan } from "./load/sdk-load.ts";
-import { Latencies } from "../cli/bench/latencies.ts";
 import { Worker } from "./load/worker.ts";
-import { PATIENT } from "./systems/coroom.ts";
 import { residentBytesOf } from "./server-usage.ts";
+import { PATIENT } from "./systems/coroom.ts";
 
 const ROOM_OF = 8;
 const CONNECTS_PER_SECOND_MAX = 500;

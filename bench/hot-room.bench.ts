@@ -7,9 +7,9 @@
  */
 
 import { list, oneOf, positiveInteger } from "../shared/settings/settings.ts";
+import { Latencies } from "../cli/bench/latencies.ts";
 import { defineExperiment, positiveIntegers, type Print } from "./experiment.ts";
 import type { Seat } from "./load/enter.ts";
-import { Latencies } from "../cli/bench/latencies.ts";
 import type { PresenceFigures, PresenceLoad, PresenceMotion } from "./load/presence-load.ts";
 import { Worker } from "./load/worker.ts";
 import { seatsOf } from "./presence-large-room.bench.ts";

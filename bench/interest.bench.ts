@@ -6,14 +6,14 @@
 
 import { createHash } from "node:crypto";
 
-import { Lanes } from "../gateway/presence/lanes.ts";
-import type { ConnectionId } from "../gateway/ports.ts";
-import { type LaneName, laneRatesOf } from "../gateway/presence/shed-ladder.ts";
 import type { Millis } from "../shared/ids.ts";
+import { positiveInteger } from "../shared/settings/settings.ts";
 import { encodePresenceDeltaFrame } from "../shared/wire/codec.ts";
 import { encodeDelta, type PresenceDelta } from "../shared/wire/presence.ts";
+import type { ConnectionId } from "../gateway/ports.ts";
+import { Lanes } from "../gateway/presence/lanes.ts";
+import { type LaneName, laneRatesOf } from "../gateway/presence/shed-ladder.ts";
 import { CanvasParticipants, type CanvasScene } from "./canvas-participants.ts";
-import { positiveInteger } from "../shared/settings/settings.ts";
 import { defineExperiment } from "./experiment.ts";
 
 export type InterestScene = CanvasScene & {

@@ -6,12 +6,25 @@
 
 import { createHash } from "node:crypto";
 import { performance } from "node:perf_hooks";
-
 import { jetstream } from "@nats-io/jetstream";
 import { Registry } from "prom-client";
 
+import { subjectsOf } from "../shared/bus/subjects.ts";
+import { Prng } from "../shared/collections/prng.ts";
+import type { RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
+import { kvLeases } from "../shared/io/kv-leases.ts";
+import { ensureLogStreams } from "../shared/io/log-stream.ts";
+import { connectNats } from "../shared/io/nats.ts";
+import { type RedisConnection, redisConnection } from "../shared/io/redis.ts";
+import { systemClock } from "../shared/io/system-clock.ts";
+import { sharedSettings } from "../shared/settings/common-settings.ts";
+import { readSettings } from "../shared/settings/settings.ts";
+import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { NOTHING_APPLIED, ranksWithin, type ScoreBatch } from "../leaderboard/boards/board.ts";
+import { keysOf } from "../leaderboard/boards/keys.ts";
+import { ALL_TIME } from "../leaderboard/boards/windows.ts";
 import { leaderboardSettings } from "../leaderboard/config.ts";
+import { stampOf } from "../leaderboard/io/board-hashes.ts";
 import {
   activityRemoval,
   SHORT_READ_WAITS,
@@ -21,27 +34,13 @@ import {
 } from "../leaderboard/io/jetstream-activities.ts";
 import { kvArchive } from "../leaderboard/io/kv-archive.ts";
 import { kvCheckpoints } from "../leaderboard/io/kv-checkpoints.ts";
-import { type RedisConnection, redisConnection } from "../shared/io/redis.ts";
 import { type RedisBoard, redisBoard } from "../leaderboard/io/redis-boards.ts";
-import { redisTenants } from "../leaderboard/io/redis-tenants.ts";
 import { redisClosings, redisNames, redisProgress } from "../leaderboard/io/redis-ports.ts";
-import { keysOf } from "../leaderboard/boards/keys.ts";
+import { redisTenants } from "../leaderboard/io/redis-tenants.ts";
 import { LeaderboardHost } from "../leaderboard/leaderboard-host.ts";
 import { leaderboardMetrics } from "../leaderboard/metrics.ts";
 import type { BoardStore } from "../leaderboard/ports.ts";
-import { stampOf } from "../leaderboard/io/board-hashes.ts";
 import { recordOf } from "../leaderboard/testing/records.ts";
-import { ALL_TIME } from "../leaderboard/boards/windows.ts";
-import { subjectsOf } from "../shared/bus/subjects.ts";
-import { readSettings } from "../shared/settings/settings.ts";
-import type { RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
-import { kvLeases } from "../shared/io/kv-leases.ts";
-import { ensureLogStreams } from "../shared/io/log-stream.ts";
-import { connectNats } from "../shared/io/nats.ts";
-import { systemClock } from "../shared/io/system-clock.ts";
-import { Prng } from "../shared/collections/prng.ts";
-import { sharedSettings } from "../shared/settings/common-settings.ts";
-import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 
 export type Engines = { readonly natsUrl: string; readonly redisUrl: string };
 type UpdateLoad = { readonly rooms: number; readonly users: number; readonly edits: number; readonly seed: number };

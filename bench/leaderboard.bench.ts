@@ -4,12 +4,15 @@
  * the CPU per batch, because both parts wait for the same processors.
  */
 
+import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, chownSync, existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { positiveInteger, wholeNumber } from "../shared/settings/settings.ts";
 import { startNatsServer } from "../engines/nats-server.ts";
 import { startRedisServer } from "../engines/redis-server.ts";
+import { defineExperiment, positiveIntegers, type Print } from "./experiment.ts";
 import {
   type Engines,
   type UpdateLeg,
@@ -20,9 +23,6 @@ import {
   percentile,
   scoresOf,
 } from "./leaderboard-measures.ts";
-import { positiveInteger, wholeNumber } from "../shared/settings/settings.ts";
-import { defineExperiment, positiveIntegers, type Print } from "./experiment.ts";
-import { execFileSync, spawn } from "node:child_process";
 
 /**
  * PostgreSQL holds the same scores in a table with an index for rank queries. The programs are from Debian's packages.

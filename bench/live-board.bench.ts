@@ -4,18 +4,19 @@
  * first edit that the list lacks. The measurement ends when all watchers have the same list.
  */
 
-import { decodeFrame, encodeFrame } from "../shared/wire/codec.ts";
-import { type BoardFrame, FrameType } from "../shared/wire/frames.ts";
-import { type ClientKey, type RoomId, START } from "../shared/ids.ts";
-import { until } from "./load/until.ts";
-import { type LoadSocket, openSocket } from "./load/web-socket.ts";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeToken } from "../cli/token.ts";
+
+import { type ClientKey, type RoomId, START } from "../shared/ids.ts";
 import { positiveInteger, wholeNumber } from "../shared/settings/settings.ts";
+import { decodeFrame, encodeFrame } from "../shared/wire/codec.ts";
+import { type BoardFrame, FrameType } from "../shared/wire/frames.ts";
+import { makeToken } from "../cli/token.ts";
 import { DemoSystem } from "../test/system/browser.ts";
 import { defineExperiment } from "./experiment.ts";
 import { percentile } from "./leaderboard-measures.ts";
+import { until } from "./load/until.ts";
+import { type LoadSocket, openSocket } from "./load/web-socket.ts";
 
 type LiveBoardPlan = {
   readonly watchers: number;

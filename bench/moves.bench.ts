@@ -6,16 +6,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { ServerCommandReply } from "../shared/bus/placement-messages.ts";
+import { Prng } from "../shared/collections/prng.ts";
 import type { ServerId } from "../shared/ids.ts";
 import { requestReply } from "../shared/io/nats-json.ts";
-import { Prng } from "../shared/collections/prng.ts";
+import { positiveInteger } from "../shared/settings/settings.ts";
 import { eventually } from "../test/system/eventually.ts";
-import type { RoomLoad } from "./load/room-load.ts";
-import { TypingCluster, type TypingOptions } from "./typing-cluster.ts";
+import { defineExperiment } from "./experiment.ts";
 import { BEFORE_MS, distribution, type LongestWaits } from "./failover.bench.ts";
 import { Measured } from "./load/measured.ts";
-import { positiveInteger } from "../shared/settings/settings.ts";
-import { defineExperiment } from "./experiment.ts";
+import type { RoomLoad } from "./load/room-load.ts";
+import { TypingCluster, type TypingOptions } from "./typing-cluster.ts";
 
 /** `waits`: longest waits around each move. `alone`: longest waits in rooms that were not moved, over the same time. */
 type MoveWaits = { readonly waits: readonly LongestWaits[]; readonly alone: readonly LongestWaits[] };

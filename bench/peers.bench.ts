@@ -5,9 +5,9 @@
  */
 
 import { list, oneOf, positiveInteger, flag, SettingError } from "../shared/settings/settings.ts";
+import { Latencies } from "../cli/bench/latencies.ts";
 import { defineExperiment, type Print } from "./experiment.ts";
 import type { Seat } from "./load/enter.ts";
-import { Latencies } from "../cli/bench/latencies.ts";
 import type { PeersFigures, PeersLoad, PeersMotion } from "./load/peers-load.ts";
 import { Worker } from "./load/worker.ts";
 import { cpuByRole } from "./server-usage.ts";

@@ -5,16 +5,16 @@
  * Edit latencies are measured twice in the same run, without presence and with it.
  */
 
-import { cpuBetween, type CpuByRole, cpuByRole } from "./server-usage.ts";
+import { Latencies } from "../cli/bench/latencies.ts";
 import type { Comparison, ComparisonOptions, ComparisonOutcome } from "./comparison.ts";
 import type { Seat } from "./load/enter.ts";
-import { Latencies } from "../cli/bench/latencies.ts";
 import type { PresenceFigures, PresenceLoad } from "./load/presence-load.ts";
 import { Worker } from "./load/worker.ts";
 import type { Figures } from "./report.ts";
+import { cpuBetween, type CpuByRole, cpuByRole } from "./server-usage.ts";
 import { startCoroom } from "./systems/coroom.ts";
-import type { MeasuredSystem } from "./systems/system.ts";
 import { startBare } from "./systems/peers.ts";
+import type { MeasuredSystem } from "./systems/system.ts";
 
 const MOVERS_SHARE = 0.1;
 const MOVES_PER_SECOND = 30;

@@ -1,8 +1,8 @@
 /** Turns measurements into figures, and the figures of several systems into a table with their ratios. */
 
-import type { CpuByRole } from "./server-usage.ts";
-import { bestOf, type EditPathLeg, type MeasuredPhase, rateOf, type Scenario, slowestP99 } from "./edit-path.bench.ts";
 import { Latencies } from "../cli/bench/latencies.ts";
+import { bestOf, type EditPathLeg, type MeasuredPhase, rateOf, type Scenario, slowestP99 } from "./edit-path.bench.ts";
+import type { CpuByRole } from "./server-usage.ts";
 
 /** In display order. */
 export type Figures = Readonly<Record<string, number>>;

@@ -6,11 +6,11 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { Latencies } from "../cli/bench/latencies.ts";
 import { SystemCluster } from "../test/system/cluster.ts";
 import type { Comparison, ComparisonOptions, ComparisonOutcome } from "./comparison.ts";
 import { planSdkClients } from "./herd.bench.ts";
 import type { SdkLoad } from "./load/sdk-load.ts";
-import { Latencies } from "../cli/bench/latencies.ts";
 import { Worker } from "./load/worker.ts";
 import { PATIENT } from "./systems/coroom.ts";
 

@@ -10,21 +10,20 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-
 import { jetstream, type JetStreamClient } from "@nats-io/jetstream";
+import { headers } from "nats";
 import * as Y from "yjs";
 
-import { startNatsServer } from "../engines/nats-server.ts";
-import { subjectsOf, partitionOf, type Subjects } from "../shared/bus/subjects.ts";
-import type { RoomKey, ClientId, Epoch, Seq, UnixMillis, UserId } from "../shared/ids.ts";
-import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.ts";
-import { ensureLogStreams } from "../shared/io/log-stream.ts";
-import { Prng } from "../shared/collections/prng.ts";
-import { DocumentServices, type ServiceMemory } from "./systems/document-services.ts";
-import { headers } from "nats";
 import { encodeEditsRecord } from "../shared/bus/record.ts";
+import { subjectsOf, partitionOf, type Subjects } from "../shared/bus/subjects.ts";
+import { Prng } from "../shared/collections/prng.ts";
+import type { RoomKey, ClientId, Epoch, Seq, UnixMillis, UserId } from "../shared/ids.ts";
+import { ensureLogStreams } from "../shared/io/log-stream.ts";
+import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.ts";
 import { positiveInteger, wholeNumber } from "../shared/settings/settings.ts";
+import { startNatsServer } from "../engines/nats-server.ts";
 import { defineExperiment, type Print } from "./experiment.ts";
+import { DocumentServices, type ServiceMemory } from "./systems/document-services.ts";
 
 /**
  * The only author of a room. It appends to the log directly, fenced as by a room server, and holds the expected

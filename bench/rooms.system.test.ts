@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
-import { benchRooms } from "./rooms.bench.ts";
 import { soakLength } from "../test/soak.ts";
+import { benchRooms } from "./rooms.bench.ts";
 
 test(
   "[BRM1] every room's document equals its writer's text while document services are killed, stopped and started",

@@ -5,15 +5,15 @@
  */
 
 import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, request, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { startBalancer } from "../deploy/balancer/start-balancer.ts";
 import { positiveInteger, wholeNumber } from "../shared/settings/settings.ts";
+import { startBalancer } from "../deploy/balancer/start-balancer.ts";
 import { BALANCE_FACTOR, type Balancing, BalancerModel } from "./balancer-model.ts";
 import { defineExperiment, positiveIntegers } from "./experiment.ts";
 import {

@@ -9,18 +9,18 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { Latencies } from "../cli/bench/latencies.ts";
 import { gatewaySettings } from "../gateway/config.ts";
 import type { Comparison, ComparisonOptions, ComparisonOutcome } from "./comparison.ts";
-import type { Seat } from "./load/enter.ts";
-import { Latencies } from "../cli/bench/latencies.ts";
 import type { BusyRoomLoad, BusyRoomFigures } from "./load/busy-room-load.ts";
+import type { Seat } from "./load/enter.ts";
 import type { StallFigures, StalledReaderLoad } from "./load/stalled-reader-load.ts";
 import { Worker } from "./load/worker.ts";
 import type { Figures } from "./report.ts";
+import { residentBytesOf } from "./server-usage.ts";
 import { startCoroom } from "./systems/coroom.ts";
 import { startRelay } from "./systems/peers.ts";
 import type { MeasuredSystem } from "./systems/system.ts";
-import { residentBytesOf } from "./server-usage.ts";
 
 const WRITERS = 4;
 const EDITS_PER_SECOND = 200;

@@ -3,20 +3,20 @@
  * separate reads for each room with one pass for all rooms. Measured for the nats-server and for the reading process.
  */
 
-import { jetstream } from "@nats-io/jetstream";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { jetstream } from "@nats-io/jetstream";
 
-import { startNatsServer } from "../engines/nats-server.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { type RoomId, roomKey, type TenantId } from "../shared/ids.ts";
 import { readLog } from "../shared/io/log-reader.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.ts";
-import { cpuBetween, cpuByRole, type ServerProcess } from "./server-usage.ts";
 import { positiveInteger } from "../shared/settings/settings.ts";
+import { startNatsServer } from "../engines/nats-server.ts";
 import { defineExperiment } from "./experiment.ts";
+import { cpuBetween, cpuByRole, type ServerProcess } from "./server-usage.ts";
 
 type TrimReadsOptions = { readonly rooms: number; readonly editsPerRoom: number };
 /** Seconds of CPU. */

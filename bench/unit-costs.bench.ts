@@ -6,10 +6,10 @@
  * differ. The same holds for cursors. What an idle system uses is subtracted first.
  */
 
-import type { RoleCosts } from "../cli/capacity/figures.ts";
 import { positiveInteger } from "../shared/settings/settings.ts";
-import { defineExperiment, type Print } from "./experiment.ts";
 import { Latencies } from "../cli/bench/latencies.ts";
+import type { RoleCosts } from "../cli/capacity/figures.ts";
+import { defineExperiment, type Print } from "./experiment.ts";
 import type { PeersLoad, PeersMotion } from "./load/peers-load.ts";
 import { Worker } from "./load/worker.ts";
 import { seatsOf } from "./peers.bench.ts";

@@ -7,16 +7,15 @@ import { connect, type Socket } from "node:net";
 import { promisify } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-
 import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { WebsocketProvider } from "y-websocket";
 import * as Y from "yjs";
 
-import { CoroomProvider } from "../client/index.ts";
 import { readSettings } from "../shared/settings/settings.ts";
 import { SILENT_LOG } from "../shared/testing/silent-log.ts";
+import { CoroomProvider } from "../client/index.ts";
 import { SystemCluster } from "../test/system/cluster.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { type EdgeConfig, yWebsocketSettings } from "./config.ts";

@@ -4,6 +4,7 @@
  */
 
 import { HocuspocusProvider, HocuspocusProviderWebsocket } from "@hocuspocus/provider";
+import * as Y14 from "@y/y";
 import * as hocuspocus3 from "hocuspocus-provider-3";
 import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -11,12 +12,11 @@ import { WebSocket } from "ws";
 import { WebsocketProvider as Provider3 } from "y-websocket";
 import { WebsocketProvider as Provider2 } from "y-websocket-2";
 import { WebsocketProvider as Provider4 } from "y-websocket-4";
-import * as Y14 from "@y/y";
 import * as Y from "yjs";
 
-import { CoroomProvider } from "../client/index.ts";
 import { readSettings } from "../shared/settings/settings.ts";
 import { SILENT_LOG } from "../shared/testing/silent-log.ts";
+import { CoroomProvider } from "../client/index.ts";
 import { SystemCluster } from "../test/system/cluster.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { yWebsocketSettings } from "./config.ts";

@@ -3,10 +3,10 @@ import { expect, onTestFinished, test } from "vitest";
 import { applyAwarenessUpdate, Awareness } from "y-protocols/awareness";
 import * as Y from "yjs";
 
-import { refuseReserved } from "../client/presence/awareness.ts";
 import type { Millis, UnixMillis } from "../shared/ids.ts";
-import { encodeAwareness, type YState } from "./y-websocket-protocol.ts";
+import { refuseReserved } from "../client/presence/awareness.ts";
 import { type BridgedAwareness, YAwareness } from "./y-awareness.ts";
+import { encodeAwareness, type YState } from "./y-websocket-protocol.ts";
 
 const [OWN, BOB, CID] = [11, 22, 33];
 

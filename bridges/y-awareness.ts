@@ -8,11 +8,11 @@
 
 import { equalityDeep } from "lib0/function";
 
+import type { Millis } from "../shared/ids.ts";
+import type { Clock } from "../shared/time/clock.ts";
+import { Y_CLOCK } from "../shared/wire/presence.ts";
 import { RESERVED_FIELDS } from "../client/presence/awareness.ts";
 import type { YjsProvider } from "../client/yjs/yjs-provider.ts";
-import type { Clock } from "../shared/time/clock.ts";
-import type { Millis } from "../shared/ids.ts";
-import { Y_CLOCK } from "../shared/wire/presence.ts";
 import type { YState } from "./y-websocket-protocol.ts";
 
 export type BridgedAwareness = Pick<YjsProvider["awareness"], "clientID" | "states" | "setLocalState">;

@@ -1,10 +1,10 @@
 /** Runs the command line of this process and prints a failure as one clear message. */
 
+import { StartError } from "../shared/process/lifecycle.ts";
+import { SettingError } from "../shared/settings/settings.ts";
+import { EngineError } from "../engines/engine-error.ts";
 import { commands } from "./commands.ts";
 import { runCommandLine } from "./run.ts";
-import { EngineError } from "../engines/engine-error.ts";
-import { SettingError } from "../shared/settings/settings.ts";
-import { StartError } from "../shared/process/lifecycle.ts";
 
 export async function runProcessCommandLine(): Promise<void> {
   process.stdout.once("error", receiveOutputError);

@@ -11,9 +11,9 @@ import {
   wholeNumber,
   list,
 } from "../shared/settings/settings.ts";
-import { startSettings } from "./settings.ts";
-import { flagsOnly } from "./command.ts";
 import { storeSettings, threadSettings } from "../document-service/config.ts";
+import { flagsOnly } from "./command.ts";
+import { startSettings } from "./settings.ts";
 
 const gateway = {
   url: {

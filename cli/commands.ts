@@ -3,8 +3,8 @@
  * process with one role does not load the code of other roles or commands.
  */
 
-import { benchSettings } from "./bench/bench-settings.ts";
 import type { Settings, Values } from "../shared/settings/settings.ts";
+import { benchSettings } from "./bench/bench-settings.ts";
 import {
   type AdminCommandName,
   adminSettings,

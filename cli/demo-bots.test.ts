@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 
-import type { RouteRequest } from "../gateway/http/requests.ts";
 import type { RoomId } from "../shared/ids.ts";
-import { demoRoutes } from "./demo.ts";
-import { BOTS_MAX, type DemoBots, demoBots } from "./demo-bots.ts";
+import type { RouteRequest } from "../gateway/http/requests.ts";
 import type { BotOrder } from "./bots/worker.ts";
+import { BOTS_MAX, type DemoBots, demoBots } from "./demo-bots.ts";
+import { demoRoutes } from "./demo.ts";
 
 const ROOM = "notes" as RoomId;
 

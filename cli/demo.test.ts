@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 
-import type { RouteRequest } from "../gateway/http/requests.ts";
-import type { ClientAddress } from "../shared/limits/client-address.ts";
 import type { UnixMillis } from "../shared/ids.ts";
 import { isOperatorPass } from "../shared/io/operator-pass.ts";
+import type { ClientAddress } from "../shared/limits/client-address.ts";
+import type { RouteRequest } from "../gateway/http/requests.ts";
 import { demoRoutes, demoObstacle, noPageRoute } from "./demo.ts";
 
 const local = { demo: true, production: false, jwtSecret: "", jwksUrl: "", jwksFile: "", tlsCertFile: "" };

@@ -4,11 +4,11 @@
  * deployment.
  */
 
+import { parseRoomId, parseUserId, ROOM_ID_RULE, type UnixMillis, USER_ID_RULE } from "../shared/ids.ts";
+import { makeOperatorPass } from "../shared/io/operator-pass.ts";
 import { errorAnswer, type HttpAnswer, jsonAnswer } from "../gateway/http/answers.ts";
 import type { RouteRequest } from "../gateway/http/requests.ts";
 import type { HttpRoute } from "../gateway/http/route-table.ts";
-import { parseRoomId, parseUserId, ROOM_ID_RULE, type UnixMillis, USER_ID_RULE } from "../shared/ids.ts";
-import { makeOperatorPass } from "../shared/io/operator-pass.ts";
 import { BOTS_MAX, type DemoBots } from "./demo-bots.ts";
 import { makeToken } from "./token.ts";
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
-import { EngineError } from "../engines/engine-error.ts";
-import { SettingError } from "../shared/settings/settings.ts";
 import { StartError } from "../shared/process/lifecycle.ts";
+import { SettingError } from "../shared/settings/settings.ts";
+import { EngineError } from "../engines/engine-error.ts";
 import { describeFailure } from "./command-line.ts";
 
 test("[TOLD1] an expected failure prints its message without its cause", () => {

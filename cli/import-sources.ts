@@ -5,12 +5,11 @@
 
 import { open, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-
 import * as Y from "yjs";
 
-import { isEmptyUpdate, isUpdate } from "../client/yjs/yjs-edits.ts";
 import { isErrno } from "../shared/io/system-error.ts";
 import { SettingError } from "../shared/settings/settings.ts";
+import { isEmptyUpdate, isUpdate } from "../client/yjs/yjs-edits.ts";
 
 type ImportSource = {
   readonly kind: string;

@@ -7,20 +7,19 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-
 import * as Y from "yjs";
 
-import { RoomConnection } from "../client/index.ts";
-import { serverAddressOf } from "../client/options.ts";
-import { splitEdit, yjsEdits } from "../client/yjs/yjs-edits.ts";
 import { parseRoomId, ROOM_ID_RULE } from "../shared/ids.ts";
 import { makeFolder } from "../shared/io/make-folder.ts";
 import { folderAdvice } from "../shared/io/system-error.ts";
 import { SettingError, type Values } from "../shared/settings/settings.ts";
 import { checkUpdate } from "../shared/yjs/checked-update.ts";
 import { mergedEdits } from "../shared/yjs/merged-edits.ts";
-import type { PrintLine } from "./command.ts";
+import { RoomConnection } from "../client/index.ts";
+import { serverAddressOf } from "../client/options.ts";
+import { splitEdit, yjsEdits } from "../client/yjs/yjs-edits.ts";
 import type { exportSettings, importSettings } from "./command-settings.ts";
+import type { PrintLine } from "./command.ts";
 import { DocumentsClient } from "./documents-client.ts";
 import { openSource } from "./import-sources.ts";
 import { gatewayFor } from "./local-addresses.ts";

@@ -3,8 +3,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { startedRoleSecrets } from "./secrets.ts";
 import { withoutSecrets } from "../shared/io/nats-address.ts";
+import { startedRoleSecrets } from "./secrets.ts";
 
 export const DEFAULT_NATS_URL = "nats://127.0.0.1:4222";
 const DEFAULT_GATEWAY_URL = "http://127.0.0.1:8080";

@@ -3,11 +3,10 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
 import { expect, onTestFinished, test } from "vitest";
 
-import { runEngine } from "../engines/engine.ts";
 import { SILENT_LOG } from "../shared/testing/silent-log.ts";
+import { runEngine } from "../engines/engine.ts";
 import { DemoSystem, FIRST_START_MS_MAX } from "../test/system/browser.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { keepRunning } from "./local-engines.ts";

@@ -2,23 +2,22 @@
 
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
-
 import { Gauge, type Registry } from "prom-client";
 
-import type { Engine } from "../engines/engine.ts";
-import { startNatsServer } from "../engines/nats-server.ts";
-import { type RedisUser, startRedisServer } from "../engines/redis-server.ts";
 import { NATS_ROLES, natsPermissions, type NatsRole } from "../shared/bus/permissions.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { closeNats, connectAs, type NatsConnection } from "../shared/io/nats.ts";
 import { natsOperations } from "../shared/io/nats-operations.ts";
+import { closeNats, connectAs, type NatsConnection } from "../shared/io/nats.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import { type Running, StartError } from "../shared/process/lifecycle.ts";
 import type { Log } from "../shared/process/log.ts";
 import { REDIS_ROLES, type RedisRole } from "../shared/settings/redis-permissions.ts";
 import { pause, rethrowMistake } from "../shared/time/pause.ts";
-import { roleSecrets } from "./secrets.ts";
+import type { Engine } from "../engines/engine.ts";
+import { startNatsServer } from "../engines/nats-server.ts";
+import { type RedisUser, startRedisServer } from "../engines/redis-server.ts";
 import { withUser } from "./local-addresses.ts";
+import { roleSecrets } from "./secrets.ts";
 import type { StartConfig } from "./settings.ts";
 
 /** The addresses contain the user of the role, unless they are configured. */

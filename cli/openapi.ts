@@ -6,11 +6,11 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
+import { matchesEtag } from "../shared/if-none-match.ts";
+import { version } from "../shared/io/version.ts";
 import type { HttpAnswer } from "../gateway/http/answers.ts";
 import type { RouteRequest } from "../gateway/http/requests.ts";
 import type { HttpRoute } from "../gateway/http/route-table.ts";
-import { matchesEtag } from "../shared/if-none-match.ts";
-import { version } from "../shared/io/version.ts";
 
 /** The prefix of the component names, by file. */
 export const PARTS: Readonly<Record<string, string>> = {

@@ -3,11 +3,11 @@
 import { jetstream } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { kvCheckpoints } from "../document-service/io/kv-checkpoints.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { readSettings } from "../shared/settings/settings.ts";
 import type { Epoch, RoomKey, Seq, UnixMillis } from "../shared/ids.ts";
 import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.ts";
+import { readSettings } from "../shared/settings/settings.ts";
+import { kvCheckpoints } from "../document-service/io/kv-checkpoints.ts";
 import { type RealNats, startRealNats } from "../test/contract/real-nats.ts";
 import { opsLeftOutSettings } from "./command-settings.ts";
 import { listLeftOut } from "./ops.ts";

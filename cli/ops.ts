@@ -1,27 +1,26 @@
 /** Operator commands that need only NATS: the report of a room, the events, and rooms with incomplete snapshots. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-
+import { jetstream } from "@nats-io/jetstream";
 import { RequestError, TimeoutError } from "nats";
 import type { z } from "zod";
 
+import { CheckpointEntry, isDeleted } from "../shared/bus/checkpoint.ts";
+import { RoomReport, type RoomReportRequest } from "../shared/bus/fleet-messages.ts";
 import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
 import type { OperationsEvent } from "../shared/bus/operations-events.ts";
 import { StorageAnswer } from "../shared/bus/storage-messages.ts";
-import { RoomReport, type RoomReportRequest } from "../shared/bus/fleet-messages.ts";
 import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
-import { SettingError, type Values } from "../shared/settings/settings.ts";
 import { parseRoomId, parseTenantId, type RoomKey, roomKey, parseRoomKey, roomOf, tenantOf } from "../shared/ids.ts";
-import { closeNats, connectAs, type NatsConnection } from "../shared/io/nats.ts";
+import { existingBucket, isUnsettled } from "../shared/io/jetstream-stores.ts";
 import { withoutSecrets } from "../shared/io/nats-address.ts";
 import { hasOperationsStream } from "../shared/io/nats-operations.ts";
 import { watchNumbered } from "../shared/io/nats-operations.ts";
+import { closeNats, connectAs, type NatsConnection } from "../shared/io/nats.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
-import { localNatsUrl } from "./local-addresses.ts";
+import { SettingError, type Values } from "../shared/settings/settings.ts";
 import type { opsRoomSettings, opsWatchSettings, whereSettings, opsLeftOutSettings } from "./command-settings.ts";
-import { jetstream } from "@nats-io/jetstream";
-import { CheckpointEntry, isDeleted } from "../shared/bus/checkpoint.ts";
-import { existingBucket, isUnsettled } from "../shared/io/jetstream-stores.ts";
+import { localNatsUrl } from "./local-addresses.ts";
 
 const ANSWER_MS_MAX = 2_000;
 const RATES_OVER_MS = 1_000;

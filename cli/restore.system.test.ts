@@ -6,27 +6,26 @@
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import * as Y from "yjs";
 
-import { documentServiceSettings } from "../document-service/config.ts";
-import { startDocumentService } from "../document-service/main.ts";
-import type { Engine } from "../engines/engine.ts";
-import { startNatsServer } from "../engines/nats-server.ts";
 import { encodeEditsRecord, encodeEpochRecord } from "../shared/bus/record.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { readSettings } from "../shared/settings/settings.ts";
 import type { ClientId, Epoch, RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.ts";
 import { pinoLog } from "../shared/io/pino-log.ts";
 import { sharedSettings } from "../shared/settings/common-settings.ts";
+import { readSettings } from "../shared/settings/settings.ts";
+import { documentServiceSettings } from "../document-service/config.ts";
+import { startDocumentService } from "../document-service/main.ts";
+import type { Engine } from "../engines/engine.ts";
+import { startNatsServer } from "../engines/nats-server.ts";
 import { eventually } from "../test/system/eventually.ts";
-import { restore } from "./restore.ts";
 import { restoreSettings } from "./command-settings.ts";
+import { restore } from "./restore.ts";
 
 const APPEND_MS_MAX = 30_000;
 const ENVIRONMENT = "restored";

@@ -4,28 +4,27 @@
  */
 
 import { createHash, randomUUID } from "node:crypto";
-
 import { jetstream } from "@nats-io/jetstream";
 
+import { isDeleted } from "../shared/bus/checkpoint.ts";
+import { subjectsOf } from "../shared/bus/subjects.ts";
+import { parseRoomKey, type RoomKey, type UnixMillis } from "../shared/ids.ts";
+import { kvBucket } from "../shared/io/jetstream-stores.ts";
+import { ensureLogStreams } from "../shared/io/log-stream.ts";
+import { closeNats } from "../shared/io/nats.ts";
+import { systemClock } from "../shared/io/system-clock.ts";
+import { SettingError, type Values } from "../shared/settings/settings.ts";
+import { rethrowMistake } from "../shared/time/pause.ts";
+import { restoreRoom } from "../document-service/history/restore-host.ts";
+import type { RoomObjects } from "../document-service/history/restored-history.ts";
 import { documentThreads } from "../document-service/io/document-threads.ts";
 import { jetstreamLog } from "../document-service/io/jetstream-log.ts";
 import { kvCheckpoints, kvHistories } from "../document-service/io/kv-checkpoints.ts";
-import { isDeleted } from "../shared/bus/checkpoint.ts";
 import { advanceNumbering, numberingOf } from "../document-service/io/log-numbering.ts";
 import { openStores } from "../document-service/io/object-stores.ts";
 import type { Checkpoints, Histories } from "../document-service/ports.ts";
-import { restoreRoom } from "../document-service/history/restore-host.ts";
-import type { RoomObjects } from "../document-service/history/restored-history.ts";
-import { subjectsOf } from "../shared/bus/subjects.ts";
-import { SettingError, type Values } from "../shared/settings/settings.ts";
-import { parseRoomKey, type RoomKey, type UnixMillis } from "../shared/ids.ts";
-import { closeNats } from "../shared/io/nats.ts";
-import { kvBucket } from "../shared/io/jetstream-stores.ts";
-import { ensureLogStreams } from "../shared/io/log-stream.ts";
-import { systemClock } from "../shared/io/system-clock.ts";
-import { rethrowMistake } from "../shared/time/pause.ts";
-import { connectOperator } from "./ops.ts";
 import type { restoreSettings } from "./command-settings.ts";
+import { connectOperator } from "./ops.ts";
 
 const ANSWER_MS_MAX = 10_000;
 

@@ -1,11 +1,11 @@
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
 import { afterEach, beforeEach, expect, test } from "vitest";
+
+import { StartError } from "../shared/process/lifecycle.ts";
 import { writeOwnFile } from "../engines/data-dir.ts";
 import { localSecrets, roleSecrets, startedSecrets } from "./secrets.ts";
-import { StartError } from "../shared/process/lifecycle.ts";
 
 let folder: string;
 beforeEach(() => {

@@ -1,14 +1,14 @@
 /** The settings of `coroom start`: its own and those of every role. They form one list, so that --help shows all. */
 
+import { sharedSettings } from "../shared/settings/common-settings.ts";
+import { flag, list, port, type Settings, SettingError, text, type Values } from "../shared/settings/settings.ts";
+import { yWebsocketSettings } from "../bridges/config.ts";
 import { documentServiceSettings } from "../document-service/config.ts";
 import { gatewaySettings } from "../gateway/config.ts";
 import { leaderboardSettings } from "../leaderboard/config.ts";
 import { placementSettings } from "../placement/config.ts";
 import { probeSettings } from "../probe/config.ts";
 import { roomServerSettings } from "../room-server/config.ts";
-import { flag, list, port, type Settings, SettingError, text, type Values } from "../shared/settings/settings.ts";
-import { sharedSettings } from "../shared/settings/common-settings.ts";
-import { yWebsocketSettings } from "../bridges/config.ts";
 import { healthSettings } from "./health.ts";
 import { idleMemorySettings } from "./idle-memory.ts";
 

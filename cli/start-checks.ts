@@ -3,18 +3,19 @@
  * roles again.
  */
 
+import { createServer } from "node:net";
+
+import { internalTls } from "../shared/io/internal-tls.ts";
+import { natsAddress } from "../shared/io/nats-address.ts";
+import { SettingError } from "../shared/settings/settings.ts";
+import { refuseUnsafe as refuseYWebsocket } from "../bridges/config.ts";
 import { refuseUnfit as refuseDocumentService, documentsAddress } from "../document-service/config.ts";
 import { refuseUnsafeGateway as refuseGateway, portTaken } from "../gateway/config.ts";
 import { refuseUnfit as refuseLeaderboard, boardsAddress } from "../leaderboard/config.ts";
 import { refuseUnfit as refuseProbe } from "../probe/config.ts";
 import { refuseUnfit as refuseRoomServer } from "../room-server/config.ts";
-import { SettingError } from "../shared/settings/settings.ts";
-import { internalTls } from "../shared/io/internal-tls.ts";
-import { natsAddress } from "../shared/io/nats-address.ts";
-import { refuseUnsafe as refuseYWebsocket } from "../bridges/config.ts";
 import { DEFAULT_NATS_URL } from "./local-addresses.ts";
 import type { Role, StartConfig } from "./settings.ts";
-import { createServer } from "node:net";
 
 /** The gateway of the same process. Its port is not known yet. */
 const OWN_GATEWAY = "ws://127.0.0.1";

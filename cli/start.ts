@@ -2,28 +2,27 @@
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-
 import { Registry } from "prom-client";
 
 import { LocalOwners } from "../shared/bus/local-owners.ts";
-import { pinoLog } from "../shared/io/pino-log.ts";
-import type { HttpRoute } from "../gateway/http/route-table.ts";
 import { NATS_ROLES, type NatsRole } from "../shared/bus/permissions.ts";
+import { pinoLog } from "../shared/io/pino-log.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
 import type { Log } from "../shared/process/log.ts";
-import { demoRoutes, demoObstacle, noPageRoute } from "./demo.ts";
-import { botsThread, demoBots } from "./demo-bots.ts";
-import { refuseUnfit, refuseTakenPort } from "./start-checks.ts";
-import { serveHealth } from "./health.ts";
+import type { HttpRoute } from "../gateway/http/route-table.ts";
 import { buildInfoGauge } from "./build-info.ts";
 import { startBusProcess } from "./bus-process.ts";
+import { botsThread, demoBots } from "./demo-bots.ts";
+import { demoRoutes, demoObstacle, noPageRoute } from "./demo.ts";
+import { serveHealth } from "./health.ts";
 import { releaseIdleMemory, v8Heap } from "./idle-memory.ts";
-import { type LocalEngines, startLocalEngines } from "./local-engines.ts";
 import { DEFAULT_NATS_URL, rememberAddress } from "./local-addresses.ts";
+import { type LocalEngines, startLocalEngines } from "./local-engines.ts";
 import { openapiRoute } from "./openapi.ts";
-import type { Role, StartConfig } from "./settings.ts";
 import { missingSecrets } from "./secrets.ts";
+import type { Role, StartConfig } from "./settings.ts";
+import { refuseUnfit, refuseTakenPort } from "./start-checks.ts";
 
 /** The code of a role is loaded only when the process runs it. */
 const load = {

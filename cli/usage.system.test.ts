@@ -4,12 +4,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { readSettings } from "../shared/settings/settings.ts";
 import type { Engine } from "../engines/engine.ts";
 import { gatewayRig, OPERATOR, ROOM, TENANT } from "../gateway/testing/gateway-rig.ts";
-import { readSettings } from "../shared/settings/settings.ts";
 import { until } from "../test/contract/real-nats.ts";
 import { startTestRedis } from "../test/contract/test-engines.ts";
 import { usageSettings } from "./command-settings.ts";

@@ -5,11 +5,11 @@
 
 import { randomBytes } from "node:crypto";
 
-import { natsUserLines } from "../engines/nats-config.ts";
-import { REDIS_DEFAULT_USER, redisUserLine } from "../engines/redis-server.ts";
 import { NATS_ROLES } from "../shared/bus/permissions.ts";
 import { REDIS_ROLES } from "../shared/settings/redis-permissions.ts";
 import { envName, type Values } from "../shared/settings/settings.ts";
+import { natsUserLines } from "../engines/nats-config.ts";
+import { REDIS_DEFAULT_USER, redisUserLine } from "../engines/redis-server.ts";
 import type { natsUsersSettings, redisUsersSettings } from "./command-settings.ts";
 import { natsUsers } from "./local-engines.ts";
 

@@ -2,9 +2,12 @@
 
 import { Registry } from "prom-client";
 
+import { traceMetrics } from "../shared/io/traces/trace-metrics.ts";
+import { FakeClock } from "../shared/testing/fake-clock.ts";
+import { yWebsocketMetrics } from "../bridges/metrics.ts";
 import { buildInfoGauge } from "../cli/build-info.ts";
-import { diskFreeGauge } from "../cli/local-engines.ts";
 import { releaseIdleMemory } from "../cli/idle-memory.ts";
+import { diskFreeGauge } from "../cli/local-engines.ts";
 import type { MetricDescription } from "../cli/metrics-document.ts";
 import { documentServiceMetrics } from "../document-service/metrics.ts";
 import { gatewayMetrics } from "../gateway/metrics.ts";
@@ -12,9 +15,6 @@ import { leaderboardMetrics } from "../leaderboard/metrics.ts";
 import { placementMetrics } from "../placement/metrics.ts";
 import { probeMetrics } from "../probe/metrics.ts";
 import { roomServerMetrics } from "../room-server/metrics.ts";
-import { traceMetrics } from "../shared/io/traces/trace-metrics.ts";
-import { FakeClock } from "../shared/testing/fake-clock.ts";
-import { yWebsocketMetrics } from "../bridges/metrics.ts";
 
 const IDLE_HEAP = { busyShare: () => 0, bytes: () => ({ held: 0, used: 0 }), growYoungGeneration: () => {}, collect: async () => {} };
 

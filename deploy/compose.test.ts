@@ -7,10 +7,10 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 
+import { REDIS_ROLES } from "../shared/settings/redis-permissions.ts";
 import { type Role, startSettings } from "../cli/settings.ts";
 import { newSecretsText, natsUsersText } from "../cli/users.ts";
 import { REDIS_DEFAULT_USER, redisUserLine } from "../engines/redis-server.ts";
-import { REDIS_ROLES } from "../shared/settings/redis-permissions.ts";
 import { finalStage, imageEnvironment } from "./image.ts";
 import { configOf, DEPLOYED_ROLES, drainMsOf, portOf, secretVariables, settingsOf } from "./role-settings.ts";
 

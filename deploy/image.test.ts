@@ -3,15 +3,14 @@
 import { spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
-
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
+import { envName, readableSettings } from "../shared/settings/settings.ts";
 import { serveHealth } from "../cli/health.ts";
 import { startSettings } from "../cli/settings.ts";
 import { claimFreePorts } from "../engines/free-port.ts";
 import { runProgram } from "../engines/run-program.ts";
-import { envName, readableSettings } from "../shared/settings/settings.ts";
 import { buildStage, finalStage, imageEnvironment } from "./image.ts";
 
 const MS_MAX = 30_000;

@@ -1,9 +1,9 @@
 /** The settings that each role reads in its `main.ts`: its own, the common ones, and some of other roles. */
 
-import { refuseUnfit } from "../cli/start-checks.ts";
-import { ROLES, type Role, startGroups, startSettings } from "../cli/settings.ts";
 import { envName, readableSettings, readSettings, type Setting, type Settings, type Values } from "../shared/settings/settings.ts";
 import { missingSecrets } from "../cli/secrets.ts";
+import { ROLES, type Role, startGroups, startSettings } from "../cli/settings.ts";
+import { refuseUnfit } from "../cli/start-checks.ts";
 
 export type Environment = Readonly<Record<string, string>>;
 

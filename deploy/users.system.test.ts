@@ -6,18 +6,17 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 
+import { closeNats, connectNats } from "../shared/io/nats.ts";
 import { withUser } from "../cli/local-addresses.ts";
 import { newSecretsText } from "../cli/users.ts";
 import { BINARIES } from "../engines/binaries.ts";
 import { type ChildProcessHandle, spawnChild } from "../engines/child.ts";
 import { findBinary } from "../engines/find.ts";
 import { claimFreePorts } from "../engines/free-port.ts";
-import { closeNats, connectNats } from "../shared/io/nats.ts";
 import { eventually } from "../test/system/eventually.ts";
 
 const secrets = Object.fromEntries([...newSecretsText().matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name!, value!]));

@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-
 import { jetstream, JetStreamApiError, jetstreamManager, type StoredMsg } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import { headers } from "nats";
@@ -12,28 +11,28 @@ import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as Y from "yjs";
 
-import { type ChildProcessHandle, spawnChild } from "../engines/child.ts";
-import type { Engine } from "../engines/engine.ts";
 import { type Checkpoint, isDeleted } from "../shared/bus/checkpoint.ts";
 import { UndecodableEntry } from "../shared/bus/json-messages.ts";
 import { encodeEditsRecord, encodeEpochRecord } from "../shared/bus/record.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { readSettings } from "../shared/settings/settings.ts";
+import { Prng } from "../shared/collections/prng.ts";
 import type { ClientId, Epoch, RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
+import { kvLeases } from "../shared/io/kv-leases.ts";
 import { connectNats, type NatsConnection } from "../shared/io/nats.ts";
 import { pinoLog } from "../shared/io/pino-log.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
-import { Prng } from "../shared/collections/prng.ts";
 import { sharedSettings } from "../shared/settings/common-settings.ts";
-import { eventually } from "../test/system/eventually.ts";
-import { documentServiceSettings } from "./config.ts";
-import { kvLeases } from "../shared/io/kv-leases.ts";
-import { jetstreamLog } from "./io/jetstream-log.ts";
-import { kvCheckpoints } from "./io/kv-checkpoints.ts";
-import { startDocumentService } from "./main.ts";
+import { readSettings } from "../shared/settings/settings.ts";
+import { type ChildProcessHandle, spawnChild } from "../engines/child.ts";
+import type { Engine } from "../engines/engine.ts";
 import { postgresCase } from "../test/contract/object-store-cases.ts";
 import { startTestNats } from "../test/contract/test-engines.ts";
 import { soakLength } from "../test/soak.ts";
+import { eventually } from "../test/system/eventually.ts";
+import { documentServiceSettings } from "./config.ts";
+import { jetstreamLog } from "./io/jetstream-log.ts";
+import { kvCheckpoints } from "./io/kv-checkpoints.ts";
+import { startDocumentService } from "./main.ts";
 
 const WRONG_LAST_SEQUENCE = 10_071;
 /** The time that NATS may take on a busy machine. */

@@ -5,9 +5,10 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+
+import { isErrno } from "../shared/io/system-error.ts";
 import { BINARIES, type BinarySpec } from "./binaries.ts";
 import { findBinary, type Binary, type FindOptions } from "./find.ts";
-import { isErrno } from "../shared/io/system-error.ts";
 
 /** Throws an `EngineError` of kind `binary-missing` if the machine has no Chromium and cannot get one. */
 export function findChromium(options: FindOptions = {}): Promise<Binary> {

@@ -7,8 +7,9 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ProgramUser } from "./run-program.ts";
+
 import { isErrno } from "../shared/io/system-error.ts";
+import type { ProgramUser } from "./run-program.ts";
 
 export type ChildCommand = {
   readonly path: string;

@@ -5,10 +5,11 @@
 
 import { chmodSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { EngineError } from "./engine-error.ts";
-import { claimLock, type Lock } from "./pid-lock.ts";
+
 import { makeFolder } from "../shared/io/make-folder.ts";
 import { folderAdvice } from "../shared/io/system-error.ts";
+import { EngineError } from "./engine-error.ts";
+import { claimLock, type Lock } from "./pid-lock.ts";
 
 const PROBE_BYTES = 64 * 1024;
 

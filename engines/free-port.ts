@@ -1,9 +1,10 @@
 /** Chooses ports for engines. Checking before the start gives a clear error instead of a line in a server's log. */
 
 import { createServer } from "node:net";
+
 import { assert } from "../shared/assert.ts";
-import { EngineError } from "./engine-error.ts";
 import { isErrno } from "../shared/io/system-error.ts";
+import { EngineError } from "./engine-error.ts";
 
 /** Below the range of outgoing connections, so that a restarted engine finds its port free. */
 const PORTS = { from: 15_000, below: 32_000 };

@@ -2,9 +2,10 @@
 
 import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
+
+import { redisPermissions, type RedisRole } from "../shared/settings/redis-permissions.ts";
 import { answersOverTcp } from "./ask.ts";
 import { BINARIES } from "./binaries.ts";
-import { redisPermissions, type RedisRole } from "../shared/settings/redis-permissions.ts";
 import { claimDataDir, writeOwnFile } from "./data-dir.ts";
 import { runEngine, type Engine } from "./engine.ts";
 import { findBinary, type FindOptions } from "./find.ts";

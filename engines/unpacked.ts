@@ -9,14 +9,15 @@ import { existsSync } from "node:fs";
 import { readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+
+import { makeFolder } from "../shared/io/make-folder.ts";
+import { isErrno } from "../shared/io/system-error.ts";
 import { parseAptError } from "./apt-text.ts";
 import type { BinarySpec } from "./binaries.ts";
 import { unpackPackages, type PackageSource } from "./debian-packages.ts";
 import { EngineError } from "./engine-error.ts";
-import { isErrno } from "../shared/io/system-error.ts";
 import { claimLock, type Lock } from "./pid-lock.ts";
 import { ProgramError, runProgram } from "./run-program.ts";
-import { makeFolder } from "../shared/io/make-folder.ts";
 
 type FetchOptions = {
   /** Failures are added to this list, for the error message. */

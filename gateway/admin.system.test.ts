@@ -6,9 +6,9 @@
 import { generateKeyPair, SignJWT } from "jose";
 import { beforeEach, expect, test } from "vitest";
 
+import { CLOSE } from "../shared/wire/close-codes.ts";
 import { Declared } from "../test/contract/declared.ts";
 import { until } from "../test/contract/real-nats.ts";
-import { CLOSE } from "../shared/wire/close-codes.ts";
 import { gatewayRig, OPERATOR, ROOM, tokenOf } from "./testing/gateway-rig.ts";
 import type { WireClient } from "./testing/wire-client.ts";
 

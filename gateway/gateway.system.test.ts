@@ -5,15 +5,15 @@ import { connect, type NatsConnection } from "nats";
 import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
-import { claimPort } from "../engines/free-port.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { readSettings } from "../shared/settings/settings.ts";
 import { type ClientKey, type Epoch, roomKey, type RoomId, type Seq, type TenantId } from "../shared/ids.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
 import { sharedSettings } from "../shared/settings/common-settings.ts";
+import { readSettings } from "../shared/settings/settings.ts";
 import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { PROTOCOL_VERSION } from "../shared/wire/frames.ts";
+import { claimPort } from "../engines/free-port.ts";
 import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
 import { gatewaySettings } from "./config.ts";
 import { startGateway } from "./main.ts";

@@ -1,14 +1,13 @@
 /** Sockets that never become clients. Each stage of a connection has a deadline and costs little memory until the deadline. */
 
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
-
 import { generateKeyPair, SignJWT } from "jose";
 import { expect, test } from "vitest";
 
-import { until } from "../test/contract/real-nats.ts";
 import { messagesOf } from "../shared/wire/parts.ts";
-import type { WireClient } from "./testing/wire-client.ts";
+import { until } from "../test/contract/real-nats.ts";
 import { gatewayRig, metric } from "./testing/gateway-rig.ts";
+import type { WireClient } from "./testing/wire-client.ts";
 
 const rig = gatewayRig("halfopen", { helloMsMax: "1000", abusePointsMax: "1000000" });
 /** uWebSockets.js closes an incomplete request after ten seconds, and checks every four seconds. */

@@ -4,23 +4,22 @@
  */
 
 import { connect as connectTcp, type Socket } from "node:net";
-
 import { SignJWT } from "jose";
 import { connect, type NatsConnection } from "nats";
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { readSettings } from "../shared/settings/settings.ts";
+import { Prng } from "../shared/collections/prng.ts";
 import { roomKey, type RoomId, type TenantId } from "../shared/ids.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
-import { Prng } from "../shared/collections/prng.ts";
 import { sharedSettings } from "../shared/settings/common-settings.ts";
+import { readSettings } from "../shared/settings/settings.ts";
 import { SILENT_LOG } from "../shared/testing/silent-log.ts";
+import vectors from "../shared/wire/vectors.json" with { type: "json" };
 import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
 import { almostRight } from "../test/wire/mutate.ts";
 import { bytesOf } from "../test/wire/vectors.ts";
-import vectors from "../shared/wire/vectors.json" with { type: "json" };
 import { gatewaySettings } from "./config.ts";
 import { startGateway } from "./main.ts";
 import { FakeLog, FakeOwner } from "./testing/fake-owner.ts";

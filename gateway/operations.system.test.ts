@@ -4,12 +4,11 @@
  */
 
 import { once } from "node:events";
-
 import { jetstream } from "@nats-io/jetstream";
 import { generateKeyPair, SignJWT } from "jose";
 import type { Msg } from "nats";
-import { WebSocket } from "ws";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { WebSocket } from "ws";
 
 import { type ListedRoom, RoomListRequest, type RoomReport } from "../shared/bus/fleet-messages.ts";
 import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
@@ -22,9 +21,9 @@ import { natsOperations } from "../shared/io/nats-operations.ts";
 import { makeOperatorPass } from "../shared/io/operator-pass.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import { SILENT_LOG } from "../shared/testing/silent-log.ts";
-import { SOCKET_PATH } from "./http/route-table.ts";
 import { Declared } from "../test/contract/declared.ts";
 import { until } from "../test/contract/real-nats.ts";
+import { SOCKET_PATH } from "./http/route-table.ts";
 import { gatewayRig, metric, OPERATOR, ROOM, TENANT, tokenOf } from "./testing/gateway-rig.ts";
 
 const rig = gatewayRig("operations", { adminReadBurst: "100000", adminReadsPerSecond: "100000" }); // Tests repeat their requests until they see what they wait for.

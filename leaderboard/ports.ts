@@ -1,12 +1,12 @@
 /** The ports of the leaderboard. `io/` implements each, and tests replace them. */
 
 import type { BoardUpdate } from "../shared/bus/board-messages.ts";
-import type { RoomKey, TenantId, UnixMillis } from "../shared/ids.ts";
+import type { ReadPosition, StoredRecord } from "../shared/bus/record.ts";
 import type { Sentinel } from "../shared/cluster/lease.ts";
+import type { RoomKey, TenantId, UnixMillis } from "../shared/ids.ts";
 import type { CountedPosition, ScoreBatch, BoardsDump, BoardContents, CountedMark, Names, RankEntry, Uses } from "./boards/board.ts";
 import type { BoardOwner, MemberRole } from "./boards/keys.ts";
 import type { Window } from "./boards/windows.ts";
-import type { ReadPosition, StoredRecord } from "../shared/bus/record.ts";
 
 export interface CountedEditLog {
   /**

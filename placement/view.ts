@@ -9,9 +9,9 @@ import {
   type LocateReply,
   type LocateRequest,
 } from "../shared/bus/placement-messages.ts";
+import { rankServers } from "../shared/cluster/rendezvous.ts";
 import type { RoomKey, ServerId } from "../shared/ids.ts";
 import type { Assignment, Placements, ObservedWorld, RoomState, ServerState } from "./plan.ts";
-import { rankServers } from "../shared/cluster/rendezvous.ts";
 
 /** `ownerReason`: the reason of the step that gave the room to `owner`. Undefined: neither a plan nor an operator did. */
 type Planned = Assignment & { readonly owner: ServerId; readonly ownerReason: string | undefined };

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
-import { gatewaySettings } from "../gateway/config.ts";
 import { readSettings } from "../shared/settings/settings.ts";
+import { gatewaySettings } from "../gateway/config.ts";
 import { roomServerSettings } from "../room-server/config.ts";
 import { probeSettings } from "./config.ts";
 import { planRooms } from "./plan.ts";

@@ -2,15 +2,15 @@
 
 import type { Registry } from "prom-client";
 
-import { fetchSnapshot } from "../client/io/fetch-snapshot.ts";
-import { openSocket } from "../client/io/node-socket.ts";
-import { systemChance as chance, systemClock as clientClock } from "../client/io/system.ts";
-import type { Clock } from "../shared/time/clock.ts";
 import type { Millis } from "../shared/ids.ts";
 import { eventLoopDelay } from "../shared/io/event-loop.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
 import type { Log } from "../shared/process/log.ts";
+import type { Clock } from "../shared/time/clock.ts";
+import { fetchSnapshot } from "../client/io/fetch-snapshot.ts";
+import { openSocket } from "../client/io/node-socket.ts";
+import { systemChance as chance, systemClock as clientClock } from "../client/io/system.ts";
 import { type ProbeConfig, refuseUnfit, type TokenConfig } from "./config.ts";
 import { count } from "./findings.ts";
 import { tokensFor } from "./io/tokens.ts";

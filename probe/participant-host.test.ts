@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 
-import type { SocketListener } from "../client/ports.ts";
 import { FakeClock } from "../shared/testing/fake-clock.ts";
 import { encodeFrame } from "../shared/wire/codec.ts";
 import type { Frame } from "../shared/wire/frames.ts";
+import type { SocketListener } from "../client/ports.ts";
 import type { Finding } from "./findings.ts";
 import { ParticipantHost } from "./participant-host.ts";
 

@@ -4,20 +4,20 @@
  * balancer. Rules PPA1 and PPA2.
  */
 
-import type { OpenSocket, SocketListener, ClientWorld } from "../client/ports.ts";
-import { RoomConnection } from "../client/room/room-connection-host.ts";
 import { assert } from "../shared/assert.ts";
-import type { Clock } from "../shared/time/clock.ts";
 import type { ClientId, Millis } from "../shared/ids.ts";
 import type { Log } from "../shared/process/log.ts";
+import type { Clock } from "../shared/time/clock.ts";
 import { FrameType } from "../shared/wire/frames.ts";
 import type { Point } from "../shared/wire/positions.ts";
-import type { Finding } from "./findings.ts";
-import { ConnectionWatch } from "./connection-watch.ts";
-import { SIDE } from "./pointer-ledger.ts";
-import type { ProbeParticipant, ParticipantListener } from "./ports.ts";
 import type { ServerAddress } from "../client/options.ts";
 import { serverAddressOf, snapshotUrl } from "../client/options.ts";
+import type { OpenSocket, SocketListener, ClientWorld } from "../client/ports.ts";
+import { RoomConnection } from "../client/room/room-connection-host.ts";
+import { ConnectionWatch } from "./connection-watch.ts";
+import type { Finding } from "./findings.ts";
+import { SIDE } from "./pointer-ledger.ts";
+import type { ProbeParticipant, ParticipantListener } from "./ports.ts";
 
 type ParticipantOptions = {
   readonly room: string;

@@ -1,15 +1,15 @@
 /** A probe of real processes: its measurements without and during failures. */
 
 import { Registry } from "prom-client";
-import * as Y from "yjs";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import * as Y from "yjs";
 
-import { CoroomProvider } from "../client/index.ts";
 import { roomKey, type RoomId, type TenantId } from "../shared/ids.ts";
-import { readSettings } from "../shared/settings/settings.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
+import { readSettings } from "../shared/settings/settings.ts";
 import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { CLOSE } from "../shared/wire/close-codes.ts";
+import { CoroomProvider } from "../client/index.ts";
 import { SystemCluster } from "../test/system/cluster.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { ownerOf } from "../test/system/owner.ts";

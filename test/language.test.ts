@@ -5,12 +5,11 @@
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-
 import { expect, test } from "vitest";
 
+import { readableSettings } from "../shared/settings/settings.ts";
 import { commands } from "../cli/commands.ts";
 import { allMetrics } from "../deploy/all-metrics.ts";
-import { readableSettings } from "../shared/settings/settings.ts";
 
 const REPLACED: readonly (readonly [word: RegExp, term: string])[] = [
   [/\b(tells?|told|says?|said|hears?|heard)\b/i, "send, announce, publish, report, receive"],

@@ -7,16 +7,15 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gunzipSync } from "node:zlib";
-
 import * as Y from "yjs";
 
-import { type Epoch, type Position, type Seq, START } from "../../shared/ids.ts";
 import { Prng } from "../../shared/collections/prng.ts";
+import { type Epoch, type Position, type Seq, START } from "../../shared/ids.ts";
 import type { Frame, UnknownFrame } from "../../shared/wire/frames.ts";
-import { enter, join, type Seat, unexpected } from "./enter.ts";
-import { FirstCopy } from "./first-copy.ts";
 import { TEXT } from "../../cli/bench/keystroke.ts";
 import { Latencies, type LatencyPairs } from "../../cli/bench/latencies.ts";
+import { enter, join, type Seat, unexpected } from "./enter.ts";
+import { FirstCopy } from "./first-copy.ts";
 import { CutOff, streamingGet } from "./streaming-get.ts";
 import { serveCalls } from "./worker.ts";
 

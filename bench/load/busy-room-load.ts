@@ -6,10 +6,10 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 
 import { type ClientId, type Epoch, type Position, type Seq, START } from "../../shared/ids.ts";
-import { enter, sendFrame, type Seat, unexpected } from "./enter.ts";
 import { keystroke } from "../../cli/bench/keystroke.ts";
 import { Latencies, type LatencyPairs } from "../../cli/bench/latencies.ts";
 import { paced } from "../../cli/bench/paced.ts";
+import { enter, sendFrame, type Seat, unexpected } from "./enter.ts";
 import { until } from "./until.ts";
 import type { LoadSocket } from "./web-socket.ts";
 import { serveCalls } from "./worker.ts";

@@ -1,13 +1,12 @@
 /** The load of the scenario come-back: writes documents into rooms, and lets all clients return at once. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-
 import * as Y from "yjs";
 
 import { type Epoch, type Position, type Seq, START } from "../../shared/ids.ts";
-import { enter, join, sendFrame, type Seat, unexpected } from "./enter.ts";
 import { TEXT } from "../../cli/bench/keystroke.ts";
 import { Latencies, type LatencyPairs } from "../../cli/bench/latencies.ts";
+import { enter, join, sendFrame, type Seat, unexpected } from "./enter.ts";
 import { streamingGet, type ResponseHead } from "./streaming-get.ts";
 import type { LoadSocket } from "./web-socket.ts";
 import { serveCalls } from "./worker.ts";

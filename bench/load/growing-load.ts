@@ -6,12 +6,12 @@
 
 import type { ClientId } from "../../shared/ids.ts";
 import type { RoomMode } from "../../shared/wire/frames.ts";
-import type { Seat } from "./enter.ts";
 import { Latencies, type LatencyPairs } from "../../cli/bench/latencies.ts";
 import { paced } from "../../cli/bench/paced.ts";
-import { until } from "./until.ts";
+import type { Seat } from "./enter.ts";
 import { openAll } from "./open-all.ts";
 import { PING_MS, PresenceRoom, type EditReceipt } from "./presence-room.ts";
+import { until } from "./until.ts";
 import { serveCalls } from "./worker.ts";
 
 export type GrowingLoad = typeof functions;

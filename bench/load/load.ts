@@ -1,10 +1,11 @@
 /** The rooms of one load process: opens them, runs phases over them, and counts the content of each room at the end. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { WritePattern, LoadPhase, PhaseCounts, RoomCounts, LoadRoomPlan } from "./plan.ts";
-import { RoomLoad } from "./room-load.ts";
+
 import { Prng } from "../../shared/collections/prng.ts";
 import { Measured } from "./measured.ts";
+import type { WritePattern, LoadPhase, PhaseCounts, RoomCounts, LoadRoomPlan } from "./plan.ts";
+import { RoomLoad } from "./room-load.ts";
 
 /** Times of all writers' keystrokes, drawn from the seed, so that every run of a phase sends the same edits. */
 type Stroke<Writer> = { readonly dueMs: number; readonly writer: Writer };

@@ -14,8 +14,8 @@ import { decodeFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import { PROTOCOL_VERSION } from "../../shared/wire/frames.ts";
 import { decodePoint, encodePoint, type Point } from "../../shared/wire/positions.ts";
 import { CURSOR } from "../../shared/wire/presence.ts";
-import type { Seat } from "./enter.ts";
 import { readKeystrokes, type Keystrokes } from "../../cli/bench/keystroke.ts";
+import type { Seat } from "./enter.ts";
 
 export type DialectName = "coroom" | "y-websocket" | "hocuspocus";
 

@@ -7,14 +7,14 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 
 import type { Point } from "../../shared/wire/positions.ts";
-import type { Seat } from "./enter.ts";
 import { keystroke, type Keystrokes } from "../../cli/bench/keystroke.ts";
 import { Latencies, type LatencyPairs } from "../../cli/bench/latencies.ts";
+import type { Seat } from "./enter.ts";
 import { typingSchedule } from "./load.ts";
-import { until } from "./until.ts";
 import { openAll } from "./open-all.ts";
 import { DIALECTS, type Dialect, type DialectName, type PeerMessage } from "./peer-dialects.ts";
 import { ReceivedEdits } from "./received-edits.ts";
+import { until } from "./until.ts";
 import { type LoadSocket, openSocket } from "./web-socket.ts";
 import { serveCalls } from "./worker.ts";
 

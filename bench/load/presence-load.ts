@@ -2,12 +2,12 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import type { Seat } from "./enter.ts";
 import { Latencies, type LatencyPairs } from "../../cli/bench/latencies.ts";
 import { paced } from "../../cli/bench/paced.ts";
-import { until } from "./until.ts";
+import type { Seat } from "./enter.ts";
 import { openAll } from "./open-all.ts";
 import { type LoadParticipant, PING_MS, PresenceRoom } from "./presence-room.ts";
+import { until } from "./until.ts";
 import { serveCalls } from "./worker.ts";
 
 export type PresenceLoad = typeof functions;

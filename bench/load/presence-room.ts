@@ -10,9 +10,9 @@ import { encodeFrame, decodeFrame } from "../../shared/wire/codec.ts";
 import { type ClientFrame, FrameType, PROTOCOL_VERSION, type RoomMode, type Frame } from "../../shared/wire/frames.ts";
 import { decodePoint, encodePoint } from "../../shared/wire/positions.ts";
 import { CURSOR, type ParticipantNumber, type PresenceDelta } from "../../shared/wire/presence.ts";
-import type { Seat } from "./enter.ts";
 import { keystroke } from "../../cli/bench/keystroke.ts";
 import { Latencies } from "../../cli/bench/latencies.ts";
+import type { Seat } from "./enter.ts";
 import { type LoadSocket, openSocket } from "./web-socket.ts";
 
 /** Frames that are kept because other sockets will receive them. */

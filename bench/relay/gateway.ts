@@ -6,12 +6,12 @@
 import * as encoding from "lib0/encoding";
 import type { TemplatedApp, WebSocket } from "uWebSockets.js-glibc-2.36";
 
-import { loadUws } from "../../gateway/io/sockets/load-uws.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import { type ClientId, type Epoch, type GatewayId, type RoomKey, roomKey, type Seq, type TenantId } from "../../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { decodeFrame, encodeCommittedFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import { type Frame, PROTOCOL_VERSION, type ServerFrame } from "../../shared/wire/frames.ts";
+import { loadUws } from "../../gateway/io/sockets/load-uws.ts";
 
 type Connection = { client: ClientId; number: number; room: RoomKey | undefined };
 

@@ -3,15 +3,16 @@
  * gateway|sequencer|bare|cached|naive|tick|hocuspocus`, with settings from RELAY_… variables.
  */
 
+import type { WebSocket } from "uWebSockets.js-glibc-2.36";
+
 import type { GatewayId, ClientId, Epoch, Seq } from "../../shared/ids.ts";
+import { decodeFrame, encodeFrame } from "../../shared/wire/codec.ts";
+import { PROTOCOL_VERSION, type ServerFrame } from "../../shared/wire/frames.ts";
+import { loadUws } from "../../gateway/io/sockets/load-uws.ts";
 import { startCachedServer } from "./cached-server.ts";
 import { startRelayGateway, LIMITS, listen } from "./gateway.ts";
 import { startPresenceServer } from "./presence-server.ts";
 import { startRelaySequencer } from "./sequencer.ts";
-import type { WebSocket } from "uWebSockets.js-glibc-2.36";
-import { loadUws } from "../../gateway/io/sockets/load-uws.ts";
-import { decodeFrame, encodeFrame } from "../../shared/wire/codec.ts";
-import { PROTOCOL_VERSION, type ServerFrame } from "../../shared/wire/frames.ts";
 
 /**
  * The floor for joined connections: uWebSockets.js alone with Coroom's frames. It accepts every client, subscribes it

@@ -7,12 +7,12 @@
 import * as encoding from "lib0/encoding";
 import type { WebSocket } from "uWebSockets.js-glibc-2.36";
 
-import { loadUws } from "../../gateway/io/sockets/load-uws.ts";
 import type { ClientId, Epoch, Seq, UserId } from "../../shared/ids.ts";
 import { decodeFrame, encodeCommittedFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import { writeCommittedEdits } from "../../shared/wire/committed-edits.ts";
 import { type CommittedEdit, type Frame, PROTOCOL_VERSION, type ServerFrame } from "../../shared/wire/frames.ts";
 import type { ParticipantEntry, PresenceField, PresenceDelta } from "../../shared/wire/presence.ts";
+import { loadUws } from "../../gateway/io/sockets/load-uws.ts";
 import { LIMITS, listen } from "./gateway.ts";
 
 type Connection = { number: number; room: BareRoom | undefined };

@@ -4,9 +4,9 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
+import type { RoomKey } from "../../shared/ids.ts";
 import { type ChildProcessHandle, spawnChild } from "../../engines/child.ts";
 import { claimFreePorts } from "../../engines/free-port.ts";
-import type { RoomKey } from "../../shared/ids.ts";
 import { residentBytesOf } from "../server-usage.ts";
 
 /** `rooms`: rooms in memory. `live`: bytes of the heap and its buffers after a garbage collection. */

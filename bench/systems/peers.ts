@@ -7,12 +7,12 @@ import { mkdtempSync, rmSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
-import { claimPort } from "../../engines/free-port.ts";
-import { startNatsServer } from "../../engines/nats-server.ts";
-import { GATEWAYS, type MeasuredSystem } from "./system.ts";
 import type { ChildProcessHandle } from "../../engines/child.ts";
 import { spawnChild } from "../../engines/child.ts";
+import { claimPort } from "../../engines/free-port.ts";
+import { startNatsServer } from "../../engines/nats-server.ts";
 import { eventually } from "../../test/system/eventually.ts";
+import { GATEWAYS, type MeasuredSystem } from "./system.ts";
 
 export async function startRelay(gatewayCount = GATEWAYS): Promise<MeasuredSystem> {
   const folder = mkdtempSync(join(tmpdir(), "relay-"));

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 
 import { readSettings } from "../../shared/settings/settings.ts";
-import { benchSettings } from "./bench-settings.ts";
 import { makeToken } from "../token.ts";
 import { benchAccess } from "./access.ts";
+import { benchSettings } from "./bench-settings.ts";
 
 const SECRET = "a secret of the tests, 32 characters";
 const claims = { room: ["coroom-bench-*"], user: "op", name: "", rights: ["read", "write", "admin"], tenant: "acme-test", ttl: 3_600 };

@@ -3,11 +3,11 @@
 import { decodeJwt } from "jose";
 import { z } from "zod";
 
-import type { Token } from "../../client/index.ts";
 import { SettingError } from "../../shared/settings/settings.ts";
-import type { BenchConfig } from "./bench-settings.ts";
+import type { Token } from "../../client/index.ts";
 import { gatewayFor } from "../local-addresses.ts";
 import { localToken } from "../token.ts";
+import type { BenchConfig } from "./bench-settings.ts";
 import { rampUpSecondsOf, ROOM_PREFIX } from "./plan.ts";
 
 /** `tokenOf`: of a person, by its number from 0. `remedy`: what to do if the gateway refuses the tokens. */

@@ -6,11 +6,11 @@
 import { randomBytes } from "node:crypto";
 
 import { SettingError } from "../../shared/settings/settings.ts";
-import type { BenchConfig } from "./bench-settings.ts";
 import type { PrintLine } from "../command.ts";
 import { benchAccess } from "./access.ts";
 import { deleteRooms, refuseUndeletable } from "./bench-rooms.ts";
 import { BenchRun } from "./bench-run.ts";
+import type { BenchConfig } from "./bench-settings.ts";
 import { type BenchFigures, count, failureOf } from "./figures.ts";
 import { planBench, rampUpSecondsOf } from "./plan.ts";
 import { loadText, reportText } from "./report.ts";

@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { reconnectAfterClose } from "../../shared/wire/close-codes.ts";
 import type { ClientId } from "../../client/index.ts";
 import type { BenchAccess } from "./access.ts";
 import { BenchPerson } from "./bench-person.ts";
@@ -9,7 +10,6 @@ import { type BenchFigures, isGeneratorLimit, type MissingReport, summaryOf } fr
 import { Latencies } from "./latencies.ts";
 import { paced } from "./paced.ts";
 import { type BenchPlan, type BenchSeat, rampUpSecondsOf } from "./plan.ts";
-import { reconnectAfterClose } from "../../shared/wire/close-codes.ts";
 import { reasonOf, reasonOfClose, Reasons } from "./reasons.ts";
 import { RoomEdits } from "./room-edits.ts";
 

@@ -1,7 +1,7 @@
 /** Counts refusals and closed connections by reason, with the first message of each reason. */
 
-import type { Problem, Refusal, SocketClose } from "../../client/index.ts";
 import { CLOSE, CLOSE_MEANINGS, type CloseName } from "../../shared/wire/close-codes.ts";
+import type { Problem, Refusal, SocketClose } from "../../client/index.ts";
 import type { CountedReason } from "./figures.ts";
 
 export class Reasons {

@@ -6,15 +6,16 @@
 
 import { parentPort } from "node:worker_threads";
 import * as Y from "yjs";
-import { openSocket } from "../../client/io/node-socket.ts";
+
+import { Prng } from "../../shared/collections/prng.ts";
+import { FrameType } from "../../shared/wire/frames.ts";
 import { fetchSnapshot } from "../../client/io/fetch-snapshot.ts";
+import { openSocket } from "../../client/io/node-socket.ts";
 import { reportError, systemChance, systemClock } from "../../client/io/system.ts";
 import type { OpenSocket, ClientWorld } from "../../client/ports.ts";
 import { RoomConnection } from "../../client/room/room-connection-host.ts";
 import { YjsProvider } from "../../client/yjs/yjs-provider.ts";
 import { caretOf } from "../../console/person.ts";
-import { Prng } from "../../shared/collections/prng.ts";
-import { FrameType } from "../../shared/wire/frames.ts";
 import { Typist } from "./typist.ts";
 import { Wander } from "./wander.ts";
 

@@ -1,13 +1,13 @@
 /** `coroom capacity`: reads its flags, and takes the bounds of a process from the defaults of the settings. */
 
+import { readSettings, SettingError, type Values } from "../../shared/settings/settings.ts";
 import { documentServiceSettings } from "../../document-service/config.ts";
 import { admissionSettings } from "../../gateway/settings/admission.ts";
 import { leaderboardSettings } from "../../leaderboard/config.ts";
 import { roomServerSettings } from "../../room-server/config.ts";
-import { readSettings, SettingError, type Values } from "../../shared/settings/settings.ts";
 import { capacitySettings } from "../command-settings.ts";
-import { type CapacityLoad, planCapacity, type ProcessLimits } from "./capacity.ts";
 import { capacityReport, figuresReport } from "./capacity-report.ts";
+import { type CapacityLoad, planCapacity, type ProcessLimits } from "./capacity.ts";
 import { FIGURES } from "./figures.ts";
 
 export const DEFAULT_LIMITS: ProcessLimits = {

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 
-import { configMaps, manifestsOf, workloads } from "../../deploy/kubernetes/manifests.ts";
-import { type CapacityLoad, planCapacity, type RolePlan } from "./capacity.ts";
-import { capacityDocument, capacityText, DEFAULT_LIMITS } from "./capacity-command.ts";
-import { FIGURES } from "./figures.ts";
-import { capacitySettings } from "../command-settings.ts";
 import { readSettings } from "../../shared/settings/settings.ts";
+import { configMaps, manifestsOf, workloads } from "../../deploy/kubernetes/manifests.ts";
+import { capacitySettings } from "../command-settings.ts";
+import { capacityDocument, capacityText, DEFAULT_LIMITS } from "./capacity-command.ts";
+import { type CapacityLoad, planCapacity, type RolePlan } from "./capacity.ts";
+import { FIGURES } from "./figures.ts";
 
 const FULL_SIZE: CapacityLoad = {
   rooms: 100_000,

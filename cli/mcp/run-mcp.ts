@@ -1,15 +1,14 @@
 /** `coroom mcp`: serves the Model Context Protocol over stdin and stdout, until the client closes stdin. */
 
 import { once } from "node:events";
-
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 
+import { version } from "../../shared/io/version.ts";
 import type { Values } from "../../shared/settings/settings.ts";
 import type { mcpSettings } from "../command-settings.ts";
+import { DocumentsClient } from "../documents-client.ts";
 import { gatewayFor } from "../local-addresses.ts";
 import { localToken } from "../token.ts";
-import { version } from "../../shared/io/version.ts";
-import { DocumentsClient } from "../documents-client.ts";
 import { mcpServer } from "./tools.ts";
 
 const TOKEN_SECONDS = 600;

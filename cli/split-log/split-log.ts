@@ -8,7 +8,6 @@
 
 import { jetstream, JetStreamApiError, JetStreamError, jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
 
-import { moveCheckpoints } from "../../leaderboard/io/moved-checkpoints.ts";
 import { type Subjects, subjectsOf } from "../../shared/bus/subjects.ts";
 import { existingBucket } from "../../shared/io/jetstream-stores.ts";
 import { existingLeases } from "../../shared/io/kv-leases.ts";
@@ -17,6 +16,7 @@ import { isNoAnswer } from "../../shared/io/nats-json.ts";
 import { closeNats, isForbidden, type NatsConnection } from "../../shared/io/nats.ts";
 import { StartError } from "../../shared/process/lifecycle.ts";
 import { SettingError, type Values } from "../../shared/settings/settings.ts";
+import { moveCheckpoints } from "../../leaderboard/io/moved-checkpoints.ts";
 import type { splitLogSettings } from "../command-settings.ts";
 import type { PrintLine } from "../command.ts";
 import { connectOperator } from "../ops.ts";

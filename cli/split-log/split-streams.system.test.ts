@@ -6,21 +6,20 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
 import { DiscardPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import { headers } from "nats";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
-import { startNatsCluster } from "../../engines/nats-cluster.ts";
 import { partitionOf } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import { checkLogPartitions, ensureLogStreams, statedPartitions, statePartitions } from "../../shared/io/log-stream.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
+import { startNatsCluster } from "../../engines/nats-cluster.ts";
 import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";
-import { contentOf, type LogSystem, put, ROOMS, startLogSystem } from "./testing/log-system.ts";
 import { LogSplit } from "./split-log.ts";
 import { planSplit } from "./split-plan.ts";
+import { contentOf, type LogSystem, put, ROOMS, startLogSystem } from "./testing/log-system.ts";
 
 let server: RealNats;
 beforeAll(async () => {

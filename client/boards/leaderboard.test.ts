@@ -4,10 +4,10 @@ import { expect, test } from "vitest";
 
 import type { RoomId, Seq, UserId } from "../../shared/ids.ts";
 import type { BoardFrame } from "../../shared/wire/frames.ts";
-import { type Board, leaderboardOf } from "./main.ts";
 import { RoomConnection } from "../room/room-connection-host.ts";
 import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { ModelServer } from "../testing/model-server.ts";
+import { type Board, leaderboardOf } from "./main.ts";
 
 const serverOn = (): ModelServer => new ModelServer(new ClientFakeClock(), { faults: { delayMsMax: 5 } });
 const appOn = (server: ModelServer, seed = 1): RoomConnection =>

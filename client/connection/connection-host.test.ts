@@ -6,16 +6,16 @@ import type { ClientId } from "../../shared/ids.ts";
 import { TokenBucket } from "../../shared/limits/token-bucket.ts";
 import { CLOSE } from "../../shared/wire/close-codes.ts";
 import type { ClientFrame, Limits } from "../../shared/wire/frames.ts";
+import { DeviceStore } from "../persistence/device-store.ts";
+import type { NetworkChange, OpenSocket, WatchNetwork } from "../ports.ts";
+import { RoomConnection } from "../room/room-connection-host.ts";
+import type { RoomConnectionOptions } from "../room/room-events.ts";
+import { MemoryStore } from "../testing/memory-store.ts";
+import { LIMITS } from "../testing/model-connection.ts";
+import type { ModelServer } from "../testing/model-server.ts";
+import { App, bytes, receivedFrames, MINUTE, NOTES, serverOn } from "../testing/test-page.ts";
 import { ConnectionHost } from "./connection-host.ts";
 import { serverFrameOf } from "./connection-messages.ts";
-import type { NetworkChange, OpenSocket, WatchNetwork } from "../ports.ts";
-import type { RoomConnectionOptions } from "../room/room-events.ts";
-import { RoomConnection } from "../room/room-connection-host.ts";
-import { App, bytes, receivedFrames, MINUTE, NOTES, serverOn } from "../testing/test-page.ts";
-import { LIMITS } from "../testing/model-connection.ts";
-import { DeviceStore } from "../persistence/device-store.ts";
-import { MemoryStore } from "../testing/memory-store.ts";
-import type { ModelServer } from "../testing/model-server.ts";
 
 /** Options of a room that shares a connection instead of opening its own. */
 function over(connection: ConnectionHost): Partial<RoomConnectionOptions> {

@@ -10,17 +10,8 @@ import type { ClientKey, Position, RoomId } from "../../shared/ids.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
 import type { ClientFrame, Limits } from "../../shared/wire/frames.ts";
 import { messagesOf } from "../../shared/wire/parts.ts";
-import { WakeTimer, earlier, Turns } from "./turns.ts";
-import { ConnectionLifecycle } from "./connection-lifecycle.ts";
-import { ControlFrames } from "./control-frames.ts";
-import {
-  type ConnectionEffect,
-  type ConnectionEvents,
-  type ConnectionInput,
-  type ConnectionStatus,
-  type Outage,
-  serverFrameOf,
-} from "./connection-messages.ts";
+import * as defaults from "../defaults.ts";
+import { Events } from "../events.ts";
 import {
   assertOptions,
   type ServerAddress,
@@ -33,11 +24,20 @@ import {
   tokenInput,
   type Token,
 } from "../options.ts";
-import * as defaults from "../defaults.ts";
-import { Events } from "../events.ts";
 import type { SnapshotAnswer, Socket, ClientWorld } from "../ports.ts";
 import { ClientRates } from "./client-rates.ts";
+import { ConnectionLifecycle } from "./connection-lifecycle.ts";
+import {
+  type ConnectionEffect,
+  type ConnectionEvents,
+  type ConnectionInput,
+  type ConnectionStatus,
+  type Outage,
+  serverFrameOf,
+} from "./connection-messages.ts";
+import { ControlFrames } from "./control-frames.ts";
 import { type ConnectedRoom, RoomsOnConnection } from "./rooms-on-connection.ts";
+import { WakeTimer, earlier, Turns } from "./turns.ts";
 
 /** The server and the token of a connection. */
 export type ConnectionOptions = {

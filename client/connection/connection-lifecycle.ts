@@ -7,10 +7,10 @@ import { assertNever } from "../../shared/assert.ts";
 import type { Millis } from "../../shared/ids.ts";
 import { CLOSE, isGatewayClose, reconnectAfterClose } from "../../shared/wire/close-codes.ts";
 import { PROTOCOL_VERSION, type ServerFrame, type UnknownFrame } from "../../shared/wire/frames.ts";
-import type { ConnectionEffect, ConnectionInput, ConnectionStatus, RetryWait } from "./connection-messages.ts";
 import type { NetworkChange } from "../ports.ts";
-import { OpenConnection, type OpenConnectionOptions } from "./open-connection.ts";
 import { connectionRefused, presenceTooLarge, type Refusal, socketForbidden, tokenExpired } from "../room/problems.ts";
+import type { ConnectionEffect, ConnectionInput, ConnectionStatus, RetryWait } from "./connection-messages.ts";
+import { OpenConnection, type OpenConnectionOptions } from "./open-connection.ts";
 import { Retry, type RetryCause, type RetryOptions } from "./retry.ts";
 
 export type ConnectionLifecycleOptions = RetryOptions &

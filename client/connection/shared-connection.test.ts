@@ -5,11 +5,11 @@
 
 import { expect, test } from "vitest";
 
-import { ConnectionHost } from "./connection-host.ts";
 import { Prng } from "../../shared/collections/prng.ts";
 import type { RoomConnectionOptions } from "../room/room-events.ts";
-import { App, bytes, MINUTE, serverOn } from "../testing/test-page.ts";
 import type { ModelServer } from "../testing/model-server.ts";
+import { App, bytes, MINUTE, serverOn } from "../testing/test-page.ts";
+import { ConnectionHost } from "./connection-host.ts";
 
 const SEEDS = Array.from({ length: 40 }, (_, index) => 1000 + index);
 const ROOMS = ["notes", "tasks", "notes"];

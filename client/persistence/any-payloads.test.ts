@@ -3,9 +3,9 @@
 import { expect, test } from "vitest";
 
 import { RoomConnection } from "../room/room-connection-host.ts";
-import { DeviceStore } from "./device-store.ts";
 import { MemoryStore, MINUTE, NOTES, serverOn } from "../testing/memory-store.ts";
 import type { ModelServer } from "../testing/model-server.ts";
+import { DeviceStore } from "./device-store.ts";
 
 type OpenPage = {
   readonly host: RoomConnection;

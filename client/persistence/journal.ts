@@ -3,9 +3,9 @@
  * any merge, cut, numbering or acknowledgement the next write makes the store correct. Rules JOU1 to JOU4.
  */
 
-import type { KeptEdit, SentAs } from "./edit-store.ts";
-import type { UnsentEdit, SentEdit } from "../room/unsent.ts";
 import type { ClientKey } from "../../shared/ids.ts";
+import type { UnsentEdit, SentEdit } from "../room/unsent.ts";
+import type { KeptEdit, SentAs } from "./edit-store.ts";
 
 /** `sent`: each with the key and counter with which it was sent. `unsent`: in order. */
 export type Pending = { readonly sent: readonly (readonly [UnsentEdit, SentAs])[]; readonly unsent: readonly UnsentEdit[] };

@@ -5,10 +5,10 @@
 import { expect, test } from "vitest";
 
 import { RoomConnection } from "../room/room-connection-host.ts";
-import { DeviceStore } from "./device-store.ts";
 import { MemoryStore, receivedFrames, MINUTE, NOTES, serverOn } from "../testing/memory-store.ts";
 import type { ModelServer } from "../testing/model-server.ts";
 import { TestPage } from "../testing/test-page.ts";
+import { DeviceStore } from "./device-store.ts";
 
 async function opened(server: ModelServer, device: MemoryStore | undefined, seed: number): Promise<TestPage> {
   const page = new TestPage(server, device, seed);

@@ -1,10 +1,11 @@
 /** Rooms stored on a device, through the complete client: pages end at any moment, and other pages follow. */
 
 import { expect, test } from "vitest";
-import { DeviceStore } from "./device-store.ts";
+
 import { MemoryStore, receivedFrames, HOUR, lengthsInLog, MINUTE, NOTES, serverOn } from "../testing/memory-store.ts";
 import { ModelServer } from "../testing/model-server.ts";
 import { TestPage } from "../testing/test-page.ts";
+import { DeviceStore } from "./device-store.ts";
 
 test("[KEE1] a page reloaded without a connection shows the document and the typed edits, and sends them once", async () => {
   const [server, device] = [serverOn(), new MemoryStore()];

@@ -7,12 +7,12 @@
 
 import type { ClientKey, Millis, Position } from "../../shared/ids.ts";
 import type { Counter } from "../../shared/wire/frames.ts";
-import { DocumentChanges } from "./document-changes.ts";
-import type { KeptEdit } from "./edit-store.ts";
-import { inherit, type Inheritance, Journal } from "./journal.ts";
 import type { Outbox } from "../room/outbox.ts";
 import type { Problem } from "../room/problems.ts";
 import type { RoomSessionEffect } from "../room/room-messages.ts";
+import { DocumentChanges } from "./document-changes.ts";
+import type { KeptEdit } from "./edit-store.ts";
+import { inherit, type Inheritance, Journal } from "./journal.ts";
 
 export type PersistenceOptions = {
   /** False: payloads cannot be condensed, so only unacknowledged edits are stored. */

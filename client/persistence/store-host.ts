@@ -3,8 +3,8 @@
  * closes the store.
  */
 
-import type { DocumentChange, EditStore, KeptChange, RoomStore, StoredRoom } from "./edit-store.ts";
 import type { RoomSessionInput } from "../room/room-messages.ts";
+import type { DocumentChange, EditStore, KeptChange, RoomStore, StoredRoom } from "./edit-store.ts";
 
 export class StoreHost {
   readonly #receive: (input: RoomSessionInput) => void;

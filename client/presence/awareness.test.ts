@@ -11,11 +11,11 @@ import { Awareness } from "y-protocols/awareness";
 import * as Y from "yjs";
 
 import type { ClientId } from "../../shared/ids.ts";
-import { RoomAwareness } from "./awareness.ts";
-import type { ProviderOptions } from "../yjs/provider-events.ts";
-import { YjsProvider } from "../yjs/yjs-provider.ts";
 import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { ModelServer } from "../testing/model-server.ts";
+import type { ProviderOptions } from "../yjs/provider-events.ts";
+import { YjsProvider } from "../yjs/yjs-provider.ts";
+import { RoomAwareness } from "./awareness.ts";
 
 const clock = new ClientFakeClock();
 const alone = (doc: Y.Doc): RoomAwareness =>

@@ -11,8 +11,8 @@ import type * as Y from "yjs";
 import { assert } from "../../shared/assert.ts";
 import type { ClientId } from "../../shared/ids.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
-import type { Participant, PresenceChange } from "./participants.ts";
 import type { ClientClock } from "../ports.ts";
+import type { Participant, PresenceChange } from "./participants.ts";
 import { BROADCASTS, ownField, sameBytes } from "./presence-fields.ts";
 
 /** The room that the awareness belongs to. */

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 
 import type { Millis } from "../../shared/ids.ts";
 import { type PresenceField, VIEWPORT } from "../../shared/wire/presence.ts";
-import { OwnPresence, type PresenceLimits } from "./room-presence.ts";
 import { FrameSendRate } from "../connection/client-rates.ts";
+import { OwnPresence, type PresenceLimits } from "./room-presence.ts";
 
 const OPTIONS = { bytesMax: 200, fieldsMax: 4, perSecond: 20, viewportsPerSecond: 5 };
 const field = (name: string, ...value: number[]): PresenceField => ({ name, value: Uint8Array.from(value) });

@@ -5,9 +5,9 @@ import { expect, test } from "vitest";
 
 import type { ClientId, UserId } from "../../shared/ids.ts";
 import type { PresenceDelta } from "../../shared/wire/presence.ts";
+import { ModelPresence } from "../testing/model-presence.ts";
 import { Participants } from "./participants.ts";
 import { fieldsOf } from "./presence-fields.ts";
-import { ModelPresence } from "../testing/model-presence.ts";
 
 const [ANN, BOB, CID] = ["ann", "bob", "cid"].map((name) => name.padEnd(16, "_") as ClientId) as [ClientId, ClientId, ClientId];
 

@@ -1,12 +1,13 @@
 /** Encodes an application's presence as fields of the wire format, and decodes them. */
 
+import * as decoding from "lib0/decoding";
+import * as encoding from "lib0/encoding";
+import * as Y from "yjs";
+
 import { assert } from "../../shared/assert.ts";
 import { LONE_SURROGATE } from "../../shared/ids.ts";
 import { encodePoint, encodeRectangle, encodeSpan, type Point, type Rectangle, type TextSpan } from "../../shared/wire/positions.ts";
 import { CURSOR, type PresenceField, SELECTION, VIEWPORT } from "../../shared/wire/presence.ts";
-import * as decoding from "lib0/decoding";
-import * as encoding from "lib0/encoding";
-import * as Y from "yjs";
 
 /**
  * The fields that this client shows, at most 64 fields and 4 KiB together. Undefined: unchanged. Null: removed. Any other

@@ -7,11 +7,11 @@
 import type { ClientId, Millis } from "../../shared/ids.ts";
 import type { Channel, ClientFrame, RoomMode } from "../../shared/wire/frames.ts";
 import { type PresenceField, VIEWPORT } from "../../shared/wire/presence.ts";
-import { sameBytes } from "./presence-fields.ts";
-import { type ParticipantChanges, type Participant, Participants, type PresenceChange } from "./participants.ts";
+import type { FrameSendRate } from "../connection/client-rates.ts";
 import { type Problem, presenceTooLarge } from "../room/problems.ts";
 import type { SharedLimits, RoomFrame, RoomSessionInput } from "../room/room-messages.ts";
-import type { FrameSendRate } from "../connection/client-rates.ts";
+import { type ParticipantChanges, type Participant, Participants, type PresenceChange } from "./participants.ts";
+import { sameBytes } from "./presence-fields.ts";
 
 /** This client changes its presence. */
 type ShowInput = { kind: "show"; fields: readonly PresenceField[] };

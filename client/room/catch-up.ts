@@ -6,15 +6,15 @@
 
 import { type ClientId, type Millis, type Position, type Seq, START } from "../../shared/ids.ts";
 import type { Channel, ResyncReason } from "../../shared/wire/frames.ts";
+import type { Backoff } from "../connection/retry.ts";
+import { backoffMs } from "../connection/retry.ts";
 import { earlier } from "../connection/turns.ts";
-import type { IncomingEdits } from "./incoming-edits.ts";
 import type { KeptDocument, EditName } from "../persistence/edit-store.ts";
 import type { SnapshotAnswer } from "../ports.ts";
+import type { IncomingEdits } from "./incoming-edits.ts";
+import type { JoinResult } from "./join-state.ts";
 import { snapshotUnavailable } from "./problems.ts";
 import type { KnownEdit, RoomSessionEffect, RoomFrame } from "./room-messages.ts";
-import type { Backoff } from "../connection/retry.ts";
-import type { JoinResult } from "./join-state.ts";
-import { backoffMs } from "../connection/retry.ts";
 
 /** `rejoin`: join the room again, from the reached position. */
 export type CatchUpStep = "go-on" | "rejoin";

@@ -5,13 +5,13 @@
 
 import { expect, test } from "vitest";
 
-import type { CommittedEdit } from "../../shared/wire/frames.ts";
-import type { RoomId } from "../../shared/ids.ts";
 import { Prng } from "../../shared/collections/prng.ts";
-import { RoomConnection } from "./room-connection-host.ts";
+import type { RoomId } from "../../shared/ids.ts";
+import type { CommittedEdit } from "../../shared/wire/frames.ts";
 import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { LIMITS } from "../testing/model-connection.ts";
 import { ModelServer } from "../testing/model-server.ts";
+import { RoomConnection } from "./room-connection-host.ts";
 import type { EditFormat } from "./unsent.ts";
 
 const REGRESSION_SEEDS: number[] = [1, 7];

@@ -4,10 +4,10 @@ import { expect, test } from "vitest";
 
 import type { ClientId, ClientKey, Epoch, Millis, Seq, UserId } from "../../shared/ids.ts";
 import { OUTBOX, ROOM } from "../defaults.ts";
+import { App, bytes, receivedFrames, MINUTE, NOTES, serverOn } from "../testing/test-page.ts";
 import { IncomingEdits } from "./incoming-edits.ts";
 import { Outbox } from "./outbox.ts";
 import type { RoomSessionEffect } from "./room-messages.ts";
-import { App, bytes, receivedFrames, MINUTE, NOTES, serverOn } from "../testing/test-page.ts";
 
 test("[FEE1] edits of another client acknowledge nothing, even with equal counters", async () => {
   const server = serverOn();

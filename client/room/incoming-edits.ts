@@ -5,13 +5,13 @@
  */
 
 import type { ClientId, Millis, Position, Seq, Epoch } from "../../shared/ids.ts";
+import { START } from "../../shared/ids.ts";
 import type { SavingState, TentativeEdit, Counter } from "../../shared/wire/frames.ts";
 import type { EditName } from "../persistence/edit-store.ts";
+import type { Inheritance } from "../persistence/journal.ts";
 import type { Outbox } from "./outbox.ts";
 import type { RoomEdit, RoomSessionEffect, RoomFrame } from "./room-messages.ts";
 import { type DueEdits, TentativeEdits, type TentativeOptions } from "./tentative-edits.ts";
-import { START } from "../../shared/ids.ts";
-import type { Inheritance } from "../persistence/journal.ts";
 
 export type IncomingEditsOptions = {
   readonly inbox: InboxOptions;

@@ -4,16 +4,16 @@
  * (`unsent.ts`). Edits of earlier page loads go first, under their own keys (`writer-numbering.ts`). Rules OBX1 to OBX17, SEN1 to SEN9.
  */
 
+import { assertNever } from "../../shared/assert.ts";
 import type { ClientId, ClientKey, Millis, Seq } from "../../shared/ids.ts";
 import type { Counter, NackReason, Channel, Rights, SavingState } from "../../shared/wire/frames.ts";
 import { wholeFrameBytesMax } from "../../shared/wire/parts.ts";
 import type { Inheritance, Pending } from "../persistence/journal.ts";
+import { outboxFull, readOnly, tooLarge } from "./problems.ts";
+import type { SharedLimits, RoomSessionEffect, RoomFrame } from "./room-messages.ts";
 import { SendWindow, type SendWindowOptions } from "./send-window.ts";
 import { type SentEdit, Unsent, type UnsentOptions } from "./unsent.ts";
 import { WriterNumbering } from "./writer-numbering.ts";
-import { assertNever } from "../../shared/assert.ts";
-import { outboxFull, readOnly, tooLarge } from "./problems.ts";
-import type { SharedLimits, RoomSessionEffect, RoomFrame } from "./room-messages.ts";
 
 export type OutboxOptions = UnsentOptions & SendWindowOptions;
 

@@ -2,14 +2,14 @@
 
 import { expect, test } from "vitest";
 
-import { ConnectionHost } from "../connection/connection-host.ts";
 import { decodeFrame } from "../../shared/wire/codec.ts";
+import { ConnectionHost } from "../connection/connection-host.ts";
+import { DeviceStore } from "../persistence/device-store.ts";
 import type { FetchSnapshot, OpenSocket } from "../ports.ts";
+import { MemoryStore } from "../testing/memory-store.ts";
+import { App, bytes, receivedFrames, MINUTE, NOTES, serverOn } from "../testing/test-page.ts";
 import { RoomConnection } from "./room-connection-host.ts";
 import type { RoomConnectionOptions, StatusChange } from "./room-events.ts";
-import { App, bytes, receivedFrames, MINUTE, NOTES, serverOn } from "../testing/test-page.ts";
-import { DeviceStore } from "../persistence/device-store.ts";
-import { MemoryStore } from "../testing/memory-store.ts";
 
 test("[ROO1] an edit is acknowledged to its author and delivered to every client, with its seq", async () => {
   const server = serverOn();

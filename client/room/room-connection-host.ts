@@ -4,23 +4,23 @@ import { assertNever } from "../../shared/assert.ts";
 import type { ClientId, Position, RoomId, Seq } from "../../shared/ids.ts";
 import type { Channel, ClientFrame, Rights, SavingState } from "../../shared/wire/frames.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
-import { WakeTimer, earlier, Turns } from "../connection/turns.ts";
 import { ConnectionHost } from "../connection/connection-host.ts";
 import type { Outage, SocketClose } from "../connection/connection-messages.ts";
+import { WakeTimer, earlier, Turns } from "../connection/turns.ts";
 import * as defaults from "../defaults.ts";
-import { assertBytes, checkedRoomOf } from "../options.ts";
 import { Events } from "../events.ts";
-import type { Participant } from "../presence/participants.ts";
+import { assertBytes, checkedRoomOf } from "../options.ts";
+import type { StoreHost } from "../persistence/store-host.ts";
 import type { ClientWorld } from "../ports.ts";
+import type { Participant } from "../presence/participants.ts";
 import { fieldsOf, type Presence } from "../presence/presence-fields.ts";
-import type { Problem, Refusal } from "./problems.ts";
 import { type ModeFacts, type PresenceSessionEffect, type PresenceSessionInput, PresenceSession } from "../presence/room-presence.ts";
+import type { Outbox } from "./outbox.ts";
+import type { Problem, Refusal } from "./problems.ts";
 import type { RoomEvents, RoomConnectionOptions, Status } from "./room-events.ts";
 import type { RoomPart, RoomSessionEffect, RoomSessionInput } from "./room-messages.ts";
-import type { Outbox } from "./outbox.ts";
 import { RoomSession } from "./room-session.ts";
 import { type ReportedStatus, reportedStatusOf, RoomStatusReporter } from "./room-status.ts";
-import type { StoreHost } from "../persistence/store-host.ts";
 
 export class RoomConnection {
   /** Id of the room. */

@@ -2,16 +2,16 @@
 
 import type { ClientId, Position, Seq } from "../../shared/ids.ts";
 import type { SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
-import type { ConnectionStatus, Outage, SocketClose } from "../connection/connection-messages.ts";
 import type { ConnectionHost } from "../connection/connection-host.ts";
+import type { ConnectionStatus, Outage, SocketClose } from "../connection/connection-messages.ts";
+import type { Token } from "../options.ts";
 import type { DeviceStore } from "../persistence/device-store.ts";
 import type { EditName } from "../persistence/edit-store.ts";
 import type { Participant, PresenceChange } from "../presence/participants.ts";
+import type { ModeFacts } from "../presence/room-presence.ts";
 import type { Problem, Refusal } from "./problems.ts";
 import type { KnownEdit, RestoredEdit, RoomEdit } from "./room-messages.ts";
-import type { ModeFacts } from "../presence/room-presence.ts";
 import type { EditFormat } from "./unsent.ts";
-import type { Token } from "../options.ts";
 
 /** Either `connection`, shared with other rooms, or `url` and `token` for a separate connection. */
 export type ConnectionSource =

@@ -2,10 +2,10 @@
 
 import type { ClientId, ClientKey, Millis, Position, Seq } from "../../shared/ids.ts";
 import type { ClientFrame, Counter, Limits, ServerFrame, TentativeEdit } from "../../shared/wire/frames.ts";
+import type { EditSendRate, FrameSendRate } from "../connection/client-rates.ts";
 import type { EditName, KeptChange, KeptRoom } from "../persistence/edit-store.ts";
 import type { SnapshotAnswer } from "../ports.ts";
 import type { Problem, Refusal } from "./problems.ts";
-import type { EditSendRate, FrameSendRate } from "../connection/client-rates.ts";
 
 /** A committed edit. */
 export type RoomEdit = {

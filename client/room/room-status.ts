@@ -1,10 +1,10 @@
 /** The status that an application sees: the room's own status, or the status of its connection while it is not connected. */
 
 import type { Millis, Seq } from "../../shared/ids.ts";
-import type { ConnectionStatus, Outage } from "../connection/connection-messages.ts";
-import type { JoinRetry, RoomStatus } from "./join-state.ts";
 import type { SavingState } from "../../shared/wire/frames.ts";
+import type { ConnectionStatus, Outage } from "../connection/connection-messages.ts";
 import type { Events } from "../events.ts";
+import type { JoinRetry, RoomStatus } from "./join-state.ts";
 import type { RoomEvents, Status } from "./room-events.ts";
 
 /** `outage` is set while the client waits for the next attempt. */

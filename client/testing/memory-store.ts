@@ -3,10 +3,11 @@
  * store.
  */
 
-import type { EditStore, KeptChange, KeptDocument, KeptEdit, RoomStore, StoredRoom } from "../persistence/edit-store.ts";
 import * as Y from "yjs";
+
 import type { RoomId } from "../../shared/ids.ts";
 import type { ClientFrame } from "../../shared/wire/frames.ts";
+import type { EditStore, KeptChange, KeptDocument, KeptEdit, RoomStore, StoredRoom } from "../persistence/edit-store.ts";
 import { ClientFakeClock } from "./fake-clock.ts";
 import type { Faults } from "./model-server.ts";
 import { ModelServer } from "./model-server.ts";

@@ -5,11 +5,11 @@
 
 import { assert } from "../../shared/assert.ts";
 import type { ClientId, RoomId, Millis } from "../../shared/ids.ts";
+import { TokenBucket } from "../../shared/limits/token-bucket.ts";
 import { CLOSE } from "../../shared/wire/close-codes.ts";
 import { decodeFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import type { Channel, ClientFrame, Limits, ServerFrame } from "../../shared/wire/frames.ts";
 import type { ClientClock, SocketListener } from "../ports.ts";
-import { TokenBucket } from "../../shared/limits/token-bucket.ts";
 
 /** The limits of the model server for a connection. */
 export const LIMITS: Limits = {

@@ -3,20 +3,21 @@
  * received.
  */
 
+import * as Y from "yjs";
+
 import type { RoomId } from "../../shared/ids.ts";
 import type { ClientFrame } from "../../shared/wire/frames.ts";
-import type { Problem, Refusal } from "../room/problems.ts";
-import type { RoomConnectionOptions } from "../room/room-events.ts";
-import { RoomConnection } from "../room/room-connection-host.ts";
-import { ClientFakeClock } from "./fake-clock.ts";
-import { LIMITS } from "./model-connection.ts";
-import { ModelServer } from "./model-server.ts";
-import * as Y from "yjs";
+import { DeviceStore } from "../persistence/device-store.ts";
 import type { ClientClock, ClientWorld } from "../ports.ts";
+import type { Problem, Refusal } from "../room/problems.ts";
+import { RoomConnection } from "../room/room-connection-host.ts";
+import type { RoomConnectionOptions } from "../room/room-events.ts";
 import type { ProviderOptions } from "../yjs/provider-events.ts";
 import { YjsProvider } from "../yjs/yjs-provider.ts";
-import { DeviceStore } from "../persistence/device-store.ts";
+import { ClientFakeClock } from "./fake-clock.ts";
 import type { MemoryStore } from "./memory-store.ts";
+import { LIMITS } from "./model-connection.ts";
+import { ModelServer } from "./model-server.ts";
 
 export const NOTES = "notes" as RoomId;
 export const MINUTE = 60_000;

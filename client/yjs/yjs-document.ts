@@ -6,6 +6,7 @@
 
 import * as Y from "yjs";
 
+import type { Seq } from "../../shared/ids.ts";
 import { HOPS_MAX, UpdateRefused, withinBounds } from "../../shared/yjs/bounded-integration.ts";
 import { checkUpdate } from "../../shared/yjs/checked-update.ts";
 import { PendingContent } from "./pending-content.ts";
@@ -21,7 +22,6 @@ import {
   yjsEdits,
   deletesOnlyMarks,
 } from "./yjs-edits.ts";
-import type { Seq } from "../../shared/ids.ts";
 
 /** An edit, or a snapshot up to `seq`. `isState`: a snapshot, or content of the local store, which may exceed an edit's limits. */
 export type RoomContent = { readonly seq?: Seq; readonly payload: Uint8Array; readonly isState?: boolean };

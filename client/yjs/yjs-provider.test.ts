@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import * as Y from "yjs";
 
 import type { ClientId, Epoch, RoomId, Seq } from "../../shared/ids.ts";
-import { ConnectionHost } from "../connection/connection-host.ts";
 import { STRUCTS_MAX } from "../../shared/yjs/checked-update.ts";
+import { ConnectionHost } from "../connection/connection-host.ts";
 import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { LIMITS } from "../testing/model-connection.ts";
 import { ModelServer } from "../testing/model-server.ts";

@@ -6,13 +6,13 @@ import { syntaxHighlighting } from "@codemirror/language";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
 import { EditorView, keymap, placeholder, ViewPlugin } from "@codemirror/view";
 import type { RoomAwareness } from "@coroom/client";
+import type { Highlighter } from "@lezer/highlight";
+import { tagHighlighter, tags } from "@lezer/highlight";
 import { yCollab, yUndoManagerKeymap } from "y-codemirror.next";
 import * as Y from "yjs";
 
 import { caretsOf } from "../carets.ts";
 import { lineBreaks, lineDirections } from "./editor-lines.ts";
-import type { Highlighter } from "@lezer/highlight";
-import { tagHighlighter, tags } from "@lezer/highlight";
 
 /** More names beside their carets would cover the text. */
 const FLAGS_MAX = 10;

@@ -1,9 +1,9 @@
 /** Shows the people in the room: faces in the bar, names and their number in the panel. */
 
+import { parseName } from "../address.ts";
 import { countRemark, inOrder, type ShownPerson } from "../people.ts";
 import { initialsOf } from "../person.ts";
 import { element, nameOf, tagged } from "./element.ts";
-import { parseName } from "../address.ts";
 
 /** `latest`: name of the person who wrote last. */
 type PeopleHere = { readonly people: Iterable<ShownPerson>; readonly latest: string | undefined };

@@ -1,9 +1,10 @@
 /** Shows the current facts: the remark in the bar and the values in the panel. */
 
+import type { CoroomProvider } from "@coroom/client";
+
+import { modeRemark } from "../people.ts";
 import { type PageFacts, statusRemark, type StatusRemark, saveRemark } from "../status.ts";
 import { element } from "./element.ts";
-import type { CoroomProvider } from "@coroom/client";
-import { modeRemark } from "../people.ts";
 
 /** "Saved" appears only after a pause in typing, so that it does not flicker. All other remarks appear immediately. */
 const SAVED_AFTER_MS = 300;

@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
 import * as Y from "yjs";
+
 import { decodeRecord, encodeEditsRecord, type StoredRecord } from "../../shared/bus/record.ts";
 import type { Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import type { HistoryState } from "./history-reads.ts";
 import type { DocumentRoomHostOptions } from "../rooms/room-host.ts";
 import { ann, recordsOf, ROOM, RoomRun, Stores } from "../testing/one-room.ts";
 import { KEEP_ALL, readBackSession } from "../testing/recorded-session.ts";
+import type { HistoryState } from "./history-reads.ts";
 
 function textOf(earlier: HistoryState, name = "text"): string {
   if (earlier.kind !== "state") return earlier.kind;

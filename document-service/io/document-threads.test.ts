@@ -2,12 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 
+import type { RoomKey } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { eventually } from "../../test/system/eventually.ts";
-import type { RoomKey } from "../../shared/ids.ts";
 import { documentThreads } from "./document-threads.ts";
 import { pack, unpack } from "./packed-edits.ts";
 

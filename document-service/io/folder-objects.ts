@@ -11,9 +11,9 @@ import { dirname, join, relative, resolve, sep } from "node:path";
 
 import { makeFolder } from "../../shared/io/make-folder.ts";
 import { folderAdvice, isErrno } from "../../shared/io/system-error.ts";
+import { StartError } from "../../shared/process/lifecycle.ts";
 import type { ObjectStore } from "../ports.ts";
 import { isOfRoom, nameAt, pathOf } from "./object-paths.ts";
-import { StartError } from "../../shared/process/lifecycle.ts";
 
 /**
  * Names that begin like this are neither room keys nor object names. Lists skip such names, for example the

@@ -1,15 +1,15 @@
 /** The checkpoints and histories of rooms in JetStream KV: one JSON value per room, replaced by revision. */
 
 import type { JetStreamClient } from "@nats-io/jetstream";
+import type { z } from "zod";
 
 import { CheckpointEntry } from "../../shared/bus/checkpoint.ts";
-import type { Checkpoints, Histories } from "../ports.ts";
-import { History, NO_HISTORY } from "../history/history.ts";
-import type { z } from "zod";
 import { decodeJson, encodeJson, UndecodableEntry } from "../../shared/bus/json-messages.ts";
+import type { LeaseWrite } from "../../shared/cluster/lease.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import { kvBucket, replaceEntry } from "../../shared/io/jetstream-stores.ts";
-import type { LeaseWrite } from "../../shared/cluster/lease.ts";
+import { History, NO_HISTORY } from "../history/history.ts";
+import type { Checkpoints, Histories } from "../ports.ts";
 
 /** Reads go to the leader, because an old entry from a replica would not match the trimmed log. */
 type RoomValues<Value> = {

@@ -3,21 +3,22 @@
  * the document's seq and an ETag, so that a client that has this state receives no body.
  */
 
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+
 import { assertNever } from "../../shared/assert.ts";
-import type { Clock } from "../../shared/time/clock.ts";
 import type { Position, RoomKey } from "../../shared/ids.ts";
 import { matchesEtag } from "../../shared/if-none-match.ts";
 import { type InternalResponse, refusal } from "../../shared/io/internal-http.ts";
 import { parseWholeNumber } from "../../shared/limits/whole-number.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import { pause } from "../../shared/time/pause.ts";
 import { KINDS, type Wanted } from "../content.ts";
 import { DOCUMENT_FORMATS, type DocumentFormat } from "../formats/rendering.ts";
 import type { DocumentReads } from "../ports.ts";
 import type { Freshness, Served } from "../rooms/room-messages.ts";
-import { DELETED } from "./write-routes.ts";
 import { type RoomQuestion, type RoomRoute, isRead, TOO_LARGE, unread } from "./http.ts";
-import { promisify } from "node:util";
-import { gzip } from "node:zlib";
+import { DELETED } from "./write-routes.ts";
 
 /**
  * Results made from a document's state: its text, JSON or compressed bytes. They are kept as long as the state, so that

@@ -5,11 +5,11 @@
  */
 
 import { createHash } from "node:crypto";
-
 import { AwsClient } from "aws4fetch";
+
+import { StartError } from "../../shared/process/lifecycle.ts";
 import type { ObjectStore } from "../ports.ts";
 import { nameAt, pathOf } from "./object-paths.ts";
-import { StartError } from "../../shared/process/lifecycle.ts";
 
 export type S3Options = {
   readonly s3Url: string;

@@ -1,11 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as Y from "yjs";
+
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import { encodeEditsRecord, encodeEpochRecord, type StoredRecord } from "../../shared/bus/record.ts";
 import type { ClientId, Epoch, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import { Document } from "./document.ts";
 import { mergeEdits } from "../merge.ts";
+import { Document } from "./document.ts";
 
 const ann = "annannannannann1" as ClientId;
 const users = new Map([[ann, "ann" as UserId]]);

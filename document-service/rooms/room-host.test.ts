@@ -1,15 +1,14 @@
 import { expect, test } from "vitest";
 
-import { type StoredRecord, encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
 import { hasDocument } from "../../shared/bus/checkpoint.ts";
-import type { Epoch, Millis, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
+import { type StoredRecord, encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
+import type { Epoch, Millis, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { mergeEdits } from "../merge.ts";
 import type { Unread } from "../ports.ts";
-import type { DocumentRoomPorts } from "./room-host.ts";
-
 import { afterCrash, CRASHES, NOTHING_LOST } from "../testing/crash.ts";
 import { ann, deletedRecord, recordsOf, ROOM, RoomRun, Stores } from "../testing/one-room.ts";
+import type { DocumentRoomPorts } from "./room-host.ts";
 
 test.each(CRASHES)(
   "[RMH1] a service that dies $when the step '$step' leaves the complete document and history to the next one",

@@ -2,6 +2,7 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
+import type { Operations } from "../../shared/bus/operations-events.ts";
 import type { StoredRecord } from "../../shared/bus/record.ts";
 import type { Millis, RoomKey, Seq } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
@@ -12,10 +13,9 @@ import { HistoryReadsHost, type HistoryReadsPorts } from "../history/history-rea
 import type { HistoryReadsOptions } from "../history/history-reads.ts";
 import type { HistoryPolicy } from "../history/history.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
-import type { Operations } from "../../shared/bus/operations-events.ts";
 import type { ChangeNotifications, Checkpoints, Deletions, Merging, ObjectStore } from "../ports.ts";
-import { readVerified, writeVerified } from "../verified-write-host.ts";
 import type { RoomBytes } from "../storage/stored-bytes.ts";
+import { readVerified, writeVerified } from "../verified-write-host.ts";
 import { DeletionHost } from "./deletion-host.ts";
 import type { MergedState } from "./document.ts";
 import type { RoomRange } from "./read-ahead.ts";

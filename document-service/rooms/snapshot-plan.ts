@@ -7,9 +7,9 @@ import { type Checkpoint, hasContent } from "../../shared/bus/checkpoint.ts";
 import type { StoredRecord } from "../../shared/bus/record.ts";
 import { hash32 } from "../../shared/collections/hash.ts";
 import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
+import type { RoomBytes } from "../storage/stored-bytes.ts";
 import type { Document, Uncovered } from "./document.ts";
 import type { RoomRange } from "./read-ahead.ts";
-import type { RoomBytes } from "../storage/stored-bytes.ts";
 import { type TrimOptions, TrimPlan } from "./trim-plan.ts";
 
 type SnapshotPolicy = {

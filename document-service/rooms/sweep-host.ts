@@ -1,13 +1,13 @@
 /** Carries out the effects of a partition's sweep (sweep.ts). */
 
 import { assertNever } from "../../shared/assert.ts";
-import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import { pause, rethrowMistake } from "../../shared/time/pause.ts";
 import type { EditLog, ObjectStore } from "../ports.ts";
-import type { DocumentRoomHost } from "./room-host.ts";
 import type { ObjectKind } from "../storage/stored-bytes.ts";
+import type { DocumentRoomHost } from "./room-host.ts";
 import { Sweep, type SweepEffect, type SweepInput, type SweepOptions } from "./sweep.ts";
 
 type SweepPorts = {

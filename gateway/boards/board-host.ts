@@ -2,13 +2,13 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import type { BoardUpdate, DisplayName } from "../../shared/bus/board-messages.ts";
-import type { Clock } from "../../shared/time/clock.ts";
+import { DISPLAY_NAMES_MAX } from "../../shared/bus/board-messages.ts";
 import type { RoomKey, UserId } from "../../shared/ids.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
-import type { BoardEffect, BoardRequest, GatewayBoards } from "./boards.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { BoardBus, ConnectionId, Sockets, Topics } from "../ports.ts";
-import { DISPLAY_NAMES_MAX } from "../../shared/bus/board-messages.ts";
+import type { BoardEffect, BoardRequest, GatewayBoards } from "./boards.ts";
 
 type BoardHostPorts = { readonly sockets: Pick<Sockets, "send">; readonly topics: Topics; readonly boardBus: BoardBus };
 

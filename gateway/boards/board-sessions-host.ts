@@ -3,11 +3,11 @@
  * users one interval's points.
  */
 
-import type { Clock } from "../../shared/time/clock.ts";
 import type { GatewayId, UserId } from "../../shared/ids.ts";
-import { intervalAt, type PresenceActivity, presenceActivities, type RoomWriter } from "./board-sessions.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Activities, BoardBus, ConnectionId } from "../ports.ts";
+import { intervalAt, type PresenceActivity, presenceActivities, type RoomWriter } from "./board-sessions.ts";
 
 /** Connected users, and the rooms in which each may write. */
 type Connected = ReadonlyMap<

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 
 import type { BoardUpdate } from "../../shared/bus/board-messages.ts";
 import type { Epoch, Millis, RoomKey, Seq, UserId } from "../../shared/ids.ts";
-import { type BoardEffect, GatewayBoards, type BoardRequest } from "./boards.ts";
 import type { ConnectionId } from "../ports.ts";
+import { type BoardEffect, GatewayBoards, type BoardRequest } from "./boards.ts";
 
 const ROOM = "acme.notes" as RoomKey;
 const at = (ms: number) => ms as Millis;

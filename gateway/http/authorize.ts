@@ -5,10 +5,10 @@
 
 import type { Sanction } from "../../shared/bus/admin-messages.ts";
 import { parseRoomId, parseTenantId, ROOM_ID_RULE, roomKey, type RoomId, type RoomKey, type TenantId } from "../../shared/ids.ts";
+import { withReason } from "../limits/sanctions.ts";
 import { admit, type Identity, opens, type TokenVerdict } from "../sessions/identity.ts";
 import { errorAnswer, type HttpAnswer, retryAfter } from "./answers.ts";
 import { type RouteRequest, roomParameter } from "./requests.ts";
-import { withReason } from "../limits/sanctions.ts";
 
 /** Undefined: an operator. */
 export type Authority = Identity | undefined;

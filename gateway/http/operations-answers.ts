@@ -2,20 +2,20 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import type { GatewayReport, ListedRoom, RoomListReply } from "../../shared/bus/fleet-messages.ts";
+import { compareListed, type RoomCursor } from "../../shared/bus/fleet-messages.ts";
 import type { OperationsEvent } from "../../shared/bus/operations-events.ts";
 import type { ServerCommandReply, ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { MoveOutcome } from "../../shared/bus/placement-messages.ts";
+import { VITALS_EVERY_MS } from "../../shared/bus/vitals.ts";
 import { type RoomKey, roomOf, type ServerId, tenantOf } from "../../shared/ids.ts";
 import type { TakeoverTally } from "../operations/events-kept.ts";
-import type { RoomOverTime, RunningProcess, VitalsOverTime } from "../operations/vitals-history.ts";
-import { VITALS_EVERY_MS } from "../../shared/bus/vitals.ts";
-import type { LostRoomServer } from "../operations/servers-lost.ts";
-import type { RoomDescription } from "../ports.ts";
 import type { KeptEventsSince } from "../operations/events-kept.ts";
+import type { LostRoomServer } from "../operations/servers-lost.ts";
+import type { RoomOverTime, RunningProcess, VitalsOverTime } from "../operations/vitals-history.ts";
+import type { RoomDescription } from "../ports.ts";
 import { errorAnswer, type HttpAnswer, isoDate, jsonAnswer } from "./answers.ts";
 import type { Authority } from "./authorize.ts";
 import { cursorText } from "./operations-requests.ts";
-import { compareListed, type RoomCursor } from "../../shared/bus/fleet-messages.ts";
 
 const NOT_OPEN = errorAnswer(404, "not-open", "nobody has this room open, so no server owns it: check the room's name and tenant");
 export const NO_NATS = errorAnswer(503, "unavailable", "this gateway cannot reach NATS, so it knows of no room: check the NATS servers");

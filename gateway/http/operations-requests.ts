@@ -5,8 +5,8 @@ import { z } from "zod";
 import { LISTED_ROOMS_MAX, type RoomCursor, type RoomListRequest } from "../../shared/bus/fleet-messages.ts";
 import { parseRoomKey, type RoomKey, type ServerId } from "../../shared/ids.ts";
 import { parseWholeNumber } from "../../shared/limits/whole-number.ts";
-import { errorAnswer, type HttpAnswer, retryAfter } from "./answers.ts";
 import { userKey } from "../limits/quotas.ts";
+import { errorAnswer, type HttpAnswer, retryAfter } from "./answers.ts";
 import { type Authority, scopeOf } from "./authorize.ts";
 import { readBody, type RouteRequest } from "./requests.ts";
 

@@ -1,15 +1,15 @@
 /** The gateway's edge for clients: WebSockets and HTTP on one port, with TLS where a certificate is configured. */
 
-import type { SharedConfig } from "../../shared/settings/common-settings.ts";
-import type { GatewayConfig } from "../config.ts";
-import { countBehind } from "../metrics.ts";
-import type { HttpRoute } from "../http/route-table.ts";
-import { loadUws, uwsApp } from "./sockets/load-uws.ts";
-import { type RouteDeps, type RoutePorts, serveGatewayHttp } from "./http/routes.ts";
-import type { UpgradePolicy } from "./sockets/upgrades.ts";
-import { listen, uwsSockets } from "./sockets/uws-server.ts";
 import type { Millis } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
+import type { SharedConfig } from "../../shared/settings/common-settings.ts";
+import type { GatewayConfig } from "../config.ts";
+import type { HttpRoute } from "../http/route-table.ts";
+import { countBehind } from "../metrics.ts";
+import { type RouteDeps, type RoutePorts, serveGatewayHttp } from "./http/routes.ts";
+import { loadUws, uwsApp } from "./sockets/load-uws.ts";
+import type { UpgradePolicy } from "./sockets/upgrades.ts";
+import { listen, uwsSockets } from "./sockets/uws-server.ts";
 
 type EdgeDeps = RouteDeps & { readonly lastOfTurn: (run: () => void) => void };
 

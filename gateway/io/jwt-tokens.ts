@@ -6,6 +6,7 @@
  * keys are fetched again, and are checked with the new keys. So a token with a forged key is always rejected.
  */
 
+import { hash } from "node:crypto";
 import {
   createLocalJWKSet,
   createRemoteJWKSet,
@@ -18,15 +19,14 @@ import {
 } from "jose";
 import { z } from "zod";
 
-import type { Clock } from "../../shared/time/clock.ts";
-import { SettingError } from "../../shared/settings/settings.ts";
 import { type Millis, parseTenantId, parseUserId } from "../../shared/ids.ts";
 import { textIn } from "../../shared/io/certificate-files.ts";
-import type { Identity, TokenVerdict } from "../sessions/identity.ts";
-import type { Tokens } from "../ports.ts";
-import { hash } from "node:crypto";
-import { KnownTokens, type KnownTokensOptions } from "../sessions/known-tokens.ts";
+import { SettingError } from "../../shared/settings/settings.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { GatewayMetrics } from "../metrics.ts";
+import type { Tokens } from "../ports.ts";
+import type { Identity, TokenVerdict } from "../sessions/identity.ts";
+import { KnownTokens, type KnownTokensOptions } from "../sessions/known-tokens.ts";
 
 export type TokenOptions = {
   readonly jwtSecret: string;

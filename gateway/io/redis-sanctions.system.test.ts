@@ -3,16 +3,15 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import type { Engine } from "../../engines/engine.ts";
 import type { Sanction } from "../../shared/bus/admin-messages.ts";
 import type { TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
 import { redisConnection, type RedisConnection } from "../../shared/io/redis.ts";
 import { systemClock as clock } from "../../shared/io/system-clock.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
+import type { Engine } from "../../engines/engine.ts";
 import { until } from "../../test/contract/real-nats.ts";
 import { startTestRedis } from "../../test/contract/test-engines.ts";
 import { keyOf } from "../limits/sanctions.ts";

@@ -3,15 +3,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import type { Engine } from "../../engines/engine.ts";
 import { until } from "../../test/contract/real-nats.ts";
+import { startTestRedis } from "../../test/contract/test-engines.ts";
 import { gatewayRig, metric, OPERATOR, outcomeOf, ROOM, tokenOf } from "../testing/gateway-rig.ts";
 import type { WireClient } from "../testing/wire-client.ts";
-import { startTestRedis } from "../../test/contract/test-engines.ts";
 
 const rig = gatewayRig("abuse", { abusePointsMax: "26", abuseBanMs: "600000" });
 let redis: Engine;

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
 import type { Millis, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
-import { AbuseScores, type BanTime, type AbuseFault, type Suspect } from "./abuse.ts";
 import type { ClientAddress } from "../../shared/limits/client-address.ts";
+import { AbuseScores, type BanTime, type AbuseFault, type Suspect } from "./abuse.ts";
 
 const at = (ms: number): Millis => ms as Millis;
 const eve: Suspect = { kind: "user", tenant: "acme" as TenantId, user: "eve" as UserId };

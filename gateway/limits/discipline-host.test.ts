@@ -3,10 +3,10 @@ import { beforeEach, expect, test } from "vitest";
 
 import type { Sanction } from "../../shared/bus/admin-messages.ts";
 import type { Millis, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
+import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import type { ConnectionId } from "../ports.ts";
-import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import type { Identity } from "../sessions/identity.ts";
 import { AbuseScores } from "./abuse.ts";
 import { DisciplineHost } from "./discipline-host.ts";

@@ -5,18 +5,18 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import type { AdminCommand, AdminReply, RoomMember, Sanction } from "../../shared/bus/admin-messages.ts";
-import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomKey, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
-import type { CloseName } from "../../shared/wire/close-codes.ts";
-import type { AbuseScores, AbuseFault, AbuseMeasure, Suspect } from "./abuse.ts";
 import type { ClientAddress } from "../../shared/limits/client-address.ts";
-import type { Identity } from "../sessions/identity.ts";
+import type { Clock } from "../../shared/time/clock.ts";
+import type { CloseName } from "../../shared/wire/close-codes.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { ConnectionId } from "../ports.ts";
+import type { ClientSession } from "../sessions/client-session.ts";
+import type { Identity } from "../sessions/identity.ts";
+import type { SessionEffect } from "../sessions/session-effects.ts";
+import type { AbuseScores, AbuseFault, AbuseMeasure, Suspect } from "./abuse.ts";
 import type { Quotas } from "./quotas.ts";
 import type { Sanctions } from "./sanctions.ts";
-import type { ClientSession } from "../sessions/client-session.ts";
-import type { SessionEffect } from "../sessions/session-effects.ts";
 import { withReason } from "./sanctions.ts";
 
 type DisciplinePorts = {

@@ -3,11 +3,11 @@
  * receive messages in time.
  */
 
-import type { Clock } from "../../shared/time/clock.ts";
 import type { Operations } from "../../shared/bus/operations-events.ts";
+import type { Log } from "../../shared/process/log.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Pressures } from "../ports.ts";
-import type { Log } from "../../shared/process/log.ts";
 import type { LoadShedder, OutboundHealth } from "./pressure.ts";
 
 const LOOK_MS = 500;

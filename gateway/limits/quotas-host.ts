@@ -4,13 +4,13 @@
  */
 
 import type { Count } from "../../shared/bus/counts-report.ts";
-import type { Clock } from "../../shared/time/clock.ts";
 import type { GatewayId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
-import type { AbuseScores } from "./abuse.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { CountsBus } from "../ports.ts";
 import type { BackboneStatus } from "../rooms/backbone-status.ts";
+import type { AbuseScores } from "./abuse.ts";
 import type { ConnectionMoves, Quotas, TenantLimit } from "./quotas.ts";
 
 const SECOND_MS = 1_000;

@@ -5,12 +5,12 @@
  */
 
 import type { Sanction } from "../../shared/bus/admin-messages.ts";
-import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomKey, TenantId, UserId } from "../../shared/ids.ts";
+import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import type { Log } from "../../shared/process/log.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { SanctionsBus, SanctionStore } from "../ports.ts";
-import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import type { BackboneStatus } from "../rooms/backbone-status.ts";
 import type { Sanctions } from "./sanctions.ts";
 

@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import type { ClientId, Millis, UserId } from "../../shared/ids.ts";
-import { CURSOR, type ParticipantEntry, type PresenceDelta, type PresenceState } from "../../shared/wire/presence.ts";
 import { decodePoint, encodePoint, type Point, type Rectangle } from "../../shared/wire/positions.ts";
-import { Lanes, type LanesEffect } from "./lanes.ts";
+import { CURSOR, type ParticipantEntry, type PresenceDelta, type PresenceState } from "../../shared/wire/presence.ts";
 import type { ConnectionId } from "../ports.ts";
+import { Lanes, type LanesEffect } from "./lanes.ts";
 import type { LaneName, LaneRates } from "./shed-ladder.ts";
 
 const TICK_MS = 50;

@@ -11,8 +11,9 @@
  * LANE3: all members receive joins, leaves, and all fields that are not a position.
  */
 
-import type { Millis } from "../../shared/ids.ts";
 import { LazyMap, LazySet } from "../../shared/collections/lazy-map.ts";
+import type { Millis } from "../../shared/ids.ts";
+import { decodePoint, type Point, type Rectangle } from "../../shared/wire/positions.ts";
 import {
   CURSOR,
   type ParticipantEntry,
@@ -22,10 +23,9 @@ import {
   type PresenceState,
   VIEWPORT,
 } from "../../shared/wire/presence.ts";
-import { decodePoint, type Point, type Rectangle } from "../../shared/wire/positions.ts";
+import type { ConnectionId } from "../ports.ts";
 import { type Cell, cellAt, cellsOf, Cursors, type Level, levelOf, Viewers } from "./cells.ts";
 import type { LaneDepth, LaneName, LaneRates } from "./shed-ladder.ts";
-import type { ConnectionId } from "../ports.ts";
 
 /** A connection listens to the topic of its lane. In that lane it listens to all moves, or to the cells of its view. */
 export type LaneTopic = LaneName | `${LaneName}/${string}`;

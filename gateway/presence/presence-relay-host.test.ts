@@ -8,8 +8,8 @@ import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { encodeDelta } from "../../shared/wire/presence.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import type { ConnectionId } from "../ports.ts";
-import { PresenceRelayHost } from "./presence-relay-host.ts";
 import { UsageMeter } from "../usage/usage-meter.ts";
+import { PresenceRelayHost } from "./presence-relay-host.ts";
 
 const options = {
   gateway: "gw" as GatewayId,

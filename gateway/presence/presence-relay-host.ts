@@ -3,29 +3,29 @@
  * effects. Presence has separate messages and timers, so edits never wait for it.
  */
 
-import { Alarm, Alarms } from "../../shared/time/alarm.ts";
 import { assertNever } from "../../shared/assert.ts";
+import { decodePresenceDown, PairBatches } from "../../shared/bus/presence-batches.ts";
 import {
   decodePresenceFromServer,
   encodePresenceToOwner,
   type PresenceMember,
   type PresenceStatus,
 } from "../../shared/bus/presence-messages.ts";
-import { decodePresenceDown, PairBatches } from "../../shared/bus/presence-batches.ts";
 import { hashOfRoom } from "../../shared/bus/subjects.ts";
 import { type ClientId, type Epoch, type Millis, type RoomKey, type ServerId, tenantOf } from "../../shared/ids.ts";
 import { nextMoment, type SendTiming, phaseOf } from "../../shared/presence/send-timing.ts";
+import { Alarm, Alarms } from "../../shared/time/alarm.ts";
 import { CLOSE } from "../../shared/wire/close-codes.ts";
 import { encodeFrame, encodePresenceDeltaFrame } from "../../shared/wire/codec.ts";
 import type { Channel } from "../../shared/wire/frames.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
-import type { ConnectionId, PresenceBackbone, PresenceServers, Sockets, Topics } from "../ports.ts";
-import type { PresenceRelayOptions } from "./presence-outbox.ts";
-import { PresenceRelay, type PresenceRelayEffect, type PresenceRelayInput } from "./presence-relay.ts";
-import type { AudienceTopic } from "./audience.ts";
 import type { HostDeps } from "../host-deps.ts";
 import type { Dispatch } from "../part-effects.ts";
+import type { ConnectionId, PresenceBackbone, PresenceServers, Sockets, Topics } from "../ports.ts";
 import type { UsageMeter } from "../usage/usage-meter.ts";
+import type { AudienceTopic } from "./audience.ts";
+import type { PresenceRelayOptions } from "./presence-outbox.ts";
+import { PresenceRelay, type PresenceRelayEffect, type PresenceRelayInput } from "./presence-relay.ts";
 
 type PresenceRelayPorts = {
   readonly sockets: Sockets;

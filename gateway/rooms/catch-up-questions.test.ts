@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import type { CatchUpReply, ToOwner } from "../../shared/bus/envelope.ts";
 import type { ClientId, Epoch, GatewayId, Millis, Position, Seq } from "../../shared/ids.ts";
 import { writeCommittedEdits } from "../../shared/wire/committed-edits.ts";
-import { CatchUpQuestions, requestNumbers } from "./catch-up-questions.ts";
 import type { ConnectionId } from "../ports.ts";
+import { CatchUpQuestions, requestNumbers } from "./catch-up-questions.ts";
 
 const at = (ms: number): Millis => ms as Millis;
 const [one, two, three] = [1, 2, 3] as [ConnectionId, ConnectionId, ConnectionId];

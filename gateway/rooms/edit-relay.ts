@@ -4,12 +4,12 @@
  */
 
 import type { OwnerReply, SubmittedEdit } from "../../shared/bus/envelope.ts";
+import { splitBySize } from "../../shared/collections/split-by-size.ts";
 import type { GatewayId, Millis, Position } from "../../shared/ids.ts";
 import type { Channel, NackReason } from "../../shared/wire/frames.ts";
-import type { MemberConnections } from "./members.ts";
 import type { ConnectionId } from "../ports.ts";
+import type { MemberConnections } from "./members.ts";
 import type { FollowedRoomEffect } from "./room-messages.ts";
-import { splitBySize } from "../../shared/collections/split-by-size.ts";
 import type { Unacked } from "./unacked.ts";
 
 /** Maximum size of a message to the owner, unless a single edit is larger. */

@@ -7,15 +7,15 @@ import { expect, test } from "vitest";
 
 import type { OwnerReply, SubmittedEdit, ToOwner } from "../../shared/bus/envelope.ts";
 import { editsBytesOf, encodeEditsRecord } from "../../shared/bus/record.ts";
-import type { ClientId, Epoch, GatewayId, Millis, Position, Seq, ServerId, UnixMillis, UserId } from "../../shared/ids.ts";
 import { Prng } from "../../shared/collections/prng.ts";
+import type { ClientId, Epoch, GatewayId, Millis, Position, Seq, ServerId, UnixMillis, UserId } from "../../shared/ids.ts";
+import { batchFrom, type CommittedBatch } from "../../shared/wire/committed-edits.ts";
 import type { ConnectionId } from "../ports.ts";
-import type { FollowedRoomEffect, FollowedRoomInput } from "./room-messages.ts";
 import { CatchUpQuestions, requestNumbers } from "./catch-up-questions.ts";
 import { FollowedRoom } from "./followed-room.ts";
-import { batchFrom, type CommittedBatch } from "../../shared/wire/committed-edits.ts";
-import { UnackedBudget } from "./unacked-budget.ts";
+import type { FollowedRoomEffect, FollowedRoomInput } from "./room-messages.ts";
 import { readFromOwner } from "./room-messages.ts";
+import { UnackedBudget } from "./unacked-budget.ts";
 
 const SEEDS = Number(process.env["COROOM_SIM_SEEDS"] ?? 150);
 const STEPS = 400;

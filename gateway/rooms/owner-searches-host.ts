@@ -7,8 +7,8 @@ import { assertNever } from "../../shared/assert.ts";
 import type { Epoch, RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { GatewayMetrics } from "../metrics.ts";
-import type { SearchOutcome, SearchStep } from "./owner-search.ts";
 import type { Placement } from "../ports.ts";
+import type { SearchOutcome, SearchStep } from "./owner-search.ts";
 
 /**
  * A room has one step at a time. A step of a room that is no longer followed is skipped. `epochOf`: the epoch of the

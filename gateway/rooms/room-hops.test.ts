@@ -3,19 +3,19 @@ import { expect, test } from "vitest";
 
 import { type OwnerReply, encodeOwnerReply } from "../../shared/bus/envelope.ts";
 import { encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
-import { readSettings } from "../../shared/settings/settings.ts";
 import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
 import { gatewaySettings } from "../config.ts";
 import { Quotas } from "../limits/quotas.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import type { EditHops } from "../ports.ts";
 import type { PresenceRelayHost } from "../presence/presence-relay-host.ts";
 import { quotaOptions } from "../settings/quotas.ts";
+import { UsageMeter } from "../usage/usage-meter.ts";
 import { RoomDirectory } from "./room-directory.ts";
 import { FollowedRoomsHost } from "./room-host.ts";
 import { UnackedBudget } from "./unacked-budget.ts";
 import { WritesHost } from "./writes-host.ts";
-import { UsageMeter } from "../usage/usage-meter.ts";
 
 const ROOM = "default.plan" as RoomKey;
 const CLIENT = "AAAAAAAAAAAAAAAA" as ClientId;

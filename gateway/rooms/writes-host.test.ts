@@ -2,7 +2,6 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
-import type { Clock } from "../../shared/time/clock.ts";
 import {
   type ClientId,
   type Epoch,
@@ -13,9 +12,10 @@ import {
   type UnixMillis,
   type UserId,
 } from "../../shared/ids.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import { gatewayMetrics } from "../metrics.ts";
-import { WritesHost } from "./writes-host.ts";
 import { UsageMeter } from "../usage/usage-meter.ts";
+import { WritesHost } from "./writes-host.ts";
 
 const ROOM = "acme.notes" as RoomKey;
 const editOf = (client: string, counter = 1): SubmittedEdit => ({

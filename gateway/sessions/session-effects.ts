@@ -3,11 +3,11 @@
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { ClientId, Position, RoomKey, Seq } from "../../shared/ids.ts";
 import type { CloseName } from "../../shared/wire/close-codes.ts";
+import { CLOSE } from "../../shared/wire/close-codes.ts";
 import type { Channel, Counter, JoinRefusal, NackReason, Rights, ServerFrame, TentativeEdit } from "../../shared/wire/frames.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
 import type { BoardRequest } from "../boards/boards.ts";
 import type { ConnectionLimit } from "../limits/connection-rates.ts";
-import { CLOSE } from "../../shared/wire/close-codes.ts";
 
 /** The last frames of a connection: the time until a reconnect, a text for logs, and the close code. */
 type ClosingEffect = { readonly kind: "send"; readonly frame: ServerFrame } | { readonly kind: "close"; readonly close: CloseName };

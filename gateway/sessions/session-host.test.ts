@@ -2,18 +2,18 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
 import type { ClientAddress } from "../../shared/limits/client-address.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
 import { PROTOCOL_VERSION } from "../../shared/wire/frames.ts";
 import { gatewaySettings } from "../config.ts";
-import { readSettings } from "../../shared/settings/settings.ts";
 import { Connections } from "../connections.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import type { ConnectionId } from "../ports.ts";
 import { sessionOptions } from "../settings/sessions.ts";
-import { SessionHost } from "./session-host.ts";
 import { UsageMeter } from "../usage/usage-meter.ts";
+import { SessionHost } from "./session-host.ts";
 
 const [ann, bob, cid, dan] = [1, 2, 3, 4] as ConnectionId[] as [ConnectionId, ConnectionId, ConnectionId, ConnectionId];
 const BANNED = "203.0.113.7" as ClientAddress;

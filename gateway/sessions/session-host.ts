@@ -7,26 +7,26 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
+import type { ClientAddress } from "../../shared/limits/client-address.ts";
+import type { Log } from "../../shared/process/log.ts";
 import type { CloseName } from "../../shared/wire/close-codes.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
-import type { Identity, TokenVerdict } from "./identity.ts";
 import type { BoardHost } from "../boards/board-host.ts";
-import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import type { Connections } from "../connections.ts";
+import type { HostDeps } from "../host-deps.ts";
 import type { RejectionNotice, DisciplineHost } from "../limits/discipline-host.ts";
+import type { Quotas, CreditKind } from "../limits/quotas.ts";
 import type { Dispatch } from "../part-effects.ts";
 import type { Clients, ConnectionId, FrameSource, ReadProgress, Sockets, Tokens } from "../ports.ts";
 import type { PresenceRelayHost } from "../presence/presence-relay-host.ts";
-import type { Quotas, CreditKind } from "../limits/quotas.ts";
 import type { FollowedRoomsHost } from "../rooms/room-host.ts";
-import type { Log } from "../../shared/process/log.ts";
-import type { HostDeps } from "../host-deps.ts";
-import { AdmissionQueue, type AdmissionQueueOptions } from "./admission-queue.ts";
-import { Departures, type DeparturesOptions } from "./departures-host.ts";
-import { ClientSession, type ClientSessionOptions } from "./client-session.ts";
-import { closingEffects, type SessionEffect } from "./session-effects.ts";
-import { SessionCounts } from "./session-counts-host.ts";
 import type { UsageMeter } from "../usage/usage-meter.ts";
+import { AdmissionQueue, type AdmissionQueueOptions } from "./admission-queue.ts";
+import { ClientSession, type ClientSessionOptions } from "./client-session.ts";
+import { Departures, type DeparturesOptions } from "./departures-host.ts";
+import type { Identity, TokenVerdict } from "./identity.ts";
+import { SessionCounts } from "./session-counts-host.ts";
+import { closingEffects, type SessionEffect } from "./session-effects.ts";
 
 export type ClientSessions = Connections<ClientSession>;
 

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 
-import type { Millis, TenantId } from "../../shared/ids.ts";
 import { Prng } from "../../shared/collections/prng.ts";
+import type { Millis, TenantId } from "../../shared/ids.ts";
+import { dayAfter, dayCount, dayOf, daysBetween, parseDay, type UsageDay } from "../../shared/time/usage-day.ts";
 import { TopTenants } from "./top-tenants.ts";
 import { addUsage, noUsage, OTHER_TENANTS, type UsageCounts } from "./usage-counts.ts";
-import { dayAfter, dayCount, dayOf, daysBetween, parseDay, type UsageDay } from "../../shared/time/usage-day.ts";
 import { UsageDays } from "./usage-days.ts";
 import { UsageMeter } from "./usage-meter.ts";
 

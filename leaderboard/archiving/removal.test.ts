@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
 import type { UnixMillis } from "../../shared/ids.ts";
-import { windowsInRedis } from "./removal.ts";
 import { KEPT_MS, windowsAt } from "../boards/windows.ts";
+import { windowsInRedis } from "./removal.ts";
 
 const HOUR_MS = 3_600_000;
 const NOW = Date.UTC(2028, 11, 31, 23, 59) as UnixMillis;

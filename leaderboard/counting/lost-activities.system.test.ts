@@ -6,26 +6,25 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
 import { jetstreamManager } from "@nats-io/jetstream";
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import type { Engine } from "../../engines/engine.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
-import { readSettings } from "../../shared/settings/settings.ts";
 import type { RoomKey, UserId } from "../../shared/ids.ts";
 import { ensureLogStreams } from "../../shared/io/log-stream.ts";
 import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { pinoLog } from "../../shared/io/pino-log.ts";
 import type { Running } from "../../shared/process/lifecycle.ts";
 import { sharedSettings } from "../../shared/settings/common-settings.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
+import type { Engine } from "../../engines/engine.ts";
+import { natsActivities } from "../../gateway/io/nats/nats-boards.ts";
 import { startTestNats, startTestRedis } from "../../test/contract/test-engines.ts";
 import { eventually } from "../../test/system/eventually.ts";
 import { leaderboardSettings } from "../config.ts";
 import { activityRemoval } from "../io/jetstream-activities.ts";
 import { startLeaderboard } from "../main.ts";
-import { natsActivities } from "../../gateway/io/nats/nats-boards.ts";
 
 const SECRET = "a secret of the tests, 32 characters";
 const ROOM = "acme.notes" as RoomKey;

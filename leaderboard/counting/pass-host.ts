@@ -9,12 +9,12 @@ import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import { pause, rethrowMistake } from "../../shared/time/pause.ts";
-import { type ArchivingPorts, type BoardRoomPorts, carryOutArchiving, carryOutRoom } from "./pass-requests-host.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
 import type { ActivityStream, CountedEditLog, Progress } from "../ports.ts";
-import type { LogFloor } from "./progress.ts";
-import { CountingPass, type PassOptions } from "./pass.ts";
 import type { PassEffect, PassInput, PassNotice, PassRequest, PassView } from "./pass-messages.ts";
+import { type ArchivingPorts, type BoardRoomPorts, carryOutArchiving, carryOutRoom } from "./pass-requests-host.ts";
+import { CountingPass, type PassOptions } from "./pass.ts";
+import type { LogFloor } from "./progress.ts";
 
 export type PassPorts = BoardRoomPorts &
   ArchivingPorts & { readonly log: CountedEditLog; readonly activities: ActivityStream; readonly progress: Progress };

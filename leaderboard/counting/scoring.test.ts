@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import * as Y from "yjs";
 
 import type { UnixMillis, UserId } from "../../shared/ids.ts";
-import { capOf, pointsOfAction, pointsOfEdit } from "./scoring.ts";
 import { SCORING } from "../testing/records.ts";
+import { capOf, pointsOfAction, pointsOfEdit } from "./scoring.ts";
 
 const OPTIONS = {
   ...SCORING,

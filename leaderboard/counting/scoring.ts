@@ -8,8 +8,8 @@ import type { UserAction } from "../../shared/bus/activity.ts";
 import type { UnixMillis, UserId } from "../../shared/ids.ts";
 import type { BoardKind } from "../../shared/settings/board-settings.ts";
 import type { Use } from "../boards/board.ts";
-import { isEmptyUpdate } from "./empty-update.ts";
 import type { Cap, MemberRole } from "../boards/keys.ts";
+import { isEmptyUpdate } from "./empty-update.ts";
 
 export type ScoringOptions = {
   readonly boardEditPointsSmall: number;

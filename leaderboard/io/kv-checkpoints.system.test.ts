@@ -5,13 +5,13 @@ import { Kvm } from "@nats-io/kv";
 import { Objm } from "@nats-io/obj";
 import { expect, test } from "vitest";
 
+import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
 import type { RoomKey, Seq } from "../../shared/ids.ts";
 import { connectNats } from "../../shared/io/nats.ts";
 import { startRealNats } from "../../test/contract/real-nats.ts";
 import { NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
 import { ALL_TIME } from "../boards/windows.ts";
 import { kvCheckpoints } from "./kv-checkpoints.ts";
-import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
 
 const [ROOM, OTHER] = ["acme.notes", "acme.notes-2"] as [RoomKey, RoomKey];
 const DUMP = {

@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import type { RoomKey, UserId } from "../../shared/ids.ts";
 import type { BoardOwner } from "../boards/keys.ts";
 import { leaderboardMetrics } from "../metrics.ts";
-import { NamesHost } from "./reads-host.ts";
 import type { StoredNames } from "../ports.ts";
+import { NamesHost } from "./reads-host.ts";
 
 const ROOM = "acme.notes" as RoomKey;
 const ANN = "ann" as UserId;

@@ -17,10 +17,10 @@ import {
   USER_ID_RULE,
 } from "../../shared/ids.ts";
 import { RANKED_USERS_MAX } from "../../shared/settings/board-settings.ts";
-import { type BoardOwner, parseRole, tenantBoard } from "../boards/keys.ts";
 import { RANKINGS } from "../boards/board.ts";
-import type { BoardQuestion, PageRange } from "./board-answers.ts";
+import { type BoardOwner, parseRole, tenantBoard } from "../boards/keys.ts";
 import { parseWindowName, WINDOW_KINDS } from "../boards/windows.ts";
+import type { BoardQuestion, PageRange } from "./board-answers.ts";
 
 /** `user`: on a tenant's board of rooms, a room. */
 export type HttpBoardQuestion =

@@ -3,13 +3,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
 import { jetstreamManager } from "@nats-io/jetstream";
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
-import type { Engine } from "../../engines/engine.ts";
-import { startNatsCluster } from "../../engines/nats-cluster.ts";
 import { encodeEpochRecord } from "../../shared/bus/record.ts";
 import { type Subjects, subjectsOf } from "../../shared/bus/subjects.ts";
 import type { Epoch, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
@@ -17,6 +14,8 @@ import { ensureLogStreams } from "../../shared/io/log-stream.ts";
 import { closeNats, connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { systemClock } from "../../shared/io/system-clock.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
+import type { Engine } from "../../engines/engine.ts";
+import { startNatsCluster } from "../../engines/nats-cluster.ts";
 import { type RoomServerMetrics, roomServerMetrics } from "../metrics.ts";
 import type { AppendOutcome, RoomLog } from "../ports.ts";
 import { jetstreamLog } from "./jetstream-log.ts";

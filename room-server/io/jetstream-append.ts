@@ -21,16 +21,16 @@
 import { headers, type Msg, type MsgHdrs } from "nats";
 
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
-import type { Clock } from "../../shared/time/clock.ts";
 import type { Millis, RoomKey, ServerId } from "../../shared/ids.ts";
+import { STORAGE_FULL } from "../../shared/io/jetstream-stores.ts";
 import { crashing, type NatsConnection, publish } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/process/log.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
-import { LogStorage } from "./log-storage.ts";
-import { STORAGE_FULL } from "../../shared/io/jetstream-stores.ts";
 import type { AppendOutcome, CheckpointReader, OutgoingRecord, RoomLog } from "../ports.ts";
 import { outcomeByLast, outcomeOfAck } from "./append-outcome.ts";
 import { AppendQueue } from "./append-queue.ts";
+import { LogStorage } from "./log-storage.ts";
 
 /** `aloneMax`: the number of appends in flight in a partition from which further ones are sent in batches. */
 export type AppendOptions = {

@@ -9,14 +9,14 @@ import { JetStreamApiError, jetstreamManager, type MsgRequest, type NextMsgReque
 import { decodeRecord, type LogRecord } from "../../shared/bus/record.ts";
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
 import { advanceNumbers } from "../../shared/io/log-numbers.ts";
 import { readLog } from "../../shared/io/log-reader.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
-import type { RoomLog } from "../ports.ts";
-import { type AppendDeps, type AppendOptions, jetstreamAppend } from "./jetstream-append.ts";
+import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import { pause } from "../../shared/time/pause.ts";
+import type { RoomLog } from "../ports.ts";
+import { type AppendDeps, type AppendOptions, jetstreamAppend } from "./jetstream-append.ts";
 
 const NO_MESSAGE_FOUND = 10_037;
 /**

@@ -7,10 +7,10 @@ import { GatewayHeartbeat } from "../../shared/bus/placement-messages.ts";
 import { batchesOf, decodePresenceUp, encodePresenceDown } from "../../shared/bus/presence-batches.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { ServerId } from "../../shared/ids.ts";
+import { subscribeJson } from "../../shared/io/nats-json.ts";
 import { crashing, type NatsConnection, publish } from "../../shared/io/nats.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { PresenceBus } from "../ports.ts";
-import { subscribeJson } from "../../shared/io/nats-json.ts";
 
 export function natsPresence(
   nats: NatsConnection,

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 
 import type { OperationsReport } from "../../shared/bus/operations-events.ts";
 import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
-import { FairShare } from "./fair-share.ts";
 import { roomServerMetrics } from "../metrics.ts";
+import { FairShare } from "./fair-share.ts";
 import { watchBudgets } from "./sharing-host.ts";
 
 const [hot, cool] = ["acme.hot" as RoomKey, "acme.cool" as RoomKey];

@@ -1,12 +1,12 @@
 /** Throttles costly rooms while this server is late, and reports its counts to the gateways. */
 
-import type { Clock } from "../../shared/time/clock.ts";
+import type { Count } from "../../shared/bus/counts-report.ts";
+import type { Operations } from "../../shared/bus/operations-events.ts";
 import type { ServerId, RoomKey } from "../../shared/ids.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { Counts } from "../ports.ts";
 import { FairShare, type FairShareOptions, BUDGET_LEVEL_MAX, type BudgetLevel } from "./fair-share.ts";
-import type { Operations } from "../../shared/bus/operations-events.ts";
-import type { Count } from "../../shared/bus/counts-report.ts";
 
 type SharedLoad = { readonly rooms: Pick<CountedState, "tenantRooms">; readonly costly: CostlyRooms };
 type SharingPorts = { readonly counts: Counts; readonly operations: Operations; readonly measureDelayMs: () => number };

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 
 import type { ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
-import type { ServerId, UnixMillis } from "../../shared/ids.ts";
 import { HEARTBEAT_MS_MAX, Membership } from "../../shared/cluster/membership.ts";
+import type { ServerId, UnixMillis } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
-import { sendServerHeartbeats, isBelievedAlive, listenToPeers } from "./heartbeat-host.ts";
 import type { Peers } from "../ports.ts";
+import { sendServerHeartbeats, isBelievedAlive, listenToPeers } from "./heartbeat-host.ts";
 
 const beat = (server: string): ServerHeartbeat => ({ server: server as ServerId, rooms: 0, draining: false, time: 0 as UnixMillis });
 

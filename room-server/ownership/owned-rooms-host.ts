@@ -5,20 +5,21 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import type { ClaimReply, ClaimRequest, LogEnd, RoomEntry } from "../../shared/bus/placement-messages.ts";
-import type { Clock } from "../../shared/time/clock.ts";
 import { type RoomKey, type ServerId, type TenantId, tenantOf } from "../../shared/ids.ts";
 import { limitedLog } from "../../shared/process/limited-log.ts";
 import type { Log } from "../../shared/process/log.ts";
-import type { BacklogBudget } from "../rooms/backlog.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import { type BudgetLevel, budgetOf } from "../load/fair-share.ts";
+import type { LoadMeter } from "../load/load-meter.ts";
+import type { RoomServerMetrics } from "../metrics.ts";
+import type { Epochs, Seal } from "../ports.ts";
+import type { BacklogBudget } from "../rooms/backlog.ts";
+import { LogCatchUps, type LogCatchUpsOptions } from "../rooms/log-catch-ups-host.ts";
 import type { ReplicaContent } from "./claim.ts";
 import { HostedRoom, type HostedRoomDeps, type HostedRoomPorts } from "./hosted-room-host.ts";
-import type { LoadMeter } from "../load/load-meter.ts";
-import { LogCatchUps, type LogCatchUpsOptions } from "../rooms/log-catch-ups-host.ts";
-import type { RoomServerMetrics } from "../metrics.ts";
-import type { Replicas } from "./replicas-host.ts";
+import type { ClaimBeginning, ClaimOutcome } from "./ownership-messages.ts";
 import { Ownership, type OwnershipDeps, type OwnershipOptions } from "./ownership.ts";
-import type { Epochs, Seal } from "../ports.ts";
+import type { Replicas } from "./replicas-host.ts";
 import {
   ClaimHandling,
   type ClaimHandlingEffect,
@@ -30,7 +31,6 @@ import {
   TakenReplicas,
 } from "./room-claims.ts";
 import { ROOM_TICK_MS, RoomTicks } from "./room-ticks.ts";
-import type { ClaimBeginning, ClaimOutcome } from "./ownership-messages.ts";
 
 export type OwnedRoomsPorts = HostedRoomPorts & { readonly seal: Seal; readonly epochs: Epochs };
 /** This server's replicas of other servers' rooms. */

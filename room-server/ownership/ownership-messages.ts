@@ -2,12 +2,12 @@
 
 import type { ToOwner, FromGateway } from "../../shared/bus/envelope.ts";
 import type { LogEnd } from "../../shared/bus/placement-messages.ts";
+import type { OwnersRecord } from "../../shared/bus/record.ts";
 import type { Epoch, ServerId } from "../../shared/ids.ts";
 import type { ReleaseReason, AppendOutcome, KnownCheckpoint, LastRecord, OutgoingRecord } from "../ports.ts";
-import type { OwnedRoomEffect } from "../rooms/room-messages.ts";
-import type { OwnersRecord } from "../../shared/bus/record.ts";
 import type { Hole } from "../rooms/loading.ts";
 import type { OwnedRoomStart } from "../rooms/owned-room.ts";
+import type { OwnedRoomEffect } from "../rooms/room-messages.ts";
 
 export type OwnershipInput =
   | ClaimInput

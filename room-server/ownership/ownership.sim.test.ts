@@ -11,19 +11,19 @@ import * as decoding from "lib0/decoding";
 import { expect, test } from "vitest";
 
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
-import { NO_EPOCHS, withRecords } from "../../shared/bus/epoch-history.ts";
 import type { OwnerReply, SubmittedEdit } from "../../shared/bus/envelope.ts";
+import { NO_EPOCHS, withRecords } from "../../shared/bus/epoch-history.ts";
 import { epochOf, headOf, type OwnersRecord } from "../../shared/bus/record.ts";
-import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
-import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { Prng } from "../../shared/collections/prng.ts";
+import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import { readCommittedEdits } from "../../shared/wire/committed-edits.ts";
+import { outcomeByLast, outcomeOfAck } from "../io/append-outcome.ts";
+import type { LastRecord, OutgoingRecord, DecodedRecord } from "../ports.ts";
 import { BacklogBudget, cutEdits } from "../rooms/backlog.ts";
 import { LogReplay } from "../rooms/log-replay.ts";
 import type { OwnershipEffect, OwnershipInput } from "./ownership-messages.ts";
 import { Ownership, type OwnershipOptions } from "./ownership.ts";
-import type { LastRecord, OutgoingRecord, DecodedRecord } from "../ports.ts";
-import { outcomeByLast, outcomeOfAck } from "../io/append-outcome.ts";
 
 /**
  * 1050: a fenced owner confirmed commits that only the writer knew. 1031: a read of the log that had begun earlier

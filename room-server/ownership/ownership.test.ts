@@ -3,14 +3,14 @@ import { expect, test } from "vitest";
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import type { ToOwner } from "../../shared/bus/envelope.ts";
 import { encodeEditsRecord, type OwnersRecord } from "../../shared/bus/record.ts";
-import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, ServerId, UnixMillis, UserId } from "../../shared/ids.ts";
+import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
+import type { LastRecord, DecodedRecord } from "../ports.ts";
 import { BacklogBudget } from "../rooms/backlog.ts";
 import { Loading } from "../rooms/loading.ts";
 import type { ReplicaContent } from "./claim.ts";
 import type { OwnershipEffect, OwnershipInput, ClaimBeginning } from "./ownership-messages.ts";
 import { Ownership, type OwnershipOptions } from "./ownership.ts";
-import type { LastRecord, DecodedRecord } from "../ports.ts";
 
 const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
 const gateway = "gw" as GatewayId;

@@ -13,14 +13,14 @@ import { assert, assertNever } from "../../shared/assert.ts";
 import type { ToOwner } from "../../shared/bus/envelope.ts";
 import { epochOf, headOf } from "../../shared/bus/record.ts";
 import type { Epoch, Millis, RoomKey } from "../../shared/ids.ts";
+import type { AppendOutcome } from "../ports.ts";
 import type { CatchUpRequest } from "../rooms/catch-ups.ts";
+import { type TickUrgency, OwnedRoom, type OwnedRoomDeps, type OwnedRoomOptions } from "../rooms/owned-room.ts";
+import type { OwnedRoomEffect } from "../rooms/room-messages.ts";
 import { RoomClaim, type ClaimDeps, type ClaimOptions } from "./claim.ts";
 import { hasLostEnd, OwnershipCheck } from "./ownership-check.ts";
-import type { AppendOutcome } from "../ports.ts";
-import type { OwnedRoomEffect } from "../rooms/room-messages.ts";
 import type { OwnershipEnd, OwnershipEffect, OwnershipInput, ClaimBeginning, ClaimStep } from "./ownership-messages.ts";
 import { HeldMessages, type HeldOptions } from "./ownership-messages.ts";
-import { type TickUrgency, OwnedRoom, type OwnedRoomDeps, type OwnedRoomOptions } from "../rooms/owned-room.ts";
 
 export type OwnershipOptions = OwnedRoomOptions & ClaimOptions & HeldOptions & { readonly idleMsMax: number };
 export type OwnershipDeps = OwnedRoomDeps & ClaimDeps;

@@ -11,10 +11,10 @@ import { type Checkpoint, isAheadOfLog } from "../../shared/bus/checkpoint.ts";
 import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import { epochOf, type OwnersRecord, serverOf } from "../../shared/bus/record.ts";
 import type { Epoch, Seq, ServerId } from "../../shared/ids.ts";
+import type { DecodedRecord } from "../ports.ts";
 import type { BacklogBudget } from "../rooms/backlog.ts";
 import { Loading, type LoadingOptions, type LoadTime } from "../rooms/loading.ts";
 import { endAt, type ReplicaContent } from "./claim.ts";
-import type { DecodedRecord } from "../ports.ts";
 
 export type ReplicaInput =
   /** Subscribed: no later announcement is missed. Earlier ones may have been missed. */

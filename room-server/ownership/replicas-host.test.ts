@@ -1,15 +1,15 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import { readSettings } from "../../shared/settings/settings.ts";
+import type { DeletedRecord } from "../../shared/bus/record.ts";
 import type { Epoch, RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
-import { BacklogBudget } from "../rooms/backlog.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { roomHostOptions, roomServerSettings } from "../config.ts";
 import { roomServerMetrics } from "../metrics.ts";
-import type { DeletedRecord } from "../../shared/bus/record.ts";
-import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import type { Beacon, LastRecord, DecodedRecord } from "../ports.ts";
+import { BacklogBudget } from "../rooms/backlog.ts";
 import { Replicas } from "./replicas-host.ts";
 
 const room = "acme.notes" as RoomKey;

@@ -4,14 +4,14 @@
  */
 
 import { assertNever } from "../../shared/assert.ts";
-import type { Clock } from "../../shared/time/clock.ts";
 import type { Millis, RoomKey, ServerId } from "../../shared/ids.ts";
 import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
 import type { Log } from "../../shared/process/log.ts";
-import type { BacklogBudget } from "../rooms/backlog.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
-import type { ReplicaContent } from "./claim.ts";
 import type { CheckpointReader, FanOut, RoomLog, Subscription } from "../ports.ts";
+import type { BacklogBudget } from "../rooms/backlog.ts";
+import type { ReplicaContent } from "./claim.ts";
 import { type KeptReplica, ReplicaSet, type ReplicaSetEffect, type ReplicaSetInput, type ReplicasOptions } from "./replica-set.ts";
 
 type ReplicasPorts = {

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 
-import { PresenceView } from "../../gateway/presence/presence-view.ts";
 import type { PresenceFromOwner } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/ids.ts";
-import { decodeDelta, type PresenceDelta } from "../../shared/wire/presence.ts";
 import { encodeSplitDelta } from "../../shared/presence/split-delta.ts";
+import { decodeDelta, type PresenceDelta } from "../../shared/wire/presence.ts";
+import { PresenceView } from "../../gateway/presence/presence-view.ts";
 import { OwnerPresence, type OwnerPresenceEffect } from "./presence.ts";
 
 const moments = { next: (now: Millis) => now, after: (now: Millis, ticks: number) => (now + 50 * ticks) as Millis };

@@ -3,8 +3,8 @@
  * effects, with separate timers, so that edits never wait. Presence begins and ends with a room's ownership.
  */
 
-import { Alarm, type AlarmDeps, Alarms } from "../../shared/time/alarm.ts";
 import { assertNever } from "../../shared/assert.ts";
+import type { Operations } from "../../shared/bus/operations-events.ts";
 import { PairBatches, type PresenceUp } from "../../shared/bus/presence-batches.ts";
 import {
   decodePresenceToOwner,
@@ -15,6 +15,8 @@ import {
 import { hashOfRoom } from "../../shared/bus/subjects.ts";
 import type { Epoch, Millis, RoomKey, GatewayId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
+import { Alarm, type AlarmDeps, Alarms } from "../../shared/time/alarm.ts";
+import type { RoomMode } from "../../shared/wire/frames.ts";
 import type { BudgetLevel } from "../load/fair-share.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { RoomActivityReports, PresenceBus } from "../ports.ts";
@@ -26,8 +28,6 @@ import {
   type OwnerPresenceInput,
   type OwnerPresenceOptions,
 } from "./presence.ts";
-import type { Operations } from "../../shared/bus/operations-events.ts";
-import type { RoomMode } from "../../shared/wire/frames.ts";
 
 /** `presenceTickMs`: minimum time between two deltas of a room. */
 export type OwnerPresenceHostOptions = OwnerPresenceOptions & { readonly gatewaySilenceMsMax: number; readonly presenceTickMs: number };

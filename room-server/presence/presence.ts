@@ -7,18 +7,18 @@
  */
 
 import { assertNever } from "../../shared/assert.ts";
+import type { RoomReport } from "../../shared/bus/fleet-messages.ts";
 import type { PresenceMember, PresenceReply, PresenceFromOwner, PresenceToOwner } from "../../shared/bus/presence-messages.ts";
+import { LazySet } from "../../shared/collections/lazy-map.ts";
 import { SmallMap } from "../../shared/collections/small-map.ts";
 import type { ClientId, Epoch, GatewayId, Millis } from "../../shared/ids.ts";
 import { encodeSplitDelta } from "../../shared/presence/split-delta.ts";
-import { LazySet } from "../../shared/collections/lazy-map.ts";
 import type { RoomMode } from "../../shared/wire/frames.ts";
 import { encodeDelta } from "../../shared/wire/presence.ts";
 import { type Budget, type BudgetLevel, budgetOf } from "../load/fair-share.ts";
 import { AskedGateways, questionFor } from "./asked-gateways.ts";
 import { decideMode, FLAT_FROM_THE_START, isSameRule, type ModeOptions, type ModeSince, presenceStatusOf } from "./mode.ts";
 import { Roster, type RosterLimit, type RosterOptions, MemberParts } from "./presence-roster.ts";
-import type { RoomReport } from "../../shared/bus/fleet-messages.ts";
 
 export type OwnerPresenceInput =
   | PresenceToOwner

@@ -4,11 +4,12 @@
  * reads the log. Rules BLG1 to BLG3, BLG6 and BLG7.
  */
 
-import { assert } from "../../shared/assert.ts";
-import type { Millis, Seq } from "../../shared/ids.ts";
 import * as decoding from "lib0/decoding";
 import * as encoding from "lib0/encoding";
+
+import { assert } from "../../shared/assert.ts";
 import type { CatchUp } from "../../shared/bus/envelope.ts";
+import type { Millis, Seq } from "../../shared/ids.ts";
 import { readCommittedEdits, writeCommittedEdits } from "../../shared/wire/committed-edits.ts";
 
 /** Committed edits as bytes, cut to a range of seqs and packed into an answer of bounded size. */

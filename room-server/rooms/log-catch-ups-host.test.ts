@@ -4,9 +4,6 @@ import { expect, test, vi } from "vitest";
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import type { OwnerReply, CatchUp } from "../../shared/bus/envelope.ts";
 import { encodeEditsRecord, headOf } from "../../shared/bus/record.ts";
-import { FakeClock } from "../../shared/testing/fake-clock.ts";
-import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
-import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import {
   type ClientId,
   type Epoch,
@@ -18,9 +15,12 @@ import {
   type UnixMillis,
   type UserId,
 } from "../../shared/ids.ts";
-import { LogCatchUps } from "./log-catch-ups-host.ts";
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { roomServerMetrics } from "../metrics.ts";
 import type { DecodedRecord } from "../ports.ts";
+import { LogCatchUps } from "./log-catch-ups-host.ts";
 
 const room = "acme.board" as RoomKey;
 const gateway = "gw" as GatewayId;

@@ -7,13 +7,13 @@
 import { hasContent, hasDocument } from "../../shared/bus/checkpoint.ts";
 import type { CatchUp } from "../../shared/bus/envelope.ts";
 import { headOf } from "../../shared/bus/record.ts";
-import type { Clock } from "../../shared/time/clock.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import { pause } from "../../shared/time/pause.ts";
-import { LogReplay, ReplayPositions, type ReplayKey } from "./log-replay.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { CheckpointReader, Gateways, RoomLog } from "../ports.ts";
+import { LogReplay, ReplayPositions, type ReplayKey } from "./log-replay.ts";
 import type { OwnedRoomEffect } from "./room-messages.ts";
 
 export type LogCatchUpsOptions = {

@@ -6,19 +6,19 @@
 
 import { assert, assertNever } from "../../shared/assert.ts";
 import type { CatchUp } from "../../shared/bus/envelope.ts";
-import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import type { EpochHistory } from "../../shared/bus/epoch-history.ts";
+import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import type { RecordStamp } from "../../shared/bus/record.ts";
 import type { Epoch, GatewayId, Millis, RoomKey, Seq } from "../../shared/ids.ts";
 import type { SavingState } from "../../shared/wire/frames.ts";
+import type { Seal } from "../ports.ts";
+import { decideSaving, type SavingOptions, showsTentative, Beacons, type BeaconsOptions } from "./announcements.ts";
 import type { Backlog } from "./backlog.ts";
 import { type CatchUpRequest, CatchUpAnswers, type CatchUpsOptions } from "./catch-ups.ts";
 import type { EditIntakeOptions, IntakeResult, GroupCommit, UnackedEdit, NextRecord } from "./intake.ts";
-import type { Seal } from "../ports.ts";
-import type { OwnedRoomEffect, OwnedRoomInput } from "./room-messages.ts";
-import { decideSaving, type SavingOptions, showsTentative, Beacons, type BeaconsOptions } from "./announcements.ts";
-import type { Sequencer } from "./sequencer.ts";
 import { nextRecord, WritingState } from "./intake.ts";
+import type { OwnedRoomEffect, OwnedRoomInput } from "./room-messages.ts";
+import type { Sequencer } from "./sequencer.ts";
 
 export type OwnedRoomOptions = EditIntakeOptions & SavingOptions & BeaconsOptions & CatchUpsOptions;
 

@@ -3,8 +3,8 @@
 import type { OwnerReply, FromGateway, OwnerAnnouncement } from "../../shared/bus/envelope.ts";
 import type { Epoch, GatewayId, Seq } from "../../shared/ids.ts";
 import type { SavingState } from "../../shared/wire/frames.ts";
-import type { CatchUpRequest } from "./catch-ups.ts";
 import type { OutgoingRecord } from "../ports.ts";
+import type { CatchUpRequest } from "./catch-ups.ts";
 
 export type OwnedRoomInput =
   | FromGateway

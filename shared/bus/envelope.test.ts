@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { almostRight } from "../../test/wire/mutate.ts";
 import {
   clientId,
   counter,
@@ -16,8 +15,8 @@ import {
   tentativeEdit,
   userId,
 } from "../../test/wire/arbitraries.ts";
+import { almostRight } from "../../test/wire/mutate.ts";
 import { bytesOf, hexOf } from "../../test/wire/vectors.ts";
-import { encodeEpochRecord, type EpochRecord } from "./record.ts";
 import { NACK_REASONS, type NackReason, RESYNC_REASONS, type ResyncReason, SAVING_STATES, type SavingState } from "../wire/frames.ts";
 import {
   type OwnerReply,
@@ -31,6 +30,7 @@ import {
   type SubmittedEdit,
   type ToOwner,
 } from "./envelope.ts";
+import { encodeEpochRecord, type EpochRecord } from "./record.ts";
 
 const namesOf = <Name extends string>(names: Readonly<Record<Name, number>>) => fc.constantFrom(...(Object.keys(names) as Name[]));
 

@@ -2,15 +2,15 @@ import fc from "fast-check";
 import * as decoding from "lib0/decoding";
 import { expect, test } from "vitest";
 
-import { almostRight } from "../../test/wire/mutate.ts";
 import { committedEdits, epoch, date, seqOrStart, userId } from "../../test/wire/arbitraries.ts";
+import { almostRight } from "../../test/wire/mutate.ts";
 import { bytesOf, hexOf } from "../../test/wire/vectors.ts";
 import type { Epoch } from "../ids.ts";
+import type { UnixMillis } from "../ids.ts";
+import { ownersRecordOf } from "../testing/owners-record.ts";
 import { decodeFrame, encodeCommittedFrame } from "../wire/codec.ts";
 import { readCommittedEdits } from "../wire/committed-edits.ts";
-import type { UnixMillis } from "../ids.ts";
 import { decodeFromOwner } from "./envelope.ts";
-import { ownersRecordOf } from "../testing/owners-record.ts";
 import {
   decodeRecord,
   editsBytesOf,

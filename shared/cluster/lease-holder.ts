@@ -1,9 +1,9 @@
 /** Takes the lease on one log partition, renews it with its holder's progress, and releases it. */
 
-import type { Clock } from "../time/clock.ts";
-import { type Lease, type Leases, LeaseWatch, NO_HOLDER } from "./lease.ts";
 import type { Log } from "../process/log.ts";
+import type { Clock } from "../time/clock.ts";
 import { pause, rethrowMistake, within } from "../time/pause.ts";
+import { type Lease, type Leases, LeaseWatch, NO_HOLDER } from "./lease.ts";
 
 type LeaseHolderOptions = {
   /** The unique name of this run of the service. */

@@ -1,10 +1,9 @@
 import { connect } from "node:net";
-
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import { SILENT_LOG } from "../testing/silent-log.ts";
 import { eventually } from "../../test/system/eventually.ts";
+import { SILENT_LOG } from "../testing/silent-log.ts";
 import { type InternalHttpOptions, serveInternal } from "./internal-http.ts";
 
 const OPTIONS: InternalHttpOptions = {

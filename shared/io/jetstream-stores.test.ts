@@ -2,9 +2,9 @@ import { JetStreamApiError } from "@nats-io/jetstream";
 import { TimeoutError } from "nats";
 import { expect, test } from "vitest";
 
+import { StartError } from "../process/lifecycle.ts";
 import { SettingError } from "../settings/settings.ts";
 import { replaceEntry, retryUntilSettled } from "./jetstream-stores.ts";
-import { StartError } from "../process/lifecycle.ts";
 
 const refused = (code: number) => new JetStreamApiError({ code: 400, err_code: code, description: `error ${code}` });
 

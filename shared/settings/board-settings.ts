@@ -1,8 +1,8 @@
 /** Settings of boards that leaderboards and gateways share, declared once so that both have the same defaults. */
 
 import { ACTIVITY_KIND } from "../bus/activity.ts";
-import { list, positiveInteger, type Settings, SettingError, wholeNumber } from "./settings.ts";
 import { BOARD_ROLES, type BoardRole } from "../wire/boards.ts";
+import { list, positiveInteger, type Settings, SettingError, wholeNumber } from "./settings.ts";
 
 /**
  * A kind of activity that an application's backend may report. Its points count on the board of all participants and

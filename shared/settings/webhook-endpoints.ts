@@ -3,8 +3,8 @@
  * no client can name an endpoint.
  */
 
-import { SettingError } from "./settings.ts";
 import { parseTenantId, type TenantId } from "../ids.ts";
+import { SettingError } from "./settings.ts";
 
 /** `tenant` undefined: all tenants. `name`: of its JetStream consumer; it must never change. */
 export type WebhookEndpoint = { readonly name: string; readonly tenant: TenantId | undefined; readonly url: string };

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
-import { Alarm, Alarms } from "./alarm.ts";
 import type { Millis } from "../ids.ts";
 import { FakeClock } from "../testing/fake-clock.ts";
+import { Alarm, Alarms } from "./alarm.ts";
 
 function alarms(...names: string[]) {
   const clock = new FakeClock(0);

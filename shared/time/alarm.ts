@@ -4,8 +4,8 @@
  * few seconds, was most of an idle gateway's long-lived garbage.
  */
 
-import type { Clock } from "./clock.ts";
 import type { Millis } from "../ids.ts";
+import type { Clock } from "./clock.ts";
 
 export type AlarmDeps = {
   readonly clock: Clock;

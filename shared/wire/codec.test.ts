@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 
-import { encodeCommittedFrame, decodeFrame, encodeFrame } from "./codec.ts";
+import { bytesOf, frameOf, hexOf } from "../../test/wire/vectors.ts";
 import { BOARD_ROLES, BOARD_STATES, BOARD_WINDOWS } from "./boards.ts";
+import { encodeCommittedFrame, decodeFrame, encodeFrame } from "./codec.ts";
 import {
   BACKBONE_STATES,
   type Frame,
@@ -13,7 +14,6 @@ import {
   ROOM_MODES,
   SAVING_STATES,
 } from "./frames.ts";
-import { bytesOf, frameOf, hexOf } from "../../test/wire/vectors.ts";
 import vectors from "./vectors.json" with { type: "json" };
 
 const good = vectors.filter(({ frame }) => frame !== null).map(({ rule, hex, frame }) => ({ rule, hex, frame: frameOf(frame!) }));

@@ -3,16 +3,16 @@
  * zones.
  */
 
+import { readSettings } from "../../shared/settings/settings.ts";
+import { opsStepDownSettings } from "../../cli/command-settings.ts";
 import { stepDown } from "../../cli/ops-step-down.ts";
 import { leaderboardSettings } from "../../leaderboard/config.ts";
-import { readSettings } from "../../shared/settings/settings.ts";
 import { Balancer } from "../system/balancer.ts";
 import { SystemCluster, type Process, type ProcessRole } from "../system/cluster.ts";
 import { processFaults } from "./faults.ts";
 import { HostNames } from "./host-names.ts";
 import type { ChaosTarget } from "./target.ts";
 import { Zones } from "./zones.ts";
-import { opsStepDownSettings } from "../../cli/command-settings.ts";
 
 const NATS_SERVERS = 3;
 const REVIVED_MS_MAX = 240_000;

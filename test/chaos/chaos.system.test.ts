@@ -5,14 +5,15 @@
 
 import { jetstreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { stepDown } from "../../cli/ops-step-down.ts";
-import { readSettings } from "../../shared/settings/settings.ts";
+
 import { closeNats, connectNats } from "../../shared/io/nats.ts";
-import { leaderOfLog } from "../system/log-leader.ts";
-import { runChaos } from "./chaos.ts";
-import { ChaosSystem } from "./chaos-system.ts";
-import { soakLength } from "../soak.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
 import { opsStepDownSettings } from "../../cli/command-settings.ts";
+import { stepDown } from "../../cli/ops-step-down.ts";
+import { soakLength } from "../soak.ts";
+import { leaderOfLog } from "../system/log-leader.ts";
+import { ChaosSystem } from "./chaos-system.ts";
+import { runChaos } from "./chaos.ts";
 
 const SEED = Number(process.env["COROOM_TEST_SEED"] ?? 5);
 

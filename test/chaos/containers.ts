@@ -4,11 +4,11 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { readSettings } from "../../shared/settings/settings.ts";
 import { withUser } from "../../cli/local-addresses.ts";
 import { makeToken } from "../../cli/token.ts";
 import { runProgram } from "../../engines/run-program.ts";
 import { leaderboardSettings } from "../../leaderboard/config.ts";
-import { readSettings } from "../../shared/settings/settings.ts";
 import { type ChaosTarget, type ChaosFault, LONG_MS, SHORT_MS, type Struck } from "./target.ts";
 
 /**

@@ -4,9 +4,9 @@ import { cpSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
+import type { Prng } from "../../shared/collections/prng.ts";
 import type { Engine } from "../../engines/engine.ts";
 import { runProgram } from "../../engines/run-program.ts";
-import type { Prng } from "../../shared/collections/prng.ts";
 import type { Process, ProcessRole, SystemCluster } from "../system/cluster.ts";
 import type { Way } from "../system/cuttable-connection.ts";
 import { leaderOfLog } from "../system/log-leader.ts";

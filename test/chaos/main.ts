@@ -5,12 +5,13 @@
  */
 
 import { cpSync, statSync } from "node:fs";
+
 import { flag, flagName, list, positiveInteger, readSettings, type Settings, text } from "../../shared/settings/settings.ts";
-import { type ChaosReport, runChaos } from "./chaos.ts";
+import { parseCommandLine } from "../../cli/run.ts";
 import { ChaosSystem } from "./chaos-system.ts";
+import { type ChaosReport, runChaos } from "./chaos.ts";
 import { containersTarget } from "./containers.ts";
 import type { ChaosTarget } from "./target.ts";
-import { parseCommandLine } from "../../cli/run.ts";
 
 const settings = {
   rounds: { parse: positiveInteger, fallback: 200, meaning: "number of rounds" },

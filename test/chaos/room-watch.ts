@@ -4,15 +4,15 @@
  * twice.
  */
 
+import { type RoomKey, type RoomId, roomKey, type TenantId, type UnixMillis } from "../../shared/ids.ts";
 import type { Problem, Refusal } from "../../client/room/problems.ts";
 import type { LoggedEdit } from "../../leaderboard/testing/reference-boards.ts";
-import { type RoomKey, type RoomId, roomKey, type TenantId, type UnixMillis } from "../../shared/ids.ts";
 import { eventually } from "../system/eventually.ts";
 import { checkLog, type LoggedRecord, readTimedLog } from "../system/log-checks.ts";
 import { insertion, Person } from "../system/person.ts";
+import { ActivityReporter } from "./activity-reporter.ts";
 import type { BoardsWatch } from "./boards-watch.ts";
 import type { ChaosTarget } from "./target.ts";
-import { ActivityReporter } from "./activity-reporter.ts";
 
 const LEVEL_MS_MAX = 90_000;
 /** A person stops typing while this many edits are unsaved. */

@@ -1,7 +1,7 @@
 /** The target of chaos: processes on this machine, or containers. */
 
-import type { ScoringOptions } from "../../leaderboard/counting/scoring.ts";
 import type { Prng } from "../../shared/collections/prng.ts";
+import type { ScoringOptions } from "../../leaderboard/counting/scoring.ts";
 
 export type ChaosTarget = {
   /** Addresses of gateways and balancers. One person of each room connects to each. */

@@ -2,13 +2,14 @@
 
 import { jetstreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { activityRemoval, SHORT_READ_WAITS, jetstreamActivities, ReadingInterval } from "../../leaderboard/io/jetstream-activities.ts";
+
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { RoomKey, UserId } from "../../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { systemClock } from "../../shared/io/system-clock.ts";
-import { type RealNats, startRealNats } from "./real-nats.ts";
 import { natsActivities } from "../../gateway/io/nats/nats-boards.ts";
+import { activityRemoval, SHORT_READ_WAITS, jetstreamActivities, ReadingInterval } from "../../leaderboard/io/jetstream-activities.ts";
+import { type RealNats, startRealNats } from "./real-nats.ts";
 
 const ROOM = "acme.notes" as RoomKey;
 const ANN = { kind: "present" as const, users: ["ann" as UserId] };

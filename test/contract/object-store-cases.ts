@@ -3,12 +3,11 @@
 import { mkdtempSync, rmSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { AwsClient } from "aws4fetch";
-
 import pg from "pg";
 
+import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { folderObjects } from "../../document-service/io/folder-objects.ts";
 import { jetstreamObjects } from "../../document-service/io/object-stores.ts";
 import { connectPostgres } from "../../document-service/io/postgres-connection.ts";
@@ -17,7 +16,6 @@ import { s3Objects, type S3Options } from "../../document-service/io/s3-objects.
 import type { ObjectStore } from "../../document-service/ports.ts";
 import { type PostgresServer, type PostgresServerOptions, startPostgresServer } from "../../engines/postgres-server.ts";
 import { type S3Server, startS3Server } from "../../engines/s3-server.ts";
-import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { type RealNats, startRealNats } from "./real-nats.ts";
 
 export const START_MS_MAX = 180_000;

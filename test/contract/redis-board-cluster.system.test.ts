@@ -3,27 +3,26 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import type { Epoch, RoomKey, Seq, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
+import { type RedisConnection, redisConnection } from "../../shared/io/redis.ts";
+import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { BINARIES } from "../../engines/binaries.ts";
 import { type ChildProcessHandle, spawnChild } from "../../engines/child.ts";
 import { findBinary } from "../../engines/find.ts";
 import { claimPort } from "../../engines/free-port.ts";
 import { type ScoreBatch, NO_USES, NOTHING_APPLIED } from "../../leaderboard/boards/board.ts";
-import { type RedisConnection, redisConnection } from "../../shared/io/redis.ts";
-import { redisTenants } from "../../leaderboard/io/redis-tenants.ts";
 import { type BoardOwner, CAPS, keysOf, tenantBoard } from "../../leaderboard/boards/keys.ts";
-import { RoomProjection } from "../../leaderboard/counting/room-projection.ts";
-import { recordOf, SCORING } from "../../leaderboard/testing/records.ts";
 import { ALL_TIME, type Window, windowsAt } from "../../leaderboard/boards/windows.ts";
-import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
-import type { Epoch, RoomKey, Seq, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
-import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
-import { until } from "./real-nats.ts";
+import { RoomProjection } from "../../leaderboard/counting/room-projection.ts";
 import { redisBoard } from "../../leaderboard/io/redis-boards.ts";
 import { redisNames } from "../../leaderboard/io/redis-ports.ts";
+import { redisTenants } from "../../leaderboard/io/redis-tenants.ts";
+import { recordOf, SCORING } from "../../leaderboard/testing/records.ts";
+import { until } from "./real-nats.ts";
 
 const SLOTS = 16_384;
 const NOON = Date.UTC(2026, 6, 1, 12) as UnixMillis;

@@ -6,10 +6,14 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { Prng } from "../../shared/collections/prng.ts";
+import type { Epoch, RoomKey, Seq, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
+import { type RedisConnection, redisConnection } from "../../shared/io/redis.ts";
+import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import type { Engine } from "../../engines/engine.ts";
 import {
   bandOf,
@@ -21,21 +25,16 @@ import {
   SCORE_MAX,
   type ScoreBatch,
 } from "../../leaderboard/boards/board.ts";
-import { type RedisConnection, redisConnection } from "../../shared/io/redis.ts";
-import { SHOWN_MEMBERS_MAX } from "../../leaderboard/config.ts";
-import { redisTenants } from "../../leaderboard/io/redis-tenants.ts";
 import { type BoardOwner, keysOf, type MemberRole, ROLES, tenantBoard } from "../../leaderboard/boards/keys.ts";
-import { RoomProjection } from "../../leaderboard/counting/room-projection.ts";
-import { recordOf, SCORING } from "../../leaderboard/testing/records.ts";
-import { type LoggedEdit, referenceBoards, type ReportedActivity } from "../../leaderboard/testing/reference-boards.ts";
 import { ALL_TIME, parseWindow, type Window, windowsAt } from "../../leaderboard/boards/windows.ts";
-import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
-import { Prng } from "../../shared/collections/prng.ts";
-import type { Epoch, RoomKey, Seq, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
-import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
-import { startTestRedis } from "./test-engines.ts";
+import { SHOWN_MEMBERS_MAX } from "../../leaderboard/config.ts";
+import { RoomProjection } from "../../leaderboard/counting/room-projection.ts";
 import { type RedisBoard, redisBoard } from "../../leaderboard/io/redis-boards.ts";
 import { redisNames } from "../../leaderboard/io/redis-ports.ts";
+import { redisTenants } from "../../leaderboard/io/redis-tenants.ts";
+import { recordOf, SCORING } from "../../leaderboard/testing/records.ts";
+import { type LoggedEdit, referenceBoards, type ReportedActivity } from "../../leaderboard/testing/reference-boards.ts";
+import { startTestRedis } from "./test-engines.ts";
 
 const HOT_MEMBERS = 6;
 

@@ -6,7 +6,10 @@
 import * as encoding from "lib0/encoding";
 import * as Y from "yjs";
 
+import { assert } from "../../shared/assert.ts";
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { decodeHocuspocus, toDocument } from "../../bridges/hocuspocus-protocol.ts";
+import { YAwareness } from "../../bridges/y-awareness.ts";
 import {
   decodeYMessage,
   encodeAwareness,
@@ -16,9 +19,6 @@ import {
   encodeUpdate,
   type YMessage,
 } from "../../bridges/y-websocket-protocol.ts";
-import { YAwareness } from "../../bridges/y-awareness.ts";
-import { assert } from "../../shared/assert.ts";
-import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { amongOthers, assertEqual, heldSize } from "./held.ts";
 import { inParts, joinedParts } from "./parts.ts";
 

@@ -6,10 +6,6 @@
 
 import * as Y from "yjs";
 
-import { contentJson, diffOf, textOf } from "../../document-service/content.ts";
-import { EMPTY_STATE, mergeEdits } from "../../document-service/merge.ts";
-import { factsOf } from "../../bridges/update-facts.ts";
-import { mergeContent, openContent } from "../../bridges/yjs-work.ts";
 import { assert } from "../../shared/assert.ts";
 import {
   conflictBomb,
@@ -22,6 +18,10 @@ import {
 } from "../../shared/testing/yjs-bombs.ts";
 import { UpdateRefused, withinBounds } from "../../shared/yjs/bounded-integration.ts";
 import { checkUpdate } from "../../shared/yjs/checked-update.ts";
+import { factsOf } from "../../bridges/update-facts.ts";
+import { mergeContent, openContent } from "../../bridges/yjs-work.ts";
+import { contentJson, diffOf, textOf } from "../../document-service/content.ts";
+import { EMPTY_STATE, mergeEdits } from "../../document-service/merge.ts";
 import { assertEqual } from "./held.ts";
 import { inParts, joinedParts } from "./parts.ts";
 

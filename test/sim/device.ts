@@ -3,9 +3,9 @@
  * that take time.
  */
 
+import type { Prng } from "../../shared/collections/prng.ts";
 import type { EditStore } from "../../client/persistence/edit-store.ts";
 import { MemoryStore } from "../../client/testing/memory-store.ts";
-import type { Prng } from "../../shared/collections/prng.ts";
 import type { SimProcess } from "./sim-process.ts";
 
 const WRITE_MS_MAX = 30;

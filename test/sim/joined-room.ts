@@ -1,24 +1,24 @@
 /** A room with an owner and two joined clients on one gateway, made of the real parts. A test continues step by step. */
 
+import { assert } from "../../shared/assert.ts";
+import type { ClientId, ClientKey, Epoch, GatewayId, Millis, RoomId, RoomKey, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
+import { encodeFrame } from "../../shared/wire/codec.ts";
+import { EditSendRate, FrameSendRate } from "../../client/connection/client-rates.ts";
 import { OUTBOX, ROOM as CLIENT_ROOM } from "../../client/defaults.ts";
 import { RoomSession } from "../../client/room/room-session.ts";
 import { gatewaySettings } from "../../gateway/config.ts";
-import { sessionOptions } from "../../gateway/settings/sessions.ts";
 import { clientIdOf } from "../../gateway/io/client-ids.ts";
 import type { ConnectionId } from "../../gateway/ports.ts";
 import { CatchUpQuestions, requestNumbers } from "../../gateway/rooms/catch-up-questions.ts";
 import { FollowedRoom as GatewayRoom } from "../../gateway/rooms/followed-room.ts";
-import { ClientSession } from "../../gateway/sessions/client-session.ts";
 import { UnackedBudget } from "../../gateway/rooms/unacked-budget.ts";
-import { BacklogBudget } from "../../room-server/rooms/backlog.ts";
+import { ClientSession } from "../../gateway/sessions/client-session.ts";
+import { sessionOptions } from "../../gateway/settings/sessions.ts";
 import { roomHostOptions, roomServerSettings } from "../../room-server/config.ts";
 import { hmacSeal } from "../../room-server/io/hmac.ts";
 import { Ownership } from "../../room-server/ownership/ownership.ts";
-import { assert } from "../../shared/assert.ts";
-import { readSettings } from "../../shared/settings/settings.ts";
-import type { ClientId, ClientKey, Epoch, GatewayId, Millis, RoomId, RoomKey, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
-import { encodeFrame } from "../../shared/wire/codec.ts";
-import { EditSendRate, FrameSendRate } from "../../client/connection/client-rates.ts";
+import { BacklogBudget } from "../../room-server/rooms/backlog.ts";
 
 export const NOW = 1_700_000_000_000 as Millis;
 const ROOM = "acme.notes" as RoomKey;

@@ -3,13 +3,13 @@
  * checkpoints. No process sends activities.
  */
 
+import type { Seq } from "../../shared/ids.ts";
+import { pause } from "../../shared/time/pause.ts";
 import type { BoardsDump } from "../../leaderboard/boards/board.ts";
 import { LeaderboardHost } from "../../leaderboard/leaderboard-host.ts";
 import type { ActivityStream } from "../../leaderboard/ports.ts";
-import type { Seq } from "../../shared/ids.ts";
-import { pause } from "../../shared/time/pause.ts";
-import { kvLeasesOf, kvValuesOf, followLogOf } from "./service-ports.ts";
 import type { LeaderboardPortsInSim } from "./planted-hooks.ts";
+import { kvLeasesOf, kvValuesOf, followLogOf } from "./service-ports.ts";
 import { SimNatsConnection } from "./sim-nats-connection.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";

@@ -6,18 +6,6 @@
  */
 
 import {
-  PresenceRelay,
-  type PresenceRelayEffect as GatewayEffect,
-  type PresenceRelayInput as GatewayInput,
-} from "../../gateway/presence/presence-relay.ts";
-import type { ConnectionId } from "../../gateway/ports.ts";
-import {
-  type DeltaMoments,
-  OwnerPresence,
-  type OwnerPresenceEffect as OwnerEffect,
-  type OwnerPresenceInput as OwnerInput,
-} from "../../room-server/presence/presence.ts";
-import {
   decodePresenceFromServer,
   decodePresenceToOwner,
   encodePresenceFromServer,
@@ -25,10 +13,22 @@ import {
   type PresenceFromServer,
   type PresenceToOwner,
 } from "../../shared/bus/presence-messages.ts";
-import type { ClientId, Epoch, GatewayId, Millis, ServerId, UserId } from "../../shared/ids.ts";
 import { Prng } from "../../shared/collections/prng.ts";
+import type { ClientId, Epoch, GatewayId, Millis, ServerId, UserId } from "../../shared/ids.ts";
 import { encodePoint, encodeRectangle } from "../../shared/wire/positions.ts";
 import { CURSOR, VIEWPORT } from "../../shared/wire/presence.ts";
+import type { ConnectionId } from "../../gateway/ports.ts";
+import {
+  PresenceRelay,
+  type PresenceRelayEffect as GatewayEffect,
+  type PresenceRelayInput as GatewayInput,
+} from "../../gateway/presence/presence-relay.ts";
+import {
+  type DeltaMoments,
+  OwnerPresence,
+  type OwnerPresenceEffect as OwnerEffect,
+  type OwnerPresenceInput as OwnerInput,
+} from "../../room-server/presence/presence.ts";
 import { bytesOf, SimOnlooker, textOf } from "./onlooker.ts";
 
 type Gateway = {

@@ -5,12 +5,13 @@
  */
 
 import { expect, test } from "vitest";
+
 import { decodeToOwner, encodeToOwner } from "../../shared/bus/envelope.ts";
 import { decodeRecord } from "../../shared/bus/record.ts";
 import { decodeFrame, encodeCommittedFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import type { ServerFrame } from "../../shared/wire/frames.ts";
-import { CHANNEL, joinedRoom, NOW, the } from "./joined-room.ts";
 import { readFromOwner } from "../../gateway/rooms/room-messages.ts";
+import { CHANNEL, joinedRoom, NOW, the } from "./joined-room.ts";
 
 const HELLO = new TextEncoder().encode("hello");
 

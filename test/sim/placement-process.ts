@@ -1,10 +1,10 @@
 /** One run of placement, on a simulated NATS connection. */
 
+import type { Leases } from "../../shared/cluster/lease.ts";
+import type { RoomKey } from "../../shared/ids.ts";
 import { decideOptions } from "../../placement/config.ts";
 import { natsQuestions, natsRoomServers } from "../../placement/io/nats-questions.ts";
 import { hostPlacement, type PlacementPorts } from "../../placement/placement-host.ts";
-import type { RoomKey } from "../../shared/ids.ts";
-import type { Leases } from "../../shared/cluster/lease.ts";
 import type { SimBucket } from "./sim-bucket.ts";
 import { SimNatsConnection } from "./sim-nats-connection.ts";
 import type { SimProcess } from "./sim-process.ts";

@@ -1,10 +1,10 @@
 /** Faults of document services, leaderboards and their stores. */
 
-import type { Strike } from "./strike.ts";
-import type { Cluster, Ending, OnConnection, Whom } from "./cluster.ts";
 import { Prng } from "../../shared/collections/prng.ts";
-import { START_MS } from "./scheduler.ts";
+import type { Cluster, Ending, OnConnection, Whom } from "./cluster.ts";
 import { always, cutOff, never, pause, restartNats, stall } from "./process-faults.ts";
+import { START_MS } from "./scheduler.ts";
+import type { Strike } from "./strike.ts";
 
 type Chosen = (cluster: Cluster, fault: Whom) => OnConnection | undefined;
 

@@ -3,9 +3,9 @@
  * `Socket` of a client. Frames keep their order in each direction; frames that are under way at a break are lost.
  */
 
+import { CLOSE, type CloseName } from "../../shared/wire/close-codes.ts";
 import type { Socket, SocketListener } from "../../client/ports.ts";
 import type { Clients, ConnectionId, Sockets, Topics } from "../../gateway/ports.ts";
-import { CLOSE, type CloseName } from "../../shared/wire/close-codes.ts";
 import { Pipe } from "./pipe.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { SimProcess } from "./sim-process.ts";

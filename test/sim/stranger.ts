@@ -4,12 +4,12 @@
  * judge recognizes them.
  */
 
-import { clientIdOf } from "../../gateway/io/client-ids.ts";
 import type { Prng } from "../../shared/collections/prng.ts";
 import { type ClientKey, type Epoch, roomOf, type RoomKey, type Seq, tenantOf, type UserId } from "../../shared/ids.ts";
 import { BOARD_ROLES, BOARD_WINDOWS, type BoardRole, type BoardWindow } from "../../shared/wire/boards.ts";
 import { decodeFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import type { ClientFrame, TentativeEdit } from "../../shared/wire/frames.ts";
+import { clientIdOf } from "../../gateway/io/client-ids.ts";
 import type { Cluster } from "./cluster.ts";
 import { pick } from "./pick.ts";
 import type { SimProcess } from "./sim-process.ts";

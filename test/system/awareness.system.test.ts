@@ -6,8 +6,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import * as Y from "yjs";
 
-import { CoroomProvider } from "../../client/index.ts";
 import { type RoomId, roomKey, type TenantId } from "../../shared/ids.ts";
+import { CoroomProvider } from "../../client/index.ts";
 import { Balancer } from "./balancer.ts";
 import { SystemCluster, type RunningGateway } from "./cluster.ts";
 import { eventually } from "./eventually.ts";

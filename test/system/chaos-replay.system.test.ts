@@ -7,15 +7,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
 import { Prng } from "../../shared/collections/prng.ts";
+import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
+import { soakLength } from "../soak.ts";
 import { SystemCluster } from "./cluster.ts";
 import { checkLog, readLog } from "./log-checks.ts";
 import { ownerOf } from "./owner.ts";
 import { Person } from "./person.ts";
 import { replay } from "./replay.ts";
 import { readTrace } from "./traces.ts";
-import { soakLength } from "../soak.ts";
 
 const SEED = Number(process.env["COROOM_TEST_SEED"] ?? 20261121);
 const KILLS_OF_EACH = soakLength(2, 20);

@@ -7,17 +7,17 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { natsUsers, redisUsers } from "../../cli/local-engines.ts";
+import type { NatsRole } from "../../shared/bus/permissions.ts";
+import { sharedSettings } from "../../shared/settings/common-settings.ts";
 import { withUser } from "../../cli/local-addresses.ts";
+import { natsUsers, redisUsers } from "../../cli/local-engines.ts";
 import { makeToken } from "../../cli/token.ts";
 import type { Engine } from "../../engines/engine.ts";
 import { claimPort } from "../../engines/free-port.ts";
-import type { NatsUsers } from "../../engines/nats-config.ts";
 import { startNatsCluster } from "../../engines/nats-cluster.ts";
-import type { NatsRole } from "../../shared/bus/permissions.ts";
-import { sharedSettings } from "../../shared/settings/common-settings.ts";
-import { Process } from "./role-process.ts";
+import type { NatsUsers } from "../../engines/nats-config.ts";
 import { startTestNats, startTestRedis } from "../contract/test-engines.ts";
+import { Process } from "./role-process.ts";
 
 export type { Process } from "./role-process.ts";
 

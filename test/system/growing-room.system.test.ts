@@ -7,22 +7,22 @@
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import type { Running } from "../../shared/process/lifecycle.ts";
+import { sharedSettings } from "../../shared/settings/common-settings.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
+import { decodePoint, encodePoint, encodeRectangle, type Point, type Rectangle } from "../../shared/wire/positions.ts";
+import { CURSOR, VIEWPORT } from "../../shared/wire/presence.ts";
+import { opsRoomSettings } from "../../cli/command-settings.ts";
 import { describeRoom } from "../../cli/ops.ts";
 import { makeToken } from "../../cli/token.ts";
 import { gatewaySettings } from "../../gateway/config.ts";
 import { startGateway } from "../../gateway/main.ts";
 import { roomServerSettings } from "../../room-server/config.ts";
 import { startRoomServer } from "../../room-server/main.ts";
-import { readSettings } from "../../shared/settings/settings.ts";
-import type { Running } from "../../shared/process/lifecycle.ts";
-import { sharedSettings } from "../../shared/settings/common-settings.ts";
-import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
-import { decodePoint, encodePoint, encodeRectangle, type Point, type Rectangle } from "../../shared/wire/positions.ts";
-import { CURSOR, VIEWPORT } from "../../shared/wire/presence.ts";
 import { type RealNats, startRealNats, until } from "../contract/real-nats.ts";
 import { Onlooker } from "./onlooker.ts";
 import { operationsEvents } from "./operations-events.ts";
-import { opsRoomSettings } from "../../cli/command-settings.ts";
 
 const SECRET = "a secret of at least 32 bytes, for tests only";
 const ROOM = "canvas";

@@ -6,8 +6,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as Y from "yjs";
 
-import { RoomConnection } from "../../client/index.ts";
 import { conflictBomb, NESTING_FUSE, nestingBomb, slowUpdates } from "../../shared/testing/yjs-bombs.ts";
+import { RoomConnection } from "../../client/index.ts";
 import { askAgain } from "./ask-again.ts";
 import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";

@@ -6,15 +6,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 
 import { type Board, leaderboardOf } from "../../client/boards/main.ts";
 import { RoomConnection } from "../../client/index.ts";
 import type { Engine } from "../../engines/engine.ts";
+import { startTestRedis } from "../contract/test-engines.ts";
 import { DemoSystem, FIRST_START_MS_MAX, PATIENCE_MS } from "./browser.ts";
 import { eventually } from "./eventually.ts";
-import { startTestRedis } from "../contract/test-engines.ts";
 
 let folder: string;
 let redis: Engine;

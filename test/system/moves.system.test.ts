@@ -5,16 +5,16 @@
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { explainRoom, moveRoom } from "../../cli/ops-placement.ts";
 import { epochOf } from "../../shared/bus/record.ts";
-import { readSettings } from "../../shared/settings/settings.ts";
 import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
+import { opsExplainSettings, opsMoveSettings } from "../../cli/command-settings.ts";
+import { explainRoom, moveRoom } from "../../cli/ops-placement.ts";
 import { SystemCluster, type Process } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { checkLog, readLog } from "./log-checks.ts";
 import { ownerOf } from "./owner.ts";
 import { insertion, Person } from "./person.ts";
-import { opsExplainSettings, opsMoveSettings } from "../../cli/command-settings.ts";
 
 /** Long limits: on a slow machine no server counts as dead, and no owner as silent. */
 const UNHURRIED = { HEARTBEAT_MS: "1000", SERVER_SILENCE_MS_MAX: "5000", OWNER_SILENCE_MS_MAX: "5000" };

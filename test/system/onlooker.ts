@@ -2,10 +2,10 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { WireClient } from "../../gateway/testing/wire-client.ts";
 import type { ClientId } from "../../shared/ids.ts";
 import type { RoomMode } from "../../shared/wire/frames.ts";
 import type { ParticipantEntry, PresenceField } from "../../shared/wire/presence.ts";
+import { WireClient } from "../../gateway/testing/wire-client.ts";
 
 type Seen = { readonly participant: ParticipantEntry; readonly fields: Map<string, Uint8Array> };
 

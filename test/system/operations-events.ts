@@ -2,9 +2,9 @@
 
 import type { OperationsEvent } from "../../shared/bus/operations-events.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
+import { watchOperations } from "../../shared/io/nats-operations.ts";
 import { closeNats, connectNats } from "../../shared/io/nats.ts";
 import { eventually } from "./eventually.ts";
-import { watchOperations } from "../../shared/io/nats-operations.ts";
 
 const EVENTS_MAX = 1_000;
 

@@ -6,10 +6,10 @@
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
-import { makeToken } from "../../cli/token.ts";
-import { shortName } from "../../console/operations/format.ts";
 import type { ServerId, UnixMillis } from "../../shared/ids.ts";
 import { makeOperatorPass } from "../../shared/io/operator-pass.ts";
+import { makeToken } from "../../cli/token.ts";
+import { shortName } from "../../console/operations/format.ts";
 import { openBrowser, PATIENCE_MS } from "./browser.ts";
 import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";

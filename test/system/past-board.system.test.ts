@@ -4,19 +4,18 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
+import { subjectsOf } from "../../shared/bus/subjects.ts";
+import { parseRoomId, parseTenantId, roomKey, type UnixMillis } from "../../shared/ids.ts";
+import { connectNats } from "../../shared/io/nats.ts";
 import { leaderboardOf } from "../../client/boards/main.ts";
 import { RoomConnection } from "../../client/index.ts";
 import type { Engine } from "../../engines/engine.ts";
 import { NOTHING_APPLIED } from "../../leaderboard/boards/board.ts";
 import { windowAt } from "../../leaderboard/boards/windows.ts";
 import { kvArchive } from "../../leaderboard/io/kv-archive.ts";
-import { subjectsOf } from "../../shared/bus/subjects.ts";
-import { parseRoomId, parseTenantId, roomKey, type UnixMillis } from "../../shared/ids.ts";
-import { connectNats } from "../../shared/io/nats.ts";
 import { startTestNats } from "../contract/test-engines.ts";
 import { DemoSystem, FIRST_START_MS_MAX, openBrowser, PATIENCE_MS, Visitor } from "./browser.ts";
 import { eventually } from "./eventually.ts";

@@ -3,19 +3,18 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
 import { jetstreamManager } from "@nats-io/jetstream";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { natsUsers, redisUsers } from "../../cli/local-engines.ts";
-import { withUser } from "../../cli/local-addresses.ts";
-import type { Engine } from "../../engines/engine.ts";
 import { inboxOf, type NatsRole } from "../../shared/bus/permissions.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import { ensureLogStreams } from "../../shared/io/log-stream.ts";
 import { closeNats, connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import type { RedisRole } from "../../shared/settings/redis-permissions.ts";
+import { withUser } from "../../cli/local-addresses.ts";
+import { natsUsers, redisUsers } from "../../cli/local-engines.ts";
+import type { Engine } from "../../engines/engine.ts";
 import { startTestNats, startTestRedis } from "../contract/test-engines.ts";
 import { SystemCluster } from "./cluster.ts";
 

@@ -3,15 +3,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 
-import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
 import { Prng } from "../../shared/collections/prng.ts";
+import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
 import { encodePoint } from "../../shared/wire/positions.ts";
 import { CURSOR } from "../../shared/wire/presence.ts";
+import { soakLength } from "../soak.ts";
 import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { Onlooker } from "./onlooker.ts";
 import { ownerOf } from "./owner.ts";
-import { soakLength } from "../soak.ts";
 
 const SEED = Number(process.env["COROOM_TEST_SEED"] ?? 20261121);
 const PEOPLE = 6;

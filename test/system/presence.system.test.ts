@@ -3,17 +3,17 @@
 import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
+import type { Running } from "../../shared/process/lifecycle.ts";
+import { sharedSettings } from "../../shared/settings/common-settings.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
+import { encodePoint } from "../../shared/wire/positions.ts";
+import { CURSOR } from "../../shared/wire/presence.ts";
 import { makeToken } from "../../cli/token.ts";
 import { gatewaySettings } from "../../gateway/config.ts";
 import { startGateway } from "../../gateway/main.ts";
 import { roomServerSettings } from "../../room-server/config.ts";
 import { startRoomServer } from "../../room-server/main.ts";
-import { readSettings } from "../../shared/settings/settings.ts";
-import type { Running } from "../../shared/process/lifecycle.ts";
-import { sharedSettings } from "../../shared/settings/common-settings.ts";
-import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
-import { CURSOR } from "../../shared/wire/presence.ts";
-import { encodePoint } from "../../shared/wire/positions.ts";
 import { type RealNats, startRealNats, until } from "../contract/real-nats.ts";
 import { Onlooker } from "./onlooker.ts";
 

@@ -3,12 +3,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
+import { soakLength } from "../soak.ts";
 import { SystemCluster } from "./cluster.ts";
 import { checkLog, readLog } from "./log-checks.ts";
 import { Person } from "./person.ts";
 import { replay } from "./replay.ts";
 import { readTrace } from "./traces.ts";
-import { soakLength } from "../soak.ts";
 
 const UNLIMITED = { EDIT_BURST: "1000000", EDITS_PER_SECOND: "1000000" };
 const TEST_MS_MAX = soakLength(180_000, 900_000);

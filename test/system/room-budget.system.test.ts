@@ -6,19 +6,19 @@
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { type Epoch, type Seq, START } from "../../shared/ids.ts";
+import type { Running } from "../../shared/process/lifecycle.ts";
+import { sharedSettings } from "../../shared/settings/common-settings.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
+import { encodePoint } from "../../shared/wire/positions.ts";
+import { CURSOR } from "../../shared/wire/presence.ts";
 import { makeToken } from "../../cli/token.ts";
 import { gatewaySettings } from "../../gateway/config.ts";
 import { startGateway } from "../../gateway/main.ts";
 import { WireClient } from "../../gateway/testing/wire-client.ts";
 import { roomServerSettings } from "../../room-server/config.ts";
 import { startRoomServer } from "../../room-server/main.ts";
-import { readSettings } from "../../shared/settings/settings.ts";
-import { type Epoch, type Seq, START } from "../../shared/ids.ts";
-import type { Running } from "../../shared/process/lifecycle.ts";
-import { sharedSettings } from "../../shared/settings/common-settings.ts";
-import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
-import { encodePoint } from "../../shared/wire/positions.ts";
-import { CURSOR } from "../../shared/wire/presence.ts";
 import { type RealNats, startRealNats, until } from "../contract/real-nats.ts";
 import { Onlooker } from "./onlooker.ts";
 import { operationsEvents } from "./operations-events.ts";

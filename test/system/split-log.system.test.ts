@@ -6,16 +6,15 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-
 import { jetstreamManager } from "@nats-io/jetstream";
 import { afterEach, expect, test } from "vitest";
 
-import { spawnChild, type ChildProcessHandle } from "../../engines/child.ts";
 import { decodeRecord } from "../../shared/bus/record.ts";
 import { partitionOf, subjectsOf } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import { statedPartitions } from "../../shared/io/log-stream.ts";
 import { closeNats, connectNats, type NatsConnection } from "../../shared/io/nats.ts";
+import { spawnChild, type ChildProcessHandle } from "../../engines/child.ts";
 import { askAgain } from "./ask-again.ts";
 import { type Process, SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";

@@ -3,21 +3,21 @@
 import { jetstream } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import type { StoredRecord } from "../../shared/bus/record.ts";
+import { subjectsOf } from "../../shared/bus/subjects.ts";
+import { type RoomId, type RoomKey, roomKey, type TenantId } from "../../shared/ids.ts";
+import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
 import { opsRoomSettings } from "../../cli/command-settings.ts";
 import { describeRoom } from "../../cli/ops.ts";
+import { RoomConnection } from "../../client/index.ts";
 import { decodeSegment, loggedEditsOf } from "../../document-service/history/segments.ts";
 import { kvHistories } from "../../document-service/io/kv-checkpoints.ts";
 import { jetstreamObjects } from "../../document-service/io/object-stores.ts";
-import type { StoredRecord } from "../../shared/bus/record.ts";
-import { subjectsOf } from "../../shared/bus/subjects.ts";
-import { readSettings } from "../../shared/settings/settings.ts";
-import { type RoomId, type RoomKey, roomKey, type TenantId } from "../../shared/ids.ts";
-import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
-import { RoomConnection } from "../../client/index.ts";
 import { claimPort } from "../../engines/free-port.ts";
-import { readLog } from "./log-checks.ts";
 import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
+import { readLog } from "./log-checks.ts";
 import { insertion, Person } from "./person.ts";
 
 const ROOM_BYTES_MAX = 1_000_000;

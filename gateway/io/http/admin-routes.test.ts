@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 import type { Sanction } from "../../../shared/bus/admin-messages.ts";
 import { type Millis, parseRoomId, type RoomKey, roomKey, type TenantId, type UnixMillis, type UserId } from "../../../shared/ids.ts";
 import { FakeClock } from "../../../shared/testing/fake-clock.ts";
+import type { RouteRequest } from "../../http/requests.ts";
 import { Sanctions } from "../../limits/sanctions.ts";
 import { adminRoutes } from "./admin-routes.ts";
-import type { RouteRequest } from "../../http/requests.ts";
 
 const SECRET = "an operator's secret";
 const ban = (until: number, by: Pick<Sanction, "by"> = {}): Sanction => ({

@@ -3,18 +3,18 @@ import { expect, test } from "vitest";
 
 import type { Sanction } from "../../../shared/bus/admin-messages.ts";
 import type { ClientId, Millis, TenantId, UserId } from "../../../shared/ids.ts";
+import type { ClientAddress } from "../../../shared/limits/client-address.ts";
 import { FakeClock } from "../../../shared/testing/fake-clock.ts";
+import type { HttpRoute } from "../../http/route-table.ts";
 import { gatewayMetrics } from "../../metrics.ts";
 import type { Tokens } from "../../ports.ts";
-import type { ClientAddress } from "../../../shared/limits/client-address.ts";
 import type { TokenVerdict } from "../../sessions/identity.ts";
+import { httpTokens } from "./authenticate.ts";
+import { activityRoutes } from "./board-routes.ts";
 import { documentDeleteRoutes } from "./document-routes.ts";
 import { documentHistoryRoutes } from "./document-routes.ts";
 import { documentWriteRoutes } from "./document-write-routes.ts";
-import type { HttpRoute } from "../../http/route-table.ts";
-import { httpTokens } from "./authenticate.ts";
 import { StreamedAnswers } from "./streamed-answers.ts";
-import { activityRoutes } from "./board-routes.ts";
 
 const PLENTY = { burst: 1_000, perSecond: 1_000 };
 const ALL_RIGHTS = { read: true, write: true, admin: true, award: true, boards: true };

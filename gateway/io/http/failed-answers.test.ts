@@ -2,9 +2,9 @@ import { expect, onTestFinished, test } from "vitest";
 
 import type { HttpAnswer } from "../../http/answers.ts";
 import type { HttpRoute } from "../../http/route-table.ts";
-import { serveRoutes } from "./serve-routes.ts";
 import { loadUws } from "../sockets/load-uws.ts";
 import { listen } from "../sockets/uws-server.ts";
+import { serveRoutes } from "./serve-routes.ts";
 
 async function serving(
   answer: () => HttpAnswer | Promise<HttpAnswer>,

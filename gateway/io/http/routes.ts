@@ -3,30 +3,30 @@
 import type { Registry } from "prom-client";
 import type { TemplatedApp } from "uWebSockets.js-glibc-2.36";
 
-import type { Clock } from "../../../shared/time/clock.ts";
 import type { Log } from "../../../shared/process/log.ts";
+import type { Clock } from "../../../shared/time/clock.ts";
 import type { GatewayConfig } from "../../config.ts";
+import type { NotReadyReason } from "../../gateway-status.ts";
+import { readinessText } from "../../gateway-status.ts";
+import type { HttpAnswer } from "../../http/answers.ts";
+import { type HttpRoute, SOCKET_PATH, UPGRADE_REQUIRED } from "../../http/route-table.ts";
 import type { GatewayMetrics } from "../../metrics.ts";
 import type { Activities } from "../../ports.ts";
 import { activityRouteOptions, boardRouteOptions } from "../../settings/boards.ts";
 import { documentReadOptions, documentWriteOptions, streamedAnswersOptions } from "../../settings/documents.ts";
 import { operationsRouteOptions } from "../../settings/operations.ts";
 import { usageRouteOptions } from "../../settings/usage.ts";
+import type { ServiceDirectory } from "../nats/nats-services.ts";
 import { type AdminPorts, adminRoutes } from "./admin-routes.ts";
+import { forPrometheus, type HttpTokenPorts, httpTokens } from "./authenticate.ts";
 import { boardRoutes, activityRoutes } from "./board-routes.ts";
 import { documentDeleteRoutes, documentHistoryRoutes, documentReadRoutes, roomListRoutes } from "./document-routes.ts";
 import { type DocumentWritePorts, documentWriteRoutes } from "./document-write-routes.ts";
-import { serveRoutes } from "./serve-routes.ts";
-import { forPrometheus, type HttpTokenPorts, httpTokens } from "./authenticate.ts";
-import type { HttpAnswer } from "../../http/answers.ts";
-import { type HttpRoute, SOCKET_PATH, UPGRADE_REQUIRED } from "../../http/route-table.ts";
-import type { ServiceDirectory } from "../nats/nats-services.ts";
 import { type OperationsPorts, operationsRoutes } from "./operations-routes.ts";
-import { usageRoutes, type UsagePorts } from "./usage-routes.ts";
+import { serveRoutes } from "./serve-routes.ts";
 import { staticRoutes } from "./static-files.ts";
 import { StreamedAnswers } from "./streamed-answers.ts";
-import type { NotReadyReason } from "../../gateway-status.ts";
-import { readinessText } from "../../gateway-status.ts";
+import { usageRoutes, type UsagePorts } from "./usage-routes.ts";
 
 export type RoutePorts = Omit<AdminPorts & DocumentWritePorts, "tokens"> &
   HttpTokenPorts &

@@ -1,13 +1,12 @@
 /** A long body over a real socket. */
 
 import { get } from "node:http";
-
 import { expect, test, vi } from "vitest";
 
 import type { HttpAnswer } from "../../http/answers.ts";
-import { serveRoutes } from "./serve-routes.ts";
 import { loadUws } from "../sockets/load-uws.ts";
 import { listen } from "../sockets/uws-server.ts";
+import { serveRoutes } from "./serve-routes.ts";
 
 /** Several times the send buffer of the kernel. */
 const LONG = new Uint8Array(30_000_000).fill(7);

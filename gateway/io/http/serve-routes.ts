@@ -3,6 +3,7 @@
 import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js-glibc-2.36";
 
 import type { Log } from "../../../shared/process/log.ts";
+import { corsHeaders } from "../../../shared/settings/origins.ts";
 import { type HttpAnswer, isWithoutBody, statusLine } from "../../http/answers.ts";
 import type { RouteRequest } from "../../http/requests.ts";
 import {
@@ -16,7 +17,6 @@ import {
   REQUEST_FAILED,
 } from "../../http/route-table.ts";
 import { addressOf } from "../sockets/address-of.ts";
-import { corsHeaders } from "../../../shared/settings/origins.ts";
 import { HeldBodies, type HeldBodiesOptions } from "./held-bodies.ts";
 import { type SendOptions, sendParts, sendUnsized, sendWhole } from "./send-body.ts";
 

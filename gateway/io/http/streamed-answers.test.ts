@@ -1,18 +1,17 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
 import { FakeClock } from "../../../shared/testing/fake-clock.ts";
 import { until } from "../../../test/contract/real-nats.ts";
-import { gatewayMetrics } from "../../metrics.ts";
-import type { Identity } from "../../sessions/identity.ts";
-import { documentReadRoutes } from "./document-routes.ts";
 import type { HttpAnswer } from "../../http/answers.ts";
 import type { RouteRequest } from "../../http/requests.ts";
+import { gatewayMetrics } from "../../metrics.ts";
+import type { Identity } from "../../sessions/identity.ts";
 import type { HttpTokens } from "./authenticate.ts";
+import { documentReadRoutes } from "./document-routes.ts";
 import { serviceHttp } from "./service-http.ts";
 import { StreamedAnswers } from "./streamed-answers.ts";
 

@@ -3,7 +3,9 @@
  * `gateway/usage-openapi.json` describes the route.
  */
 
+import type { Log } from "../../../shared/process/log.ts";
 import type { Clock } from "../../../shared/time/clock.ts";
+import { rethrowMistake } from "../../../shared/time/pause.ts";
 import type { HttpAnswer } from "../../http/answers.ts";
 import { rateKey, TOO_MANY_QUERIES } from "../../http/operations-requests.ts";
 import type { HttpRoute } from "../../http/route-table.ts";
@@ -17,11 +19,9 @@ import {
   type UsageQuestion,
   type UsageRow,
 } from "../../http/usage-requests.ts";
-import type { Log } from "../../../shared/process/log.ts";
 import { type Rate, UserRates } from "../../limits/reader-rates.ts";
 import type { GatewayMetrics } from "../../metrics.ts";
 import type { UsageStore } from "../../ports.ts";
-import { rethrowMistake } from "../../../shared/time/pause.ts";
 import { authorityOf, type HttpTokens } from "./authenticate.ts";
 
 export type UsagePorts = { readonly tokens: HttpTokens; readonly usageStore: UsageStore | undefined };

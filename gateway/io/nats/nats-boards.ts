@@ -4,18 +4,18 @@
  */
 
 import type { Subscription } from "nats";
+import { errors, headers } from "nats";
+import { z } from "zod";
 
 import { BoardUpdate } from "../../../shared/bus/board-messages.ts";
 import { encodeJson, decodeJson } from "../../../shared/bus/json-messages.ts";
 import type { Subjects } from "../../../shared/bus/subjects.ts";
+import { partitionOf } from "../../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../../shared/ids.ts";
-import { type NatsConnection, publish } from "../../../shared/io/nats.ts";
 import { subscribeJson } from "../../../shared/io/nats-json.ts";
+import { type NatsConnection, publish } from "../../../shared/io/nats.ts";
 import type { BoardBus, Activities, ActivityOutcome } from "../../ports.ts";
 import type { ServiceDirectory } from "./nats-services.ts";
-import { errors, headers } from "nats";
-import { z } from "zod";
-import { partitionOf } from "../../../shared/bus/subjects.ts";
 
 export type BoardListener = { receiveUpdate(update: BoardUpdate): void; receiveBackboneFound(): void };
 

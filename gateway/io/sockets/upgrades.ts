@@ -5,11 +5,11 @@
 
 import type { HttpRequest, HttpResponse, us_socket_context_t } from "uWebSockets.js-glibc-2.36";
 
-import type { ConnectionId } from "../../ports.ts";
 import type { ClientAddress } from "../../../shared/limits/client-address.ts";
-import { addressOf } from "./address-of.ts";
 import { isAllowedOrigin } from "../../../shared/settings/origins.ts";
 import { decideUpgrade, type UpgradeRefusal, type UnreadyReason, upgradeRefusal } from "../../gateway-status.ts";
+import type { ConnectionId } from "../../ports.ts";
+import { addressOf } from "./address-of.ts";
 
 export type UpgradeOptions = {
   readonly allowedOrigins: readonly string[];

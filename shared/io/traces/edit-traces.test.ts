@@ -3,8 +3,8 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
 import type { ClientId, Epoch, GatewayId, RoomKey, Seq } from "../../ids.ts";
-import { appendSpanId, randomSpanId, EditTraces, editSpanId } from "./edit-traces.ts";
 import { TestTraces } from "../../testing/traces.ts";
+import { appendSpanId, randomSpanId, EditTraces, editSpanId } from "./edit-traces.ts";
 import { traceMetrics } from "./trace-metrics.ts";
 
 const ROOM = "default.plan" as RoomKey;
