@@ -57,7 +57,6 @@ export class EarlyMessages {
 /**
  * Maximum bytes that all clients together may send before their rooms are open, that is before any token is checked.
  */
-
 export class EarlyMessagesBudget {
   readonly #bytesMax: number;
   #bytes = 0;

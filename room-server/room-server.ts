@@ -98,12 +98,12 @@ export function assembleRoomServer(
   return { rooms, replicas, presence, handovers, takeovers, costly, describe };
 }
 
+type PresenceCosts = { isHere(room: RoomKey): boolean; eachCost(receive: (room: RoomKey, cost: number) => void): void };
+
 /**
  * The cost of each room since this server owns it, in one unit: a presence state, a record and an edit count the same.
  * Presence begins and ends with ownership, so its rooms are the owned rooms.
  */
-type PresenceCosts = { isHere(room: RoomKey): boolean; eachCost(receive: (room: RoomKey, cost: number) => void): void };
-
 export class RoomCosts {
   readonly #presence: PresenceCosts;
   readonly #edits = new Map<RoomKey, number>();

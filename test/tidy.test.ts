@@ -72,6 +72,9 @@ test("every exported class, interface or type has a unique name", () => {
   expect(shared.map(([name, holders]) => `${name}: ${holders.join(" ")}`)).toEqual([]);
 });
 
+/** `shared/bus/bus-version-guard.test.ts` reads them from their modules. */
+const SCHEMAS_OF_STORES = ["EarlierTenant", "StoredEntry", "StoredLease"];
+
 test("every exported name occurs in another file", () => {
   const filesOf = new Map<string, number>();
   for (const file of files.filter((each) => /\.(?:[jt]sx?|vue)$/.test(each))) {
@@ -79,7 +82,7 @@ test("every exported name occurs in another file", () => {
   }
   const unused = sources.flatMap((file) =>
     [...withoutComments(file).matchAll(/^export (?:async )?(?:abstract )?(?:class|const|function|interface|type) (\w+)/gm)]
-      .filter(([, name]) => filesOf.get(name!) === 1)
+      .filter(([, name]) => filesOf.get(name!) === 1 && !SCHEMAS_OF_STORES.includes(name!))
       .map(([, name]) => `${file} exports ${name}`),
   );
   expect(unused).toEqual([]);
@@ -106,8 +109,8 @@ test("every file of more than a few lines begins with a header", () => {
 test("each comment of a declaration stands directly before it, and a blank line follows the imports", () => {
   const misplaced = sources.filter((file) => {
     const text = textOf(file);
-    const afterHeader = text.startsWith("/**") ? text.slice(text.indexOf("*/") + 2).trimStart() : text;
-    return /\*\/\n\s*\/\*\*/.test(afterHeader) || /^import .*";\n(?!import )[^\n]/m.test(text);
+    const afterHeader = text.replace(/^(?:(?:#!|\/\/).*\n+)?\/\*\*[\s\S]*?\*\//, "").trimStart();
+    return /\*\/\n(?:\n|\s*\/\*\*)/.test(afterHeader) || /^import .*";\n(?!import )[^\n]/m.test(text);
   });
   expect(misplaced).toEqual([]);
 });

@@ -105,11 +105,12 @@ export class Retry {
   }
 }
 
-/** Exponential delay with jitter, so that many clients do not retry at the same moment. */
-
 export type Backoff = { readonly baseMs: number; readonly maxMs: number; readonly jitterMs: number };
 
-/** `failures`: failures in a row, from 1. `unit`: a number in [0, 1). */
+/**
+ * Exponential delay with jitter, so that many clients do not retry at the same moment. `failures`: failures in a row,
+ * from 1. `unit`: a number in [0, 1).
+ */
 export function backoffMs({ baseMs, maxMs, jitterMs }: Backoff, failures: number, unit: number): number {
   return Math.min(maxMs, baseMs * 2 ** (failures - 1)) + unit * jitterMs;
 }

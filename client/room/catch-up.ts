@@ -6,8 +6,7 @@
 
 import { type ClientId, type Millis, type Position, type Seq, START } from "../../shared/ids.ts";
 import type { Channel, ResyncReason } from "../../shared/wire/frames.ts";
-import type { Backoff } from "../connection/retry.ts";
-import { backoffMs } from "../connection/retry.ts";
+import { type Backoff, backoffMs } from "../connection/retry.ts";
 import { earlier } from "../connection/turns.ts";
 import type { KeptDocument, EditName } from "../persistence/edit-store.ts";
 import type { SnapshotAnswer } from "../ports.ts";
@@ -245,13 +244,13 @@ export class Resync {
   }
 }
 
+type Proof = "unknown" | "proven" | "refuted";
+
 /**
  * Whether the stored document belongs to the server's log. A log that was lost and started anew may have the same
  * position with another edit. So the client requests the last known edit again and compares it. If no last edit is
  * known, it requests everything. Rules KPO1 to KPO5.
  */
-type Proof = "unknown" | "proven" | "refuted";
-
 class StoredPosition {
   #unproven: { readonly position: Position; readonly last: EditName | undefined } | undefined;
 

@@ -9,8 +9,7 @@ import type { RoomId } from "../../shared/ids.ts";
 import type { ClientFrame } from "../../shared/wire/frames.ts";
 import type { EditStore, KeptChange, KeptDocument, KeptEdit, RoomStore, StoredRoom } from "../persistence/edit-store.ts";
 import { ClientFakeClock } from "./fake-clock.ts";
-import type { Faults } from "./model-server.ts";
-import { ModelServer } from "./model-server.ts";
+import { type Faults, ModelServer } from "./model-server.ts";
 
 type Kept = {
   document: (Omit<KeptDocument, "payload"> & { payloads: Uint8Array[] }) | undefined;
@@ -138,11 +137,11 @@ function apply(kept: Kept, rows: Map<number, KeptEdit>, { put, drop, document }:
   }
 }
 
-/** Shared parts of the tests of stored rooms: a server with Yjs documents, and the frames that it received. */
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 export const NOTES = "notes" as RoomId;
 
+/** A server with Yjs documents. */
 export function serverOn(faults: Partial<Faults> = {}): ModelServer {
   const server = new ModelServer(new ClientFakeClock(), { faults: { delayMsMax: 5, ...faults } });
   server.snapshotOf = (edits) => Y.mergeUpdates(edits.map(({ payload }) => payload));

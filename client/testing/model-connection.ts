@@ -102,9 +102,9 @@ export class ModelConnection {
   }
 }
 
-/** The send rates of a connection, for a model server that enforces them like a gateway. Edits are not counted. */
 type Buckets = { readonly presence: TokenBucket; readonly controls: TokenBucket };
 
+/** The send rates of a connection, for a model server that enforces them like a gateway. Edits are not counted. */
 export class ModelRates {
   readonly #buckets = new WeakMap<ModelConnection, Buckets>();
 

@@ -1,5 +1,6 @@
-/** Finds an element of the page by its id. A missing element is an error in index.html. */
+/** Elements of the page: found by id, or created with text. */
 
+/** A missing element is an error in index.html. */
 export function element<Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind {
   const found = document.getElementById(id);
   if (!(found instanceof kind)) throw new Error(`index.html has no ${kind.name} with the id ${id}`);
@@ -7,7 +8,6 @@ export function element<Kind extends HTMLElement>(id: string, kind: new () => Ki
 }
 
 /** Creates an element. Text content is never parsed as HTML. */
-
 export function tagged(tag: string, className: string, ...content: (Node | string)[]): HTMLElement {
   const made = document.createElement(tag);
   made.className = className;

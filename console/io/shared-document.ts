@@ -126,13 +126,12 @@ export function watchFacts(provider: CoroomProvider, asksToWrite: boolean, recei
   publishFacts();
 }
 
+type DemoTokenRequest = { readonly room: string; readonly user: string; readonly name: string; readonly rights: "read" | undefined };
+
 /**
  * Requests a token from the server of this page. Only a local system provides one. In production, the application's
  * backend does this.
  */
-
-type DemoTokenRequest = { readonly room: string; readonly user: string; readonly name: string; readonly rights: "read" | undefined };
-
 export async function demoToken({ room, user, name, rights }: DemoTokenRequest): Promise<string> {
   const search = new URLSearchParams({ room, user, name, ...(rights === undefined ? {} : { rights }) });
   const answer = await fetch(`/demo/token?${search}`, { cache: "no-store" });

@@ -56,7 +56,6 @@ export function shortName(name: string): string {
 }
 
 /** The presence that a gateway drops under pressure, by shed level. Edits are never dropped. */
-
 const LEVELS = [
   "nothing",
   "spectators' presence above 5 updates per second",

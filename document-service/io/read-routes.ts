@@ -20,10 +20,6 @@ import type { Freshness, Served } from "../rooms/room-messages.ts";
 import { type RoomQuestion, type RoomRoute, isRead, TOO_LARGE, unread } from "./http.ts";
 import { DELETED } from "./write-routes.ts";
 
-/**
- * Results made from a document's state: its text, JSON or compressed bytes. They are kept as long as the state, so that
- * many requests for the same result make it once. Failures are not kept.
- */
 const gzipInThread = promisify(gzip);
 /** Measured on a document of 4.7 MB: 38% of the bytes in 76 ms; the default level 35% in 281 ms. */
 const GZIP_LEVEL = 4;
@@ -34,6 +30,10 @@ const RENDITIONS_MAX = 16;
 /** A longer result of a format is made again for the next request: a state of 200 KB may have one of 64 MiB for each of its texts. */
 const RENDERED_KEPT_BYTES_MAX = 1024 ** 2;
 
+/**
+ * Results made from a document's state: its text, JSON or compressed bytes. They are kept as long as the state, so that
+ * many requests for the same result make it once. Failures are not kept.
+ */
 class Renditions {
   readonly #made = new WeakMap<Uint8Array, Map<string, Promise<unknown>>>();
 

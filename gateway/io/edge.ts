@@ -42,14 +42,14 @@ export function openEdge(
   };
 }
 
-/**
- * Logs the origins of pages that may not connect, because a browser does not show the text of the refusal. Logs at most
- * once a minute, because any client can send any origin.
- */
 const LOG_MS_MIN = 60_000;
 /** Browsers send no longer origins: a host name has at most 253 characters. */
 const ORIGIN_LENGTH_MAX = 300;
 
+/**
+ * Logs the origins of pages that may not connect, because a browser does not show the text of the refusal. Logs at most
+ * once a minute, because any client can send any origin.
+ */
 export class ForeignOrigins {
   readonly #log: Log;
   #loggedAt: Millis | undefined;

@@ -225,17 +225,17 @@ export class Quotas {
   }
 }
 
-/**
- * Connections on credit, above the limit of their user or tenant. Such a connection may replace a lost one, which is
- * counted until it has been silent for some time. After that time, either the lost connection is gone and the new one
- * takes its place, or the new one is closed.
- */
 export type CreditKind = "user" | "tenant";
 
 type Credit = { readonly key: string; readonly until: Millis };
 /** `byKey` holds the oldest connection first, and so does `given`. So credits end in this order. */
 type Given = { readonly given: Map<ConnectionId, Credit>; readonly byKey: Map<string, Set<ConnectionId>> };
 
+/**
+ * Connections on credit, above the limit of their user or tenant. Such a connection may replace a lost one, which is
+ * counted until it has been silent for some time. After that time, either the lost connection is gone and the new one
+ * takes its place, or the new one is closed.
+ */
 class Credits {
   readonly #creditMs: number;
   readonly #of: Readonly<Record<CreditKind, Given>> = {

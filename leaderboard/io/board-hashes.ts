@@ -7,15 +7,15 @@ import type { Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { BoardContents, CountedPosition, RankEntry, Use, Uses } from "../boards/board.ts";
 import { type BoardKeys, type Cap, CAPS } from "../boards/keys.ts";
 
+const ALPHABET = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+export const STAMP_LENGTH = 9;
+const LATEST = 2 ** 53;
+
 /**
  * The member who reached a score first is ahead. Redis orders members of equal score by their bytes. So a member of the
  * hot set is its stamp followed by its name, and a later instant has a lower stamp. A stamp has nine characters out of
  * 64 in ASCII order, which hold 54 bits: every possible instant.
  */
-const ALPHABET = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
-export const STAMP_LENGTH = 9;
-const LATEST = 2 ** 53;
-
 export function stampOf(reachedAt: number): string {
   assert(Number.isSafeInteger(reachedAt) && reachedAt >= 0, "a score is reached at a seq");
   let rest = LATEST - reachedAt;

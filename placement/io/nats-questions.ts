@@ -32,9 +32,9 @@ export function natsQuestions(nats: NatsConnection, subjects: Subjects, log: Log
   };
 }
 
-/** Sends commands to room servers, by request and reply. */
 const CLAIM_MS_MAX = 2_000;
 
+/** Sends commands to room servers, by request and reply. */
 export function natsRoomServers(nats: NatsConnection, subjects: Subjects): RoomServers {
   return {
     claim: (server, request) => requestReply(nats, subjects.claim(server), request, ClaimReply, CLAIM_MS_MAX),

@@ -28,14 +28,14 @@ export function startSharing(
   };
 }
 
+const REPORT_MS = 1_000;
+
+type CountedState = { tenantRooms(): ReadonlyMap<string, number>; fullRooms(): readonly RoomKey[] };
+
 /**
  * Reports every second the counts that only a room server has: open rooms of each tenant (a room has one owner, so the
  * sum is the tenant's), and rooms that accept no new members.
  */
-const SECOND_MS = 1_000;
-
-type CountedState = { tenantRooms(): ReadonlyMap<string, number>; fullRooms(): readonly RoomKey[] };
-
 export function reportCounts(server: ServerId, state: CountedState, counts: Counts, clock: Clock): () => void {
   let cancel = (): void => {};
   const beat = (): void => {
@@ -44,13 +44,12 @@ export function reportCounts(server: ServerId, state: CountedState, counts: Coun
       .sort(([, a], [, b]) => b - a)
       .map(([key, count]): Count => ({ kind: "tenant-rooms", key, count }));
     counts.publishReport({ source: server, counts: [...full, ...largestFirst] });
-    cancel = clock.after(SECOND_MS, beat);
+    cancel = clock.after(REPORT_MS, beat);
   };
   beat();
   return () => cancel();
 }
 
-/** Measures each room's cost once a second, and throttles the rooms that make the server late. */
 export type CostlyRooms = {
   /** Calls `receive` with each room's total cost so far, which never decreases. */
   eachCost(receive: (room: RoomKey, cost: number) => void): void;
@@ -60,7 +59,10 @@ export type CostlyRooms = {
 
 const LOOK_MS = 1_000;
 
-/** `measureDelayMs`: the delay since the last call. Returns a function that stops it. */
+/**
+ * Measures each room's cost once a second, and throttles the rooms that make the server late. `measureDelayMs`: the
+ * delay since the last call. Returns a function that stops it.
+ */
 export function watchBudgets(
   share: FairShare,
   rooms: CostlyRooms,

@@ -293,13 +293,13 @@ function isSame(a: Uint8Array, b: Uint8Array): boolean {
   return a.byteLength === b.byteLength && a.every((byte, index) => byte === b[index]);
 }
 
+type Members = PresenceToOwner & { kind: "members" };
+type IncompleteMembers = { readonly version: number; next: number; readonly entered: PresenceMember[]; readonly exited: ClientId[] };
+
 /**
  * Collects members that a gateway announces in several messages. Parts that do not follow one another are dropped: one
  * part was lost, so the gateway must send all again.
  */
-type Members = PresenceToOwner & { kind: "members" };
-type IncompleteMembers = { readonly version: number; next: number; readonly entered: PresenceMember[]; readonly exited: ClientId[] };
-
 export class MemberParts {
   readonly #incomplete = new LazyMap<GatewayId, IncompleteMembers>();
 

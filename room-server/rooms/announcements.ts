@@ -67,11 +67,6 @@ export class SavingAnnouncer {
   }
 }
 
-/**
- * Decides when a room announces its head. Fan-out may lose the last records without a visible gap, so the head is
- * announced a few times after each commit. Afterwards it is repeated rarely, for the room's replica: a replica without
- * announcements treats the room as released. Rules BCN1 to BCN3.
- */
 export type AnnouncementOptions = { readonly beaconMs: number; readonly beaconsWhenQuiet: number };
 /** `idleMsMax`: a room unused for this long is released. */
 export type BeaconsOptions = AnnouncementOptions & { readonly idleMsMax: number };
@@ -79,6 +74,11 @@ export type BeaconsOptions = AnnouncementOptions & { readonly idleMsMax: number 
 /** Number of announcements within the idle time. The replica is kept for longer than that, so it may miss some. */
 const BEACONS_WHILE_IDLE = 2;
 
+/**
+ * Decides when a room announces its head. Fan-out may lose the last records without a visible gap, so the head is
+ * announced a few times after each commit. Afterwards it is repeated rarely, for the room's replica: a replica without
+ * announcements treats the room as released. Rules BCN1 to BCN3.
+ */
 export class Beacons {
   readonly #intervalMs: number;
   readonly #count: number;

@@ -82,15 +82,15 @@ export function defineScripts<Scripts extends object>(
   return redis as unknown as Scripts; // `defineCommand` adds the scripts to the client itself.
 }
 
-/**
- * Whether Redis answers, from a request to each of its servers every two seconds. An open connection does not reveal
- * that its server is stuck, and a process without commands would notice neither.
- */
-const EVERY_MS = 2_000;
+const ASK_MS = 2_000;
 
 /** `reaches`: undefined until it is known. `unreached`: a gauge that is 1 while Redis does not answer, else 0. */
 type RedisReach = { readonly reaches: () => boolean | undefined; stop(): void };
 
+/**
+ * Whether Redis answers, from a request to each of its servers every two seconds. An open connection does not reveal
+ * that its server is stuck, and a process without commands would notice neither.
+ */
 export function watchRedis(redis: Redis | Cluster, clock: Clock, unreached: { set(value: number): void }): RedisReach {
   let reaches: boolean | undefined;
   let isStopped = false;
@@ -99,9 +99,9 @@ export function watchRedis(redis: Redis | Cluster, clock: Clock, unreached: { se
     const answers = await Promise.allSettled(servers.map((server) => server.ping()));
     reaches = answers.length > 0 && answers.every(({ status }) => status === "fulfilled");
     unreached.set(reaches ? 0 : 1);
-    if (!isStopped) cancel = clock.after(EVERY_MS, () => void look());
+    if (!isStopped) cancel = clock.after(ASK_MS, () => void look());
   };
-  let cancel = clock.after(EVERY_MS, () => void look()); // Before that time the client may still be connecting.
+  let cancel = clock.after(ASK_MS, () => void look()); // Before that time the client may still be connecting.
   return {
     reaches: () => reaches,
     stop: () => {

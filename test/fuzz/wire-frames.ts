@@ -10,12 +10,12 @@ export function seeds(): Uint8Array[] {
   return vectors.map(({ hex }) => bytesOf(hex));
 }
 
+const TO_CLIENT = 0x80;
+
 /**
  * A frame of a client has exactly one encoding, except for the flags of PART. A gateway's frame may have flags and
  * fields of later versions, which are ignored.
  */
-const TO_CLIENT = 0x80;
-
 export function fuzz(input: Uint8Array): boolean {
   const bytes = amongOthers(input);
   const frame = decodeFrame(bytes);

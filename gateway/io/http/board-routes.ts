@@ -117,14 +117,14 @@ export function boardRoutes(
   ];
 }
 
+type ActivityRouteOptions = { readonly kinds: readonly string[]; readonly reportRate: Rate; readonly reportersMax: number };
+
 /**
  * POST /v1/rooms/{room}/activities: activities that an application's backend reports, such as comments and reviews.
  * They count for boards only, and need a token with the right `award`, so that no client changes a score.
  *
  *   { "id": "…", "activities": [{ "user": "ann", "kind": "comment", "times": 1 }] }
  */
-type ActivityRouteOptions = { readonly kinds: readonly string[]; readonly reportRate: Rate; readonly reportersMax: number };
-
 export function activityRoutes(
   tokens: HttpTokens,
   activities: Activities,

@@ -3,14 +3,12 @@
  * activities that are worth points.
  */
 
-import type { Subscription } from "nats";
-import { errors, headers } from "nats";
+import { errors, headers, type Subscription } from "nats";
 import { z } from "zod";
 
 import { BoardUpdate } from "../../../shared/bus/board-messages.ts";
 import { encodeJson, decodeJson } from "../../../shared/bus/json-messages.ts";
-import type { Subjects } from "../../../shared/bus/subjects.ts";
-import { partitionOf } from "../../../shared/bus/subjects.ts";
+import { partitionOf, type Subjects } from "../../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../../shared/ids.ts";
 import { subscribeJson } from "../../../shared/io/nats-json.ts";
 import { type NatsConnection, publish } from "../../../shared/io/nats.ts";
@@ -67,7 +65,6 @@ export function natsBoards(
   };
 }
 
-/** Publishes activities to their stream. JetStream remembers the ids of the last minutes, so each is stored once. */
 const ANSWER_MS_MAX = 3_000;
 /** JetStream's error when the stream is at its limit. */
 const STORE_FAILED = 10_077;
@@ -75,6 +72,7 @@ const STORE_FAILED = 10_077;
 /** JetStream's answer to a publication. */
 const Answer = z.object({ duplicate: z.boolean().default(false), error: z.object({ err_code: z.number() }).optional() });
 
+/** Publishes activities to their stream. JetStream remembers the ids of the last minutes, so each is stored once. */
 export function natsActivities(
   nats: NatsConnection,
   subjects: Subjects,
