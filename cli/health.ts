@@ -8,8 +8,7 @@ import { createServer } from "node:http";
 import type { Registry } from "prom-client";
 
 import { port, type Settings, text, type Values } from "../shared/settings/settings.ts";
-import type { Running } from "../shared/process/lifecycle.ts";
-import { StartError } from "../shared/process/lifecycle.ts";
+import { type Running, StartError } from "../shared/process/lifecycle.ts";
 
 export const healthSettings = {
   healthHost: {

@@ -4,8 +4,7 @@ import { SignJWT } from "jose";
 
 import { parseTenantId, parseUserId, type UnixMillis } from "../shared/ids.ts";
 import { makeOperatorPass } from "../shared/io/operator-pass.ts";
-import type { Values } from "../shared/settings/settings.ts";
-import { SettingError } from "../shared/settings/settings.ts";
+import { SettingError, type Values } from "../shared/settings/settings.ts";
 import { SECRET_BYTES_MIN } from "../gateway/config.ts";
 import type { TokenClaims, tokenSettings, opsPassSettings } from "./command-settings.ts";
 import { startedRoleSecrets, startedSecrets } from "./secrets.ts";

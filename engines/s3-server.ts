@@ -12,11 +12,10 @@ import { BINARIES } from "./binaries.ts";
 import { claimDataDir } from "./data-dir.ts";
 import { EngineError } from "./engine-error.ts";
 import { runEngine, type Engine } from "./engine.ts";
-import type { FindOptions } from "./find.ts";
+import { type FindOptions, libraryPath } from "./find.ts";
 import { claimNeighbouringPorts } from "./free-port.ts";
 import { runProgram } from "./run-program.ts";
 import { unpackedRoot } from "./unpacked.ts";
-import { libraryPath } from "./find.ts";
 
 export type S3Server = Engine & { readonly accessKeyId: string; readonly secretAccessKey: string };
 

@@ -7,7 +7,7 @@
 
 import type { RoomKey, ServerId } from "../shared/ids.ts";
 import { ReplicaPlan } from "./replica-plan.ts";
-import type { Placements, PlacementPlan, PlanStep } from "./plan.ts";
+import { DEDICATED, type PlacementPlan, type Placements, type PlacementWorld, type PlanStep } from "./plan.ts";
 import {
   byRooms,
   byRoomsDown,
@@ -19,7 +19,6 @@ import {
   type ServerUsage,
   ServerPreferences,
 } from "./server-loads.ts";
-import { DEDICATED, type PlacementWorld } from "./plan.ts";
 
 export type DecideOptions = {
   readonly hotShare: number;

@@ -4,8 +4,7 @@
  */
 
 import type { ServerId, RoomKey } from "../shared/ids.ts";
-import type { ServerState } from "./plan.ts";
-import { DEDICATED, type Pin } from "./plan.ts";
+import { DEDICATED, type Pin, type ServerState } from "./plan.ts";
 
 export type ServerUsage = {
   readonly index: number;

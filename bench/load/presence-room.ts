@@ -4,8 +4,7 @@
  * participants, and then count frames and bytes.
  */
 
-import type { ClientId, ClientKey, RoomId, Seq } from "../../shared/ids.ts";
-import { START } from "../../shared/ids.ts";
+import { type ClientId, type ClientKey, type RoomId, type Seq, START } from "../../shared/ids.ts";
 import { encodeFrame, decodeFrame } from "../../shared/wire/codec.ts";
 import { type ClientFrame, FrameType, PROTOCOL_VERSION, type RoomMode, type Frame } from "../../shared/wire/frames.ts";
 import { decodePoint, encodePoint } from "../../shared/wire/positions.ts";

@@ -5,8 +5,7 @@
 
 import * as decoding from "lib0/decoding";
 
-import type { ClientId, RoomId, Seq } from "../../shared/ids.ts";
-import { START } from "../../shared/ids.ts";
+import { type ClientId, type RoomId, type Seq, START } from "../../shared/ids.ts";
 import { readRange } from "../../shared/wire/committed-edits.ts";
 import { decodeFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import { readNumber } from "../../shared/wire/fields.ts";

@@ -7,8 +7,7 @@ import { mkdtempSync, rmSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
-import type { ChildProcessHandle } from "../../engines/child.ts";
-import { spawnChild } from "../../engines/child.ts";
+import { type ChildProcessHandle, spawnChild } from "../../engines/child.ts";
 import { claimPort } from "../../engines/free-port.ts";
 import { startNatsServer } from "../../engines/nats-server.ts";
 import { eventually } from "../../test/system/eventually.ts";

@@ -6,8 +6,7 @@
 import type { Millis } from "../../shared/ids.ts";
 import type { Limits, ServerFrame, UnknownFrame } from "../../shared/wire/frames.ts";
 import type { ConnectionEffect } from "./connection-messages.ts";
-import type { Backoff } from "./retry.ts";
-import { backoffMs } from "./retry.ts";
+import { type Backoff, backoffMs } from "./retry.ts";
 
 export type OpenConnectionOptions = {
   readonly backoff: Backoff;

@@ -5,8 +5,7 @@
  */
 
 import type { Position, Seq } from "../../shared/ids.ts";
-import type { RoomSessionEffect } from "../room/room-messages.ts";
-import type { RoomEdit } from "../room/room-messages.ts";
+import type { RoomEdit, RoomSessionEffect } from "../room/room-messages.ts";
 import type { DocumentChange, EditName } from "./edit-store.ts";
 
 export class DocumentChanges {

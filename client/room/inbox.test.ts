@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { ClientId, Epoch, Millis, Seq } from "../../shared/ids.ts";
-import type { EditBatch } from "./incoming-edits.ts";
-import { EditInbox, type InboxOptions } from "./incoming-edits.ts";
+import { type EditBatch, EditInbox, type InboxOptions } from "./incoming-edits.ts";
 
 const OPTIONS: InboxOptions = { heldBytesMax: 10_000, replayMsMax: 2_000, replaysMax: 2 };
 const at = (ms: number): Millis => (1_000_000 + ms) as Millis;

@@ -4,8 +4,7 @@
  * FEE7.
  */
 
-import type { ClientId, Millis, Position, Seq, Epoch } from "../../shared/ids.ts";
-import { START } from "../../shared/ids.ts";
+import { type ClientId, type Epoch, type Millis, type Position, type Seq, START } from "../../shared/ids.ts";
 import type { SavingState, TentativeEdit, Counter } from "../../shared/wire/frames.ts";
 import type { EditName } from "../persistence/edit-store.ts";
 import type { Inheritance } from "../persistence/journal.ts";

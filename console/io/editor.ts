@@ -6,8 +6,7 @@ import { syntaxHighlighting } from "@codemirror/language";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
 import { EditorView, keymap, placeholder, ViewPlugin } from "@codemirror/view";
 import type { RoomAwareness } from "@coroom/client";
-import type { Highlighter } from "@lezer/highlight";
-import { tagHighlighter, tags } from "@lezer/highlight";
+import { type Highlighter, tagHighlighter, tags } from "@lezer/highlight";
 import { yCollab, yUndoManagerKeymap } from "y-codemirror.next";
 import * as Y from "yjs";
 

@@ -1,8 +1,7 @@
 /** Carries out what `boards.ts` decides. */
 
 import { assertNever } from "../../shared/assert.ts";
-import type { BoardUpdate, DisplayName } from "../../shared/bus/board-messages.ts";
-import { DISPLAY_NAMES_MAX } from "../../shared/bus/board-messages.ts";
+import { type BoardUpdate, DISPLAY_NAMES_MAX, type DisplayName } from "../../shared/bus/board-messages.ts";
 import type { RoomKey, UserId } from "../../shared/ids.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";

@@ -2,8 +2,7 @@ import { expect, test } from "vitest";
 
 import { type DisplayName, DisplayNames } from "../../shared/bus/board-messages.ts";
 import { decodeJson } from "../../shared/bus/json-messages.ts";
-import type { ClientKey, RoomId } from "../../shared/ids.ts";
-import { START } from "../../shared/ids.ts";
+import { type ClientKey, type RoomId, START } from "../../shared/ids.ts";
 import { until } from "../../test/contract/real-nats.ts";
 import { gatewayRig, ROOM, TENANT, tokenOf } from "../testing/gateway-rig.ts";
 

@@ -1,15 +1,18 @@
 /** Servers, rooms and events in the form that the operations console shows: with readable names and dates. */
 
 import { assertNever } from "../../shared/assert.ts";
-import type { GatewayReport, ListedRoom, RoomListReply } from "../../shared/bus/fleet-messages.ts";
-import { compareListed, type RoomCursor } from "../../shared/bus/fleet-messages.ts";
+import {
+  compareListed,
+  type GatewayReport,
+  type ListedRoom,
+  type RoomCursor,
+  type RoomListReply,
+} from "../../shared/bus/fleet-messages.ts";
 import type { OperationsEvent } from "../../shared/bus/operations-events.ts";
-import type { ServerCommandReply, ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
-import type { MoveOutcome } from "../../shared/bus/placement-messages.ts";
+import type { MoveOutcome, ServerCommandReply, ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
 import { VITALS_EVERY_MS } from "../../shared/bus/vitals.ts";
 import { type RoomKey, roomOf, type ServerId, tenantOf } from "../../shared/ids.ts";
-import type { TakeoverTally } from "../operations/events-kept.ts";
-import type { KeptEventsSince } from "../operations/events-kept.ts";
+import type { KeptEventsSince, TakeoverTally } from "../operations/events-kept.ts";
 import type { LostRoomServer } from "../operations/servers-lost.ts";
 import type { RoomOverTime, RunningProcess, VitalsOverTime } from "../operations/vitals-history.ts";
 import type { RoomDescription } from "../ports.ts";

@@ -16,8 +16,7 @@ import type { Identity } from "../sessions/identity.ts";
 import type { SessionEffect } from "../sessions/session-effects.ts";
 import type { AbuseScores, AbuseFault, AbuseMeasure, Suspect } from "./abuse.ts";
 import type { Quotas } from "./quotas.ts";
-import type { Sanctions } from "./sanctions.ts";
-import { withReason } from "./sanctions.ts";
+import { type Sanctions, withReason } from "./sanctions.ts";
 
 type DisciplinePorts = {
   readonly gateway: string;

@@ -4,8 +4,7 @@
  */
 
 import type { OperationsEvent } from "../../shared/bus/operations-events.ts";
-import type { RoomKey } from "../../shared/ids.ts";
-import { tenantOf } from "../../shared/ids.ts";
+import { type RoomKey, tenantOf } from "../../shared/ids.ts";
 
 type KeptEvent = { readonly seq: number; readonly event: OperationsEvent };
 /** `takeovers` summarise rooms that were taken over. `last` is the newest seq, whose event may not be shown. */

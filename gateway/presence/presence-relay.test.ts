@@ -4,8 +4,7 @@ import type { ClientId, Epoch, GatewayId, Millis, ServerId, UserId } from "../..
 import { encodePoint, encodeRectangle } from "../../shared/wire/positions.ts";
 import { CURSOR, encodeDelta, VIEWPORT } from "../../shared/wire/presence.ts";
 import type { ConnectionId } from "../ports.ts";
-import { PresenceRelay } from "./presence-relay.ts";
-import type { PresenceRelayEffect, PresenceRelayInput } from "./presence-relay.ts";
+import { PresenceRelay, type PresenceRelayEffect, type PresenceRelayInput } from "./presence-relay.ts";
 
 const options = {
   gateway: "gw" as GatewayId,

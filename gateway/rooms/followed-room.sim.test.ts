@@ -13,8 +13,7 @@ import { batchFrom, type CommittedBatch } from "../../shared/wire/committed-edit
 import type { ConnectionId } from "../ports.ts";
 import { CatchUpQuestions, requestNumbers } from "./catch-up-questions.ts";
 import { FollowedRoom } from "./followed-room.ts";
-import type { FollowedRoomEffect, FollowedRoomInput } from "./room-messages.ts";
-import { readFromOwner } from "./room-messages.ts";
+import { type FollowedRoomEffect, type FollowedRoomInput, readFromOwner } from "./room-messages.ts";
 import { UnackedBudget } from "./unacked-budget.ts";
 
 const SEEDS = Number(process.env["COROOM_SIM_SEEDS"] ?? 150);

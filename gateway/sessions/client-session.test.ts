@@ -1,8 +1,18 @@
 import { expect, test } from "vitest";
 
 import { envName } from "../../shared/settings/settings.ts";
-import type { ClientId, ClientKey, Epoch, Millis, RoomId, RoomKey, Seq, TenantId, UserId } from "../../shared/ids.ts";
-import { START } from "../../shared/ids.ts";
+import {
+  type ClientId,
+  type ClientKey,
+  type Epoch,
+  type Millis,
+  type RoomId,
+  type RoomKey,
+  type Seq,
+  START,
+  type TenantId,
+  type UserId,
+} from "../../shared/ids.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
 import { CLOSE, type CloseName } from "../../shared/wire/close-codes.ts";
 import type { ClientFrame, Frame } from "../../shared/wire/frames.ts";

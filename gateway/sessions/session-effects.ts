@@ -2,8 +2,7 @@
 
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { ClientId, Position, RoomKey, Seq } from "../../shared/ids.ts";
-import type { CloseName } from "../../shared/wire/close-codes.ts";
-import { CLOSE } from "../../shared/wire/close-codes.ts";
+import { CLOSE, type CloseName } from "../../shared/wire/close-codes.ts";
 import type { Channel, Counter, JoinRefusal, NackReason, Rights, ServerFrame, TentativeEdit } from "../../shared/wire/frames.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
 import type { BoardRequest } from "../boards/boards.ts";

@@ -1,11 +1,10 @@
 /** A log and a stream of activities behind the leaderboard's ports. A test chooses the date of each record. */
 
-import type { ReadPosition, StoredRecord } from "../../shared/bus/record.ts";
+import { encodeDeletedRecord, type ReadPosition, type StoredRecord } from "../../shared/bus/record.ts";
 import { partitionOf } from "../../shared/bus/subjects.ts";
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import type { Activity } from "../../shared/bus/activity.ts";
 import { encodeJson } from "../../shared/bus/json-messages.ts";
-import { encodeDeletedRecord } from "../../shared/bus/record.ts";
 import type { ActivityStream, CountedEditLog } from "../ports.ts";
 import { recordOf } from "./records.ts";
 import type { LoggedEdit, ReportedActivity } from "./reference-boards.ts";

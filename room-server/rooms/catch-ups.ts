@@ -9,8 +9,7 @@ import type { CatchUp, ToOwner } from "../../shared/bus/envelope.ts";
 import { type EpochHistory, isForgotten, checkPosition } from "../../shared/bus/epoch-history.ts";
 import type { Epoch, Seq } from "../../shared/ids.ts";
 import { NO_ITEMS } from "../../shared/collections/lazy-map.ts";
-import type { Backlog } from "./backlog.ts";
-import { AnswerPacker } from "./backlog.ts";
+import { AnswerPacker, type Backlog } from "./backlog.ts";
 
 export type CatchUpRequest = ToOwner & { kind: "catch-up-request" };
 

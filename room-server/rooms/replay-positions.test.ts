@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { GatewayId, Millis, RoomKey, Seq } from "../../shared/ids.ts";
-import type { ReplayPosition } from "./log-replay.ts";
-import { ReplayPositions, type ReplayKey } from "./log-replay.ts";
+import { type ReplayKey, type ReplayPosition, ReplayPositions } from "./log-replay.ts";
 
 const at = (seq: number, gateway = "gw"): ReplayKey => ({ gateway: gateway as GatewayId, room: "acme.board" as RoomKey, seq: seq as Seq });
 const replayPosition = (streamSeq: number): ReplayPosition => ({ streamSeq, readBytes: 0, restUntil: 0 as Millis });

@@ -6,9 +6,8 @@
  */
 
 import { type Checkpoint, type CheckpointEntry, isDeleted } from "../../shared/bus/checkpoint.ts";
-import type { StoredRecord as StoredBytes } from "../../shared/bus/record.ts";
+import { type DeletedRecord, encodeDeletedRecord, type StoredRecord as StoredBytes } from "../../shared/bus/record.ts";
 import type { PlannedRoom, RoomEntry } from "../../shared/bus/placement-messages.ts";
-import { type DeletedRecord, encodeDeletedRecord } from "../../shared/bus/record.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import type { Lease } from "../../shared/cluster/lease.ts";
 import { roomOfSubject, type Subjects } from "../../shared/bus/subjects.ts";

@@ -2,8 +2,16 @@
 
 import fc from "fast-check";
 
-import type { ClientId, Epoch, GatewayId, Position, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import { parseUserId } from "../../shared/ids.ts";
+import {
+  type ClientId,
+  type Epoch,
+  type GatewayId,
+  parseUserId,
+  type Position,
+  type Seq,
+  type UnixMillis,
+  type UserId,
+} from "../../shared/ids.ts";
 import type { CommittedEdits, TentativeEdit } from "../../shared/wire/frames.ts";
 
 const URL_SAFE = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"];

@@ -11,8 +11,7 @@ import type { Tokens } from "../../ports.ts";
 import type { TokenVerdict } from "../../sessions/identity.ts";
 import { httpTokens } from "./authenticate.ts";
 import { activityRoutes } from "./board-routes.ts";
-import { documentDeleteRoutes } from "./document-routes.ts";
-import { documentHistoryRoutes } from "./document-routes.ts";
+import { documentDeleteRoutes, documentHistoryRoutes } from "./document-routes.ts";
 import { documentWriteRoutes } from "./document-write-routes.ts";
 import { StreamedAnswers } from "./streamed-answers.ts";
 

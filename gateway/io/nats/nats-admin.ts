@@ -11,9 +11,8 @@ import { decodeJson, encodeJson } from "../../../shared/bus/json-messages.ts";
 import type { Subjects } from "../../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../../shared/ids.ts";
 import { splitBySize } from "../../../shared/collections/split-by-size.ts";
-import { REQUEST_MANY, isNoAnswer } from "../../../shared/io/nats-json.ts";
+import { isNoAnswer, REQUEST_MANY, subscribeJson } from "../../../shared/io/nats-json.ts";
 import { crashing, respond, publish } from "../../../shared/io/nats.ts";
-import { subscribeJson } from "../../../shared/io/nats-json.ts";
 import type { AdminCommands, SanctionsBus } from "../../ports.ts";
 
 const Sanctions = z.array(Sanction);

@@ -2,19 +2,21 @@
 
 import { jetstream } from "@nats-io/jetstream";
 
-import { GatewayReport, GatewayReportRequest, RoomListReply } from "../../../shared/bus/fleet-messages.ts";
-import { RoomReport, type RoomReportRequest } from "../../../shared/bus/fleet-messages.ts";
+import {
+  GatewayReport,
+  GatewayReportRequest,
+  RoomListReply,
+  RoomReport,
+  type RoomReportRequest,
+} from "../../../shared/bus/fleet-messages.ts";
 import { encodeJson } from "../../../shared/bus/json-messages.ts";
-import type { ServerHeartbeat } from "../../../shared/bus/placement-messages.ts";
-import { PlannedRoom, RoomPin } from "../../../shared/bus/placement-messages.ts";
+import { PlannedRoom, RoomPin, type ServerHeartbeat } from "../../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../../shared/bus/subjects.ts";
 import { type Leases, NO_HOLDER } from "../../../shared/cluster/lease.ts";
 import type { Millis } from "../../../shared/ids.ts";
 import { existingLeases } from "../../../shared/io/kv-leases.ts";
 import { commandServer, bucketOf, moveRoomTo, readEntry } from "../../../shared/io/move-room.ts";
-import { requestMany, isNoAnswer, requestManyCounted } from "../../../shared/io/nats-json.ts";
-import { subscribeJson } from "../../../shared/io/nats-json.ts";
-import { requestReply } from "../../../shared/io/nats-json.ts";
+import { isNoAnswer, requestMany, requestManyCounted, requestReply, subscribeJson } from "../../../shared/io/nats-json.ts";
 import { type NatsConnection, respond } from "../../../shared/io/nats.ts";
 import type { Clock } from "../../../shared/time/clock.ts";
 import type { LostRoomServer } from "../../operations/servers-lost.ts";
