@@ -11,6 +11,28 @@ import { kvBucket, replaceEntry } from "../../shared/io/jetstream-stores.ts";
 import { History, NO_HISTORY } from "../history/history.ts";
 import type { Checkpoints, Histories } from "../ports.ts";
 
+export async function kvHistories(jetstream: JetStreamClient, bucket: string, replicas: number): Promise<Histories> {
+  const values = await kvRoomValues<History>(jetstream, bucket, replicas, History, "history");
+  return {
+    read: async (room) => {
+      const { value: history = NO_HISTORY, revision } = await values.read(room);
+      return { history, revision };
+    },
+    write: values.write,
+  };
+}
+
+export async function kvCheckpoints(jetstream: JetStreamClient, bucket: string, replicas: number): Promise<Checkpoints> {
+  const values = await kvRoomValues<CheckpointEntry>(jetstream, bucket, replicas, CheckpointEntry, "checkpoint");
+  return {
+    read: async (room) => {
+      const { value: checkpoint, revision } = await values.read(room);
+      return { checkpoint, revision };
+    },
+    write: values.write,
+  };
+}
+
 /** Reads go to the leader, because an old entry from a replica would not match the trimmed log. */
 type RoomValues<Value> = {
   /** `revision` 0: there is no value. Throws `UndecodableEntry` if there is one that does not decode. */
@@ -41,27 +63,5 @@ async function kvRoomValues<Value extends object>(
       const bytes = encodeJson(value);
       return replaceEntry(kv, room, bytes, revision, (found) => Buffer.compare(found.value, bytes) === 0);
     },
-  };
-}
-
-export async function kvHistories(jetstream: JetStreamClient, bucket: string, replicas: number): Promise<Histories> {
-  const values = await kvRoomValues<History>(jetstream, bucket, replicas, History, "history");
-  return {
-    read: async (room) => {
-      const { value: history = NO_HISTORY, revision } = await values.read(room);
-      return { history, revision };
-    },
-    write: values.write,
-  };
-}
-
-export async function kvCheckpoints(jetstream: JetStreamClient, bucket: string, replicas: number): Promise<Checkpoints> {
-  const values = await kvRoomValues<CheckpointEntry>(jetstream, bucket, replicas, CheckpointEntry, "checkpoint");
-  return {
-    read: async (room) => {
-      const { value: checkpoint, revision } = await values.read(room);
-      return { checkpoint, revision };
-    },
-    write: values.write,
   };
 }

@@ -11,51 +11,7 @@ import type { WebhookEvent } from "../../shared/bus/webhook-events.ts";
 import { type Millis, type Position, type RoomKey, roomOf, tenantOf, type UnixMillis } from "../../shared/ids.ts";
 import { wantsEventsOf, type WebhookEndpoint } from "../../shared/settings/webhook-endpoints.ts";
 
-type PendingChangeOptions = { readonly webhookQuietMs: number; readonly webhookChangeMsMax: number };
 export type ChangeQueueOptions = PendingChangeOptions & { readonly webhookUrls: readonly WebhookEndpoint[] };
-/** `edits`: number of edits since the last announced change. */
-type AnnouncedChange = Position & { readonly edits: number };
-
-/** A room's edits since its last announced change. */
-export class PendingChange {
-  readonly #options: PendingChangeOptions;
-  #change: AnnouncedChange | undefined;
-  #since = 0 as Millis;
-  #last = 0 as Millis;
-
-  constructor(options: PendingChangeOptions) {
-    this.#options = options;
-  }
-
-  get isPending(): boolean {
-    return this.#change !== undefined;
-  }
-
-  receiveEdits({ epoch, seq }: Position, edits: number, now: Millis): void {
-    if (this.#change === undefined) this.#since = now;
-    this.#last = now;
-    this.#change = { epoch, seq, edits: (this.#change?.edits ?? 0) + edits };
-  }
-
-  isDue(now: Millis): boolean {
-    const { webhookQuietMs, webhookChangeMsMax } = this.#options;
-    return this.isPending && (now - this.#last >= webhookQuietMs || now - this.#since >= webhookChangeMsMax);
-  }
-
-  /** Returns the change to announce, which then counts as announced. */
-  take(): AnnouncedChange | undefined {
-    const change = this.#change;
-    this.#change = undefined;
-    return change;
-  }
-
-  /** The change could not be announced. It is announced together with later edits. */
-  putBack(change: AnnouncedChange, now: Millis): void {
-    const newer = this.#change;
-    this.#change = newer === undefined ? change : { ...newer, edits: newer.edits + change.edits };
-    this.#last = now;
-  }
-}
 
 /** `call`: identifies the caller. Exactly one `settled` or `rejected` effect answers it. */
 export type ChangeQueueInput =
@@ -243,4 +199,49 @@ function idOf(event: string, room: RoomKey, ...position: readonly number[]): str
 
 function placeOf(room: RoomKey, at: UnixMillis): { tenant: string; room: string; at: number } {
   return { tenant: tenantOf(room), room: roomOf(room), at };
+}
+
+type PendingChangeOptions = { readonly webhookQuietMs: number; readonly webhookChangeMsMax: number };
+/** `edits`: number of edits since the last announced change. */
+type AnnouncedChange = Position & { readonly edits: number };
+
+/** A room's edits since its last announced change. */
+export class PendingChange {
+  readonly #options: PendingChangeOptions;
+  #change: AnnouncedChange | undefined;
+  #since = 0 as Millis;
+  #last = 0 as Millis;
+
+  constructor(options: PendingChangeOptions) {
+    this.#options = options;
+  }
+
+  get isPending(): boolean {
+    return this.#change !== undefined;
+  }
+
+  receiveEdits({ epoch, seq }: Position, edits: number, now: Millis): void {
+    if (this.#change === undefined) this.#since = now;
+    this.#last = now;
+    this.#change = { epoch, seq, edits: (this.#change?.edits ?? 0) + edits };
+  }
+
+  isDue(now: Millis): boolean {
+    const { webhookQuietMs, webhookChangeMsMax } = this.#options;
+    return this.isPending && (now - this.#last >= webhookQuietMs || now - this.#since >= webhookChangeMsMax);
+  }
+
+  /** Returns the change to announce, which then counts as announced. */
+  take(): AnnouncedChange | undefined {
+    const change = this.#change;
+    this.#change = undefined;
+    return change;
+  }
+
+  /** The change could not be announced. It is announced together with later edits. */
+  putBack(change: AnnouncedChange, now: Millis): void {
+    const newer = this.#change;
+    this.#change = newer === undefined ? change : { ...newer, edits: newer.edits + change.edits };
+    this.#last = now;
+  }
 }

@@ -18,23 +18,6 @@ import type { MemberConnections } from "./members.ts";
 import { Recent, type RecentOptions } from "./recent.ts";
 import type { FollowedRoomEffect } from "./room-messages.ts";
 
-/**
- * All members receive the same bytes, encoded once. The only author of a batch receives an ack instead, because it has
- * the edits already.
- */
-type Delivery = { readonly kind: "everyone" } | { readonly kind: "others"; readonly author: ConnectionId; readonly acked: CounterRun };
-
-function planDelivery(batch: CommittedBatch, members: MemberConnections, unacked: Unacked): Delivery {
-  const [run] = batch.runs;
-  if (run === undefined || batch.runs.length > 1) return { kind: "everyone" };
-  // The batch is omitted only for an author with a single live connection, because another connection of the client
-  // would miss the edits. The edits must also have come from this gateway: a copy of the client at another gateway may
-  // have sent other bytes with these counters.
-  const author = members.soleLive(run.client);
-  if (author === undefined || !unacked.holds(run.client, run.counter, payloadsIn(batch))) return { kind: "everyone" };
-  return { kind: "others", author, acked: run };
-}
-
 export type MemberEditFeedOptions = RecentOptions & { readonly gapBytesMax: number };
 
 /** Edits up to an announced head may arrive a moment later, on another connection. */
@@ -219,6 +202,23 @@ export class MemberEditFeed {
   #ask(messages: readonly ToOwner[], effects: FollowedRoomEffect[]): void {
     for (const message of messages) effects.push({ kind: "send-to-owner", message });
   }
+}
+
+/**
+ * All members receive the same bytes, encoded once. The only author of a batch receives an ack instead, because it has
+ * the edits already.
+ */
+type Delivery = { readonly kind: "everyone" } | { readonly kind: "others"; readonly author: ConnectionId; readonly acked: CounterRun };
+
+function planDelivery(batch: CommittedBatch, members: MemberConnections, unacked: Unacked): Delivery {
+  const [run] = batch.runs;
+  if (run === undefined || batch.runs.length > 1) return { kind: "everyone" };
+  // The batch is omitted only for an author with a single live connection, because another connection of the client
+  // would miss the edits. The edits must also have come from this gateway: a copy of the client at another gateway may
+  // have sent other bytes with these counters.
+  const author = members.soleLive(run.client);
+  if (author === undefined || !unacked.holds(run.client, run.counter, payloadsIn(batch))) return { kind: "everyone" };
+  return { kind: "others", author, acked: run };
 }
 
 type Gap = { readonly after: Position; readonly through: Seq };

@@ -6,30 +6,6 @@
 import type { Epoch, Millis, Position, Seq } from "../../shared/ids.ts";
 import type { CommittedBatch } from "../../shared/wire/committed-edits.ts";
 
-/** The answer expires, so that a restored log or snapshot can be used. */
-const KNOWN_MS = 2_000;
-
-/** The last position that the owner reported as too old. Many reconnecting clients have the same position, so only the first one asks. */
-export class TooOldPosition {
-  #known: { readonly position: Position; readonly until: Millis } | undefined;
-
-  /** `position`: the position in the question. */
-  remember(position: Position, now: Millis): void {
-    this.#known = { position, until: (now + KNOWN_MS) as Millis };
-  }
-
-  /** Another owner may answer differently. */
-  forget(): void {
-    this.#known = undefined;
-  }
-
-  /** Whether a client at this position needs a snapshot. */
-  covers({ epoch, seq }: Position, now: Millis): boolean {
-    const known = this.#known;
-    return known !== undefined && now < known.until && seq === known.position.seq && epoch === known.position.epoch;
-  }
-}
-
 type Entry = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly lastSeq: Seq; readonly bytes: Uint8Array; readonly at: Millis };
 
 export type RecentOptions = { readonly recentBytesMax: number; readonly recentMsMax: number };
@@ -115,4 +91,28 @@ export class Recent {
 
 function costOf(bytes: Uint8Array): number {
   return bytes.byteLength + ENTRY_OVERHEAD_BYTES;
+}
+
+/** The answer expires, so that a restored log or snapshot can be used. */
+const KNOWN_MS = 2_000;
+
+/** The last position that the owner reported as too old. Many reconnecting clients have the same position, so only the first one asks. */
+export class TooOldPosition {
+  #known: { readonly position: Position; readonly until: Millis } | undefined;
+
+  /** `position`: the position in the question. */
+  remember(position: Position, now: Millis): void {
+    this.#known = { position, until: (now + KNOWN_MS) as Millis };
+  }
+
+  /** Another owner may answer differently. */
+  forget(): void {
+    this.#known = undefined;
+  }
+
+  /** Whether a client at this position needs a snapshot. */
+  covers({ epoch, seq }: Position, now: Millis): boolean {
+    const known = this.#known;
+    return known !== undefined && now < known.until && seq === known.position.seq && epoch === known.position.epoch;
+  }
 }

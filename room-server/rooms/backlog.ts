@@ -12,51 +12,6 @@ import type { CatchUp } from "../../shared/bus/envelope.ts";
 import type { Millis, Seq } from "../../shared/ids.ts";
 import { readCommittedEdits, writeCommittedEdits } from "../../shared/wire/committed-edits.ts";
 
-/** Committed edits as bytes, cut to a range of seqs and packed into an answer of bounded size. */
-type EditsRange = { readonly firstSeq: Seq; readonly lastSeq: Seq; readonly bytes: Uint8Array };
-
-/**
- * The edits in `after < seq <= through`: the same bytes if the range contains all of them, otherwise decoded and
- * encoded again. The range must overlap.
- */
-export function cutEdits({ firstSeq, lastSeq, bytes }: EditsRange, after: Seq, through: Seq): Uint8Array {
-  if (firstSeq > after && lastSeq <= through) return bytes;
-  const { epoch, edits } = readCommittedEdits(decoding.createDecoder(bytes));
-  const first = Math.max(firstSeq, after + 1) as Seq;
-  const inside = edits.slice(first - firstSeq, Math.min(lastSeq, through) - firstSeq + 1);
-  return encoding.encode((out) => writeCommittedEdits(out, { epoch, firstSeq: first, edits: inside }));
-}
-
-/**
- * The answer to one request, up to the size of a message. The gateway requests the rest afterwards. So it never
- * receives more history than it can take, and new edits do not wait behind it.
- */
-export class AnswerPacker {
-  readonly #bytesMax: number;
-  readonly #parts: Uint8Array[] = [];
-  #bytes = 0;
-
-  constructor(options: { answerBytesMax: number }) {
-    this.#bytesMax = options.answerBytesMax;
-  }
-
-  /** False: the part does not fit. Any part fits an empty answer. */
-  add(part: Uint8Array): boolean {
-    if (this.#parts.length > 0 && !this.hasRoomFor(part)) return false;
-    this.#parts.push(part);
-    this.#bytes += part.byteLength;
-    return true;
-  }
-
-  hasRoomFor({ byteLength }: Uint8Array): boolean {
-    return this.#bytes + byteLength <= this.#bytesMax;
-  }
-
-  answer(): CatchUp {
-    return { kind: "edits", parts: this.#parts };
-  }
-}
-
 /** `since`: the time at which the log stored it, by this process's clock. */
 export type BacklogRecord = {
   readonly firstSeq: Seq;
@@ -69,16 +24,6 @@ export type BacklogAnswer =
   | { kind: "edits"; parts: readonly Uint8Array[] }
   /** A part of the range is no longer in memory. */
   | { kind: "older" };
-
-/** Bytes in the backlogs of all rooms of a process. */
-export class BacklogBudget {
-  readonly bytesMax: number;
-  bytes = 0;
-
-  constructor(options: { bytesMax: number }) {
-    this.bytesMax = options.bytesMax;
-  }
-}
 
 export type BacklogOptions = { readonly backlogMsMax: number; readonly backlogBytesMax: number };
 
@@ -171,4 +116,59 @@ export class Backlog {
 
 function costOf(record: BacklogRecord): number {
   return record.bytes.byteLength + RECORD_OVERHEAD_BYTES;
+}
+
+/** Bytes in the backlogs of all rooms of a process. */
+export class BacklogBudget {
+  readonly bytesMax: number;
+  bytes = 0;
+
+  constructor(options: { bytesMax: number }) {
+    this.bytesMax = options.bytesMax;
+  }
+}
+
+/** Committed edits as bytes, cut to a range of seqs and packed into an answer of bounded size. */
+type EditsRange = { readonly firstSeq: Seq; readonly lastSeq: Seq; readonly bytes: Uint8Array };
+
+/**
+ * The edits in `after < seq <= through`: the same bytes if the range contains all of them, otherwise decoded and
+ * encoded again. The range must overlap.
+ */
+export function cutEdits({ firstSeq, lastSeq, bytes }: EditsRange, after: Seq, through: Seq): Uint8Array {
+  if (firstSeq > after && lastSeq <= through) return bytes;
+  const { epoch, edits } = readCommittedEdits(decoding.createDecoder(bytes));
+  const first = Math.max(firstSeq, after + 1) as Seq;
+  const inside = edits.slice(first - firstSeq, Math.min(lastSeq, through) - firstSeq + 1);
+  return encoding.encode((out) => writeCommittedEdits(out, { epoch, firstSeq: first, edits: inside }));
+}
+
+/**
+ * The answer to one request, up to the size of a message. The gateway requests the rest afterwards. So it never
+ * receives more history than it can take, and new edits do not wait behind it.
+ */
+export class AnswerPacker {
+  readonly #bytesMax: number;
+  readonly #parts: Uint8Array[] = [];
+  #bytes = 0;
+
+  constructor(options: { answerBytesMax: number }) {
+    this.#bytesMax = options.answerBytesMax;
+  }
+
+  /** False: the part does not fit. Any part fits an empty answer. */
+  add(part: Uint8Array): boolean {
+    if (this.#parts.length > 0 && !this.hasRoomFor(part)) return false;
+    this.#parts.push(part);
+    this.#bytes += part.byteLength;
+    return true;
+  }
+
+  hasRoomFor({ byteLength }: Uint8Array): boolean {
+    return this.#bytes + byteLength <= this.#bytesMax;
+  }
+
+  answer(): CatchUp {
+    return { kind: "edits", parts: this.#parts };
+  }
 }

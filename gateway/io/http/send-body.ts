@@ -13,6 +13,51 @@ const NUDGE_MS = 4_000;
 // uWebSockets.js applies an `onWritable` call after the handler returns. A handler that is set within that call is
 // lost.
 
+/** Sends the whole body, with its head in the same write. */
+export function sendWhole(
+  res: HttpResponse,
+  body: Uint8Array,
+  writeHead: () => void,
+  signal: AbortSignal,
+  options: SendOptions,
+): Promise<boolean> {
+  return new Promise((resolve) => {
+    res.cork(() => {
+      writeHead();
+      resolve(sendPart(res, body, { start: 0, total: body.byteLength }, signal, options));
+    });
+  });
+}
+
+/** Sends a body that arrives in parts. */
+export async function sendParts(
+  res: HttpResponse,
+  parts: AsyncIterable<Uint8Array>,
+  total: number,
+  signal: AbortSignal,
+  options: SendOptions,
+): Promise<void> {
+  let start = 0;
+  for await (const part of parts) {
+    if (!(await sendPart(res, part, { start, total }, signal, options))) return;
+    start += part.byteLength;
+  }
+  if (start < total) throw new Error("an answer broke off"); // The head announced the length.
+}
+
+/**
+ * Sends a body of unknown length in parts. For short bodies only: uWebSockets.js copies what the client has not read.
+ */
+export async function sendUnsized(res: HttpResponse, parts: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
+  for await (const part of parts) {
+    if (signal.aborted) return;
+    let isTaken = true;
+    res.cork(() => void (isTaken = res.write(part)));
+    if (!isTaken) await writable(res, signal);
+  }
+  if (!signal.aborted) res.cork(() => res.end());
+}
+
 /**
  * `part` is the piece from `start` of a body of `total` bytes. Resolves to true when the client has all of it, to false
  * when the client has disconnected or was closed.
@@ -58,51 +103,6 @@ function sendPart(
       return isTaken;
     });
   });
-}
-
-/** Sends the whole body, with its head in the same write. */
-export function sendWhole(
-  res: HttpResponse,
-  body: Uint8Array,
-  writeHead: () => void,
-  signal: AbortSignal,
-  options: SendOptions,
-): Promise<boolean> {
-  return new Promise((resolve) => {
-    res.cork(() => {
-      writeHead();
-      resolve(sendPart(res, body, { start: 0, total: body.byteLength }, signal, options));
-    });
-  });
-}
-
-/** Sends a body that arrives in parts. */
-export async function sendParts(
-  res: HttpResponse,
-  parts: AsyncIterable<Uint8Array>,
-  total: number,
-  signal: AbortSignal,
-  options: SendOptions,
-): Promise<void> {
-  let start = 0;
-  for await (const part of parts) {
-    if (!(await sendPart(res, part, { start, total }, signal, options))) return;
-    start += part.byteLength;
-  }
-  if (start < total) throw new Error("an answer broke off"); // The head announced the length.
-}
-
-/**
- * Sends a body of unknown length in parts. For short bodies only: uWebSockets.js copies what the client has not read.
- */
-export async function sendUnsized(res: HttpResponse, parts: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
-  for await (const part of parts) {
-    if (signal.aborted) return;
-    let isTaken = true;
-    res.cork(() => void (isTaken = res.write(part)));
-    if (!isTaken) await writable(res, signal);
-  }
-  if (!signal.aborted) res.cork(() => res.end());
 }
 
 function writable(res: HttpResponse, signal: AbortSignal): Promise<void> {
