@@ -71,7 +71,7 @@ export class YExchange {
   /** An update was not accepted. It is requested again once the client may write. */
   #hasDenied = false;
   /** The missing base is requested once, not with each update that needs it: the client may lack it too. */
-  #askedForMissing = false;
+  #hasAskedForMissing = false;
   #stopRenewing = (): void => {};
 
   constructor(parts: YExchangeParts, options: YExchangeOptions, deps: YExchangeDeps) {
@@ -201,11 +201,11 @@ export class YExchange {
     // the base.
     if (isMissing && !isAnswer) {
       this.#plan(this.#sentCount + 1); // The answer to the request includes this update.
-      if (!this.#askedForMissing) this.#requestSync();
-      this.#askedForMissing = true;
+      if (!this.#hasAskedForMissing) this.#requestSync();
+      this.#hasAskedForMissing = true;
       return;
     }
-    this.#askedForMissing = isMissing;
+    this.#hasAskedForMissing = isMissing;
     if (this.#hasDenied) this.#requestSync();
     for (const { client, end } of facts.runs) this.#written.set(client, Math.max(end, this.#knownOf(client)));
     this.#parts.room.send(update);

@@ -32,7 +32,7 @@ export class LeaderHost {
   readonly #deps: LeaderDeps;
   readonly #core: Leader;
   #cancelTick: () => void = () => {};
-  #stopped = false;
+  #isStopped = false;
 
   constructor(view: PlacementView, membership: Membership, ports: LeaderPorts, options: LeaderOptions, deps: LeaderDeps) {
     const { clock, metrics } = deps;
@@ -52,11 +52,11 @@ export class LeaderHost {
   }
 
   start(): void {
-    if (!this.#stopped) this.#feed({ kind: "start" });
+    if (!this.#isStopped) this.#feed({ kind: "start" });
   }
 
   stop(): void {
-    this.#stopped = true;
+    this.#isStopped = true;
     this.#cancelTick();
   }
 
@@ -69,7 +69,7 @@ export class LeaderHost {
     const { leases, servers, operations } = this.#ports;
     switch (effect.kind) {
       case "tick-after":
-        if (!this.#stopped) this.#cancelTick = clock.after(effect.delayMs, () => this.#feed({ kind: "tick" }));
+        if (!this.#isStopped) this.#cancelTick = clock.after(effect.delayMs, () => this.#feed({ kind: "tick" }));
         return;
       case "read-lease":
         return this.#awaitLease(leases.read(LEASE).then((read) => ({ kind: "lease-read", ...read })));

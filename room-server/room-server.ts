@@ -91,7 +91,7 @@ export function assembleRoomServer(
   const describe = () => ({
     server,
     rooms: rooms.rooms,
-    draining: rooms.stopping,
+    draining: rooms.isStopping,
     labels: options.labels,
     load: deps.loads.read(deps.memoryBytes(), clock.now()),
   });

@@ -44,7 +44,7 @@ export function earlier(one: Millis | undefined, other: Millis | undefined): Mil
 export class Turns<Input> {
   readonly #take: (input: Input) => void;
   readonly #waiting: Input[] = [];
-  #taking = false;
+  #isTaking = false;
 
   constructor(take: (input: Input) => void) {
     this.#take = take;
@@ -52,12 +52,12 @@ export class Turns<Input> {
 
   add(input: Input): void {
     this.#waiting.push(input);
-    if (this.#taking) return;
-    this.#taking = true;
+    if (this.#isTaking) return;
+    this.#isTaking = true;
     try {
       for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) this.#take(next);
     } finally {
-      this.#taking = false;
+      this.#isTaking = false;
     }
   }
 }

@@ -84,15 +84,15 @@ export class PresenceSession {
     switch (input.kind) {
       case "show":
         this.#receiveShow(input.fields, effects);
-        return effects; // Sent with the next tick, so that values set in one task go out together.
+        break; // Sent with the next tick, so that values set in one task go out together.
       case "leave":
         this.#own.giveTurnBack();
         this.#state = { kind: "out" };
         reportChanges(this.#participants.forgetAll(), effects);
-        return effects;
+        break;
       case "connection-lost":
         this.#lose(now);
-        return effects;
+        break;
       case "frame":
         this.#receiveFrame(input.frame, now, effects);
         break;
@@ -101,7 +101,7 @@ export class PresenceSession {
         break;
       case "connection-open":
         this.#receiveConnection(input, effects);
-        return effects;
+        break;
       case "enter":
       case "edit":
       case "snapshot":
@@ -109,7 +109,7 @@ export class PresenceSession {
       case "stored":
       case "keep-failed":
       case "store-lost":
-        return effects;
+        break;
     }
     return effects;
   }

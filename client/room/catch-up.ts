@@ -24,7 +24,7 @@ export class RoomCatchUp {
   readonly #stored = new StoredPosition();
   /** The seq that the last JOIN named. */
   #askedFrom: Seq = START.seq;
-  #synced = false;
+  #isSynced = false;
 
   /** `since`: the application has all content up to this edit. The first join proves that the server's log has it. */
   constructor(feed: IncomingEdits, resync: Resync, since?: KnownEdit | undefined) {
@@ -35,7 +35,7 @@ export class RoomCatchUp {
 
   /** Everything up to the head in JOINED has been delivered. */
   get synced(): boolean {
-    return this.#synced;
+    return this.#isSynced;
   }
 
   get position(): Position {
@@ -61,7 +61,7 @@ export class RoomCatchUp {
 
   /** No frames arrive until the room is joined again. */
   lost(): void {
-    this.#synced = false;
+    this.#isSynced = false;
     this.#feed.lost();
     this.#resync.abandon();
   }
@@ -70,7 +70,7 @@ export class RoomCatchUp {
     this.#resync.abandon(); // A new join shows again whether a resync is needed.
     // A position beyond the head belongs to another log. The server sends RESYNC_REQUIRED next, unless the client was
     // given those edits after it sent JOIN. Then it joins again, so that the server sees its position.
-    this.#synced = false;
+    this.#isSynced = false;
     if (this.position.seq === head) this.#caughtUp();
     const next = this.#settle(this.#stored.receiveHead(head), effects);
     return this.#askedFrom <= head && head < this.position.seq ? "rejoin" : next;
@@ -85,15 +85,15 @@ export class RoomCatchUp {
   ): CatchUpStep {
     const next = this.#settle(this.#stored.receiveFrame(frame, self), effects);
     if (next === "rejoin") return next; // Join again: the position belongs to another log.
-    if (frame.type === "committed") this.#feed.receiveCommitted(frame, !this.#synced, now, effects);
-    else this.#feed.receiveAck(frame, !this.#synced, now, effects);
+    if (frame.type === "committed") this.#feed.receiveCommitted(frame, !this.#isSynced, now, effects);
+    else this.#feed.receiveAck(frame, !this.#isSynced, now, effects);
     return next;
   }
 
   /** An edit of a later epoch follows all edits that the log has up to the head in JOINED, also if it has lost its end since. */
   deliveredSoFar({ epoch, head }: Pick<JoinResult, "epoch" | "head">): void {
     const isThere = this.position.seq >= head || this.position.epoch > epoch;
-    if (!this.#synced && !this.#resync.active && isThere) this.#caughtUp();
+    if (!this.#isSynced && !this.#resync.isActive && isThere) this.#caughtUp();
   }
 
   repair(channel: Channel, now: Millis, effects: RoomSessionEffect[]): CatchUpStep {
@@ -107,7 +107,7 @@ export class RoomCatchUp {
   receiveResyncRequired(given: ResyncReason, now: Millis, effects: RoomSessionEffect[]): void {
     const reason = this.#stored.isUnproven ? "other-epoch" : given;
     this.#stored.settle();
-    this.#synced = false;
+    this.#isSynced = false;
     this.#feed.lost();
     if (reason !== "too-old") this.#rollBack(effects);
     this.#resync.begin(reason, now);
@@ -139,7 +139,7 @@ export class RoomCatchUp {
     if (proof === "unknown") return "go-on";
     this.#stored.settle();
     if (proof === "proven") return "go-on";
-    this.#synced = false;
+    this.#isSynced = false;
     this.#rollBack(effects);
     return "rejoin";
   }
@@ -153,7 +153,7 @@ export class RoomCatchUp {
   /** Stored content must first be proven to belong to this log. Each join requests the edit that proves it. */
   #caughtUp(): void {
     if (this.#stored.isUnproven) return;
-    this.#synced = true;
+    this.#isSynced = true;
     this.#resync.caughtUp();
   }
 }
@@ -174,7 +174,7 @@ export class Resync {
   /** Attempts since the room was last caught up. */
   #attempts = 0;
   /** True: this client's edits do not belong to the server's log. */
-  #rolledBack = false;
+  #isRolledBack = false;
 
   /** `unit`: returns a number in [0, 1). */
   constructor(backoff: Backoff, unit: () => number) {
@@ -182,7 +182,7 @@ export class Resync {
     this.#unit = unit;
   }
 
-  get active(): boolean {
+  get isActive(): boolean {
     return this.#state.kind !== "idle";
   }
 
@@ -192,7 +192,7 @@ export class Resync {
 
   /** The first snapshot is fetched at once; later ones after a delay. */
   begin(reason: ResyncReason, now: Millis): void {
-    this.#rolledBack = reason !== "too-old";
+    this.#isRolledBack = reason !== "too-old";
     this.#attempts += 1;
     this.#state = { kind: "waiting", until: this.#attempts === 1 ? now : this.#later(now) };
   }
@@ -236,7 +236,7 @@ export class Resync {
    */
   #beginAt({ position, last, payload }: Beginning, held: Position): Beginning {
     this.#state = { kind: "idle" };
-    return this.#rolledBack || position.seq > held.seq ? { position, last, payload } : { position: held, payload: undefined };
+    return this.#isRolledBack || position.seq > held.seq ? { position, last, payload } : { position: held, payload: undefined };
   }
 
   #later(now: Millis): Millis {

@@ -20,7 +20,7 @@ test("[RES1] the snapshot is fetched at once, once, and the room continues where
   const resync = begun();
   expect([resync.takeDue(at(0)), resync.takeDue(at(0))]).toEqual([true, false]);
   expect(resync.receiveSnapshot(snapshot, START, at(0))).toEqual({ position, payload: new Uint8Array([1]) });
-  expect(resync.active).toBe(false);
+  expect(resync.isActive).toBe(false);
 });
 
 test("[RES2] when no snapshot exists nothing was trimmed: the room begins at its start", () => {

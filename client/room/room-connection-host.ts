@@ -40,7 +40,7 @@ export class RoomConnection {
   readonly store: StoreHost | undefined;
   /** The newest snapshot download. */
   #download: AbortController | undefined;
-  #flushing = false;
+  #isFlushing = false;
   /** Edits passed to `send` whose input is still queued. */
   #queuedEdits = 0;
   /** The application's last request; its input may still be queued. */
@@ -233,10 +233,10 @@ export class RoomConnection {
 
   /** Edits made in one task are sent together. */
   #flushSoon(): void {
-    if (this.#flushing) return;
-    this.#flushing = true;
+    if (this.#isFlushing) return;
+    this.#isFlushing = true;
     this.#world.clock.soon(() => {
-      this.#flushing = false;
+      this.#isFlushing = false;
       this.receiveInput({ kind: "tick" });
     });
   }
@@ -247,8 +247,10 @@ export class RoomConnection {
     const now = this.#world.clock.now();
     if (input.kind === "leave" || input.kind === "connection-lost") this.#download?.abort(); // The next join shows what is needed.
     const isRestoring = this.#session.keeping?.isOpening;
-    if (input.kind !== "show") for (const part of this.#parts.values()) part.receiveInput?.(input);
-    if (input.kind !== "show") for (const effect of this.#session.receiveInput(input, now)) this.#carryOut(effect);
+    if (input.kind !== "show") {
+      for (const part of this.#parts.values()) part.receiveInput?.(input);
+      for (const effect of this.#session.receiveInput(input, now)) this.#carryOut(effect);
+    }
     for (const effect of this.#presence.receiveInput(input, now)) this.#carryOut(effect);
     if (input.kind === "leave") this.#connection.left(this);
     // The stored content is known now, so the room can be joined.
@@ -258,7 +260,7 @@ export class RoomConnection {
       this.#alarm.setFor(undefined);
       return this.store?.close();
     }
-    if (!this.#flushing) this.#alarm.setFor(earlier(this.#session.dueAt(now), this.#presence.dueAt(now)));
+    if (!this.#isFlushing) this.#alarm.setFor(earlier(this.#session.dueAt(now), this.#presence.dueAt(now)));
   }
 
   #carryOut(effect: RoomSessionEffect | PresenceSessionEffect): void {

@@ -123,7 +123,7 @@ export function isStuck(doc: Y.Doc): boolean {
   return doc._transaction === null && doc._transactionCleanups.length > 0;
 }
 
-/** The room that receives the changes. `waiting`: payloads of its unacknowledged edits. */
+/** The room that receives the changes. `editBytesMax`: undefined until it is known. `waiting`: payloads of its unacknowledged edits. */
 type ChangesRoom = {
   send(payload: Uint8Array): void;
   readonly editBytesMax: number | undefined;
@@ -138,13 +138,12 @@ type Mode =
   /** A change could not be sent, and later changes would be unreadable without it. Everything from `since` on waits. */
   | { readonly kind: "withholding"; readonly since: Clocks; made: number };
 
+/** Decides which changes of the document are sent to the room, and when. */
 export class YjsChanges {
   readonly #doc: Y.Doc;
   readonly #room: ChangesRoom;
   #mode: Mode;
-  /**
-   * Content that the document has and the room lacks. Local changes may build on it. At most as large as the document.
-   */
+  /** Content that the document has and the room lacks. Local changes may build on it. At most as large as the document. */
   #unconfirmed: Uint8Array | undefined;
   readonly #onRefused: (why: string) => void;
 
@@ -232,9 +231,8 @@ export class YjsChanges {
   withhold(payload: Uint8Array): void {
     if (this.#mode.kind === "meeting") return; // Missing content is sent at the next sync.
     const since = clocksBefore([payload]);
-    const made = 1;
-    if (this.#mode.kind === "following") this.#mode = { kind: "withholding", since, made };
-    else this.#mode = { kind: "withholding", since: earliest(this.#mode.since, since), made: this.#mode.made + made };
+    if (this.#mode.kind === "following") this.#mode = { kind: "withholding", since, made: 1 };
+    else this.#mode = { kind: "withholding", since: earliest(this.#mode.since, since), made: this.#mode.made + 1 };
   }
 
   /** Content that was too large may be smaller now (for example after an undo), or the outbox may have space. */

@@ -140,10 +140,6 @@ export class YjsProvider<State extends object = AwarenessState> {
     return !this.saved;
   }
 
-  get #hasSentAll(): boolean {
-    return !this.#isStuck && this.#changes.unsent === 0 && !this.#changes.mayLack;
-  }
-
   /** State of the room's log: `saved`, `saving` (slow) or `refusing` (accepts no edits). */
   get saving(): SavingState {
     return this.#room.saving;
@@ -174,14 +170,14 @@ export class YjsProvider<State extends object = AwarenessState> {
     return this.#room.participants;
   }
 
-  /** @internal For other entry points: the part of the room that `make` returns. */
-  part<Part extends RoomPart>(make: MakePart<Part>): Part {
-    return this.#room.part(make);
-  }
-
   /** The mode in which the room's presence is sent. Undefined before the first MODE frame of the server. */
   get mode(): ModeFacts | undefined {
     return this.#room.mode;
+  }
+
+  /** @internal For other entry points: the part of the room that `make` returns. */
+  part<Part extends RoomPart>(make: MakePart<Part>): Part {
+    return this.#room.part(make);
   }
 
   /** Calls the listener at each event of this name. {@link ProviderEvents} lists names and arguments. */
@@ -221,6 +217,10 @@ export class YjsProvider<State extends object = AwarenessState> {
     this.awareness.destroy();
     this.#room.destroy();
     this.#events.clear();
+  }
+
+  get #hasSentAll(): boolean {
+    return !this.#isStuck && this.#changes.unsent === 0 && !this.#changes.mayLack;
   }
 
   /** A client that may only read does not clean up formatting: the cleanup would be an edit. */

@@ -55,7 +55,7 @@ export class PresenceRelay {
   readonly #view = new PresenceView();
   readonly #up: PresenceUpward;
   readonly #audience: Audience;
-  #attached = false;
+  #isAttached = false;
   /** Undefined: the owner is not known, so presence of members waits. */
   #owner: ServerId | undefined;
   #askedAt = AT_ONCE;
@@ -104,14 +104,14 @@ export class PresenceRelay {
   /** Time at which the next tick has something to do, apart from fields of members. */
   get dueAt(): Millis {
     const always = Math.min(this.#audience.dueAt, this.#up.watchAt);
-    if (!this.#attached) return always as Millis;
+    if (!this.#isAttached) return always as Millis;
     const askAt = this.#view.isBehind || this.#owner === undefined ? this.#askedAt + this.#options.repeatMs : NEVER;
     return Math.min(always, this.#owner === undefined ? NEVER : this.#up.members.dueAt, askAt) as Millis;
   }
 
   /** Time at which fields of members are to be sent. */
   get fieldsDueAt(): Millis {
-    return this.#attached && this.#owner !== undefined ? this.#up.fieldsDueAt : NEVER;
+    return this.#isAttached && this.#owner !== undefined ? this.#up.fieldsDueAt : NEVER;
   }
 
   /** Returns whether there is something to send: a spectator has become an editor. */
@@ -151,13 +151,13 @@ export class PresenceRelay {
         if (this.#owner === undefined) this.#up.receiveNoResponders(); // Otherwise an owner was found after the question.
         return [];
       case "attached":
-        this.#attached = true;
+        this.#isAttached = true;
         this.#view.receiveReconnect();
         this.#askedAt = AT_ONCE;
         this.#up.resendAll();
         return [];
       case "detached":
-        this.#attached = false;
+        this.#isAttached = false;
         return [];
       case "shed":
         return this.#audience.receiveShed(input.level, now);
@@ -239,9 +239,9 @@ export class PresenceRelay {
 
   #receiveTick(now: Millis): PresenceRelayEffect[] {
     const effects: PresenceRelayEffect[] = [];
-    if (now >= this.#up.watchAt && this.#up.watch(now, this.#attached)) effects.push({ kind: "owner-silent" });
+    if (now >= this.#up.watchAt && this.#up.watch(now, this.#isAttached)) effects.push({ kind: "owner-silent" });
     effects.push(...this.#audience.receiveTick(now));
-    if (!this.#attached) return effects;
+    if (!this.#isAttached) return effects;
     if (this.#owner === undefined) this.#askOwner(now, effects);
     else this.#sendTo(this.#owner, now, effects);
     return effects;

@@ -63,7 +63,7 @@ export class OpenSession {
   readonly #options: OpenSessionOptions;
   #rooms: SessionRooms = NO_ROOMS;
   #identity: Identity;
-  #renewing = false;
+  #isRenewing = false;
 
   constructor(options: OpenSessionOptions, identity: Identity) {
     this.#options = options;
@@ -104,8 +104,8 @@ export class OpenSession {
       case "join":
         return rates.mayCatchUp(now) ? this.receiveJoin(frame) : tooFast("catch-ups");
       case "renew":
-        if (this.#renewing) return [];
-        this.#renewing = true;
+        if (this.#isRenewing) return [];
+        this.#isRenewing = true;
         return [{ kind: "verify", token: frame.token }];
       case "leave":
         return this.#inRoom(frame, (joined) => {
@@ -174,7 +174,7 @@ export class OpenSession {
 
   /** `identity`: of the new token; undefined if the keys to check it are not available. */
   receiveRenewal(identity: Identity | undefined, now: Millis): Reply {
-    this.#renewing = false;
+    this.#isRenewing = false;
     if (identity !== undefined && (identity.tenant !== this.#identity.tenant || identity.user !== this.#identity.user))
       return { kind: "refused", close: "unauthorized", message: "the new token is of another user or tenant: connect again with it" };
     this.#identity = identity ?? this.#identity;

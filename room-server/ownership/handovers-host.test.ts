@@ -44,7 +44,7 @@ function serverWith(more: Partial<World> = {}) {
   const claims: ClaimRequest[] = [];
   let stopping = false;
   const rooms = {
-    get stopping() {
+    get isStopping() {
       return stopping;
     },
     has: (key: RoomKey) => world.owned.includes(key),

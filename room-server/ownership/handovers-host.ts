@@ -27,7 +27,7 @@ import type { OwnedRooms } from "./owned-rooms-host.ts";
 
 /** The parts of the ports that handovers use. */
 type HandoverParts = {
-  readonly rooms: Pick<OwnedRooms, "stopping" | "has" | "owned" | "drain" | "unfollow" | "expect" | "beginHandOver" | "endHandOver">;
+  readonly rooms: Pick<OwnedRooms, "isStopping" | "has" | "owned" | "drain" | "unfollow" | "expect" | "beginHandOver" | "endHandOver">;
   readonly replicas: Pick<Replicas, "follow">;
   readonly others: OtherServers;
 };

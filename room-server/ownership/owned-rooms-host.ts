@@ -65,7 +65,7 @@ export class OwnedRooms {
   /** Removals of entries that the bucket has not confirmed. */
   #removals = 0;
   #recordsMade = 0;
-  #stopping = false;
+  #isStopping = false;
   #cancelTick: () => void;
 
   constructor(server: ServerId, ports: OwnedRoomsPorts, options: OwnedRoomsOptions, given: OwnedRoomsDeps) {
@@ -90,7 +90,7 @@ export class OwnedRooms {
     };
     this.#here = {
       own: server,
-      isStopping: () => this.#stopping,
+      isStopping: () => this.#isStopping,
       placeOf: (room) => this.#placeOf(room),
       isFull: () => this.#rooms.size >= options.roomsMax,
       isLive: deps.isLive,
@@ -113,8 +113,8 @@ export class OwnedRooms {
     return counts;
   }
 
-  get stopping(): boolean {
-    return this.#stopping;
+  get isStopping(): boolean {
+    return this.#isStopping;
   }
 
   async claim(request: ClaimRequest): Promise<ClaimReply> {
@@ -146,7 +146,7 @@ export class OwnedRooms {
 
   /** Refuses new rooms from now on. */
   drain(): void {
-    this.#stopping = true;
+    this.#isStopping = true;
   }
 
   /** A room that is only expected does not count. */
@@ -210,7 +210,7 @@ export class OwnedRooms {
   /** Finishes the appends in flight, releases all rooms with their entries, and refuses new ones. */
   async stop(): Promise<void> {
     const { clock, log } = this.#deps;
-    this.#stopping = true;
+    this.#isStopping = true;
     const deadline = clock.now() + this.#options.releaseMsMax;
     for (const hosted of this.#rooms.values()) hosted.receiveOwnershipInput({ kind: "release" });
     while (this.#rooms.size + this.#removals > 0 && clock.now() < deadline)
@@ -275,7 +275,7 @@ export class OwnedRooms {
     this.#rooms.delete(hosted.key);
     this.#ticks.forget(hosted);
     this.#deps.metrics.rooms.set(this.#rooms.size);
-    if (this.#takenReplicas.receiveEnd(hosted.key, isClaimLost, this.#stopping)) void this.#deps.replicas.follow(hosted.key);
+    if (this.#takenReplicas.receiveEnd(hosted.key, isClaimLost, this.#isStopping)) void this.#deps.replicas.follow(hosted.key);
   }
 
   #tick(): void {

@@ -54,7 +54,7 @@ export class Replica {
   /** The newest announced record; the records before it are still to be read. */
   #announcedHead = 0;
   /** An announcement was missed while the log was read. */
-  #missed = false;
+  #hasMissed = false;
 
   constructor(options: LoadingOptions, budget: BacklogBudget) {
     this.#options = options;
@@ -113,7 +113,7 @@ export class Replica {
 
   #lookAtEnd(): ReplicaEffect[] {
     if (this.#state.kind === "reading" || this.#state.kind === "loading") {
-      this.#missed = true;
+      this.#hasMissed = true;
       return [];
     }
     this.#state = { kind: "reading" };
@@ -170,8 +170,8 @@ export class Replica {
       ];
     }
     this.#state = { kind: "following" };
-    if (!this.#missed) return [{ kind: "warm" }];
-    this.#missed = false;
+    if (!this.#hasMissed) return [{ kind: "warm" }];
+    this.#hasMissed = false;
     return this.#lookAtEnd();
   }
 

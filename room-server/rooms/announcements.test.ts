@@ -55,5 +55,5 @@ test("[SAV6] the end of a slow log is announced a few times more, and then no lo
     undefined,
     undefined,
   ]);
-  expect(delta.pending).toBe(false);
+  expect(delta.isPending).toBe(false);
 });

@@ -48,10 +48,10 @@ export class SavingAnnouncer {
 
   /** All edits are saved, and that was announced often enough. */
   get isIdle(): boolean {
-    return this.#announced === "saved" && !this.pending;
+    return this.#announced === "saved" && !this.isPending;
   }
 
-  get pending(): boolean {
+  get isPending(): boolean {
     return this.#left > 0;
   }
 
@@ -96,7 +96,7 @@ export class Beacons {
   }
 
   /** Announcements are due at the next ticks. */
-  get pending(): boolean {
+  get isPending(): boolean {
     return this.#left > 0;
   }
 

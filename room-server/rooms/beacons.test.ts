@@ -17,9 +17,9 @@ test("[BCN1] after the last commit the room announces its head a few times more,
     false,
     false,
   ]);
-  expect(beacons.pending).toBe(false);
+  expect(beacons.isPending).toBe(false);
   beacons.committed(at(70_000));
-  expect(beacons.pending).toBe(true);
+  expect(beacons.isPending).toBe(true);
   expect(beacons.due(at(71_000))).toBe(true);
 });
 
@@ -35,5 +35,5 @@ test("[BCN3] a room without edits sends its head often enough for its replica, a
   const beacons = new Beacons(OPTIONS, at(0));
   const dueSeconds = Array.from({ length: 1_200 }, (_, second) => second).filter((second) => beacons.due(at(second * 1_000)));
   expect(dueSeconds).toEqual([1, 2, 152, 302, 452, 602, 752, 902, 1_052]);
-  expect(beacons.pending).toBe(false);
+  expect(beacons.isPending).toBe(false);
 });

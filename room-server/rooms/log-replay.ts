@@ -24,7 +24,7 @@ export class LogReplay {
   readonly #packer: AnswerPacker;
   #next: Seq;
   #read: number;
-  #done = false;
+  #isDone = false;
 
   constructor(options: LogReplayOptions) {
     this.#options = options;
@@ -44,7 +44,7 @@ export class LogReplay {
 
   /** Returns the answer once it is complete: the complete range, or as much as fits. */
   receiveRecord(record: OwnersRecord): CatchUp | undefined {
-    if (this.#done || record.kind === "epoch") return undefined;
+    if (this.#isDone || record.kind === "epoch") return undefined;
     const { after, through, readBytesMax } = this.#options;
     const { epoch, firstSeq } = record.edits;
     const lastSeq = headOf(record);
@@ -61,7 +61,7 @@ export class LogReplay {
     if (fits) this.#next = (lastSeq + 1) as Seq;
     // The edits of a room mostly have similar sizes, so a record that would not fit need not be fetched.
     if (fits && lastSeq < through && this.#packer.hasRoomFor(part)) return undefined;
-    this.#done = true;
+    this.#isDone = true;
     return this.#packer.answer();
   }
 
@@ -71,7 +71,7 @@ export class LogReplay {
   }
 
   #resync(reason: "too-old" | "other-epoch"): CatchUp {
-    this.#done = true;
+    this.#isDone = true;
     return { kind: "resync", reason };
   }
 }

@@ -51,7 +51,7 @@ export class OwnedRoom {
   readonly #beacons: Beacons;
   readonly #catchUps: CatchUpAnswers;
   #last: OwnedRoomStart["last"];
-  #paused = false;
+  #isPaused = false;
   /** The connection was lost after the last record was confirmed. The log may have lost that record and have another in its place. */
   #isEndUnproven = false;
   #saving: SavingState = "saved";
@@ -102,8 +102,8 @@ export class OwnedRoom {
 
   /** Urgency of the next tick: "soon" while an edit waits, otherwise low, for the repeated head announcement. */
   get tickUrgency(): TickUrgency {
-    if (this.unacked > 0 || this.#writing?.savingAnnouncer.pending === true) return "soon";
-    return this.#beacons.pending ? "low-priority" : "never";
+    if (this.unacked > 0 || this.#writing?.savingAnnouncer.isPending === true) return "soon";
+    return this.#beacons.isPending ? "low-priority" : "never";
   }
 
   /** False from a connection loss until the log was checked. */
@@ -182,11 +182,11 @@ export class OwnedRoom {
 
   /** Edits wait from now on, except the edits in flight. */
   pauseAppends(): void {
-    this.#paused = true;
+    this.#isPaused = true;
   }
 
   resumeAppends(now: Millis): OwnedRoomEffect[] {
-    this.#paused = false;
+    this.#isPaused = false;
     const effects: OwnedRoomEffect[] = [];
     this.#appendNext(now, effects);
     return effects;
@@ -229,7 +229,7 @@ export class OwnedRoom {
 
   /** All waiting edits share the next record, which is sent once no other record is in flight. */
   #appendNext(now: Millis, effects: OwnedRoomEffect[]): void {
-    if (this.#paused || this.#writing === undefined) return;
+    if (this.#isPaused || this.#writing === undefined) return;
     if (this.#isEndUnproven) {
       if (this.unacked > 0) effects.push({ kind: "check-ownership", request: undefined });
       return;
