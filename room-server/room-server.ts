@@ -1,4 +1,4 @@
-/** Assembles a room server from its parts, on real ports (`main.ts`) or simulated ones (tests). */
+/** Assembles a room server from its parts, on real ports (`main.ts`) or simulated ones (tests), and adds up the costs of each room. */
 
 import type { AlarmDeps } from "../shared/time/alarm.ts";
 import type { ServerHeartbeat, ServerLabels } from "../shared/bus/placement-messages.ts";

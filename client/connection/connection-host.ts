@@ -78,7 +78,7 @@ export class ConnectionHost {
   #next: Attempt | undefined;
   #lastToken = "";
   readonly #isAdditional: boolean;
-  /** Undefined: this object had not opened a room when another member requested it. */
+  /** Carries the rooms that another member already has on this connection. Undefined: there was none so far. */
   #additional: ConnectionHost | undefined;
   #status: ConnectionStatus = "disconnected";
 

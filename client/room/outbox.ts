@@ -1,7 +1,7 @@
 /**
- * Keeps this client's edits of one room until they are acknowledged, and sends them as the rate, the window, the room's state and
- * the rights allow. An edit that was sent keeps its counter and its bytes (`send-window.ts`); others may still be merged
- * (`unsent.ts`). Edits of earlier page loads go first, under their own keys (`writer-numbering.ts`). Rules OBX1 to OBX17, SEN1 to SEN9.
+ * Keeps this client's edits of one room until they are acknowledged, and sends them when rate, window, log and rights
+ * allow it. A sent edit keeps its counter and its bytes (`send-window.ts`). Others may still be merged (`unsent.ts`).
+ * Edits of earlier pages go first, under their own keys (`writer-numbering.ts`). Rules OBX1 to OBX17, SEN1 to SEN9.
  */
 
 import { assertNever } from "../../shared/assert.ts";

@@ -1,4 +1,4 @@
-/** Carries out what `boards.ts` decides. */
+/** Carries out what `boards.ts` decides, and publishes the display names of members for boards. */
 
 import { assertNever } from "../../shared/assert.ts";
 import { type BoardUpdate, DISPLAY_NAMES_MAX, type DisplayName } from "../../shared/bus/board-messages.ts";

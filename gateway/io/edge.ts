@@ -1,4 +1,4 @@
-/** The gateway's edge for clients: WebSockets and HTTP on one port, with TLS where a certificate is configured. */
+/** The gateway's edge for clients: WebSockets and HTTP on one port, with TLS where a certificate is configured. Logs the origins of pages that may not connect. */
 
 import type { Millis } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";

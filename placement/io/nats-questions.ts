@@ -1,6 +1,6 @@
 /**
- * Receives heartbeats and locate requests from NATS. A request that cannot be answered gets no reply: the requester has
- * a deadline, and then chooses a server by hash.
+ * Placement on NATS: receives heartbeats and locate requests, and sends commands to room servers. A request that cannot
+ * be answered gets no reply: the requester has a deadline, and then chooses a server by hash.
  */
 
 import { encodeJson } from "../../shared/bus/json-messages.ts";

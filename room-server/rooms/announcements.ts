@@ -1,7 +1,8 @@
 /**
- * Decides whether a room's edits are saved in time, from the age of the append in flight, and when gateways are
- * informed. While the room is "saving", unacknowledged edits are sent as tentative, and acks wait. While it is
- * "refusing", new edits are refused. An accepted edit is never dropped. Rules SAV1 to SAV6.
+ * What a room announces to its gateways, and when: whether its edits are saved in time, and its head. The age of the
+ * append in flight decides whether they are. While the room is "saving", unacknowledged edits are sent as tentative, and
+ * acks wait. While it is "refusing", new edits are refused. An accepted edit is never dropped. Rules SAV1 to SAV6, BCN1
+ * to BCN3.
  */
 
 import { assertNever } from "../../shared/assert.ts";

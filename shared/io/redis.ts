@@ -1,7 +1,7 @@
 /**
  * Connects to Redis for the life of the process. While Redis is unreachable every command fails immediately: boards are
  * late, new bans are not stored, and no caller waits. A command that was in flight when a connection broke is not
- * repeated: the caller first checks whether it was applied.
+ * repeated: the caller first checks whether it was applied. `watchRedis` finds out whether Redis answers.
  */
 
 import { readFileSync } from "node:fs";

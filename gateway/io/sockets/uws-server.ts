@@ -1,6 +1,7 @@
 /**
  * The clients' WebSockets on uWebSockets.js. A frame for many clients is passed to uWebSockets.js once, which copies it
- * in C++. A connection that cannot take its data is cut. No frame is ever skipped, so an edit is never lost unnoticed.
+ * in C++ (`TopicListeners`). The frames of a turn to one client are written together (`GatheredSends`). A connection
+ * that cannot take its data is cut. No frame is ever skipped, so an edit is never lost unnoticed.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
