@@ -24,7 +24,7 @@ export interface Engine extends Running {
   restart(): Promise<void>;
 }
 
-export type EngineProgram = {
+type EngineProgram = {
   readonly name: string;
   readonly url: string;
   readonly port: number;

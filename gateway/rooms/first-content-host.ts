@@ -31,7 +31,7 @@ export type FirstContentsOptions = {
   readonly firstContentEditsMax: number;
 };
 /** `content`: the room has an edit, or is deleted. `none`: the application has no content. */
-type FirstContentOutcome = "content" | "none" | "failed";
+export type FirstContentOutcome = "content" | "none" | "failed";
 type Load = (room: RoomKey, since: Millis) => Promise<FirstContentOutcome>;
 type FirstContentsDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics };
 /** `rooms`: loads that run or wait, and failures of the last two seconds. `edits`: over HTTP, waiting for a load. */

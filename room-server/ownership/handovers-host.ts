@@ -70,7 +70,7 @@ export class RoomHandovers {
   }
 
   async answerCommand(command: ServerCommand): Promise<ServerCommandReply> {
-    const here = { isStopping: this.#rooms.stopping, hasRoom: "room" in command && this.#rooms.has(command.room) };
+    const here = { isStopping: this.#rooms.isStopping, hasRoom: "room" in command && this.#rooms.has(command.room) };
     const refusal = this.#check.receiveCommand(command, here, this.#deps.clock.now());
     if (refusal !== undefined) return refusal;
     switch (command.kind) {

@@ -9,12 +9,9 @@ import type { CheckpointReader, RoomLog } from "../ports.ts";
 import type { OwnershipEffect, OwnershipInput } from "./ownership-messages.ts";
 
 /** The answer, and each record that is read, is the ownership's next input. */
-export type StoreQuestion = Extract<
-  OwnershipEffect,
-  { kind: "read-log-end" | "check-log-end" | "advance-log" | "read-checkpoint" | "load" }
->;
+type StoreQuestion = Extract<OwnershipEffect, { kind: "read-log-end" | "check-log-end" | "advance-log" | "read-checkpoint" | "load" }>;
 
-export type StoreQuestionsPorts = { readonly log: RoomLog; readonly checkpoints: CheckpointReader };
+type StoreQuestionsPorts = { readonly log: RoomLog; readonly checkpoints: CheckpointReader };
 
 export class StoreQuestions {
   readonly #room: RoomKey;

@@ -26,7 +26,7 @@ const AUTHORS = 8;
 const OCTETS = "application/octet-stream";
 
 /** The parts of the world that the application uses. */
-export type ApplicationWorld = {
+type ApplicationWorld = {
   readonly scheduler: Scheduler;
   readonly judge: Judge;
   readonly trace: Trace;

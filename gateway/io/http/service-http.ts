@@ -9,7 +9,7 @@ import { Agent as TlsAgent, request as requestOverTls } from "node:https";
 
 import { isErrno } from "../../../shared/io/system-error.ts";
 
-type ServiceCall = { readonly method: string; readonly headers: Readonly<Record<string, string>>; readonly body?: Uint8Array };
+export type ServiceCall = { readonly method: string; readonly headers: Readonly<Record<string, string>>; readonly body?: Uint8Array };
 /** Resolves when the answer begins. Undefined: no answer in time, or the client disconnected. An unread answer keeps its connection. */
 export type CallService = (url: URL, question: ServiceCall, signal: AbortSignal | undefined) => Promise<IncomingMessage | undefined>;
 
