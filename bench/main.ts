@@ -23,6 +23,7 @@ import { rooms } from "./rooms.bench.ts";
 import { routing } from "./routing.bench.ts";
 import { peers } from "./peers.bench.ts";
 import { COMPARISONS, SCENARIO_NAMES, scenarios } from "./scenarios.ts";
+import { storedRooms } from "./stored-rooms.bench.ts";
 import { trimReads } from "./trim-reads.bench.ts";
 import { unitCosts } from "./unit-costs.bench.ts";
 
@@ -39,6 +40,7 @@ const EXPERIMENTS: readonly Experiment[] = [
   liveBoard,
   boardReads,
   rooms,
+  storedRooms,
   trimReads,
   coolDown,
   decisions,
