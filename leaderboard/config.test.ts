@@ -28,6 +28,13 @@ test("[LCF3] a board shows at most as many members as leave a tenant's boards in
   }
 });
 
+test("[LCF4] a board always has the window of all time, and windows are kept shortest first", () => {
+  const read = (boardWindows: string) => readSettings(leaderboardSettings, { flags: { boardWindows }, env: {} }).boardWindows;
+  expect([read("all"), read("all, month,day")]).toEqual([["all"], ["day", "month", "all"]]);
+  for (const bad of ["month", "all,decade", "all,last-week"])
+    expect(() => read(bad), bad).toThrow(/--board-windows=.* must name windows, among them all: hour, day/);
+});
+
 test("[LCF2] no archived window is larger than the estimate allows", () => {
   const MEMBERS = 1_000;
   const random = new Prng(1);

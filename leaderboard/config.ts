@@ -16,6 +16,7 @@ import { redisUrls } from "../shared/settings/redis-address.ts";
 import { internalSecretSettings, internalTlsSettings } from "../shared/settings/internal-tls-settings.ts";
 import { refuseUnreachableAddress, type ServiceAddress, serviceUrl } from "../shared/settings/service-address.ts";
 import { parseRole, type MemberRole } from "./boards/keys.ts";
+import { WINDOW_KINDS, type WindowKind } from "./boards/windows.ts";
 
 /**
  * Maximum of `boardShownMax`. A board's hot set has twice as many members. A tenant's board, which receives 500 members at
@@ -64,6 +65,12 @@ export const leaderboardSettings = {
     parse: roles,
     fallback: ["everyone"],
     meaning: "Boards of each room, comma-separated: everyone, editors, commenters.",
+  },
+  boardWindows: {
+    parse: windowKinds,
+    fallback: WINDOW_KINDS,
+    meaning:
+      "Windows of the boards that are counted, comma-separated: hour, day, week, month, year, and always all. Each window costs Redis memory for every stored room. The same for all leaderboards.",
   },
   boardShownMax: {
     parse: shownMembers,
@@ -251,4 +258,12 @@ function roles(raw: string): readonly MemberRole[] {
     if (role === undefined) throw new SettingError("must name everyone, editors or commenters");
     return role;
   });
+}
+
+/** Shortest first. Readers who name no window read all time, so it is always counted. */
+function windowKinds(raw: string): readonly WindowKind[] {
+  const names = list(raw);
+  if (!names.includes("all") || !names.every((name) => WINDOW_KINDS.some((kind) => kind === name)))
+    throw new SettingError("must name windows, among them all: hour, day, week, month, year, all");
+  return WINDOW_KINDS.filter((kind) => names.includes(kind));
 }

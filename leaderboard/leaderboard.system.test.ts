@@ -6,6 +6,7 @@
 import { expect, test } from "vitest";
 import { Prng } from "../shared/collections/prng.ts";
 import { eventually } from "../test/system/eventually.ts";
+import { parseWindow, windowAt } from "./boards/windows.ts";
 import type { LeaderboardPorts } from "./leaderboard-host.ts";
 import {
   counted,
@@ -15,11 +16,13 @@ import {
   MINUTE_MS,
   NEW_YEARS_EVE,
   ROOMS,
+  SCORING,
   SetClock,
   type Started,
   type,
 } from "./testing/leaderboard-rig.ts";
 import { FakeEditLog } from "./testing/fake-edit-log.ts";
+import { referenceBoards } from "./testing/reference-boards.ts";
 import type { ReadPosition, StoredRecord } from "../shared/bus/record.ts";
 
 const rig = LeaderboardRig.forThisFile();
@@ -110,6 +113,37 @@ test("[LB4] leaderboards that share the log, stop, start and lose their leases c
   await eventually("all is counted", () => counted(log, second));
   await expectReference(log, second);
   await expectTenantReference(log, second);
+});
+
+test("[LB24] only the named windows are counted and restored, and they stay correct when more windows are named", async () => {
+  const [log, clock, prng] = [new FakeEditLog(1), new SetClock(NEW_YEARS_EVE), new Prng(24)];
+  const kinds = ["week", "all"] as const;
+  const first = await rig.start("lb24", log, clock, { boardWindows: "all,week" });
+  for (let round = 0; round < 3; round++) {
+    type(log, prng, clock.wallNow(), 40);
+    clock.advance(20 * MINUTE_MS);
+  }
+  await eventually("all is counted", () => counted(log, first));
+  await eventually("all is in checkpoints", async () => (await first.ports.leases.read(0)).lease?.floor === (await log.end(0)));
+  const boards = (await first.connection.redis.keys("lb24:*")).filter((key) => /:(hot|full|counts|of:[^:]+)$/.test(key));
+  expect(new Set(boards.map((key) => parseWindow(/:everyone:([^:]+):/.exec(key)![1]!)!.kind))).toEqual(new Set(kinds));
+
+  await first.connection.redis.flushall();
+  await eventually("all is put back", () => counted(log, first));
+  await expectReference(log, first, kinds);
+  await expectTenantReference(log, first, ROOMS, kinds);
+
+  await first.host.stop();
+  const second = await rig.start("lb24", log, clock);
+  type(log, prng, clock.wallNow(), 40);
+  await eventually("all is counted", () => counted(log, second));
+  for (const window of kinds) {
+    const question = { owner: ROOMS[0]!, role: "everyone", window, ranking: "unique" } as const;
+    const points = referenceBoards(log.doneIn(ROOMS[0]!), SCORING)
+      .get(windowAt(window, clock.wallNow()).id)!
+      .reduce((sum, { score }) => sum + score, 0);
+    expect(await second.host.reader.page(question, { offset: 0, limit: 3 })).toMatchObject({ kind: "page", about: { points } });
+  }
 });
 
 test("[LB7] boards report that they are behind while Redis is unavailable, and are correct afterwards", async () => {

@@ -27,9 +27,9 @@ export const KEPT_MS: Readonly<Record<WindowKind, number>> = {
 
 export const ALL_TIME: Window = { kind: "all", id: "all", start: 0, end: Number.POSITIVE_INFINITY };
 
-/** The six windows that contain an instant, shortest first. All begin and end on an hour. */
-export function windowsAt(time: UnixMillis): Window[] {
-  return WINDOW_KINDS.map((kind) => windowAt(kind, time));
+/** The windows of these kinds that contain an instant, in the order of the kinds. All begin and end on an hour. */
+export function windowsAt(time: UnixMillis, kinds: readonly WindowKind[] = WINDOW_KINDS): Window[] {
+  return kinds.map((kind) => windowAt(kind, time));
 }
 
 export function windowAt(kind: WindowKind, time: UnixMillis): Window {

@@ -51,7 +51,7 @@ export class BoardRoom {
   readonly key: RoomKey;
   readonly #options: BoardRoomOptions;
   readonly #checkpoint: CheckpointPlan;
-  readonly #windows = new RoomWindows();
+  readonly #windows: RoomWindows;
   #state: State = { kind: "opening", waiting: [], entries: 0 };
   #opening: Opening | undefined;
   /** The batch that is being applied. */
@@ -62,6 +62,7 @@ export class BoardRoom {
   constructor(key: RoomKey, options: BoardRoomOptions) {
     this.key = key;
     this.#options = options;
+    this.#windows = new RoomWindows(options.boardWindows);
     this.#checkpoint = new CheckpointPlan(options);
   }
 

@@ -63,6 +63,19 @@ test("[PROJ4] a batch ends with the hour, so that it lies in the same windows", 
   ]);
 });
 
+test("[PROJ12] a batch counts only in the configured windows, and still ends with the hour", () => {
+  const projection = new RoomProjection(NOTHING_APPLIED, NO_USES, { ...SCORING, boardWindows: ["month", "all"] });
+  projection.receiveRecord(records(1, ["ann"], (NOON - 1) as UnixMillis), 1, (NOON - 1) as UnixMillis);
+  projection.receiveRecord(records(2, ["ann"]), 2, NOON);
+  projection.receiveRecord(records(3, ["ann"]), 3, NOON);
+  expect([projection.takeBatch(), projection.takeBatch()].map((batch) => [batch?.windows.map(({ id }) => id), batch?.applied.seq])).toEqual(
+    [
+      [["2026-07", "all"], 1],
+      [["2026-07", "all"], 3],
+    ],
+  );
+});
+
 test("[PROJ5] edits of a log whose clock moves backward count in no earlier window", () => {
   const projection = fresh();
   projection.receiveRecord(records(1, ["ann"]), 1, NOON);

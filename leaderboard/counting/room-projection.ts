@@ -12,7 +12,7 @@ import { type CountedPosition, countsEdit, type ScoreBatch, type Uses, type Awar
 import { instantAfter, timeOf } from "./received.ts";
 import type { Cap, MemberRole } from "../boards/keys.ts";
 import { capOf, EDIT_ROLES, PRESENT_ROLES, type ScoringOptions, pointsOfAction, pointsOfEdit, type PeriodCap } from "./scoring.ts";
-import { type Window, windowsAt } from "../boards/windows.ts";
+import { type Window, windowAt, type WindowKind, windowsAt } from "../boards/windows.ts";
 
 /** A batch is one script call, whose arguments are bounded. */
 export const BATCH_USERS_MAX = 500;
@@ -125,6 +125,7 @@ type Done = { readonly user: UserId; readonly points: number; readonly roles: re
 
 export type ProjectionOptions = ScoringOptions & {
   readonly boardRoles: readonly MemberRole[];
+  readonly boardWindows: readonly WindowKind[];
   /** Edits that seem to be missing may be in the log below the pass's floor: a record after them is not counted. */
   readonly refusesGaps?: boolean;
 };
@@ -135,7 +136,8 @@ export class RoomProjection {
   readonly #drafts: Draft[] = [];
   #applied: CountedPosition;
   #entries = 0;
-  /** The windows of the last entry, so that the calendar is used only once an hour. */
+  /** The hour of the last entry, and its windows, so that the calendar is used only once an hour. */
+  #hour: Window | undefined;
   #windows: readonly Window[] = [];
 
   /** `applied` and `uses`: exactly as they are stored. */
@@ -243,15 +245,13 @@ export class RoomProjection {
   /** The last draft, unless it is in another hour or cannot take so many users. */
   #draftFor(users: number, time: UnixMillis): Draft {
     const last = this.#drafts.at(-1);
-    if (!isWithin(this.#windows, time)) this.#windows = windowsAt(time);
+    if (this.#hour === undefined || time < this.#hour.start || time >= this.#hour.end) {
+      this.#hour = windowAt("hour", time);
+      this.#windows = windowsAt(time, this.#options.boardWindows);
+    }
     if (last !== undefined && last.windows === this.#windows && last.hasPlaceFor(users)) return last;
     const draft = new Draft(this.#applied, this.#caps, this.#windows);
     this.#drafts.push(draft);
     return draft;
   }
-}
-
-function isWithin(windows: readonly Window[], time: UnixMillis): boolean {
-  const hour = windows[0];
-  return hour !== undefined && time >= hour.start && time < hour.end;
 }

@@ -5,7 +5,7 @@
 
 import type { UnixMillis } from "../../shared/ids.ts";
 import type { ScoreBatch } from "../boards/board.ts";
-import { type Window, windowsAt } from "../boards/windows.ts";
+import { type Window, windowAt, type WindowKind, windowsAt } from "../boards/windows.ts";
 import type { RoomChange } from "../ports.ts";
 import type { BoardRoomRequest } from "./board-room-messages.ts";
 import type { Source } from "./received.ts";
@@ -69,6 +69,12 @@ export class RoomWindows {
   /** For each stream, the end of the hour of its last entry: the windows of earlier entries are known. */
   readonly #hourEnds: Record<Source, number> = { edits: 0, activities: 0 };
   readonly #registered = new Set<string>();
+  readonly #kinds: readonly WindowKind[];
+
+  /** `kinds`: the windows that are counted. */
+  constructor(kinds: readonly WindowKind[]) {
+    this.#kinds = kinds;
+  }
 
   get all(): readonly Window[] {
     return [...this.#windows.values()];
@@ -93,9 +99,8 @@ export class RoomWindows {
   /** An entry of that time was counted before this pass. */
   enterCounted(source: Source, time: UnixMillis): void {
     if (time < this.#hourEnds[source]) return;
-    const windows = windowsAt(time);
-    this.#hourEnds[source] = windows[0]!.end;
-    this.add(windows, "all");
+    this.#hourEnds[source] = windowAt("hour", time).end;
+    this.add(windowsAt(time, this.#kinds), "all");
   }
 
   /** The next action for the batch: register its new windows, or apply it. */

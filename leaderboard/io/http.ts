@@ -45,7 +45,8 @@ const REFUSALS: Readonly<Record<BoardRefusal["kind"], { status: number; message:
   "unknown-room": { status: 404, message: "nothing was counted in this room yet: check its name, or ask again after its first edit" },
   "unknown-window": {
     status: 404,
-    message: "nothing was counted in this window, or the archive does not reach back to it: ask for a later window, or for `all`",
+    message:
+      "nothing was counted in this window, COROOM_BOARD_WINDOWS does not name it, or the archive does not reach back to it: ask for a later or longer window, or for `all`",
   },
   "unknown-role": {
     status: 404,

@@ -18,12 +18,13 @@ import {
   ranksWithin,
 } from "../boards/board.ts";
 import { type BoardOwner, isTenantBoard, type MemberRole } from "../boards/keys.ts";
-import { type Window, parseWindowName } from "../boards/windows.ts";
+import { type Window, type WindowKind, parseWindowName } from "../boards/windows.ts";
 import type { ArchivedWindow, OrderedPlaces, PlacesAsked, ProgressReport } from "../ports.ts";
 import { appliedOfTenant, isProgressBehind } from "./progress-reports.ts";
 
 export type BoardAnswersOptions = {
   readonly boardRoles: readonly MemberRole[];
+  readonly boardWindows: readonly WindowKind[];
   readonly boardReadMembersMax: number;
   readonly boardBehindMsMax: number;
 };
@@ -202,10 +203,12 @@ export class BoardAnswers {
   /** `needed`: number of first members that must be in order. */
   #view<Answer>(question: BoardQuestion, needed: number, next: (view: View) => BoardStep<Answer>): BoardStep<Answer> {
     const { owner, role, window: name, ranking } = question;
-    const { boardRoles, boardReadMembersMax } = this.#options;
+    const { boardRoles, boardWindows, boardReadMembersMax } = this.#options;
     if (!boardRoles.includes(role)) return refused("unknown-role");
     const window = parseWindowName(name, this.#wallNow);
     if (window === undefined || window.start > this.#wallNow) return refused("unknown-window");
+    // A closed window may have been counted and archived with another setting.
+    if (window.end > this.#wallNow && !boardWindows.includes(window.kind)) return refused("unknown-window");
     const thenState = (state: BoardContents, report: ProgressReport | undefined): BoardStep<Answer> => {
       const isBehind = isProgressBehind(report, this.#wallNow, this.#options);
       const applied = isTenantBoard(owner) ? appliedOfTenant(report) : state.applied;

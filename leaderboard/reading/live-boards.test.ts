@@ -2,12 +2,14 @@ import { expect, test } from "vitest";
 
 import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
 import type { BoardContents } from "../boards/board.ts";
+import { WINDOW_KINDS } from "../boards/windows.ts";
 import { LiveBoards, type LiveEffect, type LiveInput } from "./live-boards.ts";
 import type { Counted } from "./watched-boards.ts";
 
 const ROOM = "acme.notes" as RoomKey;
 const OPTIONS = {
   boardRoles: ["everyone" as const],
+  boardWindows: WINDOW_KINDS,
   boardShownMax: 10,
   boardPushMs: 500,
   boardWatchMs: 5_000,
@@ -91,4 +93,16 @@ test("[LIVEB4] a sought user is read with the board, also when nothing has chang
   ]);
   seek(["zoe"], 30);
   expect(feed({ kind: "tick" }, 40), "a user that is known already").toEqual([]);
+});
+
+test("[LIVEB5] a watch of a window that is not counted is refused and reported as unavailable", () => {
+  const time = { now: 0 as Millis, wallNow: 0 as UnixMillis };
+  const boards = new LiveBoards({ ...OPTIONS, boardWindows: ["month", "all"] }, () => "current", time);
+  const watch = (window: string): LiveEffect[] =>
+    boards.receiveInput({ kind: "watch", watch: { room: ROOM, role: "everyone", window, isNew: true } }, time);
+  expect(watch("hour")).toEqual([
+    { kind: "watch-refused" },
+    { kind: "publish", update: { kind: "unavailable", room: ROOM, role: "everyone", window: "hour" } },
+  ]);
+  expect(watch("month")).toEqual([]);
 });

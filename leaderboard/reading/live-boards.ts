@@ -10,12 +10,13 @@ import type { BoardUpdate, BoardWatch } from "../../shared/bus/board-messages.ts
 import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
 import { type BoardContents, checksumOf, type Names, NOTHING_APPLIED, rankAll } from "../boards/board.ts";
 import { parseRole, type MemberRole } from "../boards/keys.ts";
-import { type Window, windowAt, WINDOW_KINDS } from "../boards/windows.ts";
+import { type Window, windowAt, type WindowKind } from "../boards/windows.ts";
 import type { OwnPlace } from "./board-answers.ts";
 import { type Counted, seekUsers, type WatchedBoard, WatchedBoards, type WatchedRoom } from "./watched-boards.ts";
 
 export type LiveOptions = {
   readonly boardRoles: readonly MemberRole[];
+  readonly boardWindows: readonly WindowKind[];
   readonly boardShownMax: number;
   readonly boardPushMs: number;
   readonly boardWatchMs: number;
@@ -130,7 +131,7 @@ export class LiveBoards {
   }
 
   #receiveWatch({ room, role: roleName, window, isNew, sought = [] }: BoardWatch): void {
-    const [role, kind] = [parseRole(roleName), WINDOW_KINDS.find((known) => known === window)];
+    const [role, kind] = [parseRole(roleName), this.#options.boardWindows.find((known) => known === window)];
     const isKept = role !== undefined && kind !== undefined && this.#options.boardRoles.includes(role);
     const known = isKept ? this.#watched.find(room, role, kind) : undefined;
     if (!isKept || (known === undefined && this.#watched.size >= this.#options.boardWatchesMax)) {

@@ -5,6 +5,7 @@ import type { BoardUpdate } from "../../shared/bus/board-messages.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import type { BoardContents } from "../boards/board.ts";
+import { WINDOW_KINDS } from "../boards/windows.ts";
 import { LiveHost } from "./live-host.ts";
 import type { Counted } from "./watched-boards.ts";
 import { leaderboardMetrics } from "../metrics.ts";
@@ -37,6 +38,7 @@ function begin() {
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const options = {
     boardRoles: ["everyone" as const],
+    boardWindows: WINDOW_KINDS,
     boardShownMax: 10,
     boardPushMs: PUSH_MS,
     boardWatchMs: 5_000,

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
 import { type BoardContents, NOTHING_APPLIED, type RankEntry, type Ranking } from "../boards/board.ts";
+import { WINDOW_KINDS, type WindowKind } from "../boards/windows.ts";
 import type { ArchivedWindow } from "../ports.ts";
 import { BoardReader } from "./reads-host.ts";
 
@@ -25,7 +26,12 @@ const STATE: BoardContents = { applied: NOTHING_APPLIED, hot: [], members: 0, po
 const board = (members: number): RankEntry[] =>
   Array.from({ length: members }, (_, place) => ({ member: `user-${place}`, score: 10_000 - Math.floor(place / 2), reachedAt: place }));
 
-function readerOf(state: BoardContents, standings: readonly RankEntry[], archived?: ArchivedWindow): BoardReader {
+function readerOf(
+  state: BoardContents,
+  standings: readonly RankEntry[],
+  archived?: ArchivedWindow,
+  boardWindows: readonly WindowKind[] = WINDOW_KINDS,
+): BoardReader {
   const clock: Clock = { now: () => 0 as Millis, wallNow: () => NOON, after: () => () => {} };
   const none = () => Promise.reject(new Error("only read"));
   const report = { service: "s", through: NOON, totalsSent: NOON, isRebuilding: false };
@@ -50,7 +56,7 @@ function readerOf(state: BoardContents, standings: readonly RankEntry[], archive
       archive: { write: none, remove: none, read: () => Promise.resolve(archived) },
       progress: { read: () => Promise.resolve(report) },
     },
-    OPTIONS,
+    { ...OPTIONS, boardWindows },
     clock,
   );
 }
@@ -109,4 +115,14 @@ test.each([
   const question = { owner: "acme.notes" as RoomKey, role: "everyone" as const, window: "2026-07-01", ranking: "unique" as const };
   expect(await readerOf(STATE, [], archived).member(question, "nobody", 0)).toEqual({ kind });
   expect(await readerOf(STATE, [], archived).member(question, "user-99", 0)).toMatchObject({ kind: "member", own: { rank: 100 } });
+});
+
+test("[BPAGE4] a window that is no longer counted is unknown, also if Redis still has it, and its archive stays readable", async () => {
+  const archived = { applied: NOTHING_APPLIED, boards: [{ role: "everyone" as const, members: 100, points: 1, standings: board(100) }] };
+  const pageOf = (reader: BoardReader, window: string) =>
+    reader.page({ owner: "acme.notes" as RoomKey, role: "everyone", window, ranking: "unique" }, { offset: 0, limit: 3 });
+  const left = { ...STATE, hot: board(5), members: 5 };
+  expect(await pageOf(readerOf(left, board(5), undefined, ["month", "all"]), "day")).toEqual({ kind: "unknown-window" });
+  expect(await pageOf(readerOf(left, board(5), undefined, ["month", "all"]), "month")).toMatchObject({ kind: "page" });
+  expect(await pageOf(readerOf(STATE, [], archived, ["month", "all"]), "last-day")).toMatchObject({ kind: "page" });
 });

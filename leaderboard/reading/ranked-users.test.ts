@@ -8,11 +8,19 @@ import type { Millis, UnixMillis } from "../../shared/ids.ts";
 import { RANKED_USERS_BYTES_MAX, RANKED_USERS_MAX } from "../../shared/settings/board-settings.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import { byRank, NOTHING_APPLIED, RANKINGS, type RankEntry } from "../boards/board.ts";
+import { WINDOW_KINDS } from "../boards/windows.ts";
 import { parseQuestion } from "./questions.ts";
 import { BoardReader } from "./reads-host.ts";
 
 const NOON = Date.UTC(2026, 6, 2, 12) as UnixMillis;
-const OPTIONS = { logPartitions: 1, boardRoles: ["everyone" as const], boardReadMembersMax: 20, boardBehindMsMax: 5_000, boardPushMs: 500 };
+const OPTIONS = {
+  logPartitions: 1,
+  boardRoles: ["everyone" as const],
+  boardWindows: WINDOW_KINDS,
+  boardReadMembersMax: 20,
+  boardBehindMsMax: 5_000,
+  boardPushMs: 500,
+};
 
 type World = { readonly standings: readonly RankEntry[]; readonly hotMembers: number; readonly isArchived: boolean };
 

@@ -2,6 +2,7 @@
 
 import { encodeEditsRecord } from "../../shared/bus/record.ts";
 import type { ClientId, Epoch, Seq } from "../../shared/ids.ts";
+import { WINDOW_KINDS } from "../boards/windows.ts";
 import type { ProjectionOptions } from "../counting/room-projection.ts";
 import type { LoggedEdit } from "./reference-boards.ts";
 
@@ -35,6 +36,7 @@ function clientOf(user: string): ClientId {
 /** Small numbers, so that caps and ties are frequent. */
 export const SCORING: ProjectionOptions = {
   boardRoles: ["everyone", "editors", "commenters"],
+  boardWindows: WINDOW_KINDS,
   boardEditPointsSmall: 1,
   boardEditPointsMedium: 2,
   boardEditPointsLarge: 5,
