@@ -1,6 +1,6 @@
 /** What stored rooms take in Redis, by the windows of their boards, and in the streams of NATS. For `stored-rooms.bench.ts`. */
 
-import { readdirSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 import { jetstreamManager } from "@nats-io/jetstream";
@@ -67,6 +67,12 @@ export async function natsByStream(nats: NatsConnection, environment: string): P
     };
   }
   return amounts;
+}
+
+/** What was left after a nats-server's last collection of garbage, in megabytes. Its log has a line for each, as Go writes it. */
+export function liveHeapBytes(logFile: string): number {
+  const collections = readFileSync(logFile, "utf8").matchAll(/ \d+->\d+->(\d+) MB, \d+ MB goal/g);
+  return Number([...collections].at(-1)?.[1] ?? 0) * 1024 ** 2;
 }
 
 /** Bytes of all files in the folder, as the disk counts them. */

@@ -35,6 +35,7 @@ import {
   folderBytes,
   KEY_KINDS,
   type KeyKind,
+  liveHeapBytes,
   natsByStream,
   redisByWindow,
   redisInfo,
@@ -66,7 +67,9 @@ const BYTES = [
   "redis-server memory in use",
   "redis-server folder",
   "nats-server memory",
+  "nats-server live heap",
   "nats-server memory after a restart",
+  "nats-server live heap after a restart",
   "nats-server folder",
 ] as const;
 
@@ -119,6 +122,7 @@ type System = {
 };
 
 async function startSystem(): Promise<System> {
+  process.env["GODEBUG"] = "gctrace=1"; // nats-server logs each collection of garbage.
   const folder = mkdtempSync(join(tmpdir(), "coroom-bench-stored-"));
   const [nats, redis] = await Promise.all([
     startNatsServer({ dataDir: join(folder, "nats") }),
@@ -203,6 +207,7 @@ async function measureAt(rooms: number, system: System, { pauseSeconds, print }:
   const nats = await connectNats({ servers: system.nats.url, name: "bench" });
   const connection = await connectedRedis(system.redis.url);
   const { redis } = connection;
+  const natsLog = join(system.folder, "nats", "nats-server.log");
   const began = performance.now();
   try {
     await settle(rooms, system, { nats, redis });
@@ -216,6 +221,7 @@ async function measureAt(rooms: number, system: System, { pauseSeconds, print }:
       "redis-server memory in use": await redisInfo(redis, "used_memory"),
       "redis-server folder": folderBytes(join(system.folder, "redis")),
       "nats-server memory": residentBytesOf(system.nats.pid),
+      "nats-server live heap": liveHeapBytes(natsLog),
     };
     const byStream = await natsByStream(nats, ENVIRONMENT);
     await system.nats.restart();
@@ -223,6 +229,7 @@ async function measureAt(rooms: number, system: System, { pauseSeconds, print }:
     const bytes = {
       ...before,
       "nats-server memory after a restart": residentBytesOf(system.nats.pid),
+      "nats-server live heap after a restart": liveHeapBytes(natsLog),
       "nats-server folder": folderBytes(join(system.folder, "nats")),
     };
     return { rooms, bytes, redis: await redisByWindow(redis), nats: byStream };
@@ -262,12 +269,16 @@ async function openRooms(url: string): Promise<Readonly<Record<string, number>>>
 
 export const storedRooms = defineExperiment({
   name: "stored-rooms",
-  summary: "memory and disk of a room that nobody has open, for `coroom capacity`; fifteen minutes, 1 GB",
+  summary: "memory and disk of a room that nobody has open, for `coroom capacity`; twenty minutes, 1 GB",
   settings: {
     rooms: { parse: positiveInteger, fallback: 10_000, meaning: "rooms; memory is read at half of them and at all" },
     participants: { parse: positiveInteger, fallback: 2, meaning: "users who edit each room" },
     edits: { parse: positiveInteger, fallback: 3, meaning: "edits of each user in each room" },
-    pauseSeconds: { parse: wholeNumber, fallback: 40, meaning: "seconds without work before memory is read" },
+    pauseSeconds: {
+      parse: wholeNumber,
+      fallback: 150,
+      meaning: "seconds without work before memory is read; nats-server collects garbage every two minutes at the latest",
+    },
   },
   run: async (options, print) => {
     const { half, all } = await measureStoredRooms({ ...options, print });
@@ -290,7 +301,8 @@ function storedRoomsReport(half: Stored, all: Stored): readonly string[] {
     ),
     "bytes in the streams of NATS for each room:",
     ...Object.entries(all.nats).map(
-      ([name, { count, subjects }]) => `${each(({ nats }) => nats[name]?.bytes ?? 0)}  ${name} (${count} messages on ${subjects} subjects)`,
+      ([name, { count, bytes, subjects }]) =>
+        `${each(({ nats }) => nats[name]?.bytes ?? 0)}  ${name} (${count} messages of ${(bytes / count).toFixed(0)} bytes on ${subjects} subjects)`,
     ),
   ];
 }
