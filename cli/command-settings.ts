@@ -284,6 +284,11 @@ export const capacitySettings = flagsOnly({
   medianParticipants: { parse: positiveInteger, fallback: 4, meaning: "Participants of the median room." },
   p95Participants: { parse: positiveInteger, fallback: 30, meaning: "Participants that 95% of the rooms do not exceed." },
   largeRooms: { parse: wholeNumber, fallback: 100, meaning: "Number of rooms of 1,000 participants, besides the others." },
+  storedRooms: {
+    parse: wholeNumber,
+    fallback: 0,
+    meaning: "Number of documents that exist, open ones included. 0: ten for each room that people are in.",
+  },
   edits: { parse: positiveInteger, fallback: 50_000, meaning: "Edits per second of all rooms." },
   cursors: { parse: wholeNumber, fallback: 5_000_000, meaning: "Cursor moves and other presence updates per second of all rooms." },
   editBytes: { parse: positiveInteger, fallback: 60, meaning: "Bytes of an average edit." },

@@ -137,7 +137,11 @@ export const commands: readonly CliCommand[] = [
     name: "capacity",
     summary: "compute the processes, memory and bandwidth that a load needs",
     settings: capacitySettings,
-    examples: ["coroom capacity --rooms 2000 --edits 1000 --cursors 50000", "coroom capacity --replicas 1 --sync false --zones 1"],
+    examples: [
+      "coroom capacity --rooms 2000 --edits 1000 --cursors 50000",
+      "coroom capacity --rooms 10000 --stored-rooms 1000000",
+      "coroom capacity --replicas 1 --sync false --zones 1",
+    ],
     run: async (config, print) => print((await import("./capacity/capacity-command.ts")).capacityText(config)),
   }),
   command({

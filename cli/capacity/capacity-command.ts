@@ -18,6 +18,9 @@ export const DEFAULT_LIMITS: ProcessLimits = {
   flatParticipantsMax: roomServerSettings.flatParticipantsMax.fallback,
 };
 
+/** A document is assumed to be open a tenth of the time. */
+const STORED_ROOMS_PER_OPEN_ROOM = 10;
+
 export function capacityText(config: Values<typeof capacitySettings>): string {
   const load = loadOf(config);
   return `${capacityReport(planCapacity(load, DEFAULT_LIMITS, FIGURES), load)}\n\n${figuresReport(FIGURES)}`;
@@ -40,6 +43,12 @@ export function capacityDocument(): string {
     "",
     ...documentPart({ rooms: "500", largeRooms: "0", edits: "500", cursors: "10000" }),
     "",
+    "## A million documents",
+    "",
+    "`coroom capacity --rooms 10000 --large-rooms 10 --edits 5000 --cursors 500000 --stored-rooms 1000000`:",
+    "",
+    ...documentPart({ rooms: "10000", largeRooms: "10", edits: "5000", cursors: "500000", storedRooms: "1000000" }),
+    "",
     "## Without the routing key",
     "",
     "`coroom capacity --routing-key false`, the full size behind a balancer that spreads the members of each room ([ADR 72](adr/0072-no-fan-out-workers-beside-the-routing-key.md)):",
@@ -55,6 +64,8 @@ export function capacityDocument(): string {
     "- nats-server uses several cores. Its plan has one server for each copy of the log. Its processes are the least, its cores decide how large their machines are.",
     "- The costs were measured with one process of each role on one machine. Measure your own machines: `npm run bench -- unit-costs`. Check the plan on a running cluster: `coroom bench` (`docs/operations/load-test.md`).",
     "- A log partition is one stream with one leader. The plan counts one append for each edit, and uses 60% of the measured appends, which depend on the disk.",
+    "- A stored room is a document that exists, open or not. Plans take ten for each open room unless `--stored-rooms` names their number, and assume that as many users have edited a room as an average open room has participants. Boards of the current hour, day and week are counted for open rooms only.",
+    "- Not in the plan of stored rooms: the documents themselves and further versions in their history; the archive of closed windows, an entry in NATS for each window with points; boards of editors and commenters (`COROOM_BOARD_ROLES`); and a user's entries in the boards of the tenant.",
     "- The costs are one run each, on a machine that other programs used.",
     "",
     "## Measured costs",
@@ -72,8 +83,13 @@ function documentPart(flags: Readonly<Record<string, string>>): readonly string[
 function loadOf({ edits, cursors, routingKey, replicas, sync, ...config }: Values<typeof capacitySettings>): CapacityLoad {
   if (config.p95Participants < config.medianParticipants)
     throw new SettingError("--p95-participants must not be less than --median-participants: 95% of the rooms have at most as many");
+  const openRooms = config.rooms + config.largeRooms;
+  const storedRooms = config.storedRooms === 0 ? STORED_ROOMS_PER_OPEN_ROOM * openRooms : config.storedRooms;
+  if (storedRooms < openRooms)
+    throw new SettingError("--stored-rooms must not be less than --rooms and --large-rooms together: an open room is stored too");
   return {
     ...config,
+    storedRooms,
     editsPerSecond: edits,
     cursorsPerSecond: cursors,
     isRoutedByKey: routingKey,

@@ -12,6 +12,7 @@ const FULL_SIZE: CapacityLoad = {
   medianParticipants: 4,
   p95Participants: 30,
   largeRooms: 100,
+  storedRooms: 1_001_000,
   editsPerSecond: 50_000,
   cursorsPerSecond: 5_000_000,
   editBytes: 60,
@@ -92,6 +93,26 @@ test("[CAP9] without the routing key, the members of the full size still need a 
   expect(processesOf(roles, "gateway")).toBeGreaterThan(2 * processesOf(plan().roles, "gateway"));
   expect(processesOf(roles, "gateway")).toBeLessThan(participants);
   expect(gatewaysOfEdit).toBeGreaterThan(10);
+});
+
+test("[CAP10] more stored rooms need memory and disk of redis-server and nats-server, and nothing of the other roles", () => {
+  const [before, after] = [plan(), plan({ storedRooms: 2 * FULL_SIZE.storedRooms })];
+  for (const [index, { role, memoryBytes, ...more }] of after.roles.entries()) {
+    const { memoryBytes: memoryBefore, ...others } = before.roles[index]!;
+    expect({ role, ...more }).toEqual(others);
+    if (role === "redis-server" || role === "nats-server") expect(memoryBytes, role).toBeGreaterThan(1.5 * memoryBefore);
+    else expect(memoryBytes, role).toBe(memoryBefore);
+  }
+  expect(after.stored.natsDiskBytes).toBe(2 * before.stored.natsDiskBytes);
+  expect(plan({ logReplicas: 1 }).stored.natsDiskBytes).toBeCloseTo(before.stored.natsDiskBytes / 3, 0);
+});
+
+test("[CAP11] a plan warns when a single Redis needs more than 60% of a common machine, and counts the nodes", () => {
+  const textOf = (flags: Record<string, string>) => capacityText(readSettings(capacitySettings, { flags, env: {} }));
+  expect(textOf({ rooms: "1000", largeRooms: "0", storedRooms: "1000000" })).not.toContain("Redis Cluster");
+  expect(textOf({ rooms: "1000", largeRooms: "0", storedRooms: "10000000" })).toMatch(/Redis Cluster with at least [2-9] nodes/);
+  expect(textOf({ rooms: "1000", largeRooms: "0" })).toContain("Stored rooms: 10,000,");
+  expect(() => textOf({ rooms: "1000", largeRooms: "1", storedRooms: "1000" })).toThrow("--stored-rooms must not be less than --rooms");
 });
 
 function replicasOf(role: string): number {

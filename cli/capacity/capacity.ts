@@ -6,7 +6,7 @@
  * plan is: a larger load never needs less.
  */
 
-import type { CapacityFigures } from "./figures.ts";
+import type { CapacityFigures, StoredRoomCost } from "./figures.ts";
 
 export type CapacityLoad = {
   readonly rooms: number;
@@ -15,6 +15,8 @@ export type CapacityLoad = {
   readonly p95Participants: number;
   /** Rooms of `LARGE_ROOM` participants, besides the others. */
   readonly largeRooms: number;
+  /** Documents that exist, open ones included. */
+  readonly storedRooms: number;
   readonly editsPerSecond: number;
   readonly cursorsPerSecond: number;
   readonly editBytes: number;
@@ -53,6 +55,17 @@ export type CapacityPlan = {
   readonly logPartitions: number;
   readonly bytesPerSecondToClients: number;
   readonly diskBytesPerDay: number;
+  readonly stored: StoredPlan;
+};
+/** What the stores hold for all stored rooms. The plan of a role includes its memory. */
+export type StoredPlan = {
+  readonly redisMemoryBytes: number;
+  /** Nodes of a Redis Cluster that hold it on common machines. */
+  readonly redisNodes: number;
+  readonly redisDiskBytes: number;
+  /** Of each nats-server, because every copy of the log and its buckets is complete. */
+  readonly natsMemoryBytes: number;
+  readonly natsDiskBytes: number;
 };
 
 const LARGE_ROOM = 1_000;
@@ -62,6 +75,9 @@ const CORE_SHARE_MAX = 0.6;
 const ROOMS_PER_ROOM_SERVER = 5_000;
 /** Resident memory of a process of Coroom that has no clients. */
 const PROCESS_BYTES = 100 * 1024 * 1024;
+/** Memory of a common machine, and the part of it that redis-server may hold: rewrites of its file need more for a while. */
+export const REDIS_MACHINE_BYTES = 64e9;
+export const REDIS_SHARE_MAX = 0.6;
 /** Headers of a record in the log and its share of the index. */
 const RECORD_OVERHEAD_BYTES = 150;
 const SECONDS_PER_DAY = 86_400;
@@ -101,6 +117,9 @@ export function planCapacity(load: CapacityLoad, limits: ProcessLimits, figures:
     before = gateways.processes;
     events = eventsOf(classes, participants, load, limits, before);
   }
+  const stored = planStored(load, participants / rooms, figures);
+  const redis = plan("redis-server");
+  const nats = plan("nats-server");
   const natsCores = coresOnce(figures, "nats-server", events) * load.logReplicas + coresOfCopies(figures, "nats-server", events);
   return {
     participants,
@@ -112,12 +131,32 @@ export function planCapacity(load: CapacityLoad, limits: ProcessLimits, figures:
       plan("document-service", { rooms: rooms / limits.roomsPerDocumentService }),
       plan("leaderboard", { rooms: rooms / limits.roomsPerLeaderboard }),
       plan("placement"),
-      { ...plan("redis-server"), processes: 1 },
-      { ...plan("nats-server"), cores: natsCores, processes: load.logReplicas },
+      { ...redis, processes: 1, memoryBytes: redis.memoryBytes + stored.redisMemoryBytes },
+      {
+        ...nats,
+        cores: natsCores,
+        processes: load.logReplicas,
+        memoryBytes: nats.memoryBytes + load.logReplicas * stored.natsMemoryBytes,
+      },
     ],
     logPartitions: Math.ceil(load.editsPerSecond / figures.appendsPerSecond[appendsName(load)] / CORE_SHARE_MAX),
     bytesPerSecondToClients: 1e6 * coresOf(figures, "network", events),
     diskBytesPerDay: load.editsPerSecond * (load.editBytes + RECORD_OVERHEAD_BYTES) * SECONDS_PER_DAY * load.logReplicas,
+    stored,
+  };
+}
+
+/** `participants`: users who have edited an average room. Only open rooms have boards of the current hour, day and week. */
+function planStored(load: CapacityLoad, participants: number, { storedRoom }: CapacityFigures): StoredPlan {
+  const each = ({ room, participant }: StoredRoomCost): number => room + participants * participant;
+  const openRooms = load.rooms + load.largeRooms;
+  const redisMemoryBytes = load.storedRooms * each(storedRoom.redisMemory) + openRooms * each(storedRoom.redisMemoryOfShortWindows);
+  return {
+    redisMemoryBytes,
+    redisNodes: Math.ceil(redisMemoryBytes / (REDIS_SHARE_MAX * REDIS_MACHINE_BYTES)),
+    redisDiskBytes: load.storedRooms * each(storedRoom.redisDisk),
+    natsMemoryBytes: load.storedRooms * each(storedRoom.natsMemory),
+    natsDiskBytes: load.storedRooms * each(storedRoom.natsDisk) * load.logReplicas,
   };
 }
 

@@ -1,6 +1,7 @@
 /**
  * Measured figures with which `coroom capacity` computes. Measure them again after a change of the hot paths, on a quiet
- * machine: `npm run bench -- unit-costs`, `npm run bench -- idle --system coroom`, `npm run bench -- durability`.
+ * machine: `npm run bench -- unit-costs`, `npm run bench -- idle --system coroom`, `npm run bench -- durability`, and
+ * `npm run bench -- stored-rooms` with one participant and with four.
  */
 
 /** Of one role. `network` has the same fields in bytes instead of microseconds, and megabytes instead of cores. */
@@ -19,6 +20,19 @@ export type RoleCosts = {
   readonly largeRoomMemberMicros: number;
 };
 
+/** Bytes of a room that nobody has open: of any room, and of each user who has edited it. */
+export type StoredRoomCost = { readonly room: number; readonly participant: number };
+/** Without the document itself. */
+export type StoredRoomCosts = {
+  /** Resident memory for names, marks, and the boards of month, year and all time. */
+  readonly redisMemory: StoredRoomCost;
+  /** The same for the boards of hour, day and week, which expire within 14 days. */
+  readonly redisMemoryOfShortWindows: StoredRoomCost;
+  readonly redisDisk: StoredRoomCost;
+  readonly natsMemory: StoredRoomCost;
+  readonly natsDisk: StoredRoomCost;
+};
+
 export type CapacityFigures = {
   readonly measuredOn: string;
   readonly machine: string;
@@ -27,6 +41,7 @@ export type CapacityFigures = {
   readonly copies: Readonly<Record<string, { readonly editMicros: number; readonly cursorMicros: number }>>;
   /** Growth of a role's resident memory for each joined connection that is idle, in rooms of 8. */
   readonly bytesPerConnection: Readonly<Record<string, number>>;
+  readonly storedRoom: StoredRoomCosts;
   /** Acknowledged appends per second of one partition while 50 writers each wait for their last one. Latency is not bounded. */
   readonly appendsPerSecond: Readonly<Record<"oneCopy" | "oneCopySynced" | "threeCopies" | "threeCopiesSynced", number>>;
 };
@@ -113,6 +128,17 @@ export const FIGURES: CapacityFigures = {
     "nats-server": 655,
     "placement": 204,
     "document-service": 153,
+  },
+  // `stored-rooms --rooms 10000` with one participant and with four on 2026-11-28. Ids of 36 characters for rooms, 20 for
+  // users. 456 bytes of the lists of windows to archive count for the short windows. The memory of nats-server is its
+  // growth from 28 MB, because the slope depended on Go's garbage (500 to 9,100 bytes): 10,600 bytes while it runs, 6,500
+  // after a restart, 5,500 live, whatever the number of participants.
+  storedRoom: {
+    redisMemory: { room: 4_440, participant: 427 },
+    redisMemoryOfShortWindows: { room: 3_150, participant: 336 },
+    redisDisk: { room: 4_260, participant: 222 },
+    natsMemory: { room: 10_600, participant: 0 },
+    natsDisk: { room: 5_830, participant: 612 },
   },
   appendsPerSecond: { oneCopy: 3_585, oneCopySynced: 451, threeCopies: 2_865, threeCopiesSynced: 2_161 },
 };
