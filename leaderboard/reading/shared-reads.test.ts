@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import type { TenantId, UnixMillis } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { tenantBoard } from "../boards/keys.ts";
+import { WINDOW_KINDS } from "../boards/windows.ts";
 import { BoardReader } from "./reads-host.ts";
 
 const PARTITIONS = 4;
@@ -39,6 +40,7 @@ function readerOf() {
     {
       logPartitions: PARTITIONS,
       boardRoles: ["everyone"],
+      boardWindows: WINDOW_KINDS,
       boardReadMembersMax: 20,
       boardBehindMsMax: 5_000,
       boardPushMs: PUSH_MS,
