@@ -43,7 +43,7 @@ import {
 } from "./stored-rooms-measures.ts";
 import { LIFTED_LIMITS } from "./systems/coroom.ts";
 
-export type StoredRoomsPlan = {
+type StoredRoomsPlan = {
   readonly rooms: number;
   readonly participants: number;
   readonly edits: number;

@@ -23,7 +23,7 @@ export type RoleCosts = {
 /** Bytes of a room that nobody has open: of any room, and of each user who has edited it. */
 export type StoredRoomCost = { readonly room: number; readonly participant: number };
 /** Without the document itself. */
-export type StoredRoomCosts = {
+type StoredRoomCosts = {
   /** Resident memory for names, marks, and the boards of month, year and all time. */
   readonly redisMemory: StoredRoomCost;
   /** The same for the boards of hour, day and week, which expire within 14 days. */
