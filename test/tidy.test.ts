@@ -28,7 +28,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   probe: ["probe/", "client/", "shared/"],
 };
 
-const NOT_OURS = new Set(["node_modules", "dist", ".git", ".coroom"]);
+const NOT_OURS = new Set(["node_modules", "dist", ".git", ".coroom", "cache", ".temp"]);
 const files = filesUnder(".");
 const sources = files.filter((file) => file.endsWith(".ts") && !file.endsWith(".d.ts"));
 const code = sources.filter((file) => !file.endsWith(".test.ts"));
