@@ -1,7 +1,7 @@
 /**
  * Keeps members out of a room without any edit until the application was asked for its first content. A member that
  * wrote earlier would be first, and the content would be refused. Once open, the gate never closes: after [none], a
- * member may write at any time. The first edit opens it too, whoever wrote it.
+ * member may write at any time. The first edit of any author opens it as well.
  */
 
 import { assertNever } from "../../shared/assert.ts";
