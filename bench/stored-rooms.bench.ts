@@ -1,7 +1,8 @@
 /**
  * What a stored room costs while nobody has it open: memory and disk of nats-server and redis-server, and memory of the
  * process of `coroom start`. Users join rooms over WebSockets, edit and leave. The figures are the growth between half
- * of the rooms and all of them, so they contain nothing of an empty system.
+ * of the rooms and all of them, so they contain nothing of an empty system. The memory of nats-server depends on when it
+ * collected its garbage, so its growth from the empty system to all rooms is printed too.
  *
  * Rooms have one tenant and the same few users, because a user's entry in the boards of the tenant is no cost of a room.
  * Closed windows are archived an hour later at the earliest, so the archive is not measured.
@@ -122,10 +123,9 @@ type System = {
 };
 
 async function startSystem(): Promise<System> {
-  process.env["GODEBUG"] = "gctrace=1"; // nats-server logs each collection of garbage.
   const folder = mkdtempSync(join(tmpdir(), "coroom-bench-stored-"));
   const [nats, redis] = await Promise.all([
-    startNatsServer({ dataDir: join(folder, "nats") }),
+    startNatsServer({ dataDir: join(folder, "nats"), env: { GODEBUG: "gctrace=1" } }), // It logs each collection of garbage.
     startRedisServer({ dataDir: join(folder, "redis") }),
   ]);
   const [port, healthPort] = [await claimPort(0, "127.0.0.1", "port"), await claimPort(0, "127.0.0.1", "port")];
@@ -166,15 +166,19 @@ async function startSystem(): Promise<System> {
   };
 }
 
+/** `emptyNatsBytes`: memory of nats-server without any room. */
+type StoredRooms = { readonly emptyNatsBytes: number; readonly half: Stored; readonly all: Stored };
+
 /** Measured at half of the rooms and at all of them. Throws if an edit is refused, or if rooms do not come to rest. */
-export async function measureStoredRooms(plan: StoredRoomsPlan): Promise<{ readonly half: Stored; readonly all: Stored }> {
+export async function measureStoredRooms(plan: StoredRoomsPlan): Promise<StoredRooms> {
   const system = await startSystem();
   try {
+    const emptyNatsBytes = residentBytesOf(system.nats.pid);
     const half = Math.floor(plan.rooms / 2);
     await fill(system.url, 0, half, plan);
     const atHalf = await measureAt(half, system, plan);
     await fill(system.url, half, plan.rooms, plan);
-    return { half: atHalf, all: await measureAt(plan.rooms, system, plan) };
+    return { emptyNatsBytes, half: atHalf, all: await measureAt(plan.rooms, system, plan) };
   } finally {
     await system.stop();
   }
@@ -281,12 +285,11 @@ export const storedRooms = defineExperiment({
     },
   },
   run: async (options, print) => {
-    const { half, all } = await measureStoredRooms({ ...options, print });
-    for (const line of storedRoomsReport(half, all)) print(line);
+    for (const line of storedRoomsReport(await measureStoredRooms({ ...options, print }))) print(line);
   },
 });
 
-function storedRoomsReport(half: Stored, all: Stored): readonly string[] {
+function storedRoomsReport({ emptyNatsBytes, half, all }: StoredRooms): readonly string[] {
   const rooms = all.rooms - half.rooms;
   const each = (value: (stored: Stored) => number): string => ((value(all) - value(half)) / rooms).toFixed(0).padStart(8);
   const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
@@ -294,6 +297,10 @@ function storedRoomsReport(half: Stored, all: Stored): readonly string[] {
     `bytes for each room, from ${half.rooms} to ${all.rooms} rooms:`,
     ...BYTES.map(
       (name) => `${each(({ bytes }) => bytes[name])}  ${name} (${megabytes(half.bytes[name])} to ${megabytes(all.bytes[name])})`,
+    ),
+    `nats-server from ${megabytes(emptyNatsBytes)} without rooms:`,
+    ...(["nats-server memory", "nats-server memory after a restart"] as const).map(
+      (name) => `${((all.bytes[name] - emptyNatsBytes) / all.rooms).toFixed(0).padStart(8)}  ${name}`,
     ),
     "keys and bytes in Redis for each room, by the windows of boards:",
     ...KEY_KINDS.map(

@@ -8,8 +8,9 @@ import { KEY_KINDS, kindOfKey, liveHeapBytes } from "./stored-rooms-measures.ts"
 import { measureStoredRooms } from "./stored-rooms.bench.ts";
 
 test("[SRM1] rooms that two users edited and left are saved, counted and released, and each store holds them", async () => {
-  const { half, all } = await measureStoredRooms({ rooms: 8, participants: 2, edits: 3, pauseSeconds: 0, print: () => {} });
+  const { emptyNatsBytes, half, all } = await measureStoredRooms({ rooms: 8, participants: 2, edits: 3, pauseSeconds: 0, print: () => {} });
   expect([half.rooms, all.rooms]).toEqual([4, 8]);
+  expect(emptyNatsBytes).toBeGreaterThan(0);
   // A nats-server that has just started may not have collected any garbage yet.
   for (const [name, bytes] of Object.entries(all.bytes)) if (!name.includes("heap")) expect(bytes, name).toBeGreaterThan(0);
   // Of each of four rooms: a board's three keys and the part in the tenant's board for every window, and three other keys.

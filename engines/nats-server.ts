@@ -26,6 +26,8 @@ export type NatsServerOptions = FindOptions & {
   /** Absent: every client is accepted. */
   readonly users?: NatsUsers;
   readonly tls?: NatsTls;
+  /** Added to the environment of the process. */
+  readonly env?: Readonly<Record<string, string>>;
 };
 
 const MEMORY_BYTES_MAX = 256 * 1024 ** 2;
@@ -63,7 +65,13 @@ export async function startNatsServer(options: NatsServerOptions): Promise<Engin
       name: BINARIES.natsServer.name,
       url: `nats://${host}:${port}`,
       port,
-      command: { path: binary.path, args: ["-c", config], env: binary.env, cwd: dataDir, logFile: join(dataDir, "nats-server.log") },
+      command: {
+        path: binary.path,
+        args: ["-c", config],
+        env: { ...binary.env, ...options.env },
+        cwd: dataDir,
+        logFile: join(dataDir, "nats-server.log"),
+      },
       lock,
       isReady: () => (options.cluster === undefined ? jetStreamAnswers(port, host, options.users) : natsAnswers(port, host, options.users)),
     });

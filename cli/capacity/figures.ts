@@ -131,13 +131,13 @@ export const FIGURES: CapacityFigures = {
   },
   // `stored-rooms --rooms 10000` with one participant and with four on 2026-11-28. Ids of 36 characters for rooms, 20 for
   // users. 456 bytes of the lists of windows to archive count for the short windows. The memory of nats-server is its
-  // growth from 28 MB, because the slope depended on Go's garbage (500 to 9,100 bytes): 10,600 bytes while it runs, 6,500
-  // after a restart, 5,500 live, whatever the number of participants.
+  // growth from 23 MB without rooms, because the slope depended on Go's garbage (500 to 9,100 bytes): 11,100 bytes while
+  // it runs, 7,200 after a restart, 5,500 live, with one participant and with four.
   storedRoom: {
     redisMemory: { room: 4_440, participant: 427 },
     redisMemoryOfShortWindows: { room: 3_150, participant: 336 },
     redisDisk: { room: 4_260, participant: 222 },
-    natsMemory: { room: 10_600, participant: 0 },
+    natsMemory: { room: 11_100, participant: 0 },
     natsDisk: { room: 5_830, participant: 612 },
   },
   appendsPerSecond: { oneCopy: 3_585, oneCopySynced: 451, threeCopies: 2_865, threeCopiesSynced: 2_161 },
