@@ -8,11 +8,12 @@
 import * as Y from "yjs";
 
 import type { Position, Seq } from "../shared/ids.ts";
+import type { YClocks } from "../shared/yjs/update-needs.ts";
 import type { KnownEdit, RoomEdit } from "../client/room/room-messages.ts";
 import type { EditName } from "../client/persistence/edit-store.ts";
 import { JobQueue } from "./job-queue.ts";
 import type { YjsWork } from "./ports.ts";
-import type { AcceptableUpdate, YClocks } from "./update-facts.ts";
+import type { AcceptableUpdate } from "./update-facts.ts";
 import { encodeUpdate } from "./y-websocket-protocol.ts";
 
 type RoomSnapshot = { readonly position: Position; readonly last?: EditName | undefined; readonly payload: Uint8Array };

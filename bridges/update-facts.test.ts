@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import * as Y from "yjs";
 
 import { conflictBomb } from "../shared/testing/yjs-bombs.ts";
-import { factsOf, isComplete } from "./update-facts.ts";
+import { isComplete } from "../shared/yjs/update-needs.ts";
+import { factsOf } from "./update-facts.ts";
 
 /** The updates of a document with this Yjs client id. */
 function typed(client: number, base: readonly Uint8Array[], change: (text: Y.Text) => void): Uint8Array[] {

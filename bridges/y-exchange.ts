@@ -10,6 +10,7 @@ import * as Y from "yjs";
 import { assertNever } from "../shared/assert.ts";
 import type { Clock } from "../shared/time/clock.ts";
 import { TokenBucket } from "../shared/limits/token-bucket.ts";
+import { isComplete } from "../shared/yjs/update-needs.ts";
 import type { RoomConnection } from "../client/room/room-connection-host.ts";
 import { Answers, type StateRequest } from "./answers.ts";
 import type { YWebsocketConfig } from "./config.ts";
@@ -17,7 +18,7 @@ import { JobQueue } from "./job-queue.ts";
 import type { YWebsocketMetrics } from "./metrics.ts";
 import type { YjsWork, YWarn } from "./ports.ts";
 import type { RoomCopy } from "./room-copy.ts";
-import { type AcceptableUpdate, isComplete } from "./update-facts.ts";
+import type { AcceptableUpdate } from "./update-facts.ts";
 import {
   encodeAwareness,
   encodeStateless,

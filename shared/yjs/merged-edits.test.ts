@@ -4,7 +4,7 @@ import * as Y from "yjs";
 import { checkUpdate } from "./checked-update.ts";
 import { mergedEdits } from "./merged-edits.ts";
 
-const [LOW, HIGH] = [1, 5];
+const [LOW, HIGH, UNKNOWN] = [1, 5, 9];
 
 function written(client: number, words: string, after: Uint8Array = Uint8Array.of(0, 0)): Uint8Array {
   const doc = new Y.Doc();
@@ -24,6 +24,17 @@ function textOf(update: Uint8Array): string {
 /** Both updates have one client and no deletions: one byte for the number of clients, and one for that of deletions. */
 function oneAfterTheOther(first: Uint8Array, second: Uint8Array): Uint8Array {
   return Uint8Array.of(2, ...first.slice(1, -1), ...second.slice(1, -1), 0);
+}
+
+/** Letters in a type that does not exist. */
+function waitingUpdate(client: number, letters: number): Uint8Array {
+  const doc = new Y.Doc();
+  doc.clientID = UNKNOWN;
+  const nested = doc.getMap("m").set("k", new Y.Text());
+  const before = Y.encodeStateVector(doc);
+  doc.clientID = client;
+  nested.insert(0, "w".repeat(letters));
+  return Y.encodeStateAsUpdate(doc, before);
 }
 
 test("[YMG1] an edit with its clients in another order removes nothing of what others wrote, and keeps its own content", () => {
@@ -64,4 +75,15 @@ test("[YMG4] an edit that contains what is known adds only what is new", () => {
   const known = Y.mergeUpdates([base, more]);
   expect(textOf(mergedEdits(base, [known]))).toBe("of others!");
   expect(textOf(mergedEdits(base, [more, known, base]))).toBe("of others!");
+});
+
+test("[YMG5] content that waits takes no place from what others write there later", () => {
+  const victim = written(HIGH, "typed");
+  const waiting = waitingUpdate(HIGH, 5);
+  expect(checkUpdate(waiting).kind).toBe("fit");
+  const inTurn = [waiting, victim];
+  expect(textOf(Y.mergeUpdates(inTurn)), "what Yjs makes of the bytes").toBe("");
+  const nothing = Uint8Array.of(0, 0);
+  for (const merged of [mergedEdits(nothing, inTurn), mergedEdits(mergedEdits(nothing, [waiting]), [victim])])
+    expect(textOf(merged)).toBe("typed");
 });
