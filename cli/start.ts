@@ -6,6 +6,7 @@ import { Registry } from "prom-client";
 
 import { LocalOwners } from "../shared/bus/local-owners.ts";
 import { NATS_ROLES, type NatsRole } from "../shared/bus/permissions.ts";
+import { startFailure } from "../shared/io/jetstream-stores.ts";
 import { pinoLog } from "../shared/io/pino-log.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
@@ -64,7 +65,7 @@ export async function start(given: StartConfig): Promise<Running> {
     health.ready(() => started.flatMap((part) => part.obstacle?.() ?? [])[0]);
   } catch (error) {
     await stop();
-    throw error;
+    throw startFailure(error);
   }
   return { stop };
 }

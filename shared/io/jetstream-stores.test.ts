@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { StartError } from "../process/lifecycle.ts";
 import { SettingError } from "../settings/settings.ts";
-import { replaceEntry, retryUntilSettled } from "./jetstream-stores.ts";
+import { replaceEntry, retryUntilSettled, startFailure } from "./jetstream-stores.ts";
 
 const refused = (code: number) => new JetStreamApiError({ code: 400, err_code: code, description: `error ${code}` });
 
@@ -52,6 +52,16 @@ test("[COP7] a stream that nats-server cannot create in its folder, as on a full
   const failed = retryUntilSettled(() => Promise.reject(refused(10_049)));
   await expect(failed).rejects.toThrow(StartError);
   await expect(failed).rejects.toThrow(/cannot create a stream .*Free space on its disk/);
+});
+
+test("[COP10] a process that NATS did not answer at its start ends with a message that names the remedy", () => {
+  for (const error of [new TimeoutError(), refused(10_008)]) {
+    const failure = startFailure(error);
+    expect(failure).toBeInstanceOf(StartError);
+    expect((failure as StartError).message).toMatch(/did not answer in time .*Check that a majority of the nats-servers run/);
+  }
+  const other = new Error("a defect");
+  expect(startFailure(other)).toBe(other);
 });
 
 /** A bucket whose only entry is read as given, whichever revision a write was to replace. */

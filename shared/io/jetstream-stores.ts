@@ -13,6 +13,7 @@ import { RequestError, TimeoutError } from "nats";
 
 import { SettingError } from "../settings/settings.ts";
 import { StartError } from "../process/lifecycle.ts";
+import { isNoAnswer } from "./nats-json.ts";
 
 /** A single nats-server cannot keep several replicas. A cluster may lack a server for one. */
 const TOO_FEW_SERVERS: readonly number[] = [10_074, 10_005];
@@ -99,6 +100,15 @@ export function isStorageFull(error: unknown): error is JetStreamApiError {
 export function isUnsettled(error: unknown): boolean {
   return (
     error instanceof TimeoutError || error instanceof RequestError || (error instanceof JetStreamApiError && UNSETTLED.includes(error.code))
+  );
+}
+
+/** For a process that cannot start: the error, or one that names the remedy if NATS or JetStream did not answer. */
+export function startFailure(cause: unknown): unknown {
+  if (!isNoAnswer(cause) && !isUnsettled(cause)) return cause;
+  return new StartError(
+    `NATS did not answer in time while this process started (${(cause as Error).message}). Check that a majority of the nats-servers run and reach each other, and that their disks are neither full nor slow (\`coroom doctor\`). Then start this process again`,
+    { cause },
   );
 }
 
