@@ -57,6 +57,9 @@ export async function connectPostgres(url: string, receiveUse: (use: PostgresUse
     application_name: "coroom",
   });
   pool.on("error", () => {}); // An idle connection was lost. The next statement connects again, and reports a failure.
+  let busy = 0;
+  pool.on("acquire", () => (busy += 1));
+  pool.on("release", () => (busy -= 1)); // Before the statement's failure is thrown, so its own connection does not count.
   const use = { running: 0, waiting: 0 };
   const count = (statements: number): void => {
     const all = use.running + use.waiting + statements;
@@ -71,7 +74,11 @@ export async function connectPostgres(url: string, receiveUse: (use: PostgresUse
     } catch (cause) {
       if (cause instanceof pg.DatabaseError)
         throw new Error(`${what} was refused by PostgreSQL at ${where}: ${cause.code ?? ""} ${cause.message}`, { cause });
-      throw new Error(`${what} failed: check that PostgreSQL at ${where} is reachable`, { cause });
+      const advice =
+        busy === CONNECTIONS_MAX
+          ? `none of the ${CONNECTIONS_MAX} connections to PostgreSQL at ${where} was free for ${CONNECT_MS_MAX / 1_000} s. Find the statements that run so long (pg_stat_activity), and what slows them`
+          : `check that PostgreSQL at ${where} is reachable`;
+      throw new Error(`${what} failed: ${advice}`, { cause });
     }
   };
   try {
