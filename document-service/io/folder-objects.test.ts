@@ -81,3 +81,15 @@ test("[FOB4] other files in the folder are no objects and are not opened", async
     rmSync(folder, { recursive: true });
   }
 });
+
+test("[FOB5] a write that fails leaves no unfinished file behind", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "coroom-folder-"));
+  try {
+    const store = await folderObjects(folder);
+    writeFileSync(join(folder, "acme.notes"), "a file in place of the room's folder");
+    await expect(store.write("acme.notes/1-1-a", Uint8Array.of(1))).rejects.toThrow(/EEXIST|ENOTDIR/);
+    expect(readdirSync(join(folder, ".unfinished"))).toEqual([]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

@@ -46,8 +46,13 @@ export async function folderObjects(folder: string): Promise<ObjectStore> {
   return {
     write: async (name, bytes) => {
       const [file, unnamed] = [fileOf(name), join(unfinished, randomUUID())];
-      await writeThrough(unnamed, bytes);
-      await whateverIsRemoved(() => giveName(root, unnamed, file));
+      try {
+        await writeThrough(unnamed, bytes);
+        await whateverIsRemoved(() => giveName(root, unnamed, file));
+      } catch (error) {
+        await rm(unnamed, { force: true }).catch(() => {}); // A full disk would stay full. If this fails too, the sweep removes the file.
+        throw error;
+      }
     },
     read: (name) => readFile(fileOf(name)).catch((error: unknown) => orUndefined(error)),
     list: async () => {
