@@ -189,3 +189,14 @@ test("[HJB10] a wipe marks the entry deleted, then removes every object, then em
 test("[HJB11] nothing is archived if the settings keep no history", () => {
   expect(planOf({ historyMsMax: 0 })(archive)).toEqual([{ kind: "end", result: { kind: "done" } }]);
 });
+
+test("[HJB14] a sweep removes what is older than the limit from a room that nobody edits, and keeps named versions", () => {
+  const named = { ...version(3), name: "release", time: 0 as UnixMillis };
+  const history: History = { ...NO_HISTORY, versions: [version(1), named], segments: [segment(1, 2)], through: 20 };
+  const sweep = job({ kind: "remove-orphans", names: [] });
+  const receive = planOf({ historyMsMax: 999 }); // Only the segment and `named` are older.
+  expect(receive(sweep, entryRead(history, 7))).toEqual([{ kind: "write-entry", history: { ...history, segments: [] }, revision: 7 }]);
+  expect(receive(entryWritten(8))).toEqual([{ kind: "remove-objects", objects: [segment(1, 2).object] }]);
+  expect(receive(removed)).toEqual([{ kind: "end", result: { kind: "done" } }]);
+  expect(planOf({ historyMsMax: 1_000 })(sweep, entryRead(history, 7))).toEqual([{ kind: "end", result: { kind: "done" } }]);
+});

@@ -14,7 +14,16 @@ import type { LeaseWrite } from "../../shared/cluster/lease.ts";
 import type { Millis, RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
 import type { RoomLogEnd, StoredHistory } from "../ports.ts";
 import type { Written } from "../verified-write-host.ts";
-import { type History, type HistoryPolicy, isVersionDue, NO_HISTORY, objectsOf, type Segment, segmentsToTakeUp } from "./history.ts";
+import {
+  type History,
+  type HistoryPolicy,
+  isVersionDue,
+  NO_HISTORY,
+  objectsOf,
+  retained,
+  type Segment,
+  segmentsToTakeUp,
+} from "./history.ts";
 import type { CurrentDocument, HistoryEffect, HistoryInput, HistoryJob, HistoryResult } from "./history-messages.ts";
 import { KnownEntry } from "./known-entry.ts";
 import { type DraftedObject, draftSegment, draftVersion, entryNaming, type ObjectDraft, type ReadSegment } from "./object-drafts.ts";
@@ -240,12 +249,14 @@ export class HistoryPlan {
 
   /**
    * The writer of an orphan may be slow and about to name it. So the entry is written again first. The writer then
-   * finds an unknown revision and stops. Without an entry nothing is removed, because the entry may be lost.
+   * finds an unknown revision and stops. Without an entry nothing is removed, because the entry may be lost. The new entry
+   * omits what is older than the limit: nobody may write another entry, because nobody edits the room.
    */
   #confirmOrphans(running: RunningJob, names: readonly string[], { history, revision }: StoredHistory): HistoryEffect[] {
     const known = new Set(history.deleted ? [] : objectsOf(history));
     const orphans = names.filter((name) => !known.has(name));
-    if (orphans.length === 0 || revision === 0) return this.#end(DONE);
+    const hasExpired = retained(history, this.#date, this.#policy).dropped.length > 0;
+    if ((orphans.length === 0 && !hasExpired) || revision === 0) return this.#end(DONE);
     return this.#writeEntry(running, history, { orphans, result: DONE });
   }
 

@@ -1,10 +1,10 @@
 /**
  * The sweep of one partition: a pass removes data that a crash left behind in its rooms, one effect at a time. It
  * visits rooms whose log has more than one record (a visited room is trimmed when that is due), and removes objects
- * that no entry names.
+ * that no entry names. It visits every room with a history, because that of a room that nobody edits ends only here.
  *
- * The invariant: a sweep considers only objects that another run of the service wrote; this run may be about to name
- * its own objects.
+ * The invariant: a sweep names only objects that another run of the service wrote; this run may be about to name its
+ * own objects.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -79,7 +79,11 @@ export class Sweep {
         assert(this.#state.kind === "visiting", "a visit ends while rooms are visited");
         return this.#visitNext(this.#state.rooms);
       case "snapshots-listed":
-        return this.#sweepNextSnapshots(1, this.#byRoom(input.names), []);
+        return this.#sweepNextSnapshots(
+          1,
+          this.#byRoom(input.names).filter(([, names]) => names.length > 0),
+          [],
+        );
       case "snapshots-swept":
         return this.#receiveSnapshotsSwept(input);
       case "history-listed":
@@ -134,16 +138,16 @@ export class Sweep {
     return { kind: "pause", ms: this.#options.documentsSweepMs };
   }
 
-  /** Objects of this partition's rooms that another run wrote. An entry may name one of them. */
+  /** This partition's rooms that have objects, with those that another run wrote. An entry may name one of them. */
   #byRoom(names: readonly string[]): RoomObjectNames[] {
     const { service, logPartitions } = this.#options;
     const byRoom = new Map<RoomKey, string[]>();
     for (const name of names) {
       const room = parseRoomKey(name.slice(0, name.indexOf("/")));
-      if (room === undefined || partitionOf(room, logPartitions) !== this.#partition || name.includes(service)) continue;
-      const ofRoom = byRoom.get(room);
-      if (ofRoom === undefined) byRoom.set(room, [name]);
-      else ofRoom.push(name);
+      if (room === undefined || partitionOf(room, logPartitions) !== this.#partition) continue;
+      const ofRoom = byRoom.get(room) ?? [];
+      byRoom.set(room, ofRoom);
+      if (!name.includes(service)) ofRoom.push(name);
     }
     return [...byRoom];
   }
