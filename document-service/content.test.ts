@@ -97,3 +97,18 @@ test("[CTN16] a BigInt, which JSON does not have, is read as the string of its d
   const state = stateOf((doc) => doc.getMap("meta").set("views", [9_007_199_254_740_993n]));
   expect(json(contentJson(state, []))).toEqual({ types: { meta: { kind: "map", value: { views: ["9007199254740993"] } } } });
 });
+
+test("[CTN17] a short document whose XML or JSON would be very long is refused, not written", () => {
+  const [address, pieces] = ["x".repeat(100_000), 350]; // 70 MB: each piece of the link repeats the address twice.
+  const state = stateOf((doc) => {
+    const link = new Y.XmlText();
+    doc.getXmlFragment("page").insert(0, [link]);
+    link.insert(0, "ab".repeat(pieces), { link: { href: address }, mark: { href: address } });
+    doc.transact(() => {
+      for (let piece = 0; piece < pieces; piece++) link.format(2 * piece, 1, { bold: true });
+    });
+  });
+  expect(state.byteLength).toBeLessThan(250_000);
+  expect(() => textOf(state, undefined)).toThrow("longer than");
+  expect(() => contentJson(state, [])).toThrow("longer than");
+});

@@ -9,6 +9,7 @@
 import * as Y from "yjs";
 
 import { checkUpdate } from "../shared/yjs/checked-update.ts";
+import { RESULT_BYTES_MAX } from "./formats/rich-text.ts";
 import { EMPTY_STATE, mergeEdits } from "./merge.ts";
 
 export const KINDS = ["text", "array", "map", "xml"] as const;
@@ -31,25 +32,40 @@ const encoder = new TextEncoder();
 /**
  * All shared types, or the wanted ones, as JSON: `{"types":{name:{"kind":...,"value":...}}}`. The value is a string for a
  * text or XML, and JSON for the other kinds. The kind `empty`: the type has no content that shows its kind. A BigInt
- * becomes the string of its digits.
+ * becomes the string of its digits. Throws if the result is longer than 64 MiB.
  */
 export function contentJson(state: Uint8Array, wanted: readonly Wanted[]): Uint8Array {
   const types = inDocument(state, (doc) => {
     const named = wanted.length > 0 ? wanted : [...doc.share.keys()].sort().map((name) => ({ name, kind: kindOf(doc.get(name)) }));
     return Object.fromEntries(named.map(({ name, kind }) => [name, { kind, value: valueOf(doc, name, kind) }]));
   });
-  return encoder.encode(JSON.stringify({ types }, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value)));
+  let characters = 0;
+  const json = JSON.stringify({ types }, (_, value: unknown) => {
+    if (typeof value === "string") refuseTooLong((characters += value.length));
+    return typeof value === "bigint" ? String(value) : value;
+  });
+  return encoded(json);
 }
 
-/** `name` undefined: the document's only text. */
+/** `name` undefined: the document's only text. Throws if the result is longer than 64 MiB. */
 export function textOf(state: Uint8Array, name: string | undefined): TextFound {
   return inDocument(state, (doc) => {
     const texts = [...doc.share.keys()].filter((key) => ["text", "xml", "empty"].includes(kindOf(doc.get(key))));
     const chosen = name ?? (texts.length === 1 ? texts[0] : undefined);
     if (chosen === undefined || !texts.includes(chosen)) return { kind: "no-such-text", names: texts.sort() };
     const kind = kindOf(doc.get(chosen));
-    return { kind: "text", text: encoder.encode(String(valueOf(doc, chosen, kind === "xml" ? "xml" : "text"))) };
+    return { kind: "text", text: encoded(String(valueOf(doc, chosen, kind === "xml" ? "xml" : "text"))) };
   });
+}
+
+function encoded(result: string): Uint8Array {
+  refuseTooLong(result.length);
+  return encoder.encode(result);
+}
+
+/** XML repeats a long attribute for each piece of text that it formats: 240 KB of state may have a result of 400 MB. */
+function refuseTooLong(characters: number): void {
+  if (characters > RESULT_BYTES_MAX) throw new Error(`the document's content is longer than ${RESULT_BYTES_MAX} characters`);
 }
 
 /** The part of the state that a document with this state vector lacks. */

@@ -107,6 +107,19 @@ test("[RRT9] a short result of a format is made once, a long one once for the re
   }
 });
 
+test("[RRT12] JSON and text that are longer than 1 MiB and than the document are made again for each request", async () => {
+  const made = { json: 0, text: 0 };
+  const [short, long] = [new Uint8Array(1024 ** 2), new Uint8Array(1024 ** 2 + 1)];
+  const ask = reader({
+    json: (_, wanted) => (made.json++, Promise.resolve(wanted.length > 0 ? short : long)),
+    text: () => (made.text++, Promise.resolve({ kind: "text", text: long })),
+  });
+  for (let round = 1; round <= 2; round++) {
+    for (const [place, query] of [["document"], ["document", "type=a:text"], ["text"]] as const) await ask(place, query);
+    expect(made).toEqual({ json: round + 1, text: round });
+  }
+});
+
 test("[RRT3] the text without a name and the text with the empty name are cached separately", async () => {
   const asked: (string | undefined)[] = [];
   const ask = reader({ text: (_, name) => (asked.push(name), Promise.resolve({ kind: "text", text: STATE })) });

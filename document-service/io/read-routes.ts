@@ -27,8 +27,11 @@ const GZIP_LEVEL = 4;
 const GZIP_BYTES_MIN = 1_024;
 /** Limit per state. Above it the oldest result is dropped. */
 const RENDITIONS_MAX = 16;
-/** A longer result of a format is made again for the next request: a state of 200 KB may have one of 64 MiB for each of its texts. */
-const RENDERED_KEPT_BYTES_MAX = 1024 ** 2;
+/**
+ * A result above this and longer than its state is made again for the next request: a state of 200 KB may have one of
+ * 64 MiB for each of its texts.
+ */
+const KEPT_BYTES_MAX = 1024 ** 2;
 
 /**
  * Results made from a document's state: its text, JSON or compressed bytes. They are kept as long as the state, so that
@@ -164,7 +167,12 @@ export function readRoutes(
       return refusal(400, "bad-type", "name one shared type that is a text or XML: ?type=body:text or ?type=default:xml");
     const [wanted] = types;
     const name = `${format} ${JSON.stringify(wanted)}`;
-    const made = await renditions.get(state, name, () => reading.rendered(state, format, wanted), isKept);
+    const made = await renditions.get(
+      state,
+      name,
+      () => reading.rendered(state, format, wanted),
+      (found) => isRead(found) && (found.kind !== "rendered" || isKept(found.body, state)),
+    );
     if (!isRead(made)) return unread(made);
     if (made.kind === "unfit")
       return refusal(422, "not-convertible", `${made.why}: read the document as JSON without a format, or fetch the snapshot`);
@@ -185,13 +193,23 @@ export function readRoutes(
         `name up to ${WANTED_MAX} shared types, each once, with their kinds: ?type=title:text&type=items:array; a kind is ${KINDS.join(", ")}`,
       );
     }
-    const made = await renditions.get(state, `json ${JSON.stringify(wanted)}`, () => reading.json(state, wanted), isRead);
+    const made = await renditions.get(
+      state,
+      `json ${JSON.stringify(wanted)}`,
+      () => reading.json(state, wanted),
+      (found) => isRead(found) && isKept(found, state),
+    );
     return isRead(made) ? { status: 200, name: "json", headers: { "content-type": "application/json" }, body: made } : unread(made);
   };
 
   const text = async ({ state }: Snapshot, { query }: RoomQuestion): Promise<InternalResponse> => {
     const name = query.get("type") ?? undefined;
-    const made = await renditions.get(state, `text ${JSON.stringify(name)}`, () => reading.text(state, name), isRead);
+    const made = await renditions.get(
+      state,
+      `text ${JSON.stringify(name)}`,
+      () => reading.text(state, name),
+      (found) => isRead(found) && (found.kind !== "text" || isKept(found.text, state)),
+    );
     if (!isRead(made)) return unread(made);
     if (made.kind === "no-such-text") return noSuchText(made.names, "there is no text in this document: read it as JSON");
     return { status: 200, name: "text", headers: { "content-type": "text/plain; charset=utf-8" }, body: made.text };
@@ -221,8 +239,8 @@ export function readRoutes(
 }
 
 /** Callers that wait for a result receive it in any case. */
-function isKept(made: Awaited<ReturnType<DocumentReads["rendered"]>>): boolean {
-  return isRead(made) && (made.kind !== "rendered" || made.body.byteLength <= RENDERED_KEPT_BYTES_MAX);
+function isKept(result: Uint8Array, state: Uint8Array): boolean {
+  return result.byteLength <= Math.max(KEPT_BYTES_MAX, state.byteLength);
 }
 
 /** `otherwise`: the error for a document without texts. */
