@@ -71,7 +71,7 @@ export class HistoryReadsHost {
   /** `signal`: aborted once no caller waits for the answer. */
   async readAt(moment: HistoryMoment, signal?: AbortSignal): Promise<HistoryState> {
     const answer = await this.#run(new StateRead(moment, "state", this.#options), signal);
-    assert(answer.kind !== "edit" && answer.kind !== "unchanged", "a state was asked for");
+    assert(answer.kind !== "edit" && answer.kind !== "unchanged" && answer.kind !== "unfit", "a state was asked for");
     return answer;
   }
 

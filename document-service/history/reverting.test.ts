@@ -92,3 +92,19 @@ test("[RVT3] an unchanged document needs no edit", () => {
     { kind: "unchanged" },
   ]);
 });
+
+test("[RVT4] an edit that clients would refuse is not made", () => {
+  const doc = new Y.Doc();
+  const map = doc.getMap("map");
+  const setAll = (count: number): void =>
+    doc.transact(() => {
+      for (let key = 0; key < count; key++) map.set(`k${key}`, key);
+    });
+  setAll(50_001);
+  const earlier = Y.encodeStateAsUpdate(doc);
+  doc.transact(() => map.clear());
+  expect(revertingEdit(Y.encodeStateAsUpdate(doc), earlier, AUTHOR)).toEqual({
+    kind: "unfit",
+    why: expect.stringContaining("50001 structs, more than 50000"),
+  });
+});

@@ -6,8 +6,11 @@
 
 import * as Y from "yjs";
 
-/** `unchanged`: the document equals the earlier state. */
-export type Reverted = { readonly kind: "edit"; readonly edit: Uint8Array } | { readonly kind: "unchanged" };
+import { checkUpdate } from "../../shared/yjs/checked-update.ts";
+
+/** `unchanged`: the document equals the earlier state. `unfit`: clients would refuse the edit. */
+export type Reverted =
+  { readonly kind: "edit"; readonly edit: Uint8Array } | { readonly kind: "unchanged" } | { readonly kind: "unfit"; readonly why: string };
 
 const SINCE = "since";
 
@@ -20,7 +23,10 @@ export function revertingEdit(current: Uint8Array, earlier: Uint8Array, author: 
     Y.applyUpdate(then, earlier);
     const undo = new Y.UndoManager(then, { trackedOrigins: new Set([SINCE]) });
     Y.applyUpdate(then, Y.encodeStateAsUpdate(now, Y.encodeStateVector(then)), SINCE);
-    return undo.undo() === null ? { kind: "unchanged" } : { kind: "edit", edit: Y.encodeStateAsUpdate(then, Y.encodeStateVector(now)) };
+    if (undo.undo() === null) return { kind: "unchanged" };
+    const edit = Y.encodeStateAsUpdate(then, Y.encodeStateVector(now));
+    const check = checkUpdate(edit, now);
+    return check.kind === "fit" ? { kind: "edit", edit } : { kind: "unfit", why: check.why };
   } finally {
     now.destroy();
     then.destroy();

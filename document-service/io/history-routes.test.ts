@@ -89,3 +89,12 @@ test.each([
     expect([answer.status, JSON.parse(String(answer.body))]).toEqual([404, { error: "not-yet", message }]);
   }
 });
+
+test("[HRR5] a restore whose edit clients would refuse is answered with the limit, and writes nothing", async () => {
+  const ask = asker({ revert: () => Promise.resolve({ kind: "unfit", why: "it has 50001 structs, more than 50000" }) });
+  expect(await ask("POST", "revert", { query: "seq=5" })).toMatchObject({
+    status: 413,
+    name: "too-large",
+    body: expect.stringContaining("50001 structs, more than 50000"),
+  });
+});

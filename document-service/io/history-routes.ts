@@ -134,6 +134,12 @@ async function revert(history: HistoryReadsHost, question: RoomQuestion): Promis
       return { status: 200, name: "revert", headers: BINARY, body: reverted.edit };
     case "unchanged":
       return refusal(409, "unchanged", "the document is as it was then: nothing was written");
+    case "unfit":
+      return refusal(
+        413,
+        "too-large",
+        `one edit cannot restore this state, because clients would refuse it (${reverted.why}), and nothing was written: restore a later state, or copy its content into another room`,
+      );
     default:
       return refusedState(reverted);
   }
