@@ -104,7 +104,7 @@ export function editOf(content: DocumentContent): Made {
     });
     const edit = Y.encodeStateAsUpdate(doc);
     return edit.byteLength > EMPTY_STATE.byteLength
-      ? { kind: "edit", edit }
+      ? checkedEdit(edit)
       : { kind: "bad-content", why: "there is nothing in it: give at least one shared type something" };
   } finally {
     doc.destroy();

@@ -110,14 +110,21 @@ export interface Merging {
   merge(state: Uint8Array, edits: readonly Uint8Array[], room: RoomKey, authors?: EditAuthors): Promise<MergedDocument | Unread>;
 }
 
-/** Reads a document's state, and converts content (content.ts), in a thread. */
+/** Reads a document's state in a thread (content.ts). */
 export interface DocumentReads {
   diff(state: Uint8Array, vector: Uint8Array): Promise<Diff | Unread>;
   json(state: Uint8Array, wanted: readonly Wanted[]): Promise<Uint8Array | Unread>;
   text(state: Uint8Array, name: string | undefined): Promise<TextFound | Unread>;
   rendered(state: Uint8Array, format: DocumentFormat, wanted: Wanted | undefined): Promise<Rendering | Unread>;
+}
+
+/** Makes edits of given content in a thread. Clients accept each edit. */
+export interface EditMaking {
+  /** The edit itself. */
   check(edit: Uint8Array): Promise<Made | Unread>;
   make(content: DocumentContent): Promise<Made | Unread>;
+  /** `body`: JSON, as `DocumentReads.json` answers it. */
+  makeOfJson(body: Uint8Array): Promise<Made | Unread>;
 }
 
 /** Computes old states in a thread. A task whose signal is aborted is not started. */

@@ -11,7 +11,7 @@ import { Piscina } from "piscina";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
-import type { Merging, DocumentReads, Reverting, Unread } from "../ports.ts";
+import type { Merging, DocumentReads, EditMaking, Reverting, Unread } from "../ports.ts";
 import { type ThreadLane, ThreadLanes } from "../thread-lanes.ts";
 import type { ThreadAnswer, ThreadQuestion, Task, Threw } from "./document-worker.ts";
 import { pack } from "./packed-edits.ts";
@@ -63,7 +63,7 @@ type Deaths = { readonly byTask: Map<string, number>; last: "busy" | "overran" }
 export function documentThreads(
   { mergeMsMax, mergeThreads, readsWaitingMax, worker = WORKER }: ThreadOptions,
   { clock, log, quarantinedRooms }: DocumentThreadsDeps,
-): Merging & DocumentReads & Reverting & { readonly waiting: number; stop(): Promise<void> } {
+): Merging & DocumentReads & EditMaking & Reverting & { readonly waiting: number; stop(): Promise<void> } {
   const poolOf = (idleTimeout: number): Piscina => {
     const pool = new Piscina({
       filename: worker.href,
@@ -208,6 +208,7 @@ export function documentThreads(
     rendered: (state, format, wanted) => askOf("render", { state, format, wanted }, `${format} ${JSON.stringify(wanted)}`),
     check: (edit) => askAsWriter("writes", "check", () => ({ edit })),
     make: (content) => askAsWriter("writes", "make", () => ({ content })),
+    makeOfJson: (body) => askAsWriter("writes", "makeOfJson", () => ({ body })),
     revert: (current, past, room) => askOfHistory(room, "revert", () => ({ current, past })),
     stop: async () => void (await Promise.all([lasting, passing].map((pool) => pool.destroy()))),
   };

@@ -9,6 +9,7 @@ import { move, transferableSymbol, valueSymbol } from "piscina";
 
 import { checkedEdit, type DocumentContent, contentJson, diffOf, editOf, textOf, type Wanted } from "../content.ts";
 import { type DocumentFormat, renderedAs } from "../formats/rendering.ts";
+import { editOfJson } from "../json-content.ts";
 import { mergeEdits } from "../merge.ts";
 import { revertingEdit } from "../history/reverting.ts";
 import type { EditAuthors } from "../yjs-authors.ts";
@@ -29,6 +30,7 @@ const tasks = {
   check: ({ edit }: { edit: Uint8Array }) => checkedEdit(edit),
   revert: ({ current, past }: { current: Uint8Array; past: Uint8Array }) => revertingEdit(current, past, randomInt(2 ** 32)),
   make: ({ content }: { content: DocumentContent }) => editOf(content),
+  makeOfJson: ({ body }: { body: Uint8Array }) => editOfJson(body),
 };
 
 /** Replaces an answer: the task threw, and its thread continues. */

@@ -8,8 +8,9 @@ import type { Log } from "../../shared/process/log.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { checkedEdit, editOf } from "../content.ts";
+import { editOfJson } from "../json-content.ts";
 import { documentServiceMetrics } from "../metrics.ts";
-import type { ApplicationAnswer, DocumentReads } from "../ports.ts";
+import type { ApplicationAnswer, EditMaking } from "../ports.ts";
 import type { Served } from "../rooms/room-messages.ts";
 import { firstContentRoutes } from "./first-content-routes.ts";
 import type { RoomQuestion } from "./http.ts";
@@ -30,17 +31,18 @@ function route({ answer = { kind: "none" }, served = NO_DOCUMENT, isHeld = true,
   const asked: RoomKey[] = [];
   const release: (() => void)[] = [];
   const documents = { serve: () => Promise.resolve(served), holds: () => isHeld, hasEdit: () => Promise.resolve(hasEdit) };
-  const reading = {
-    check: (edit: Uint8Array) => Promise.resolve(checkedEdit(edit)),
-    make: (content: Parameters<typeof editOf>[0]) => Promise.resolve(editOf(content)),
-  } as Pick<DocumentReads, "check" | "make"> as DocumentReads;
+  const making: EditMaking = {
+    check: (edit) => Promise.resolve(checkedEdit(edit)),
+    make: (content) => Promise.resolve(editOf(content)),
+    makeOfJson: (body) => Promise.resolve(editOfJson(body)),
+  };
   const ask = (room: RoomKey): Promise<ApplicationAnswer> => {
     asked.push(room);
     return new Promise((resolve) => release.push(() => resolve(answer)));
   };
   const logged: object[] = [];
   const log: Log = { ...SILENT_LOG, warn: (facts) => void logged.push(facts), error: (facts) => void logged.push(facts) };
-  const [check, load] = firstContentRoutes(documents, reading, ask, { clock: new FakeClock(), log, metrics });
+  const [check, load] = firstContentRoutes(documents, making, ask, { clock: new FakeClock(), log, metrics });
   const request = (room = NOTES): Promise<InternalResponse> => load!.answer({ room } as RoomQuestion);
   const hasEdits = async (): Promise<boolean> => (await check!.answer({ room: NOTES } as RoomQuestion)).status === 409;
   return { request, hasEdits, asked, release, metrics, logged };

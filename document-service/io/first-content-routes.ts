@@ -11,7 +11,7 @@ import { limitedLog } from "../../shared/process/limited-log.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
-import type { ApplicationAnswer, DocumentReads } from "../ports.ts";
+import type { ApplicationAnswer, EditMaking } from "../ports.ts";
 import type { RoomRoute } from "./http.ts";
 import type { Documents } from "./read-routes.ts";
 import { DELETED, editResponse, madeOf } from "./write-routes.ts";
@@ -28,7 +28,7 @@ const EMPTY_UPDATE = "0,0";
 /** `ask`: asks the application. Never rejects. */
 export function firstContentRoutes(
   documents: Documents,
-  reading: DocumentReads,
+  making: EditMaking,
   ask: (room: RoomKey) => Promise<ApplicationAnswer>,
   { clock, log: everyLine, metrics }: FirstContentDeps,
 ): RoomRoute[] {
@@ -41,7 +41,7 @@ export function firstContentRoutes(
         const { content, contentType } = answer;
         if (content.byteLength <= EMPTY_UPDATE.length && content.join() === EMPTY_UPDATE) return NONE;
         const question = { header: (name: string) => (name === "content-type" ? contentType : ""), query: new URLSearchParams() };
-        const response = editResponse(await madeOf(reading, question, content));
+        const response = editResponse(await madeOf(making, question, content));
         if (response.status === 200) return response;
         const why = `its content is refused: ${String(response.body)}`;
         return failed(room, response.status === 503 ? `${why}. It is asked again` : why);

@@ -13,7 +13,7 @@ const SERVED: Documents = {
   hasEdit: (_, seq) => Promise.resolve(seq <= 6),
   serve: () => Promise.resolve({ kind: "snapshot", state: STATE, position: { epoch: 1 as Epoch, seq: 5 as Seq } }),
 };
-const NEVER: DocumentReads = { diff: never, json: never, text: never, rendered: never, check: never, make: never };
+const NEVER: DocumentReads = { diff: never, json: never, text: never, rendered: never };
 function never(): never {
   throw new Error("nobody reads");
 }

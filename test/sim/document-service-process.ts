@@ -13,7 +13,7 @@ import { firstContentRoutes } from "../../document-service/io/first-content-rout
 import { answerBy, type RoomRoute } from "../../document-service/io/http.ts";
 import { writeRoutes } from "../../document-service/io/write-routes.ts";
 import type { MergedDocument } from "../../document-service/merge.ts";
-import type { DocumentReads, EditLog, ObjectStore } from "../../document-service/ports.ts";
+import type { EditLog, EditMaking, ObjectStore } from "../../document-service/ports.ts";
 import type { ServiceCall } from "../../gateway/io/http/service-http.ts";
 import type { InternalResponse } from "../../shared/io/internal-http.ts";
 
@@ -29,7 +29,7 @@ import type { World } from "./world.ts";
 type Notifications = ConstructorParameters<typeof DocumentHost>[2]["notifications"];
 
 /** Keystrokes are edits already. */
-const READING = { check: (edit: Uint8Array) => Promise.resolve({ kind: "edit", edit }) } as Partial<DocumentReads> as DocumentReads;
+const MAKING = { check: (edit: Uint8Array) => Promise.resolve({ kind: "edit", edit }) } as Partial<EditMaking> as EditMaking;
 /** Webhooks are off: each method does nothing. */
 const NO_NOTIFICATIONS = new Proxy({}, { get: () => () => Promise.resolve() }) as Notifications;
 
@@ -63,7 +63,7 @@ export class DocumentServiceProcess {
     this.#routes =
       application === undefined
         ? []
-        : [...writeRoutes(READING), ...firstContentRoutes(this.host, READING, application.callsOf(this.process), deps)];
+        : [...writeRoutes(MAKING), ...firstContentRoutes(this.host, MAKING, application.callsOf(this.process), deps)];
   }
 
   /** Answers a gateway's HTTP request, as `serveHttp`. */
