@@ -6,7 +6,7 @@ import type { Clock } from "../shared/time/clock.ts";
 import type { RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/process/log.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
-import type { ChangeNotifications, EditLog } from "./ports.ts";
+import type { ChangeNotifications, StoredRoomLog } from "./ports.ts";
 import { StorageHost, type StorageOptions, type StoragePorts } from "./storage/storage-host.ts";
 import { DocumentPartitionHost, type DocumentPartitionOptions, type DocumentPartitionPorts } from "./rooms/partition-host.ts";
 import type { HistoryReadsHost } from "./history/history-reads-host.ts";
@@ -29,7 +29,7 @@ export class DocumentHost {
     readonly notifications: ChangeNotifications;
     readonly operations: Operations;
   };
-  readonly #edits: Pick<EditLog, "end">;
+  readonly #edits: Pick<StoredRoomLog, "end">;
   readonly #storage: StorageHost;
   readonly #ended: Promise<unknown>;
 

@@ -17,29 +17,36 @@ import type { EditAuthors } from "./yjs-authors.ts";
 /** `at`: the last ordered seq; 0 if the room has had an owner but no edit. */
 export type RoomLogEnd =
   { readonly kind: "empty" } | { readonly kind: "at"; readonly seq: Seq } | { readonly kind: "deleted"; readonly streamSeq: number };
-export interface EditLog {
+/** The log of one partition, over all its rooms. */
+export interface StoredPartitionLog {
   /**
    * The partition's records after a position, in order, until the signal. Throws when the log does not answer; the
    * caller then continues after the last record received. Throws `LogEndLost` when the log does not have a record that
    * was read before; the caller then starts from the first record.
    */
   follow(partition: number, from: ReadPosition, signal: AbortSignal): AsyncIterable<StoredRecord>;
-  /** The end of the room's log. Throws `UndecodableEntry` if its last record does not decode. */
-  end(room: RoomKey): Promise<RoomLogEnd>;
-  /** The partition's rooms that have more than one record in the log. */
-  untrimmed(partition: number): Promise<readonly RoomKey[]>;
   /**
-   * The existing records of the room in `after < streamSeq <= through`, in order. A lagging replica may omit a record
+   * The existing records of the partition in `after < streamSeq <= through`, in order. A lagging replica may omit a record
    * that is not new.
    */
-  read(room: RoomKey, after: number, through: number): AsyncIterable<StoredRecord>;
-  /** The same for all rooms of the partition. */
   readAll(partition: number, after: number, through: number): AsyncIterable<StoredRecord>;
+  /** The partition's rooms that have more than one record in the log. */
+  untrimmed(partition: number): Promise<readonly RoomKey[]>;
+}
+
+/** The log of one room. */
+export interface StoredRoomLog {
+  /** The end of the room's log. Throws `UndecodableEntry` if its last record does not decode. */
+  end(room: RoomKey): Promise<RoomLogEnd>;
+  /** Like `readAll`, of the room's records only. */
+  read(room: RoomKey, after: number, through: number): AsyncIterable<StoredRecord>;
   /** The room's record at that stream sequence. A former leader may answer undefined for a new one. */
   at(room: RoomKey, streamSeq: number): Promise<StoredRecord | undefined>;
   /** Removes the room's records before the stream sequence `before`. */
   trim(room: RoomKey, before: number): Promise<void>;
 }
+
+export type EditLog = StoredPartitionLog & StoredRoomLog;
 
 /** Names of the rooms in the log. */
 export interface RoomNames {

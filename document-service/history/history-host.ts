@@ -6,13 +6,13 @@ import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomKey, Seq } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { rethrowMistake } from "../../shared/time/pause.ts";
-import type { Digest, EditLog, Histories, ObjectStore } from "../ports.ts";
+import type { Digest, Histories, ObjectStore, StoredRoomLog } from "../ports.ts";
 import { readVerified, writeVerified } from "../verified-write-host.ts";
 import { bytesOfHistory, type History, type HistoryPolicy } from "./history.ts";
 import type { CurrentDocument, HistoryEffect, HistoryInput, HistoryJob, HistoryResult, VersionOutcome } from "./history-messages.ts";
 import { HistoryPlan } from "./history-plan.ts";
 
-type HistoryPorts = { readonly log: EditLog; readonly histories: Histories; readonly history: ObjectStore; readonly digest: Digest };
+type HistoryPorts = { readonly log: StoredRoomLog; readonly histories: Histories; readonly history: ObjectStore; readonly digest: Digest };
 /** `newName` returns a name that no other object ever has. */
 type HistoryDeps = { readonly clock: Clock; readonly log: Log; readonly newName: () => string };
 

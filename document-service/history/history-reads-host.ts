@@ -2,7 +2,7 @@
 
 import { assert, assertNever } from "../../shared/assert.ts";
 import type { RoomKey, Seq } from "../../shared/ids.ts";
-import type { Digest, EditLog, Histories, ObjectStore, Reverting } from "../ports.ts";
+import type { Digest, Histories, ObjectStore, Reverting, StoredRoomLog } from "../ports.ts";
 import { readVerified } from "../verified-write-host.ts";
 import type { History } from "./history.ts";
 import type { HistoryHost } from "./history-host.ts";
@@ -23,7 +23,7 @@ import type { TailReader } from "./log-tail.ts";
 import type { Reverted } from "./reverting.ts";
 
 export type HistoryReadsPorts = {
-  readonly log: EditLog;
+  readonly log: StoredRoomLog;
   readonly histories: Histories;
   readonly history: ObjectStore;
   readonly reverting: Reverting;

@@ -3,13 +3,13 @@
 import { assertNever } from "../../shared/assert.ts";
 import type { StoredRecord } from "../../shared/bus/record.ts";
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
-import type { Checkpoints, Digest, EditLog, Histories, Merging, ObjectStore } from "../ports.ts";
+import type { Checkpoints, Digest, Histories, Merging, ObjectStore, StoredRoomLog } from "../ports.ts";
 import { readVerified, writeVerified } from "../verified-write-host.ts";
 import { type RestoredRoom, type RestoreEffect, type RestoreInput, RoomRestore } from "./restore.ts";
 import type { RoomObjects } from "./restored-history.ts";
 
 type RestorePorts = {
-  readonly log: EditLog;
+  readonly log: StoredRoomLog;
   readonly checkpoints: Checkpoints;
   readonly snapshots: ObjectStore;
   readonly histories: Histories;
@@ -63,7 +63,7 @@ async function outcomeOf(
   }
 }
 
-async function readRecords(log: EditLog, room: RoomKey, through: number): Promise<StoredRecord[]> {
+async function readRecords(log: StoredRoomLog, room: RoomKey, through: number): Promise<StoredRecord[]> {
   const records: StoredRecord[] = [];
   for await (const record of log.read(room, 0, through)) records.push({ ...record, bytes: record.bytes.slice() });
   return records;

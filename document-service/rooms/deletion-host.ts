@@ -6,11 +6,11 @@ import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { HistoryHost } from "../history/history-host.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
-import type { ChangeNotifications, Checkpoints, Deletions, EditLog, ObjectStore } from "../ports.ts";
+import type { ChangeNotifications, Checkpoints, Deletions, ObjectStore, StoredRoomLog } from "../ports.ts";
 import { Deletion, type DeletionEffect, type DeletionInput, type DeletionOutcome } from "./deletion.ts";
 
 type DeletionPorts = {
-  readonly log: EditLog;
+  readonly log: StoredRoomLog;
   readonly deletions: Deletions;
   readonly checkpoints: Checkpoints;
   readonly snapshots: ObjectStore;

@@ -14,7 +14,7 @@ import type { Clock } from "../../shared/time/clock.ts";
 import { pause, rethrowMistake } from "../../shared/time/pause.ts";
 import type { HistoryReadsHost } from "../history/history-reads-host.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
-import type { ChangeNotifications } from "../ports.ts";
+import type { ChangeNotifications, EditLog } from "../ports.ts";
 import {
   nextDeletionStep,
   servedWithoutEdits,
@@ -33,7 +33,11 @@ import type { SweepOptions } from "./sweep.ts";
 import { TrimRounds, type TrimRoundsOptions } from "./trim-rounds.ts";
 
 /** `boards`: the leaderboards' leases for the same partitions. */
-export type DocumentPartitionPorts = DocumentRoomPorts & { readonly leases: Leases; readonly boards: Pick<Leases, "read"> };
+export type DocumentPartitionPorts = DocumentRoomPorts & {
+  readonly log: EditLog;
+  readonly leases: Leases;
+  readonly boards: Pick<Leases, "read">;
+};
 export type DocumentPartitionOptions = DocumentRoomHostOptions &
   SweepOptions &
   StoredBytesOptions &

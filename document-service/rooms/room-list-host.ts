@@ -6,12 +6,12 @@
 import type { CheckpointEntry } from "../../shared/bus/checkpoint.ts";
 import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
 import { type RoomKey, roomKey, type TenantId } from "../../shared/ids.ts";
-import type { Checkpoints, EditLog, RoomNames } from "../ports.ts";
+import type { Checkpoints, RoomNames, StoredRoomLog } from "../ports.ts";
 import { RoomList, type RoomListPage, type RoomListQuery, tenantRoom } from "./room-list.ts";
 
 export type RoomListPorts = {
   readonly names: RoomNames;
-  readonly log: Pick<EditLog, "end">;
+  readonly log: Pick<StoredRoomLog, "end">;
   readonly checkpoints: Pick<Checkpoints, "read">;
 };
 

@@ -5,13 +5,13 @@ import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import { pause, rethrowMistake } from "../../shared/time/pause.ts";
-import type { EditLog, ObjectStore } from "../ports.ts";
+import type { ObjectStore, StoredPartitionLog } from "../ports.ts";
 import type { ObjectKind } from "../storage/stored-bytes.ts";
 import type { DocumentRoomHost } from "./room-host.ts";
 import { Sweep, type SweepEffect, type SweepInput, type SweepOptions } from "./sweep.ts";
 
 type SweepPorts = {
-  readonly log: Pick<EditLog, "untrimmed">;
+  readonly log: Pick<StoredPartitionLog, "untrimmed">;
   readonly snapshots: Pick<ObjectStore, "list" | "sweep">;
   readonly history: Pick<ObjectStore, "list" | "sweep">;
 };

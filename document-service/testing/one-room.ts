@@ -122,7 +122,7 @@ export class Stores {
       : { kind: "at", seq: record === undefined ? (0 as Seq) : headOf(record) };
   }
 
-  readonly ports: DocumentRoomPorts = {
+  readonly ports: DocumentRoomPorts & { readonly log: EditLog } = {
     log: {
       follow: () => {
         throw new Error("the tests hand over the records themselves");
