@@ -1,7 +1,7 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import { type ClientId, type Epoch, type RoomId, type RoomKey, roomKey, type Seq, type TenantId } from "../../shared/ids.ts";
+import { type ClientId, type Epoch, type RoomId, type RoomKey, roomKey, type Seq, type TenantId, tenantOf } from "../../shared/ids.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import type { FirstContentAnswer } from "../ports.ts";
 import { FirstContents, type FirstContentsOptions, type FirstContentsPorts } from "./first-content-host.ts";
@@ -23,7 +23,17 @@ const NOTES = keyOf("notes");
 const EDITED = keyOf("edited");
 
 function contents(
-  { answer = CONTENT, outcome = COMMITTED, isFull = false }: { answer?: FirstContentAnswer; outcome?: WriteOutcome; isFull?: boolean } = {},
+  {
+    answer = CONTENT,
+    answerOf = () => answer,
+    outcome = COMMITTED,
+    isFull = false,
+  }: {
+    answer?: FirstContentAnswer;
+    answerOf?: (tenant: TenantId) => FirstContentAnswer;
+    outcome?: WriteOutcome;
+    isFull?: boolean;
+  } = {},
   options: Partial<FirstContentsOptions> = {},
   log: Log = SILENT_LOG,
 ) {
@@ -38,7 +48,7 @@ function contents(
       hasEdits: (room) => Promise.resolve(room === EDITED),
       requestContent: (room) => {
         asked.push(room);
-        return new Promise((resolve) => release.push(() => resolve(answer)));
+        return new Promise((resolve) => release.push(() => resolve(answerOf(tenantOf(room)))));
       },
     },
     writes: { write: (...write) => (written.push(write), Promise.resolve(outcome)) },
@@ -202,4 +212,28 @@ test("[FCG22] a tenant uses at most three quarters of its application's limits, 
   void edits.host.loadUnlessEdited(other);
   await settled();
   expect(edits.asked).toEqual([one("a"), other]);
+});
+
+test("[FCG23] applications whose last request failed use at most half of all requests", async () => {
+  const answers = { hung: { kind: "failed" } as FirstContentAnswer };
+  const { host, clock, asked, release } = contents(
+    { answerOf: (tenant) => answers[tenant as "hung"] ?? CONTENT },
+    {
+      firstContentRequestsMax: 4,
+      firstContentRequestsPerApplicationMax: 4,
+    },
+  );
+  const load = (tenant: string, names: readonly string[]): void => names.forEach((name) => void host.load(keyOf(name, tenant)));
+  load("hung", ["a"]);
+  release.shift()!();
+  await settled();
+  load("hung", ["b", "c", "d"]);
+  expect(asked.slice(1), "d waits").toEqual([keyOf("b", "hung"), keyOf("c", "hung")]);
+  load("other", ["e", "f", "g"]);
+  expect(asked.slice(3), "g waits for e or f").toEqual([keyOf("e", "other"), keyOf("f", "other")]);
+  answers.hung = CONTENT;
+  release.shift()!();
+  await settled();
+  await clock.advance(2_000);
+  expect(asked.slice(5)).toEqual([keyOf("g", "other")]);
 });

@@ -3,7 +3,8 @@
  * only as the room's first, so several gateways may do this at the same time: after [content of A], that of B is
  * refused, and both rooms are settled. A failure is answered to all callers for two seconds, so that clients that join
  * again cause no load at an application that is down. Each application has limits of its own, so that the rooms
- * of a slow one are never the reason to refuse those of another. A tenant uses at most a part of them.
+ * of a slow one are never the reason to refuse those of another. A tenant uses at most a part of them, and so do all
+ * applications together whose last request failed.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -36,6 +37,8 @@ type Load = (room: RoomKey, since: Millis) => Promise<FirstContentOutcome>;
 type FirstContentsDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics };
 /** `rooms`: loads that run or wait, and failures of the last two seconds. `edits`: over HTTP, waiting for a load. */
 type Usage = { readonly takeTurn: Load; rooms: number; edits: number };
+/** `isFailing`: its last request failed. */
+type Application = Usage & { isFailing: boolean };
 
 /** The author of the content in history and boards. */
 const AUTHOR = "application" as UserId;
@@ -43,6 +46,8 @@ const AUTHOR = "application" as UserId;
 const KEY = "first-content" as ClientKey;
 /** Part of the limits of its application that a tenant may use. The rest is for the other tenants of the application. */
 const TENANT_PART = 0.75;
+/** Part of all requests that failing applications may use. Requests to one that hangs last several seconds each. */
+const FAILING_PART = 0.5;
 const FAILED_MS = 2_000;
 /** A load whose turn comes later fails without a request, because its members were rejected. */
 const WAITING_MS_MAX = 10_000;
@@ -54,8 +59,9 @@ export class FirstContents {
   readonly #options: FirstContentsOptions;
   readonly #deps: FirstContentsDeps;
   readonly #loadOne: Load;
+  readonly #loadOneOfFailing: Load;
   /** The settings name a fixed number of them. */
-  readonly #applications = new Map<string, Usage>();
+  readonly #applications = new Map<string, Application>();
   /** Tenants with a load or a waiting edit. */
   readonly #tenants = new Map<TenantId, Usage>();
   /** Loads that run or wait, and failures of the last two seconds. */
@@ -65,7 +71,9 @@ export class FirstContents {
     this.#ports = ports;
     this.#options = options;
     this.#deps = { ...deps, log: limitedLog(deps.log, deps.clock) };
-    this.#loadOne = limitConcurrency(options.firstContentRequestsMax, (room, since) => this.#load(room, since));
+    const { firstContentRequestsMax: requestsMax } = options;
+    this.#loadOne = limitConcurrency(requestsMax, (room, since) => this.#load(room, since));
+    this.#loadOneOfFailing = limitConcurrency(partOf(requestsMax, FAILING_PART), this.#loadOne);
   }
 
   isAskedFor(room: RoomKey): boolean {
@@ -116,7 +124,7 @@ export class FirstContents {
     const forgetIdle = (): void => {
       if (tenant.rooms === 0 && tenant.edits === 0) this.#tenants.delete(tenantOf(room));
     };
-    if (application[what] >= most || tenant[what] >= partOf(most)) return void forgetIdle();
+    if (application[what] >= most || tenant[what] >= partOf(most, TENANT_PART)) return void forgetIdle();
     application[what] += 1;
     tenant[what] += 1;
     return () => {
@@ -126,11 +134,15 @@ export class FirstContents {
     };
   }
 
-  #applicationOf(room: RoomKey): Usage {
+  #applicationOf(room: RoomKey): Application {
     const name = this.#nameOf(room) ?? "";
     const known = this.#applications.get(name);
     if (known !== undefined) return known;
-    const application = usage(this.#options.firstContentRequestsPerApplicationMax, this.#loadOne);
+    const load: Load = (one, since) => (application.isFailing ? this.#loadOneOfFailing : this.#loadOne)(one, since);
+    const application: Application = {
+      ...usage(this.#options.firstContentRequestsPerApplicationMax, load),
+      isFailing: false,
+    };
     this.#applications.set(name, application);
     return application;
   }
@@ -139,7 +151,7 @@ export class FirstContents {
     const known = this.#tenants.get(tenantOf(room));
     if (known !== undefined) return known;
     const { takeTurn } = this.#applicationOf(room);
-    const tenant = usage(partOf(this.#options.firstContentRequestsPerApplicationMax), takeTurn);
+    const tenant = usage(partOf(this.#options.firstContentRequestsPerApplicationMax, TENANT_PART), takeTurn);
     this.#tenants.set(tenantOf(room), tenant);
     return tenant;
   }
@@ -160,6 +172,7 @@ export class FirstContents {
     if (this.#deps.clock.now() - since >= WAITING_MS_MAX) return this.#receiveLimit();
     if (isFull(room)) return this.#receiveUnwritten(room, "stored-bytes");
     const answer = await applicationContents.requestContent(room);
+    this.#applicationOf(room).isFailing = answer.kind === "failed";
     switch (answer.kind) {
       case "content":
         return this.#outcomeOf(room, await this.#write(room, answer));
@@ -196,6 +209,6 @@ function usage(requestsMax: number, load: Load): Usage {
   return { takeTurn: limitConcurrency(requestsMax, load), rooms: 0, edits: 0 };
 }
 
-function partOf(most: number): number {
-  return Math.ceil(TENANT_PART * most);
+function partOf(most: number, part: number): number {
+  return Math.ceil(part * most);
 }
