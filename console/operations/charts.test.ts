@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { isAdded, VITAL_SOURCES } from "../../shared/bus/vitals.ts";
-import { addValues, askAfter, chartData, CHARTS, NO_VALUES, ROOM_CHART, type ValuesOverTime } from "./charts.ts";
+import { addValues, askAfter, chartData, CHARTS, chartsRemark, NO_VALUES, ROOM_CHART, type ValuesOverTime } from "./charts.ts";
 import { bytes, duration } from "./format.ts";
 import { consoleAddress, parseConsoleAddress, START_PAGE } from "./console-address.ts";
 
@@ -66,4 +66,16 @@ test("[CHT6] an address is read as it was written, and unknown parts are ignored
   expect(parseConsoleAddress(consoleAddress(address))).toEqual(address);
   expect(consoleAddress(START_PAGE)).toBe("");
   expect(parseConsoleAddress("#tab=unknown&minutes=7&events=x&room=alone&later=1")).toEqual(START_PAGE);
+});
+
+test("[CHT7] the charts of a process that stopped state since when it sends no values", () => {
+  const values = (...of: (number | null)[]) =>
+    addValues(NO_VALUES, answer(1_000, { "gateway rooms": of, "gateway edits": of.map(() => null) }));
+  const nulls = (count: number) => Array.from({ length: count }, () => null);
+  expect(chartsRemark(NO_VALUES, "")).toContain("No values yet");
+  expect(chartsRemark(NO_VALUES, "rs-1")).toContain("no values for an hour");
+  expect(chartsRemark(values(...nulls(9)), "rs-1")).toContain("no values for an hour");
+  expect(chartsRemark(values(1, 2, ...nulls(5)), "rs-1")).toBe("");
+  expect(chartsRemark(values(1, 2, ...nulls(6)), "rs-1")).toMatch(/stopped, or does not reach NATS: its last values are of \d.*\.$/);
+  expect(chartsRemark(values(1, 2, ...nulls(6)), "")).toBe("");
 });

@@ -4,7 +4,7 @@
  */
 
 import type { VitalsAnswer } from "./answers.ts";
-import { bytes, count, duration } from "./format.ts";
+import { bytes, clockTime, count, duration } from "./format.ts";
 
 export type ChartLine = { readonly key: string; readonly label: string };
 export type Chart = {
@@ -192,6 +192,21 @@ export function addValues(
     merged.set(key, [...values, ...nulls(length - values.length)].slice(dropped));
   }
   return { everyMs, from: before.from + dropped, length: length - dropped, lines: merged };
+}
+
+/** Slots without a value after which a process counts as stopped. */
+const SILENT_SLOTS = 6;
+
+/** Explains charts that have no values, or whose process sends none any more. `process` "": all processes. */
+export function chartsRemark({ everyMs, from, length, lines }: ValuesOverTime, process: string): string {
+  const all = [...lines.values()];
+  const last = Math.max(-1, ...all.map((values) => values.findLastIndex((value) => value !== null)));
+  if (last < 0)
+    return process === ""
+      ? "No values yet: each process sends its own every five seconds."
+      : "This process has sent no values for an hour: it stopped, or it does not reach NATS.";
+  if (process === "" || length - last <= SILENT_SLOTS) return "";
+  return `This process stopped, or does not reach NATS: its last values are of ${clockTime(new Date((from + last) * everyMs))}.`;
 }
 
 export function linesOf({ series }: Pick<VitalsAnswer, "series">): ReadonlyMap<string, readonly (number | null)[]> {

@@ -2,7 +2,7 @@
 
 import { element, tagged } from "../../io/element.ts";
 import type { VitalsAnswer } from "../answers.ts";
-import { CHARTS, type ValuesOverTime } from "../charts.ts";
+import { CHARTS, chartsRemark, type ValuesOverTime } from "../charts.ts";
 import { shortName } from "../format.ts";
 import { type ConsoleAddress, RANGES } from "../console-address.ts";
 import { type ChartMark, chartView } from "./charts-view.ts";
@@ -41,7 +41,7 @@ export function chartsPage(change: (to: Partial<ConsoleAddress>) => void): ShowC
     for (const range of ranges) range.button.ariaPressed = String(range.minutes === minutes);
     showChoice(choice, processes, process);
     for (const { show } of charts) show(values, minutes, marks);
-    setText(remark, values.length === 0 ? "No values yet: each process sends its own every five seconds." : "");
+    setText(remark, chartsRemark(values, processes.length === 0 ? "" : process)); // Before the first answer no process is known.
   };
 }
 
