@@ -254,7 +254,9 @@ export type DocumentServiceConfig = Values<typeof documentServiceSettings>;
 /** Throws if the configuration is not permitted or not complete. */
 export function refuseUnfit(config: DocumentServiceConfig & SignedEndpoints): void {
   if (config.internalSecret === "") {
-    throw new SettingError("the document service answers only who shows a secret: set COROOM_INTERNAL_SECRET, the same as the gateways'");
+    throw new SettingError(
+      "the document service refuses requests without a secret. Set COROOM_INTERNAL_SECRET to the secret of the gateways",
+    );
   }
   refuseUnreachableAddress(documentsAddress(config));
   refuseIncompleteStore(config);
@@ -267,7 +269,9 @@ export type StoreSettings = Values<typeof storeSettings>;
 export function refuseIncompleteStore(config: StoreSettings): void {
   const { snapshotsStore: store } = config;
   if (store === "folder" && config.snapshotsFolder === "") {
-    throw new SettingError("snapshots are to be kept in a folder: set COROOM_SNAPSHOTS_FOLDER to one that all document services see");
+    throw new SettingError(
+      "COROOM_SNAPSHOTS_STORE is folder, and no folder is named: set COROOM_SNAPSHOTS_FOLDER to a folder that all document services can access",
+    );
   }
   if (store === "s3" && [config.s3Url, config.s3Bucket, config.s3AccessKeyId, config.s3SecretAccessKey].includes("")) {
     throw new SettingError(

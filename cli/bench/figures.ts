@@ -1,4 +1,4 @@
-/** What `coroom bench` measured, as counts and percentiles, and the conclusions from it. */
+/** The results of `coroom bench` as counts and percentiles, and the conclusions from them. */
 
 import type { Latencies } from "./latencies.ts";
 import type { BenchLoad } from "./plan.ts";

@@ -1,4 +1,4 @@
-/** What `coroom bench` will do: its rooms and people, and the maxima that protect a cluster from a mistyped number. */
+/** The plan of `coroom bench`: its rooms and people, and the maxima that protect a cluster from a mistyped number. */
 
 import { Prng } from "../../shared/collections/prng.ts";
 import { SettingError } from "../../shared/settings/settings.ts";

@@ -1,6 +1,6 @@
-/** Attributes of nodes as the writers of a document left them: values of any type, also objects that no number can be made of. */
+/** Reads numbers from the attributes of nodes. Any client may write an attribute of any type, also an object that `Number()` throws for. */
 
-/** The whole number that `value` is, or the nearest of `min` to `max`; `otherwise` for anything but a number or its digits. */
+/** Returns `value` as a whole number between `min` and `max`, or `otherwise` if it is neither a number nor a numeral. */
 export function wholeNumberIn(value: unknown, min: number, max: number, otherwise: number): number {
   const isNumeral = typeof value === "number" || (typeof value === "string" && /\S/.test(value));
   const number = isNumeral ? Math.trunc(Number(value)) : Number.NaN;

@@ -1,6 +1,6 @@
 /**
- * Rich text as a fragment of HTML. A hostile document can run nothing by it: elements and attributes are those below, every
- * text and value is escaped, and addresses have safe schemes (`safe-url.ts`).
+ * Rich text as a fragment of HTML. The invariant: the fragment of a hostile document runs no code. It contains only the
+ * elements and attributes below, every text and value is escaped, and addresses have safe schemes (`safe-url.ts`).
  */
 
 import { type ContentBlock, type Inline, type ListItem, type Phrase, phrasesOf, type TableCell, type TextMark } from "./blocks.ts";

@@ -1,11 +1,11 @@
 /**
- * Rich text as Markdown (CommonMark, with the tables, task lists and strikethrough of GitHub). What Markdown has no form for
- * is left out: underline, colours, titles of links, spans of table cells.
+ * Rich text as Markdown (CommonMark, with the tables, task lists and strikethrough of GitHub). The result leaves out what
+ * Markdown cannot express: underline, colours, titles of links, spans of table cells.
  *
- * Text of people becomes neither markup nor HTML: outside of code the result contains no `<`, and no bare address from which
- * a renderer makes a link. Promised for renderers of CommonMark, and of GitHub's tables, strikethrough and autolinks, tested
- * with markdown-it and marked. Not promised: what a site adds to Markdown, such as GitHub's mentions, formulas and emoji, or
- * links to mail addresses in text.
+ * The invariant: text of people becomes neither markup nor HTML. For example, `<b>` in a text is written `&lt;b>`. Outside
+ * of code the result contains no `<`, and no bare address from which a renderer makes a link. This holds for renderers of
+ * CommonMark and of GitHub's tables, strikethrough and autolinks, and is tested with markdown-it and marked. It does not
+ * hold for what a site adds to Markdown, such as GitHub's mentions, formulas and emoji, or links to mail addresses in text.
  */
 
 import type { BlockContent, Html, Image, List, Paragraph, Parents, PhrasingContent, RootContent, Text } from "mdast";

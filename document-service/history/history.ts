@@ -1,9 +1,8 @@
 /**
  * The stored history of a room in addition to its log, and how the state at a moment is read from it. There are two
- * kinds of objects. A
- * *version* is the document's state at a seq. A *segment* holds records that were trimmed from the log, complete and in
- * order. A state at a seq between versions is the version before it with the edits up to it. One entry in the store
- * names all objects and is replaced by revision. An object that no entry names is an orphan.
+ * kinds of objects. A *version* is the document's state at a seq. A *segment* holds records that were trimmed from the
+ * log, complete and in order. A state at a seq between versions is the version before it with the edits up to it. One
+ * entry in the store names all objects and is replaced by revision. An object that no entry names is an orphan.
  *
  * A new segment absorbs the segments before it while they are small, so even a long history has few segments.
  */

@@ -120,7 +120,7 @@ export function unread(why: Unread): InternalResponse {
       return refusal(
         422,
         "unreadable",
-        "what is in it cannot be read or written so, it may be nested too deeply or longer than 64 MiB: name its shared types by their kinds, or fetch the snapshot and read it yourself",
+        "the content cannot be read or written in this form. It may be nested too deeply, or longer than 64 MiB: name its shared types by their kinds, or fetch the snapshot and read it yourself",
       );
     default:
       return assertNever(why);

@@ -1,5 +1,5 @@
 /**
- * What the rooms of one partition store, by room and by tenant: snapshots, history, and the log that is not trimmed yet.
+ * The stored bytes of one partition, by room and by tenant: snapshots, history, and the log that is not trimmed yet.
  * Rooms in memory are measured; for all others, lists of the object stores count.
  *
  * The invariant: a room that has reached its limit stays listed after it leaves memory, until it is measured below it.

@@ -13,7 +13,7 @@ export function jsonAnswer(status: number, body: object, headers: Record<string,
   return { status, headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) };
 }
 
-/** `error` is a stable code for programs. `message` tells people what to do. */
+/** `error` is a stable code for programs. `message` explains to people what to do. */
 export function errorAnswer(status: number, error: string, message: string, headers: Record<string, string> = {}): HttpAnswer {
   return jsonAnswer(status, { error, message }, headers);
 }

@@ -80,7 +80,7 @@ const ANY_TIME = 0 as UnixMillis;
 const CURSOR = /^([A-Za-z0-9-]{1,16})~(\d{1,9})$/;
 
 /**
- * What a path names: a board, and the rest of the path, which is empty, `members` or `members/{user}`. On a board of rooms,
+ * The part of a question that its path names: a board, and the rest of the path, which is empty, `members` or `members/{user}`. On a board of rooms,
  * `{room}` follows at once.
  */
 type Asked = {

@@ -69,7 +69,7 @@ const NOT_PROMETHEUS = refusal(
   "metrics are for Prometheus: send COROOM_METRICS_SECRET as Authorization: Bearer, or read them on the health port",
 );
 /** Not 503, because the gateway would repeat the request at the next service. */
-const FAILED = refusal(500, "failed", "this request failed, and would again: what went wrong is in the service's log");
+const FAILED = refusal(500, "failed", "this request failed, and would fail again: see the service's log for the cause");
 const UNAUTHORIZED = refusal(401, "unauthorized", "only gateways ask here: send x-coroom-internal");
 
 export function jsonResponse(status: number, name: string, body: object): InternalResponse {
