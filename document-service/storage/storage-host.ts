@@ -39,9 +39,14 @@ const MEASURE_MS = 1_000;
 const REPEATED_AFTER = 3;
 /** Measurements from one report of usage to the next. */
 const PEAKS_AFTER = 60;
-/** Rooms in one report, which is one NATS message. A room beyond them is not refused before another one has space. */
+/**
+ * Full rooms and tenants in one report, which is one NATS message of at most 1 MiB. One beyond them is not refused before
+ * another one has space. A room's key has up to 1,217 bytes, an entry of a tenant up to 130.
+ */
 const REPORTED_ROOMS_MAX = 1_500;
-/** Tenants in one report: those that store most. */
+const REPORTED_ROOM_KEYS_BYTES_MAX = 400 * 1024;
+const REPORTED_FULL_TENANTS_MAX = 4_000;
+/** Tenants whose bytes are reported: those that store most. */
 const REPORTED_TENANTS_MAX = 5_000;
 
 export class StorageHost {
@@ -125,7 +130,7 @@ export class StorageHost {
 
   #fullOf({ full }: StoredBytes, partition: number): FullStorage {
     const { roomBytesMax, tenantBytesMax } = this.#options;
-    const rooms = [...full].slice(0, REPORTED_ROOMS_MAX);
+    const rooms = reportedRooms(full);
     const tenants = partition === 0 ? this.#tenants.full : undefined;
     if (tenants === undefined) return { partition, roomBytesMax, rooms };
     this.#deps.metrics.fullTenants.set(tenants.size);
@@ -133,7 +138,9 @@ export class StorageHost {
       partition,
       roomBytesMax,
       rooms,
-      tenants: [...tenants].map(([tenant, bytes]) => ({ tenant, bytes, max: tenantBytesMax.of(tenant) })),
+      tenants: [...tenants]
+        .slice(0, REPORTED_FULL_TENANTS_MAX)
+        .map(([tenant, bytes]) => ({ tenant, bytes, max: tenantBytesMax.of(tenant) })),
     };
   }
 
@@ -152,6 +159,17 @@ export class StorageHost {
       tenantBytesMax: tenantBytesMax.of(tenant),
     };
   }
+}
+
+function reportedRooms(full: ReadonlyMap<RoomKey, number>): [RoomKey, number][] {
+  const rooms: [RoomKey, number][] = [];
+  let keysBytes = 0;
+  for (const [room, bytes] of full) {
+    keysBytes += room.length; // A key is ASCII.
+    if (rooms.length === REPORTED_ROOMS_MAX || keysBytes > REPORTED_ROOM_KEYS_BYTES_MAX) break;
+    rooms.push([room, bytes]);
+  }
+  return rooms;
 }
 
 function stateOf(isReached: boolean): "reached" | "released" {

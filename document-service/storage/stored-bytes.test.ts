@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { TenantCounts } from "../../shared/bus/storage-messages.ts";
 import { type RoomKey, type TenantId } from "../../shared/ids.ts";
 import { tenantBytesMax } from "../../shared/settings/tenant-bytes.ts";
 import { StoredBytes } from "./stored-bytes.ts";
@@ -106,4 +107,17 @@ test("[STB5] the limits of tenants are one number for all, and others for single
   expect(["acme", "zoo", "other"].map((tenant) => limits.of(tenant as TenantId))).toEqual([200, 0, 100]);
   expect(tenantBytesMax("").of(acme)).toBe(0);
   for (const wrong of ["many", "acme=", "a b=1", "1.5", "-1"]) expect(() => tenantBytesMax(wrong)).toThrow(/tenant=bytes/);
+});
+
+test("[STB11] a tenant never counts less than nothing, so that the counts of all others are accepted", () => {
+  const bytes = stored();
+  const room = { snapshots: 0, history: 0, log: 0 };
+  bytes.receiveRoom(notes, room);
+  bytes.receiveRoom(notes, { ...room, snapshots: 10_000 });
+  bytes.receiveListed("snapshots", new Map([["other.plan/1-2-b", 20_000]])); // It began before the snapshot was written.
+  bytes.receiveListed("history", new Map());
+  bytes.receiveRoom(notes, room); // Deleted.
+  const tenants = [...bytes.tenants!];
+  expect(tenants).toEqual([["other", 20_000]]);
+  expect(TenantCounts.safeParse({ partition: 0, tenants }).success).toBe(true);
 });

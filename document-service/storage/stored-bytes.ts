@@ -56,6 +56,8 @@ export class StoredBytes {
     const sums: Sums = new Map();
     for (const part of [...KINDS.flatMap((kind) => [this.#listed[kind]!, this.#changed[kind]]), this.#log])
       for (const [tenant, bytes] of part) add(sums, tenant, bytes);
+    // A list may lack an object that was written during it. Its removal before the next list then subtracts too much.
+    for (const [tenant, bytes] of sums) if (bytes < 0) sums.delete(tenant);
     return sums;
   }
 
