@@ -38,7 +38,19 @@ export async function openStores(
         return postgresObjects(postgres, bucket);
     }
   };
-  return { snapshots: await open(subjects.snapshotsBucket), history: await open(subjects.historyObjectsBucket) };
+  return {
+    snapshots: withSharedLists(await open(subjects.snapshotsBucket)),
+    history: withSharedLists(await open(subjects.historyObjectsBucket)),
+  };
+}
+
+/**
+ * Calls that come while the store is listed receive the same list. All partitions of a process list the complete store at
+ * the same times, and a list of a million objects takes a minute and hundreds of MB.
+ */
+export function withSharedLists(store: ObjectStore): ObjectStore {
+  let running: ReturnType<ObjectStore["list"]> | undefined;
+  return { ...store, list: () => (running ??= store.list().finally(() => (running = undefined))) };
 }
 
 const CHUNK_BYTES = 512 * 1024;
