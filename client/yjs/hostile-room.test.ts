@@ -218,3 +218,30 @@ test("[YJS24] content that the room itself completes is not sent again", async (
   await server.clock.advance(1_000);
   expect([ann.text, ann.provider.unsavedEdits, server.room().head]).toEqual(["ne two", 0, 0]); // The model's log has none of them.
 });
+
+test("[YJS34] content that the room itself cannot complete is not sent again by documents with changes of their own", async () => {
+  const server = serverOn();
+  const whole = new Y.Doc();
+  const updates: Uint8Array[] = [];
+  whole.on("update", (update: Uint8Array) => void updates.push(update));
+  for (const part of ["never arrives", "pending"]) whole.getText("t").insert(0, part);
+  whole.getText("t").delete(0, 1);
+  const room = server.room();
+  for (const [index, payload] of updates.slice(1).entries()) {
+    room.receiveEdit({ client: "author__________" as ClientId, counter: index + 1, ackedThrough: 0, parentSeq: 0 as Seq, payload });
+  }
+  server.commit("notes" as RoomId);
+  const [ann, bob] = [new Member(server, 1), new Member(server, 2)];
+  ann.type("ann");
+  bob.doc.getText("t").insert(0, "x".repeat(6_000)); // More than one edit may have.
+  await server.clock.advance(5_000);
+  const sent = room.log
+    .slice(2)
+    .flatMap(({ payload }) => [...Y.parseUpdateMeta(payload).from.keys(), ...Y.decodeUpdate(payload).ds.clients.keys()]);
+  expect([ann.text.length, sent.includes(whole.clientID)]).toEqual([6_003, false]);
+
+  server.cut();
+  Y.applyUpdate(ann.doc, updates[0]!, "another provider");
+  await server.clock.advance(5_000);
+  expect([bob.text === ann.text, ann.text.includes("endingnever arrives"), ann.provider.saved]).toEqual([true, true, true]);
+});

@@ -169,3 +169,15 @@ test("[YED6] a document without additions yields no difference; an update with c
   expect(editsOf(doc, () => doc.getText("t").insert(0, "x")).some(isEmptyUpdate)).toBe(false);
   expect(editsOf(doc, () => doc.getText("t").delete(0, 1)).some(isEmptyUpdate)).toBe(false);
 });
+
+test("[YED7] pending content is missing only from a room that has none", () => {
+  const author = new Y.Doc();
+  const [, pending] = editsOf(author, () => ["base", "more"].forEach((text) => author.getText("t").insert(0, text)));
+  const doc = docWith("own");
+  Y.applyUpdate(doc, pending!);
+  const clientsIn = (update: Uint8Array): number[] => [...Y.parseUpdateMeta(update).from.keys()];
+  expect(clientsIn(missingUpdate([], doc)!).toSorted()).toEqual([author.clientID, doc.clientID].toSorted());
+  expect(clientsIn(missingUpdate([pending!], doc)!)).toEqual([doc.clientID]);
+  expect(clientsIn(contentSince(new Map([[doc.clientID, 0]]), doc))).toEqual([doc.clientID]);
+  expect(doc.store.pendingStructs, "the document keeps it").not.toBeNull();
+});

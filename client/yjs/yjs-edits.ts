@@ -1,6 +1,6 @@
 /**
  * Yjs updates as edits: merges several, cuts large ones, and computes the content of a document that a room lacks.
- * Rules YED1 to YED6.
+ * Rules YED1 to YED7.
  */
 
 import * as Y from "yjs";
@@ -28,7 +28,9 @@ export function missingUpdate(received: readonly Uint8Array[], doc: Y.Doc): Uint
   theirs.transact(() => {
     for (const edit of received) Y.applyUpdate(theirs, edit);
   });
-  const lacking = Y.encodeStateAsUpdate(doc, Y.encodeStateVector(theirs));
+  const { store } = theirs;
+  const hasPending = store.pendingStructs !== null || store.pendingDs !== null;
+  const lacking = (hasPending ? integratedContent : Y.encodeStateAsUpdate)(doc, Y.encodeStateVector(theirs));
   return Y.snapshotContainsUpdate(Y.snapshot(theirs), lacking) ? undefined : lacking;
 }
 
@@ -47,7 +49,22 @@ export function clocksBefore(edits: readonly Uint8Array[]): Clocks {
 export function contentSince(clocks: Clocks, doc: Y.Doc): Uint8Array {
   const known = Y.decodeStateVector(Y.encodeStateVector(doc));
   for (const [client, clock] of clocks) known.set(client, Math.min(clock, known.get(client) ?? 0));
-  return Y.encodeStateAsUpdate(doc, Y.encodeStateVector(known));
+  return integratedContent(doc, Y.encodeStateVector(known));
+}
+
+/**
+ * The document's content beyond the state vector, without pending content. `Y.encodeStateAsUpdate` adds that. If a room
+ * has pending content, each of its documents would send it again.
+ */
+function integratedContent(doc: Y.Doc, stateVector: Uint8Array): Uint8Array {
+  const { store } = doc;
+  const { pendingStructs, pendingDs } = store;
+  store.pendingStructs = store.pendingDs = null;
+  try {
+    return Y.encodeStateAsUpdate(doc, stateVector);
+  } finally {
+    [store.pendingStructs, store.pendingDs] = [pendingStructs, pendingDs];
+  }
 }
 
 /** Whether the bytes are a Yjs update. A document contains only such edits. */
