@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import * as Y from "yjs";
 
 import type { ClientId, Epoch, RoomId, Seq } from "../../shared/ids.ts";
-import { conflictBomb, HALF_UPDATES, NESTING_FUSE, nestingBomb } from "../../shared/testing/yjs-bombs.ts";
+import { conflictBomb, HALF_UPDATES, NESTING_FUSE, nestingBomb, slowUpdates } from "../../shared/testing/yjs-bombs.ts";
 import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { MemoryStore } from "../testing/memory-store.ts";
 import { ModelServer } from "../testing/model-server.ts";
@@ -244,4 +244,30 @@ test("[YJS34] content that the room itself cannot complete is not sent again by 
   Y.applyUpdate(ann.doc, updates[0]!, "another provider");
   await server.clock.advance(5_000);
   expect([bob.text === ann.text, ann.text.includes("endingnever arrives"), ann.provider.saved]).toEqual([true, true, true]);
+});
+
+test("[YJS35] a document that gets stuck by what it sends when it is synced is never reported as synced", async () => {
+  const server = serverOn();
+  server.rights = { read: true, write: false };
+  const viewer = new Member(server, 1);
+  await server.clock.advance(1_000);
+  for (const [index, payload] of slowUpdates(400, 2).entries()) {
+    server
+      .room()
+      .receiveEdit({ client: "hostile_________" as ClientId, counter: index + 1, ackedThrough: 0, parentSeq: 0 as Seq, payload });
+  }
+  server.setSaving("notes" as RoomId, "saving");
+  await server.clock.advance(1_000);
+  server.room().failOver(); // The log never has these edits.
+  server.setSaving("notes" as RoomId, "saved");
+  await server.clock.advance(60_000);
+  expect(viewer.doc.getText("text").length, "it shows them").toBeGreaterThan(400);
+  for (const name of ["synced", "sync"] as const) viewer.provider.on(name, (synced) => viewer.reported.push(`${name} ${synced}`));
+  server.rights = { read: true, write: true };
+  server.cut();
+  await server.clock.advance(10_000);
+  expect([viewer.reported, viewer.provider.synced]).toEqual([["synced false", "sync false", "document-stuck"], false]);
+  server.cut();
+  await server.clock.advance(10_000);
+  expect(viewer.reported.length, "nothing has changed").toBe(3);
 });

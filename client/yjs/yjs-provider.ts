@@ -1,6 +1,6 @@
 /**
  * Keeps a Yjs document and a room equal: applies the room's edits to the document and sends the document's changes to
- * the room (`yjs-document.ts`). `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS34.
+ * the room (`yjs-document.ts`). `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS35.
  */
 
 import type * as Y from "yjs";
@@ -303,8 +303,8 @@ export class YjsProvider<State extends object = AwarenessState> {
 
   #receiveSynced(synced: boolean): void {
     if (synced && !this.#isStuck) this.#changes.receiveSynced();
-    if (synced && this.#isStuck) return;
-    if (synced && this.rights.write) this.#changes.sendUnconfirmed();
+    if (synced && !this.#isStuck && this.rights.write) this.#changes.sendUnconfirmed();
+    if (this.#isStuck && !this.#synced) return; // Also by what it would have sent now.
     this.#synced = synced;
     this.#events.emit("synced", synced);
     this.#events.emit("sync", synced);
