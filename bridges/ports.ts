@@ -3,7 +3,7 @@
 import type { ClientAddress } from "../shared/limits/client-address.ts";
 import type { RoomId } from "../shared/ids.ts";
 import type { UpdateFacts } from "./update-facts.ts";
-import type { MergeAnswer, MergeQuestion } from "./yjs-work.ts";
+import type { MergeAnswer, MergeQuestion, OpenedContent } from "./yjs-work.ts";
 
 /** One client's WebSocket, or one document of it. */
 export interface YSocket {
@@ -21,8 +21,8 @@ export interface YjsWork {
   check(update: Uint8Array, receive: (facts: UpdateFacts) => void): void;
   /** Undefined: the parts cannot be merged. */
   merge(question: MergeQuestion, receive: (answer: MergeAnswer | undefined) => void): void;
-  /** Receives an encoded `Y.Snapshot`. Undefined: the bytes cannot be read. */
-  open(content: Uint8Array, receive: (snapshot: Uint8Array | undefined) => void): void;
+  /** Undefined: the bytes cannot be read. */
+  open(content: Uint8Array, receive: (opened: OpenedContent | undefined) => void): void;
 }
 
 /** Reports an incident to the operator: its facts, and one sentence. */

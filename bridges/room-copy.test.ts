@@ -8,6 +8,7 @@ import type { YjsWork } from "./ports.ts";
 import { RoomCopy } from "./room-copy.ts";
 import { SharedRooms } from "./shared-rooms.ts";
 import { synchronousYjsWork } from "./testing/synchronous-yjs-work.ts";
+import { factsOf } from "./update-facts.ts";
 import { decodeYMessage } from "./y-websocket-protocol.ts";
 
 /** The updates of one author who types these words. */
@@ -160,6 +161,25 @@ test("[YRC8] the copy knows whether an update has new content or deletions", () 
   expect(contains()).toBe(true);
   doc.getText("t").insert(0, "x");
   expect(contains()).toBe(false);
+});
+
+test("[YRC10] the copy contains content that waits for a lost edit, whether an edit or a snapshot brought it", () => {
+  const [base, ...pending] = typed(["never arrives", "b", "c"]);
+  const asked = Y.mergeUpdates(pending);
+  const byEdits = rig();
+  for (const [index, update] of pending.entries()) byEdits.deliver(index + 1, update);
+  const bySnapshot = rig();
+  bySnapshot.copy.receiveSnapshot({ position: position(2), payload: asked });
+  for (const { copy, deliver } of [byEdits, bySnapshot]) {
+    const contains = (update: Uint8Array): boolean => {
+      const facts = factsOf(update);
+      return facts.kind === "fit" && copy.contains(facts);
+    };
+    const author = Y.parseUpdateMeta(asked).from.keys().next().value!;
+    expect([contains(asked), contains(Y.mergeUpdates([base!, asked])), copy.clockOf(author)]).toEqual([true, false, 0]);
+    deliver(3, base!);
+    expect([contains(Y.mergeUpdates([base!, asked])), copy.clockOf(author)]).toEqual([true, 15]);
+  }
 });
 
 test("[YRC9] rooms of different tenants are never shared, and a copy ends with its last user", () => {

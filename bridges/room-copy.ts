@@ -2,7 +2,7 @@
  * The bridge's copy of a room's content, shared by all its clients: a snapshot and the edits after it, as bytes. The
  * copy follows the room, so it has only committed content. No edit is integrated into a document here. Bytes are merged
  * in linear time, so no edit can block the bridge. After [1,2,3] from one client's connection, 2 and 3 from another
- * client's connection have no effect. Rules YRC1 to YRC8.
+ * client's connection have no effect. Rules YRC1 to YRC8, YRC10.
  */
 
 import * as Y from "yjs";
@@ -13,8 +13,9 @@ import type { KnownEdit, RoomEdit } from "../client/room/room-messages.ts";
 import type { EditName } from "../client/persistence/edit-store.ts";
 import { JobQueue } from "./job-queue.ts";
 import type { YjsWork } from "./ports.ts";
-import type { AcceptableUpdate } from "./update-facts.ts";
+import { type AcceptableUpdate, ContentRuns } from "./update-facts.ts";
 import { encodeUpdate } from "./y-websocket-protocol.ts";
+import type { OpenedContent } from "./yjs-work.ts";
 
 type RoomSnapshot = { readonly position: Position; readonly last?: EditName | undefined; readonly payload: Uint8Array };
 
@@ -47,7 +48,7 @@ export class RoomCopy {
   #tail: Uint8Array[] = [];
   /** Bytes of content, and of content that waits for a job. */
   #bytes = 0;
-  #clocks = new Map<number, number>();
+  #content = new ContentRuns();
   #deletes = Y.createDeleteSet();
   /** Deletions of the newest edits, merged when they are needed. */
   #newDeletes: Y.Snapshot["ds"][] = [];
@@ -81,11 +82,11 @@ export class RoomCopy {
 
   /** Exclusive end of the content of this Yjs client. */
   clockOf(client: number): number {
-    return this.#clocks.get(client) ?? 0;
+    return this.#content.clocks.get(client) ?? 0;
   }
 
   get clocks(): YClocks {
-    return this.#clocks;
+    return this.#content.clocks;
   }
 
   enter(reader: CopyReader): void {
@@ -107,9 +108,9 @@ export class RoomCopy {
     this.#seq = position.seq;
     this.#since = last && { position, last };
     this.#jobs.add((done) =>
-      this.#deps.work.open(payload, (content) => {
-        if (content === undefined) this.lose("the room's snapshot cannot be read: connect again later");
-        else this.#replace(payload, Y.decodeSnapshot(content), before > 0);
+      this.#deps.work.open(payload, (opened) => {
+        if (opened === undefined) this.lose("the room's snapshot cannot be read: connect again later");
+        else this.#replace(payload, opened, before > 0);
         done();
       }),
     );
@@ -152,7 +153,7 @@ export class RoomCopy {
   contains({ runs, deletes }: AcceptableUpdate): boolean {
     this.#deletes = Y.mergeDeleteSets([this.#deletes, ...this.#newDeletes]);
     this.#newDeletes = [];
-    if (runs.some(({ client, end }) => end > this.clockOf(client))) return false;
+    if (!runs.every((run) => this.#content.has(run))) return false;
     return Y.equalDeleteSets(this.#deletes, Y.mergeDeleteSets([this.#deletes, deletes]));
   }
 
@@ -172,10 +173,12 @@ export class RoomCopy {
     return false;
   }
 
-  #replace(payload: Uint8Array, { sv, ds }: Y.Snapshot, isNews: boolean): void {
+  #replace(payload: Uint8Array, { snapshot, pending }: OpenedContent, isNews: boolean): void {
+    const { sv, ds } = Y.decodeSnapshot(snapshot);
     this.#rebase(payload);
     this.#bytes -= payload.byteLength; // Counted since it was received.
-    this.#clocks = new Map(sv);
+    this.#content = new ContentRuns(sv);
+    for (const run of pending) this.#content.add(run);
     this.#deletes = ds;
     this.#newDeletes = [];
     if (isNews) this.#announce(payload);
@@ -188,10 +191,7 @@ export class RoomCopy {
         this.#deps.reportLeftOut(facts.why); // No document of the room has it.
       } else {
         this.#tail.push(update);
-        for (const { client, start, end } of facts.runs) {
-          const clock = this.clockOf(client);
-          if (start <= clock && end > clock) this.#clocks.set(client, end); // Content behind a hole is pending.
-        }
+        for (const run of facts.runs) this.#content.add(run);
         if (facts.deletes.clients.size > 0) this.#newDeletes.push(facts.deletes);
         this.#announce(update);
       }

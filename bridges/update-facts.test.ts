@@ -1,9 +1,10 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
 import { conflictBomb } from "../shared/testing/yjs-bombs.ts";
 import { isComplete } from "../shared/yjs/update-needs.ts";
-import { factsOf } from "./update-facts.ts";
+import { ContentRuns, factsOf } from "./update-facts.ts";
 
 /** The updates of a document with this Yjs client id. */
 function typed(client: number, base: readonly Uint8Array[], change: (text: Y.Text) => void): Uint8Array[] {
@@ -51,4 +52,29 @@ test("[YUF2] an update with a gap needs the content that is missing in it", () =
 
 test("[YUF3] an update that no document of the room accepts is unfit", () => {
   for (const update of [conflictBomb(1_500), first[0]!.slice(0, -1)]) expect(factsOf(update).kind).toBe("unfit");
+});
+
+test("[YUF4] the content of a room contains exactly the runs that were added, and its clock ends before the first hole", () => {
+  const runs = fc.array(fc.record({ client: fc.constantFrom(1, 2), start: fc.nat(30), length: fc.integer({ min: 1, max: 8 }) }));
+  fc.assert(
+    fc.property(runs, (added) => {
+      const content = new ContentRuns();
+      const held = new Set<string>();
+      for (const { client, start, length } of added) {
+        content.add({ client, start, end: start + length });
+        for (let clock = start; clock < start + length; clock++) held.add(`${client} ${clock}`);
+      }
+      for (const client of [1, 2]) {
+        let hole = 0;
+        while (held.has(`${client} ${hole}`)) hole += 1;
+        expect(content.clocks.get(client) ?? 0).toBe(hole);
+        for (let start = 0; start < 40; start++)
+          for (let end = start + 1, has = true; end <= 40; end++) {
+            has &&= held.has(`${client} ${end - 1}`);
+            expect(content.has({ client, start, end })).toBe(has);
+          }
+      }
+    }),
+    { numRuns: 200 },
+  );
 });

@@ -1,6 +1,6 @@
 /**
  * The facts that the bridge needs about a Yjs update, found without integrating it into a document: whether every
- * document of a room accepts it, and which content it builds on. Linear in the update. Rules YUF1 to YUF3.
+ * document of a room accepts it, and which content it builds on. Linear in the update. Rules YUF1 to YUF4.
  */
 
 import * as Y from "yjs";
@@ -25,4 +25,56 @@ export function factsOf(update: Uint8Array): UpdateFacts {
   const { structs, ds } = Y.decodeUpdate(update);
   const runs = runsOf(structs);
   return { kind: "fit", needs: needsOf(structs, ds, runs), runs, deletes: ds };
+}
+
+type Span = { readonly start: number; readonly end: number };
+
+/** Content of a room, by Yjs client. After the runs 0–3 and 5–7 of a client its clock is 3, and 5–6 is contained. */
+export class ContentRuns {
+  readonly #clocks: Map<number, number>;
+  /** Runs behind a hole, which wait for its content. In order, and none touches another. */
+  readonly #behind = new Map<number, Span[]>();
+
+  /** `clocks`: exclusive ends of content without a hole. */
+  constructor(clocks: YClocks = new Map()) {
+    this.#clocks = new Map(clocks);
+  }
+
+  /** Exclusive ends of the content before the first hole. */
+  get clocks(): YClocks {
+    return this.#clocks;
+  }
+
+  add({ client, start, end }: ContentRun): void {
+    const clock = this.#clocks.get(client) ?? 0;
+    if (end <= clock) return;
+    const spans = this.#behind.get(client) ?? [];
+    const first = firstFrom(spans, start);
+    let last = first;
+    while (last < spans.length && spans[last]!.start <= end) last += 1;
+    const touched = spans.slice(first, last);
+    const joined = { start: Math.min(start, touched[0]?.start ?? start), end: Math.max(end, touched.at(-1)?.end ?? end) };
+    if (start <= clock) this.#clocks.set(client, joined.end);
+    spans.splice(first, last - first, ...(start <= clock ? [] : [joined]));
+    if (spans.length > 0) this.#behind.set(client, spans);
+    else this.#behind.delete(client);
+  }
+
+  has({ client, start, end }: ContentRun): boolean {
+    if (end <= (this.#clocks.get(client) ?? 0)) return true;
+    const spans = this.#behind.get(client) ?? [];
+    const span = spans[firstFrom(spans, start)];
+    return span !== undefined && span.start <= start && end <= span.end;
+  }
+}
+
+/** Index of the first span that ends at `start` or later. */
+function firstFrom(spans: readonly Span[], start: number): number {
+  let [low, high] = [0, spans.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (spans[middle]!.end < start) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

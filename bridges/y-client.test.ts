@@ -303,6 +303,25 @@ test("[YCL9] the bridge requests the base of an update only once, because the cl
   expect(sent).toEqual(["sync-request"]);
 });
 
+test("[YCL29] content that waits for a lost edit is written once, however often clients connect with it", () => {
+  const rooms = sharedRooms();
+  const author = new Y.Doc();
+  const updates: Uint8Array[] = [];
+  author.on("update", (update: Uint8Array) => void updates.push(update));
+  for (const text of ["never arrives", "pending"]) author.getText("t").insert(0, text);
+  const theirs = new Y.Doc();
+  Y.applyUpdate(theirs, updates[1]!);
+  const written = [1, 2].map(() => {
+    const { client, room } = rig({ rooms });
+    client.receiveMessage(hello);
+    room.comeInStep();
+    client.receiveMessage(encodeSyncAnswer(Y.encodeStateAsUpdate(theirs)));
+    for (const update of room.written) room.deliver(update);
+    return room.written.length;
+  });
+  expect(written).toEqual([1, 0]);
+});
+
 test("[YCL10] a client whose valid token expired may return; any other rejection is final", () => {
   for (const [wasInStep, kind, code] of [
     [true, "token-expired", 4501],

@@ -6,6 +6,7 @@
 import * as Y from "yjs";
 
 import { integratedEdits, mergedEdits } from "../shared/yjs/merged-edits.ts";
+import { type ContentRun, runsOf } from "../shared/yjs/update-needs.ts";
 
 /**
  * `parts`: earlier content, then edits of any writer that `checkUpdate` accepts. `condense`: merges into few structs and
@@ -22,8 +23,12 @@ export function mergeContent({ parts, stateVector, condense }: MergeQuestion): M
   return { content, answer: knowsNothing ? content : Y.diffUpdate(content, stateVector) };
 }
 
-/** An encoded `Y.Snapshot`: the amount of each client's content in the snapshot, and the deletions. */
-export function openContent(content: Uint8Array): Uint8Array {
-  const { ds } = Y.decodeUpdate(content);
-  return Y.encodeSnapshot(Y.createSnapshot(ds, Y.decodeStateVector(Y.encodeStateVectorFromUpdate(content))));
+/** `snapshot`: an encoded `Y.Snapshot`. `pending`: runs of content behind a hole, which it does not count. */
+export type OpenedContent = { readonly snapshot: Uint8Array; readonly pending: readonly ContentRun[] };
+
+export function openContent(content: Uint8Array): OpenedContent {
+  const { structs, ds } = Y.decodeUpdate(content);
+  const clocks = Y.decodeStateVector(Y.encodeStateVectorFromUpdate(content));
+  const pending = runsOf(structs).filter(({ client, start }) => start > (clocks.get(client) ?? 0));
+  return { snapshot: Y.encodeSnapshot(Y.createSnapshot(ds, clocks)), pending };
 }

@@ -3,6 +3,7 @@ import * as Y from "yjs";
 
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { conflictBomb } from "../../shared/testing/yjs-bombs.ts";
+import type { OpenedContent } from "../yjs-work.ts";
 import { yjsThreads } from "./yjs-threads.ts";
 
 const updateOf = (text: string): Uint8Array => {
@@ -22,12 +23,12 @@ test("[YTH1] long updates are checked and merged in worker threads, short ones o
   const merged = new Promise<Uint8Array>((resolve) =>
     threads.merge({ parts: [long, updateOf("more")], stateVector: Uint8Array.of(0), condense: true }, (answer) => resolve(answer!.answer)),
   );
-  const opened = new Promise<Uint8Array>((resolve) => threads.open(long, (content) => resolve(content!)));
+  const opened = new Promise<OpenedContent>((resolve) => threads.open(long, (content) => resolve(content!)));
   const unreadable = new Promise<unknown>((resolve) => threads.open(new Uint8Array(20_000).fill(9), resolve));
   expect(kinds, "nothing long is done at once").toEqual(["fit"]);
   const doc = new Y.Doc();
   Y.applyUpdate(doc, await merged);
   expect([await checked, await refused, doc.getText("t").length]).toEqual(["fit", "unfit", 50_004]);
-  expect([Y.decodeSnapshot(await opened).sv.size, await unreadable]).toEqual([1, undefined]);
+  expect([Y.decodeSnapshot((await opened).snapshot).sv.size, await unreadable]).toEqual([1, undefined]);
   await threads.stop();
 });

@@ -8,7 +8,7 @@ import { Piscina } from "piscina";
 import type { Log } from "../../shared/process/log.ts";
 import type { YjsWork } from "../ports.ts";
 import { factsOf, type UpdateFacts } from "../update-facts.ts";
-import { mergeContent, type MergeAnswer, openContent } from "../yjs-work.ts";
+import { mergeContent, type MergeAnswer, openContent, type OpenedContent } from "../yjs-work.ts";
 import type * as tasks from "./yjs-worker.ts";
 
 /** The compiled file: Node 20 cannot run TypeScript in a thread, so even a run from the sources uses the build's file. */
@@ -61,7 +61,7 @@ export function yjsThreads(log: Pick<Log, "warn">): YjsWork & { stop(): Promise<
     },
     open: (snapshot, receive) => {
       if (snapshot.byteLength <= SHORT_BYTES) return receive(runHere(() => openContent(snapshot)));
-      run("open", snapshot, (content) => receive(content as Uint8Array | undefined));
+      run("open", snapshot, (opened) => receive(opened as OpenedContent | undefined));
     },
     stop: () => pool.destroy(),
   };
