@@ -484,3 +484,20 @@ test.each([
   await server.clock.advance(1_000);
   expect([bob.provider.saved, bob.text, cid.text]).toEqual([true, typing.text, typing.text]);
 });
+
+test("[YJS36] saved and stored are emitted as they are then, if a listener of an event before them makes a change", async () => {
+  const server = serverOn();
+  const ann = new Writer(server, 1);
+  await server.clock.advance(1_000);
+  const emitted: string[] = [];
+  ann.provider.on("unsyncedChanges", ({ number }) => number === 0 && ann.text.length < 3 && ann.type("x"));
+  for (const name of ["saved", "stored"] as const)
+    ann.provider.on(name, (is) => {
+      emitted.push(`${name} ${is}`);
+      if (is !== ann.provider[name]) emitted.push("which it is not");
+    });
+  ann.type("x");
+  await server.clock.advance(1_000);
+  expect(emitted).toEqual(["stored false", "saved false", "stored true", "saved true"]);
+  expect([ann.text, server.room().head]).toEqual(["xxx", 3]);
+});

@@ -1,6 +1,6 @@
 /**
  * Keeps a Yjs document and a room equal: applies the room's edits to the document and sends the document's changes to
- * the room (`yjs-document.ts`). `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS35.
+ * the room (`yjs-document.ts`). `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS36.
  */
 
 import type * as Y from "yjs";
@@ -337,12 +337,14 @@ export class YjsProvider<State extends object = AwarenessState> {
     this.#events.emit("connection-close", close, this);
   }
 
+  /** Each fact is read when its event is due, because a listener of an earlier event may have made a change. */
   #emitSaved(): void {
-    const { saved, stored, unsyncedChanges } = this;
-    const [savedBefore, storedBefore, unsyncedBefore] = [this.#saved, this.#stored, this.#unsyncedChanges];
-    [this.#saved, this.#stored, this.#unsyncedChanges] = [saved, stored, unsyncedChanges];
-    if (unsyncedChanges !== unsyncedBefore) this.#events.emit("unsyncedChanges", { number: unsyncedChanges });
-    if (stored !== storedBefore) this.#events.emit("stored", stored);
-    if (saved !== savedBefore) this.#events.emit("saved", saved);
+    const unsynced = this.#unsyncedChanges;
+    if ((this.#unsyncedChanges = this.unsyncedChanges) !== unsynced)
+      this.#events.emit("unsyncedChanges", { number: this.#unsyncedChanges });
+    const stored = this.#stored;
+    if ((this.#stored = this.stored) !== stored) this.#events.emit("stored", this.#stored);
+    const saved = this.#saved;
+    if ((this.#saved = this.saved) !== saved) this.#events.emit("saved", this.#saved);
   }
 }
