@@ -8,6 +8,7 @@ import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest"
 import * as Y from "yjs";
 
 import { CLOSE } from "../shared/wire/close-codes.ts";
+import type { ModelServer } from "../client/testing/model-server.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { CoroomProvider, type OpenRoom, useLeaderboard, useParticipants, usePresence, useRoom, useSaved, useStatus } from "./index.ts";
 import { MountedTree, type ServedRooms, serveRooms } from "./testing/served-rooms.ts";
@@ -85,6 +86,30 @@ test("[HOOK3] a room with unsaved edits stays open after the last unmount until 
   served.model.commit("notes" as never);
   await eventually("the room is left once the edit is saved", () => served.model.connections.size === 0);
   expect(served.model.room().head).toBe(1);
+});
+
+test.each([
+  ["may only be read after a reconnect", (model: ModelServer) => ((model.rights = { read: true, write: false }), model.cut())],
+  [
+    "has a stuck document",
+    (_: ModelServer, { doc }: OpenRoom) =>
+      doc.transact(() => {
+        let map = doc.getMap("root");
+        for (let level = 0; level < 600; level++) map = map.set("a", new Y.Map());
+      }),
+  ],
+] as const)("[HOOK21] a room with unsaved edits is left once it %s, because they cannot be saved", async (_, fail) => {
+  let room: OpenRoom | undefined;
+  const tree = mount(h(Facts, { take: (opened) => (room = opened) }), h(Facts, { name: "tasks" }));
+  await eventually("connected", () => tree.text === "[connected saved 1][connected saved 1]");
+  served.model.commits = false;
+  room!.doc.getText("t").insert(0, "last words");
+  tree.unmount();
+  const left = (): number => served.model.receivedFrames.filter(({ type }) => type === "leave").length;
+  await eventually("the other room is left", () => left() === 1);
+  expect(room!.provider.status).toBe("connected");
+  fail(served.model, room!);
+  await eventually("no connection is left", () => served.model.connections.size === 0 && room!.doc.isDestroyed);
 });
 
 test("[HOOK4] a server renders without connecting, and the page continues from what it rendered", async () => {

@@ -57,6 +57,9 @@ const UNMOUNTED_MS_MAX = 60_000;
 /** Time for a component to return after the last one was unmounted. */
 const UNUSED_MS_MAX = 1_000;
 
+/** Events with which a room may become saved or hopeless. */
+const SETTLING = ["saved", "synced", "refused", "error"] as const;
+
 /** On a server components are rendered and never mounted: nothing may connect, store or wait there. */
 const IS_SERVER = typeof window === "undefined";
 
@@ -139,13 +142,17 @@ export class UsedRooms {
     room.timer = setTimeout(() => this.#releaseIfSettled(room), delayMs);
   }
 
-  /** A room with unsaved edits stays open until they are saved. Otherwise the server would never receive them. */
+  /** A room with unsaved edits stays open until they are saved or never can be. Otherwise the server would never receive them. */
   #releaseIfSettled(room: UsedRoom): void {
     const { name, provider } = room.open;
     if (room.users > 0 || this.#rooms.get(name) !== room) return;
     const isHopeless = room.isStuck || provider.status === "stopped" || (provider.synced && !provider.rights.write);
     if (!provider.saved && !isHopeless) {
-      for (const event of ["saved", "refused"] as const) provider.once(event, () => queueMicrotask(() => this.#releaseIfSettled(room)));
+      const settle = (): void => {
+        for (const event of SETTLING) provider.off(event, settle);
+        queueMicrotask(() => this.#releaseIfSettled(room));
+      };
+      for (const event of SETTLING) provider.on(event, settle);
       return;
     }
     this.#release(room);
