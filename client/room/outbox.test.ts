@@ -241,3 +241,15 @@ test("[OBX17] an edit that cannot be cut is not dropped if it turns out to be co
   outbox.add(bytes(4));
   expect(send(outbox)).toEqual(["4:4/3"]);
 });
+
+test("[OBX18] an edit that was to be dropped, and whose counter a copy of the page used, goes out under the next key", () => {
+  const outbox = outboxWith(2);
+  send(outbox);
+  outbox.receiveAck(1, at(0));
+  nack(outbox, 2, "too-large");
+  expect(outbox.receiveLogged(2, bytes(99))).toBe(true);
+  expect([send(outbox), outbox.needsNewKey, outbox.unsavedEdits]).toEqual([[], true, 1]);
+  outbox.newKey();
+  outbox.joined(CLIENT, at(0));
+  expect(send(outbox)).toEqual(["1:2/0"]);
+});

@@ -1,7 +1,7 @@
 /**
  * Keeps this client's edits of one room until they are acknowledged, and sends them when rate, window, log and rights
  * allow it. A sent edit keeps its counter and its bytes (`send-window.ts`). Others may still be merged (`unsent.ts`).
- * Edits of earlier pages go first, under their own keys (`writer-numbering.ts`). Rules OBX1 to OBX17, SEN1 to SEN9.
+ * Edits of earlier pages go first, under their own keys (`writer-numbering.ts`). Rules OBX1 to OBX18, SEN1 to SEN9.
  */
 
 import { assertNever } from "../../shared/assert.ts";

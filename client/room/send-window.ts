@@ -183,6 +183,7 @@ export class SendWindow {
     const takenBack = this.#sent.splice(counter - this.#ackedThrough - 1);
     for (const edit of takenBack) this.#count(edit, -1);
     this.#cursor = Math.min(this.#cursor, counter);
+    if ((this.#leftOut ?? 0) >= counter) this.#leftOut = undefined;
     return takenBack;
   }
 
