@@ -69,11 +69,12 @@ const FIELD_BYTES_MIN = 2;
 const STATE_BYTES_MIN = 2;
 const PARTICIPANT_BYTES_MIN = 21;
 
-const IS_VALUE_OF: Readonly<Record<string, (value: Uint8Array) => boolean>> = {
-  [CURSOR]: (value) => decodePoint(value) !== undefined,
-  [SELECTION]: (value) => decodeSpan(value) !== undefined,
-  [VIEWPORT]: (value) => decodeRectangle(value) !== undefined,
-};
+/** A map, because an application may name a field as a property of every object, such as `__proto__`. */
+const IS_VALUE_OF: ReadonlyMap<string, (value: Uint8Array) => boolean> = new Map([
+  [CURSOR, (value) => decodePoint(value) !== undefined],
+  [SELECTION, (value) => decodeSpan(value) !== undefined],
+  [VIEWPORT, (value) => decodeRectangle(value) !== undefined],
+]);
 
 const participantNumber: Format<ParticipantNumber> = checked(number, (value) =>
   refuseUnless(value >= 1, "participants are numbered from 1"),
@@ -91,7 +92,7 @@ const field: Format<PresenceField> = {
     const name = known === OWN_NAME ? ownName.read(input) : KNOWN_NAMES[known];
     if (name === undefined) throw new RangeError("a field that has no name");
     const value = readBytes(input);
-    refuseUnless(value.byteLength === 0 || IS_VALUE_OF[name]?.(value) !== false, "a position that is none");
+    refuseUnless(value.byteLength === 0 || IS_VALUE_OF.get(name)?.(value) !== false, "a position that is none");
     return { name, value };
   },
 };
