@@ -16,6 +16,7 @@ import { defineExperiment } from "./experiment.ts";
 import { garbagePerSecond } from "./garbage.ts";
 import type { PeersLoad, PeersMotion } from "./load/peers-load.ts";
 import { Worker } from "./load/worker.ts";
+import { natsTraffic, type NatsTraffic, roleOfConnection } from "./nats-traffic.ts";
 import { type PeersScenario, seatsOf } from "./peers.bench.ts";
 import { cpuByRole, kernelCallsOf, type ServerProcess } from "./server-usage.ts";
 import { bindToCore, startCoroom, startWhole, type WholeSystem } from "./systems/whole.ts";
@@ -80,19 +81,17 @@ export async function costsOfCoroom(options: EditCostOptions): Promise<EditCosts
       const system = await startCoroom({ COROOM_NATS_URL: nats.url }, ["--trace-gc"]);
       return { ...system, processes: [...system.processes, { role: "nats-server", pid: nats.pid }] };
     };
-    return await costsOf(start, options, () => messagesByRole(monitorPort));
+    return await costsOf(start, options, () => natsTraffic(monitorPort, roleOfConnection));
   } finally {
     await nats.stop();
     rmSync(folder, { recursive: true });
   }
 }
 
-type MessageCounts = Readonly<Record<string, { readonly toNats: number; readonly fromNats: number }>>;
-
 async function costsOf(
   start: () => Promise<WholeSystem>,
   { rooms, editsPerSecond, cursorsPerSecond, seconds, warmUpSeconds }: EditCostOptions,
-  readMessages: () => Promise<MessageCounts> = async () => ({}),
+  readMessages: () => Promise<NatsTraffic> = async () => ({}),
 ): Promise<EditCosts> {
   const system = await start();
   const load = new Worker<PeersLoad>("peers-load");
@@ -148,21 +147,6 @@ function perEdit<Name extends string>(
       Object.entries<number>(counts).map(([name, count]) => [name, (count - (before[key]?.[name as Name] ?? 0)) / edits]),
     ) as Record<Name, number>;
   return Object.fromEntries(Object.entries(after).map(([key, counts]) => [key, difference(key, counts)]));
-}
-
-type Connz = { readonly connections: readonly { readonly name?: string; readonly in_msgs: number; readonly out_msgs: number }[] };
-
-/** From nats-server's monitoring. A connection's name begins with its role; a room server's with `rs-`. */
-async function messagesByRole(monitorPort: number): Promise<MessageCounts> {
-  const { connections } = (await (await fetch(`http://127.0.0.1:${monitorPort}/connz?limit=1000`)).json()) as Connz;
-  const roles: Record<string, { toNats: number; fromNats: number }> = {};
-  for (const { name = "", in_msgs, out_msgs } of connections) {
-    const role = /^[a-z]+(?:-service)?/.exec(name)?.[0].replace(/^rs$/, "room server") ?? "others";
-    const sum = (roles[role] ??= { toNats: 0, fromNats: 0 });
-    sum.toNats += in_msgs;
-    sum.fromNats += out_msgs;
-  }
-  return roles;
 }
 
 function two(count: number): string {
