@@ -25,13 +25,27 @@ type RoutingFigures = {
 };
 
 /** The routing key of the SDK. */
-export function routingKeyOf(room: number): string {
-  return new URL(socketUrl({ socket: "ws://gateway/", http: "" }, `room-${room}`, 0)).searchParams.get("route")!;
+export function routingKeyOf(room: string): string {
+  return new URL(socketUrl({ socket: "ws://gateway/", http: "" }, room, 0)).searchParams.get("route")!;
+}
+
+/** `arrivals`: the room of each member in turn. */
+export function seatArrivals(
+  rooms: readonly string[],
+  arrivals: Iterable<number>,
+  balancing: Balancing,
+  options: BalancerOptions,
+): RoomSeats {
+  const balancer = new BalancerModel(options);
+  const keys = rooms.map(routingKeyOf);
+  const seats = rooms.map(() => new Map<number, number>());
+  for (const room of arrivals) addSeat(seats[room]!, balancer.connect(balancing, keys[room]!));
+  return seats;
 }
 
 export function seatRooms(sizes: readonly number[], balancing: Balancing, options: BalancerOptions, seed = 1): RoomSeats {
   const balancer = new BalancerModel(options);
-  const keys = sizes.map((_, room) => routingKeyOf(room));
+  const keys = sizes.map((_, room) => routingKeyOf(`room-${room}`));
   const roomOf = memberOrder(sizes, seed);
   const gatewayOf = Uint16Array.from(roomOf, (room) => balancer.connect(balancing, keys[room]!));
   for (const [connection, room] of roomOf.entries()) {
@@ -39,11 +53,12 @@ export function seatRooms(sizes: readonly number[], balancing: Balancing, option
     gatewayOf[connection] = balancer.connect(balancing, keys[room]!);
   }
   const seats = sizes.map(() => new Map<number, number>());
-  for (const [connection, room] of roomOf.entries()) {
-    const gateway = gatewayOf[connection]!;
-    seats[room]!.set(gateway, (seats[room]!.get(gateway) ?? 0) + 1);
-  }
+  for (const [connection, room] of roomOf.entries()) addSeat(seats[room]!, gatewayOf[connection]!);
   return seats;
+}
+
+function addSeat(seats: Map<number, number>, gateway: number): void {
+  seats.set(gateway, (seats.get(gateway) ?? 0) + 1);
 }
 
 export function routingFigures(seats: RoomSeats, roomServers: number): RoutingFigures {
@@ -65,16 +80,17 @@ export function routingFigures(seats: RoomSeats, roomServers: number): RoutingFi
 /** The sizes of rooms that are shown separately, by their largest. */
 const CLASSES = [4, 50, 999, Infinity];
 
-/** A line for each class of rooms that has any. */
-export function figuresOfRooms(seats: RoomSeats): readonly string[] {
+type ClassOfRooms = { readonly name: string; readonly gatewaysMean: number; readonly gatewaysP99: number };
+
+/** Of each class of rooms that has any. */
+export function classesOfRooms(seats: RoomSeats): readonly ClassOfRooms[] {
   const membersOf = (room: ReadonlyMap<number, number>): number => sum([...room.values()]);
   return CLASSES.flatMap((most, index) => {
     const least = (CLASSES[index - 1] ?? 0) + 1;
     const ofClass = seats.filter((room) => membersOf(room) >= least && membersOf(room) <= most);
     if (ofClass.length === 0) return [];
     const { gatewaysMean, gatewaysP99 } = routingFigures(ofClass, 1);
-    const name = most === Infinity ? `${least} members` : `${least} to ${most} members`;
-    return [`${name.padEnd(18)} ${gatewaysMean.toFixed(2).padStart(6)} ${String(gatewaysP99).padStart(4)}`];
+    return [{ name: most === Infinity ? `${least} members` : `${least} to ${most} members`, gatewaysMean, gatewaysP99 }];
   });
 }
 

@@ -187,9 +187,12 @@ class PeerMember {
 }
 
 const functions = {
-  open: async ({ name, seats }: { name: DialectName; seats: readonly (readonly Seat[])[] }): Promise<void> => {
+  /** `arrivals`: the room of each member in turn, who enters when the one before is in. Absent: many enter at once. */
+  open: async ({ name, seats, arrivals }: { name: DialectName; seats: readonly (readonly Seat[])[]; arrivals?: Iterable<number> }) => {
     rooms = seats.map((ofRoom) => new PeerRoom(DIALECTS[name], ofRoom));
-    await openAll(members());
+    if (arrivals === undefined) return openAll(members());
+    const waiting = rooms.map((room) => room.members.values());
+    for (const room of arrivals) await waiting[room]!.next().value!.open();
   },
   drive: async ({ ms, writers, editsPerSecond, cursorsPerSecond, seed }: PeersMotion): Promise<PeersFigures> => {
     [edits, cursors] = [new Latencies(), new Latencies()];

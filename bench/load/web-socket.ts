@@ -80,7 +80,7 @@ const HEAD_END = "\r\n\r\n";
 
 function upgradeRequest(url: URL): string {
   return [
-    `GET ${url.pathname} HTTP/1.1`,
+    `GET ${url.pathname}${url.search} HTTP/1.1`,
     `Host: ${url.host}`,
     "Upgrade: websocket",
     "Connection: Upgrade",

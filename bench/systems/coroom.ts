@@ -39,16 +39,23 @@ export const PATIENT = {
   SHARE_DELAY_MS_MIN: NO_LIMIT,
 } as const;
 
-/** `natsUrl` and `environment`: for reading the operations events. */
+/** `natsUrl` and `environment`: for questions to its processes, and for reading their events. */
 type Coroom = MeasuredSystem & { readonly natsUrl: string; readonly environment: string };
 
-/** `leaderboards`: none by default, and none has a redis-server. */
+/** `leaderboards`: none by default, and none has a redis-server. `natsMonitorPort`: of nats-server; none by default. */
 export async function startCoroom({
   gateways = GATEWAYS,
   leaderboards,
+  natsMonitorPort,
   small = false,
   settings: more = {},
-}: { gateways?: number; leaderboards?: number; small?: boolean; settings?: Readonly<Record<string, string>> } = {}): Promise<Coroom> {
+}: {
+  gateways?: number;
+  leaderboards?: number;
+  natsMonitorPort?: number;
+  small?: boolean;
+  settings?: Readonly<Record<string, string>>;
+} = {}): Promise<Coroom> {
   const settings = {
     LOG_LEVEL: "warn",
     ...Object.fromEntries(LIFTED_LIMITS),
@@ -60,6 +67,7 @@ export async function startCoroom({
     roomServers: 1,
     settings,
     ...(leaderboards === undefined ? {} : { leaderboards }),
+    ...(natsMonitorPort === undefined ? {} : { natsMonitorPort }),
   });
   const roles = [
     ...cluster.gateways.map(({ process }) => process),

@@ -16,13 +16,19 @@ import { startRedisServer, redisConfigText, redisIsReady, type RedisServerOption
 /** `dataDir`: data folder of an engine on this machine. A container has its own. */
 type TestEngineOptions = { readonly dataDir: string; readonly syncAlways?: boolean };
 type TestRedisOptions = TestEngineOptions & Pick<RedisServerOptions, "users" | "launcher">;
-export type TestNatsOptions = TestEngineOptions & { readonly users?: NatsUsers; readonly tls?: NatsTls; readonly fileBytesMax?: number };
+export type TestNatsOptions = TestEngineOptions & {
+  readonly users?: NatsUsers;
+  readonly tls?: NatsTls;
+  readonly fileBytesMax?: number;
+  readonly monitorPort?: number;
+};
 
 const MEMORY_BYTES_MAX = 256 * 1024 ** 2;
 const FILE_BYTES_MAX = 8 * 1024 ** 3;
 const ASK_MS_MAX = 500;
 
 export function startTestNats(options: TestNatsOptions): Promise<Engine> {
+  if (options.monitorPort !== undefined) return startNatsServer(options); // Containers have no monitoring.
   return ownOrContainer(
     () => startNatsServer(options),
     () => natsContainer(options),

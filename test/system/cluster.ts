@@ -35,6 +35,8 @@ type ClusterShape = {
   readonly natsRoute?: (from: number, to: number, address: string) => Promise<string>;
   /** Maximum bytes that JetStream of a single nats-server stores. */
   readonly fileBytesMax?: number;
+  /** Port of the monitoring of a single nats-server. */
+  readonly natsMonitorPort?: number;
   /** nats-server syncs to disk before it acknowledges. */
   readonly syncAlways?: boolean;
   /** Settings of every process, as environment variables without their prefix: `{ EDITS_PER_SECOND: "100000" }`. */
@@ -240,12 +242,20 @@ export class SystemCluster {
 }
 
 async function startNats(
-  { natsServers = 1, natsRoute, syncAlways = false, fileBytesMax }: ClusterShape,
+  { natsServers = 1, natsRoute, syncAlways = false, fileBytesMax, natsMonitorPort: monitorPort }: ClusterShape,
   users: NatsUsers,
   dataDir: string,
 ): Promise<readonly Engine[]> {
   if (natsServers === 1)
-    return [await startTestNats({ dataDir, syncAlways, users, ...(fileBytesMax === undefined ? {} : { fileBytesMax }) })];
+    return [
+      await startTestNats({
+        dataDir,
+        syncAlways,
+        users,
+        ...(fileBytesMax === undefined ? {} : { fileBytesMax }),
+        ...(monitorPort === undefined ? {} : { monitorPort }),
+      }),
+    ];
   return startNatsCluster({ dataDir, members: natsServers, syncAlways, users, ...(natsRoute === undefined ? {} : { route: natsRoute }) });
 }
 
