@@ -124,7 +124,7 @@ function cell(figure: number | undefined): string {
 export const routing = defineExperiment({
   name: "routing",
   summary:
-    "gateways that the members of a room use, and NATS messages, with the routing key and without, on real gateways and computed; seven minutes",
+    "gateways that the members of a room use, and NATS messages, with the routing key and without, on real gateways and computed; six minutes",
   settings: {
     realGateways: { parse: wholeNumber, fallback: 8, meaning: "gateways behind HAProxy; 0: only the computation" },
     seconds: { parse: positiveInteger, fallback: 20, meaning: "seconds of load that are counted in each leg" },
