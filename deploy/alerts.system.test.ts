@@ -76,6 +76,7 @@ const WELL: Series = {
   [of("coroom_room_server_loop_delay_seconds", "room-server")]: always(0.01),
   [of("coroom_gateway_turned_away_total", "gateway", { reason: "herd" })]: growing(10),
   [of("coroom_gateway_limits_reached_total", "gateway", { limit: "tenant" })]: growing(10),
+  [of("coroom_gateway_refused_connections_total", "gateway", { close: "tokenExpired" })]: growing(10),
   [of("coroom_gateway_partial_bytes", "gateway")]: always(100_000),
   [of("coroom_gateway_partial_bytes_max", "gateway")]: always(64_000_000),
   [of("coroom_y_unfinished_bytes", "gateway")]: always(100_000),
@@ -212,6 +213,10 @@ const CASES: Readonly<Record<string, Case>> = {
   "connections are turned away": {
     fires: ["CoroomGatewayFull"],
     series: { [of("coroom_gateway_turned_away_total", "gateway", { reason: "full" })]: growing(60) },
+  },
+  "an application's tokens are not accepted": {
+    fires: ["CoroomConnectionsRefused"],
+    series: { [of("coroom_gateway_refused_connections_total", "gateway", { close: "unauthorized" })]: growing(300) },
   },
   "a tenant is at its limit": {
     fires: ["CoroomTenantAtLimit"],

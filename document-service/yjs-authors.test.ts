@@ -4,7 +4,7 @@ import * as Y from "yjs";
 import type { UserId } from "../shared/ids.ts";
 import { NESTING_MAX } from "../shared/yjs/bounded-integration.ts";
 import { EMPTY_STATE, mergeEdits } from "./merge.ts";
-import { KNOWN_IDS_MAX, YjsAuthors } from "./yjs-authors.ts";
+import { KNOWN_IDS_MAX, mainWriters, YjsAuthors } from "./yjs-authors.ts";
 
 const [ANN, MALLORY, BOB] = ["ann", "mallory", "bob"] as UserId[] as [UserId, UserId, UserId];
 
@@ -98,4 +98,10 @@ test("[YAU5] an edit that the document refuses introduces no id, and proves no r
   expect(merge([ANN, ann.type("mine")], [MALLORY, refused])).toEqual([]);
   const [own, forged] = [ann.type(" and more"), editor(7).type("longer than what ann wrote")];
   expect(merge([ANN, own], [MALLORY, refused], [MALLORY, forged])).toEqual([{ yjsClient: 7, user: MALLORY, introducedBy: ANN }]);
+});
+
+test("[YAU6] the main writers are those with most edits, at most three, the first of them first", () => {
+  const edits = ["a", "b", "b", "c", "c", "c", "d", "a", "d", "d", "d"] as UserId[];
+  expect(mainWriters(new YjsAuthors().of(edits))).toEqual(["d", "c", "a"]);
+  expect(mainWriters(new YjsAuthors().of([]))).toEqual([]);
 });

@@ -27,6 +27,19 @@ export type EditAuthors = {
   readonly known: ReadonlyMap<number, UserId>;
 };
 
+const MAIN_WRITERS_MAX = 3;
+
+/** The users with most of these edits, for people who look for the cause of a failure. */
+export function mainWriters({ users, writers }: EditAuthors): readonly UserId[] {
+  const counts = users.map((): number => 0);
+  for (const index of writers) counts[index]! += 1;
+  return users
+    .map((user, index) => ({ user, count: counts[index]! }))
+    .sort((a, b) => b.count - a.count)
+    .slice(0, MAIN_WRITERS_MAX)
+    .map(({ user }) => user);
+}
+
 /** `user` wrote new structs under the id. `introducedBy` is another user; undefined if the id was not known. */
 export type YjsIdUse = { readonly yjsClient: number; readonly user: UserId; readonly introducedBy: UserId | undefined };
 /** An id that two users have written under. */

@@ -34,6 +34,7 @@ import type {
 import { PresenceRelayHost } from "./presence/presence-relay-host.ts";
 import { shareCounts, type Sharing } from "./limits/quotas-host.ts";
 import { Quotas } from "./limits/quotas.ts";
+import { RefusedConnections } from "./limits/refused-connections.ts";
 import { FirstContents } from "./rooms/first-content-host.ts";
 import { RoomDirectory } from "./rooms/room-directory.ts";
 import { FollowedRoomsHost } from "./rooms/room-host.ts";
@@ -83,6 +84,7 @@ export type GatewayParts = {
   readonly clients: SessionHost;
   readonly boards: BoardHost;
   readonly quotas: Quotas;
+  readonly refused: RefusedConnections;
   readonly sanctions: SanctionsHost;
   readonly discipline: DisciplineHost;
   readonly writes: WritesHost;
@@ -121,6 +123,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
   const usage = new UsageMeter({ tenantsMax: config.usageTenantsMax });
   const tenantUsage = new TenantUsageHost(usage, ports.usageStore, config, deps);
   const quotas = new Quotas(quotaOptions(config));
+  const refused = new RefusedConnections(deps.clock.now());
   const sessions: ClientSessions = new Connections();
   const boards = new BoardHost(new GatewayBoards(config), ports, deps);
   const boardSessions = new BoardSessionsHost(sessions, ports, { ...config, gateway }, deps);
@@ -169,7 +172,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
     dispatch({ kind: "session-effects", connection, session, effects });
   const storage = new StorageLimitsHost(storageLimits, { sessions, reports: ports.storageReports, carryOut }, deps.clock);
   const clients = new SessionHost(
-    { sockets, tokens, rooms, presence, boards, quotas, discipline, usage, dispatch },
+    { sockets, tokens, rooms, presence, boards, quotas, discipline, usage, refused, dispatch },
     sessions,
     {
       name: gateway,
@@ -207,5 +210,5 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
       return tenantUsage.stop();
     });
   };
-  return { rooms, presence, clients, frames, boards, quotas, sanctions, discipline, writes, contents, storage, start, stop };
+  return { rooms, presence, clients, frames, boards, quotas, refused, sanctions, discipline, writes, contents, storage, start, stop };
 }

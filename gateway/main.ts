@@ -78,7 +78,7 @@ export async function startGateway(
   const pressures = measuredPressures(bus.nats, edge, rooms.backbone);
   const { operations } = bus;
   void reportOutages(bus.nats, operations, clock);
-  const stopWatching = watchPressure(load, pressures, (level) => presence.receiveShed(level), { ...deps, operations });
+  const stopWatching = watchPressure({ ...load, ...parts }, pressures, (level) => presence.receiveShed(level), { ...deps, operations });
   const status = gatewayStatus(gateway, { ...parts, ...load, ...bus, ...kept, servers: bus.operators.fleet.servers });
   const stopVitals = bus.startVitals(registry, metrics);
   const drain = (): number => (void clients.drain(config.drainMsMax), clients.size);

@@ -13,7 +13,6 @@ export const gatewayMetrics = (registry: Registry) => {
       help: "Bytes of frames whose last part has not arrived",
       registers,
     }),
-
     partialBytesMax: new Gauge({
       name: "coroom_gateway_partial_bytes_max",
       help: "Maximum of coroom_gateway_partial_bytes, from the settings",
@@ -137,6 +136,12 @@ export const gatewayMetrics = (registry: Registry) => {
     closes: new Counter({
       name: "coroom_gateway_closes_total",
       help: "Connections closed by the gateway, by the name of the close code",
+      labelNames: ["close"],
+      registers,
+    }),
+    refusedConnections: new Counter({
+      name: "coroom_gateway_refused_connections_total",
+      help: "Connections closed before their token was accepted, by the name of the close code",
       labelNames: ["close"],
       registers,
     }),

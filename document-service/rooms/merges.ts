@@ -11,10 +11,13 @@ import { decodeRecord, type StoredRecord } from "../../shared/bus/record.ts";
 import type { Millis } from "../../shared/ids.ts";
 import type { MergedDocument } from "../merge.ts";
 import type { Unread } from "../ports.ts";
+import { mainWriters } from "../yjs-authors.ts";
 import type { Document, PendingMerge, MergedState } from "./document.ts";
 import type { CoveredRead, DocumentRoomEffect, MergeStepOutcome, StoreEffect, StoreFailure } from "./room-messages.ts";
 
 const PAUSE_DOUBLINGS_MAX = 6;
+/** Interval between two events about refused edits, because a hostile writer may send them all the time. */
+const REFUSED_AGAIN_MS = 60_000;
 
 /** `merged` undefined: the room's snapshot is not available now. */
 export type MergeEnd =
@@ -35,6 +38,8 @@ export class DocumentMerges {
   #overrunCount = 0;
   #isSnapshotLost = false;
   #notBefore = 0 as Millis;
+  /** Time of the last new report of refused edits. */
+  #refusedAt: Millis | undefined;
 
   /** `readLogAgain`: the log still has every record that the lost snapshot covered. */
   constructor({ mergeMsMax }: { readonly mergeMsMax: number }, readLogAgain: (document: Document, lostSnapshot: string) => void) {
@@ -127,12 +132,16 @@ export class DocumentMerges {
       this.#pauseAfterOverrun(merge, outcome, now, effects);
       return this.#end(document.merged);
     }
+    if (this.#overrunCount > 0) effects.push({ kind: "report", report: { kind: "merge-recovered" } });
     this.#overrunCount = 0;
     const disputed = document.receiveMerged(merge, outcome); // Edits that arrived during the merge belong to the next one.
     for (const use of disputed) effects.push({ kind: "report", report: { kind: "yjs-id-disputed", ...use } });
     effects.push({ kind: "report", report: { kind: "merged", ms: now - startedAt } });
     if (outcome.refused > 0) {
-      effects.push({ kind: "report", report: { kind: "edits-refused", refused: outcome.refused, through: merge.into.applied } });
+      const isNew = this.#refusedAt === undefined || now - this.#refusedAt >= REFUSED_AGAIN_MS;
+      if (isNew) this.#refusedAt = now;
+      const [through, users] = [merge.into.applied, mainWriters(merge.authors)];
+      effects.push({ kind: "report", report: { kind: "edits-refused", refused: outcome.refused, through, users, isNew } });
     }
     return this.#end(document.merged);
   }
@@ -165,6 +174,8 @@ export class DocumentMerges {
         through: merge.into.applied,
         pauseMs,
         why,
+        users: mainWriters(merge.authors),
+        tries: this.#overrunCount,
       },
     });
   }

@@ -6,7 +6,7 @@
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import type { StoredRecord } from "../../shared/bus/record.ts";
 import type { LeaseWrite } from "../../shared/cluster/lease.ts";
-import type { Position, Seq } from "../../shared/ids.ts";
+import type { Position, Seq, UserId } from "../../shared/ids.ts";
 import type { MergedDocument } from "../merge.ts";
 import type { StoredCheckpoint, Unread } from "../ports.ts";
 import type { Written } from "../verified-write-host.ts";
@@ -77,7 +77,14 @@ export type DocumentRoomReport =
   | { readonly kind: "writers-forgotten"; readonly count: number }
   | { readonly kind: "merged"; readonly ms: number }
   | ({ readonly kind: "yjs-id-disputed" } & DisputedYjsId)
-  | { readonly kind: "edits-refused"; readonly refused: number; readonly through: AppliedPosition }
+  /** `users`: of the edits that were merged together. `isNew`: no such report came in the last minute. */
+  | {
+      readonly kind: "edits-refused";
+      readonly refused: number;
+      readonly through: AppliedPosition;
+      readonly users: readonly UserId[];
+      readonly isNew: boolean;
+    }
   | {
       readonly kind: "merge-abandoned";
       readonly edits: number;
@@ -85,7 +92,12 @@ export type DocumentRoomReport =
       readonly through: AppliedPosition;
       readonly pauseMs: number;
       readonly why: Unread;
+      readonly users: readonly UserId[];
+      /** Number of abandoned merges in a row. */
+      readonly tries: number;
     }
+  /** The edits of abandoned merges are merged. */
+  | { readonly kind: "merge-recovered" }
   | { readonly kind: "snapshot-lost"; readonly object: string; readonly remedy: SnapshotRemedy }
   | { readonly kind: "snapshot-damaged"; readonly object: string }
   | { readonly kind: "superseded"; readonly revision: number }

@@ -50,18 +50,22 @@ export function reportRoom(room: RoomKey, report: DocumentRoomReport, { log, met
     }
     case "edits-refused":
       metrics.refusedEdits.inc(report.refused);
+      if (report.isNew) operations.report({ kind: "edits_left_out", room, count: report.refused, users: [...report.users] });
       return log.error(
-        { room, refused: report.refused, through: report.through },
+        { room, refused: report.refused, through: report.through, users: report.users },
         "edits that are no Yjs updates, or exceed a limit, are left out of the document; the history keeps them. Check what the writers of the room send",
       );
     case "merge-abandoned": {
       const { kind: _, ...facts } = report;
       metrics.mergesOverrun.inc();
+      if (report.tries === 1) operations.report({ kind: "room_unmerged", room, state: "stalled", users: [...report.users] });
       return log.error(
         { room, ...facts },
         "a document was not merged within the time or the memory of a thread; its edits stay in the log, which is not trimmed: check whether a client writes what Yjs cannot read, or raise COROOM_MERGE_MS_MAX",
       );
     }
+    case "merge-recovered":
+      return operations.report({ kind: "room_unmerged", room, state: "merged", users: [] });
     case "snapshot-lost":
       return log.error(
         { room, object: report.object },

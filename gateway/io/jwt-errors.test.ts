@@ -35,7 +35,7 @@ test("[TKF1] an error of jose about the token refuses it; an error about the key
 
 test("[TKF2] each reason for which a token is refused names what to do", () => {
   const refused = Object.values(errors).flatMap((Kind) => {
-    const verdict = verdictOfError(new (Kind as typeof errors.JOSEError)("text"));
+    const verdict = verdictOfError(new (Kind as typeof errors.JWTExpired)("text", {}));
     return verdict?.kind === "refused" ? [verdict.why] : [];
   });
   expect(refused).toHaveLength(8);

@@ -44,12 +44,13 @@ const SECRET_ALGORITHMS = ["HS256"];
 const REFETCH_MS = 3_000;
 const KEY_PAIR_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
 
+const DEFAULT_TENANT = "default";
 const Claims = z.object({
   sub: z.string().refine((text) => parseUserId(text) !== undefined, "must be 1 to 128 characters"),
   tenant: z
     .string()
     .refine((text) => parseTenantId(text) !== undefined, "must be letters, digits, _ and -")
-    .default("default"),
+    .default(DEFAULT_TENANT),
   name: z.string().max(128).optional(),
   rooms: z.array(z.string()).max(1_000),
   rights: z.array(z.string()).max(16),
@@ -211,7 +212,10 @@ const REASONS: Readonly<Record<string, string>> = {
  */
 export function verdictOfError(error: unknown): (TokenVerdict & { kind: "refused" | "expired" }) | undefined {
   if (!(error instanceof errors.JOSEError)) return undefined;
-  if (error instanceof errors.JWTExpired) return { kind: "expired" };
+  if (error instanceof errors.JWTExpired) {
+    const tenant = parseTenantId(String(error.payload["tenant"] ?? DEFAULT_TENANT)); // The signature was checked before.
+    return tenant === undefined ? { kind: "expired" } : { kind: "expired", tenant };
+  }
   const why = REASONS[error.code];
   return why === undefined ? undefined : { kind: "refused", why };
 }

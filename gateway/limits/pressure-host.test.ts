@@ -8,10 +8,11 @@ import { gatewayMetrics } from "../metrics.ts";
 import type { Pressure } from "../ports.ts";
 import { OutboundHealth, LoadShedder } from "./pressure.ts";
 import { watchPressure } from "./pressure-host.ts";
+import { RefusedConnections } from "./refused-connections.ts";
 
 const CALM: Pressure = { delayMs: 0, outboundBytes: 0, natsLagMs: 0 };
 
-test("[SHED6] a change of the shed level is reported to operations, sent to the rooms, and shown by the metrics", async () => {
+test("[SHED6] a change of the shed level is reported to operations as refused connections are, sent to the rooms, and shown by the metrics", async () => {
   const pressures = [CALM, { ...CALM, delayMs: 300 }, CALM, CALM];
   const timers: (() => void)[] = [];
   const [reports, levels]: [OperationsReport[], number[]] = [[], []];
@@ -30,8 +31,11 @@ test("[SHED6] a change of the shed level is reported to operations, sent to the 
     shedPressureMs: 0,
     shedCalmMs: 500,
   });
+  const refused = new RefusedConnections(now as Millis);
+  for (let each = 0; each < 60; each++)
+    refused.receiveRefusal({ close: "unauthorized", tenant: undefined, address: undefined }, now as Millis);
   const stop = watchPressure(
-    { shed, outbound },
+    { shed, outbound, refused },
     { measure: () => pressures.shift() ?? CALM, outboundP99Ms: () => 400 },
     (level) => levels.push(level),
     {
@@ -46,7 +50,10 @@ test("[SHED6] a change of the shed level is reported to operations, sent to the 
     timers.shift()!();
   };
   look();
-  expect(reports).toEqual([{ kind: "shed_level", from: 0, to: 1, cause: "delay", ...CALM, delayMs: 300 }]);
+  expect(reports).toEqual([
+    { kind: "connections_refused", state: "refused", close: "unauthorized", count: 60, forMs: 0 },
+    { kind: "shed_level", from: 0, to: 1, cause: "delay", ...CALM, delayMs: 300 },
+  ]);
   expect(await registry.metrics()).toMatch(/^coroom_gateway_shed_level 1$/m);
   expect(await registry.metrics(), "delay at the sockets and before them").toMatch(/^coroom_gateway_outbound_p99_seconds 0.7$/m);
   look();

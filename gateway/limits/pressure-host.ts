@@ -1,6 +1,6 @@
 /**
- * Checks the load twice a second. Reports changes of the shed level to operations and rooms, and checks whether clients
- * receive messages in time.
+ * Checks the load twice a second. Reports changes of the shed level to operations and rooms, reports refused connections
+ * to operations, and checks whether clients receive messages in time.
  */
 
 import type { Operations } from "../../shared/bus/operations-events.ts";
@@ -9,12 +9,13 @@ import type { Clock } from "../../shared/time/clock.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Pressures } from "../ports.ts";
 import type { LoadShedder, OutboundHealth } from "./pressure.ts";
+import type { RefusedConnections } from "./refused-connections.ts";
 
 const LOOK_MS = 500;
 
 /** Returns a function that stops it. */
 export function watchPressure(
-  { shed, outbound }: { shed: LoadShedder; outbound: OutboundHealth },
+  { shed, outbound, refused }: { shed: LoadShedder; outbound: OutboundHealth; refused: RefusedConnections },
   pressures: Pressures,
   onLevel: (level: number) => void,
   { clock, log, metrics, operations }: { clock: Clock; log: Log; metrics: GatewayMetrics; operations: Operations },
@@ -37,6 +38,8 @@ export function watchPressure(
       operations.report({ kind: "shed_level", ...change, ...pressure });
       onLevel(change.to);
     }
+    const refusals = refused.receiveTick(clock.now());
+    if (refusals !== undefined) operations.report({ kind: "connections_refused", ...refusals });
     cancel = clock.after(LOOK_MS, look);
   };
   look();

@@ -30,10 +30,17 @@ type RestrictionIn = (room: RoomKey | undefined) => Restriction | undefined;
 
 export type TokenVerdict =
   | { readonly kind: "valid"; readonly identity: Identity }
-  | { readonly kind: "expired" }
+  /** `tenant`: from the token, whose signature is valid. */
+  | { readonly kind: "expired"; readonly tenant?: TenantId }
   | { readonly kind: "refused"; readonly why: string }
   /** The keys to check the token are not available. */
   | { readonly kind: "unchecked" };
+
+/** Undefined: the token proves no tenant. */
+export function tenantShown(verdict: TokenVerdict): TenantId | undefined {
+  if (verdict.kind === "expired") return verdict.tenant;
+  return verdict.kind === "valid" ? verdict.identity.tenant : undefined;
+}
 
 export type RoomAdmission =
   { readonly kind: "admitted"; readonly room: RoomKey; readonly rights: Rights } | { readonly kind: "refused"; readonly why: string };

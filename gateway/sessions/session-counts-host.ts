@@ -3,21 +3,35 @@
 import type { TenantId } from "../../shared/ids.ts";
 import type { ServerFrame } from "../../shared/wire/frames.ts";
 import type { HostDeps } from "../host-deps.ts";
+import type { RefusedConnection, RefusedConnections } from "../limits/refused-connections.ts";
 import type { UsageMeter } from "../usage/usage-meter.ts";
 import type { ClientSession } from "./client-session.ts";
 
 export class SessionCounts {
   readonly #usage: UsageMeter;
+  readonly #refused: RefusedConnections;
   readonly #deps: Pick<HostDeps, "clock" | "metrics">;
 
-  constructor(usage: UsageMeter, deps: Pick<HostDeps, "clock" | "metrics">) {
+  constructor(usage: UsageMeter, refused: RefusedConnections, deps: Pick<HostDeps, "clock" | "metrics">) {
     this.#usage = usage;
+    this.#refused = refused;
     this.#deps = deps;
   }
 
   /** The token of a new connection is valid. */
   countOpened({ bearer }: ClientSession): void {
     if (bearer !== undefined) this.#usage.receiveOpened(bearer.tenant, this.#deps.clock.now());
+  }
+
+  /** A connection is closed before its token is accepted. */
+  countRefused(refused: RefusedConnection): void {
+    if (refused.close !== "goingAway") this.#deps.metrics.refusedConnections.inc({ close: refused.close });
+    this.#refused.receiveRefusal(refused, this.#deps.clock.now());
+  }
+
+  /** The gateway closes the connection. */
+  countEnded({ bearer }: ClientSession, refused: RefusedConnection): void {
+    if (bearer === undefined) this.countRefused(refused);
   }
 
   countClosed({ bearer }: ClientSession): void {

@@ -11,6 +11,7 @@ import { gatewaySettings } from "../config.ts";
 import { Connections } from "../connections.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import type { ConnectionId } from "../ports.ts";
+import type { RefusedConnection } from "../limits/refused-connections.ts";
 import { sessionOptions } from "../settings/sessions.ts";
 import { UsageMeter } from "../usage/usage-meter.ts";
 import { SessionHost } from "./session-host.ts";
@@ -29,13 +30,20 @@ function helloOf(token: string): Uint8Array {
  * frames.
  */
 function host(connectQueueBytesMax = 10_000) {
-  const seen: string[] = [];
+  const [seen, refused]: [string[], string[]] = [[], []];
+  const registry = new Registry();
   const clock = new FakeClock();
   const nothing = (): void => {};
   const addresses = new Map<ConnectionId, ClientAddress | undefined>();
   const ports = {
     sockets: { send: nothing, close: (connection: ConnectionId, close: string) => seen.push(`${connection} ${close}`) },
-    tokens: { verify: (token: string) => (seen.push(`verify ${token}`), new Promise(nothing)) },
+    tokens: {
+      verify: (token: string) => (
+        seen.push(`verify ${token}`),
+        token === "late" ? Promise.resolve({ kind: "expired", tenant: "acme" }) : new Promise(nothing)
+      ),
+    },
+    refused: { receiveRefusal: ({ close, tenant, address }: RefusedConnection) => void refused.push(`${close} ${tenant} ${address}`) },
     rooms: { receive: nothing },
     usage: new UsageMeter({ tenantsMax: 10 }),
     boards: { receiveGone: nothing },
@@ -59,10 +67,10 @@ function host(connectQueueBytesMax = 10_000) {
     ports as never,
     sessions,
     { name: "gw", session, backboneLossMsMax: 1_000, admission: { connectsPerSecondMax: 1, connectQueueMax: 2, connectQueueBytesMax } },
-    { clock, endOfTurn: nothing, log: SILENT_LOG, metrics: gatewayMetrics(new Registry()) },
+    { clock, endOfTurn: nothing, log: SILENT_LOG, metrics: gatewayMetrics(registry) },
   );
   const admitted = (): ConnectionId[] => [...sessions.keys()];
-  return { clients, seen, clock, admitted };
+  return { clients, seen, refused, registry, clock, admitted };
 }
 
 test("[LOB1] the gateway admits a queued connection when its turn comes, and answers the frames that waited in their order", () => {
@@ -110,4 +118,18 @@ test("[LOB5] a banned address takes no turn and no place in the queue, however m
   clock.turn(1_100);
   expect(admitted()).toEqual([ann, bob]);
   expect(seen).toEqual(["10 banned", "11 banned", "12 banned", "13 banned", "14 banned"]);
+});
+
+test("[LOB6] a connection that is closed before its token is accepted counts as refused, with the tenant of a token that has expired", async () => {
+  const { clients, refused, registry, clock } = host();
+  clients.receiveConnection(ann, "198.51.100.4" as ClientAddress);
+  clients.receiveFrame(ann, helloOf("late"));
+  await Promise.resolve();
+  await Promise.resolve();
+  clients.receiveConnection(bob, undefined);
+  clock.turn(1_100);
+  clients.receiveFrame(bob, NO_FRAME);
+  clients.stop(); // "goingAway" is no refusal.
+  expect(refused).toEqual(["tokenExpired acme 198.51.100.4", "otherProtocol undefined undefined"]);
+  expect(await registry.metrics()).toMatch(/^coroom_gateway_refused_connections_total\{close="tokenExpired"\} 1$/m);
 });

@@ -6,7 +6,7 @@
  */
 
 import { assertNever } from "../../shared/assert.ts";
-import type { Millis, RoomKey } from "../../shared/ids.ts";
+import type { Millis, RoomKey, TenantId } from "../../shared/ids.ts";
 import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { CloseName } from "../../shared/wire/close-codes.ts";
@@ -15,6 +15,7 @@ import type { BoardHost } from "../boards/board-host.ts";
 import type { Connections } from "../connections.ts";
 import type { HostDeps } from "../host-deps.ts";
 import type { RejectionNotice, DisciplineHost } from "../limits/discipline-host.ts";
+import type { RefusedConnections } from "../limits/refused-connections.ts";
 import type { Quotas, CreditKind } from "../limits/quotas.ts";
 import type { Dispatch } from "../part-effects.ts";
 import type { Clients, ConnectionId, FrameSource, ReadProgress, Sockets, Tokens } from "../ports.ts";
@@ -24,7 +25,7 @@ import type { UsageMeter } from "../usage/usage-meter.ts";
 import { AdmissionQueue, type AdmissionQueueOptions } from "./admission-queue.ts";
 import { ClientSession, type ClientSessionOptions } from "./client-session.ts";
 import { Departures, type DeparturesOptions } from "./departures-host.ts";
-import type { Identity, TokenVerdict } from "./identity.ts";
+import { type Identity, tenantShown, type TokenVerdict } from "./identity.ts";
 import { SessionCounts } from "./session-counts-host.ts";
 import { closingEffects, type SessionEffect } from "./session-effects.ts";
 
@@ -39,6 +40,7 @@ type SessionHostPorts = {
   readonly quotas: Quotas;
   readonly discipline: DisciplineHost;
   readonly usage: UsageMeter;
+  readonly refused: RefusedConnections;
   readonly dispatch: Dispatch;
 };
 
@@ -49,8 +51,7 @@ type SessionHostOptions = DeparturesOptions & {
   readonly admission: AdmissionQueueOptions;
 };
 
-const TICK_MS = 1_000;
-const ADMISSION_MS = 10;
+const [TICK_MS, ADMISSION_MS] = [1_000, 10];
 const NO_PLACE: Readonly<Record<CreditKind, [CloseName, string]>> = {
   user: ["tenantFull", "the user has as many connections as allowed: close others, or try again later"],
   tenant: ["tenantFull", "the tenant has as many connections as allowed: try again later"],
@@ -76,7 +77,7 @@ export class SessionHost implements Clients {
     this.#sessions = sessions;
     this.#options = options;
     this.#deps = deps;
-    this.#counts = new SessionCounts(ports.usage, deps);
+    this.#counts = new SessionCounts(ports.usage, ports.refused, deps);
     this.#queue = new AdmissionQueue(options.admission, deps.clock.now());
     const carryOut: SessionHost["carryOut"] = (...effects) => this.carryOut(...effects);
     this.#departures = new Departures(
@@ -187,6 +188,7 @@ export class SessionHost implements Clients {
   }
 
   #reject(connection: ConnectionId, close: CloseName, { message, retryAfterMs }: Omit<RejectionNotice, "close">): void {
+    this.#counts.countRefused({ close, tenant: undefined, address: this.#ports.quotas.addressOf(connection) });
     for (const effect of closingEffects(close, message, retryAfterMs)) {
       if (effect.kind === "send") this.#ports.sockets.send(connection, encodeFrame(effect.frame));
       else this.#close(connection, effect.close);
@@ -218,8 +220,9 @@ export class SessionHost implements Clients {
     if (session !== undefined) this.carryOut(connection, session, session.receiveDeleted(room));
   }
 
-  carryOut(connection: ConnectionId, session: ClientSession, effects: readonly SessionEffect[]): void {
-    const { rooms, presence, boards, discipline, sockets } = this.#ports;
+  /** `shown`: the tenant of a token that may not be accepted. */
+  carryOut(connection: ConnectionId, session: ClientSession, effects: readonly SessionEffect[], shown?: TenantId): void {
+    const { rooms, presence, boards, discipline, sockets, quotas } = this.#ports;
     for (const effect of effects) {
       switch (effect.kind) {
         case "edit":
@@ -243,6 +246,7 @@ export class SessionHost implements Clients {
           break;
         case "close":
           if (effect.isGatewaysWill !== true) discipline.receiveClose(connection, session.bearer, effect.close); // Call before the connection is removed from the counts.
+          this.#counts.countEnded(session, { close: effect.close, tenant: shown, address: quotas.addressOf(connection) });
           this.#close(connection, effect.close);
           break;
         case "join": {
@@ -289,7 +293,7 @@ export class SessionHost implements Clients {
     const refused = verdict.kind === "valid" ? this.#refuseByIdentity(connection, session, verdict.identity) : undefined;
     const effects = refused ?? session.receiveVerdict(verdict, this.#now());
     if (isNew) this.#counts.countOpened(session);
-    this.carryOut(connection, session, effects);
+    this.carryOut(connection, session, effects, tenantShown(verdict));
     if (isNew) this.#departures.receiveNewSession(connection, session);
   }
 

@@ -13,6 +13,22 @@ const room = z.string().transform((text, context) => {
   return key as RoomKey;
 });
 
+/**
+ * Many connections are refused (`refused`), or no longer (`normal`). `close`: the most frequent reason, the name of a close
+ * code. `count`: refused connections in `forMs`. `ofTenant`, `address`: a tenant with a valid token, and an address, that
+ * caused at least half of them. Only operators see the event, because an address is nothing for a tenant.
+ */
+const Refused = z.object({
+  kind: z.literal("connections_refused"),
+  state: z.enum(["refused", "normal"]),
+  close: z.string(),
+  count: z.int(),
+  forMs: z.int(),
+  ofTenant: z.string().optional(),
+  address: z.string().optional(),
+});
+export type ConnectionsRefused = Omit<z.output<typeof Refused>, "kind">;
+
 const Reports = z.discriminatedUnion("kind", [
   /** `by` owns the room from now on. `from`: the earlier owner, if it had not released the room. */
   z.object({ kind: z.literal("room_claimed"), room, epoch: z.int(), from: z.string().optional() }),
@@ -58,6 +74,14 @@ const Reports = z.discriminatedUnion("kind", [
   }),
   /** `user` wrote structs with a Yjs client id that another user had introduced. Yjs may ignore edits of the other user. */
   z.object({ kind: z.literal("yjs_id_disputed"), room, yjsClient: z.int(), user: z.string(), introducedBy: z.string() }),
+  /**
+   * A document service abandoned the merge of a room's new edits (`stalled`), or has merged them (`merged`). `users`: those
+   * with most of these edits.
+   */
+  z.object({ kind: z.literal("room_unmerged"), room, state: z.enum(["stalled", "merged"]), users: z.array(z.string()) }),
+  /** Edits of a room are no Yjs updates, or exceed a limit, and are left out of its document; at most once a minute. */
+  z.object({ kind: z.literal("edits_left_out"), room, count: z.int(), users: z.array(z.string()) }),
+  Refused,
   /** A gateway sheds more, or less: its shed level, and the measured cause. */
   z.object({
     kind: z.literal("shed_level"),

@@ -26,6 +26,7 @@ export type VitalSource = { readonly metric: string; readonly reads: "value" | "
 export const VITAL_SOURCES = {
   "gateway": {
     connections: { metric: "coroom_gateway_connections", reads: "value" },
+    refusedPerSecond: { metric: "coroom_gateway_refused_connections_total", reads: "per-second" },
     presencePerSecond: { metric: "coroom_gateway_presence_received_total", reads: "per-second" },
     saveP50: { metric: "coroom_gateway_save_seconds", reads: "p50" },
     saveP99: { metric: "coroom_gateway_save_seconds", reads: "p99" },
@@ -54,7 +55,14 @@ type KeysOf<Sources> = Sources extends unknown ? keyof Sources : never;
 export type VitalName = KeysOf<SourcesOf<VitalRole>> | "memoryBytes";
 
 /** Vitals of several processes that are added. The others show the process with the highest value. */
-const ADDED: ReadonlySet<string> = new Set<VitalName>(["connections", "presencePerSecond", "rooms", "participants", "editsPerSecond"]);
+const ADDED: ReadonlySet<string> = new Set<VitalName>([
+  "connections",
+  "refusedPerSecond",
+  "presencePerSecond",
+  "rooms",
+  "participants",
+  "editsPerSecond",
+]);
 
 export function isAdded(vital: string): boolean {
   return ADDED.has(vital);
