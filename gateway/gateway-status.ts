@@ -109,5 +109,6 @@ const READINESS_TEXTS: Readonly<Record<NotReadyReason, string>> = {
   "draining": "shutting down",
   "misconfigured": "COROOM_LOG_PARTITIONS differs from the deployment: the gateway's log names the right value",
   "slow": "messages reach clients too late",
-  "log-full": "the log stores no edits: the disk or the storage of the nats-servers is full",
+  "log-full":
+    "the log stores no edits: the disk or the storage of the nats-servers is full. Free space, and restart a nats-server that could not write",
 };

@@ -49,6 +49,8 @@ export type FleetAnswer = {
   readonly services: { readonly documents: number; readonly leaderboards: number; readonly leaderboardsWithoutRedis: number };
   /** Absent in answers of an earlier version. */
   readonly processes?: readonly FleetProcess[];
+  /** Of the disk with the data of nats-server and redis-server, in a local system. */
+  readonly diskFreeBytes?: number;
 };
 
 export type RoomName = { readonly tenant: string; readonly room: string };

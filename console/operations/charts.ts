@@ -66,6 +66,13 @@ export const CHARTS: readonly Chart[] = [
     ],
   },
   {
+    id: "refused",
+    title: "Refused connections",
+    hint: "Connections that gateways closed before their token was accepted, per second",
+    show: perSecond,
+    lines: [{ key: "gateway refusedPerSecond", label: "refused" }],
+  },
+  {
     id: "edits",
     title: "Edits",
     hint: "Edits that the log stored, per second",

@@ -21,18 +21,57 @@ const shown = (...events: ListedEvent[]) =>
 const budget = (clock: string, from: number, to: number, delayMs: number, room = "trial1"): ListedEvent =>
   event(clock, "room_budget", "rs-1", { tenant: "default", room, from, to, cost: 5, delayMs });
 
-test("[EPI1] the levels of a room are one episode with its end, its worst level, and the delay that caused it", () => {
+test("[EPI1] the levels of a room are one episode with its end, its worst restriction, and the delay that caused it", () => {
   const rise = [budget("16:37:09", 0, 1, 120), budget("16:37:12", 1, 2, 412), budget("16:37:15", 2, 3, 240)];
   expect(shown(...rise)).toEqual([
-    "since 16:37:09 | trial1 is under pressure: rose to level 3 | the event loop of rs-1 was up to 412 ms late, and this room was among those that used most of its time",
+    "since 16:37:09 | trial1 of default is throttled: no presence except joins and leaves | the event loop of rs-1 was up to 412 ms late, and this room was among those that used most of its time",
   ]);
   expect(shown(...rise, budget("16:37:30", 3, 2, 1))[0]).toContain(
-    "since 16:37:09 | trial1 is under pressure: eased to level 2, worst level 3",
+    "since 16:37:09 | trial1 of default is throttled: presence 5 times per second, at worst: no presence except joins and leaves",
   );
   const whole = [...rise, budget("16:37:30", 3, 2, 1), budget("16:37:35", 2, 1, 1), budget("16:37:40", 1, 0, 1)];
-  expect(shown(...whole)[0]).toMatch(/^16:37:09 to 16:37:40 \| trial1 was under pressure, worst level 3 \| .*412 ms late/);
+  expect(shown(...whole)[0]).toMatch(
+    /^16:37:09 to 16:37:40 \| trial1 of default was throttled, at worst: no presence except joins and leaves \| .*412 ms late/,
+  );
   expect(shown(...whole, budget("16:40:00", 0, 1, 150))).toHaveLength(2);
-  expect(shown(...rise, budget("16:37:10", 0, 1, 130, "other"))).toHaveLength(2);
+});
+
+test("[EPI10] rooms of one tenant that are throttled at the same time are one episode, which names the tenant", () => {
+  const busy = ["a", "b", "c", "d"].map((room, index) => budget(`16:37:1${index}`, 0, 1, 300 + index, room));
+  const other = { ...budget("16:37:12", 0, 1, 90, "else"), tenant: "acme" };
+  expect(shown(...busy, other)).toEqual([
+    "since 16:37:12 | else of acme is throttled: presence 10 times per second | the event loop of rs-1 was up to 90 ms late, and this room was among those that used most of its time",
+    "since 16:37:10 | 4 rooms of default are throttled: presence 10 times per second | a, b, c and 1 more; the event loop of rs-1 was up to 303 ms late, and these rooms used most of its time",
+  ]);
+  const released = ["a", "b", "c", "d"].map((room, index) => budget(`16:38:0${index}`, 1, 0, 1, room));
+  expect(shown(...busy, ...released)[0]).toMatch(/^16:37:10 to 16:38:03 \| 4 rooms of default were throttled, at worst: presence 10 times/);
+  expect(shown(...busy, ...released, budget("16:50:00", 0, 1, 120, "a")), "a later time is its own").toHaveLength(2);
+});
+
+const refused = (clock: string, state: string, facts: Partial<ListedEvent> = {}): ListedEvent =>
+  event(clock, "connections_refused", "gw-1", { state, close: "tokenExpired", count: 60, forMs: 3_000, ...facts });
+
+test("[EPI11] refused connections are one episode with their number, their cause and whose they are", () => {
+  const begun = refused("10:00:03", "refused", { ofTenant: "acme" });
+  expect(shown(begun)).toEqual([
+    "since 10:00:00 | Gateway gw-1 refuses many connections | their tokens have expired: check how long the application's tokens live, and its clock; most are of the tenant acme",
+  ]);
+  expect(shown(begun, refused("10:01:20", "normal", { count: 1_512, forMs: 60_000, address: "203.0.113.9" }))[0]).toMatch(
+    /^10:00:00 to 10:01:00 \| Gateway gw-1 refused 1,512 connections \| their tokens have expired.*; most come from 203\.0\.113\.9$/,
+  );
+  expect(shown(refused("10:01:10", "normal", { count: 99, forMs: 60_000 })), "the beginning is older than the known events").toHaveLength(
+    1,
+  );
+});
+
+test("[EPI12] a room that cannot be merged is an episode that names its writers, until any document service has merged it", () => {
+  const unmerged = (clock: string, by: string, state: string, users: readonly string[] = []) =>
+    event(clock, "room_unmerged", by, { tenant: "acme", room: "plan", state, users });
+  const stalled = [unmerged("10:00:00", "ds-1", "stalled", ["mallory"]), unmerged("10:05:00", "ds-2", "stalled", ["mallory"])];
+  expect(shown(...stalled)).toEqual([
+    "since 10:00:00 | plan of acme cannot be merged into its document | its new edits take too much time or memory; the edits are of mallory; check what they send. Other rooms are not affected",
+  ]);
+  expect(shown(...stalled, unmerged("10:06:00", "ds-2", "merged"))[0]).toMatch(/^10:00:00 to 10:06:00 \| plan of acme could not be merged/);
 });
 
 test("[EPI2] a gateway under pressure names the measurement that its cause was about", () => {
@@ -44,7 +83,7 @@ test("[EPI2] a gateway under pressure names the measurement that its cause was a
   expect(shown(shed("09:00:00", 2, 0, "calm"))[0]).toContain("Gateway gw-1 was under pressure, worst level 2");
 });
 
-test("[EPI3] a nats-server that died explains the outage that gateways saw, and the slow log; a later outage is its own", () => {
+test("[EPI3] a nats-server that died is one row with the outage that gateways saw and the wait of edits; a later outage is its own", () => {
   const rows = shown(
     event("14:03:05", "nats_lost", "gw-1", { downMs: 3_900 }),
     event("14:03:05", "nats_lost", "gw-2", { downMs: 4_100 }),
@@ -55,8 +94,7 @@ test("[EPI3] a nats-server that died explains the outage that gateways saw, and 
   );
   expect(rows).toEqual([
     "15:00:00 to 15:00:01 | 1 gateway did not reach NATS for up to 1 s | edits waited; check the NATS servers and the network",
-    "14:03:01 to 14:03:04 | nats-server stopped, and was restarted after 2.5 s | it was killed, or the machine had no memory left; 2 gateways did not reach NATS for up to 4.1 s, and edits waited",
-    "14:03:01 to 14:03:06 | The log was slow: edits waited up to 4.9 s | NATS was unreachable at that time; reported by 1 room server",
+    "14:03:01 to 14:03:04 | nats-server stopped, and was restarted after 2.5 s | it was killed, or the machine had no memory left; 2 gateways did not reach NATS for up to 4.1 s, and edits waited up to 4.9 s",
   ]);
 });
 
@@ -64,20 +102,38 @@ test("[EPI4] a full disk that several room servers report is one episode until t
   const storage = (clock: string, by: string, state: string) => event(clock, "log_storage", by, { state });
   const full = [storage("10:00:00", "rs-1", "full"), storage("10:00:01", "rs-2", "full"), storage("10:05:00", "rs-1", "stores")];
   expect(shown(...full)).toEqual([
-    "since 10:00:00 | The log stores no edits | JetStream refused records: its storage or disk was full; reported by 2 room servers",
+    "since 10:00:00 | The log stores no edits | JetStream refused records: its storage or disk was full; reported by 2 room servers. Free space on the disk, or raise max_file_store",
   ]);
   expect(shown(...full, storage("10:05:02", "rs-2", "stores"))[0]).toMatch(/^10:00:00 to 10:05:02 \| The log stored no edits/);
   expect(rowsOf(...full)[0]).toMatchObject({ tone: "error", topic: "problem" });
 });
 
-test("[EPI8] a log that is slow while it stores nothing names that, also when somebody restarted the nats-server meanwhile", () => {
+test("[EPI8] a log that stores nothing is one row with the wait of edits, also when somebody restarted the nats-server meanwhile", () => {
   const rows = shown(
     event("10:00:01", "log_storage", "rs-1", { state: "broken" }),
     event("10:00:30", "nats_lost", "gw-1", { downMs: 200 }),
     event("10:00:30", "log_storage", "rs-1", { state: "stores" }),
     event("10:00:30", "log_slow", "rs-1", { state: "slow", forMs: 29_000, worstMs: 29_000 }),
+    event("10:00:35", "log_slow", "rs-1", { state: "normal", forMs: 29_000, worstMs: 29_000 }),
   );
-  expect(rows.find((row) => row.includes("The log is slow"))).toContain("the log stored no edits at that time");
+  expect(rows.filter((row) => row.includes("slow"))).toEqual([]);
+  expect(rows.find((row) => row.includes("stored no edits"))).toMatch(/reported by 1 room server; edits waited up to 29 s$/);
+  expect(shown(event("11:00:01", "log_storage", "rs-1", { state: "broken" }))[0]).toContain(
+    "Free space on the disk, then restart that nats-server: it stores nothing before",
+  );
+});
+
+test("[EPI13] a log that stays slow after an outage is a row, and one of a room server that was late itself names that", () => {
+  const slow = (clock: string, state: string, forMs: number) => event(clock, "log_slow", "rs-1", { state, forMs, worstMs: 1_500 });
+  const outage = event("10:00:10", "nats_lost", "gw-1", { downMs: 2_000 });
+  expect(shown(outage, slow("10:00:10", "slow", 1_500), slow("10:02:05", "normal", 112_000))).toContainEqual(
+    expect.stringContaining("The log was slow: edits waited up to 1.5 s | NATS was unreachable at the beginning"),
+  );
+  expect(shown(budget("10:00:02", 0, 1, 1_400), slow("10:00:02", "slow", 1_500))).toContainEqual(
+    expect.stringContaining(
+      "The log is slow: an edit waited 1.5 s | the event loop of rs-1 was up to 1.4 s late at that time; check its CPU load",
+    ),
+  );
 });
 
 test("[EPI5] a log that is slow without an outage points to the disks, and redis-server is named when it died", () => {
@@ -86,7 +142,9 @@ test("[EPI5] a log that is slow without an outage points to the disks, and redis
   ]);
   expect(
     shown(event("10:00:02", "engine_restarted", "engines", { engine: "redis-server", exit: "exit code 1", downMs: 800 }))[0],
-  ).toContain("redis-server stopped, and was restarted after 800 ms | it ended with exit code 1");
+  ).toContain(
+    "redis-server stopped, and was restarted after 800 ms | it ended with exit code 1; leaderboards and new bans waited for it, edits did not",
+  );
 });
 
 test("[EPI7] a log that is slow while gateways measure a slow NATS names that as its cause", () => {
@@ -107,7 +165,9 @@ test("[EPI6] an episode of an earlier day shows its day, is found by its room, a
   expect([rows.filter((row) => isFound(row, " TRIAL ")).length, rows.filter((row) => isFound(row, "trial2")).length]).toEqual([2, 0]);
   expect(rows.filter(EVENT_FILTERS.mode.shows)).toHaveLength(1);
   expect(rows.filter(EVENT_FILTERS.problem.shows)).toHaveLength(1);
-  expect(marksOf(rows)).toEqual([{ at: Date.parse(date("16:37:09")) / 1_000, text: "trial1 was under pressure, worst level 1" }]);
+  expect(marksOf(rows)).toEqual([
+    { at: Date.parse(date("16:37:09")) / 1_000, text: "trial1 of default was throttled, at worst: presence 10 times per second" },
+  ]);
 });
 
 test("[EPI9] an episode that ended on another day shows both days", () => {

@@ -1,26 +1,21 @@
 /**
- * Combines events into episodes with a beginning, an end and one cause: "trial1 was under pressure, worst level 4" from
- * 16:37:09 to 16:37:40 instead of eight changes of a level. An episode without an end is still going on. All events of an
- * episode are needed: the rows are built again from the known events after each answer.
+ * Combines events into episodes with a beginning, an end and one cause: "trial1 was throttled" from 16:37:09 to 16:37:40
+ * instead of eight changes of a level. An episode without an end is still going on. All events of an episode are needed:
+ * the rows are built again from the known events after each answer.
  */
 
-import type { HealthTone, ListedEvent } from "./answers.ts";
-import { bytes, counted, droppedAt, duration, shortName } from "./format.ts";
-
-/** `at`, `until`: dates. `until` is undefined until the episode ends. */
-type Episode = {
-  readonly key: string;
-  readonly at: string;
-  readonly until: string | undefined;
-  readonly tone: HealthTone;
-  readonly what: string;
-  readonly why: string;
-  readonly by: string;
-};
+import type { ListedEvent } from "./answers.ts";
+import { datesOf, type Episode, merged, number, overlaps, type EpisodeSpan, spansOf, stateSpans, text, within } from "./episode-spans.ts";
+import { counted, duration, shortName } from "./format.ts";
+import { pressureEpisodes } from "./pressure-episodes.ts";
+import { refusalEpisodes } from "./refusal-episodes.ts";
+import { unmergedEpisodes } from "./unmerged-episodes.ts";
 
 const EPISODE_KINDS: ReadonlySet<string> = new Set([
   "shed_level",
   "room_budget",
+  "connections_refused",
+  "room_unmerged",
   "nats_lost",
   "engine_restarted",
   "log_storage",
@@ -35,137 +30,41 @@ export function isOfEpisode({ kind }: ListedEvent): boolean {
 export function episodesOf(events: readonly ListedEvent[]): Episode[] {
   const outages = spansOf(events.filter(({ kind }) => kind === "nats_lost"));
   const storage = events.filter(({ kind }) => kind === "log_storage");
-  return [
-    ...pressures(events),
-    ...engineEpisodes(events, outages),
-    ...storageEpisodes(storage),
-    ...slowEpisodes(
-      events.filter(({ kind }) => kind === "log_slow"),
-      { outages, lags: lagsOf(events), fullDisks: storageSpans(storage) },
-    ),
-  ];
-}
-
-const text = (event: ListedEvent, name: string): string => String(event[name] ?? "");
-const number = (event: ListedEvent, name: string): number => Number(event[name] ?? 0);
-
-/** The levels of one gateway or room from its first rise until it is back at 0. */
-type Pressure = { readonly first: ListedEvent; readonly last: ListedEvent; readonly worst: ListedEvent; readonly lateMs: number };
-
-function pressures(events: readonly ListedEvent[]): Episode[] {
-  const open = new Map<string, Pressure>();
-  const done: Episode[] = [];
-  for (const event of events) {
-    if (event.kind !== "shed_level" && event.kind !== "room_budget") continue;
-    const subject = event.kind === "shed_level" ? `gateway ${event.by}` : `room ${text(event, "tenant")} ${text(event, "room")}`;
-    const before = open.get(subject);
-    const rises = number(event, "to") > number(event, "from");
-    const pressure: Pressure = {
-      first: before?.first ?? event,
-      last: event,
-      worst: before !== undefined && number(before.worst, "to") >= number(event, "to") ? before.worst : event,
-      lateMs: Math.max(before?.lateMs ?? 0, rises ? number(event, "delayMs") : 0),
-    };
-    open.delete(subject);
-    if (number(event, "to") === 0) done.push(pressureEpisode(pressure));
-    else open.set(subject, pressure);
-  }
-  return [...done, ...[...open.values()].map(pressureEpisode)];
-}
-
-function pressureEpisode({ first, last, worst, lateMs }: Pressure): Episode {
-  const [level, from] = [number(last, "to"), number(last, "from")];
-  const highest = Math.max(number(worst, "to"), number(first, "from")); // The beginning may be older than the known events.
-  const name = first.kind === "shed_level" ? `Gateway ${shortName(first.by)}` : text(first, "room");
-  const direction = level > from ? `rose to level ${level}` : `eased to level ${level}`;
-  const ongoing = level === highest ? direction : `${direction}, worst level ${highest}`;
-  return {
-    key: `${first.kind} ${first.seq}`,
-    at: first.at,
-    until: level === 0 ? last.at : undefined,
-    tone: "warning",
-    what: level === 0 ? `${name} was under pressure, worst level ${highest}` : `${name} is under pressure: ${ongoing}`,
-    why: first.kind === "shed_level" ? causeOfShedding(worst, highest) : causeOfBudget(first, lateMs),
-    by: first.by,
-  };
-}
-
-function causeOfShedding(worst: ListedEvent, highest: number): string {
-  const causes: Readonly<Record<string, string>> = {
-    "delay": `its event loop was ${ms(number(worst, "delayMs"))} late`,
-    "outbound": `clients had ${bytes(number(worst, "outboundBytes"))} unread`,
-    "nats-lag": `NATS answered after ${ms(number(worst, "natsLagMs"))}`,
-  };
-  const cause = causes[text(worst, "cause")];
-  return [...(cause === undefined ? [] : [cause]), `dropped ${droppedAt(highest)}`].join("; ");
-}
-
-function causeOfBudget(first: ListedEvent, lateMs: number): string {
-  const late = lateMs === 0 ? "was late" : `was up to ${ms(lateMs)} late`;
-  return `the event loop of ${shortName(first.by)} ${late}, and this room was among those that used most of its time`;
-}
-
-function ms(value: number): string {
-  return duration(value / 1_000);
-}
-
-/** Overlapping times of several processes. Dates in milliseconds; `until` is undefined while one of them goes on. */
-type Span = {
-  readonly key: string;
-  readonly from: number;
-  readonly until: number | undefined;
-  readonly by: readonly string[];
-  readonly worstMs: number;
-};
-
-/** Clocks of machines differ, and processes notice the same failure at different times. */
-const SAME_MS = 3_000;
-
-/** Events that are reported at the end, with the time that they took. */
-function spansOf(ended: readonly ListedEvent[]): Span[] {
-  return merged(
-    ended.map((event) => {
-      const [until, took] = [Date.parse(event.at), number(event, "downMs")];
-      return { key: `${event.kind} ${event.seq}`, from: until - took, until, by: [event.by], worstMs: took };
-    }),
+  const slow = stateSpans(
+    events.filter(({ kind }) => kind === "log_slow"),
+    (event) => text(event, "state") === "normal",
   );
-}
-
-function merged(spans: readonly Span[]): Span[] {
-  const all: Span[] = [];
-  for (const span of spans.toSorted((a, b) => a.from - b.from)) {
-    const last = all.at(-1);
-    if (last === undefined || (last.until !== undefined && span.from > last.until + SAME_MS)) all.push(span);
-    else
-      all[all.length - 1] = {
-        ...last,
-        until: last.until === undefined || span.until === undefined ? undefined : Math.max(last.until, span.until),
-        by: [...new Set([...last.by, ...span.by])],
-        worstMs: Math.max(last.worstMs, span.worstMs),
-      };
-  }
-  return all;
-}
-
-function overlaps(a: Pick<Span, "from" | "until">, b: Pick<Span, "from" | "until">): boolean {
-  return a.from <= (b.until ?? Infinity) + SAME_MS && b.from <= (a.until ?? Infinity) + SAME_MS;
+  const causes: SlowCauses = { outages, lags: lagsOf(events), fullDisks: storageSpans(storage), late: latenessOf(events) };
+  return [
+    ...pressureEpisodes(events),
+    ...refusalEpisodes(events),
+    ...unmergedEpisodes(events),
+    ...engineEpisodes(events, outages, slow),
+    ...storageEpisodes(storage, slow),
+    ...slow.filter((span) => !isExplained(span, causes)).map((span) => slowEpisode(span, causes)),
+  ];
 }
 
 const EXITS: Readonly<Record<string, string>> = { SIGKILL: "it was killed, or the machine had no memory left" };
 
-/** An engine that died explains the outage of NATS, so both are one row. */
-function engineEpisodes(events: readonly ListedEvent[], outages: readonly Span[]): Episode[] {
+/** Rooms and edits need no Redis. */
+const EFFECTS: Readonly<Record<string, string>> = {
+  "redis-server": "; leaderboards and new bans waited for it, edits did not",
+};
+
+/** An engine that died explains the outage of NATS and the slow log, so they are one row. */
+function engineEpisodes(events: readonly ListedEvent[], outages: readonly EpisodeSpan[], slow: readonly EpisodeSpan[]): Episode[] {
   const restarts = events.filter(({ kind }) => kind === "engine_restarted");
-  const explained = new Set<Span>();
+  const explained = new Set<EpisodeSpan>();
   const engines = restarts.map((event): Episode => {
-    const [span] = spansOf([event]) as [Span];
+    const [span] = spansOf([event]) as [EpisodeSpan];
     const [engine, exit] = [text(event, "engine"), text(event, "exit")];
     const outage = engine === "nats-server" ? outages.find((each) => overlaps(each, span)) : undefined;
     if (outage !== undefined) explained.add(outage);
     const meanwhile =
       outage === undefined
-        ? ""
-        : `; ${counted(outage.by.length, "gateway")} did not reach NATS for up to ${ms(outage.worstMs)}, and edits waited`;
+        ? (EFFECTS[engine] ?? "")
+        : `; ${counted(outage.by.length, "gateway")} did not reach NATS for up to ${ms(outage.worstMs)}, and ${waitsIn(outage, slow)}`;
     return {
       ...datesOf(span),
       key: span.key,
@@ -182,30 +81,51 @@ function engineEpisodes(events: readonly ListedEvent[], outages: readonly Span[]
       key: outage.key,
       tone: "error",
       what: `${counted(outage.by.length, "gateway")} did not reach NATS for up to ${ms(outage.worstMs)}`,
-      why: "edits waited; check the NATS servers and the network",
+      why: `${waitsIn(outage, slow)}; check the NATS servers and the network`,
       by: outage.by.join(", "),
     }));
   return [...engines, ...others];
 }
 
-function storageSpans(events: readonly ListedEvent[]): Span[] {
+/** The wait that the room servers report for the same time. */
+function waitsIn(cause: EpisodeSpan, slow: readonly EpisodeSpan[]): string {
+  const worstMs = Math.max(0, ...slow.filter((span) => overlaps(span, cause)).map((span) => span.worstMs));
+  return worstMs === 0 ? "edits waited" : `edits waited up to ${ms(worstMs)}`;
+}
+
+function storageSpans(events: readonly ListedEvent[]): EpisodeSpan[] {
   return stateSpans(events, (event) => text(event, "state") === "stores");
 }
 
-function storageEpisodes(events: readonly ListedEvent[]): Episode[] {
+const STORAGE: Readonly<Record<string, string>> = {
+  broken: "a nats-server could not write: its disk was full or broken",
+  full: "JetStream refused records: its storage or disk was full",
+};
+/** For an episode that goes on. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  broken: ". Free space on the disk, then restart that nats-server: it stores nothing before",
+  full: ". Free space on the disk, or raise max_file_store",
+};
+
+function storageEpisodes(events: readonly ListedEvent[], slow: readonly EpisodeSpan[]): Episode[] {
   const causes = new Map(events.map((event) => [`log_storage ${event.seq}`, text(event, "state")]));
-  return storageSpans(events).map((span) => ({
-    ...datesOf(span),
-    key: span.key,
-    tone: "error",
-    what: span.until === undefined ? "The log stores no edits" : "The log stored no edits",
-    why: `${causes.get(span.key) === "broken" ? "a nats-server could not write: its disk was full or broken" : "JetStream refused records: its storage or disk was full"}; reported by ${counted(span.by.length, "room server")}`,
-    by: span.by.join(", "),
-  }));
+  return storageSpans(events).map((span) => {
+    const cause = causes.get(span.key) ?? "full";
+    const isOver = span.until !== undefined;
+    const waited = slow.some((each) => isOver && overlaps(each, span)) ? `; ${waitsIn(span, slow)}` : "";
+    return {
+      ...datesOf(span),
+      key: span.key,
+      tone: "error",
+      what: isOver ? "The log stored no edits" : "The log stores no edits",
+      why: `${STORAGE[cause] ?? cause}; reported by ${counted(span.by.length, "room server")}${waited}${isOver ? "" : (REMEDIES[cause] ?? "")}`,
+      by: span.by.join(", "),
+    };
+  });
 }
 
 /** Times in which gateways measured a slow NATS. */
-function lagsOf(events: readonly ListedEvent[]): Span[] {
+function lagsOf(events: readonly ListedEvent[]): EpisodeSpan[] {
   return merged(
     events.flatMap((event) => {
       if (event.kind !== "shed_level" || text(event, "cause") !== "nats-lag") return [];
@@ -215,65 +135,59 @@ function lagsOf(events: readonly ListedEvent[]): Span[] {
   );
 }
 
-/** What may have made the log slow, the most certain cause first. */
-type SlowCauses = { readonly fullDisks: readonly Span[]; readonly outages: readonly Span[]; readonly lags: readonly Span[] };
+/** A room server reports its delay together with each room that it throttles more. Smaller delays explain no slow log. */
+const LATE_MS_MIN = 250;
 
-function causeOfSlow(span: Span, { fullDisks, outages, lags }: SlowCauses): string {
-  if (fullDisks.some((each) => overlaps(each, span))) return "the log stored no edits at that time";
-  if (outages.some((each) => overlaps(each, span))) return "NATS was unreachable at that time";
+function latenessOf(events: readonly ListedEvent[]): EpisodeSpan[] {
+  return merged(
+    events.flatMap((event) => {
+      const worstMs = number(event, "delayMs");
+      if (event.kind !== "room_budget" || worstMs < LATE_MS_MIN) return [];
+      const until = Date.parse(event.at);
+      return [{ key: `late ${event.seq}`, from: until - worstMs, until, by: [event.by], worstMs }];
+    }),
+  );
+}
+
+/** What may have made the log slow, the most certain cause first. */
+type SlowCauses = {
+  readonly fullDisks: readonly EpisodeSpan[];
+  readonly outages: readonly EpisodeSpan[];
+  readonly late: readonly EpisodeSpan[];
+  readonly lags: readonly EpisodeSpan[];
+};
+
+/** Whether the row of another episode names the wait. */
+function isExplained(span: EpisodeSpan, { fullDisks, outages }: SlowCauses): boolean {
+  return [...fullDisks, ...outages].some((each) => within(span, each));
+}
+
+function causeOfSlow(span: EpisodeSpan, { fullDisks, outages, late, lags }: SlowCauses): string {
+  if (fullDisks.some((each) => overlaps(each, span))) return "the log stored no edits at the beginning";
+  if (outages.some((each) => overlaps(each, span))) return "NATS was unreachable at the beginning";
+  const server = late.find((each) => overlaps(each, span) && each.by.some((by) => span.by.includes(by)));
+  if (server !== undefined)
+    return `the event loop of ${shortName(server.by[0]!)} was up to ${ms(server.worstMs)} late at that time; check its CPU load`;
   const lag = lags.find((each) => overlaps(each, span));
   if (lag === undefined) return "check the disks of the nats-servers and their network";
   return `NATS answered gateways after up to ${ms(lag.worstMs)} at that time; check the CPU load of the nats-servers and their network`;
 }
 
-function slowEpisodes(events: readonly ListedEvent[], causes: SlowCauses): Episode[] {
-  return stateSpans(events, (event) => text(event, "state") === "normal").map((span) => {
-    const servers = `reported by ${counted(span.by.length, "room server")}`;
-    return {
-      ...datesOf(span),
-      key: span.key,
-      tone: "warning",
-      what:
-        span.until === undefined
-          ? `The log is slow: an edit waited ${ms(span.worstMs)}`
-          : `The log was slow: edits waited up to ${ms(span.worstMs)}`,
-      why: `${causeOfSlow(span, causes)}; ${servers}`,
-      by: span.by.join(", "),
-    };
-  });
+function slowEpisode(span: EpisodeSpan, causes: SlowCauses): Episode {
+  const servers = `reported by ${counted(span.by.length, "room server")}`;
+  return {
+    ...datesOf(span),
+    key: span.key,
+    tone: "warning",
+    what:
+      span.until === undefined
+        ? `The log is slow: an edit waited ${ms(span.worstMs)}`
+        : `The log was slow: edits waited up to ${ms(span.worstMs)}`,
+    why: `${causeOfSlow(span, causes)}; ${servers}`,
+    by: span.by.join(", "),
+  };
 }
 
-/** Each process reports the beginning and the end. `forMs`: how long it had lasted when it was reported. */
-function stateSpans(events: readonly ListedEvent[], isEnd: (event: ListedEvent) => boolean): Span[] {
-  const open = new Map<string, Span>();
-  const done: Span[] = [];
-  for (const event of events) {
-    const [at, before] = [Date.parse(event.at), open.get(event.by)];
-    const known = before ?? {
-      key: `${event.kind} ${event.seq}`,
-      from: at - number(event, "forMs"),
-      by: [event.by],
-      worstMs: 0,
-      until: undefined,
-    };
-    const span = {
-      ...known,
-      worstMs: Math.max(known.worstMs, number(event, "worstMs")),
-      until: isEnd(event) ? endOf(event, known.from) : undefined,
-    };
-    open.delete(event.by);
-    if (isEnd(event)) done.push(span);
-    else open.set(event.by, span);
-  }
-  return merged([...done, ...open.values()]);
-}
-
-/** An end is reported some time after it, with the time that it all took. */
-function endOf(event: ListedEvent, from: number): number {
-  const took = number(event, "forMs");
-  return took === 0 ? Date.parse(event.at) : from + took;
-}
-
-function datesOf({ from, until }: Span): Pick<Episode, "at" | "until"> {
-  return { at: new Date(from).toISOString(), until: until === undefined ? undefined : new Date(until).toISOString() };
+function ms(value: number): string {
+  return duration(value / 1_000);
 }

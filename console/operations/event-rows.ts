@@ -18,6 +18,8 @@ export type EventRow = {
   readonly what: string;
   readonly why: string;
   readonly by: string;
+  /** See `Episode`. */
+  readonly isForVerdict?: boolean;
 };
 /** `takeovers`: all known takeovers. Rows combine takeovers of several tenants. */
 export type EventRows = {

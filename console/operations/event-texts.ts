@@ -60,6 +60,13 @@ export function textsOf(event: ListedEvent): EventTexts {
         what: `${room}: ${text("user")} writes under a Yjs client id of ${text("introducedBy")}`,
         why: `edits of ${text("introducedBy")} may be ignored; Yjs client id ${number("yjsClient")}`,
       };
+    case "edits_left_out":
+      return {
+        topic: "problem",
+        tone: "warning",
+        what: `${room} of ${text("tenant")}: ${counted(number("count"), "edit")} left out of the document`,
+        why: `no Yjs updates, or over a limit; written by ${namesIn(event, "users")}; the history keeps them`,
+      };
     case "room_storage":
     case "tenant_storage": {
       const isReached = text("state") === "reached";
@@ -83,4 +90,9 @@ export function textsOf(event: ListedEvent): EventTexts {
     default: // An event kind of a later version.
       return { topic: "change", tone: "calm", what: `${event.kind} ${room}`.trim(), why: "" };
   }
+}
+
+function namesIn(event: ListedEvent, name: string): string {
+  const names = event[name];
+  return Array.isArray(names) && names.length > 0 ? names.map(String).join(", ") : "an unknown user";
 }

@@ -73,3 +73,23 @@ const LEVELS = [
 export function droppedAt(level: number): string {
   return LEVELS[level] ?? LEVELS.at(-1)!;
 }
+
+/** The restrictions of a throttled room, by level. */
+const THROTTLES = [
+  "nothing",
+  "presence 10 times per second",
+  "presence 5 times per second",
+  "no presence except joins and leaves",
+  "no presence, later acknowledgements",
+  "no presence, later acknowledgements, no new members",
+] as const;
+
+/** `level`: 1 to 5, or higher from a room server of a later version. No edit of a throttled room is refused. */
+export function throttledAt(level: number): string {
+  return THROTTLES[level] ?? THROTTLES.at(-1)!;
+}
+
+/** Lists show the restriction of a room as the number that clients see, after the three levels of spectators. */
+export function throttleOf(heldBack: number): string {
+  return throttledAt(Math.max(1, heldBack - 3));
+}

@@ -1,7 +1,16 @@
 /** Assesses the state of the system: returns all problems, the worst first, each with its remedy. */
 
-import type { FleetAnswer, FleetGateway, FleetGatewayState, FleetProcess, RoomPageAnswer, ListedTakeover, HealthTone } from "./answers.ts";
-import { clockTime, count, counted, percent, shortName, droppedAt } from "./format.ts";
+import type {
+  FleetAnswer,
+  FleetGateway,
+  FleetGatewayState,
+  FleetProcess,
+  HealthTone,
+  ListedRoomRow,
+  ListedTakeover,
+  RoomPageAnswer,
+} from "./answers.ts";
+import { bytes, clockTime, count, counted, percent, shortName, droppedAt } from "./format.ts";
 import type { EventRow } from "./event-rows.ts";
 import type { PollState } from "./polling.ts";
 
@@ -41,8 +50,13 @@ export function verdictOf(
     reach.state === "lost"
       ? [unreached(reach.since)]
       : fleet.reachesNats
-        ? [...problemsOfAll(fleet, page), ...problemsOfLost(fleet, takeovers), ...problemsOfReturned(fleet, takeovers)]
-        : [NO_NATS];
+        ? [
+            ...problemsOfAll(fleet, page),
+            ...ongoing(fleet, rows),
+            ...problemsOfLost(fleet, takeovers),
+            ...problemsOfReturned(fleet, takeovers),
+          ]
+        : [...problemsOfDisk(fleet), NO_NATS];
   problems.sort((a, b) => Number(b.tone === "error") - Number(a.tone === "error"));
   const tone: HealthTone = problems[0]?.tone ?? "good";
   return {
@@ -63,17 +77,39 @@ function unreached(since: Date): HealthProblem {
   return { tone: "error", text };
 }
 
+/** Causes before their effects: a full disk makes room servers refuse edits, and these make gateways unready. */
 function problemsOfAll(fleet: FleetAnswer, page: RoomPageAnswer | undefined): HealthProblem[] {
   return [
+    ...problemsOfDisk(fleet),
+    ...problemsOfServers(fleet),
     ...problemsOfFleet(fleet),
     ...problemsOfServices(fleet),
     ...problemsOfRedis(fleet),
     ...fleet.gateways.flatMap(problemsOfGateway),
-    ...problemsOfServers(fleet),
     ...problemsOfStrangers(fleet),
     ...problemsOfVersions(fleet),
     ...problemsOfRooms(page),
   ];
+}
+
+/** The same as `coroom doctor`. */
+const DISK_FREE_BYTES_MIN = 256 * 1024 * 1024;
+
+function problemsOfDisk({ diskFreeBytes }: FleetAnswer): HealthProblem[] {
+  if (diskFreeBytes === undefined || diskFreeBytes >= DISK_FREE_BYTES_MIN) return [];
+  const text = `The disk with the data folder has only ${bytes(diskFreeBytes)} free. On a full disk nats-server and redis-server store nothing. Free space now.`;
+  return [{ tone: "error", text }];
+}
+
+/** Problems that only events show. An episode of a process that has gone has no end. */
+function ongoing({ gateways, processes }: FleetAnswer, rows: readonly EventRow[]): HealthProblem[] {
+  const alive = new Set([...gateways.map(({ gateway }) => gateway), ...(processes ?? []).map(({ instance }) => instance)]);
+  return rows
+    .filter(({ until, by, isForVerdict }) => isForVerdict === true && until === "now" && (processes === undefined || alive.has(by)))
+    .map(({ tone, what, why, at }) => ({
+      tone: tone === "error" ? "error" : "warning",
+      text: `${what} since ${clockTime(new Date(at))}: ${why}.`,
+    }));
 }
 
 const TITLES: Readonly<Record<HealthTone, string>> = {
@@ -135,7 +171,7 @@ function problemsOfFleet({ servers, gateways, placement }: FleetAnswer): HealthP
   if (!gateways.some(({ state }) => state === "ready"))
     problems.push({
       tone: "error",
-      text: "No gateway is ready, so no new client can connect. Start a gateway, or check the logs of the gateways.",
+      text: `No gateway is ready, so no new client can connect. ${gateways.length === 0 ? "Start a gateway." : "The reason of each is named here."}`,
     });
   if (placement.leader === undefined)
     problems.push({
@@ -152,7 +188,7 @@ function problemsOfServices({ services }: FleetAnswer): HealthProblem[] {
   return [{ tone: "error", text }];
 }
 
-const CHECK_REDIS = "Check Redis, the network and COROOM_REDIS_URL.";
+const CHECK_REDIS = "Check Redis and its disk, the network and COROOM_REDIS_URL.";
 
 /** Rooms and edits need no Redis. Each process reports its own Redis connection. */
 function problemsOfRedis({ gateways, services }: FleetAnswer): HealthProblem[] {
@@ -162,12 +198,12 @@ function problemsOfRedis({ gateways, services }: FleetAnswer): HealthProblem[] {
   if (leaderboardsWithoutRedis > 0)
     problems.push({
       tone: "warning",
-      text: `${ofAll(leaderboardsWithoutRedis, leaderboards, "leaderboard")} not reach Redis: boards are not updated. They catch up when Redis is back. ${CHECK_REDIS}`,
+      text: `${ofAll(leaderboardsWithoutRedis, leaderboards, "leaderboard")} not get answers from Redis: boards are not updated. They catch up when Redis is back. ${CHECK_REDIS}`,
     });
   if (cutOff > 0)
     problems.push({
       tone: "warning",
-      text: `${ofAll(cutOff, gateways.length, "gateway")} not reach Redis: a new ban lasts only while a gateway that knows it runs. Bans are stored when Redis is back. ${CHECK_REDIS}`,
+      text: `${ofAll(cutOff, gateways.length, "gateway")} not get answers from Redis: a new ban lasts only while a gateway that knows it runs. Bans are stored when Redis is back. ${CHECK_REDIS}`,
     });
   return problems;
 }
@@ -187,9 +223,7 @@ function problemsOfGateway({ gateway, state, shedLevel }: FleetGateway): HealthP
 
 function problemsOfServers({ servers }: FleetAnswer): HealthProblem[] {
   return servers.flatMap(({ server, used, draining, rooms, logObstacle }) => [
-    ...(logObstacle === undefined
-      ? []
-      : [{ tone: "error" as const, text: `${shortName(server)} refuses edits: ${logObstacle}. Free disk space of the nats-servers.` }]),
+    ...(logObstacle === undefined ? [] : [{ tone: "error" as const, text: `${shortName(server)} refuses edits: ${logObstacle}.` }]),
     ...(used > USED_SHARE_MAX ? [{ tone: "warning" as const, text: `${shortName(server)} uses ${percent(used)} of its budget.` }] : []),
     ...(draining
       ? [
@@ -267,7 +301,6 @@ function roomsOf(takeovers: readonly ListedTakeover[]): number {
 
 function problemsOfRooms(page: RoomPageAnswer | undefined): HealthProblem[] {
   if (page === undefined) return [];
-  const heldBack = page.rooms.filter((room) => room.heldBack > 0).length;
   return [
     ...(page.servers < page.serversKnown
       ? [
@@ -277,13 +310,22 @@ function problemsOfRooms(page: RoomPageAnswer | undefined): HealthProblem[] {
           },
         ]
       : []),
-    ...(heldBack > 0
-      ? [
-          {
-            tone: "warning" as const,
-            text: `Throttled rooms in the list below: ${count(heldBack)}. Each uses more than its share of a room server.`,
-          },
-        ]
-      : []),
+    ...throttledTenants(page),
   ];
+}
+
+/** A busy tenant is named with its rooms. They are in the list, which shows the largest rooms first. */
+function throttledTenants({ rooms }: RoomPageAnswer): HealthProblem[] {
+  const byTenant = new Map<string, ListedRoomRow[]>();
+  for (const room of rooms.filter(({ heldBack }) => heldBack > 0)) {
+    const key = `${room.server} ${room.tenant}`;
+    byTenant.set(key, [...(byTenant.get(key) ?? []), room]);
+  }
+  return [...byTenant.values()].map((throttled) => {
+    const { server, tenant } = throttled[0]!;
+    const names = someOf(throttled.map(({ room }) => room));
+    const use = throttled.length === 1 ? "It uses" : "They use";
+    const text = `${shortName(server)} is late, and throttles ${counted(throttled.length, "room")} of the tenant ${tenant}: ${names}. ${use} most of its time.`;
+    return { tone: "warning", text };
+  });
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { FleetAnswer, ListedEvent, RoomPageAnswer, ListedTakeover } from "./answers.ts";
 import { ago, clockTime, count, counted, percent, rate, shortName } from "./format.ts";
-import { addEvents, type EventRows, NO_EVENTS, EVENT_FILTERS } from "./event-rows.ts";
+import { addEvents, type EventRow, type EventRows, NO_EVENTS, EVENT_FILTERS } from "./event-rows.ts";
 import { verdictOf } from "./health.ts";
 import { nextPollState, FIRST_POLL, nextPollMs, type PollState, pollRemark, mergeFleet } from "./polling.ts";
 
@@ -252,19 +252,68 @@ test("[OPC10] the verdict reports missing Redis connections and their effect: ro
   const verdict = verdictOf({ ...WELL, gateways: [gateway, without], services: boards(1, 1) }, page, LIVE, []);
   expect(verdict.tone).toBe("warning");
   expect(verdict.problems.map(({ text }) => text)).toEqual([
-    "The leaderboard does not reach Redis: boards are not updated. They catch up when Redis is back. Check Redis, the network and COROOM_REDIS_URL.",
-    "1 of 2 gateways does not reach Redis: a new ban lasts only while a gateway that knows it runs. Bans are stored when Redis is back. Check Redis, the network and COROOM_REDIS_URL.",
+    "The leaderboard does not get answers from Redis: boards are not updated. They catch up when Redis is back. Check Redis and its disk, the network and COROOM_REDIS_URL.",
+    "1 of 2 gateways does not get answers from Redis: a new ban lasts only while a gateway that knows it runs. Bans are stored when Redis is back. Check Redis and its disk, the network and COROOM_REDIS_URL.",
   ]);
-  expect(texts({ ...WELL, services: boards(2, 2) })[0]).toMatch(/^2 of 2 leaderboards do not reach Redis/);
+  expect(texts({ ...WELL, services: boards(2, 2) })[0]).toMatch(/^2 of 2 leaderboards do not get answers from Redis/);
 });
 
 test("[OPC12] the verdict names a room server that cannot store edits, and a gateway that reports it", () => {
   const [server] = WELL.servers;
   const full = { ...WELL, servers: [{ ...server!, logObstacle: "the storage of the log is full" }] };
-  expect(texts(full)).toEqual(["rs-1 refuses edits: the storage of the log is full. Free disk space of the nats-servers."]);
+  expect(texts(full)).toEqual(["rs-1 refuses edits: the storage of the log is full."]);
   expect(texts({ ...WELL, gateways: [{ ...gateway, state: "log-full" }, gateway] })).toEqual([
     "Gateway gw-1 is not ready, because no room server can store edits.",
   ]);
+});
+
+test("[OPC14] causes come before their effects, and a full disk is named even while nothing else fails", () => {
+  const [server] = WELL.servers;
+  const full = {
+    ...WELL,
+    diskFreeBytes: 4_000_000,
+    servers: [{ ...server!, logObstacle: "the log stores no records" }],
+    gateways: [{ ...gateway, state: "log-full" as const }],
+  };
+  expect(texts(full)).toEqual([
+    "The disk with the data folder has only 4 MB free. On a full disk nats-server and redis-server store nothing. Free space now.",
+    "rs-1 refuses edits: the log stores no records.",
+    "No gateway is ready, so no new client can connect. The reason of each is named here.",
+    "Gateway gw-1 is not ready, because no room server can store edits.",
+  ]);
+  expect(texts({ ...WELL, diskFreeBytes: 1_000_000_000 })).toEqual([]);
+  expect(texts({ ...WELL, diskFreeBytes: 0, reachesNats: false })).toHaveLength(2);
+});
+
+test("[OPC15] throttled rooms are named with their tenant, those of a busy tenant together", () => {
+  const row = (tenant: string, room: string, heldBack: number) =>
+    ({ tenant, room, server: "rs-1", mode: "flat", participants: 1, gateways: 1, editsPerSecond: 60, heldBack }) as const;
+  const rooms = [...["a", "b", "c", "d"].map((room) => row("acme", room, 8)), row("default", "notes", 4), row("default", "wiki", 0)];
+  expect(texts(WELL, { ...page, rooms })).toEqual([
+    "rs-1 is late, and throttles 4 rooms of the tenant acme: a, b, c and 1 other. They use most of its time.",
+    "rs-1 is late, and throttles 1 room of the tenant default: notes. It uses most of its time.",
+  ]);
+});
+
+test("[OPC16] an ongoing episode that only events show is part of the verdict while its process runs", () => {
+  const row = {
+    key: "1",
+    at: "2026-11-23T14:09:00.000Z",
+    until: "now",
+    topic: "problem",
+    tone: "warning",
+    what: "Gateway gw-1 refuses many connections",
+    why: "their tokens have expired",
+    by: "gw-1",
+    isForVerdict: true,
+  } as const;
+  const problems = (fleet: FleetAnswer, ...rows: EventRow[]) => verdictOf(fleet, page, LIVE, [], rows).problems;
+  const since = clockTime(new Date(row.at));
+  expect(problems(WELL, row)).toEqual([
+    { tone: "warning", text: `Gateway gw-1 refuses many connections since ${since}: their tokens have expired.` },
+  ]);
+  expect(problems(WELL, { ...row, until: "2026-11-23T14:10:00.000Z" })).toEqual([]);
+  expect(problems({ ...WELL, processes: [] }, { ...row, by: "gw-gone" })).toEqual([]);
 });
 
 test("[OPC6] the console shows since when a gateway has not answered, and polls it less often until it answers", () => {

@@ -47,11 +47,13 @@ type FleetFacts = SeenGateways & {
   readonly serversLost: readonly LostRoomServer[];
   readonly leader: string | undefined;
   readonly processes: readonly RunningProcess[];
+  /** Of the disk with the data of local engines. Undefined: no gateway runs beside them. */
+  readonly diskFreeBytes: number | undefined;
   readonly services: { readonly documents: number; readonly leaderboards: number; readonly leaderboardsWithoutRedis: number };
 };
 
 export function fleetAnswer(facts: FleetFacts): HttpAnswer {
-  const { environment, at, reachesNats, servers, serversLost, gateways, leader, services, processes } = facts;
+  const { environment, at, reachesNats, servers, serversLost, gateways, leader, services, processes, diskFreeBytes } = facts;
   return jsonAnswer(200, {
     environment,
     at: isoDate(at),
@@ -62,6 +64,7 @@ export function fleetAnswer(facts: FleetFacts): HttpAnswer {
     placement: leader === undefined ? {} : { leader },
     services,
     processes,
+    ...(diskFreeBytes === undefined ? {} : { diskFreeBytes }),
   });
 }
 

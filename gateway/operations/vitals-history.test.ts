@@ -89,3 +89,15 @@ test("[VHI4] of processes and rooms the newest are kept, and a process is not sh
   expect(history.ofRoom(ROOM, 0, at(104))).toBeUndefined();
   expect(history.ofRoom("acme.plan" as RoomKey, 102, at(104))).toEqual({ from: 103, participants: [3], editsPerSecond: [0.5] });
 });
+
+test("[VHI7] the lowest newest value is that of the running processes which have it", () => {
+  const history = few();
+  history.receiveVitals(gateway("gw-1", { diskFreeBytes: 9 }), at(100));
+  history.receiveVitals(gateway("gw-1", { diskFreeBytes: 5 }), at(101));
+  history.receiveVitals(gateway("gw-2", { connections: 1 }), at(101));
+  expect([history.lowest("diskFreeBytes", at(102)), history.lowest("natsLag", at(102)), history.lowest("diskFreeBytes", at(105))]).toEqual([
+    5,
+    undefined,
+    undefined,
+  ]);
+});

@@ -99,6 +99,13 @@ export class VitalsHistory {
       .sort((a, b) => (a.role === b.role ? compareText(a.instance, b.instance) : compareText(a.role, b.role)));
   }
 
+  /** The lowest newest value of the running processes. Undefined: none of them has the vital. */
+  lowest(vital: VitalName, now: UnixMillis): number | undefined {
+    const alive = [...this.#instances.values()].filter(({ slot }) => slot >= slotOf(now) - RUNNING_SLOTS);
+    const newest = alive.flatMap(({ lines, slot }) => lines.get(vital)?.at(slot) ?? []);
+    return newest.length === 0 ? undefined : Math.min(...newest);
+  }
+
   /** Undefined: the room was never among the largest of its server. */
   ofRoom(room: RoomKey, after: Slot, now: UnixMillis): RoomOverTime | undefined {
     const known = this.#rooms.get(room);

@@ -16,6 +16,11 @@ const OBSTACLES: Readonly<Record<StorageFailure, string>> = {
   full: "the storage of the log is full",
   broken: "the log stores no records: the disk of a nats-server is full or broken",
 };
+/** For people who see the obstacle without the log of this process. */
+const REMEDIES: Readonly<Record<StorageFailure, string>> = {
+  full: "Free disk space of the nats-servers, or raise max_file_store or COROOM_LOG_BYTES_MAX",
+  broken: "Free space on the disk, then restart that nats-server: it stores nothing before",
+};
 const ADVICE: Readonly<Record<StorageFailure, string>> = {
   full: "JetStream refuses records, and new edits are refused. At COROOM_LOG_BYTES_MAX the log has space again once the document service trimmed it: check that it writes snapshots, or raise the limit. Else free disk space of the nats-servers, or raise max_file_store or the limits of the account",
   broken:
@@ -44,7 +49,7 @@ export class LogStorage {
   }
 
   get obstacle(): string | undefined {
-    return this.#failure === undefined ? undefined : OBSTACLES[this.#failure];
+    return this.#failure === undefined ? undefined : `${OBSTACLES[this.#failure]}. ${REMEDIES[this.#failure]}`;
   }
 
   onChange(receive: (failure: StorageFailure | undefined) => void): void {

@@ -3,7 +3,7 @@
 import { element, tagged } from "../../io/element.ts";
 import type { FleetAnswer, ListedMember, RoomDetails, RoomName, FleetServer } from "../answers.ts";
 import { ROOM_CHART, type ValuesOverTime } from "../charts.ts";
-import { count, counted, percent, shortName } from "../format.ts";
+import { count, counted, percent, shortName, throttleOf } from "../format.ts";
 import { timesOf } from "../event-rows.ts";
 import { type ChartMark, chartView } from "./charts-view.ts";
 import { keyedRows, setText } from "./keyed-rows.ts";
@@ -113,7 +113,7 @@ function factsOf({ tenant, server, epoch, mode, participants, heldBack, gateways
     ["Owned by", `${server}, epoch ${epoch}`],
     ["Replica", placed?.replica ?? "none"],
     ["Mode", `${mode}, ${counted(participants, "participant")}`],
-    ["Throttled", heldBack === 0 ? "no" : `level ${heldBack}`],
+    ["Throttled", heldBack === 0 ? "no" : throttleOf(heldBack)],
     ...gateways.map(({ gateway, members }): [string, string] => [`Gateway ${shortName(gateway)}`, counted(members, "member")]),
     ...(placed === undefined ? [] : [["Reason for placement", `${placed.reason} (${timesOf(placed, new Date())})`] as [string, string]]),
   ];

@@ -2,7 +2,7 @@
 
 import { element, tagged } from "../../io/element.ts";
 import type { ListedRoomRow, RoomName, RoomPageAnswer } from "../answers.ts";
-import { count, rate, shortName } from "../format.ts";
+import { count, rate, shortName, throttleOf } from "../format.ts";
 import { withTone } from "./fleet-view.ts";
 import { keyedRows, setText } from "./keyed-rows.ts";
 
@@ -100,8 +100,9 @@ function fill(row: HTMLElement, { mode, participants, gateways, editsPerSecond, 
   ];
   modeCell.replaceChildren(
     tagged("span", "tag", participants === 0 ? "idle" : mode),
-    ...(heldBack === 0 ? [] : [withTone(tagged("span", "tag", `throttled ${heldBack}`), "warning")]),
+    ...(heldBack === 0 ? [] : [withTone(tagged("span", "tag", "throttled"), "warning")]),
   );
+  modeCell.title = heldBack === 0 ? "" : throttleOf(heldBack);
   setText(people, count(participants));
   setText(over, count(gateways));
   setText(edits, rate(editsPerSecond));

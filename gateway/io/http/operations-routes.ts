@@ -134,6 +134,7 @@ function operationsQueries(ports: OperationsPorts, environment: string, clock: C
         servers: fleet.servers(),
         serversLost: fleet.serversLost(),
         processes: vitals.running(clock.wallNow()),
+        diskFreeBytes: vitals.lowest("diskFreeBytes", clock.wallNow()),
         services: {
           documents: documents.urls().length,
           leaderboards: leaderboards.urls().length,
