@@ -53,3 +53,10 @@ test("[FAIR5] each step includes all measures of the step before, and acks are d
     { gathersEdits: true, shed: 8 },
   ]);
 });
+
+test("[FAIR11] a room of two people who type is not throttled while something else makes the server late", () => {
+  const share = new FairShare(options);
+  const quiet = new Map<RoomKey, number>([["acme.notes" as RoomKey, 4]]);
+  for (let second = 1; second <= 9; second++) expect(share.receiveCosts(quiet, 500, seconds(second))).toEqual([]);
+  expect(share.receiveCosts(new Map([...quiet, [hot, 60]]), 500, seconds(10))).toEqual([{ room: hot, from: 0, to: 1 }]);
+});

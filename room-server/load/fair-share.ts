@@ -35,6 +35,12 @@ export const BUDGET_LEVEL_MAX = BUDGETS.length - 1;
 /** The costliest rooms are the fewest rooms that together cause this share of the cost. */
 const SHARE_OF_THE_HOT = 0.5;
 
+/**
+ * Cost of all rooms together in a second below which none of them made the server late: two people who type cost about
+ * 4. Something else takes the time, such as another process of the machine, and a throttled room would not change that.
+ */
+const COST_MIN = 50;
+
 export function budgetOf(level: BudgetLevel): Budget {
   return BUDGETS[Math.min(level, BUDGET_LEVEL_MAX)]!;
 }
@@ -94,10 +100,11 @@ export class FairShare {
   }
 }
 
-/** The fewest rooms that together cost half. */
+/** The fewest rooms that together cost half. None if all together cost next to nothing. */
 function hottest(costs: ReadonlyMap<RoomKey, number>): RoomKey[] {
   const falling = [...costs].filter(([, cost]) => cost > 0).sort(([, a], [, b]) => b - a);
   const all = falling.reduce((sum, [, cost]) => sum + cost, 0);
+  if (all < COST_MIN) return [];
   const hot: RoomKey[] = [];
   let sum = 0;
   for (const [room, cost] of falling) {
