@@ -110,7 +110,14 @@ export function judgeSecrets(config: Pick<StartConfig, (typeof SECRETS)[number]>
     ),
   ];
   if (findings.length > 0) return findings;
-  return [ok("secrets", given.length === 0 ? "none is set" : `${given.length} of ${SECRETS.length} are set, long enough and different`)];
+  return [
+    ok(
+      "secrets",
+      given.length === 0
+        ? "none is set: a local system generates its own"
+        : `${given.length} of ${SECRETS.length} are set, long enough and different`,
+    ),
+  ];
 }
 
 /** `policy`, `aof`: from INFO; undefined if the user may not ask. */

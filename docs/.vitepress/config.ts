@@ -31,6 +31,7 @@ export default defineConfig({
   appearance: true,
   head: [["link", { rel: "icon", href: "data:," }]],
   markdown: { html: false, attrs: { disable: true }, config: linkFiles },
+  vite: { build: { chunkSizeWarningLimit: 2_000 } }, // The search index of all pages is one chunk; the warning would stand in the output of npm start.
   themeConfig: {
     search: { provider: "local" },
     outline: [2, 3],
