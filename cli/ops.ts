@@ -150,11 +150,13 @@ export async function connectOperator({ natsUrl: given, dataDir, ...settings }: 
   }
 }
 
-/** Formats an event as one line for people. */
-function describeEvent({ at, by, kind, ...facts }: OperationsEvent): string {
-  const fields = Object.entries(facts).map(
-    ([name, value]) => `${name}=${typeof value === "string" && /[\s="]/.test(value) ? JSON.stringify(value) : String(value)}`,
-  );
+/** Formats an event as one line for people: quotes text with spaces, rounds measured numbers. */
+export function describeEvent({ at, by, kind, ...facts }: OperationsEvent): string {
+  const shown = (value: unknown): string => {
+    if (typeof value === "number") return String(Math.round(value * 10) / 10);
+    return typeof value === "string" && /[\s="]/.test(value) ? JSON.stringify(value) : String(value);
+  };
+  const fields = Object.entries(facts).map(([name, value]) => `${name}=${shown(value)}`);
   return [new Date(at).toISOString(), kind, ...fields, `by=${by}`].join(" ");
 }
 

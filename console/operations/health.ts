@@ -217,7 +217,7 @@ function problemsOfGateway({ gateway, state, shedLevel }: FleetGateway): HealthP
   const name = `Gateway ${shortName(gateway)}`;
   return [
     ...(state === "ready" ? [] : [{ tone: STATES[state].tone, text: `${name} ${STATES[state].text}.` }]),
-    ...(shedLevel === 0 ? [] : [{ tone: "warning" as const, text: `${name} is overloaded and drops ${droppedAt(shedLevel)}.` }]),
+    ...(shedLevel === 0 ? [] : [{ tone: "warning" as const, text: `${name} sheds load: it drops ${droppedAt(shedLevel)}.` }]),
   ];
 }
 
@@ -314,18 +314,18 @@ function problemsOfRooms(page: RoomPageAnswer | undefined): HealthProblem[] {
   ];
 }
 
-/** A busy tenant is named with its rooms. They are in the list, which shows the largest rooms first. */
+/** A busy tenant is named with its rooms. A room that its members have left stays throttled for some seconds, and concerns nobody. */
 function throttledTenants({ rooms }: RoomPageAnswer): HealthProblem[] {
   const byTenant = new Map<string, ListedRoomRow[]>();
-  for (const room of rooms.filter(({ heldBack }) => heldBack > 0)) {
+  for (const room of rooms.filter(({ heldBack, participants }) => heldBack > 0 && participants > 0)) {
     const key = `${room.server} ${room.tenant}`;
     byTenant.set(key, [...(byTenant.get(key) ?? []), room]);
   }
   return [...byTenant.values()].map((throttled) => {
     const { server, tenant } = throttled[0]!;
     const names = someOf(throttled.map(({ room }) => room));
-    const use = throttled.length === 1 ? "It uses" : "They use";
-    const text = `${shortName(server)} is late, and throttles ${counted(throttled.length, "room")} of the tenant ${tenant}: ${names}. ${use} most of its time.`;
+    const use = throttled.length === 1 ? "It used" : "They used";
+    const text = `${shortName(server)} throttles ${counted(throttled.length, "room")} of the tenant ${tenant}: ${names}. ${use} most of its time while it was late.`;
     return { tone: "warning", text };
   });
 }

@@ -289,9 +289,10 @@ test("[OPC15] throttled rooms are named with their tenant, those of a busy tenan
   const row = (tenant: string, room: string, heldBack: number) =>
     ({ tenant, room, server: "rs-1", mode: "flat", participants: 1, gateways: 1, editsPerSecond: 60, heldBack }) as const;
   const rooms = [...["a", "b", "c", "d"].map((room) => row("acme", room, 8)), row("default", "notes", 4), row("default", "wiki", 0)];
+  expect(texts(WELL, { ...page, rooms: rooms.map((each) => ({ ...each, participants: 0 })) }), "nobody is affected").toEqual([]);
   expect(texts(WELL, { ...page, rooms })).toEqual([
-    "rs-1 is late, and throttles 4 rooms of the tenant acme: a, b, c and 1 other. They use most of its time.",
-    "rs-1 is late, and throttles 1 room of the tenant default: notes. It uses most of its time.",
+    "rs-1 throttles 4 rooms of the tenant acme: a, b, c and 1 other. They used most of its time while it was late.",
+    "rs-1 throttles 1 room of the tenant default: notes. It used most of its time while it was late.",
   ]);
 });
 
