@@ -71,4 +71,9 @@ test("[PAGE38] the number of people and the presence mode are shown as text", ()
     "Presence is flat: every page receives all pointers, at most 30 updates a second per person.",
     "Presence is hierarchical: each page receives the pointers in its view, at most 30 updates a second per person, fewer under load.",
   ]);
+  expect(modeRemark({ ...mode, presencePerSecond: 1, shed: 5 })).toContain("at most 1 update a second per person");
+  expect([6, 8].map((shed) => modeRemark({ ...mode, presencePerSecond: 1, shed }))).toEqual([
+    "Presence is flat: every page receives all pointers. The server is overloaded now: pointers stand still. Edits are not affected.",
+    "Presence is flat: every page receives all pointers. The server is overloaded now: pointers stand still, and new people and bots wait. Edits are not affected.",
+  ]);
 });
