@@ -33,6 +33,11 @@ export type EpisodeSpan = {
 /** Clocks of machines differ, and processes notice the same failure at different times. */
 const SAME_MS = 3_000;
 
+/** Whether `a` begins clearly before `b`. */
+export function isBefore(a: Pick<EpisodeSpan, "from">, b: Pick<EpisodeSpan, "from">): boolean {
+  return a.from < b.from - SAME_MS;
+}
+
 /** Whether `a` ends when `b` ends or before. It may begin before it, because edits wait that were sent before. */
 export function within(a: Pick<EpisodeSpan, "from" | "until">, b: Pick<EpisodeSpan, "from" | "until">): boolean {
   return overlaps(a, b) && (b.until === undefined || (a.until ?? Infinity) <= b.until + SAME_MS);

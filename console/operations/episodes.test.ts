@@ -117,6 +117,7 @@ test("[EPI8] a log that stores nothing is one row with the wait of edits, also w
     event("10:00:35", "log_slow", "rs-1", { state: "normal", forMs: 29_000, worstMs: 29_000 }),
   );
   expect(rows.filter((row) => row.includes("slow"))).toEqual([]);
+  expect(rows.find((row) => row.includes("did not reach NATS"))).toContain("| edits waited; check");
   expect(rows.find((row) => row.includes("stored no edits"))).toMatch(/reported by 1 room server; edits waited up to 29 s$/);
   expect(shown(event("11:00:01", "log_storage", "rs-1", { state: "broken" }))[0]).toContain(
     "Free space on the disk, then restart that nats-server: it stores nothing before",

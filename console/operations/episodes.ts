@@ -5,7 +5,19 @@
  */
 
 import type { ListedEvent } from "./answers.ts";
-import { datesOf, type Episode, merged, number, overlaps, type EpisodeSpan, spansOf, stateSpans, text, within } from "./episode-spans.ts";
+import {
+  datesOf,
+  type Episode,
+  isBefore,
+  merged,
+  number,
+  overlaps,
+  type EpisodeSpan,
+  spansOf,
+  stateSpans,
+  text,
+  within,
+} from "./episode-spans.ts";
 import { counted, duration, shortName } from "./format.ts";
 import { pressureEpisodes } from "./pressure-episodes.ts";
 import { refusalEpisodes } from "./refusal-episodes.ts";
@@ -87,9 +99,10 @@ function engineEpisodes(events: readonly ListedEvent[], outages: readonly Episod
   return [...engines, ...others];
 }
 
-/** The wait that the room servers report for the same time. */
+/** The wait that the room servers report for the same time. A wait that began much earlier has another cause. */
 function waitsIn(cause: EpisodeSpan, slow: readonly EpisodeSpan[]): string {
-  const worstMs = Math.max(0, ...slow.filter((span) => overlaps(span, cause)).map((span) => span.worstMs));
+  const caused = slow.filter((span) => overlaps(span, cause) && !isBefore(span, cause));
+  const worstMs = Math.max(0, ...caused.map((span) => span.worstMs));
   return worstMs === 0 ? "edits waited" : `edits waited up to ${ms(worstMs)}`;
 }
 
