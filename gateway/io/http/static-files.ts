@@ -32,16 +32,26 @@ export function staticRoutes(folder: string): HttpRoute[] {
 /** Forbids other pages to frame a page with commands. A page laid over it could make people press invisible buttons. */
 const UNFRAMED = { "content-security-policy": "frame-ancestors 'none'", "referrer-policy": "no-referrer" };
 
-/** Serves one page at a path such as /operations. */
+/** Serves one page, or a site, at a path such as /operations. */
 export function pageRoutes(at: string, folder: string): HttpRoute[] {
   const serve = async ({ path }: Pick<RouteRequest, "path">): Promise<HttpAnswer> => {
-    const answer = await serveFile(folder, path.slice(at.length));
+    const name = path.slice(at.length);
+    const found = await serveFile(folder, name);
+    const answer = found === NOT_FOUND ? await serveInstead(folder, name, path) : found;
     return { ...answer, headers: { ...answer.headers, ...UNFRAMED } };
   };
   return [
     { method: "get", path: at, answer: () => ({ status: 308, headers: { location: `${at}/` } }) },
     { method: "get", path: `${at}/*`, answer: serve },
   ];
+}
+
+/** People type the address of a page without its ending. A site may have a page for addresses that do not exist. */
+async function serveInstead(folder: string, name: string, path: string): Promise<HttpAnswer> {
+  const isPage = extname(name) === "" && !name.endsWith("/") && (await serveFile(folder, `${name}.html`)) !== NOT_FOUND;
+  if (isPage) return { status: 308, headers: { location: `${path}.html` } };
+  const missing = await serveFile(folder, "/404.html");
+  return missing === NOT_FOUND ? NOT_FOUND : { ...missing, status: 404 };
 }
 
 async function serveFile(folder: string, path: string): Promise<HttpAnswer> {
