@@ -125,3 +125,20 @@ test("[IMP12] a token that may only read is reported for each document, and the 
   await expect(run).rejects.toThrow(/some documents were not imported/);
   expect(printed[1]).toMatch(/^1\/1 readonly: failed: .*may only read/);
 }, 20_000);
+
+test("[IMP15] a room that cannot be opened is named with the reason, and the command ends", async () => {
+  const without = await SystemCluster.start({ gateways: 1, roomServers: 0 });
+  try {
+    const files = mkdtempSync(join(tmpdir(), "coroom-import-"));
+    const doc = new Y.Doc();
+    doc.getText("t").insert(0, "text");
+    writeFileSync(join(files, "notes.yjs"), Y.encodeStateAsUpdate(doc));
+    const printed: string[] = [];
+    const flags = { from: files, token: await without.token("*", "importer"), url: without.gateways[0]!.url.replace("ws", "http") };
+    const run = importDocuments(readSettings(importSettings, { flags, env: {} }), (line) => void printed.push(line));
+    await expect(run).rejects.toThrow(/some documents were not imported/);
+    expect(printed[1]).toMatch(/^1\/1 notes: failed: cannot join the room now: .*\. Repeat the command once it can be opened$/);
+  } finally {
+    await without.stop();
+  }
+}, 90_000);

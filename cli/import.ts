@@ -31,6 +31,9 @@ const PIECE_BYTES_MAX = 64 * 1024;
 export const UNSAVED_BYTES_MAX = 16 * 1024 ** 2;
 /** A gateway that does not accept a connection in this time is reported as unreachable. */
 const CONNECT_MS_MAX = 10_000;
+/** A room that cannot be opened for this time fails, although the client would try again without end. */
+const UNAVAILABLE_MS_MAX = 30_000;
+const UNAVAILABLE: ReadonlySet<string> = new Set(["room-unavailable", "snapshot-unavailable"]);
 /** Errors after which edits are not saved. */
 const UNWRITABLE: ReadonlySet<string> = new Set(["edit-too-large", "read-only", "outbox-full"]);
 /** A Yjs update without structs and deletions. */
@@ -179,11 +182,23 @@ async function withRoom<T>(target: Target, room: string, use: (room: OpenRoom) =
     for (const { payload } of received) if (checkUpdate(payload).kind === "fit") edits.push(payload); // Documents leave out the others.
   });
   let connecting: NodeJS.Timeout | undefined;
+  let opening: NodeJS.Timeout | undefined;
+  let unavailable: string | undefined;
   /** The first reason why there is nothing to wait for. An error comes once, perhaps while pieces are sent. */
   const failed = new Promise<never>((_, reject) => {
-    connecting = setTimeout(() => connection.status !== "connected" && reject(unreachable(url)), CONNECT_MS_MAX);
+    connecting = setTimeout(() => {
+      const { outage } = connection;
+      if (outage !== undefined && outage.reason === undefined) reject(unreachable(url));
+    }, CONNECT_MS_MAX);
+    opening = setTimeout(() => {
+      if (unavailable !== undefined) reject(new Error(`${unavailable}. Repeat the command once it can be opened`));
+      else if (connection.status !== "connected") reject(unreachable(url));
+    }, UNAVAILABLE_MS_MAX);
     connection.on("refused", ({ message }) => reject(new Error(message)));
-    connection.on("error", ({ kind, message }) => UNWRITABLE.has(kind) && reject(new Error(message)));
+    connection.on("error", ({ kind, message }) => {
+      if (UNWRITABLE.has(kind)) reject(new Error(message));
+      if (UNAVAILABLE.has(kind)) unavailable = message.replace(", will retry", "");
+    });
   });
   failed.catch(() => {}); // Nobody may wait when it happens.
   const until = (event: "synced" | "saved"): Promise<void> => {
@@ -193,9 +208,11 @@ async function withRoom<T>(target: Target, room: string, use: (room: OpenRoom) =
   try {
     await until("synced");
     clearTimeout(connecting);
+    clearTimeout(opening);
     return await use({ connection, content: () => mergedEdits(base, edits), saved: () => until("saved") });
   } finally {
     clearTimeout(connecting);
+    clearTimeout(opening);
     connection.destroy();
   }
 }
