@@ -19,7 +19,7 @@ import { demoRoutes, demoObstacle, noPageRoute } from "./demo.ts";
 import { serveHealth } from "./health.ts";
 import { releaseIdleMemory, v8Heap } from "./idle-memory.ts";
 import { DEFAULT_NATS_URL, rememberAddress } from "./local-addresses.ts";
-import { type LocalEngines, startLocalEngines } from "./local-engines.ts";
+import type { LocalEngines } from "./local-engines.ts";
 import { openapiRoute } from "./openapi.ts";
 import { missingSecrets } from "./secrets.ts";
 import type { Role, StartConfig } from "./settings.ts";
@@ -27,6 +27,7 @@ import { refuseUnfit, refuseTakenPort } from "./start-checks.ts";
 
 /** The code of a role is loaded only when the process runs it. */
 const load = {
+  "engines": () => import("./local-engines.ts"),
   "placement": () => import("../placement/main.ts"),
   "room-server": () => import("../room-server/main.ts"),
   "document-service": () => import("../document-service/main.ts"),
@@ -77,6 +78,7 @@ async function startRoles(given: StartConfig, config: StartConfig, registry: Reg
 
   let engines: LocalEngines | undefined;
   if (runs("engines")) {
+    const { startLocalEngines } = await load.engines();
     engines = await startLocalEngines(config, { ...deps("engines"), print });
     add(engines);
     if (config.natsUrl === "") rememberAddress("nats", config.dataDir, engines.natsUrlOf("operator"));

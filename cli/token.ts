@@ -1,7 +1,5 @@
 /** Creates tokens for a local system (demo page, experiments, tests) and operator passes. */
 
-import { SignJWT } from "jose";
-
 import { parseTenantId, parseUserId, type UnixMillis } from "../shared/ids.ts";
 import { makeOperatorPass } from "../shared/io/operator-pass.ts";
 import { SettingError, type Values } from "../shared/settings/settings.ts";
@@ -32,6 +30,7 @@ export async function localToken({ dataDir, jwtSecret: configured, ...claims }: 
 }
 
 export async function makeToken(claims: TokenClaims, jwtSecret: string): Promise<string> {
+  const { SignJWT } = await import("jose"); // Every role loads this file, and few processes make tokens.
   return new SignJWT({
     tenant: claims.tenant,
     name: claims.name === "" ? claims.user : claims.name,

@@ -3,12 +3,11 @@
  * every gateway that delivers it.
  */
 
-import { SpanKind, SpanStatusCode } from "@opentelemetry/api";
-
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { GatewayId, RoomKey } from "../../shared/ids.ts";
 import { appendSpanId, randomSpanId, type EditTraces, editSpanId, type TracedEdit } from "../../shared/io/traces/edit-traces.ts";
 import { OpenHops } from "../../shared/io/traces/open-hops.ts";
+import { SPAN_FAILED, SPAN_KIND } from "../../shared/io/traces/span.ts";
 import type { EditHops } from "../ports.ts";
 
 export function tracedEdits(gateway: GatewayId, traces: EditTraces): EditHops {
@@ -25,7 +24,7 @@ export function tracedEdits(gateway: GatewayId, traces: EditTraces): EditHops {
       const attributes = { "coroom.edit.bytes": submitted.payload.byteLength };
       open.begin(edit, {
         name: "edit",
-        kind: SpanKind.SERVER,
+        kind: SPAN_KIND.server,
         spanId: editSpanId(edit, gateway),
         parentSpanId: undefined,
         start: traces.now(),
@@ -50,9 +49,9 @@ export function tracedEdits(gateway: GatewayId, traces: EditTraces): EditHops {
         case "refused":
           return open.note(edit, "refused", { "coroom.reason": answer.reason }); // The edit is sent again, by the gateway or by its client, or it is dropped.
         case "not-first":
-          return open.end(edit, { status: { code: SpanStatusCode.ERROR, message: "the room had edits already" } });
+          return open.end(edit, { status: { code: SPAN_FAILED, message: "the room had edits already" } });
         case "key-reused":
-          return open.end(edit, { status: { code: SpanStatusCode.ERROR, message: "another edit has the key" } });
+          return open.end(edit, { status: { code: SPAN_FAILED, message: "another edit has the key" } });
       }
     },
     committed: (room, batch) => {
@@ -65,7 +64,7 @@ export function tracedEdits(gateway: GatewayId, traces: EditTraces): EditHops {
       for (const [edit, seq] of traces.among(room, batch.runs)) {
         traces.record(edit, {
           name: "process edits.out",
-          kind: SpanKind.CONSUMER,
+          kind: SPAN_KIND.consumer,
           spanId: randomSpanId(),
           parentSpanId: appendSpanId(edit, batch.epoch),
           start,

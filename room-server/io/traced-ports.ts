@@ -3,14 +3,12 @@
  * in the log, and contains `send log`, the append. Used only when tracing is on.
  */
 
-import { SpanKind, SpanStatusCode } from "@opentelemetry/api";
-
 import type { OwnerReply, ToOwner } from "../../shared/bus/envelope.ts";
 import { runsOf } from "../../shared/bus/record.ts";
 import type { ClientId, RoomKey } from "../../shared/ids.ts";
 import { appendSpanId, randomSpanId, type EditTraces, editSpanId } from "../../shared/io/traces/edit-traces.ts";
 import { OpenHops } from "../../shared/io/traces/open-hops.ts";
-import type { SpanAttributes, UnixMicros } from "../../shared/io/traces/span.ts";
+import { SPAN_FAILED, SPAN_KIND, type SpanAttributes, type UnixMicros } from "../../shared/io/traces/span.ts";
 import type { Counter } from "../../shared/wire/frames.ts";
 import type { AppendOutcome, Gateways, ReleaseReason, RoomInbox, OutgoingRecord, RoomLog } from "../ports.ts";
 
@@ -30,7 +28,7 @@ export function tracedPorts<P extends Ports>(ports: P, traces: EditTraces): P {
       if (open.get(edit) !== undefined) return open.note(edit, "received again");
       open.begin(edit, {
         name: "process owner",
-        kind: SpanKind.CONSUMER,
+        kind: SPAN_KIND.consumer,
         spanId: randomSpanId(),
         parentSpanId: editSpanId(edit, message.gateway),
         start: traces.now(),
@@ -67,7 +65,7 @@ export function tracedPorts<P extends Ports>(ports: P, traces: EditTraces): P {
         const last = outcome === "appended" ? { attributes: { "coroom.edit.seq": seq } } : failed(outcome);
         traces.record(edit, {
           name: "send log",
-          kind: SpanKind.PRODUCER,
+          kind: SPAN_KIND.producer,
           spanId: appendSpanId(edit, committed.epoch),
           parentSpanId: open.get(edit)?.spanId,
           start,
@@ -136,8 +134,8 @@ export function tracedPorts<P extends Ports>(ports: P, traces: EditTraces): P {
 }
 
 function failed(message: string): {
-  readonly status: { readonly code: SpanStatusCode; readonly message: string };
+  readonly status: { readonly code: typeof SPAN_FAILED; readonly message: string };
   readonly attributes: SpanAttributes;
 } {
-  return { status: { code: SpanStatusCode.ERROR, message }, attributes: { "error.type": message } };
+  return { status: { code: SPAN_FAILED, message }, attributes: { "error.type": message } };
 }

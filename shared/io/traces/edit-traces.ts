@@ -5,14 +5,13 @@
  * are random.
  */
 
-import { SpanStatusCode } from "@opentelemetry/api";
 import { createHash, randomBytes } from "node:crypto";
 
 import { hash32 } from "../../collections/hash.ts";
 import type { ClientId, Epoch, GatewayId, RoomKey, Seq } from "../../ids.ts";
 import type { CounterRun } from "../../wire/committed-edits.ts";
 import type { Counter } from "../../wire/frames.ts";
-import type { Span, SpanAttributes, SpanEvent, UnixMicros } from "./span.ts";
+import { SPAN_FAILED, type Span, type SpanAttributes, type SpanEvent, type UnixMicros } from "./span.ts";
 import type { TraceMetrics } from "./trace-metrics.ts";
 
 export type TracedEdit = { readonly room: RoomKey; readonly client: ClientId; readonly counter: Counter; readonly traceId: string };
@@ -68,7 +67,7 @@ export class EditTraces {
   /** The outcome is not known, and the process no longer waits for it. */
   recordUnfinished(edit: TracedEdit, hop: OpenHop): void {
     this.#deps.metrics.unfinished.inc();
-    this.record(edit, { ...hop, end: this.now(), status: { code: SpanStatusCode.ERROR, message: "not followed to its end" } });
+    this.record(edit, { ...hop, end: this.now(), status: { code: SPAN_FAILED, message: "not followed to its end" } });
   }
 }
 

@@ -1,7 +1,12 @@
 import { SpanKind, SpanStatusCode } from "@opentelemetry/api";
 import { expect, test } from "vitest";
 
-import { encodeSpans } from "./span.ts";
+import { encodeSpans, SPAN_FAILED, SPAN_KIND } from "./span.ts";
+
+test("[TRC29] the numbers of kinds and of the status are those of OpenTelemetry", () => {
+  const { SERVER: server, PRODUCER: producer, CONSUMER: consumer } = SpanKind;
+  expect([SPAN_KIND, SPAN_FAILED]).toEqual([{ server, producer, consumer }, SpanStatusCode.ERROR]);
+});
 
 test("[TRC11] spans are written in OTLP's JSON form: integers and times as text, kinds from 1", () => {
   const named = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331", parentSpanId: undefined };

@@ -3,12 +3,10 @@
  * processed the record.
  */
 
-import { SpanKind } from "@opentelemetry/api";
-
 import { runsOf, type StoredRecord } from "../../bus/record.ts";
 import type { FollowPartition } from "../log-reader.ts";
 import { appendSpanId, randomSpanId, type EditTraces } from "./edit-traces.ts";
-import type { UnixMicros } from "./span.ts";
+import { SPAN_KIND, type UnixMicros } from "./span.ts";
 
 /** A reader that starts again reads records that were already read and traced. */
 const OLD_MS_MIN = 60_000;
@@ -38,7 +36,7 @@ function record(traces: EditTraces, { room, streamSeq, bytes }: StoredRecord, st
   for (const [edit, seq] of traces.among(room, committed.runs)) {
     traces.record(edit, {
       name: "process log",
-      kind: SpanKind.CONSUMER,
+      kind: SPAN_KIND.consumer,
       spanId: randomSpanId(),
       parentSpanId: appendSpanId(edit, committed.epoch),
       start,
