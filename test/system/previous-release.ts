@@ -3,7 +3,7 @@
  * linked from this checkout if it has the same files of each package, and installed otherwise.
  */
 
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
@@ -37,6 +37,7 @@ export async function buildPreviousRelease(): Promise<PreviousRelease> {
     await runProgram("tar", ["-xf", archive, "-C", folder], { msMax: BUILD_MS_MAX });
     if (hasSamePackages(folder)) symlinkSync(resolve("node_modules"), join(folder, "node_modules"));
     else await runProgram("npm", ["ci", "--prefix", folder], { msMax: BUILD_MS_MAX });
+    withoutTypeCheck(join(folder, "tsconfig.build.json"));
     await runProgram("npm", ["run", "build:server", "--silent", "--prefix", folder], { msMax: BUILD_MS_MAX });
     if (!existsSync(join(folder, "dist/cli/main.js"))) throw new Error(`the build of ${commit} made no dist/cli/main.js`);
     return release;
@@ -44,6 +45,12 @@ export async function buildPreviousRelease(): Promise<PreviousRelease> {
     release.remove();
     throw error;
   }
+}
+
+/** The types were checked when that release was made. The check takes two thirds of the build's CPU. */
+function withoutTypeCheck(file: string): void {
+  const config = JSON.parse(readFileSync(file, "utf8")) as { readonly compilerOptions: object };
+  writeFileSync(file, JSON.stringify({ ...config, compilerOptions: { ...config.compilerOptions, noCheck: true } }));
 }
 
 function hasSamePackages(folder: string): boolean {
