@@ -10,6 +10,9 @@ import { afterCrash, CRASHES, NOTHING_LOST } from "../testing/crash.ts";
 import { Stores } from "../testing/one-room.ts";
 import { readBackSession } from "../testing/recorded-session.ts";
 
+/** The complete session, in memory, is PST1's. This beginning has as many parts of its history, each a third as large. */
+const SESSION = { everySeqs: 1_999, savedEverySeqs: 1_000, editsMax: 9_000, versionEditsMax: 1_000, segmentBytesMax: 50_000 };
+
 describe.each(OBJECT_STORES)("a room stored in %s", (_, start) => {
   let running: ObjectStoreCase;
   beforeAll(async () => {
@@ -25,7 +28,7 @@ describe.each(OBJECT_STORES)("a room stored in %s", (_, start) => {
   );
 
   test("[KRM2] any seq of a recorded session reads back as the session's text at that seq", async () => {
-    const { counts, wrong } = await readBackSession(new Stores(await running.open()), { everySeqs: 1_999, savedEverySeqs: 3_000 });
+    const { counts, wrong } = await readBackSession(new Stores(await running.open()), SESSION);
     expect(Math.min(...Object.values(counts))).toBeGreaterThan(3);
     expect(wrong).toEqual([]);
   });

@@ -7,7 +7,14 @@ import { readTrace, TRACE_TEXT } from "../../test/system/traces.ts";
 import { ROOM, RoomRun, type Stores } from "./one-room.ts";
 
 /** Reads every `everySeqs` seqs, the seqs on both sides of each save, and the end. */
-type RecordedSessionOptions = { readonly everySeqs: number; readonly savedEverySeqs: number };
+type RecordedSessionOptions = {
+  readonly everySeqs: number;
+  readonly savedEverySeqs: number;
+  /** The beginning of the session. Default: the complete session. */
+  readonly editsMax?: number;
+  readonly versionEditsMax?: number;
+  readonly segmentBytesMax?: number;
+};
 /** `counts`: numbers of the history's parts at the end. `wrong`: seqs whose text differs from the session's. */
 type ReadBack = {
   readonly counts: { readonly texts: number; readonly versions: number; readonly segments: number; readonly trimmedRecords: number };
@@ -26,9 +33,18 @@ export const KEEP_ALL = {
 const RECORD_EDITS_MAX = 7;
 const START = 0 as UnixMillis;
 
-export async function readBackSession(stores: Stores, { everySeqs, savedEverySeqs }: RecordedSessionOptions): Promise<ReadBack> {
-  const { edits, endText } = readTrace("friendsforever");
-  const run = new RoomRun(stores, { ...KEEP_ALL, historySegmentBytesMax: 150_000 });
+export async function readBackSession(
+  stores: Stores,
+  {
+    everySeqs,
+    savedEverySeqs,
+    editsMax = Infinity,
+    versionEditsMax = KEEP_ALL.historyVersionEditsMax,
+    segmentBytesMax = 150_000,
+  }: RecordedSessionOptions,
+): Promise<ReadBack> {
+  const { edits, endText } = readTrace("friendsforever", editsMax);
+  const run = new RoomRun(stores, { ...KEEP_ALL, historyVersionEditsMax: versionEditsMax, historySegmentBytesMax: segmentBytesMax });
   const reference = new Y.Doc();
   const texts = new Map<number, string>([[0, ""]]);
   let streamSeq = 1;
