@@ -13,7 +13,7 @@ import { Worker } from "./load/worker.ts";
 import { seatsOf } from "./presence-large-room.bench.ts";
 import type { Figures } from "./report.ts";
 import { cpuBetween, cpuByRole } from "./server-usage.ts";
-import { startCoroom } from "./systems/coroom.ts";
+import { coroomFor } from "./systems/coroom.ts";
 import { startBare } from "./systems/peers.ts";
 import type { MeasuredSystem } from "./systems/system.ts";
 
@@ -28,7 +28,7 @@ export const awarenessBurst: Comparison = {
   clients: 500,
   smallClients: 10,
   run: async (options) => {
-    const coroom = await measure(await startCoroom({ small: options.small }), options);
+    const coroom = await measure(await coroomFor(options.coroom, { small: options.small }), options);
     const tick: Figures = {};
     // The bare server has one room only, so each size needs a new server.
     for (const size of sizesOf(options)) Object.assign(tick, await measure(await startBare("tick"), options, [size]));

@@ -4,6 +4,7 @@
  */
 
 import type { Figures } from "./report.ts";
+import type { Coroom } from "./systems/coroom.ts";
 import type { SystemName } from "./systems/system.ts";
 
 export type Comparison = {
@@ -24,6 +25,8 @@ export type ComparisonOptions = {
   /** The systems to measure. Only `idle` can leave one out. */
   readonly systems: readonly SystemName[];
   readonly print: (line: string) => void;
+  /** A running Coroom, which a scenario that changes no process and no limit uses instead of its own, and leaves running. */
+  readonly coroom?: Coroom;
 };
 
 /** Figures by system, Coroom first. `more`: further facts for the file of results. */

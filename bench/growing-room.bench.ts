@@ -14,14 +14,14 @@ import type { GrowingLoad, GrowthStage } from "./load/growing-load.ts";
 import { Worker } from "./load/worker.ts";
 import { seatsOf } from "./presence-large-room.bench.ts";
 import type { Figures } from "./report.ts";
-import { startCoroom } from "./systems/coroom.ts";
+import { coroomFor } from "./systems/coroom.ts";
 
 const SMALL_SIZE = 2;
 const MIDDLE_SIZE = 60;
 const LAST_SIZE = 30;
 const REST_MS = 6_000;
 const SMALL_REST_MS = 300;
-const SMALL_MODE_MS_MIN = 1_000;
+export const SMALL_MODE = { MODE_MS_MIN: "1000" };
 const MOTION = { editsPerSecond: 5, movers: 20, movesPerSecond: 20 };
 
 export const growingRoom: Comparison = {
@@ -29,8 +29,8 @@ export const growingRoom: Comparison = {
   summary: `a room of ${SMALL_SIZE}, ${MIDDLE_SIZE}, all clients and ${LAST_SIZE}, with edits and moving cursors; every list right, one change of mode in each direction`,
   clients: 1_000,
   smallClients: 70,
-  run: async ({ clients, small, print }) => {
-    const system = await startCoroom({ small, settings: small ? { MODE_MS_MIN: String(SMALL_MODE_MS_MIN) } : {} });
+  run: async ({ clients, small, print, coroom }) => {
+    const system = await coroomFor(coroom, { small, settings: small ? SMALL_MODE : {} });
     const load = new Worker<GrowingLoad>("growing-load");
     const seats = await seatsOf(system, clients, "growing");
     const figures: Record<string, number> = {};

@@ -15,7 +15,7 @@ import type { Comparison, ComparisonOptions, ComparisonOutcome } from "./compari
 import { LoadProcesses } from "./load/load-processes.ts";
 import type { LoadRoomPlan } from "./load/plan.ts";
 import type { Figures } from "./report.ts";
-import { startCoroom } from "./systems/coroom.ts";
+import { coroomFor } from "./systems/coroom.ts";
 import { startRelay, startBare } from "./systems/peers.ts";
 import type { MeasuredSystem, SystemName } from "./systems/system.ts";
 import { memoryByRole } from "./server-usage.ts";
@@ -26,7 +26,7 @@ const GONE_MS = 60_000;
 /** After this time the garbage of the spectators' announcements is collected as well. */
 const QUIET_MS = 100_000;
 /** Clients send no ping until all have joined. A gateway with the default limit would close the first ones. */
-const NOBODY_PINGS_MS = 600_000;
+export const NOBODY_PINGS = { SILENCE_MS_MAX: "600000" };
 const SMALL_QUIET_MS = 100;
 
 export const idle: Comparison = {
@@ -50,7 +50,7 @@ export const idle: Comparison = {
 
 /** The bare server belongs to the relay: both are floors for the comparison. */
 const STARTS: Readonly<Record<SystemName, readonly ((options: ComparisonOptions) => Promise<MeasuredSystem>)[]>> = {
-  coroom: [({ small }) => startCoroom({ gateways: 1, small, settings: { SILENCE_MS_MAX: String(NOBODY_PINGS_MS) } })],
+  coroom: [({ coroom, small }) => coroomFor(coroom, { gateways: 1, small, settings: NOBODY_PINGS })],
   relay: [() => startBare(), () => startRelay(1)],
 };
 

@@ -12,7 +12,7 @@ import type { PresenceFigures, PresenceLoad } from "./load/presence-load.ts";
 import { Worker } from "./load/worker.ts";
 import type { Figures } from "./report.ts";
 import { cpuBetween, type CpuByRole, cpuByRole } from "./server-usage.ts";
-import { startCoroom } from "./systems/coroom.ts";
+import { coroomFor } from "./systems/coroom.ts";
 import { startBare } from "./systems/peers.ts";
 import type { MeasuredSystem } from "./systems/system.ts";
 
@@ -29,7 +29,7 @@ export const presenceInLargeRoom: Comparison = {
   clients: 1_000,
   smallClients: 30,
   run: async (options) => {
-    const coroom = await measure(await startCoroom({ small: options.small }), options);
+    const coroom = await measure(await coroomFor(options.coroom, { small: options.small }), options);
     const tick = await measure(await startBare("tick"), options);
     const naive = await measure(await startBare("naive"), options, "calm"); // The naive server does not keep up: the backlog of a warm-up would be measured as well.
     return { figures: { coroom, tick, naive } } satisfies ComparisonOutcome;

@@ -40,7 +40,20 @@ export const PATIENT = {
 } as const;
 
 /** `natsUrl` and `environment`: for questions to its processes, and for reading their events. */
-type Coroom = MeasuredSystem & { readonly natsUrl: string; readonly environment: string };
+export type Coroom = MeasuredSystem & { readonly natsUrl: string; readonly environment: string };
+
+type CoroomStart = {
+  gateways?: number;
+  leaderboards?: number;
+  natsMonitorPort?: number;
+  small?: boolean;
+  settings?: Readonly<Record<string, string>>;
+};
+
+/** Returns `running`, which its owner stops, or starts another one. */
+export async function coroomFor(running: Coroom | undefined, start: CoroomStart): Promise<Coroom> {
+  return running === undefined ? startCoroom(start) : { ...running, stop: () => Promise.resolve() };
+}
 
 /** `leaderboards`: none by default, and none has a redis-server. `natsMonitorPort`: of nats-server; none by default. */
 export async function startCoroom({
@@ -49,13 +62,7 @@ export async function startCoroom({
   natsMonitorPort,
   small = false,
   settings: more = {},
-}: {
-  gateways?: number;
-  leaderboards?: number;
-  natsMonitorPort?: number;
-  small?: boolean;
-  settings?: Readonly<Record<string, string>>;
-} = {}): Promise<Coroom> {
+}: CoroomStart = {}): Promise<Coroom> {
   const settings = {
     LOG_LEVEL: "warn",
     ...Object.fromEntries(LIFTED_LIMITS),
