@@ -13,9 +13,9 @@ import { readTrace } from "./traces.ts";
 const UNLIMITED = { EDIT_BURST: "1000000", EDITS_PER_SECOND: "1000000" };
 const TEST_MS_MAX = soakLength(180_000, 900_000);
 /** The beginnings of the two sessions. One author often waits for the other's edits, so the length counts in round trips. */
-const KEYSTROKES = soakLength(10_000, Infinity);
-const MERGED_EDITS = soakLength(8_000, Infinity);
-const PAPER_EDITS = soakLength(60_000, Infinity);
+const KEYSTROKES = soakLength(6_000, Infinity);
+const MERGED_EDITS = soakLength(5_000, Infinity);
+const PAPER_EDITS = soakLength(30_000, Infinity);
 
 const logOf = async (cluster: SystemCluster, room: string) =>
   checkLog(await readLog(cluster.natsUrl, cluster.environment, roomKey("default" as TenantId, room as RoomId)));
