@@ -38,8 +38,10 @@ const SHARE_OF_THE_HOT = 0.5;
 /**
  * Cost of all rooms together in a second below which none of them made the server late: two people who type cost about
  * 4. Something else takes the time, such as another process of the machine, and a throttled room would not change that.
+ * A room that is throttled already costs less than before, and one with large edits causes more delay than its cost
+ * shows, so the limit is low.
  */
-const COST_MIN = 50;
+const COST_MIN = 10;
 
 export function budgetOf(level: BudgetLevel): Budget {
   return BUDGETS[Math.min(level, BUDGET_LEVEL_MAX)]!;
