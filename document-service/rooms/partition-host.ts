@@ -103,6 +103,7 @@ export class DocumentPartitionHost {
       ...deps,
       receiveListed: (kind, sizes) => this.stored.receiveListed(kind, sizes),
       visit: (key, signal) => this.#visit(key, signal),
+      received: () => this.#state.received,
     });
   }
 
@@ -266,10 +267,7 @@ export class DocumentPartitionHost {
         this.#receive({ kind: "boards-lease-read", floor: lease === undefined || isCurrent ? lease?.floor : 0 });
       } catch (cause) {
         rethrowMistake(cause);
-        this.#deps.log.debug(
-          { partition: this.#partition, cause },
-          "the boards' progress could not be read; no more of the log is trimmed",
-        );
+        this.#deps.log.debug({ partition: this.#partition, cause }, "the boards' progress could not be read: nothing more is trimmed");
       }
       await pause(this.#deps.clock, BOARDS_READ_MS, signal);
     }

@@ -201,11 +201,11 @@ test("[LGE1] a room of which no edit was read is loading while its log has edits
 
 test("[LGE2] a room is deleted only once; a room that never existed is not deleted; a room whose log was lost is deleted if it has a checkpoint", () => {
   const steps = [
-    nextDeletionStep({ isDeleted: false, isKnown: false }, empty),
-    nextDeletionStep({ isDeleted: false, isKnown: true }, empty),
-    nextDeletionStep({ isDeleted: false, isKnown: false }, at(0)),
-    nextDeletionStep({ isDeleted: true, isKnown: false }, empty),
-    nextDeletionStep({ isDeleted: false, isKnown: true }, deleted),
+    nextDeletionStep({ isDeleted: false, appliedThrough: 0 }, empty),
+    nextDeletionStep({ isDeleted: false, appliedThrough: 7 }, empty),
+    nextDeletionStep({ isDeleted: false, appliedThrough: 0 }, at(0)),
+    nextDeletionStep({ isDeleted: true, appliedThrough: 0 }, empty),
+    nextDeletionStep({ isDeleted: false, appliedThrough: 7 }, deleted),
   ];
   expect(steps).toEqual([
     { kind: "no-room" },

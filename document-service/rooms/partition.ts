@@ -342,8 +342,8 @@ type DeletionStep =
   | { readonly kind: "deleted"; readonly streamSeq: number | undefined };
 
 /** A room without records, checkpoint or deletion never existed. A deleted room is not deleted again. */
-export function nextDeletionStep({ isDeleted, isKnown }: Pick<DocumentRoom, "isDeleted" | "isKnown">, end: RoomLogEnd): DeletionStep {
+export function nextDeletionStep(room: Pick<DocumentRoom, "isDeleted" | "appliedThrough">, end: RoomLogEnd): DeletionStep {
   if (end.kind === "deleted") return { kind: "deleted", streamSeq: end.streamSeq };
-  if (isDeleted) return { kind: "deleted", streamSeq: undefined };
-  return end.kind === "empty" && !isKnown ? { kind: "no-room" } : { kind: "append", streamSeq: undefined };
+  if (room.isDeleted) return { kind: "deleted", streamSeq: undefined };
+  return end.kind === "empty" && room.appliedThrough === 0 ? { kind: "no-room" } : { kind: "append", streamSeq: undefined };
 }

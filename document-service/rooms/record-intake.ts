@@ -84,9 +84,9 @@ export class RecordIntake {
     return this.#isOutdated;
   }
 
-  /** There is a checkpoint, or records were read. */
-  get isKnown(): boolean {
-    return this.document !== undefined && (this.document.checkpoint !== undefined || this.document.applied.streamSeq > 0);
+  /** The stream sequence up to which the document has the room's records. 0: there is neither a checkpoint nor a record. */
+  get appliedThrough(): number {
+    return this.document?.applied.streamSeq ?? 0;
   }
 
   get heldBytes(): number {

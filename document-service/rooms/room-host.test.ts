@@ -617,3 +617,21 @@ test("[RMH42] a Yjs client id under which another user writes is counted and rep
   expect(run.reported).toMatchObject([{ kind: "yjs_id_disputed", room: "acme.notes", user: "mallory", introducedBy: "ann" }]);
   expect((await run.metrics.disputedYjsIds.get()).values[0]?.value).toBe(1);
 });
+
+test("[RMH46] a sweep gives a room the edits that only a lost checkpoint covered", async () => {
+  const stores = new Stores();
+  const records = (stores.log = recordsOf("abcd"));
+  const run = new RoomRun(stores);
+  await run.take(...records.slice(0, 2));
+  await run.save();
+  const earlier = { checkpoint: stores.checkpoint, snapshots: [...stores.snapshots] };
+  await run.take(...records.slice(2));
+  await run.save();
+  // The room has left memory, and the stores lose their ends.
+  stores.checkpoint = earlier.checkpoint;
+  for (const [name, bytes] of earlier.snapshots) stores.snapshots.set(name, bytes);
+  const next = new RoomRun(stores);
+  expect(await next.served()).toBe("2 ab");
+  await next.room.takeMissing(40);
+  expect(await next.served()).toBe("4 abcd");
+});

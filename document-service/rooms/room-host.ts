@@ -163,6 +163,15 @@ export class DocumentRoomHost {
     }
   }
 
+  /**
+   * Takes the records up to `through` that the room lacks, although the partition has read them. The bucket lost their
+   * checkpoint after the room had left memory.
+   */
+  async takeMissing(through: number): Promise<void> {
+    if (!(await within(this.#deps.clock, SWEEP_OPEN_MS_MAX, this.opened, false))) return;
+    for await (const stored of this.#ports.log.read(this.room, this.#room.appliedThrough, through)) this.receiveRecord(stored);
+  }
+
   /** Removes the snapshots in the list that the room's checkpoint does not name. False: the room has other work to do first. */
   async sweepSnapshots(names: readonly string[]): Promise<boolean> {
     const isOpened = await within(this.#deps.clock, SWEEP_OPEN_MS_MAX, this.opened, false);

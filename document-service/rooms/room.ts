@@ -93,8 +93,8 @@ export class DocumentRoom {
     return this.#intake.state !== "open";
   }
 
-  get isKnown(): boolean {
-    return this.#intake.isKnown;
+  get appliedThrough(): number {
+    return this.#intake.appliedThrough;
   }
 
   get heldBytes(): number {

@@ -15,12 +15,19 @@ type SweepPorts = {
   readonly snapshots: Pick<ObjectStore, "list" | "sweep">;
   readonly history: Pick<ObjectStore, "list" | "sweep">;
 };
-/** `visit` resolves with the room once there is memory for it; undefined: the signal came first. */
+/**
+ * `visit` resolves with the room once there is memory for it; undefined: the signal came first. `received`: the place that
+ * the partition has read.
+ */
 type SweepDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly receiveListed: (kind: ObjectKind, sizes: ReadonlyMap<string, number | undefined>) => void;
-  readonly visit: (room: RoomKey, signal: AbortSignal) => Promise<Pick<DocumentRoomHost, "sweepSnapshots" | "sweepHistory"> | undefined>;
+  readonly visit: (
+    room: RoomKey,
+    signal: AbortSignal,
+  ) => Promise<Pick<DocumentRoomHost, "takeMissing" | "sweepSnapshots" | "sweepHistory"> | undefined>;
+  readonly received: () => number;
 };
 
 export class SweepHost {
@@ -50,12 +57,12 @@ export class SweepHost {
 
   async #carryOut(effect: SweepEffect, signal: AbortSignal): Promise<SweepInput> {
     const { log: edits, snapshots, history } = this.#ports;
-    const { clock, visit } = this.#deps;
+    const { clock, visit, received } = this.#deps;
     switch (effect.kind) {
       case "list-untrimmed":
         return { kind: "untrimmed-listed", rooms: await edits.untrimmed(this.#partition) };
       case "visit":
-        await visit(effect.room, signal);
+        await (await visit(effect.room, signal))?.takeMissing(received());
         return { kind: "visited" };
       case "list-snapshots":
         return { kind: "snapshots-listed", names: await this.#list("snapshots", snapshots) };
