@@ -1,6 +1,6 @@
 /**
- * Coroom as it is deployed: one process for each role, by default two gateways. Only the limits on edits, connections and
- * abuse are lifted, because few users open all connections, and with `small` the timeouts as well.
+ * Coroom as it is deployed: one process for each role, by default two gateways. By default only the limits on edits,
+ * connections and abuse are lifted, because few users open all connections, and with `small` the timeouts as well.
  */
 
 import { SystemCluster } from "../../test/system/cluster.ts";
@@ -39,14 +39,24 @@ export const PATIENT = {
   SHARE_DELAY_MS_MIN: NO_LIMIT,
 } as const;
 
-/** `natsUrl` and `environment`: for questions to its processes, and for reading their events. */
-export type Coroom = MeasuredSystem & { readonly natsUrl: string; readonly environment: string };
+/**
+ * `natsUrl` and `environment`: for questions to its processes, and for reading their events. `operatorSecret`: for
+ * requests as an operator.
+ */
+export type Coroom = MeasuredSystem & {
+  readonly natsUrl: string;
+  readonly environment: string;
+  readonly operatorSecret: string;
+  /** The output of the document service. */
+  documentServiceLog(): string;
+};
 
 type CoroomStart = {
   gateways?: number;
   leaderboards?: number;
   natsMonitorPort?: number;
   small?: boolean;
+  hasDefaultLimits?: boolean;
   settings?: Readonly<Record<string, string>>;
 };
 
@@ -55,17 +65,21 @@ export async function coroomFor(running: Coroom | undefined, start: CoroomStart)
   return running === undefined ? startCoroom(start) : { ...running, stop: () => Promise.resolve() };
 }
 
-/** `leaderboards`: none by default, and none has a redis-server. `natsMonitorPort`: of nats-server; none by default. */
+/**
+ * `leaderboards`: none by default, and none has a redis-server. `natsMonitorPort`: of nats-server; none by default.
+ * `hasDefaultLimits`: no limit is lifted.
+ */
 export async function startCoroom({
   gateways = GATEWAYS,
   leaderboards,
   natsMonitorPort,
   small = false,
+  hasDefaultLimits = false,
   settings: more = {},
 }: CoroomStart = {}): Promise<Coroom> {
   const settings = {
     LOG_LEVEL: "warn",
-    ...Object.fromEntries(LIFTED_LIMITS),
+    ...(hasDefaultLimits ? {} : Object.fromEntries(LIFTED_LIMITS)),
     ...(small ? PATIENT : {}),
     ...more,
   };
@@ -88,6 +102,8 @@ export async function startCoroom({
     name: "coroom",
     natsUrl: cluster.natsUrl,
     environment: cluster.environment,
+    operatorSecret: cluster.operatorSecret,
+    documentServiceLog: () => cluster.documentService.printed(),
     gateways: cluster.gateways.map(({ url }) => url),
     processes: [{ role: "nats-server", pid: cluster.nats.pid }, ...redis, ...roles.map(({ role, pid }) => ({ role, pid }))],
     token: (user) => cluster.token("*", user),
