@@ -13,6 +13,7 @@ import type { Experiment } from "./experiment.ts";
 import { failover } from "./failover.bench.ts";
 import { fanOut } from "./fan-out.bench.ts";
 import { SCENARIOS } from "./edit-path.bench.ts";
+import { hostileRooms } from "./hostile-rooms.bench.ts";
 import { hotRoom } from "./hot-room.bench.ts";
 import { interest } from "./interest.bench.ts";
 import { leaderboard } from "./leaderboard.bench.ts";
@@ -48,6 +49,7 @@ const EXPERIMENTS: readonly Experiment[] = [
   appendBatches,
   bridgeRoom,
   hotRoom,
+  hostileRooms,
 ];
 const HELP = "npm run bench -- --help";
 
