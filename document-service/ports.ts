@@ -125,13 +125,13 @@ export interface DocumentReads {
   rendered(state: Uint8Array, format: DocumentFormat, wanted: Wanted | undefined): Promise<Rendering | Unread>;
 }
 
-/** Makes edits of given content in a thread. Clients accept each edit. */
+/** Makes edits of given content in a thread. Clients accept each edit. `room`: the one that is written. Rooms share the thread fairly. */
 export interface EditMaking {
   /** The edit itself. */
-  check(edit: Uint8Array): Promise<Made | Unread>;
-  make(content: DocumentContent): Promise<Made | Unread>;
+  check(edit: Uint8Array, room: RoomKey): Promise<Made | Unread>;
+  make(content: DocumentContent, room: RoomKey): Promise<Made | Unread>;
   /** `body`: JSON, as `DocumentReads.json` answers it. */
-  makeOfJson(body: Uint8Array): Promise<Made | Unread>;
+  makeOfJson(body: Uint8Array, room: RoomKey): Promise<Made | Unread>;
 }
 
 /** Computes old states in a thread. A task whose signal is aborted is not started. */

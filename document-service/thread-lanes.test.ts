@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Millis, RoomKey } from "../shared/ids.ts";
 import { ThreadLanes } from "./thread-lanes.ts";
 
-const lanes = () => new ThreadLanes({ mergeMsMax: 10_000, mergeThreads: 2 });
+const lanes = () => new ThreadLanes({ mergeMsMax: 10_000, mergeThreads: 2, readsWaitingMax: 2 });
 const [A, B] = ["demo.a", "demo.b"] as RoomKey[] as [RoomKey, RoomKey];
 const at = (ms: number) => ms as Millis;
 
@@ -11,7 +11,11 @@ test("[LAN1] each lane has separate threads, and tasks of a lane start in order"
   const plan = lanes();
   const started: string[] = [];
   for (const task of ["one", "two", "three", "four"]) plan.take("quick", () => started.push(task));
-  plan.take("writes", () => started.push("write"));
+  plan.takeWrite(
+    A,
+    () => started.push("write"),
+    () => {},
+  );
   plan.take("quarantine", () => started.push("bad room"));
   expect([started, plan.waiting]).toEqual([["one", "two", "write", "bad room"], 2]);
   plan.release("quick");
@@ -23,7 +27,7 @@ test("[LAN1] each lane has separate threads, and tasks of a lane start in order"
 
 test("[LAN2] a first try may take one second, and no task more than the setting", () => {
   expect((["quick", "writes", "quarantine"] as const).map((lane) => lanes().msMax(lane))).toEqual([1_000, 10_000, 10_000]);
-  expect(new ThreadLanes({ mergeMsMax: 300, mergeThreads: 1 }).msMax("quick")).toBe(300);
+  expect(new ThreadLanes({ mergeMsMax: 300, mergeThreads: 1, readsWaitingMax: 2 }).msMax("quick")).toBe(300);
 });
 
 test("[LAN3] a quarantined room stays there until a merge of it is quick", () => {
@@ -58,4 +62,24 @@ test("[LAN5] a quarantined history leaves its room where it is, and a quarantine
   ]);
   plan.take("quarantine", () => {});
   expect([plan.hasFreeThread("quarantine"), plan.hasFreeThread("quick")]).toEqual([false, true]);
+});
+
+test("[LAN6] of the writes that wait, the one of a room that used the thread less is next, and the room with the most is refused", () => {
+  const plan = lanes();
+  const told: string[] = [];
+  const write = (room: RoomKey, name: string): void =>
+    plan.takeWrite(
+      room,
+      () => told.push(name),
+      () => told.push(`${name} is refused`),
+    );
+  for (const name of ["slow 1", "slow 2", "slow 3"]) write(A, name);
+  write(B, "quick");
+  expect([told, plan.waiting]).toEqual([["slow 1", "slow 3 is refused"], 2]);
+  plan.releaseWrite(A, 100);
+  plan.releaseWrite(B, 1);
+  plan.releaseWrite(A, 100);
+  expect([told.slice(2), plan.waiting]).toEqual([["quick", "slow 2"], 0]);
+  write(B, "later");
+  expect(told.at(-1)).toBe("later");
 });

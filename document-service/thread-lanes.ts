@@ -3,13 +3,16 @@
  * `writes` for the content of HTTP writes, `quarantine` for tasks that exceeded a quick try. The invariant: a task
  * holds a thread of `quick` for one second at most, and never waits in `writes` behind a merge. So a room that cannot
  * be merged delays other rooms once, and never HTTP writes. The same holds for a room whose history cannot be read in a
- * second. The check of a write's content limits its work, not a time. Rules LAN1 to LAN5.
+ * second. The check of a write's content limits its work, not a time, and in `writes` the rooms share the thread fairly
+ * (`fair-queue.ts`). Rules LAN1 to LAN6.
  */
 
 import { assert } from "../shared/assert.ts";
 import type { Millis, RoomKey } from "../shared/ids.ts";
+import { FairQueue } from "./fair-queue.ts";
 
-export type ThreadLane = "quick" | "writes" | "quarantine";
+type MergeLane = "quick" | "quarantine";
+export type ThreadLane = MergeLane | "writes";
 
 /** Milliseconds of a first try. A document of 20 MB takes 600 ms. */
 const QUICK_MS_MAX = 1_000;
@@ -18,19 +21,24 @@ const QUARANTINE_MS = 3_600_000;
 /** Maximum number of quarantined rooms. Above it, the room that is quarantined longest returns to `quick`. */
 const QUARANTINED_MAX = 10_000;
 
+type Write = { readonly start: () => void; readonly refuse: () => void };
+type ThreadLanesOptions = { readonly mergeMsMax: number; readonly mergeThreads: number; readonly readsWaitingMax: number };
+
 export class ThreadLanes {
   readonly #mergeMsMax: number;
-  readonly #lanes: Readonly<Record<ThreadLane, { free: number; readonly waiting: (() => void)[] }>>;
+  readonly #lanes: Readonly<Record<MergeLane, { free: number; readonly waiting: (() => void)[] }>>;
+  readonly #writes: FairQueue<Write>;
+  #isWriting = false;
   readonly #rooms = new Quarantine();
   readonly #histories = new Quarantine();
 
-  constructor({ mergeMsMax, mergeThreads }: { readonly mergeMsMax: number; readonly mergeThreads: number }) {
+  constructor({ mergeMsMax, mergeThreads, readsWaitingMax }: ThreadLanesOptions) {
     this.#mergeMsMax = mergeMsMax;
     this.#lanes = {
       quick: { free: mergeThreads, waiting: [] },
-      writes: { free: 1, waiting: [] },
       quarantine: { free: 1, waiting: [] },
     };
+    this.#writes = new FairQueue(readsWaitingMax);
   }
 
   /** Maximum number of threads of all lanes. */
@@ -39,12 +47,12 @@ export class ThreadLanes {
   }
 
   /** Number of tasks that wait for a thread. */
-  waitingIn(lane: ThreadLane): number {
+  waitingIn(lane: MergeLane): number {
     return this.#lanes[lane].waiting.length;
   }
 
   get waiting(): number {
-    return this.waitingIn("quick") + this.waitingIn("writes") + this.waitingIn("quarantine");
+    return this.waitingIn("quick") + this.#writes.length + this.waitingIn("quarantine");
   }
 
   /** Milliseconds after which a task of the lane is aborted. */
@@ -53,20 +61,35 @@ export class ThreadLanes {
   }
 
   /** Calls `start` once a thread of the lane is free. The task ends with `release`. */
-  take(lane: ThreadLane, start: () => void): void {
+  take(lane: MergeLane, start: () => void): void {
     const { free, waiting } = this.#lanes[lane];
     if (free === 0) return void waiting.push(start);
     this.#lanes[lane].free -= 1;
     start();
   }
 
-  release(lane: ThreadLane): void {
+  release(lane: MergeLane): void {
     const next = this.#lanes[lane].waiting.shift();
     if (next === undefined) this.#lanes[lane].free += 1;
     else next();
   }
 
-  hasFreeThread(lane: ThreadLane): boolean {
+  /** The same for a task of `writes`, which ends with `releaseWrite`. Calls `refuse` instead if too many tasks wait. */
+  takeWrite(room: RoomKey, start: () => void, refuse: () => void): void {
+    if (this.#isWriting) return void this.#writes.add(room, { start, refuse })?.refuse();
+    this.#isWriting = true;
+    start();
+  }
+
+  /** `ms`: the time for which the task of the room had the thread. */
+  releaseWrite(room: RoomKey, ms: number): void {
+    this.#writes.charge(room, ms);
+    const next = this.#writes.next();
+    this.#isWriting = next !== undefined;
+    next?.start();
+  }
+
+  hasFreeThread(lane: MergeLane): boolean {
     return this.#lanes[lane].free > 0;
   }
 

@@ -113,9 +113,20 @@ test("[MTH13] the content of an HTTP write never waits for a merge", async () =>
   const threads = start();
   const [stuck, waiting] = [stick(threads, "demo.a" as RoomKey), stick(threads, "demo.b" as RoomKey)];
   await stuck.untilStarted(1);
-  expect(await threads.check(state(7))).toEqual(merged(7));
+  expect(await threads.check(state(7), ROOM)).toEqual(merged(7));
   for (const bomb of [stuck, waiting]) await bomb.giveUp();
   await Promise.all([stuck.answer, waiting.answer]);
+});
+
+test("[MTH18] while writes of one room fill the queue, one of another room is checked, and the room's own last one is refused", async () => {
+  const threads = start({ readsWaitingMax: 2 });
+  const endless = new Uint8Array(new SharedArrayBuffer(1)).fill(255);
+  const crowded = [endless, state(1), state(2)].map((edit) => threads.check(edit, "demo.a" as RoomKey));
+  const other = threads.check(state(3), ROOM);
+  expect(await crowded[2]).toBe("busy");
+  await eventually("the first one runs", () => Atomics.load(endless, 0) === 0);
+  clock.turn(MERGE_MS_MAX);
+  expect(await Promise.all([crowded[0], other, crowded[1]])).toEqual(["overran", merged(3), merged(1)]);
 });
 
 test.each([

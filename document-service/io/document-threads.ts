@@ -80,7 +80,7 @@ export function documentThreads(
     return pool;
   };
   const [lasting, passing] = [poolOf(THREAD_IDLE_MS_MAX), poolOf(0)];
-  const lanes = new ThreadLanes({ mergeMsMax, mergeThreads });
+  const lanes = new ThreadLanes({ mergeMsMax, mergeThreads, readsWaitingMax });
   /** Thread deaths, by state and task. */
   const deaths = new WeakMap<Uint8Array, Deaths>();
 
@@ -102,13 +102,13 @@ export function documentThreads(
     return () => stop();
   };
 
-  const askIn = async <T extends Task>(
+  /** Call it while the task has a thread of the lane. */
+  const runIn = async <T extends Task>(
     lane: ThreadLane,
     task: T,
     question: () => ThreadQuestion<T>,
     signal?: AbortSignal,
   ): Promise<ThreadAnswer<T> | Unread> => {
-    await new Promise<void>((start) => lanes.take(lane, start));
     const late = new AbortController();
     const begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
     const stopWaiting = abortWhenLate(lanes.msMax(lane), begun, late);
@@ -126,12 +126,39 @@ export function documentThreads(
       return "busy";
     } finally {
       stopWaiting();
+    }
+  };
+
+  const askIn = async <T extends Task>(
+    lane: "quick" | "quarantine",
+    task: T,
+    question: () => ThreadQuestion<T>,
+    signal?: AbortSignal,
+  ): Promise<ThreadAnswer<T> | Unread> => {
+    await new Promise<void>((start) => lanes.take(lane, start));
+    try {
+      return await runIn(lane, task, question, signal);
+    } finally {
       lanes.release(lane);
     }
   };
 
-  const askAsWriter: typeof askIn = async (lane, task, question) =>
-    lanes.waitingIn(lane) >= readsWaitingMax ? "busy" : askIn(lane, task, question);
+  const askAsWriter = async <T extends Task>(room: RoomKey, task: T, question: ThreadQuestion<T>): Promise<ThreadAnswer<T> | Unread> => {
+    const isTaken = await new Promise<boolean>((decide) =>
+      lanes.takeWrite(
+        room,
+        () => decide(true),
+        () => decide(false),
+      ),
+    );
+    if (!isTaken) return "busy";
+    const startedAt = clock.now();
+    try {
+      return await runIn("writes", task, () => question);
+    } finally {
+      lanes.releaseWrite(room, clock.now() - startedAt);
+    }
+  };
 
   /**
    * A read of a history holds one of few places, so it never waits in quarantine: it would get an answer after its caller
@@ -206,9 +233,9 @@ export function documentThreads(
     json: (state, wanted) => askOf("json", { state, wanted }, `json ${JSON.stringify(wanted)}`),
     text: (state, name) => askOf("text", { state, name }, `text ${name ?? ""}`),
     rendered: (state, format, wanted) => askOf("render", { state, format, wanted }, `${format} ${JSON.stringify(wanted)}`),
-    check: (edit) => askAsWriter("writes", "check", () => ({ edit })),
-    make: (content) => askAsWriter("writes", "make", () => ({ content })),
-    makeOfJson: (body) => askAsWriter("writes", "makeOfJson", () => ({ body })),
+    check: (edit, room) => askAsWriter(room, "check", { edit }),
+    make: (content, room) => askAsWriter(room, "make", { content }),
+    makeOfJson: (body, room) => askAsWriter(room, "makeOfJson", { body }),
     revert: (current, past, room) => askOfHistory(room, "revert", () => ({ current, past })),
     stop: async () => void (await Promise.all([lasting, passing].map((pool) => pool.destroy()))),
   };

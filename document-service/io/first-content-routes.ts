@@ -40,7 +40,7 @@ export function firstContentRoutes(
       case "content": {
         const { content, contentType } = answer;
         if (content.byteLength <= EMPTY_UPDATE.length && content.join() === EMPTY_UPDATE) return NONE;
-        const question = { header: (name: string) => (name === "content-type" ? contentType : ""), query: new URLSearchParams() };
+        const question = { room, header: (name: string) => (name === "content-type" ? contentType : ""), query: new URLSearchParams() };
         const response = editResponse(await madeOf(making, question, content));
         if (response.status === 200) return response;
         const why = `its content is refused: ${String(response.body)}`;

@@ -41,7 +41,7 @@ const BAD_TYPE_NAME = refusal(
 /** The edit that makes a body of one of the accepted types. */
 export function madeOf(
   making: EditMaking,
-  { header, query }: Pick<RoomQuestion, "header" | "query">,
+  { room, header, query }: Pick<RoomQuestion, "room" | "header" | "query">,
   body: Uint8Array,
 ): Promise<Made | Unread> | InternalResponse {
   const [type, ...parameters] = header("content-type")
@@ -56,14 +56,14 @@ export function madeOf(
     return refusal(415, "bad-content-type", `the body has the charset ${charset}: send it as UTF-8`);
   switch (type) {
     case "application/octet-stream":
-      return making.check(body);
+      return making.check(body, room);
     case "text/plain": {
       const [value, name] = [decodeUtf8(body), query.get("type") ?? DEFAULT_TEXT];
       if (name === "" || name.length > TYPE_NAME_CHARACTERS_MAX || name === "__proto__") return BAD_TYPE_NAME;
-      return value === undefined ? refusal(400, "bad-content", NO_UTF8) : making.make({ types: { [name]: { kind: "text", value } } });
+      return value === undefined ? refusal(400, "bad-content", NO_UTF8) : making.make({ types: { [name]: { kind: "text", value } } }, room);
     }
     case "application/json":
-      return making.makeOfJson(body);
+      return making.makeOfJson(body, room);
     default:
       return refusal(
         415,

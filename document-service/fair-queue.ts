@@ -1,0 +1,107 @@
+/**
+ * Tasks that wait for one thread, in an order that is fair by the time that tasks take: first by tenant, then by room.
+ * The next task is one of the room that used the thread least since tasks began to wait. The invariant: a room with short
+ * tasks waits for the task that runs and for one task of each other room at most, however many of them wait. If a room
+ * with tasks of 100 ms has 50 waiting, a task of another room is the next. Rules FRQ1 to FRQ5.
+ */
+
+import { type RoomKey, type TenantId, tenantOf } from "../shared/ids.ts";
+
+type TenantTasks<Task> = { readonly rooms: Map<RoomKey, Task[]>; readonly used: UsedTime<RoomKey>; waiting: number };
+
+export class FairQueue<Task> {
+  readonly #tasksMax: number;
+  /** Tenants with waiting tasks, and their rooms with waiting tasks. */
+  readonly #tenants = new Map<TenantId, TenantTasks<Task>>();
+  #used = new UsedTime<TenantId>();
+  #length = 0;
+
+  constructor(tasksMax: number) {
+    this.#tasksMax = tasksMax;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Returns the task that is refused because too many wait: the last one of the room with the most, or `task` itself. */
+  add(room: RoomKey, task: Task): Task | undefined {
+    let refused: Task | undefined;
+    if (this.#length >= this.#tasksMax) {
+      const crowded = this.#roomToShorten(room);
+      if (crowded === undefined) return task;
+      refused = this.#remove(crowded, (tasks) => tasks.pop()!);
+    }
+    const tenant = tenantOf(room);
+    const ofTenant = this.#tenants.get(tenant) ?? { rooms: new Map<RoomKey, Task[]>(), used: new UsedTime<RoomKey>(), waiting: 0 };
+    this.#tenants.set(tenant, ofTenant);
+    const tasks = ofTenant.rooms.get(room);
+    if (tasks === undefined) ofTenant.rooms.set(room, [task]);
+    else tasks.push(task);
+    ofTenant.waiting += 1;
+    this.#length += 1;
+    return refused;
+  }
+
+  /** Undefined: no task waits. */
+  next(): Task | undefined {
+    if (this.#length === 0) return undefined;
+    const { rooms, used } = this.#tenants.get(this.#used.least(this.#tenants.keys()))!;
+    return this.#remove(used.least(rooms.keys()), (tasks) => tasks.shift()!);
+  }
+
+  /** A task of the room has used the thread. While no task waits, nobody is disadvantaged, so nothing is counted. */
+  charge(room: RoomKey, ms: number): void {
+    if (this.#length === 0) return void (this.#used = new UsedTime());
+    this.#used.add(tenantOf(room), ms);
+    this.#tenants.get(tenantOf(room))?.used.add(room, ms);
+  }
+
+  /** The room with the most tasks, in the tenant with the most. Undefined: the given room would then have as many. */
+  #roomToShorten(room: RoomKey): RoomKey | undefined {
+    const own = this.#tenants.get(tenantOf(room));
+    const largest = greatest(this.#tenants.values(), ({ waiting }) => waiting);
+    const isOther = largest !== own && largest.waiting > (own?.waiting ?? 0) + 1;
+    const { rooms } = isOther || own === undefined ? largest : own;
+    const [crowded, tasks] = greatest(rooms, ([, waiting]) => waiting.length);
+    return isOther || tasks.length > (rooms.get(room)?.length ?? 0) + 1 ? crowded : undefined;
+  }
+
+  #remove(room: RoomKey, take: (tasks: Task[]) => Task): Task {
+    const ofTenant = this.#tenants.get(tenantOf(room))!;
+    const tasks = ofTenant.rooms.get(room)!;
+    const task = take(tasks);
+    if (tasks.length === 0) ofTenant.rooms.delete(room);
+    ofTenant.waiting -= 1;
+    if (ofTenant.waiting === 0) this.#tenants.delete(tenantOf(room));
+    this.#length -= 1;
+    return task;
+  }
+}
+
+/** Time that each key has used, at least as much as the last one that was chosen: a new key begins there (start-time fair queueing). */
+class UsedTime<Key> {
+  readonly #msByKey = new Map<Key, number>();
+  #chosenMs = 0;
+
+  add(key: Key, ms: number): void {
+    this.#msByKey.set(key, this.#msOf(key) + ms);
+  }
+
+  /** The first of the keys that used least. */
+  least(keys: Iterable<Key>): Key {
+    const chosen = greatest(keys, (key) => -this.#msOf(key));
+    this.#chosenMs = this.#msOf(chosen);
+    for (const [key, ms] of this.#msByKey) if (ms <= this.#chosenMs) this.#msByKey.delete(key);
+    return chosen;
+  }
+
+  #msOf(key: Key): number {
+    return Math.max(this.#chosenMs, this.#msByKey.get(key) ?? 0);
+  }
+}
+
+/** The first of the items with the highest value. There is at least one item. */
+function greatest<Item>(items: Iterable<Item>, valueOf: (item: Item) => number): Item {
+  return [...items].reduce((best, item) => (valueOf(item) > valueOf(best) ? item : best));
+}
