@@ -23,19 +23,38 @@ const INTEGRATED_HOPS_MAX = 20 * HOPS_MAX;
 /** `base`: made by this function or by a document of Yjs. `edits`: of any writer, accepted by `checkUpdate`. */
 export function mergedEdits(base: Uint8Array, edits: readonly Uint8Array[]): Uint8Array {
   if (edits.length === 0) return base;
+  const { added, isContested } = rewritten(base, edits);
+  return (isContested ? integratedEdits([base, ...edits]) : undefined) ?? Y.mergeUpdates([base, ...added]);
+}
+
+/** Whether an edit has content at places where earlier content waits. Then the merge is not linear in the bytes. */
+export function isContested(base: Uint8Array, edits: readonly Uint8Array[]): boolean {
+  return edits.length > 0 && rewritten(base, edits).isContested;
+}
+
+/** `added`: what each edit adds to the ones before it, as Yjs writes it. */
+function rewritten(
+  base: Uint8Array,
+  edits: readonly Uint8Array[],
+): { readonly added: readonly Uint8Array[]; readonly isContested: boolean } {
   const known = new Map<number, number>();
   const waiting = new WaitingContent();
   let isContested = false;
-  const receive = (edit: Uint8Array): Uint8Array => {
-    const update = Y.decodeUpdate(edit);
+  const receive = (update: Decoded): void => {
     const runs = runsOf(update.structs);
     isContested ||= waiting.overlaps(runs);
     if (!isComplete(needsOf(update.structs, update.ds, runs), (client) => known.get(client) ?? 0)) waiting.add(runs);
-    return withoutKnown(update, known);
   };
-  receive(base);
-  const added = edits.map(receive);
-  return (isContested ? integratedEdits([base, ...edits]) : undefined) ?? Y.mergeUpdates([base, ...added]);
+  const content = Y.decodeUpdate(base);
+  receive(content);
+  for (const [client, structs] of structsByClient(content.structs))
+    if (structs[0]!.id.clock === 0) known.set(client, endBeforeGap(structs));
+  const added = edits.map((edit) => {
+    const update = Y.decodeUpdate(edit);
+    receive(update);
+    return withoutKnown(update, known);
+  });
+  return { added, isContested };
 }
 
 /** All parts in one document of Yjs, within limits on its work. Undefined: a limit was exceeded, or Yjs failed. */
