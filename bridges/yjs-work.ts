@@ -5,7 +5,7 @@
 
 import * as Y from "yjs";
 
-import { integratedEdits, mergedEdits } from "../shared/yjs/merged-edits.ts";
+import { integratedEdits, isContested, mergedEdits } from "../shared/yjs/merged-edits.ts";
 import { type ContentRun, runsOf } from "../shared/yjs/update-needs.ts";
 
 /**
@@ -21,6 +21,12 @@ export function mergeContent({ parts, stateVector, condense }: MergeQuestion): M
   const content = (condense ? integratedEdits(parts) : undefined) ?? mergedEdits(base, edits);
   const knowsNothing = Y.decodeStateVector(stateVector).size === 0;
   return { content, answer: knowsNothing ? content : Y.diffUpdate(content, stateVector) };
+}
+
+/** Whether the merge takes time linear in the bytes, because no edit has to be integrated. */
+export function isLinear({ parts, condense }: MergeQuestion): boolean {
+  const [base, ...edits] = parts as readonly [Uint8Array, ...Uint8Array[]];
+  return !condense && !isContested(base, edits);
 }
 
 /** `snapshot`: an encoded `Y.Snapshot`. `pending`: runs of content behind a hole, which it does not count. */

@@ -32,3 +32,36 @@ test("[YTH1] long updates are checked and merged in worker threads, short ones o
   expect([Y.decodeSnapshot((await opened).snapshot).sv.size, await unreadable]).toEqual([1, undefined]);
   await threads.stop();
 });
+
+/** Text of a user whose type does not exist. */
+function waitingUpdate(): Uint8Array {
+  const doc = new Y.Doc();
+  const nested = doc.getMap("m").set("k", new Y.Text());
+  const before = Y.encodeStateVector(doc);
+  doc.clientID += 1;
+  nested.insert(0, "waits");
+  return Y.encodeStateAsUpdate(doc, before);
+}
+
+test("[YTH2] edits that have to be integrated are merged in a thread, however short they are", async () => {
+  const threads = yjsThreads(SILENT_LOG);
+  const parts = [Y.encodeStateAsUpdate(new Y.Doc()), updateOf("text")];
+  const waiting = waitingUpdate();
+  const lengths: (number | undefined)[] = [];
+  const merged = (all: Uint8Array[], condense: boolean): Promise<void> =>
+    new Promise((resolve) =>
+      threads.merge({ parts: all, stateVector: Uint8Array.of(0), condense }, (answer) => {
+        const doc = new Y.Doc();
+        Y.applyUpdate(doc, answer!.answer);
+        lengths.push(doc.getText("t").length);
+        resolve();
+      }),
+    );
+  const linear = merged(parts, false);
+  expect(lengths, "merged at once").toEqual([4]);
+  const others = [merged([...parts, waiting, waiting], false), merged(parts, true)];
+  expect(lengths, "merged later").toEqual([4]);
+  await Promise.all([linear, ...others]);
+  expect(lengths).toEqual([4, 4, 4]);
+  await threads.stop();
+});
