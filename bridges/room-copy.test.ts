@@ -51,7 +51,7 @@ function rig(work: YjsWork = synchronousYjsWork, yRoomBytesMax = 1_000_000) {
   const deliver = (seq: number, payload: Uint8Array): void => copy.receiveEdits([editOf(seq, payload)], position(seq));
   const answer = (stateVector: Uint8Array = Uint8Array.of(0)): Uint8Array => {
     let answered: Uint8Array | undefined;
-    copy.answer(stateVector, (update) => (answered = update));
+    copy.answer(stateVector, (merged) => (answered = merged?.answer));
     return answered!;
   };
   return { copy, received, lost, leftOut, deliver, answer };
@@ -104,7 +104,7 @@ test("[YRC4] while a thread reads an edit, later edits and requests wait for it"
   deliver(1, a!);
   deliver(2, b!);
   let answered: Uint8Array | undefined;
-  copy.answer(Uint8Array.of(0), (update) => (answered = update));
+  copy.answer(Uint8Array.of(0), (merged) => (answered = merged?.answer));
   expect([waiting.length, received, answered]).toEqual([1, [], undefined]);
   waiting.shift()!();
   expect([waiting.length, textOf(received), answered]).toEqual([1, "a", undefined]);

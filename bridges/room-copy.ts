@@ -1,7 +1,7 @@
 /**
  * The bridge's copy of a room's content, shared by all its clients: a snapshot and the edits after it, as bytes. The
- * copy follows the room, so it has only committed content. No edit is integrated into a document here. Bytes are merged
- * in linear time, so no edit can block the bridge. After [1,2,3] from one client's connection, 2 and 3 from another
+ * copy follows the room, so it has only committed content. No edit is integrated into a document on this thread, so no
+ * edit can block the bridge. After [1,2,3] from one client's connection, 2 and 3 from another
  * client's connection have no effect. Rules YRC1 to YRC8, YRC10.
  */
 
@@ -15,7 +15,7 @@ import { JobQueue } from "./job-queue.ts";
 import type { YjsWork } from "./ports.ts";
 import { type AcceptableUpdate, ContentRuns } from "./update-facts.ts";
 import { encodeUpdate } from "./y-websocket-protocol.ts";
-import type { OpenedContent } from "./yjs-work.ts";
+import type { MergeAnswer, OpenedContent } from "./yjs-work.ts";
 
 type RoomSnapshot = { readonly position: Position; readonly last?: EditName | undefined; readonly payload: Uint8Array };
 
@@ -135,15 +135,15 @@ export class RoomCopy {
     });
   }
 
-  /** Calls `receive` with the content beyond the state vector. */
-  answer(stateVector: Uint8Array, receive: (update: Uint8Array | undefined) => void): void {
+  /** Calls `receive` with the content beyond the state vector. Undefined: the content cannot be read. */
+  answer(stateVector: Uint8Array, receive: (merged: MergeAnswer | undefined) => void): void {
     this.#jobs.add((done) => {
       if (this.#isLost) return done();
       const edits = this.#tail.length;
       const parts = [this.#base, ...this.#tail];
       this.#deps.work.merge({ parts, stateVector, condense: edits > CONDENSE_EDITS }, (merged) => {
         if (merged !== undefined) this.#rebase(merged.content);
-        receive(merged?.answer);
+        receive(merged);
         done();
       });
     });

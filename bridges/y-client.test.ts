@@ -643,3 +643,25 @@ test("[YCL28] a client is accepted once a gateway has admitted it, and not by it
   room.comeInStep();
   expect(accepted).toEqual([true]);
 });
+
+test("[YCL30] a request for which edits are integrated costs more than the bytes of a small room", () => {
+  const { client, room, sent } = rig();
+  client.receiveMessage(hello);
+  const doc = new Y.Doc();
+  const nested = doc.getMap("m").set("k", new Y.Text());
+  const before = Y.encodeStateVector(doc);
+  doc.clientID += 1;
+  nested.insert(0, "waits for the text that it is in");
+  const waiting = Y.encodeStateAsUpdate(doc, before);
+  room.comeInStep();
+  const answersTo = (update: Uint8Array): number => {
+    sent.length = 0;
+    for (let asked = 0; asked < 10; asked++) {
+      room.deliver(update);
+      client.receiveMessage(encodeSyncRequest(Uint8Array.of(0)));
+    }
+    return sent.filter((kind) => kind === "update").length - 10;
+  };
+  expect(answersTo(updateOf("known"))).toBe(10);
+  expect(answersTo(waiting)).toBeLessThan(5);
+});

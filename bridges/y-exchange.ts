@@ -54,6 +54,8 @@ const UPDATE_BYTES = 1_024;
 const DELETED_RANGE_BYTES = 64;
 /** Cost of a request for each byte of the room's content, because a thread reads all of it. */
 const CONTENT_SHARE = 1 / 8;
+/** Cost of a request for which edits are integrated. Within the limits on Yjs, a thread may need two seconds for 14 KB. */
+const INTEGRATION_BYTES = 1024 ** 2;
 /** Size of an update without content. */
 const EMPTY_UPDATE_BYTES = 2;
 
@@ -155,14 +157,17 @@ export class YExchange {
     if (!this.#answers.mayAnswer(request)) return this.#deps.metrics.answersLater.inc();
     if (request.kind === "awareness-request") return this.#sendAnswer(request, encodeAwareness(this.#parts.awareness.allStates()));
     Y.decodeStateVector(request.stateVector); // Throws on other bytes.
-    this.#parts.copy.answer(request.stateVector, (update) => {
-      if (update !== undefined) return this.#sendAnswer(request, encodeSyncAnswer(update));
+    const { copy } = this.#parts;
+    copy.answer(request.stateVector, (merged) => {
+      const readBytes = copy.bytes * CONTENT_SHARE;
+      if (merged !== undefined)
+        return this.#sendAnswer(request, encodeSyncAnswer(merged.answer), merged.isLinear ? readBytes : readBytes + INTEGRATION_BYTES);
       this.#parts.connection.refuse(Y_CLOSE.overloaded, "the room's content cannot be read: connect again later");
     });
   }
 
-  #sendAnswer(request: StateRequest, answer: Uint8Array): void {
-    this.#answers.charge(request, answer, request.kind === "sync-request" ? this.#parts.copy.bytes * CONTENT_SHARE : 0);
+  #sendAnswer(request: StateRequest, answer: Uint8Array, workBytes = 0): void {
+    this.#answers.charge(request, answer, workBytes);
     this.#parts.connection.send(answer);
   }
 

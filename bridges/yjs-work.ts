@@ -5,7 +5,7 @@
 
 import * as Y from "yjs";
 
-import { integratedEdits, isContested, mergedEdits } from "../shared/yjs/merged-edits.ts";
+import { hasContested, integratedEdits, mergeOf } from "../shared/yjs/merged-edits.ts";
 import { type ContentRun, runsOf } from "../shared/yjs/update-needs.ts";
 
 /**
@@ -13,20 +13,21 @@ import { type ContentRun, runsOf } from "../shared/yjs/update-needs.ts";
  * drops deleted content, if the limits on Yjs' work allow it.
  */
 export type MergeQuestion = { readonly parts: readonly Uint8Array[]; readonly stateVector: Uint8Array; readonly condense: boolean };
-/** `content`: all parts merged. `answer`: the content beyond the state vector. */
-export type MergeAnswer = { readonly content: Uint8Array; readonly answer: Uint8Array };
+/** `content`: all parts merged. `answer`: the content beyond the state vector. `isLinear`: nothing was integrated. */
+export type MergeAnswer = { readonly content: Uint8Array; readonly answer: Uint8Array; readonly isLinear: boolean };
 
 export function mergeContent({ parts, stateVector, condense }: MergeQuestion): MergeAnswer {
   const [base, ...edits] = parts as readonly [Uint8Array, ...Uint8Array[]];
-  const content = (condense ? integratedEdits(parts) : undefined) ?? mergedEdits(base, edits);
+  const condensed = condense ? integratedEdits(parts) : undefined;
+  const { content, isContested } = condensed === undefined ? mergeOf(base, edits) : { content: condensed, isContested: false };
   const knowsNothing = Y.decodeStateVector(stateVector).size === 0;
-  return { content, answer: knowsNothing ? content : Y.diffUpdate(content, stateVector) };
+  return { content, answer: knowsNothing ? content : Y.diffUpdate(content, stateVector), isLinear: !condense && !isContested };
 }
 
 /** Whether the merge takes time linear in the bytes, because no edit has to be integrated. */
 export function isLinear({ parts, condense }: MergeQuestion): boolean {
   const [base, ...edits] = parts as readonly [Uint8Array, ...Uint8Array[]];
-  return !condense && !isContested(base, edits);
+  return !condense && !hasContested(base, edits);
 }
 
 /** `snapshot`: an encoded `Y.Snapshot`. `pending`: runs of content behind a hole, which it does not count. */

@@ -22,13 +22,19 @@ const INTEGRATED_HOPS_MAX = 20 * HOPS_MAX;
 
 /** `base`: made by this function or by a document of Yjs. `edits`: of any writer, accepted by `checkUpdate`. */
 export function mergedEdits(base: Uint8Array, edits: readonly Uint8Array[]): Uint8Array {
-  if (edits.length === 0) return base;
+  return mergeOf(base, edits).content;
+}
+
+/** `isContested`: an edit had to be integrated, which is not linear in the bytes. */
+export function mergeOf(base: Uint8Array, edits: readonly Uint8Array[]): { readonly content: Uint8Array; readonly isContested: boolean } {
+  if (edits.length === 0) return { content: base, isContested: false };
   const { added, isContested } = rewritten(base, edits);
-  return (isContested ? integratedEdits([base, ...edits]) : undefined) ?? Y.mergeUpdates([base, ...added]);
+  const integrated = isContested ? integratedEdits([base, ...edits]) : undefined;
+  return { content: integrated ?? Y.mergeUpdates([base, ...added]), isContested };
 }
 
 /** Whether an edit has content at places where earlier content waits. Then the merge is not linear in the bytes. */
-export function isContested(base: Uint8Array, edits: readonly Uint8Array[]): boolean {
+export function hasContested(base: Uint8Array, edits: readonly Uint8Array[]): boolean {
   return edits.length > 0 && rewritten(base, edits).isContested;
 }
 
