@@ -110,7 +110,7 @@ test("[LOB3] the gateway rejects a queued connection whose frames do not fit", (
 });
 
 test("[LOB5] a banned address takes no turn and no place in the queue, however many of its connections arrive", () => {
-  const { clients, seen, clock, admitted } = host();
+  const { clients, seen, refused, clock, admitted } = host();
   for (const connection of [10, 11, 12, 13] as ConnectionId[]) clients.receiveConnection(connection, BANNED);
   for (const connection of [ann, bob]) clients.receiveConnection(connection, undefined);
   clients.receiveConnection(14 as ConnectionId, BANNED);
@@ -118,6 +118,7 @@ test("[LOB5] a banned address takes no turn and no place in the queue, however m
   clock.turn(1_100);
   expect(admitted()).toEqual([ann, bob]);
   expect(seen).toEqual(["10 banned", "11 banned", "12 banned", "13 banned", "14 banned"]);
+  expect(refused).toEqual(seen.map(() => `banned undefined ${BANNED}`));
 });
 
 test("[LOB6] a connection that is closed before its token is accepted counts as refused, with the tenant of a token that has expired", async () => {

@@ -51,6 +51,8 @@ type SessionHostOptions = DeparturesOptions & {
   readonly admission: AdmissionQueueOptions;
 };
 
+type Rejection = Omit<RejectionNotice, "close"> & { readonly address?: ClientAddress | undefined };
+
 const [TICK_MS, ADMISSION_MS] = [1_000, 10];
 const NO_PLACE: Readonly<Record<CreditKind, [CloseName, string]>> = {
   user: ["tenantFull", "the user has as many connections as allowed: close others, or try again later"],
@@ -118,7 +120,7 @@ export class SessionHost implements Clients {
   receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void {
     const { discipline, quotas } = this.#ports;
     const ban = discipline.receiveConnection(address);
-    if (ban !== undefined) return this.#reject(connection, ban.close, ban);
+    if (ban !== undefined) return this.#reject(connection, ban.close, { ...ban, address });
     const now = this.#now();
     quotas.receiveConnection(connection, address);
     const decision = this.#queue.receiveConnection(connection, now);
@@ -181,14 +183,12 @@ export class SessionHost implements Clients {
 
   #rejectForLoad(connection: ConnectionId): void {
     this.#deps.metrics.turnedAway.inc({ reason: "herd" });
-    this.#reject(connection, "overloaded", {
-      message: "too many connections come at once: try again later",
-      retryAfterMs: this.#options.session.retryAfterMs,
-    });
+    const { retryAfterMs } = this.#options.session;
+    this.#reject(connection, "overloaded", { message: "too many connections come at once: try again later", retryAfterMs });
   }
 
-  #reject(connection: ConnectionId, close: CloseName, { message, retryAfterMs }: Omit<RejectionNotice, "close">): void {
-    this.#counts.countRefused({ close, tenant: undefined, address: this.#ports.quotas.addressOf(connection) });
+  #reject(connection: ConnectionId, close: CloseName, { message, retryAfterMs, address }: Rejection): void {
+    this.#counts.countRefused({ close, tenant: undefined, address: address ?? this.#ports.quotas.addressOf(connection) });
     for (const effect of closingEffects(close, message, retryAfterMs)) {
       if (effect.kind === "send") this.#ports.sockets.send(connection, encodeFrame(effect.frame));
       else this.#close(connection, effect.close);
