@@ -25,6 +25,32 @@ test("[DMEV1] a room that cannot be merged is reported once with its main writer
   expect(run.reported.slice(1)).toEqual([{ kind: "room_unmerged", room: ROOM, state: "merged", users: [] }]);
 });
 
+test("[DMEV3] the report of a room that cannot be merged ends when the room is deleted or closed, and does not begin again", async () => {
+  for (const end of [(run: RoomRun) => run.room.receiveDeleted(100), (run: RoomRun) => run.room.close()]) {
+    const stores = new Stores();
+    const overruns: (() => void)[] = [];
+    stores.ports.merging.merge = () => new Promise((resolve) => overruns.push(() => resolve("overran")));
+    const run = new RoomRun(stores);
+    const states = () => run.reported.map((report) => report.kind === "room_unmerged" && report.state);
+    await run.take(...recordsOf("ab", () => "mallory"));
+    const overrun = async (meanwhile: () => void): Promise<void> => {
+      const saving = run.save();
+      while (overruns.length === 0) await new Promise(setImmediate);
+      meanwhile();
+      overruns.pop()!();
+      await saving;
+    };
+    await overrun(() => {});
+    expect(states()).toEqual(["stalled"]);
+    run.now = 60_000 as Millis;
+    await overrun(() => {
+      end(run);
+      expect(states()).toEqual(["stalled", "merged"]);
+    });
+    expect(states()).toEqual(["stalled", "merged"]);
+  }
+});
+
 /** A record with a payload that is no Yjs update. */
 function rawRecord(seq: number): StoredRecord {
   const payload = new TextEncoder().encode("{}");

@@ -36,6 +36,10 @@ export class DocumentMerges {
   #step: MergeStep = { kind: "idle" };
   /** Abandoned merges in a row. */
   #overrunCount = 0;
+  /** Abandoned merges are reported, and their end is not. */
+  #isReported = false;
+  /** The room is deleted or closed. */
+  #isEnded = false;
   #isSnapshotLost = false;
   #notBefore = 0 as Millis;
   /** Time of the last new report of refused edits. */
@@ -132,7 +136,7 @@ export class DocumentMerges {
       this.#pauseAfterOverrun(merge, outcome, now, effects);
       return this.#end(document.merged);
     }
-    if (this.#overrunCount > 0) effects.push({ kind: "report", report: { kind: "merge-recovered" } });
+    this.#reportEnd(effects);
     this.#overrunCount = 0;
     const disputed = document.receiveMerged(merge, outcome); // Edits that arrived during the merge belong to the next one.
     for (const use of disputed) effects.push({ kind: "report", report: { kind: "yjs-id-disputed", ...use } });
@@ -144,6 +148,17 @@ export class DocumentMerges {
       effects.push({ kind: "report", report: { kind: "edits-refused", refused: outcome.refused, through, users, isNew } });
     }
     return this.#end(document.merged);
+  }
+
+  /** The room is deleted, or another service reads it: nobody waits here for its edits to be merged. */
+  end(effects: DocumentRoomEffect[]): void {
+    this.#isEnded = true;
+    this.#reportEnd(effects);
+  }
+
+  #reportEnd(effects: DocumentRoomEffect[]): void {
+    if (this.#isReported) effects.push({ kind: "report", report: { kind: "merge-recovered" } });
+    this.#isReported = false;
   }
 
   receiveFailure(failure: StoreFailure): MergeEnd {
@@ -165,6 +180,8 @@ export class DocumentMerges {
     this.#overrunCount += 1;
     const pauseMs = this.#mergeMsMax * 2 ** Math.min(this.#overrunCount, PAUSE_DOUBLINGS_MAX);
     this.#notBefore = (now + pauseMs) as Millis;
+    const isNew = !this.#isReported && !this.#isEnded;
+    this.#isReported ||= isNew;
     effects.push({
       kind: "report",
       report: {
@@ -176,6 +193,7 @@ export class DocumentMerges {
         why,
         users: mainWriters(merge.authors),
         tries: this.#overrunCount,
+        isNew,
       },
     });
   }

@@ -95,8 +95,10 @@ export type DocumentRoomReport =
       readonly users: readonly UserId[];
       /** Number of abandoned merges in a row. */
       readonly tries: number;
+      /** No merge since the last `merge-recovered` was abandoned. */
+      readonly isNew: boolean;
     }
-  /** The edits of abandoned merges are merged. */
+  /** The edits of abandoned merges are merged, or need not be merged here any more. */
   | { readonly kind: "merge-recovered" }
   | { readonly kind: "snapshot-lost"; readonly object: string; readonly remedy: SnapshotRemedy }
   | { readonly kind: "snapshot-damaged"; readonly object: string }

@@ -56,9 +56,9 @@ export function reportRoom(room: RoomKey, report: DocumentRoomReport, { log, met
         "edits that are no Yjs updates, or exceed a limit, are left out of the document; the history keeps them. Check what the writers of the room send",
       );
     case "merge-abandoned": {
-      const { kind: _, ...facts } = report;
+      const { kind: _, isNew, ...facts } = report;
       metrics.mergesOverrun.inc();
-      if (report.tries === 1) operations.report({ kind: "room_unmerged", room, state: "stalled", users: [...report.users] });
+      if (isNew) operations.report({ kind: "room_unmerged", room, state: "stalled", users: [...report.users] });
       return log.error(
         { room, ...facts },
         "a document was not merged within the time or the memory of a thread; its edits stay in the log, which is not trimmed: check whether a client writes what Yjs cannot read, or raise COROOM_MERGE_MS_MAX",

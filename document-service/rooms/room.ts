@@ -24,7 +24,6 @@ export type DocumentRoomOptions = SnapshotPlanOptions &
   RecordIntakeOptions & { readonly mergeMsMax: number; readonly snapshotLagBytesMax: number };
 
 type RoomDeletion = Pick<Deletion, "isDeleted" | "isDue" | "uncoveredFrom" | "receiveRecord" | "receiveEntry">;
-
 /** `newName`: unique among all snapshots ever written. `boardsFloor`: the boards need no record up to it. */
 type DocumentRoomDeps = RoomReading & { deletion: RoomDeletion; newName: () => string; boardsFloor: () => number };
 
@@ -211,6 +210,7 @@ export class DocumentRoom {
       default:
         this.#jobs.receiveOutcome(input, now, wall, effects);
     }
+    if (this.#isClosed || this.isDeleted) this.#merges.end(effects);
     return effects;
   }
 

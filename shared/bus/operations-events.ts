@@ -75,8 +75,8 @@ const Reports = z.discriminatedUnion("kind", [
   /** `user` wrote structs with a Yjs client id that another user had introduced. Yjs may ignore edits of the other user. */
   z.object({ kind: z.literal("yjs_id_disputed"), room, yjsClient: z.int(), user: z.string(), introducedBy: z.string() }),
   /**
-   * A document service abandoned the merge of a room's new edits (`stalled`), or has merged them (`merged`). `users`: those
-   * with most of these edits.
+   * A document service abandoned the merge of a room's new edits (`stalled`), or has merged them (`merged`, also if the room
+   * is deleted, or another service reads it). `users`: those with most of these edits.
    */
   z.object({ kind: z.literal("room_unmerged"), room, state: z.enum(["stalled", "merged"]), users: z.array(z.string()) }),
   /** Edits of a room are no Yjs updates, or exceed a limit, and are left out of its document; at most once a minute. */
