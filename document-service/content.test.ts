@@ -98,9 +98,9 @@ test("[CTN16] a BigInt, which JSON does not have, is read as the string of its d
   expect(json(contentJson(state, []))).toEqual({ types: { meta: { kind: "map", value: { views: ["9007199254740993"] } } } });
 });
 
-test("[CTN17] a short document whose XML or JSON would be very long is refused, not written", () => {
-  const [address, pieces] = ["x".repeat(100_000), 350]; // 70 MB: each piece of the link repeats the address twice.
-  const state = stateOf((doc) => {
+/** XML in which a link is cut into pieces, and each piece repeats its address twice. */
+function repeatingXml(address: string, pieces: number): Uint8Array {
+  return stateOf((doc) => {
     const link = new Y.XmlText();
     doc.getXmlFragment("page").insert(0, [link]);
     link.insert(0, "ab".repeat(pieces), { link: { href: address }, mark: { href: address } });
@@ -108,7 +108,16 @@ test("[CTN17] a short document whose XML or JSON would be very long is refused, 
       for (let piece = 0; piece < pieces; piece++) link.format(2 * piece, 1, { bold: true });
     });
   });
-  expect(state.byteLength).toBeLessThan(250_000);
-  expect(() => textOf(state, undefined)).toThrow("longer than");
-  expect(() => contentJson(state, [])).toThrow("longer than");
+}
+
+test("[CTN17] a short document whose XML or JSON would be very long is refused, not written", () => {
+  for (const [character, pieces] of [
+    ["x", 700],
+    ["\u6f22", 240], // Has 24 million characters, and 72 MB.
+  ] as const) {
+    const state = repeatingXml(character.repeat(50_000), pieces);
+    expect(state.byteLength).toBeLessThan(350_000);
+    expect(() => textOf(state, undefined)).toThrow("longer than");
+    expect(() => contentJson(state, [])).toThrow("longer than");
+  }
 });

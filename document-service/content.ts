@@ -59,13 +59,15 @@ export function textOf(state: Uint8Array, name: string | undefined): TextFound {
 }
 
 function encoded(result: string): Uint8Array {
-  refuseTooLong(result.length);
-  return encoder.encode(result);
+  refuseTooLong(result.length); // Before the bytes are made.
+  const bytes = encoder.encode(result);
+  refuseTooLong(bytes.byteLength);
+  return bytes;
 }
 
 /** XML repeats a long attribute for each piece of text that it formats: 240 KB of state may have a result of 400 MB. */
-function refuseTooLong(characters: number): void {
-  if (characters > RESULT_BYTES_MAX) throw new Error(`the document's content is longer than ${RESULT_BYTES_MAX} characters`);
+function refuseTooLong(bytes: number): void {
+  if (bytes > RESULT_BYTES_MAX) throw new Error(`the document's content is longer than ${RESULT_BYTES_MAX} bytes`);
 }
 
 /** The part of the state that a document with this state vector lacks. */
