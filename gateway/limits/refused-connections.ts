@@ -1,7 +1,7 @@
 /**
  * Detects that many connections are refused, for example because an application signs its tokens with a wrong key. Such
  * clients return all the time, and no room notices them. A refused connection is one that the gateway closes before its
- * token is accepted. The invariant: each reported beginning is followed by one reported end. Rules REFC1 to REFC4.
+ * token is accepted. The invariant: each reported beginning is followed by one reported end. Rules REFC1 to REFC5.
  */
 
 import type { ConnectionsRefused } from "../../shared/bus/operations-events.ts";
@@ -17,8 +17,11 @@ export type RefusedConnection = {
 };
 
 const WINDOW_MS = 10_000;
-/** Number of refused connections in a window from which on they are reported. Below half of it they are over. */
+/** Number of refused connections in a window from which on they are reported. */
 const REFUSED_MIN = 50;
+/** They are over after a minute with less than half of that rate. A hostile client could otherwise cause events all the time. */
+const CALM_MS = 60_000;
+const CALM_REFUSED_MAX = ((REFUSED_MIN / 2) * CALM_MS) / WINDOW_MS;
 /** Values that are counted apart. One that caused half of the refusals is always among them. */
 const COUNTED_MAX = 100;
 
@@ -51,9 +54,9 @@ export class RefusedConnections {
       this.#window = { since: now, count: 0 };
       return this.#report("refused", since, now);
     }
-    if (now - since < WINDOW_MS) return undefined;
+    if (now - since < (this.#reported === undefined ? WINDOW_MS : CALM_MS)) return undefined;
     this.#window = { since: now, count: 0 };
-    if (this.#reported !== undefined && count >= REFUSED_MIN / 2) return undefined;
+    if (this.#reported !== undefined && count >= CALM_REFUSED_MAX) return undefined;
     const ended = this.#reported && this.#report("normal", this.#reported.since, this.#lastAt);
     this.#reported = undefined;
     this.#now = newTally();
