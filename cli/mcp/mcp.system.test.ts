@@ -5,6 +5,7 @@ import { resolve } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import * as Y from "yjs";
 
 import { SystemCluster } from "../../test/system/cluster.ts";
 import { eventually } from "../../test/system/eventually.ts";
@@ -14,7 +15,7 @@ let cluster: SystemCluster;
 let client: Client;
 
 beforeAll(async () => {
-  cluster = await SystemCluster.start({ gateways: 1, roomServers: 1, settings: { DOCUMENTS_READ_MS: "50" } });
+  cluster = await SystemCluster.start({ gateways: 1, roomServers: 1 });
   const token = await cluster.token("*", "muse", { rights: ["read", "write", "admin"] });
   client = new Client({ name: "test", version: "1" });
   const args = [resolve("dist/cli/main.js"), "mcp", "--url", cluster.gateways[0]!.httpUrl, "--token", token];
@@ -58,6 +59,35 @@ test("[MCP4] the tools are described, and a model edits, reads, lists and watche
       types: { text: { kind: "text", value: "Once upon two times." } },
     });
     expect(((await callTool("list_rooms", { prefix: "st" })) as Answer).rooms).toMatchObject([{ room: "story", seq: 2 }]);
+  } finally {
+    ann.leave();
+  }
+});
+
+test("[MCP8] an edit begins at the edits of this program, however late the document service reads the log", async () => {
+  expect(await callTool("edit_document", { room: "pairs", append: "Hello world" })).toMatchObject({ seq: 1 });
+  const greeting = { room: "pairs", replacements: [{ find: "world", replace: "there" }] };
+  expect(await callTool("edit_document", greeting)).toMatchObject({ seq: 2, text: "Hello there" });
+  expect(await callTool("edit_document", greeting)).toMatch(/"world" occurs 0 times/);
+  expect(await callTool("read_document", { room: "pairs" })).toMatchObject({ seq: 2, text: "Hello there" });
+});
+
+test("[MCP9] the rich text of an editor is read, never edited as a text", async () => {
+  const ann = await Person.enter(cluster, cluster.gateways[0]!, "rich", "ann", { merging: false });
+  try {
+    const paragraph = new Y.XmlElement("paragraph");
+    paragraph.insert(0, [new Y.XmlText("Agenda")]);
+    const page = new Y.Doc();
+    page.getXmlFragment("default").insert(0, [paragraph]);
+    ann.type(Y.encodeStateAsUpdate(page));
+    await ann.untilSaved();
+    expect(await callTool("read_document", { room: "rich", minSeq: 1 })).toMatch(/no text "text".*Set `text` to one of: default/);
+    expect(await callTool("edit_document", { room: "rich", append: "x" })).toMatch(/no text "text".*\["default:xml"\]/);
+    expect(await callTool("edit_document", { room: "rich", text: "default", append: "x" })).toMatch(/no text "default"/);
+    expect(await callTool("read_document", { room: "rich", text: "default" })).toMatchObject({
+      seq: 1,
+      text: "<paragraph>Agenda</paragraph>",
+    });
   } finally {
     ann.leave();
   }

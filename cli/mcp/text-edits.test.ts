@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
-import { editText, type EditedText, type TextEdits } from "./text-edits.ts";
+import { editText, type EditedText, namedTypesIn, type TextEdits } from "./text-edits.ts";
 
 const stateOf = (written: string): Uint8Array => {
   const doc = new Y.Doc();
@@ -49,7 +49,25 @@ test("[MCP2] a passage must occur exactly once, and a text must exist in a docum
     find: "six",
     times: 0,
   });
-  expect(editText(state, "body", edits({ append: "x" }))).toEqual({ kind: "no-such-text", names: ["text"] });
+  expect(editText(state, "body", edits({ append: "x" }))).toEqual({
+    kind: "no-such-text",
+    types: [{ name: "text", kind: "text" }],
+  });
+});
+
+test("[MCP7] a list, a map and the rich text of an editor are never edited as a text", () => {
+  const doc = new Y.Doc();
+  doc.getXmlFragment("default").insert(0, [new Y.XmlElement("paragraph")]);
+  doc.getArray("list").insert(0, [1]);
+  doc.getMap("map").set("a", 1);
+  const types = [
+    { name: "default", kind: "xml" },
+    { name: "list", kind: "array" },
+    { name: "map", kind: "map" },
+  ];
+  const state = Y.encodeStateAsUpdate(doc);
+  for (const { name } of types) expect(editText(state, name, edits({ append: "x" }))).toEqual({ kind: "no-such-text", types });
+  expect(namedTypesIn(state)).toEqual(types);
 });
 
 test("[MCP3] a repeated call makes the same bytes, or finds its edit in the document, whatever others typed since", () => {

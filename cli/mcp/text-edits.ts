@@ -8,8 +8,11 @@
 
 import * as Y from "yjs";
 
+import { inDocument, kindOf } from "../../document-service/content.ts";
 import { hash32 } from "../../shared/collections/hash.ts";
 
+/** A shared type and the kind that its content shows. `empty`: it has no content, and may be of any kind. */
+export type NamedType = { readonly name: string; readonly kind: ReturnType<typeof kindOf> };
 type Replacement = { readonly find: string; readonly replace: string };
 /** `key`: names this call; another call has another key. `append`: empty for none. */
 export type TextEdits = { readonly key: string; readonly replacements: readonly Replacement[]; readonly append: string };
@@ -17,7 +20,7 @@ export type EditedText =
   | { readonly kind: "edited"; readonly update: Uint8Array; readonly text: string }
   /** The document contains the edit of an earlier call with this key. */
   | { readonly kind: "repeated"; readonly text: string }
-  | { readonly kind: "no-such-text"; readonly names: readonly string[] }
+  | { readonly kind: "no-such-text"; readonly types: readonly NamedType[] }
   /** `times`: how often the passage occurs. */
   | { readonly kind: "not-once"; readonly find: string; readonly times: number };
 
@@ -25,8 +28,8 @@ export type EditedText =
 export function editText(state: Uint8Array | undefined, name: string, { key, replacements, append }: TextEdits): EditedText {
   const doc = new Y.Doc();
   if (state !== undefined) Y.applyUpdate(doc, state);
-  const names = [...doc.share.keys()];
-  if (names.length > 0 && !names.includes(name)) return { kind: "no-such-text", names: names.sort() };
+  const types = namedTypesOf(doc);
+  if (types.length > 0 && !types.some((type) => type.name === name && isText(type))) return { kind: "no-such-text", types };
   const text = doc.getText(name);
   const client = hash32(key);
   if (Y.decodeStateVector(Y.encodeStateVector(doc)).has(client)) return { kind: "repeated", text: text.toString() };
@@ -46,6 +49,20 @@ export function editText(state: Uint8Array | undefined, name: string, { key, rep
     return undefined;
   });
   return refusal ?? { kind: "edited", update, text: text.toString() };
+}
+
+/** The shared types of a document, by name. */
+export function namedTypesIn(state: Uint8Array): readonly NamedType[] {
+  return inDocument(state, namedTypesOf);
+}
+
+/** Text in a type of another kind, such as the rich text of an editor, would make it unreadable for its users. */
+export function isText({ kind }: NamedType): boolean {
+  return kind === "text" || kind === "empty";
+}
+
+function namedTypesOf(doc: Y.Doc): readonly NamedType[] {
+  return [...doc.share.keys()].sort().map((name) => ({ name, kind: kindOf(doc.get(name)) }));
 }
 
 /** Leaves a deleted character. An edit that only deletes would otherwise have no item of its client. */

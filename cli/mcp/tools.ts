@@ -12,12 +12,15 @@ import { z } from "zod";
 
 import { SettingError } from "../../shared/settings/settings.ts";
 import { DocumentError, type DocumentsClient } from "../documents-client.ts";
-import { editText } from "./text-edits.ts";
+import { editText, isText, type NamedType, namedTypesIn } from "./text-edits.ts";
 
 const REPLACEMENTS_MAX = 100;
 const WAIT_SECONDS_MAX = 60;
 const WATCH_MS = 1_000;
+const EMPTY_STATE = Y.encodeStateAsUpdate(new Y.Doc());
 const EMPTY_VECTOR = Y.encodeStateVector(new Y.Doc());
+/** Rooms whose last edit by this program is remembered. */
+const WRITTEN_ROOMS_MAX = 1_000;
 const BINARY = { "content-type": "application/octet-stream" };
 
 const room = z.string().min(1).max(128).describe("Room id, which names the document.");
@@ -26,6 +29,7 @@ const seq = z.number().int().nonnegative();
 
 export function mcpServer(documents: DocumentsClient, version: string): McpServer {
   const server = new McpServer({ name: "coroom", version });
+  const written = new WrittenSeqs();
   const reading = { annotations: { readOnlyHint: true } } as const;
 
   const list = z.object({
@@ -54,8 +58,8 @@ export function mcpServer(documents: DocumentsClient, version: string): McpServe
       .array(z.string())
       .max(100)
       .default([])
-      .describe("Shared types to read as JSON instead of the text, each as name:kind. Kinds: text, array, map, xml."),
-    minSeq: seq.default(0).describe("Seq of an own edit that the answer must include."),
+      .describe("Shared types to read as JSON instead of the text, each as name:kind. Kinds: text, array, map, xml (rich text)."),
+    minSeq: seq.default(0).describe("Seq of an edit that the answer must include. Edits of edit_document are always included."),
   });
   server.registerTool(
     "read_document",
@@ -64,7 +68,7 @@ export function mcpServer(documents: DocumentsClient, version: string): McpServe
       description: "Reads a document's text, or other shared types as JSON, with the seq of its last edit.",
       inputSchema: read,
     },
-    (asked) => answered(() => readDocument(documents, asked)),
+    (asked) => answered(() => readDocument(documents, written, asked)),
   );
 
   const edit = z.object({
@@ -86,7 +90,7 @@ export function mcpServer(documents: DocumentsClient, version: string): McpServe
   server.registerTool(
     "edit_document",
     { description: "Edits a text. Everybody in the room sees the edit, and it is stored before the answer.", inputSchema: edit },
-    (asked) => answered(() => editDocument(documents, asked)),
+    (asked) => answered(() => editDocument(documents, written, asked)),
   );
 
   const watch = z.object({
@@ -105,11 +109,70 @@ export function mcpServer(documents: DocumentsClient, version: string): McpServe
 
 type Read = { readonly room: string; readonly text: string; readonly types: readonly string[]; readonly minSeq: number };
 
-async function readDocument(documents: DocumentsClient, { room: id, text: name, types, minSeq }: Read): Promise<object> {
-  const query = new URLSearchParams([...(types.length === 0 ? [name] : types).map((type) => ["type", type]), ["minSeq", String(minSeq)]]);
-  const answer = await documents.ask(`${pathOf(id)}/${types.length === 0 ? "text" : "document"}?${query}`);
-  const content = decoded(answer.bytes);
-  return { room: id, seq: answer.seq, ...(types.length === 0 ? { text: content } : (JSON.parse(content) as object)) };
+/**
+ * The last edit of this program in each room. A document service reads the log with a delay, so without this seq a second
+ * edit could be made on a document that lacks the first, and a passage would be replaced twice.
+ */
+class WrittenSeqs {
+  readonly #seqs = new Map<string, number>();
+
+  note(id: string, at: number): void {
+    this.#seqs.delete(id);
+    this.#seqs.set(id, at);
+    const [oldest] = this.#seqs.keys();
+    if (this.#seqs.size > WRITTEN_ROOMS_MAX && oldest !== undefined) this.#seqs.delete(oldest);
+  }
+
+  /** Calls `read` with the seq that its answer must include. A log that was lost never reaches the seq, so a failure forgets it. */
+  async reading<Answer>(id: string, read: (minSeq: number) => Promise<Answer>): Promise<Answer> {
+    try {
+      return await read(this.#seqs.get(id) ?? 0);
+    } catch (error) {
+      if (error instanceof DocumentError && error.status === 503) this.#seqs.delete(id);
+      throw error;
+    }
+  }
+}
+
+async function readDocument(documents: DocumentsClient, written: WrittenSeqs, asked: Read): Promise<object> {
+  const { room: id, text: name, types } = asked;
+  return written.reading(id, async (seqOfOwn) => {
+    const minSeq = String(Math.max(asked.minSeq, seqOfOwn));
+    if (types.length === 0) {
+      const { seq: at, bytes } = await askText(documents, id, name, { minSeq });
+      return { room: id, seq: at, text: decoded(bytes) };
+    }
+    const query = new URLSearchParams([...types.map((type) => ["type", type]), ["minSeq", minSeq]]);
+    const { seq: at, bytes } = await documents.ask(`${pathOf(id)}/document?${query}`);
+    return { room: id, seq: at, ...(JSON.parse(decoded(bytes)) as object) };
+  });
+}
+
+/** The gateway names the texts in terms of HTTP. A model needs them in terms of its tool. */
+async function askText(
+  documents: DocumentsClient,
+  id: string,
+  name: string,
+  query: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>> = {},
+): ReturnType<DocumentsClient["ask"]> {
+  try {
+    return await documents.ask(`${pathOf(id)}/text?${new URLSearchParams({ type: name, ...query })}`, { headers });
+  } catch (error) {
+    if (!(error instanceof DocumentError) || error.code !== "no-such-text") throw error;
+    const types = namedTypesIn((await newestState(documents, id, 0)) ?? EMPTY_STATE);
+    const texts = types.filter((type) => isText(type) || type.kind === "xml");
+    throw new DocumentError(404, noSuchText(name, texts, types));
+  }
+}
+
+/** `texts`: those of the types that the tool can use as a text. */
+function noSuchText(name: string, texts: readonly NamedType[], types: readonly NamedType[]): string {
+  const others = types.filter((type) => !texts.includes(type));
+  const usable = texts.length === 0 ? "" : ` Set \`text\` to one of: ${texts.map((type) => type.name).join(", ")}.`;
+  const readable = others.map((type) => JSON.stringify(`${type.name}:${type.kind}`)).join(", ");
+  const unusable = others.length === 0 ? "" : ` read_document reads its other types: set \`types\` to [${readable}].`;
+  return `the document has no text ${JSON.stringify(name)} for this tool.${usable}${unusable}`;
 }
 
 type Edit = {
@@ -120,21 +183,23 @@ type Edit = {
   readonly key?: string | undefined;
 };
 
-async function editDocument(documents: DocumentsClient, asked: Edit): Promise<object> {
+async function editDocument(documents: DocumentsClient, written: WrittenSeqs, asked: Edit): Promise<object> {
   const { room: id, text: name, replacements, append, key = randomUUID() } = asked;
   if (replacements.length === 0 && append === "") throw new DocumentError(400, "there is nothing to edit: give `replacements` or `append`");
-  const edited = editText(await newestState(documents, id), name, { key: `${id}\n${key}`, replacements, append });
+  const state = await written.reading(id, (minSeq) => newestState(documents, id, minSeq));
+  const edited = editText(state, name, { key: `${id}\n${key}`, replacements, append });
   switch (edited.kind) {
     case "edited": {
       const digest = createHash("sha256").update(key).digest("base64url"); // A header has no letters beyond Latin-1.
       const headers = { ...BINARY, "idempotency-key": `mcp ${digest}` };
       const { seq: at } = await documents.ask(`${pathOf(id)}/edits`, { method: "POST", headers, body: Buffer.from(edited.update) });
+      if (at !== undefined) written.note(id, at);
       return { room: id, seq: at, text: edited.text };
     }
     case "repeated":
       return { room: id, isRepeated: true, text: edited.text };
     case "no-such-text":
-      throw new DocumentError(404, `the document has no text ${JSON.stringify(name)}. Set \`text\` to one of: ${edited.names.join(", ")}`);
+      throw new DocumentError(404, noSuchText(name, edited.types.filter(isText), edited.types));
     case "not-once":
       throw new DocumentError(
         409,
@@ -144,7 +209,8 @@ async function editDocument(documents: DocumentsClient, asked: Edit): Promise<ob
 }
 
 /** Undefined: the room has no edit yet. */
-async function newestState(documents: DocumentsClient, id: string): Promise<Uint8Array | undefined> {
+async function newestState(documents: DocumentsClient, id: string, minSeq: number): Promise<Uint8Array | undefined> {
+  if (minSeq > 0) return (await documents.ask(`${pathOf(id)}/snapshot?minSeq=${minSeq}`)).bytes;
   try {
     return (await documents.ask(`${pathOf(id)}/diff`, { method: "POST", headers: BINARY, body: Buffer.from(EMPTY_VECTOR) })).bytes;
   } catch (error) {
@@ -159,7 +225,7 @@ async function watchDocument(documents: DocumentsClient, { room: id, text: name,
   const until = performance.now() + seconds * 1_000;
   for (let etag = ""; ; await sleep(WATCH_MS)) {
     const headers: Record<string, string> = etag === "" ? {} : { "if-none-match": etag };
-    const answer = await documents.ask(`${pathOf(id)}/text?${new URLSearchParams({ type: name })}`, { headers });
+    const answer = await askText(documents, id, name, {}, headers);
     etag = answer.etag;
     const at = answer.seq ?? 0;
     if (answer.status === 200 && at > afterSeq) return { room: id, seq: at, text: decoded(answer.bytes) };
