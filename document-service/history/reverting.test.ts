@@ -65,6 +65,8 @@ test("[RVT1] the edit restores the earlier content after any later changes", () 
       const edit = revertingEdit(Y.encodeStateAsUpdate(current), Y.encodeStateAsUpdate(earlier), AUTHOR);
       if (edit.kind === "edit") Y.applyUpdate(current, edit.edit);
       expect(contentOf(current)).toEqual(contentOf(earlier));
+      const again = revertingEdit(Y.encodeStateAsUpdate(current), Y.encodeStateAsUpdate(earlier), AUTHOR + 1);
+      expect(again).toEqual({ kind: "unchanged" });
     }),
     { numRuns: 150 },
   );
@@ -91,6 +93,39 @@ test("[RVT3] an unchanged document needs no edit", () => {
     { kind: "unchanged" },
     { kind: "unchanged" },
   ]);
+});
+
+test("[RVT5] a document that differs only in a format, an attribute, a nested value or the kind of a value is restored", () => {
+  const written = (write: (doc: Y.Doc) => void): Y.Doc => {
+    const doc = new Y.Doc();
+    doc.getText("text").insert(0, "some words");
+    doc.getXmlFragment("page").insert(0, [new Y.XmlElement("p")]);
+    const list = new Y.Array<unknown>();
+    list.push([1, new Y.Map([["a", new Uint8Array([1])]])]);
+    doc.getMap("map").set("list", list);
+    write(doc);
+    return doc;
+  };
+  const page = (doc: Y.Doc) => doc.getXmlFragment("page");
+  const list = (doc: Y.Doc) => doc.getMap<Y.Array<unknown>>("map").get("list")!;
+  const changes: readonly ((doc: Y.Doc) => void)[] = [
+    (doc) => doc.getText("text").format(0, 4, { bold: true }),
+    (doc) => (page(doc).get(0) as Y.XmlElement).setAttribute("class", "x"),
+    (doc) => doc.transact(() => (page(doc).delete(0, 1), page(doc).insert(0, [new Y.XmlElement("h")]))),
+    (doc) => (list(doc).get(1) as Y.Map<unknown>).set("a", new Uint8Array([2])),
+    (doc) => doc.transact(() => (list(doc).delete(0, 1), list(doc).insert(0, ["1"]))),
+    (doc) => doc.transact(() => (list(doc).delete(0, 1), list(doc).push([1]))),
+    (doc) => doc.getArray("new").push([null]),
+  ];
+  for (const change of changes) {
+    const doc = written(() => undefined);
+    const earlier = Y.encodeStateAsUpdate(doc);
+    change(doc);
+    const edit = revertingEdit(Y.encodeStateAsUpdate(doc), earlier, AUTHOR);
+    expect(edit.kind).toBe("edit");
+    if (edit.kind === "edit") Y.applyUpdate(doc, edit.edit);
+    expect(revertingEdit(Y.encodeStateAsUpdate(doc), earlier, AUTHOR + 1)).toEqual({ kind: "unchanged" });
+  }
 });
 
 test("[RVT4] an edit that clients would refuse is not made", () => {
