@@ -42,8 +42,8 @@ test.each<[string, Record<string, string>, RegExp]>([
   ["its bucket", { roles: "document-service", snapshotsStore: "s3", s3Url: "http://s3" }, /COROOM_S3_BUCKET/],
   [
     "its webhooks' secrets",
-    { roles: "document-service", webhookUrls: "https://hooks.example" },
-    /COROOM_WEBHOOK_SECRETS a secret for all-tenants/,
+    { roles: "document-service", webhookUrls: "https://hooks.example,acme=https://a.example" },
+    /add whsec_…,acme=whsec_… to COROOM_WEBHOOK_SECRETS/,
   ],
   ["its certificate's key", { roles: "document-service", internalCertFile: "/nope" }, /COROOM_INTERNAL_CERT_FILE and .* go together/],
   ["the certificates it trusts", { roles: "gateway", internalCaFile: "/nope" }, /COROOM_INTERNAL_CA_FILE=.nope cannot be read/],

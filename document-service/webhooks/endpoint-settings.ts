@@ -69,11 +69,11 @@ export function refuseUnsigned({
   firstContentUrls,
   webhookSecrets: secrets,
 }: SignedEndpoints & Values<typeof endpointSettings>): void {
-  const names = new Set([...webhookUrls, ...firstContentUrls].map(({ name }) => name));
-  const unsigned = [...names].filter((name) => !secrets.has(name));
+  const unsigned = [...webhookUrls, ...firstContentUrls].filter(({ name }) => !secrets.has(name));
   if (unsigned.length > 0) {
+    const missing = new Set(unsigned.map(({ tenant }) => `${tenant === undefined ? "" : `${tenant}=`}whsec_…`));
     throw new SettingError(
-      `webhooks and requests for first content are signed: give COROOM_WEBHOOK_SECRETS a secret for ${unsigned.join(", ")}`,
+      `webhooks and requests for first content are signed: add ${[...missing].join(",")} to COROOM_WEBHOOK_SECRETS. This command prints a secret: echo whsec_$(openssl rand -base64 32)`,
     );
   }
 }
