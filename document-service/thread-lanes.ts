@@ -41,9 +41,9 @@ export class ThreadLanes {
     this.#writes = new FairQueue(readsWaitingMax);
   }
 
-  /** Maximum number of threads of all lanes. */
-  static threadsOf({ mergeThreads }: { readonly mergeThreads: number }): number {
-    return mergeThreads + 2;
+  /** Maximum number of threads of `quick` and `quarantine` together. */
+  static mergingThreadsOf({ mergeThreads }: { readonly mergeThreads: number }): number {
+    return mergeThreads + 1;
   }
 
   /** Number of tasks that wait for a thread. */

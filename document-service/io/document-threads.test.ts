@@ -110,12 +110,20 @@ test("[MTH12] rooms that cannot be merged delay others by one quick try, and nev
 });
 
 test("[MTH13] the content of an HTTP write never waits for a merge", async () => {
-  const threads = start();
-  const [stuck, waiting] = [stick(threads, "demo.a" as RoomKey), stick(threads, "demo.b" as RoomKey)];
-  await stuck.untilStarted(1);
+  const mergeMsMax = 10_000;
+  const threads = start({ mergeMsMax });
+  const bombed = ["demo.a", "demo.b"].map((room) => stick(threads, room as RoomKey));
+  await bombed[0]!.untilStarted(1);
   expect(await threads.check(state(7), ROOM)).toEqual(merged(7));
-  for (const bomb of [stuck, waiting]) await bomb.giveUp();
-  await Promise.all([stuck.answer, waiting.answer]);
+  for (const { untilStarted } of bombed) {
+    await untilStarted(1);
+    clock.turn(QUICK_MS);
+  }
+  for (const { answer, untilStarted } of bombed) {
+    await untilStarted(2);
+    clock.turn(mergeMsMax);
+    expect(await answer).toBe("overran");
+  }
 });
 
 test("[MTH18] while writes of one room fill the queue, one of another room is checked, and the room's own last one is refused", async () => {
@@ -127,6 +135,16 @@ test("[MTH18] while writes of one room fill the queue, one of another room is ch
   await eventually("the first one runs", () => Atomics.load(endless, 0) === 0);
   clock.turn(MERGE_MS_MAX);
   expect(await Promise.all([crowded[0], other, crowded[1]])).toEqual(["overran", merged(3), merged(1)]);
+});
+
+test("[MTH19] HTTP writes keep their thread, because it never runs a merge that may end it", async () => {
+  const threads = start();
+  const threadOfWrites = async () => ((await threads.check(state(252), ROOM)) as unknown as { refused: number }).refused;
+  const thread = await threadOfWrites();
+  const stuck = stick(threads);
+  await stuck.giveUp();
+  expect(await stuck.answer).toBe("overran");
+  expect(await threadOfWrites()).toBe(thread);
 });
 
 test.each([

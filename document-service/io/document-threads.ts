@@ -64,12 +64,12 @@ export function documentThreads(
   { mergeMsMax, mergeThreads, readsWaitingMax, worker = WORKER }: ThreadOptions,
   { clock, log, quarantinedRooms }: DocumentThreadsDeps,
 ): Merging & DocumentReads & EditMaking & Reverting & { readonly waiting: number; stop(): Promise<void> } {
-  const poolOf = (idleTimeout: number): Piscina => {
+  const poolOf = (maxThreads: number, idleTimeout: number): Piscina => {
     const pool = new Piscina({
       filename: worker.href,
       name: "run",
       minThreads: 0,
-      maxThreads: ThreadLanes.threadsOf({ mergeThreads }),
+      maxThreads,
       idleTimeout,
       execArgv: [],
       recordTiming: false,
@@ -79,7 +79,10 @@ export function documentThreads(
     ); // Tasks that wait for a thread that does not start exceed their time.
     return pool;
   };
-  const [lasting, passing] = [poolOf(THREAD_IDLE_MS_MAX), poolOf(0)];
+  const merging = ThreadLanes.mergingThreadsOf({ mergeThreads });
+  const [lasting, passing] = [poolOf(merging, THREAD_IDLE_MS_MAX), poolOf(merging, 0)];
+  /** In a shared pool a merge would take the thread of writes after another one was aborted, and writes would wait until a new one has started. */
+  const writing = poolOf(1, THREAD_IDLE_MS_MAX);
   const lanes = new ThreadLanes({ mergeMsMax, mergeThreads, readsWaitingMax });
   /** Thread deaths, by state and task. */
   const deaths = new WeakMap<Uint8Array, Deaths>();
@@ -115,7 +118,7 @@ export function documentThreads(
     try {
       if (signal?.aborted === true) return "overran"; // The caller has left.
       const asked = question();
-      const pool = bytesOf(asked) < LONG_BYTES ? lasting : passing;
+      const pool = lane === "writes" ? writing : bytesOf(asked) < LONG_BYTES ? lasting : passing;
       const answer = (await pool.run({ task, question: asked, begun }, { signal: late.signal })) as ThreadAnswer<T> | Threw;
       if (!("threw" in answer)) return answer;
       log.info({ task, cause: answer.threw }, "a document or its new content cannot be read; the caller receives an error");
@@ -237,7 +240,7 @@ export function documentThreads(
     make: (content, room) => askAsWriter(room, "make", { content }),
     makeOfJson: (body, room) => askAsWriter(room, "makeOfJson", { body }),
     revert: (current, past, room) => askOfHistory(room, "revert", () => ({ current, past })),
-    stop: async () => void (await Promise.all([lasting, passing].map((pool) => pool.destroy()))),
+    stop: async () => void (await Promise.all([lasting, passing, writing].map((pool) => pool.destroy()))),
   };
 }
 
