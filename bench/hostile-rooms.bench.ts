@@ -109,7 +109,7 @@ async function leg({ system, ordinary, backend, attackers }: Parts, name: string
   const before = cpuByRole(system.processes);
   const [edits, { latencies, statuses }, attacked] = await Promise.all([
     ordinary.move(ms).catch((cause: unknown) => {
-      throw new Error(`ordinary rooms lost an edit or a member, leg "${name}"`, { cause });
+      throw new Error(`ordinary rooms lost an edit or a member in the leg "${name}": ${String(cause)}`, { cause });
     }),
     backend.run(ms),
     kind === undefined ? undefined : attackers.call("attack", { ...attack, kind }),
