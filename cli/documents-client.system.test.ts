@@ -50,3 +50,9 @@ test("[DCL3] other refusals are not repeated, also of a server that is no gatewa
   await expect(client.ask("/notes/document")).rejects.toThrow(/HTTP 502\. Set --url/);
   expect(asked).toBe(2);
 });
+
+test("[DCL4] a deletion whose data is still being removed is done", async () => {
+  answers = [{ status: 202, body: JSON.stringify({ deleted: true }) }];
+  expect((await client.ask("/notes", { method: "DELETE" })).status).toBe(202);
+  expect(asked).toBe(1);
+});

@@ -32,6 +32,8 @@ type DocumentReply = {
 const Refusal = z.looseObject({ error: z.string(), message: z.string() });
 const TRIES_MAX = 6;
 const PAUSE_SECONDS = "1";
+/** 202: the room is deleted, and its data is still being removed. */
+const DONE: ReadonlySet<number> = new Set([200, 202, 304]);
 const REPEATED: ReadonlySet<number> = new Set([429, 503]);
 
 export class DocumentsClient {
@@ -44,14 +46,14 @@ export class DocumentsClient {
   }
 
   /**
-   * `path`: after `/v1/rooms`. Resolves with the status 200 or 304. Throws DocumentError for a refusal, and SettingError
+   * `path`: after `/v1/rooms`. Resolves with the status 200, 202 or 304. Throws DocumentError for a refusal, and SettingError
    * if no gateway answers.
    */
   async ask(path: string, request: GatewayRequest = {}): Promise<DocumentReply> {
     const url = new URL(`/v1/rooms${path}`, this.#url);
     for (let tries = 1; ; tries += 1) {
       const { reply, pauseSeconds } = await fetchFromGateway(url, await this.#token(), request, replyOf);
-      if (reply.status === 200 || reply.status === 304) return reply;
+      if (DONE.has(reply.status)) return reply;
       if (!REPEATED.has(reply.status) || tries === TRIES_MAX) throw refusalFrom(reply.status, new TextDecoder().decode(reply.bytes));
       await sleep(1_000 * pauseSeconds);
     }
