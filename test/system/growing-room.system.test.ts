@@ -204,7 +204,7 @@ test("[GROW1] a room of 2, 60, 200 and 30 people changes its mode once each way,
     expect(payloads).toEqual(Array.from({ length: edits }, (_, index) => `${name} ${index + 1}`));
   }
   expect((await operationsEvents(nats.url, environment, "mode_transition", 2)).map(({ from, to, cause }) => [from, to, cause])).toEqual([
-    ["flat", "hierarchical", "grew"],
+    ["flat", "hierarchical", expect.stringMatching(/^(grew|new-owner)$/)], // All 60 may be in the owner's first message about the room.
     ["hierarchical", "flat", "shrank"],
   ]);
   const lines: string[] = [];
