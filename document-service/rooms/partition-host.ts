@@ -103,7 +103,7 @@ export class DocumentPartitionHost {
       ...deps,
       receiveListed: (kind, sizes) => this.stored.receiveListed(kind, sizes),
       visit: (key, signal) => this.#visit(key, signal),
-      received: () => this.#state.received,
+      visitUntrimmed: (key, signal) => this.#visitUntrimmed(key, signal),
     });
   }
 
@@ -290,6 +290,11 @@ export class DocumentPartitionHost {
     return signal.aborted ? undefined : this.#room(key);
   }
 
+  async #visitUntrimmed(key: RoomKey, signal: AbortSignal): Promise<void> {
+    const room = await this.#visit(key, signal);
+    await room?.takeMissing(this.#state.position, (last) => this.#hasRecord(last));
+  }
+
   async #work(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const { isReleasing } = this.#state;
@@ -311,10 +316,7 @@ export class DocumentPartitionHost {
           .runJob({ kind: effect.job })
           .finally(() => this.#receive({ kind: "job-ended" }));
       case "read-again":
-        this.#deps.log.info(
-          { partition: this.#partition, room: effect.room, from: effect.from },
-          "a room can take the records that it dropped: reading this partition of the log again from here on",
-        );
+        this.#deps.log.info({ partition: this.#partition, room: effect.room, from: effect.from }, "reading the log again for a room");
         this.#rooms.get(effect.room)?.close();
         this.#rooms.delete(effect.room);
         this.stored.forgetRoom(effect.room);

@@ -3,7 +3,7 @@
 import { assertNever } from "../../shared/assert.ts";
 import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
 import type { Operations } from "../../shared/bus/operations-events.ts";
-import type { StoredRecord } from "../../shared/bus/record.ts";
+import type { ReadPosition, RecordPlace, StoredRecord } from "../../shared/bus/record.ts";
 import type { Millis, RoomKey, Seq } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
@@ -164,12 +164,14 @@ export class DocumentRoomHost {
   }
 
   /**
-   * Takes the records up to `through` that the room lacks, although the partition has read them. The bucket lost their
-   * checkpoint after the room had left memory.
+   * Takes the records that the room lacks, although the partition has read them: the bucket lost their checkpoint after
+   * the room had left memory. If the log has lost the partition's last record, others may have these numbers.
    */
-  async takeMissing(through: number): Promise<void> {
+  async takeMissing({ after: through, last }: ReadPosition, hasRecord: (last: RecordPlace) => Promise<boolean>): Promise<void> {
     if (!(await within(this.#deps.clock, SWEEP_OPEN_MS_MAX, this.opened, false))) return;
-    for await (const stored of this.#ports.log.read(this.room, this.#room.appliedThrough, through)) this.receiveRecord(stored);
+    const missing: StoredRecord[] = [];
+    for await (const stored of this.#ports.log.read(this.room, this.#room.appliedThrough, through)) missing.push(stored);
+    if (missing.length > 0 && last !== undefined && (await hasRecord(last))) for (const stored of missing) this.receiveRecord(stored);
   }
 
   /** Removes the snapshots in the list that the room's checkpoint does not name. False: the room has other work to do first. */

@@ -16,18 +16,15 @@ type SweepPorts = {
   readonly history: Pick<ObjectStore, "list" | "sweep">;
 };
 /**
- * `visit` resolves with the room once there is memory for it; undefined: the signal came first. `received`: the place that
- * the partition has read.
+ * `visit` resolves with the room once there is memory for it; undefined: the signal came first. `visitUntrimmed` also
+ * gives the room records that it lacks.
  */
 type SweepDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly receiveListed: (kind: ObjectKind, sizes: ReadonlyMap<string, number | undefined>) => void;
-  readonly visit: (
-    room: RoomKey,
-    signal: AbortSignal,
-  ) => Promise<Pick<DocumentRoomHost, "takeMissing" | "sweepSnapshots" | "sweepHistory"> | undefined>;
-  readonly received: () => number;
+  readonly visit: (room: RoomKey, signal: AbortSignal) => Promise<Pick<DocumentRoomHost, "sweepSnapshots" | "sweepHistory"> | undefined>;
+  readonly visitUntrimmed: (room: RoomKey, signal: AbortSignal) => Promise<void>;
 };
 
 export class SweepHost {
@@ -57,12 +54,12 @@ export class SweepHost {
 
   async #carryOut(effect: SweepEffect, signal: AbortSignal): Promise<SweepInput> {
     const { log: edits, snapshots, history } = this.#ports;
-    const { clock, visit, received } = this.#deps;
+    const { clock, visit, visitUntrimmed } = this.#deps;
     switch (effect.kind) {
       case "list-untrimmed":
         return { kind: "untrimmed-listed", rooms: await edits.untrimmed(this.#partition) };
       case "visit":
-        await (await visit(effect.room, signal))?.takeMissing(received());
+        await visitUntrimmed(effect.room, signal);
         return { kind: "visited" };
       case "list-snapshots":
         return { kind: "snapshots-listed", names: await this.#list("snapshots", snapshots) };
