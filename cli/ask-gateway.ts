@@ -3,6 +3,7 @@
 import { z } from "zod";
 
 import { SettingError } from "../shared/settings/settings.ts";
+import { parseJson } from "../shared/parse-json.ts";
 import type { GatewayAccess } from "./command-settings.ts";
 import { startedRoleSecrets } from "./secrets.ts";
 
@@ -108,10 +109,5 @@ function explainFailure({ origin, protocol, host, hostname, port }: URL, cause: 
 
 /** Returns undefined when the text is not a JSON object. */
 export function readAnswer(text: string): GatewayAnswer | undefined {
-  try {
-    return GatewayAnswer.safeParse(JSON.parse(text)).data;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  return GatewayAnswer.safeParse(parseJson(text)).data;
 }

@@ -17,6 +17,7 @@ import { folderAdvice, isErrno } from "../shared/io/system-error.ts";
 import { StartError } from "../shared/process/lifecycle.ts";
 import { REDIS_ROLES } from "../shared/settings/redis-permissions.ts";
 import { SettingError } from "../shared/settings/settings.ts";
+import { parseJson } from "../shared/parse-json.ts";
 import type { Role, StartConfig } from "./settings.ts";
 
 const Secret = z.string().min(32);
@@ -109,16 +110,6 @@ function createdOrRead(dataDir: string, file: string, make: () => unknown): stri
       `the data folder ${dataDir} cannot be used (${String(cause.code)}). ${folderAdvice(cause)}, or set COROOM_DATA_DIR to another folder`,
       { cause },
     );
-  }
-}
-
-/** Returns undefined for invalid JSON, because the parser's error would quote a secret. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
   }
 }
 

@@ -5,6 +5,7 @@
  */
 
 import { STRUCTS_MAX } from "../shared/yjs/checked-update.ts";
+import { parseJson } from "../shared/parse-json.ts";
 import { type DocumentContent, editOf, type Made } from "./content.ts";
 
 /** Characters of a shared type's name. */
@@ -71,16 +72,6 @@ function refusalOf(name: string, type: unknown): string | undefined {
       return isJsonObject(value) ? undefined : "is a map, and its value is no object";
     default:
       return "has none of these kinds";
-  }
-}
-
-/** Undefined: the text is no JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
   }
 }
 

@@ -12,6 +12,7 @@ import { parseWholeNumber } from "../../shared/limits/whole-number.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { rethrowMistake } from "../../shared/time/pause.ts";
 import { type InternalResponse, jsonResponse, refusal } from "../../shared/io/internal-http.ts";
+import { parseJson } from "../../shared/parse-json.ts";
 import { readableFrom, type DocumentVersion } from "../history/history.ts";
 import type { HistoryMoment, HistoryRefusal } from "../history/history-reads.ts";
 import type { HistoryReadsHost } from "../history/history-reads-host.ts";
@@ -75,7 +76,7 @@ async function listVersions(history: HistoryReadsHost): Promise<InternalResponse
 }
 
 async function nameVersion(history: HistoryReadsHost, { body }: RoomQuestion): Promise<InternalResponse> {
-  const { data } = NewVersion.safeParse(parseJson(await body()));
+  const { data } = NewVersion.safeParse(parseJson(new TextDecoder().decode(await body())));
   if (data === undefined)
     return refusal(
       400,
@@ -183,13 +184,4 @@ function refusedState(found: HistoryRefusal): InternalResponse {
 
 function shown({ id, seq, epoch, time, name, bytes }: DocumentVersion): object {
   return { id, seq, epoch, time, name: name ?? null, bytes };
-}
-
-function parseJson(body: Uint8Array | undefined): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(body));
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }

@@ -7,6 +7,7 @@
 import { Sanction } from "../../shared/bus/admin-messages.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import { defineScripts, type RedisConnection } from "../../shared/io/redis.ts";
+import { parseJson } from "../../shared/parse-json.ts";
 import type { SanctionStore } from "../ports.ts";
 import { keyOf } from "../limits/sanctions.ts";
 
@@ -31,14 +32,4 @@ export function redisSanctions({ redis }: Pick<RedisConnection, "redis">, enviro
       await scripts.keepSanction(1, hash, keyOf(sanction), JSON.stringify(sanction));
     },
   };
-}
-
-/** Undefined for text that is not JSON, which no gateway wrote. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }

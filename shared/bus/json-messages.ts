@@ -2,6 +2,8 @@
 
 import type { z } from "zod";
 
+import { parseJson } from "../parse-json.ts";
+
 /** An entry that exists and does not decode. A retry helps only after an operator repaired it, so no caller waits for it. */
 export class UndecodableEntry extends Error {
   override readonly name = "Undecodable";
@@ -16,10 +18,5 @@ export function encodeJson(message: unknown): Uint8Array {
 
 /** Undefined for other bytes. */
 export function decodeJson<Message>(schema: z.ZodType<Message>, bytes: Uint8Array): Message | undefined {
-  try {
-    return schema.safeParse(JSON.parse(decoder.decode(bytes))).data;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  return schema.safeParse(parseJson(decoder.decode(bytes))).data;
 }
