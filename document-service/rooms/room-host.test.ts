@@ -638,3 +638,21 @@ test("[RMH46] a sweep gives a room the edits that only a lost checkpoint covered
   await next.room.takeMissing(position, () => Promise.resolve(true));
   expect(await next.served()).toBe("4 abcd");
 });
+
+test("[RMH47] a sweep reads no records for a room that is stalled", async () => {
+  const stores = new Stores();
+  const records = (stores.log = recordsOf("abcd"));
+  const run = new RoomRun(stores);
+  await run.take(...records.slice(0, 2));
+  await run.save();
+  stores.snapshots.clear();
+  let reads = 0;
+  const { read } = stores.ports.log;
+  const counted = { ...stores.ports, log: { ...stores.ports.log, read: (...range: Parameters<typeof read>) => (reads++, read(...range)) } };
+  const next = new RoomRun(Object.assign(stores, { ports: counted }));
+  stores.trimmedBefore = records[1]!.streamSeq; // The log no longer has every edit.
+  expect(await next.served()).toBe("stalled");
+  reads = 0;
+  await next.room.takeMissing({ after: 40, last: { streamSeq: 40, id: "last" } }, () => Promise.resolve(true));
+  expect(reads).toBe(0);
+});

@@ -165,10 +165,11 @@ export class DocumentRoomHost {
 
   /**
    * Takes the records that the room lacks, although the partition has read them: the bucket lost their checkpoint after
-   * the room had left memory. If the log has lost the partition's last record, others may have these numbers.
+   * the room had left memory. If the log has lost the partition's last record, others may have these numbers. A stalled room
+   * takes none, and its log may be long.
    */
   async takeMissing({ after: through, last }: ReadPosition, hasRecord: (last: RecordPlace) => Promise<boolean>): Promise<void> {
-    if (!(await within(this.#deps.clock, SWEEP_OPEN_MS_MAX, this.opened, false))) return;
+    if (!(await within(this.#deps.clock, SWEEP_OPEN_MS_MAX, this.opened, false)) || !this.#room.canBeCovered) return;
     const missing: StoredRecord[] = [];
     for await (const stored of this.#ports.log.read(this.room, this.#room.appliedThrough, through)) missing.push(stored);
     if (missing.length > 0 && last !== undefined && (await hasRecord(last))) for (const stored of missing) this.receiveRecord(stored);
