@@ -1,8 +1,8 @@
 /**
  * The bridge's copy of a room's content, shared by all its clients: a snapshot and the edits after it, as bytes. The
  * copy follows the room, so it has only committed content. No edit is integrated into a document on this thread, so no
- * edit can block the bridge. After [1,2,3] from one client's connection, 2 and 3 from another
- * client's connection have no effect. Rules YRC1 to YRC8, YRC10.
+ * edit can block the bridge. After [1,2,3] from one client's connection, 2 and 3 from another client's connection have no
+ * effect. Rules YRC1 to YRC8, YRC10.
  */
 
 import * as Y from "yjs";
