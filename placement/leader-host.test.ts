@@ -308,3 +308,15 @@ test("[LDR13] a formerly hot room returns to the general pool after it has been 
   await pass(3_000);
   expect([...new Set(requests.map((each) => each.split(" of plan")[0]))], "planned until the world shows it").toEqual(["b: hand-over"]);
 });
+
+test("[LDR16] a leader plans above the highest generation of the planned entries, after the lease was restored from an older copy", async () => {
+  const { view, pass, requests, planned, kept } = leaderOf();
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  view.receivePlanned(room, { owner: a, replica: "gone" as ServerId, reason: "", generation: 40, at: 0 as UnixMillis });
+  kept.lease = { holder: "", floor: 3 };
+  await pass(2_500);
+  expect([planned.get(room)?.replica, view.replicaOf(room)]).toEqual([b, b]);
+  expect([requests, kept.lease?.floor]).toEqual([["gone: unfollow of plan 41", "b: follow of plan 41"], 41]);
+  await pass(30_000);
+  expect(requests).toHaveLength(2);
+});

@@ -160,7 +160,7 @@ export class Leader {
   #receiveLeaseRead(lease: Lease | undefined, revision: number, now: Millis, effects: LeaderEffect[]): void {
     const state = this.#state;
     if (state.kind !== "reading-lease") return;
-    const own = this.#leadership.receiveRead(lease, revision, now);
+    const own = this.#leadership.receiveRead(lease, revision, this.#deps.view.generation, now);
     if (own === undefined) {
       this.#state = { ...state, kind: "following" };
       return endRound(effects);

@@ -8,7 +8,7 @@ const written = (revision: number) => ({ kind: "written", revision }) as const;
 
 function leading(generation: number) {
   const leadership = new Leadership({ holder: "one", leaseMs: 1_000 });
-  const lease = leadership.receiveRead({ holder: "", floor: generation }, 4, at(0))!;
+  const lease = leadership.receiveRead({ holder: "", floor: generation }, 4, 0, at(0))!;
   leadership.receiveWritten(lease, written(5), at(0));
   return leadership;
 }
@@ -21,10 +21,10 @@ test("[LEA1] a free lease is taken, with the generation that it contains", () =>
 test("[LEA2] the lease of another process is not taken until it was unchanged for its whole length", () => {
   const leadership = new Leadership({ holder: "one", leaseMs: 1_000 });
   const others = { holder: "two", floor: 3 };
-  expect(leadership.receiveRead(others, 4, at(0))).toBeUndefined();
-  expect(leadership.receiveRead(others, 5, at(900))).toBeUndefined();
-  expect(leadership.receiveRead(others, 5, at(1_900))).toBeUndefined();
-  expect(leadership.receiveRead(others, 5, at(1_901))).toEqual({ holder: "one", floor: 3 });
+  expect(leadership.receiveRead(others, 4, 0, at(0))).toBeUndefined();
+  expect(leadership.receiveRead(others, 5, 0, at(900))).toBeUndefined();
+  expect(leadership.receiveRead(others, 5, 0, at(1_900))).toBeUndefined();
+  expect(leadership.receiveRead(others, 5, 0, at(1_901))).toEqual({ holder: "one", floor: 3 });
 });
 
 test("[LEA3] a plan's generation is written into the lease over exactly the last written revision", () => {

@@ -30,9 +30,14 @@ export class Leadership {
     return this.#held?.generation ?? 0;
   }
 
-  /** The lease to write in place of the one that was read. Undefined: it may not be replaced. */
-  receiveRead(lease: Lease | undefined, revision: number, now: Millis): Lease | undefined {
-    return this.#watch.mayTake(lease, revision, now) ? { holder: this.#options.holder, floor: lease?.floor ?? 0 } : undefined;
+  /**
+   * The lease to write in place of the one that was read. Undefined: it may not be replaced. `planned`: the highest
+   * generation of a planned entry. It is above the lease's generation if the lease was restored from an older copy, and
+   * entries of plans below it would be ignored.
+   */
+  receiveRead(lease: Lease | undefined, revision: number, planned: number, now: Millis): Lease | undefined {
+    if (!this.#watch.mayTake(lease, revision, now)) return undefined;
+    return { holder: this.#options.holder, floor: Math.max(lease?.floor ?? 0, planned) };
   }
 
   /** The lease could not be read or written, so it is renewed before anything else. */

@@ -22,6 +22,12 @@ export class PlacementView {
   readonly #owned = new Map<ServerId, RoomState>();
   readonly #pins = new Map<RoomKey, RoomPin>();
   readonly #planned = new Map<RoomKey, Planned>();
+  #generation = 0;
+
+  /** The highest generation of a planned entry so far. */
+  get generation(): number {
+    return this.#generation;
+  }
 
   receiveEntry(room: RoomKey, entry: RoomEntry | undefined): void {
     if (entry === undefined) this.#rooms.delete(room);
@@ -35,6 +41,7 @@ export class PlacementView {
   }
 
   receivePlanned(room: RoomKey, planned: PlannedRoom | undefined): void {
+    this.#generation = Math.max(this.#generation, planned?.generation ?? 0);
     if (planned === undefined) this.#planned.delete(room);
     else if (planned.generation >= (this.#planned.get(room)?.generation ?? 0)) {
       this.#planned.set(room, {
