@@ -320,3 +320,30 @@ test("[LDR16] a leader plans above the highest generation of the planned entries
   await pass(30_000);
   expect(requests).toHaveLength(2);
 });
+
+test("[LDR17] every room of a lost server is claimed at once, also while replicas of other rooms are slow to place", async () => {
+  const c = "c" as ServerId;
+  const rooms = Array.from({ length: 100 }, (_, index) => `acme.r${index}` as RoomKey);
+  const { view, pass, requests, state } = leaderOf();
+  state.alive = [a, b, c];
+  await pass(2_500);
+  for (const key of rooms) view.receiveEntry(key, { owner: "lost" as ServerId, epoch: 1 as Epoch });
+  state.orders = new Promise(() => {});
+  await pass(10_050);
+  expect(new Set(requests.filter((request) => request.includes("claims"))).size).toBe(rooms.length);
+});
+
+test("[LDR18] a move that waits for its turn is dropped once the next decision finds nothing to do", async () => {
+  const { view, pass, requests, state } = leaderOf({ controlLoopMs: 1_000, keepsReplicas: false });
+  const rooms = Array.from({ length: 100 }, (_, index) => `acme.r${index}` as RoomKey);
+  for (const key of rooms) view.receiveEntry(key, { owner: a, epoch: 1 as Epoch });
+  let goOn = (): void => {};
+  state.orders = new Promise((resolve) => (goOn = resolve));
+  await pass(2_500);
+  expect(requests).toHaveLength(4);
+  for (const key of rooms.slice(0, 50)) view.receiveEntry(key, { owner: b, epoch: 2 as Epoch });
+  await pass(1_500);
+  goOn();
+  await pass(1_500);
+  expect(requests).toHaveLength(4);
+});

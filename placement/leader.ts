@@ -12,7 +12,8 @@ import type { Millis, RoomKey, ServerId, UnixMillis } from "../shared/ids.ts";
 import { assertNever } from "../shared/assert.ts";
 import { CooledRooms, type CooledRoomsOptions } from "./cooled-rooms.ts";
 import { Leadership, type LeadershipOptions } from "./leadership.ts";
-import { type Placements, type PlacementPlan, type PlacementWorld, type PlanAction, type PlanStep, replicaAfter } from "./plan.ts";
+import { type Placements, type PlacementPlan, type PlacementWorld, type PlanStep, replicaAfter } from "./plan.ts";
+import { PlanSteps } from "./plan-steps.ts";
 import type { PlacementView } from "./view.ts";
 
 export type LeaderInput =
@@ -65,20 +66,11 @@ type State =
   | { readonly kind: "leading"; readonly startedAt: Millis; decideAt: number; wait: LeaseWait };
 type Leading = Extract<State, { kind: "leading" }>;
 
-/** Steps of one plan that wait to begin. */
-type Queue = { readonly underWayMax: number; waiting: PlanStep[]; generation: number; underWay: number };
-
 const ROUND_MS = 50;
 /** A new process waits for this many maximum silences before it decides. Else a live server would look lost until its first heartbeat. */
 const SILENCES_LISTENED = 2;
 /** Servers with replicas take over a lost server's rooms without a command. Placement assigns the remaining rooms after this time. */
 const UNASKED_MS_MAX = 1_000;
-/** Maximum number of concurrent takeovers from lost servers. High, because nothing else is as urgent. */
-const PROMOTIONS_MAX = 32;
-/** Maximum number of concurrent moves. Low, because users must not notice them. */
-const MOVES_MAX = 4;
-/** Maximum number of replicas that are made concurrently. A room has no replica until its new one is complete. */
-const REPLICAS_MAX = 16;
 const NO_STEPS: PlacementPlan = { generation: 0, steps: [] };
 const NO_WAIT: LeaseWait = { kind: "none" };
 
@@ -87,11 +79,7 @@ export class Leader {
   readonly #deps: LeaderCoreDeps;
   readonly #leadership: Leadership;
   readonly #cooled: CooledRooms;
-  /** Rooms with a step in progress. The facts about these rooms are about to change. */
-  readonly #busy = new Set<RoomKey>();
-  readonly #promotions: Queue = { underWayMax: PROMOTIONS_MAX, waiting: [], generation: 0, underWay: 0 };
-  readonly #moves: Queue = { underWayMax: MOVES_MAX, waiting: [], generation: 0, underWay: 0 };
-  readonly #replicas: Queue = { underWayMax: REPLICAS_MAX, waiting: [], generation: 0, underWay: 0 };
+  readonly #steps = new PlanSteps();
   readonly #lostAt = new Map<ServerId, Millis>();
   /** The last time at which no heartbeat was fresh. Then this process probably received nothing. */
   #deafAt = Number.NEGATIVE_INFINITY;
@@ -183,7 +171,7 @@ export class Leader {
     this.#leadership.receiveWritten(wait.lease, written, now);
     if (!this.#leadership.leads) {
       this.#state = { kind: "following", startedAt: state.startedAt, askAt: 0 };
-      this.#queueSteps(NO_STEPS);
+      this.#steps.adopt(NO_STEPS);
       effects.push({ kind: "leading-ended" });
       return endRound(effects);
     }
@@ -227,13 +215,13 @@ export class Leader {
     const world = { ...observed, cooled: this.#cooled.receiveLook(observed, roundAt) };
     const plan = decide(world, view.placements(this.#leadership.generation));
     if (plan.steps.length > 0) return this.#renew(state, plan.generation, roundAt, effects, plan);
-    this.#queueSteps(NO_STEPS);
+    this.#steps.adopt(NO_STEPS);
     endRound(effects);
   }
 
   #forgetReleasedRooms(effects: LeaderEffect[]): void {
     for (const { room, replica } of this.#deps.view.released()) {
-      if (this.#busy.has(room)) continue;
+      if (this.#steps.isUnderWay(room)) continue;
       this.#writePlanEntry(room, undefined, effects);
       if (replica !== undefined) effects.push({ kind: "unfollow", server: replica, room, generation: this.#leadership.generation });
     }
@@ -250,49 +238,34 @@ export class Leader {
     return action.kind === "promote" && this.#lostAt.has(action.from) && this.#deps.view.replicaOf(room) === action.to;
   }
 
-  #adoptPlan({ generation, steps: planned }: PlacementPlan, now: Millis, effects: LeaderEffect[]): void {
-    const steps = planned.filter(({ room }) => !this.#busy.has(room));
-    this.#queueSteps({ generation, steps });
-    effects.push({ kind: "plan-adopted", generation, stepCount: steps.length, promotionCount: this.#promotions.waiting.length });
-    for (const queue of this.#queues()) this.#startNext(queue, now, effects);
+  #adoptPlan(plan: PlacementPlan, now: Millis, effects: LeaderEffect[]): void {
+    const stepCount = this.#steps.adopt(plan);
+    const promotionCount = this.#steps.waitingPromotionCount;
+    effects.push({ kind: "plan-adopted", generation: plan.generation, stepCount, promotionCount });
+    this.#beginSteps(now, effects);
   }
 
-  #queues(): readonly Queue[] {
-    return [this.#promotions, this.#moves, this.#replicas];
-  }
-
-  #queueOf({ kind }: PlanAction): Queue {
-    if (kind === "promote") return this.#promotions;
-    return kind === "move" ? this.#moves : this.#replicas;
-  }
-
-  /** Drops the steps of the previous plan that have not begun, because the new plan is made from newer facts. */
-  #queueSteps({ generation, steps }: PlacementPlan): void {
-    for (const queue of this.#queues()) {
-      queue.generation = generation;
-      queue.waiting = steps.filter(({ action }) => this.#queueOf(action) === queue);
-    }
-  }
-
-  /** The next step may belong to a newer plan than the step that ended. */
-  #startNext(queue: Queue, now: Millis, effects: LeaderEffect[]): void {
-    while (queue.underWay < queue.underWayMax) {
-      const step = queue.waiting.shift();
-      if (step === undefined) return;
+  #beginSteps(now: Millis, effects: LeaderEffect[]): void {
+    for (let next = this.#steps.takeNext(); next !== undefined; next = this.#steps.takeNext()) {
+      const { step, generation } = next;
       const { room, action } = step;
-      if (this.#busy.has(room)) continue;
-      // The claim names the suspect, so the room server claims the room without checking whether the suspect is alive.
-      if (action.kind === "promote" && this.#deps.membership.isLive(action.from, now)) {
-        effects.push({ kind: "step-counted", step, refused: `its owner ${action.from} sends heartbeats again` });
+      const refused = this.#reasonToSkip(step, now);
+      if (refused !== undefined) {
+        this.#steps.settle(step);
+        effects.push({ kind: "step-counted", step, refused });
         continue;
       }
-      queue.underWay += 1;
-      this.#busy.add(room);
-      const { generation } = queue;
       if (action.kind === "follow" && action.instead !== undefined)
         effects.push({ kind: "unfollow", server: action.instead, room, generation });
       effects.push({ kind: "carry-out-step", step, generation });
     }
+  }
+
+  /** A promotion may wait, and the claim names the suspect: the room server does not check whether the suspect is alive. */
+  #reasonToSkip({ room, action }: PlanStep, now: Millis): string | undefined {
+    if (action.kind !== "promote") return undefined;
+    if (this.#deps.membership.isLive(action.from, now)) return `its owner ${action.from} sends heartbeats again`;
+    return this.#deps.view.ownerOf(room) === action.from ? undefined : `${action.from} is no longer its owner`;
   }
 
   #receiveStepSettled(
@@ -300,12 +273,10 @@ export class Leader {
     now: Millis,
     effects: LeaderEffect[],
   ): void {
-    this.#busy.delete(step.room);
+    this.#steps.settle(step);
     effects.push({ kind: "step-counted", step, refused });
     if (refused === undefined) this.#recordStep(step, generation, wallNow, effects);
-    const queue = this.#queueOf(step.action);
-    queue.underWay -= 1;
-    this.#startNext(queue, now, effects);
+    this.#beginSteps(now, effects);
   }
 
   #recordStep({ room, action, reason }: PlanStep, generation: number, at: UnixMillis, effects: LeaderEffect[]): void {

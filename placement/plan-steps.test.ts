@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+
+import type { RoomKey, ServerId } from "../shared/ids.ts";
+import { PlanSteps } from "./plan-steps.ts";
+import type { PlanAction, PlanStep } from "./plan.ts";
+
+const [a, b, c] = ["a", "b", "c"] as ServerId[] as [ServerId, ServerId, ServerId];
+const promote: PlanAction = { kind: "promote", from: a, to: b };
+const move: PlanAction = { kind: "move", from: a, to: b };
+const follow: PlanAction = { kind: "follow", by: c, instead: undefined };
+const step = (room: string, action: PlanAction): PlanStep => ({ room: room as RoomKey, action, reason: "" });
+const many = (count: number, action: PlanAction) =>
+  Array.from({ length: count }, (_, index) => step(`acme.${action.kind}${index}`, action));
+
+function begun(steps: PlanSteps): string[] {
+  const taken: string[] = [];
+  for (let next = steps.takeNext(); next !== undefined; next = steps.takeNext())
+    taken.push(`${next.step.action.kind} ${next.step.room} ${next.generation}`);
+  return taken;
+}
+
+test("[STEPS1] a room's replica is placed after its owner, and another room's step does not wait for it", () => {
+  const steps = new PlanSteps();
+  steps.adopt({ generation: 1, steps: [step("acme.x", move), step("acme.x", follow), step("acme.y", follow)] });
+  expect(begun(steps)).toEqual(["move acme.x 1", "follow acme.y 1"]);
+  steps.settle(step("acme.x", move));
+  expect(begun(steps)).toEqual(["follow acme.x 1"]);
+});
+
+test("[STEPS2] takeovers, moves and replicas each have a maximum in progress", () => {
+  const steps = new PlanSteps();
+  steps.adopt({ generation: 1, steps: [...many(50, promote), ...many(50, move), ...many(50, follow)] });
+  const kinds = begun(steps).map((text) => text.split(" ")[0]);
+  expect(["promote", "move", "follow"].map((kind) => kinds.filter((one) => one === kind).length)).toEqual([32, 4, 16]);
+  steps.settle(step("acme.move0", move));
+  expect(begun(steps)).toEqual(["move acme.move4 1"]);
+});
+
+test("[STEPS3] a new plan replaces the steps that have not begun", () => {
+  const steps = new PlanSteps();
+  steps.adopt({ generation: 1, steps: many(6, move) });
+  expect(begun(steps)).toHaveLength(4);
+  expect(steps.adopt({ generation: 2, steps: [] })).toBe(0);
+  steps.settle(step("acme.move0", move));
+  expect(begun(steps)).toEqual([]);
+});
+
+test("[STEPS4] while a room has a step in progress, a new plan adds only its promotion, which waits for that step", () => {
+  const steps = new PlanSteps();
+  steps.adopt({ generation: 1, steps: [step("acme.x", follow), step("acme.y", promote), step("acme.z", follow)] });
+  begun(steps);
+  expect(steps.adopt({ generation: 2, steps: [step("acme.x", promote), step("acme.y", promote), step("acme.z", follow)] })).toBe(1);
+  expect([begun(steps), steps.waitingPromotionCount]).toEqual([[], 1]);
+  for (const room of ["acme.x", "acme.z"]) steps.settle(step(room, follow));
+  expect(begun(steps)).toEqual(["promote acme.x 2"]);
+});
