@@ -40,3 +40,23 @@ test("[LEA4] a leader that was succeeded no longer leads", () => {
   leadership.receiveWritten(leadership.renewal(13)!.lease, { kind: "superseded" }, at(100));
   expect([leadership.leads, leadership.renewal(14)]).toEqual([false, undefined]);
 });
+
+test("[LEA5] a renewal never lowers the generation in the lease", () => {
+  expect(leading(12).renewal(11)?.lease.floor).toBe(12);
+});
+
+test("[LEA6] after the bucket did not answer, a leader renews its lease before anything else", () => {
+  const leadership = leading(12);
+  expect(leadership.renewalDue(at(1))).toBe(false);
+  leadership.receiveSilence();
+  expect(leadership.renewalDue(at(1))).toBe(true);
+});
+
+test("[LEA7] time in which the lease could not be read does not count against its holder", () => {
+  const leadership = new Leadership({ holder: "one", leaseMs: 1_000 });
+  const others = { holder: "two", floor: 3 };
+  expect(leadership.receiveRead(others, 4, 0, at(0))).toBeUndefined();
+  leadership.receiveSilence();
+  expect(leadership.receiveRead(others, 4, 0, at(5_000))).toBeUndefined();
+  expect(leadership.receiveRead(others, 4, 0, at(6_001))).toEqual({ holder: "one", floor: 3 });
+});

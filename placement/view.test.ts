@@ -35,3 +35,21 @@ test("[VIEW2] rooms with an owner and without a planned replica are counted", ()
   view.receiveEntry(notes, { owner: two, epoch: 2 as Epoch }); // The replica's server owns the room now.
   expect(view.roomsWithoutReplica).toBe(2);
 });
+
+test("[VIEW3] an entry of an earlier plan that arrives late is ignored", () => {
+  const view = new PlacementView();
+  view.receivePlanned(notes, { owner: one, replica: two, reason: "", generation: 5, at: 0 as UnixMillis });
+  view.receivePlanned(notes, { owner: two, replica: one, reason: "", generation: 4, at: 0 as UnixMillis });
+  expect([view.replicaOf(notes), view.generation]).toEqual([two, 5]);
+});
+
+test("[VIEW4] only the owner's report counts for a room's share of the budget", () => {
+  const view = new PlacementView();
+  view.receiveEntry(notes, { owner: two, epoch: 2 as Epoch });
+  const reports = (share: number) => ({ load: { used: 0.5, hot: [{ room: notes, share }] } });
+  const { shares } = view.world([
+    { ...heartbeat(two), ...reports(0.2) },
+    { ...heartbeat(one), ...reports(0.5) }, // It has handed the room over.
+  ]);
+  expect([...shares]).toEqual([[notes, 0.2]]);
+});

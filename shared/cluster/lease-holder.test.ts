@@ -37,3 +37,26 @@ test("[LSE4] a stop waits at most one second for a lease that the store does not
   await held;
   expect(lease.isHeld).toBe(false);
 });
+
+test("[LSE5] a lease is not taken for the time in which the store could not be read", async () => {
+  const clock = new FakeClock();
+  const store = { answers: true };
+  const writes: string[] = [];
+  const leases: Leases = {
+    read: async () => {
+      if (!store.answers) throw new Error("no answer");
+      return { lease: { holder: "other", floor: 7 }, revision: 3 };
+    },
+    write: async (_, { holder }) => (writes.push(holder), { kind: "written", revision: 4 }),
+  };
+  const stopping = new AbortController();
+  const taken = new LeaseHolder(0, leases, { holder: "me", leaseMs: 4_000 }, { clock, log: SILENT_LOG }).take(stopping.signal);
+  await clock.advance(1_500 as Millis);
+  store.answers = false;
+  await clock.advance(10_000 as Millis);
+  store.answers = true;
+  await clock.advance(3_500 as Millis);
+  expect(writes).toEqual([]);
+  await clock.advance(3_000 as Millis);
+  expect([writes, await taken]).toEqual([["me"], { floor: 7, said: undefined, last: undefined }]);
+});

@@ -22,6 +22,15 @@ test("[MBR2] a draining server is live but takes no new room", () => {
   expect(membership.available(at(1))).toEqual(["b"]);
 });
 
+test("[MBR5] servers of a pool take rooms while no server outside the pools does", () => {
+  const membership = new Membership({ silenceMsMax: 750 });
+  const pooled = { ...beat("p"), labels: { host: "", zone: "", pool: "gold" } };
+  membership.receiveHeartbeat(pooled, at(0));
+  expect(membership.available(at(1))).toEqual(["p"]);
+  membership.receiveHeartbeat(beat("a"), at(0));
+  expect(membership.available(at(1))).toEqual(["a"]);
+});
+
 test("[MBR3] a silent server is reported as lost once", () => {
   const membership = new Membership({ silenceMsMax: 750 });
   membership.receiveHeartbeat(beat("a"), at(0));
