@@ -1,6 +1,7 @@
 /**
  * Decides which rooms are throttled while the server is late: the costliest rooms, one level at a time, so that a hot
- * room does not slow the others. Once the server has been on time for some time, each room regains one level.
+ * room does not slow the others. A room regains one level after some time in which the server was on time, or the room
+ * cost next to nothing: a server that stays late because of other rooms keeps no quiet room closed for new members.
  */
 
 import type { Millis, RoomKey } from "../../shared/ids.ts";
@@ -36,7 +37,7 @@ export const BUDGET_LEVEL_MAX = BUDGETS.length - 1;
 const SHARE_OF_THE_HOT = 0.5;
 
 /**
- * Cost of all rooms together in a second below which none of them made the server late: two people who type cost about
+ * Cost in a second below which a room, or all rooms together, did not make the server late: two people who type cost about
  * 4. Something else takes the time, such as another process of the machine, and a throttled room would not change that.
  * A room that is throttled already costs less than before, and one with large edits causes more delay than its cost
  * shows, so the limit is low.
@@ -50,7 +51,8 @@ export function budgetOf(level: BudgetLevel): Budget {
 export class FairShare {
   readonly #options: FairShareOptions;
   readonly #levels = new Map<RoomKey, BudgetLevel>();
-  #calmSince: Millis | undefined;
+  /** Of throttled rooms that have not made the server late since then. */
+  readonly #calmSince = new Map<RoomKey, Millis>();
 
   constructor(options: FairShareOptions) {
     this.#options = options;
@@ -73,20 +75,25 @@ export class FairShare {
 
   forget(room: RoomKey): void {
     this.#levels.delete(room);
+    this.#calmSince.delete(room);
   }
 
   /** Call at a steady interval. `costs`: each room's cost since the last call, in any one unit. A room that is not in it had no cost. */
   receiveCosts(costs: ReadonlyMap<RoomKey, number>, delayMs: number, now: Millis): BudgetChange[] {
     const { shareDelayMsMin, shareCalmMs } = this.#options;
-    if (delayMs >= shareDelayMsMin) {
-      this.#calmSince = undefined;
-      return hottest(costs).flatMap((room) => this.#step(room, 1));
+    const hot = new Set(delayMs >= shareDelayMsMin ? hottest(costs) : []);
+    const changes = [...hot].flatMap((room) => this.#step(room, 1));
+    for (const room of this.#levels.keys()) {
+      const isCalm = delayMs < shareDelayMsMin / 2 || (!hot.has(room) && (costs.get(room) ?? 0) < COST_MIN);
+      const since = isCalm ? (this.#calmSince.get(room) ?? now) : undefined;
+      if (since === undefined) this.#calmSince.delete(room);
+      else if (now - since < shareCalmMs) this.#calmSince.set(room, since);
+      else {
+        this.#calmSince.set(room, now);
+        changes.push(...this.#step(room, -1));
+      }
     }
-    if (delayMs >= shareDelayMsMin / 2) this.#calmSince = undefined;
-    else this.#calmSince ??= now;
-    if (this.#calmSince === undefined || now - this.#calmSince < shareCalmMs) return [];
-    this.#calmSince = now;
-    return [...this.#levels.keys()].flatMap((room) => this.#step(room, -1));
+    return changes;
   }
 
   #roomsAt(level: BudgetLevel): RoomKey[] {
@@ -96,7 +103,7 @@ export class FairShare {
   #step(room: RoomKey, by: number): BudgetChange[] {
     const from = this.#levels.get(room) ?? 0;
     const to = Math.min(from + by, BUDGET_LEVEL_MAX);
-    if (to === 0) this.#levels.delete(room);
+    if (to === 0) this.forget(room);
     else this.#levels.set(room, to);
     return to === from ? [] : [{ room, from, to }];
   }

@@ -87,7 +87,7 @@ export function watchBudgets(
       here += 1;
       const last = before.get(room);
       if (total === last) return;
-      costs.set(room, total - (last ?? 0));
+      costs.set(room, last === undefined || total < last ? total : total - last); // A room that began again counts from 0.
       before.set(room, total);
     });
     if (before.size > here) forgetGone();
