@@ -161,6 +161,19 @@ test("[HTTP2] a snapshot that the client already has is not sent again", async (
   expect([response.status, response.headers.get("x-coroom-seq"), (await response.arrayBuffer()).byteLength]).toEqual([304, "40", 0]);
 });
 
+test("[HTTP32] a token of almost 16 KiB, which HELLO accepts, also fetches the snapshot, and long cookies do not prevent it", async () => {
+  const rooms = Array.from({ length: 250 }, (_, project) => `projects/${project}/documents/with-a-long-name`);
+  const token = await bearer({ rooms: [...rooms, "notes/7"] });
+  expect(token.length).toBeGreaterThan(14_000);
+  const path = "/v1/rooms/notes%2F7/snapshot";
+  for (const headers of [
+    { authorization: `Bearer ${token}` },
+    { authorization: `Bearer ${await bearer()}`, cookie: `a=${"x".repeat(8_000)}` },
+  ])
+    expect((await get(path, headers)).status).toBe(200);
+  expect((await get(path, { cookie: `a=${"x".repeat(25_000)}` })).status).toBe(431);
+});
+
 test("[HTTP3] only a token that opens the room gets a snapshot, and every refusal has its status and error code", async () => {
   const cases: [string, Record<string, string>, number, string][] = [
     ["/v1/rooms/notes%2F7/snapshot", {}, 401, "no-token"],

@@ -226,6 +226,8 @@ test("[SES12] exceeding a rate closes the connection: new edits, repeated edits,
 test("[SES13] bytes that are no frame, a too large frame, and a gateway's own frame each close the connection", () => {
   expect(joined().receiveFrame(Uint8Array.of(0x03), now)).toMatchObject(closed("badFrame"));
   expect(joined().receiveFrame(new Uint8Array(1_001), now)).toMatchObject(closed("frameTooLarge"));
+  const hasLongToken = { frame: { type: "error", message: expect.stringContaining("use a shorter token") } };
+  expect(connect().receiveFrame(new Uint8Array(1_001), now)).toMatchObject([hasLongToken, { kind: "close", close: "frameTooLarge" }]);
   expect(receive(joined(), { type: "pong", nonce: 1 })).toMatchObject(closed("badFrame"));
 });
 

@@ -116,7 +116,10 @@ export class ClientSession {
       return {
         kind: "refused",
         close: "frameTooLarge",
-        message: `a message may have ${frameBytesMax} bytes, and a frame in parts ${partedFrameBytesMax}: split the edit`,
+        message:
+          this.#open === undefined
+            ? `HELLO may have ${frameBytesMax} bytes: use a shorter token, for example with a pattern such as notes/* instead of a list of rooms`
+            : `a message may have ${frameBytesMax} bytes, and a frame in parts ${partedFrameBytesMax}: split the edit`,
       };
     const rates = this.#takenRates;
     if (!rates.takeBytes(bytes.byteLength, now)) return tooFast("bytes");

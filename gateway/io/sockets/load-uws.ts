@@ -11,6 +11,11 @@ export type Uws = typeof import("uWebSockets.js-glibc-2.36");
 
 const require = createRequire(import.meta.url);
 const NODE_OF_NEWER = 22;
+/**
+ * uWebSockets.js answers 431 to more bytes of URL and headers; its default is 4 KiB. A HELLO may contain a token of
+ * nearly 16 KiB, and the client sends the same token as a header when it fetches a snapshot. 4 KiB are for the rest.
+ */
+const HEADER_BYTES_MAX = 20 * 1024;
 
 /** Throws, with the reason of each build, when neither runs. */
 export function loadUws(load: (name: string) => unknown = require, version = process.versions.node): Uws {
@@ -19,6 +24,7 @@ export function loadUws(load: (name: string) => unknown = require, version = pro
   // JavaScript.
   const names = node >= NODE_OF_NEWER ? ["uWebSockets.js", "uWebSockets.js-glibc-2.36"] : ["uWebSockets.js-glibc-2.36"];
   const reasons: unknown[] = [];
+  process.env["UWS_HTTP_MAX_HEADERS_SIZE"] ??= String(HEADER_BYTES_MAX); // Read once, when the library is loaded.
   for (const name of names) {
     try {
       return load(name) as Uws;
