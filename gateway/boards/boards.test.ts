@@ -112,6 +112,16 @@ test("[GBO3] a list is published only when it changed; own ranks go to watchers 
   ).toContain("publish");
 });
 
+test("[GBO19] a new member below the shown places is published, because watchers see the number of members", () => {
+  const watched = boards();
+  watched.receiveRequest(of(1), at(0));
+  const ranking = Array.from({ length: 11 }, (_, index): [string, number] => [`top-${index}`, 100 - index]);
+  watched.receiveUpdate(shown(ranking), at(10));
+  const [published] = watched.receiveUpdate(shown([...ranking, ["new", 1]], { seq: 6 }), at(20));
+  expect(published).toMatchObject({ kind: "publish", topic: TOPIC, frame: { members: 12 } });
+  expect(watched.receiveUpdate(shown([...ranking, ["new", 2]], { seq: 7 }), at(30))).toEqual([]);
+});
+
 test("[GBO4] lists differ by number of entries, role and window, and watchers with a similar number share one list", () => {
   const watched = boards();
   watched.receiveRequest(of(1, { shown: 3 }), at(0));

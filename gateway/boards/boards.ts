@@ -242,7 +242,7 @@ export class GatewayBoards {
 
 /** Two lists are the same exactly when these texts are equal. */
 function listOf({ state, latest }: Board, length: number): string {
-  return JSON.stringify([state, latest?.windowId, latest?.ranking.slice(0, Math.min(length, latest.shown))]);
+  return JSON.stringify([state, latest?.windowId, latest?.members, latest?.ranking.slice(0, Math.min(length, latest.shown))]);
 }
 
 function keyOf({ role, window }: { role: string; window: string }): string {
