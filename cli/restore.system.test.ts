@@ -25,7 +25,7 @@ import type { Engine } from "../engines/engine.ts";
 import { startNatsServer } from "../engines/nats-server.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { restoreSettings } from "./command-settings.ts";
-import { restore } from "./restore.ts";
+import { restore, restoreRooms } from "./restore.ts";
 
 const APPEND_MS_MAX = 30_000;
 const ENVIRONMENT = "restored";
@@ -74,9 +74,9 @@ function start() {
   return startDocumentService(config, { log: pinoLog({}, "silent"), registry: new Registry() });
 }
 
-/** Returns the output of the command. */
+/** Returns the output of the command, without its wait for running processes. */
 async function restored(lines: string[] = []): Promise<string[]> {
-  await restore(readSettings(restoreSettings, { flags: flags(), env: {} }), (line) => lines.push(line));
+  await restoreRooms(nats, readSettings(restoreSettings, { flags: flags(), env: {} }), (line) => lines.push(line));
   return lines;
 }
 
@@ -324,4 +324,22 @@ test("[RST11] sequences that only an emptied history refers to count as well", a
     "partition 0 of the log ends at 0, but checkpoints refer to 500: new records start after 500",
     "1 rooms checked, 0 rebuilt, 0 edits missing",
   ]);
+});
+
+test("[RST12] beside a running document service the command names it and restores nothing", async () => {
+  const doc = new Y.Doc();
+  await (await start()).stop();
+  await write(doc, 1, 0, "abc");
+  await settled(doc, 3);
+  rmSync(join(root, "objects", SUBJECTS.snapshotsBucket), { recursive: true });
+  const service = await start();
+  const printed: string[] = [];
+  const config = readSettings(restoreSettings, { flags: flags(), env: {} });
+  await expect(restore(config, (line) => printed.push(line))).rejects.toThrow(
+    /restore needs a stopped system, and these run: a document-service that sends to restored\.documents.*Stop all processes.*coroom start --roles engines/,
+  );
+  expect(printed).toEqual([]);
+  await service.stop();
+  await restore(config, (line) => printed.push(line));
+  expect(printed.at(-1)).toMatch(/^1 rooms checked/);
 });

@@ -1,6 +1,6 @@
 /**
- * `coroom restore`: restores rooms after the log, the snapshots or all of NATS was lost or rolled back. Run it only
- * while no document service and no room server runs. docs/operations/backup.md describes when to use it and its result.
+ * `coroom restore`: restores rooms after the log, the snapshots or all of NATS was lost or rolled back. It refuses to run
+ * beside running processes. docs/operations/backup.md describes when to use it and its result.
  */
 
 import { createHash, randomUUID } from "node:crypto";
@@ -11,7 +11,7 @@ import { subjectsOf } from "../shared/bus/subjects.ts";
 import { parseRoomKey, type RoomKey, type UnixMillis } from "../shared/ids.ts";
 import { kvBucket } from "../shared/io/jetstream-stores.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
-import { closeNats } from "../shared/io/nats.ts";
+import { closeNats, type NatsConnection } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import { SettingError, type Values } from "../shared/settings/settings.ts";
 import { rethrowMistake } from "../shared/time/pause.ts";
@@ -24,13 +24,27 @@ import { advanceNumbering, numberingOf } from "../document-service/io/log-number
 import { openStores } from "../document-service/io/object-stores.ts";
 import type { Checkpoints, Histories } from "../document-service/ports.ts";
 import type { restoreSettings } from "./command-settings.ts";
+import type { PrintLine } from "./command.ts";
 import { connectOperator } from "./ops.ts";
+import { refuseRunningProcesses } from "./running-processes.ts";
 
 const ANSWER_MS_MAX = 10_000;
 
-/** Names each room that cannot be restored and continues with the others. Throws at the end when such rooms exist. */
-export async function restore(config: Values<typeof restoreSettings>, print: (line: string) => void): Promise<void> {
+type RestoreConfig = Values<typeof restoreSettings>;
+
+/** Throws a StartError that names running processes. Otherwise see `restoreRooms`. */
+export async function restore(config: RestoreConfig, print: PrintLine): Promise<void> {
   const nats = await connectOperator(config);
+  try {
+    await refuseRunningProcesses(nats, subjectsOf(config.environment), "restore");
+    await restoreRooms(nats, config, print);
+  } finally {
+    await closeNats(nats);
+  }
+}
+
+/** Names each room that cannot be restored and continues with the others. Throws at the end when such rooms exist. */
+export async function restoreRooms(nats: NatsConnection, config: RestoreConfig, print: PrintLine): Promise<void> {
   const threads = documentThreads(config, { clock: systemClock, log: { info: () => {}, warn: (_, sentence) => print(sentence) } });
   try {
     const subjects = subjectsOf(config.environment);
@@ -96,7 +110,6 @@ export async function restore(config: Values<typeof restoreSettings>, print: (li
       );
   } finally {
     await threads.stop();
-    await closeNats(nats);
   }
 }
 

@@ -20,7 +20,7 @@ import { moveCheckpoints } from "../../leaderboard/io/moved-checkpoints.ts";
 import type { splitLogSettings } from "../command-settings.ts";
 import type { PrintLine } from "../command.ts";
 import { connectOperator } from "../ops.ts";
-import { refuseRunningProcesses } from "./running-processes.ts";
+import { refuseRunningProcesses } from "../running-processes.ts";
 import { leaseAfter, originOf, planSplit, type SplitNumbers } from "./split-plan.ts";
 import { activityFamily, logFamily, SplitStreams } from "./split-streams.ts";
 
