@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -9,8 +9,12 @@ import { exportSettings } from "./command-settings.ts";
 import { exportFileOf, exportRoom } from "./import.ts";
 import { openSource } from "./import-sources.ts";
 
-const run = (to: string): Promise<void> =>
-  exportRoom(readSettings(exportSettings, { flags: { room: "notes", to, token: "t", url: "http://127.0.0.1:1" }, env: {} }), () => {});
+const run = (to: string, given: Record<string, string> = {}): Promise<void> =>
+  exportRoom(
+    readSettings(exportSettings, { flags: { room: "notes", to, token: "t", url: "http://127.0.0.1:1", ...given }, env: {} }),
+    () => {},
+  );
+const newFolder = (): string => mkdtempSync(join(tmpdir(), "coroom-export-"));
 
 test.runIf(process.platform === "linux")("[EXP1] a folder below /proc is refused at once, before a gateway is asked", async () => {
   await expect(run("/proc/coroom")).rejects.toThrow(SettingError);
@@ -20,7 +24,7 @@ test.runIf(process.platform === "linux")("[EXP1] a folder below /proc is refused
 });
 
 test("[EXP2] a folder below a file is refused", async () => {
-  const file = join(mkdtempSync(join(tmpdir(), "coroom-export-")), "file");
+  const file = join(newFolder(), "file");
   writeFileSync(file, "");
   await expect(run(join(file, "below"))).rejects.toThrow(/cannot write into the folder .*below \(ENOTDIR\)/);
 });
@@ -31,11 +35,28 @@ test.each([
   [`a/${"汉".repeat(60)}%`, `a%2F${"汉".repeat(60)}%25.yjs`],
 ])("[EXP4] the file of %s has a name that a file system accepts, and that an import reads", async (room, file) => {
   expect(exportFileOf(room, "yjs")).toBe(file);
-  const folder = mkdtempSync(join(tmpdir(), "coroom-export-"));
+  const folder = newFolder();
   writeFileSync(join(folder, file), "");
   expect((await openSource(folder)).names).toEqual([room]);
 });
 
 test("[EXP4] a name that is too long for any file names the alternative", () => {
   expect(() => exportFileOf("汉".repeat(128), "yjs")).toThrow(/too long for a file.*GET \/v1\/rooms\/\{room\}\/snapshot/);
+});
+
+test("[EXP5] rooms whose names differ only in case are refused before anything is written, because file systems can keep only one", async () => {
+  const folder = newFolder();
+  await expect(run(folder, { room: "plan,team/Notes,team/notes,plan" })).rejects.toThrow(
+    `${join(folder, "team%2FNotes.yjs")} and team%2Fnotes.yjs differ only in upper and lower case, so some file systems keep only one of them. Export one of the rooms into another folder (--to)`,
+  );
+  expect(readdirSync(folder)).toEqual([]);
+  for (const file of ["Notes.md", "other", "Other"]) writeFileSync(join(folder, file), "of an earlier export");
+  await expect(run(folder, { format: "markdown" })).rejects.toThrow("notes.md and Notes.md differ only in");
+  await expect(run(folder, { format: "markdown", room: "Notes" }), "exported again").rejects.toThrow("the request to");
+});
+
+test("[EXP6] a shared type is refused without a format that uses it", async () => {
+  await expect(run(newFolder(), { type: "body:text" })).rejects.toThrow(
+    "--type=body:text has no effect on files of Yjs updates, which contain all types. Set --format to prosemirror, html or markdown, or leave it out",
+  );
 });

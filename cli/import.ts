@@ -5,7 +5,7 @@
  * size.
  */
 
-import { writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as Y from "yjs";
 
@@ -70,15 +70,23 @@ const FILE_ENDINGS = { yjs: "yjs", prosemirror: "json", html: "html", markdown: 
 
 /** Writes each room's content to a file: a Yjs update that `coroom import` reads, or the rich text in another format. */
 export async function exportRoom({ room, to, format, type, ...target }: Values<typeof exportSettings>, print: PrintLine): Promise<void> {
-  writing(to, () => makeFolder(to));
-  for (const name of room) {
+  if (format === "yjs" && type !== "")
+    throw new SettingError(
+      `--type=${type} has no effect on files of Yjs updates, which contain all types. Set --format to prosemirror, html or markdown, or leave it out`,
+    );
+  const files = room.map((name) => exportFileOf(name, FILE_ENDINGS[format]));
+  writing(to, () => {
+    makeFolder(to);
+    refuseTwins(to, files);
+  });
+  for (const [index, name] of room.entries()) {
     const read = format === "yjs" ? withRoom(target, name, async ({ content }) => content()) : renderedRoom(target, name, { format, type });
     const content = await read.catch((error: Error) => {
       throw error instanceof SettingError ? error : new SettingError(`${name} was not exported: ${error.message}`);
     });
     if (format === "yjs" && content.byteLength <= EMPTY_UPDATE.byteLength)
       throw new SettingError(`${name} has no document. "coroom rooms" lists the rooms that have one. No file was written for it`);
-    const file = join(to, exportFileOf(name, FILE_ENDINGS[format]));
+    const file = join(to, files[index]!);
     writing(to, () => writeFileSync(file, content));
     print(`${name}: ${content.byteLength} bytes in ${file}`);
   }
@@ -93,6 +101,22 @@ export function exportFileOf(room: string, ending: string): string {
   const file = names.find((name) => Buffer.byteLength(name) <= FILE_NAME_BYTES_MAX);
   if (file === undefined) throw new SettingError(`${room} is too long for a file's name. Read it with GET /v1/rooms/{room}/snapshot`);
   return file;
+}
+
+/** File systems of macOS and Windows ignore case: the file of one room would replace that of another. */
+function refuseTwins(folder: string, files: readonly string[]): void {
+  const known = new Map<string, Set<string>>();
+  for (const file of [...readdirSync(folder), ...files]) {
+    const folded = file.toLowerCase();
+    known.set(folded, (known.get(folded) ?? new Set()).add(file));
+  }
+  for (const file of files) {
+    const other = [...known.get(file.toLowerCase())!].find((one) => one !== file);
+    if (other === undefined) continue;
+    throw new SettingError(
+      `${join(folder, file)} and ${other} differ only in upper and lower case, so some file systems keep only one of them. Export one of the rooms into another folder (--to)`,
+    );
+  }
 }
 
 /** The document service converts it, within its limits. */
