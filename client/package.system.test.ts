@@ -84,6 +84,10 @@ test("[PKG3] the package's types are complete", () => {
      import { leaderboardOf, watchTenantBoard } from "@coroom/client/leaderboard";
      import { DeviceStore, type EditStore } from "@coroom/client/store";
      const own: EditStore = indexedDbStore({ owner: "acme/ada" });
+     const unset: { store?: DeviceStore; connect?: boolean; mergeUnsent?: boolean; inFlightEditsMax?: number } = {};
+     const { store: noStore, connect, mergeUnsent, inFlightEditsMax } = unset;
+     new CoroomProvider({ url: "ws://h", room: "n", doc: new Y.Doc(), token: "t", connection: undefined, store: noStore, connect, mergeUnsent, inFlightEditsMax });
+     new RoomConnection({ url: "ws://h", room: "n", token: "t", format: undefined });
      const store = new DeviceStore(own);
      const kept = new CoroomProvider({ url: "ws://h", room: "kept", doc: new Y.Doc(), token: "t", store });
      kept.on("restored", () => kept.stored satisfies boolean);
@@ -112,7 +116,8 @@ test("[PKG3] the package's types are complete", () => {
     ["--module", "nodenext"],
     ["--module", "esnext", "--moduleResolution", "bundler"],
   ]) {
-    app.tool("tsc", "--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom", "--types", "", ...resolution, "types.ts");
+    const strict = ["--strict", "--exactOptionalPropertyTypes", "--skipLibCheck", "false"];
+    app.tool("tsc", "--noEmit", ...strict, "--target", "es2022", "--lib", "es2022,dom", "--types", "", ...resolution, "types.ts");
   }
 });
 

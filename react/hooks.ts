@@ -56,11 +56,11 @@ export function useParticipants<Fields extends object = Record<string, unknown>>
   return useValue(room, PARTICIPANTS) as readonly Participant[] as readonly ParticipantWith<Fields>[];
 }
 
-/** Presence to set. Null removes a field; fields that are not named stay unchanged. */
-export type PresenceToSet<Fields extends object> = { readonly [Field in keyof Fields]?: Fields[Field] | null } & {
-  readonly cursor?: Point | null;
-  readonly selection?: TextSpan | null;
-  readonly viewport?: Rectangle | null;
+/** Presence to set. Null removes a field; fields that are undefined or not named stay unchanged. */
+export type PresenceToSet<Fields extends object> = { readonly [Field in keyof Fields]?: Fields[Field] | null | undefined } & {
+  readonly cursor?: Point | null | undefined;
+  readonly selection?: TextSpan | null | undefined;
+  readonly viewport?: Rectangle | null | undefined;
 };
 
 /** The presence of a room, and a function to set the own one. */

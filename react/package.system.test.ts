@@ -48,6 +48,8 @@ test("[PKG8] the types of the package are complete", () => {
        // @ts-expect-error the field has another type
        room.provider.awareness.setLocalStateField("user", "Ada");
        const { others, set } = usePresence<Shown>(room);
+       const color: string | undefined = others[0]?.fields.color;
+       set({ color, cursor: undefined });
        const { versions } = useHistory(room);
        const { ranking } = useLeaderboard(room, { window: "day" });
        return (
@@ -59,6 +61,20 @@ test("[PKG8] the types of the package are complete", () => {
      }
      export const page = <CoroomProvider url="ws://h" token={async () => "t"}><Notes /></CoroomProvider>;`,
   );
-  const options = ["--noEmit", "--strict", "--jsx", "react-jsx", "--target", "es2022", "--lib", "es2022,dom", "--types", ""];
+  const options = [
+    "--noEmit",
+    "--strict",
+    "--exactOptionalPropertyTypes",
+    "--skipLibCheck",
+    "false",
+    "--jsx",
+    "react-jsx",
+    "--target",
+    "es2022",
+    "--lib",
+    "es2022,dom",
+    "--types",
+    "",
+  ];
   app.tool("tsc", ...options, "--module", "esnext", "--moduleResolution", "bundler", "page.tsx");
 });

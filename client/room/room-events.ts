@@ -15,35 +15,35 @@ import type { EditFormat } from "./unsent.ts";
 
 /** Either `connection`, shared with other rooms, or `url` and `token` for a separate connection. */
 export type ConnectionSource =
-  | { readonly url: string; readonly token: Token; readonly connection?: never }
-  | { readonly connection: ConnectionHost; readonly url?: never; readonly token?: never };
+  | { readonly url: string; readonly token: Token; readonly connection?: undefined }
+  | { readonly connection: ConnectionHost; readonly url?: undefined; readonly token?: undefined };
 
 /** Options of a `RoomConnection`. */
 export type RoomConnectionOptions = CommonRoomOptions & {
   /** Merges waiting edits and cuts large ones. Without it, payloads are sent as they are. */
-  readonly format?: EditFormat;
+  readonly format?: EditFormat | undefined;
   /** @internal The application has all content up to this edit, for example from another connection to the room. */
   readonly since?: KnownEdit | undefined;
 };
 
-/** Options of each room: where it is, and how edits are sent and kept. */
+/** Options of each room: where it is, and how edits are sent and kept. An option that is undefined has its default. */
 export type CommonRoomOptions = ConnectionSource & {
   /** Id of the room: 1 to 128 characters, without control characters. */
   readonly room: string;
   /** False: connect only when `connect()` is called. Default: true. */
-  readonly connect?: boolean;
+  readonly connect?: boolean | undefined;
   /** False: waiting edits are not merged before they are sent. Default: true. */
-  readonly mergeUnsent?: boolean;
+  readonly mergeUnsent?: boolean | undefined;
   /**
    * Maximum number of sent and unacknowledged edits, an integer from 1. The server's burst limit also applies. Default:
    * 400.
    */
-  readonly inFlightEditsMax?: number;
+  readonly inFlightEditsMax?: number | undefined;
   /**
    * Store that keeps the room on this device: `indexedDbStore()` of `@coroom/client/indexeddb`, or a `DeviceStore` of
    * `@coroom/client/store` around your own.
    */
-  readonly store?: DeviceStore;
+  readonly store?: DeviceStore | undefined;
 };
 
 /** State of the connection to a room. Same values as for a connection. */
