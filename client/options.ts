@@ -11,15 +11,6 @@ export function assertOptions(options: unknown, needed: string): void {
   assert(typeof options === "object" && options !== null, `options are missing: pass an object with ${needed}`);
 }
 
-/** Checks the methods that are used, because a Y.Doc of another copy of Yjs is no instance of the class known here. */
-export function assertDoc(doc: unknown): void {
-  const { store, on, transact } = (doc ?? {}) as Record<string, unknown>;
-  assert(
-    typeof store === "object" && typeof on === "function" && typeof transact === "function",
-    '`doc` must be a Y.Doc: const doc = new Y.Doc(), with `import * as Y from "yjs"`',
-  );
-}
-
 type GivenRoomOptions = { readonly [Option in "room" | "url" | "connection" | "inFlightEditsMax" | "store"]?: unknown };
 
 /** The id of the room. */

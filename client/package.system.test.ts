@@ -147,6 +147,27 @@ test("[PKG5] CommonJS requires the package in Node", () => {
   expect(app.node("common.cjs")).toBe(`${Array(7).fill("function").join()}\n`);
 });
 
+test("[PKG12] a document of another copy of Yjs is rejected with what to do, and CommonJS loads the copy of the package", () => {
+  const run = (load: string): string => {
+    app.write(
+      "copies.cjs",
+      `const { CoroomProvider } = require("@coroom/client");
+       (async () => {
+         const Y = ${load};
+         try {
+           new CoroomProvider({ url: "ws://127.0.0.1:9", token: "t", room: "notes", doc: new Y.Doc(), connect: false });
+           console.log("accepted");
+         } catch ({ message }) {
+           console.log(message);
+         }
+       })();`,
+    );
+    return app.node("copies.cjs");
+  };
+  expect(run(`require("yjs")`)).toContain('in CommonJS with `import("yjs")` instead of `require("yjs")`');
+  expect(run(`await import("yjs")`)).toBe("accepted\n");
+});
+
 test("[PKG6] two programs in an empty project edit one document on a running system", { timeout: FIRST_START_MS_MAX }, async () => {
   const secret = randomBytes(32).toString("hex");
   const system = await DemoSystem.start({ JWT_SECRET: secret });

@@ -6,6 +6,7 @@
 
 import * as Y from "yjs";
 
+import { assert } from "../../shared/assert.ts";
 import type { Seq } from "../../shared/ids.ts";
 import { HOPS_MAX, UpdateRefused, withinBounds } from "../../shared/yjs/bounded-integration.ts";
 import { checkUpdate } from "../../shared/yjs/checked-update.ts";
@@ -22,6 +23,22 @@ import {
   yjsEdits,
   deletesOnlyMarks,
 } from "./yjs-edits.ts";
+
+/**
+ * With two copies of Yjs, the document would have the room's edits, but its types would not: `getText()` would stay empty
+ * without an error. Yjs reports only that it was loaded twice, without naming who loaded it.
+ */
+export function assertDoc(doc: unknown): void {
+  const { store, on, transact } = (doc ?? {}) as Record<string, unknown>;
+  assert(
+    typeof store === "object" && typeof on === "function" && typeof transact === "function",
+    '`doc` must be a Y.Doc: const doc = new Y.Doc(), with `import * as Y from "yjs"`',
+  );
+  assert(
+    doc instanceof Y.Doc,
+    '`doc` is a Y.Doc of another copy of Yjs than @coroom/client uses, so it would not show the room. Load yjs once: in Vite with resolve.dedupe: ["yjs"], in CommonJS with `import("yjs")` instead of `require("yjs")`, and see `npm ls yjs`.',
+  );
+}
 
 /** An edit, or a snapshot up to `seq`. `isState`: a snapshot, or content of the local store, which may exceed an edit's limits. */
 export type RoomContent = { readonly seq?: Seq; readonly payload: Uint8Array; readonly isState?: boolean };

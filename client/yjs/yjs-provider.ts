@@ -8,7 +8,7 @@ import type * as Y from "yjs";
 import type { ClientId, Seq } from "../../shared/ids.ts";
 import type { Rights, SavingState } from "../../shared/wire/frames.ts";
 import { type AwarenessState, refuseReserved, RoomAwareness } from "../presence/awareness.ts";
-import { assertDoc, assertOptions } from "../options.ts";
+import { assertOptions } from "../options.ts";
 import { Events } from "../events.ts";
 import type { Participant, PresenceChange } from "../presence/participants.ts";
 import type { ClientWorld } from "../ports.ts";
@@ -20,7 +20,7 @@ import { type MakePart, RoomConnection } from "../room/room-connection-host.ts";
 import type { ModeFacts } from "../presence/room-presence.ts";
 import type { RestoredEdit, RoomEdit, RoomPart } from "../room/room-messages.ts";
 import type { ProviderEvents, ProviderOptions } from "./provider-events.ts";
-import { isStuck, YjsChanges, type RoomContent, YjsContent } from "./yjs-document.ts";
+import { assertDoc, isStuck, YjsChanges, type RoomContent, YjsContent } from "./yjs-document.ts";
 import { isUpdate, NO_CONTENT, yjsEdits } from "./yjs-edits.ts";
 
 const ABNORMAL_CLOSURE = 1006; // The socket broke or could not be opened.
