@@ -78,10 +78,12 @@ export class YjsContent {
   /**
    * Applies all edits in one transaction, so that an editor renders once. The transaction is not `local`, which
    * bindings and undo managers rely on. An edit that is not a Yjs update or exceeds a limit is left out, here and in
-   * all other documents of the room.
+   * all other documents of the room. `onUnreadable` is called after the transaction: a listener of the application may
+   * change the document, and that change must not count as the room's.
    */
   apply(edits: readonly RoomContent[], onUnreadable: (cause: unknown, edit: RoomContent) => void): AppliedContent {
     const read: Uint8Array[] = [];
+    const unreadable: [cause: unknown, edit: RoomContent][] = [];
     let stuck: unknown;
     const applyAll = (): void => {
       for (const edit of edits) {
@@ -98,7 +100,7 @@ export class YjsContent {
           }
           read.push(payload);
         } catch (cause) {
-          onUnreadable(cause, edit);
+          unreadable.push([cause, edit]);
         }
       }
     };
@@ -114,6 +116,7 @@ export class YjsContent {
     });
     this.#isApplying = false;
     this.#cleanup = undefined;
+    for (const [cause, edit] of unreadable) onUnreadable(cause, edit);
     return { read, lacking, stuck };
   }
 

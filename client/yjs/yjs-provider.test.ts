@@ -501,3 +501,15 @@ test("[YJS36] saved and stored are emitted as they are then, if a listener of an
   expect(emitted).toEqual(["stored false", "saved false", "stored true", "saved true"]);
   expect([ann.text, server.room().head]).toEqual(["xxx", 3]);
 });
+
+test("[YJS37] a change that a listener of `error` makes reaches the room", async () => {
+  const server = serverOn();
+  const ann = new Writer(server, 1);
+  await server.clock.advance(1_000);
+  ann.provider.on("error", ({ kind }) => ann.doc.getArray("errors").push([kind]));
+  const edit = { client: "hostile_________" as ClientId, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array([1, 9, 9, 9]) };
+  server.send({ type: "committed", channel: 1, edits: { epoch: 1 as Epoch, firstSeq: 1 as Seq, edits: [edit] } });
+  await server.clock.advance(1_000);
+  expect(ann.doc.getArray("errors").toJSON()).toEqual(["edit-unreadable"]);
+  expect(server.receivedFrames.filter(({ type }) => type === "edit").length).toBe(1);
+});
