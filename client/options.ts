@@ -117,10 +117,16 @@ export type Token = string | (() => string | Promise<string>);
 /** `fetch` and similar functions give the reason in the cause of the cause. */
 const CAUSES_MAX = 3;
 
+/**
+ * Characters of bearer tokens (RFC 6750). A server would reject other text permanently, but the page of a login that a
+ * backend answers with is a temporary error of the application.
+ */
+const TOKEN = /^[\w.~+/=-]+$/;
+
 /** JavaScript callers may pass anything. */
 export function assertToken(token: unknown): void {
   assert(
-    typeof token === "function" || (typeof token === "string" && token !== ""),
+    typeof token === "function" || (typeof token === "string" && TOKEN.test(token)),
     "`token` must be a JWT, or a function that returns a JWT or a promise of one",
   );
 }
@@ -132,9 +138,15 @@ export function newToken(token: Token): string | Promise<string> {
 
 /** Checks the result of the token function. */
 export function tokenInput(answer: unknown): ConnectionInput {
-  if (typeof answer === "string" && answer !== "") return { kind: "token", token: answer };
-  const how = `returned ${answer === "" ? "an empty string" : answer === null ? "null" : typeof answer}: it must return a JWT`;
-  return { kind: "token-failed", how, cause: undefined };
+  if (typeof answer === "string" && TOKEN.test(answer)) return { kind: "token", token: answer };
+  return { kind: "token-failed", how: `returned ${kindOf(answer)}: it must return a JWT`, cause: undefined };
+}
+
+/** The text itself is not shown, because it may be a token. */
+function kindOf(answer: unknown): string {
+  if (answer === null) return "null";
+  if (typeof answer !== "string") return typeof answer;
+  return answer === "" ? "an empty string" : "text with spaces, line breaks or other characters that no JWT has, such as a page";
 }
 
 /** Describes the error of the token function. */

@@ -343,19 +343,20 @@ test("[COH6] the client renews its token on the open connection", async () => {
   const server = serverOn();
   server.tokenExpiresInMs = 10_000;
   let tokens = 0;
-  const ann = new App(server, 1, { token: () => `token ${++tokens}` } as Partial<RoomConnectionOptions>);
+  const ann = new App(server, 1, { token: () => `token-${++tokens}` } as Partial<RoomConnectionOptions>);
   await server.clock.advance(30_000);
-  expect(receivedFrames(server, "renew").map(({ token }) => token)).toEqual(["token 2", "token 3", "token 4"]);
+  expect(receivedFrames(server, "renew").map(({ token }) => token)).toEqual(["token-2", "token-3", "token-4"]);
   expect([receivedFrames(server, "hello").length, ann.statuses]).toEqual([1, ["connecting", "connected"]]);
 });
 
-test("[COH8] a token function that returns no string is reported as failed, and called again", async () => {
+test("[COH8] a token function that returns no JWT is reported as failed, and called again", async () => {
   const server = serverOn();
-  const answers: unknown[] = [undefined, { token: "t" }, "", "t"];
+  const answers: unknown[] = [undefined, { token: "t" }, "", "<!doctype html><title>Sign in</title>", "Bearer t", "t\n", "t"];
   const ann = new App(server, 1, { token: () => answers.shift() as string } as Partial<RoomConnectionOptions>);
-  await server.clock.advance(MINUTE);
+  await server.clock.advance(2 * MINUTE);
+  const text = "text with spaces, line breaks or other characters that no JWT has, such as a page";
   expect(ann.problems.map(({ message }) => message)).toEqual(
-    ["undefined", "object", "an empty string"].map(
+    ["undefined", "object", "an empty string", text, text, text].map(
       (what) => `the application's token function returned ${what}: it must return a JWT; it is called again later`,
     ),
   );
