@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Registry } from "prom-client";
 
-import { LocalOwners } from "../shared/bus/local-owners.ts";
+import type { LocalOwners } from "../shared/bus/envelope.ts";
 import { NATS_ROLES, type NatsRole } from "../shared/bus/permissions.ts";
 import { startFailure } from "../shared/io/jetstream-stores.ts";
 import { pinoLog } from "../shared/io/pino-log.ts";
@@ -98,7 +98,7 @@ async function startRoles(given: StartConfig, config: StartConfig, registry: Reg
     add(bus);
   }
   if (runs("placement")) add(await (await load.placement()).startPlacement(as("placement"), deps("placement")));
-  const localOwners = runs("room-server") && runs("gateway") ? new LocalOwners() : undefined;
+  const localOwners: LocalOwners | undefined = runs("room-server") && runs("gateway") ? new Map() : undefined;
   if (runs("room-server"))
     add(await (await load["room-server"]()).startRoomServer(as("room-server"), { ...deps("room-server"), localOwners }));
   if (runs("document-service"))

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 
 import type { Registry } from "prom-client";
 
-import type { LocalOwners } from "../shared/bus/local-owners.ts";
+import type { LocalOwners } from "../shared/bus/envelope.ts";
 import type { GatewayId } from "../shared/ids.ts";
 import { turnEnd } from "../shared/io/event-loop.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 
 import type { Registry } from "prom-client";
 
-import type { LocalOwners } from "../shared/bus/local-owners.ts";
+import type { LocalOwners } from "../shared/bus/envelope.ts";
 import { VITAL_ROOMS_MAX } from "../shared/bus/vitals.ts";
 import type { RoomKey, ServerId } from "../shared/ids.ts";
 import { endOfTurn, eventLoopDelay } from "../shared/io/event-loop.ts";

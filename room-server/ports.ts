@@ -2,7 +2,7 @@
 
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import type { CountsReport } from "../shared/bus/counts-report.ts";
-import type { OwnerReply, OwnerAnnouncement, ToOwner } from "../shared/bus/envelope.ts";
+import type { LocalOwner, OwnerReply, OwnerAnnouncement } from "../shared/bus/envelope.ts";
 import type { PresenceDown, PresenceUp } from "../shared/bus/presence-batches.ts";
 import type { PresenceToOwner } from "../shared/bus/presence-messages.ts";
 import type {
@@ -74,10 +74,7 @@ export interface Subscription {
 }
 
 /** Receives gateways' messages to a room's owner, in order of arrival. */
-export interface Receiver {
-  /** The epoch in which this owner alone takes the room's edits. Undefined: it does not own the room, or is handing it over. */
-  readonly openEpoch: Epoch | undefined;
-  receiveMessage(message: ToOwner, bytes: number): void;
+export interface Receiver extends LocalOwner {
   /** The question of a gateway: which server owns the room's presence? All other presence messages arrive in batches. */
   receivePresence(message: PresenceToOwner): void;
 }

@@ -1,9 +1,8 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import { encodeToOwner, type ToOwner } from "../../shared/bus/envelope.ts";
+import { encodeToOwner, type LocalOwner, type ToOwner } from "../../shared/bus/envelope.ts";
 import { encodePresenceToOwner, type PresenceToOwner } from "../../shared/bus/presence-messages.ts";
-import { LocalOwners } from "../../shared/bus/local-owners.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { Epoch, GatewayId, RoomKey } from "../../shared/ids.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
@@ -45,25 +44,26 @@ test("[NAT21] an owner receives edits and presence on one subscription, separate
   expect((await metrics.messagesUnread.get()).values).toMatchObject([{ value: 4 }]);
 });
 
-test("[NAT24] a gateway of the same process reaches the owner of the room until the subscription ends", async () => {
+test("[NAT24] a gateway of the same process reaches the newest owner of the room until its subscription ends", async () => {
+  let lastId = 0;
   const nats = {
-    subscribe: () => ({ getID: () => 7, isClosed: () => false, isDraining: () => false, drain: () => Promise.resolve() }),
+    subscribe: () => {
+      const id = ++lastId;
+      return { getID: () => id, isClosed: () => false, isDraining: () => false, drain: () => Promise.resolve() };
+    },
     flush: () => Promise.resolve(),
   };
   const metrics = roomServerMetrics(new Registry());
-  const localOwners = new LocalOwners();
-  const epoch = 6 as Epoch;
-  const received: ToOwner[] = [];
+  const localOwners = new Map<RoomKey, LocalOwner>();
   const inbox = natsInbox(nats as unknown as NatsConnection, subjects, { log: SILENT_LOG, metrics, localOwners });
-  const subscription = await inbox.subscribe(room, {
-    openEpoch: epoch,
-    receiveMessage: (message) => void received.push(message),
-    receivePresence: () => {},
-  });
-  const sent = { kind: "edits", gateway: "gw" as GatewayId, edits: [] } as const;
+  const ownerOf = (epoch: number) => ({ openEpoch: epoch as Epoch, receiveMessage: () => {}, receivePresence: () => {} });
+  const [former, next] = [ownerOf(6), ownerOf(7)];
 
-  expect(localOwners.deliver(room, sent, epoch)).toBe(true);
-  expect(received).toEqual([sent]);
-  await subscription.close();
-  expect(localOwners.deliver(room, sent, epoch)).toBe(false);
+  const subscription = await inbox.subscribe(room, former);
+  expect(localOwners.get(room)).toBe(former);
+  const nextSubscription = await inbox.subscribe(room, next);
+  await subscription.close(); // The end of the former subscription leaves the next one in place.
+  expect(localOwners.get(room)).toBe(next);
+  await nextSubscription.close();
+  expect(localOwners.size).toBe(0);
 });

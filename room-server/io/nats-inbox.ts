@@ -4,36 +4,35 @@
  * NATS.
  */
 
-import { decodeToOwner, type ToOwner } from "../../shared/bus/envelope.ts";
+import { decodeToOwner, type LocalOwners } from "../../shared/bus/envelope.ts";
 import { decodePresenceToOwner, isPresenceToOwner } from "../../shared/bus/presence-messages.ts";
-import type { LocalOwner, LocalOwners } from "../../shared/bus/local-owners.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import type { Epoch, RoomKey } from "../../shared/ids.ts";
+import type { RoomKey } from "../../shared/ids.ts";
 import { flushTogether, type NatsConnection, lightSubscriber, onceSubscribed } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { RoomInbox, Receiver, Subscription } from "../ports.ts";
 
-/** Keyed by the subscription's number. */
-type Receivers = Map<number, Receiver>;
 type NatsSubscription = ReturnType<ReturnType<typeof lightSubscriber>>;
 
-type InboxDeps = { readonly log: Log; readonly metrics: RoomServerMetrics; readonly localOwners?: RoomsOfProcess | undefined };
-type RoomsOfProcess = Pick<LocalOwners, "add" | "remove">;
+/** `bySubscription`: keyed by the subscription's number. `localOwners`: undefined if no gateway runs in this process. */
+type Receivers = { readonly bySubscription: Map<number, Receiver>; readonly localOwners: LocalOwners | undefined };
 
-export function natsInbox(nats: NatsConnection, subjects: Subjects, deps: InboxDeps): RoomInbox {
+type InboxDeps = { readonly log: Log; readonly metrics: RoomServerMetrics; readonly localOwners?: LocalOwners | undefined };
+
+export function natsInbox(nats: NatsConnection, subjects: Subjects, { log, metrics, localOwners }: InboxDeps): RoomInbox {
   const flush = flushTogether(nats);
-  const receivers: Receivers = new Map();
+  const receivers: Receivers = { bySubscription: new Map(), localOwners };
   const subscribe = lightSubscriber(nats, (error, msg) => {
-    if (error !== null)
-      return deps.log.error({ error }, "NATS does not let this server receive messages to room owners: check its permissions");
-    const receiver = receivers.get(msg.sid);
-    if (receiver !== undefined) receive(msg.data, receiver, deps);
+    if (error !== null) return log.error({ error }, "NATS does not let this server receive messages to room owners: check its permissions");
+    const receiver = receivers.bySubscription.get(msg.sid);
+    if (receiver !== undefined) receive(msg.data, receiver, metrics);
   });
   return {
     subscribe: async (room, receiver) => {
-      const roomSubscription = new RoomSubscription(subscribe(subjects.toOwner(room)), receivers, localOwner(room, receiver, deps));
-      receivers.set(roomSubscription.id, receiver);
+      const roomSubscription = new RoomSubscription(room, subscribe(subjects.toOwner(room)), receivers);
+      receivers.bySubscription.set(roomSubscription.id, receiver);
+      localOwners?.set(room, receiver);
       try {
         await onceSubscribed(roomSubscription, flush);
       } catch (error) {
@@ -45,7 +44,7 @@ export function natsInbox(nats: NatsConnection, subjects: Subjects, deps: InboxD
   };
 }
 
-function receive(bytes: Uint8Array, receiver: Receiver, { metrics }: InboxDeps): void {
+function receive(bytes: Uint8Array, receiver: Receiver, metrics: RoomServerMetrics): void {
   if (isPresenceToOwner(bytes)) {
     const message = decodePresenceToOwner(bytes);
     if (message === undefined) metrics.messagesUnread.inc();
@@ -57,46 +56,16 @@ function receive(bytes: Uint8Array, receiver: Receiver, { metrics }: InboxDeps):
   }
 }
 
-/** Undefined: no gateway runs in this process. */
-function localOwner(room: RoomKey, receiver: Receiver, deps: InboxDeps): RoomOfProcess | undefined {
-  return deps.localOwners === undefined ? undefined : new RoomOfProcess(room, receiver, deps.localOwners);
-}
-
-class RoomOfProcess implements LocalOwner {
-  readonly #room: RoomKey;
-  readonly #receiver: Receiver;
-  readonly #owners: RoomsOfProcess;
-
-  constructor(room: RoomKey, receiver: Receiver, owners: RoomsOfProcess) {
-    this.#room = room;
-    this.#receiver = receiver;
-    this.#owners = owners;
-    owners.add(room, this);
-  }
-
-  get openEpoch(): Epoch | undefined {
-    return this.#receiver.openEpoch;
-  }
-
-  receiveMessage(message: ToOwner): void {
-    this.#receiver.receiveMessage(message, 0); // An open owner takes messages at once. It holds none whose bytes would count.
-  }
-
-  forget(): void {
-    this.#owners.remove(this.#room, this);
-  }
-}
-
 /** A server has very many of these. An object with its own closures would double this file's memory per room. */
 class RoomSubscription implements Subscription {
+  readonly #room: RoomKey;
   readonly #subscription: NatsSubscription;
   readonly #receivers: Receivers;
-  readonly #local: RoomOfProcess | undefined;
 
-  constructor(subscription: NatsSubscription, receivers: Receivers, local: RoomOfProcess | undefined) {
+  constructor(room: RoomKey, subscription: NatsSubscription, receivers: Receivers) {
+    this.#room = room;
     this.#subscription = subscription;
     this.#receivers = receivers;
-    this.#local = local;
   }
 
   get id(): number {
@@ -112,13 +81,20 @@ class RoomSubscription implements Subscription {
   }
 
   forget(): void {
-    this.#receivers.delete(this.id);
-    this.#local?.forget();
+    this.#endLocalMessages();
+    this.#receivers.bySubscription.delete(this.id);
   }
 
   async close(): Promise<void> {
-    this.#local?.forget();
+    this.#endLocalMessages();
     if (!this.#subscription.isClosed() && !this.#subscription.isDraining()) await this.#subscription.drain();
     this.forget();
+  }
+
+  /** The entry of a later owner of the room stays. */
+  #endLocalMessages(): void {
+    const { bySubscription, localOwners } = this.#receivers;
+    const owner = localOwners?.get(this.#room);
+    if (owner !== undefined && owner === bySubscription.get(this.id)) localOwners?.delete(this.#room);
   }
 }

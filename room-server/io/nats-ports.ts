@@ -3,7 +3,6 @@
 import { ensureLogStreams } from "../../shared/io/log-stream.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import { ensureOperationsStream, natsOperations } from "../../shared/io/nats-operations.ts";
-import type { LocalOwners } from "../../shared/bus/local-owners.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { ServerId } from "../../shared/ids.ts";
@@ -20,7 +19,7 @@ import { natsPresence } from "./nats-presence.ts";
 import { ClaimReply, HANDOVER_STEPS_MS_MAX, LocateReply, ServerCommandReply } from "../../shared/bus/placement-messages.ts";
 import { requestReply } from "../../shared/io/nats-json.ts";
 import type { OtherServers, Gateways, RoomActivityReports, CheckpointReader } from "../ports.ts";
-import { encodeOwnerReply, encodeFromOwner } from "../../shared/bus/envelope.ts";
+import { encodeOwnerReply, encodeFromOwner, type LocalOwners } from "../../shared/bus/envelope.ts";
 import { publish } from "../../shared/io/nats.ts";
 import { randomUUID } from "node:crypto";
 import { headers } from "nats";

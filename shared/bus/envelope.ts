@@ -4,7 +4,7 @@
  * the log stored them (record.ts).
  */
 
-import type { Author, ClientId, Epoch, GatewayId, Position, Seq } from "../ids.ts";
+import type { Author, ClientId, Epoch, GatewayId, Position, RoomKey, Seq } from "../ids.ts";
 import { numbered, tentativeEdit } from "../wire/committed-edits.ts";
 import {
   bytes,
@@ -68,6 +68,21 @@ export type FromGateway =
   | { kind: "resubmit"; gateway: GatewayId; edit: TentativeEdit }
   /** Accept only as the room's first edit, so that the content of an empty room is created once, even if several clients try. */
   | { kind: "first-edit"; gateway: GatewayId; edit: SubmittedEdit };
+
+/**
+ * The room owners in this process, for a gateway of the same process: its edits need not pass through NATS (ADR 48).
+ * They are passed without encoding: both sides treat messages as immutable, and the owner copies payloads. An owner
+ * gets a message only while it alone orders the room's edits, in the epoch that the gateway knows. For example, after
+ * another server claimed epoch 7, the owner of epoch 6 gets nothing. The target of a handover and a later owner are
+ * reached only over NATS.
+ */
+export type LocalOwners = Map<RoomKey, LocalOwner>;
+export type LocalOwner = {
+  /** The epoch in which this owner alone takes the room's edits. Undefined: it does not own the room, or is handing it over. */
+  readonly openEpoch: Epoch | undefined;
+  /** `bytes`: the size in memory that counts while the message waits, 0 for a message that is taken at once. */
+  receiveMessage(message: ToOwner, bytes: number): void;
+};
 
 /** owner -> every gateway of the room, on `edits.out` */
 export type FromOwner =

@@ -13,10 +13,9 @@ import { jetstreamAppend } from "../../room-server/io/jetstream-append.ts";
 import { natsFanOut } from "../../room-server/io/nats-fan-out.ts";
 import { natsInbox } from "../../room-server/io/nats-inbox.ts";
 import { natsPresence } from "../../room-server/io/nats-presence.ts";
-import type { CheckpointReader, LastRecord, RoomEntries, RoomLog, DecodedRecord } from "../../room-server/ports.ts";
+import type { CheckpointReader, LastRecord, RoomEntries, RoomInbox, RoomLog, DecodedRecord } from "../../room-server/ports.ts";
 import type { OwnedRooms } from "../../room-server/ownership/owned-rooms-host.ts";
 import { assembleRoomServer, type RoomServerParts, type RoomServerPorts } from "../../room-server/room-server.ts";
-import type { LocalOwner, LocalOwners } from "../../shared/bus/local-owners.ts";
 import type { RoomEntry } from "../../shared/bus/placement-messages.ts";
 import type { RoomKey, ServerId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
@@ -127,7 +126,7 @@ export class RoomServerProcess {
             () => jetstream.isReadable && jetstream.takesWrites,
           ),
       },
-      inbox: natsInbox(connection, subjects, { ...deps, localOwners: this.#localOwners() }),
+      inbox: this.#whileRunning(natsInbox(connection, subjects, { ...deps, localOwners: this.#world.localOwners })),
       gateways: natsGateways(connection, subjects),
       checkpoints,
       entries: this.#entries(),
@@ -140,23 +139,17 @@ export class RoomServerProcess {
   }
 
   /** Only a running process receives a local message. In reality, a paused or dead process contains no gateway that sends. */
-  #localOwners(): Pick<LocalOwners, "add" | "remove"> | undefined {
-    const { localOwners } = this.#world;
-    if (localOwners === undefined) return undefined;
+  #whileRunning(inbox: RoomInbox): RoomInbox {
     const { process } = this;
-    const guarded = new Map<LocalOwner, LocalOwner>();
     return {
-      add: (room, owner) => {
-        const whileRunning: LocalOwner = {
+      subscribe: (room, receiver) =>
+        inbox.subscribe(room, {
           get openEpoch() {
-            return process.state === "running" ? owner.openEpoch : undefined;
+            return process.state === "running" ? receiver.openEpoch : undefined;
           },
-          receiveMessage: (message) => owner.receiveMessage(message),
-        };
-        guarded.set(owner, whileRunning);
-        localOwners.add(room, whileRunning);
-      },
-      remove: (room, owner) => localOwners.remove(room, guarded.get(owner) ?? owner),
+          receiveMessage: (message, bytes) => receiver.receiveMessage(message, bytes),
+          receivePresence: (message) => receiver.receivePresence(message),
+        }),
     };
   }
 

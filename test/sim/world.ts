@@ -12,7 +12,7 @@ import { type PlacementConfig, placementSettings } from "../../placement/config.
 import { type PlacementMetrics, placementMetrics } from "../../placement/metrics.ts";
 import { type RoomServerConfig, roomServerSettings } from "../../room-server/config.ts";
 import { type RoomServerMetrics, roomServerMetrics } from "../../room-server/metrics.ts";
-import { LocalOwners } from "../../shared/bus/local-owners.ts";
+import type { LocalOwners } from "../../shared/bus/envelope.ts";
 import { type Subjects, subjectsOf } from "../../shared/bus/subjects.ts";
 import { readSettings } from "../../shared/settings/settings.ts";
 import type { RoomKey } from "../../shared/ids.ts";
@@ -104,7 +104,7 @@ export class World {
     this.trace = new Trace(options);
     this.scheduler = new Scheduler(this.trace, { ...options, explains: options.verbose });
     this.nats = new SimNats(this.trace);
-    this.localOwners = options.size.hasLocalOwners ? new LocalOwners() : undefined;
+    this.localOwners = options.size.hasLocalOwners ? new Map() : undefined;
     this.#latency = this.chance("latency");
     this.#clocks = this.chance("clocks");
     this.#latencyMsMax = this.#latency.chance(0.5) ? 2 : 12;

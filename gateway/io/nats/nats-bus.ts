@@ -1,7 +1,7 @@
 /** Connects the gateway to NATS, and builds each adapter that uses the connection. */
 
 import type { GatewayReport } from "../../../shared/bus/fleet-messages.ts";
-import type { LocalOwners } from "../../../shared/bus/local-owners.ts";
+import type { LocalOwners } from "../../../shared/bus/envelope.ts";
 import { subjectsOf, type Subjects } from "../../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../../shared/ids.ts";
 import { closeNats, connectAs, logForbidden, type NatsConnection } from "../../../shared/io/nats.ts";

@@ -1,20 +1,16 @@
 import type { Msg, MsgCallback } from "nats";
 import { expect, test } from "vitest";
 
-import type { ToOwner } from "../../../shared/bus/envelope.ts";
-import { LocalOwners } from "../../../shared/bus/local-owners.ts";
-import type { Epoch, RoomKey } from "../../../shared/ids.ts";
+import type { LocalOwner, ToOwner } from "../../../shared/bus/envelope.ts";
+import { subjectsOf } from "../../../shared/bus/subjects.ts";
+import type { Epoch, GatewayId, RoomKey } from "../../../shared/ids.ts";
 import { endOfTurn } from "../../../shared/io/event-loop.ts";
 import type { NatsConnection } from "../../../shared/io/nats.ts";
 import type { Backbone } from "../../ports.ts";
-import { roomSubscriptions } from "./nats-rooms.ts";
+import { natsRoomOwners } from "./nats-rooms.ts";
 
-const SUBJECTS = {
-  fromOwner: (room: RoomKey) => `out.${room}`,
-  toOwner: (room: RoomKey) => `in.${room}`,
-  reply: (room: RoomKey) => `to.${room}`,
-  replies: "to.*",
-};
+const subjects = subjectsOf("test");
+const gateway = "gw" as GatewayId;
 const room = (name: string) => `acme.${name}` as RoomKey;
 
 test("[NAT19] rooms that are followed in one turn are subscribed in one write at its end; rooms left by then are not", async () => {
@@ -32,7 +28,7 @@ test("[NAT19] rooms that are followed in one turn are subscribed in one write at
     },
     flush: async () => write("ping"),
   };
-  const { rooms } = roomSubscriptions(connection as unknown as NatsConnection, SUBJECTS, { endOfTurn: endOfTurn() });
+  const { rooms } = natsRoomOwners(connection as unknown as NatsConnection, subjects, gateway, { endOfTurn: endOfTurn() });
   const followed: Promise<void>[] = [];
   for (const name of ["one", "two", "left", "back"]) {
     followed.push(rooms.follow(room(name)));
@@ -43,10 +39,10 @@ test("[NAT19] rooms that are followed in one turn are subscribed in one write at
   followed.push(rooms.follow(room("back")));
   expect(writes).toEqual([]);
   await Promise.all(followed);
-  expect(writes).toEqual([["sub out.acme.one", "sub out.acme.two", "sub out.acme.back"], ["ping"]]);
+  expect(writes).toEqual([["one", "two", "back"].map((name) => `sub ${subjects.editsOut(room(name))}`), ["ping"]]);
   rooms.unfollow(room("one"));
   await Promise.resolve();
-  expect(writes.at(-1)).toEqual(["unsub out.acme.one"]);
+  expect(writes.at(-1)).toEqual([`unsub ${subjects.editsOut(room("one"))}`]);
 });
 
 test("[NAT20] a message arrives with its room until the room is no longer followed", async () => {
@@ -63,7 +59,7 @@ test("[NAT20] a message arrives with its room until the room is no longer follow
     flush: async () => {},
     status: async function* () {},
   };
-  const subscriptions = roomSubscriptions(connection as unknown as NatsConnection, SUBJECTS, { endOfTurn: endOfTurn() });
+  const subscriptions = natsRoomOwners(connection as unknown as NatsConnection, subjects, gateway, { endOfTurn: endOfTurn() });
   await subscriptions.start(backbone); // Takes the first subscription id, for replies.
   await Promise.all(["one", "two"].map((name) => subscriptions.rooms.follow(room(name))));
   const deliver = (id: number): void => void callbacks.get(id)!(null, { sid: id, data: Uint8Array.of(id) } as Msg);
@@ -85,16 +81,20 @@ test("[NAT23] an edit goes to the owner of the same process or over NATS, never 
     flush: async () => {},
     status: async function* () {},
   };
-  const localOwners = new LocalOwners();
   const message: ToOwner = { kind: "check-ownership" };
   let handedOver = 0;
-  localOwners.add(room("one"), { openEpoch: 6 as Epoch, receiveMessage: () => void (handedOver += 1) });
-  const subscriptions = roomSubscriptions(connection as unknown as NatsConnection, SUBJECTS, { endOfTurn: endOfTurn(), localOwners });
-  await subscriptions.rooms.follow(room("one"));
+  const owner = { openEpoch: 6 as Epoch | undefined, receiveMessage: () => void (handedOver += 1) };
+  const localOwners = new Map<RoomKey, LocalOwner>([[room("one"), owner]]);
+  const { rooms } = natsRoomOwners(connection as unknown as NatsConnection, subjects, gateway, { endOfTurn: endOfTurn(), localOwners });
+  await rooms.follow(room("one"));
 
-  subscriptions.rooms.sendToOwner(room("one"), message, 6 as Epoch);
+  rooms.sendToOwner(room("one"), message, 6 as Epoch);
   expect([handedOver, published]).toEqual([1, []]);
-  subscriptions.rooms.sendToOwner(room("one"), message, 7 as Epoch); // Its successor is elsewhere.
-  subscriptions.rooms.sendToOwner(room("one"), message); // Presence names no epoch.
-  expect([handedOver, published]).toEqual([1, ["in.acme.one", "in.acme.one"]]);
+  rooms.sendToOwner(room("one"), message, 7 as Epoch); // Its successor is elsewhere.
+  rooms.sendToOwner(room("one"), message, 5 as Epoch); // The gateway does not know this owner yet.
+  rooms.sendToOwner(room("one"), message); // Presence names no epoch.
+  owner.openEpoch = undefined; // The room is being handed over, so the other server needs the message too.
+  rooms.sendToOwner(room("one"), message, 6 as Epoch);
+  rooms.sendToOwner(room("one"), message);
+  expect([handedOver, published]).toEqual([1, Array.from({ length: 5 }, () => subjects.toOwner(room("one")))]);
 });

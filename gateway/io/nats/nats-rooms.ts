@@ -8,8 +8,7 @@
 
 import type { Msg, Subscription } from "nats";
 
-import { encodeToOwner } from "../../../shared/bus/envelope.ts";
-import type { LocalOwners } from "../../../shared/bus/local-owners.ts";
+import { encodeToOwner, type LocalOwners } from "../../../shared/bus/envelope.ts";
 import { roomOfSubject, type Subjects } from "../../../shared/bus/subjects.ts";
 import type { RoomKey, GatewayId } from "../../../shared/ids.ts";
 import { untilTurnEnds } from "../../../shared/io/event-loop.ts";
@@ -17,26 +16,19 @@ import { crashing, flushTogether, lightSubscriber, type NatsConnection, publish 
 import type { HostDeps } from "../../host-deps.ts";
 import type { Backbone, RoomOwners } from "../../ports.ts";
 
-/** The subjects of a gateway's traffic with owners. */
-type RoomSubjects = {
-  readonly fromOwner: (room: RoomKey) => string;
-  readonly toOwner: (room: RoomKey) => string;
-  readonly reply: (room: RoomKey) => string;
-  readonly replies: string;
-};
-type RoomSubscriptionDeps = Pick<HostDeps, "endOfTurn"> & { readonly localOwners?: LocalOwners | undefined };
-type RoomSubscriptions = { readonly rooms: RoomOwners; start(backbone: Backbone): Promise<void> };
+type RoomOwnersDeps = Pick<HostDeps, "endOfTurn"> & { readonly localOwners?: LocalOwners | undefined };
 
 const NO_RESPONDERS = 503;
 
 /** The subscription is created at the end of the turn. */
 type Coming = { readonly isComing: true };
 
-export function roomSubscriptions(
+export function natsRoomOwners(
   nats: NatsConnection,
-  subjects: RoomSubjects,
-  { endOfTurn, localOwners }: RoomSubscriptionDeps,
-): RoomSubscriptions {
+  subjects: Subjects,
+  gateway: GatewayId,
+  { endOfTurn, localOwners }: RoomOwnersDeps,
+): { readonly rooms: RoomOwners; start(backbone: Backbone): Promise<void> } {
   const turnEnds = untilTurnEnds(endOfTurn);
   const flush = flushTogether(nats);
   const followed = new Map<RoomKey, Subscription | Coming>();
@@ -56,7 +48,7 @@ export function roomSubscriptions(
       // each.
       await turnEnds();
       if (followed.get(room) !== coming) return;
-      const subscription = subscribe(subjects.fromOwner(room));
+      const subscription = subscribe(subjects.editsOut(room));
       followed.set(room, subscription);
       roomsById.set(subscription.getID(), room);
       await flush();
@@ -72,8 +64,9 @@ export function roomSubscriptions(
       // While disconnected the NATS client would buffer the message without bound. The room sends it again after the
       // reconnect.
       if (!followed.has(room) || !connected) return;
-      if (epoch !== undefined && localOwners?.deliver(room, message, epoch) === true) return;
-      publish(nats, subjects.toOwner(room), encodeToOwner(message), { reply: subjects.reply(room) });
+      const local = epoch === undefined ? undefined : localOwners?.get(room);
+      if (local !== undefined && local.openEpoch === epoch) return local.receiveMessage(message, 0); // An open owner takes messages at once.
+      publish(nats, subjects.toOwner(room), encodeToOwner(message), { reply: subjects.toGateway(gateway, room) });
     },
   };
 
@@ -104,7 +97,7 @@ export function roomSubscriptions(
     rooms,
     start: async (given) => {
       backbone = given;
-      nats.subscribe(subjects.replies, {
+      nats.subscribe(subjects.allToGateway(gateway), {
         callback: crashing((error, msg) => {
           if (error === null) receiveAnswer(msg);
         }),
@@ -113,23 +106,4 @@ export function roomSubscriptions(
       await nats.flush();
     },
   };
-}
-
-/** The rooms' edits over NATS. */
-export function natsRoomOwners(
-  nats: NatsConnection,
-  subjects: Subjects,
-  gateway: GatewayId,
-  deps: RoomSubscriptionDeps,
-): RoomSubscriptions {
-  return roomSubscriptions(
-    nats,
-    {
-      fromOwner: subjects.editsOut,
-      toOwner: subjects.toOwner,
-      reply: (room) => subjects.toGateway(gateway, room),
-      replies: subjects.allToGateway(gateway),
-    },
-    deps,
-  );
 }
