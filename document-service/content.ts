@@ -8,6 +8,7 @@
 
 import * as Y from "yjs";
 
+import { fnv1a } from "../shared/collections/hash.ts";
 import { checkUpdate } from "../shared/yjs/checked-update.ts";
 import { RESULT_BYTES_MAX } from "./formats/rich-text.ts";
 import { EMPTY_STATE, mergeEdits } from "./merge.ts";
@@ -99,7 +100,7 @@ export function checkedEdit(edit: Uint8Array): Made {
  */
 export function editOf(content: DocumentContent): Made {
   const doc = new Y.Doc();
-  doc.clientID = hashOf(JSON.stringify(content));
+  doc.clientID = fnv1a(JSON.stringify(content));
   try {
     doc.transact(() => {
       for (const [name, type] of Object.entries(content.types)) fill(doc, name, type);
@@ -173,11 +174,4 @@ function shared(value: unknown): unknown {
     return list;
   }
   return typeof value === "object" && value !== null ? new Y.Map(Object.entries(value).map(([key, inner]) => [key, shared(inner)])) : value;
-}
-
-/** FNV-1a, 32 bits. */
-function hashOf(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
-  return hash >>> 0;
 }

@@ -5,6 +5,8 @@
  */
 
 import { type Activity, ACTIVITY_USERS_MAX } from "../../shared/bus/activity.ts";
+import { fnv1a } from "../../shared/collections/hash.ts";
+import { splitBySize } from "../../shared/collections/split-by-size.ts";
 import type { GatewayId, Millis, RoomKey, UnixMillis, UserId } from "../../shared/ids.ts";
 
 /** A user who may write in a room. */
@@ -23,25 +25,14 @@ export function presenceActivities(writers: Iterable<RoomWriter>, now: Millis, {
     if (users === undefined) rooms.set(room, new Set([user]));
     else users.add(user);
   }
-  return [...rooms].flatMap(([room, users]) => inParts([...users]).map((some) => ({ room, activity: { kind: "present", users: some } })));
+  return [...rooms].flatMap(([room, users]) =>
+    splitBySize([...users], () => 1, ACTIVITY_USERS_MAX).map((some) => ({ room, activity: { kind: "present", users: some } })),
+  );
 }
 
 /**
  * The number of the check that a date belongs to. When it changes, a check is due. Gateways check at different moments.
  */
 export function intervalAt(date: UnixMillis, gateway: GatewayId, { stretchMs }: { stretchMs: number }): number {
-  return Math.floor(date / stretchMs - 0.25 - spreadOf(gateway) / 2);
-}
-
-/** A number from 0 to 1, derived from the gateway's name (FNV-1a). */
-function spreadOf(gateway: GatewayId): number {
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < gateway.length; index++) hash = Math.imul(hash ^ gateway.charCodeAt(index), 0x01000193);
-  return (hash >>> 0) / 2 ** 32;
-}
-
-function inParts(users: readonly UserId[]): UserId[][] {
-  const parts: UserId[][] = [];
-  for (let at = 0; at < users.length; at += ACTIVITY_USERS_MAX) parts.push(users.slice(at, at + ACTIVITY_USERS_MAX));
-  return parts;
+  return Math.floor(date / stretchMs - 0.25 - fnv1a(gateway) / 2 ** 33);
 }

@@ -11,7 +11,7 @@ import {
   type PresenceMember,
   type PresenceStatus,
 } from "../../shared/bus/presence-messages.ts";
-import { hashOfRoom } from "../../shared/bus/subjects.ts";
+import { fnv1a } from "../../shared/collections/hash.ts";
 import { type ClientId, type Epoch, type Millis, type RoomKey, type ServerId, tenantOf } from "../../shared/ids.ts";
 import { nextMoment, type SendTiming, phaseOf } from "../../shared/presence/send-timing.ts";
 import { Alarm, Alarms } from "../../shared/time/alarm.ts";
@@ -197,7 +197,7 @@ export class PresenceRelayHost implements PresenceBackbone {
   #open(key: RoomKey, channel: Channel): Hosted {
     const presence = new PresenceRelay(this.#options, this.#lastNumber, this.#deps.clock.now());
     const alarm = new Alarm(() => this.#feed(hosted, TICK), this.#alarms);
-    const hosted: Hosted = { key, place: hashOfRoom(key), channel, presence, alarm };
+    const hosted: Hosted = { key, place: fnv1a(key), channel, presence, alarm };
     this.#rooms.set(key, hosted);
     presence.receiveInput({ kind: "shed", level: this.#shedLevel }, this.#deps.clock.now());
     if (this.#isUp) presence.receiveInput({ kind: "attached" }, this.#deps.clock.now());

@@ -4,6 +4,7 @@
  */
 
 import { assert } from "../../shared/assert.ts";
+import { fnv1a } from "../../shared/collections/hash.ts";
 import type { Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { Cap, MemberRole } from "./keys.ts";
 import type { Window } from "./windows.ts";
@@ -214,10 +215,5 @@ export function percentileOf(place: number, members: number): number {
 
 /** A checksum of users and scores in order (FNV-1a). */
 export function checksumOf(ranked: readonly Pick<Ranked, "user" | "score">[]): number {
-  let hash = 0x811c9dc5;
-  for (const { user, score } of ranked) {
-    const text = `${user}\0${score}\0`;
-    for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
-  }
-  return hash >>> 0;
+  return fnv1a(ranked.map(({ user, score }) => `${user}\0${score}\0`).join(""));
 }

@@ -12,7 +12,7 @@ import {
   type PresenceFromServer,
   type PresenceToOwner,
 } from "../../shared/bus/presence-messages.ts";
-import { hashOfRoom } from "../../shared/bus/subjects.ts";
+import { fnv1a } from "../../shared/collections/hash.ts";
 import type { Epoch, Millis, RoomKey, GatewayId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { Alarm, type AlarmDeps, Alarms } from "../../shared/time/alarm.ts";
@@ -88,7 +88,7 @@ export class OwnerPresenceHost {
   }
 
   begin(key: RoomKey, epoch: Epoch): void {
-    const presence = new OwnerPresence(epoch, this.#options, this.#ticks.momentsOf(hashOfRoom(key)), this.#deps.clock.now());
+    const presence = new OwnerPresence(epoch, this.#options, this.#ticks.momentsOf(fnv1a(key)), this.#deps.clock.now());
     const alarm = new Alarm(() => this.#feed(hosted, TICK), this.#alarms);
     const hosted: Hosted = { key, presence, alarm, mode: "flat" };
     this.#rooms.set(key, hosted);

@@ -51,6 +51,7 @@
  *   objects {env}_snapshots, {env}_versions, {env}_boardpoints
  */
 
+import { fnv1a } from "../collections/hash.ts";
 import { type GatewayId, parseRoomKey, type RoomKey, type ServerId, type TenantId } from "../ids.ts";
 
 export type Subjects = ReturnType<typeof subjectsOf>;
@@ -135,12 +136,5 @@ export function serverOfSubject(subject: string): ServerId {
 
 /** The room's part of the log, fixed for the life of the deployment. */
 export function partitionOf(room: RoomKey, partitions: number): number {
-  return hashOfRoom(room) % partitions;
-}
-
-/** FNV-1a. */
-export function hashOfRoom(room: RoomKey): number {
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < room.length; index++) hash = Math.imul(hash ^ room.charCodeAt(index), 0x01000193);
-  return hash >>> 0;
+  return fnv1a(room) % partitions;
 }
