@@ -11,7 +11,7 @@ import { decodeJson, encodeJson } from "../../../shared/bus/json-messages.ts";
 import type { Subjects } from "../../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../../shared/ids.ts";
 import { splitBySize } from "../../../shared/collections/split-by-size.ts";
-import { isNoAnswer, REQUEST_MANY, subscribeJson } from "../../../shared/io/nats-json.ts";
+import { REQUEST_MANY, requestMany, subscribeJson } from "../../../shared/io/nats-json.ts";
 import { crashing, respond, publish } from "../../../shared/io/nats.ts";
 import type { AdminCommands, SanctionsBus } from "../../ports.ts";
 
@@ -25,16 +25,8 @@ export function natsSanctions(nats: NatsConnection, subjects: Subjects, gateway:
   return {
     publishSanction: (sanction) => publish(nats, subjects.sanctions, encodeJson(sanction)),
     onSanction: (receive) => void subscribeJson(nats, subjects.sanctions, Sanction, receive),
-    requestSanctions: async () => {
-      const known: Sanction[] = []; // Gathers all answers, because the first gateway to answer may have just started and know no sanction.
-      try {
-        for await (const msg of await nats.requestMany(subjects.allSanctions, gateway, REQUEST_MANY))
-          known.push(...(decodeJson(Sanctions, msg.data) ?? []));
-      } catch (error) {
-        if (!isNoAnswer(error)) throw error;
-      }
-      return known;
-    },
+    // Gathers all answers, because the first gateway to answer may have just started and know no sanction.
+    requestSanctions: async () => (await requestMany(nats, subjects.allSanctions, new TextEncoder().encode(gateway), Sanctions)).flat(),
     onRequest: (answer) => {
       nats.subscribe(subjects.allSanctions, {
         callback: crashing((error, msg) => {
