@@ -5,6 +5,10 @@
  * answer make its tag weak. `*` matches any representation.
  */
 export function matchesEtag(ifNoneMatch: string, etag: string): boolean {
-  const tags = ifNoneMatch.split(",").map((tag) => tag.trim());
-  return tags.some((tag) => tag === "*" || tag.replace(/^W\//, "") === etag);
+  const opaque = opaqueTagOf(etag);
+  return ifNoneMatch.split(",").some((tag) => tag.trim() === "*" || opaqueTagOf(tag.trim()) === opaque);
+}
+
+function opaqueTagOf(etag: string): string {
+  return etag.replace(/^W\//, "");
 }

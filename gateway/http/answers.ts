@@ -1,5 +1,8 @@
 /** HTTP answers as plain values. Routes return them; `io/http/serve-routes.ts` writes them to the socket. */
 
+import { matchesEtag } from "../../shared/if-none-match.ts";
+import { parseJson } from "../../shared/parse-json.ts";
+
 /** A body of unknown length has no `bodyBytes`. `onEnded` is called when the client has the whole answer, or has disconnected. */
 export type HttpAnswer = {
   readonly status: number;
@@ -20,14 +23,8 @@ export function errorAnswer(status: number, error: string, message: string, head
 
 /** The code of an `errorAnswer`. Undefined: the body is another one. */
 export function errorOf(body: Uint8Array): string | undefined {
-  try {
-    const parsed: unknown = JSON.parse(new TextDecoder().decode(body));
-    return typeof parsed === "object" && parsed !== null && "error" in parsed && typeof parsed.error === "string"
-      ? parsed.error
-      : undefined;
-  } catch {
-    return undefined; // No JSON.
-  }
+  const parsed = parseJson(new TextDecoder().decode(body));
+  return typeof parsed === "object" && parsed !== null && "error" in parsed && typeof parsed.error === "string" ? parsed.error : undefined;
 }
 
 /** The headers of an answer to a request that may be repeated after a delay. */
@@ -39,13 +36,7 @@ export function retryAfter(seconds: number): Record<string, string> {
 export function conditional(answer: HttpAnswer, ifNoneMatch: string): HttpAnswer {
   const etag = answer.headers?.["etag"];
   if (answer.status !== 200 || etag === undefined) return answer;
-  const opaque = opaqueTagOf(etag);
-  const isKnown = ifNoneMatch.split(",").some((tag) => tag.trim() === "*" || opaqueTagOf(tag.trim()) === opaque);
-  return isKnown ? { ...answer, status: 304 } : answer;
-}
-
-function opaqueTagOf(etag: string): string {
-  return etag.replace(/^W\//, "");
+  return matchesEtag(ifNoneMatch, etag) ? { ...answer, status: 304 } : answer;
 }
 
 /** A date as ISO 8601, as in every answer. */
