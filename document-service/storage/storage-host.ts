@@ -9,6 +9,7 @@ import type { Operations } from "../../shared/bus/operations-events.ts";
 import { type RoomKey, tenantOf } from "../../shared/ids.ts";
 import type { TenantBytesMax } from "../../shared/settings/tenant-bytes.ts";
 import type { Clock } from "../../shared/time/clock.ts";
+import { every } from "../../shared/time/every.ts";
 import { dayOf } from "../../shared/time/usage-day.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 import type { StorageBus, StorageQuestions } from "../ports.ts";
@@ -78,6 +79,7 @@ export class StorageHost {
     bus.onFull(({ partition, rooms }) => void this.#reported.set(partition, rooms));
     storageQuestions.onQuestion((room) => this.#answer(room));
     this.#measure();
+    this.#cancel = every(deps.clock, MEASURE_MS, () => this.#measure());
   }
 
   stop(): void {
@@ -92,7 +94,6 @@ export class StorageHost {
       else this.#wasHeld.delete(number);
     });
     if (this.#partitions[0]?.isHeld === true && this.#measurements >= this.#peaksDue) this.#reportPeaks();
-    this.#cancel = this.#deps.clock.after(MEASURE_MS, () => this.#measure());
   }
 
   #report(partition: MeasuredPartition, number: number, isRepeated: boolean): void {

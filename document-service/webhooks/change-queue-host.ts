@@ -2,6 +2,7 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Clock } from "../../shared/time/clock.ts";
+import { every } from "../../shared/time/every.ts";
 import type { Position, RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { rethrowMistake } from "../../shared/time/pause.ts";
@@ -28,7 +29,7 @@ export class ChangeQueueHost implements ChangeNotifications {
     this.#webhooks = webhooks;
     this.#deps = deps;
     this.#queue = new ChangeQueue(options);
-    this.#tickLater();
+    this.#stopTicking = every(deps.clock, TICK_MS, () => this.#receive({ kind: "tick" }));
   }
 
   stop(): void {
@@ -56,13 +57,6 @@ export class ChangeQueueHost implements ChangeNotifications {
       this.#lastCall += 1;
       this.#calls.set(this.#lastCall, { resolve, reject });
       this.#receive(input(this.#lastCall));
-    });
-  }
-
-  #tickLater(): void {
-    this.#stopTicking = this.#deps.clock.after(TICK_MS, () => {
-      this.#tickLater();
-      this.#receive({ kind: "tick" });
     });
   }
 

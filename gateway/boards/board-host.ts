@@ -4,6 +4,7 @@ import { assertNever } from "../../shared/assert.ts";
 import { type BoardUpdate, DISPLAY_NAMES_MAX, type DisplayName } from "../../shared/bus/board-messages.ts";
 import type { RoomKey, UserId } from "../../shared/ids.ts";
 import type { Clock } from "../../shared/time/clock.ts";
+import { every } from "../../shared/time/every.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { BoardBus, ConnectionId, Sockets, Topics } from "../ports.ts";
@@ -29,12 +30,11 @@ export class BoardHost {
 
   start(): void {
     const { clock, metrics } = this.#deps;
-    this.#stopTicking = clock.after(TICK_MS, () => {
+    this.#stopTicking = every(clock, TICK_MS, () => {
       this.#carryOut(this.#boards.receiveTick(this.#ports.boardBus.leaderboards(), clock.now()));
       const { boards, watchers } = this.#boards.size;
       metrics.boards.set(boards);
       metrics.boardWatchers.set(watchers);
-      this.start();
     });
   }
 

@@ -5,6 +5,7 @@
 
 import type { GatewayId, UserId } from "../../shared/ids.ts";
 import type { Clock } from "../../shared/time/clock.ts";
+import { every } from "../../shared/time/every.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Activities, BoardBus, ConnectionId } from "../ports.ts";
 import { intervalAt, type PresenceActivity, presenceActivities, type RoomWriter } from "./board-sessions.ts";
@@ -46,10 +47,7 @@ export class BoardSessionsHost {
 
   start(): void {
     if (this.#options.boardSessionPoints === 0) return;
-    this.#stopTicking = this.#deps.clock.after(TICK_MS, () => {
-      this.#tick();
-      this.start();
-    });
+    this.#stopTicking = every(this.#deps.clock, TICK_MS, () => this.#tick());
   }
 
   stop(): void {

@@ -23,6 +23,7 @@ import { type Millis, parseTenantId, parseUserId } from "../../shared/ids.ts";
 import { textIn } from "../../shared/io/certificate-files.ts";
 import { SettingError } from "../../shared/settings/settings.ts";
 import type { Clock } from "../../shared/time/clock.ts";
+import { pause } from "../../shared/time/pause.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Tokens } from "../ports.ts";
 import type { Identity, TokenVerdict } from "../sessions/identity.ts";
@@ -131,7 +132,7 @@ function verifier(options: TokenOptions, clock: Clock): Verifier {
   };
   let next: Promise<void> | undefined;
   const refetched = (): Promise<void> => {
-    next ??= new Promise<void>((resolve) => clock.after(REFETCH_MS, resolve)).then(() => {
+    next ??= pause(clock, REFETCH_MS).then(() => {
       next = undefined; // A token that arrives from now on may be signed with a key that this fetch misses.
       return reload();
     });

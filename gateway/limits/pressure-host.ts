@@ -6,6 +6,7 @@
 import type { Operations } from "../../shared/bus/operations-events.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
+import { every } from "../../shared/time/every.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Pressures } from "../ports.ts";
 import type { LoadShedder, OutboundHealth } from "./pressure.ts";
@@ -20,7 +21,6 @@ export function watchPressure(
   onLevel: (level: number) => void,
   { clock, log, metrics, operations }: { clock: Clock; log: Log; metrics: GatewayMetrics; operations: Operations },
 ): () => void {
-  let cancel = (): void => {};
   const look = (): void => {
     const pressure = pressures.measure();
     metrics.loopDelaySeconds.set(pressure.delayMs / 1000);
@@ -40,8 +40,7 @@ export function watchPressure(
     }
     const refusals = refused.receiveTick(clock.now());
     if (refusals !== undefined) operations.report({ kind: "connections_refused", ...refusals });
-    cancel = clock.after(LOOK_MS, look);
   };
   look();
-  return () => cancel();
+  return every(clock, LOOK_MS, look);
 }

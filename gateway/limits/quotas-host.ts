@@ -7,6 +7,7 @@ import type { Count } from "../../shared/bus/counts-report.ts";
 import type { GatewayId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
+import { every } from "../../shared/time/every.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { CountsBus } from "../ports.ts";
 import type { BackboneStatus } from "../rooms/backbone-status.ts";
@@ -40,7 +41,7 @@ export function shareCounts(
   bus.onReport((report) => {
     if (report.source !== gateway) quotas.receiveReport(report, clock.now());
   });
-  let [cancel, seconds] = [(): void => {}, 0];
+  let seconds = 0;
   const nameTenants = (): void => {
     for (const { tenant, limit, times } of quotas.takeAtLimit())
       log.warn({ tenant, limit, times }, `a tenant is at its limit: raise ${SETTINGS[limit]}, or talk to the tenant`);
@@ -54,16 +55,16 @@ export function shareCounts(
     publish(quotas.endSecond(clock.now()));
     metrics.countSources.set(quotas.sources);
     if (++seconds % SECONDS_PER_NAMING === 0) nameTenants();
-    cancel = clock.after(SECOND_MS, beat);
   };
   beat();
+  const stopBeating = every(clock, SECOND_MS, beat);
   return {
     handOver: (moves) => {
       quotas.handOver(moves);
       publish(quotas.currentReport(clock.now()));
     },
     stop: () => {
-      cancel();
+      stopBeating();
       publish([]); // The clients of this gateway may reconnect to another one immediately.
     },
   };

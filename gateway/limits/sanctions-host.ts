@@ -9,6 +9,7 @@ import type { RoomKey, TenantId, UserId } from "../../shared/ids.ts";
 import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
+import { every } from "../../shared/time/every.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { SanctionsBus, SanctionStore } from "../ports.ts";
 import type { BackboneStatus } from "../rooms/backbone-status.ts";
@@ -49,6 +50,7 @@ export class SanctionsHost {
     this.#bus.onSanction((sanction) => this.#take(sanction));
     this.#bus.onRequest(() => this.#sanctions.known);
     this.#tick();
+    this.#cancelTick = every(this.#deps.clock, TICK_MS, () => this.#tick());
   }
 
   stop(): void {
@@ -102,7 +104,6 @@ export class SanctionsHost {
     this.#catchUpWithOthers();
     if (this.#store !== undefined && this.#isStoreBehind) this.#catchUpWithStore(this.#store);
     this.#count();
-    this.#cancelTick = this.#deps.clock.after(TICK_MS, () => this.#tick());
   }
 
   /** At the start and after each lost connection: messages in both directions were lost meanwhile. */

@@ -19,6 +19,7 @@ import { CLOSE } from "../../shared/wire/close-codes.ts";
 import { encodeFrame, encodePresenceDeltaFrame } from "../../shared/wire/codec.ts";
 import type { Channel } from "../../shared/wire/frames.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
+import { every } from "../../shared/time/every.ts";
 import type { HostDeps } from "../host-deps.ts";
 import type { Dispatch } from "../part-effects.ts";
 import type { ConnectionId, PresenceBackbone, PresenceServers, Sockets, Topics } from "../ports.ts";
@@ -73,8 +74,9 @@ export class PresenceRelayHost implements PresenceBackbone {
   }
 
   start(): void {
-    this.#ports.servers.publishHeartbeat();
-    this.#stopBeating = this.#deps.clock.after(this.#options.heartbeatMs, () => this.start());
+    const { servers } = this.#ports;
+    servers.publishHeartbeat();
+    this.#stopBeating = every(this.#deps.clock, this.#options.heartbeatMs, () => servers.publishHeartbeat());
   }
 
   /** Stops permanently. Later messages of owners and clients find no room, and set no timer. */

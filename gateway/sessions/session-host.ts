@@ -11,6 +11,7 @@ import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { CloseName } from "../../shared/wire/close-codes.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
+import { every } from "../../shared/time/every.ts";
 import type { BoardHost } from "../boards/board-host.ts";
 import type { Connections } from "../connections.ts";
 import type { HostDeps } from "../host-deps.ts";
@@ -91,10 +92,7 @@ export class SessionHost implements Clients {
   }
 
   start(): void {
-    this.#stopTicking = this.#deps.clock.after(TICK_MS, () => {
-      this.#tick();
-      this.start();
-    });
+    this.#stopTicking = every(this.#deps.clock, TICK_MS, () => this.#tick());
   }
 
   get size(): number {

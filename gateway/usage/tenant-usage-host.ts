@@ -6,10 +6,11 @@
  */
 
 import type { Clock } from "../../shared/time/clock.ts";
+import { every } from "../../shared/time/every.ts";
 import type { Millis, TenantId } from "../../shared/ids.ts";
 import type { StoragePeaks } from "../../shared/bus/storage-messages.ts";
 import type { Log } from "../../shared/process/log.ts";
-import { rethrowMistake } from "../../shared/time/pause.ts";
+import { rethrowMistake, within } from "../../shared/time/pause.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { UsageStore } from "../ports.ts";
 import { ConnectionSamples } from "./connection-samples.ts";
@@ -64,10 +65,7 @@ export class TenantUsageHost {
   }
 
   start(): void {
-    this.#cancelTick = this.#deps.clock.after(TICK_MS, () => {
-      this.#tick();
-      this.start();
-    });
+    this.#cancelTick = every(this.#deps.clock, TICK_MS, () => this.#tick());
   }
 
   /** Takes the last usage. Resolves when the store has it, or does not take it in time. */
@@ -75,11 +73,8 @@ export class TenantUsageHost {
     this.#cancelTick();
     this.#takeUsage();
     const { clock, log } = this.#deps;
-    await new Promise<void>((resolve) => {
-      const cancel = clock.after(LAST_FLUSH_MS_MAX, resolve);
-      const flushed = (this.#flushing ?? Promise.resolve()).then(() => this.#flush());
-      void flushed.then(cancel).then(resolve);
-    });
+    const flushed = (this.#flushing ?? Promise.resolve()).then(() => this.#flush());
+    await within(clock, LAST_FLUSH_MS_MAX, flushed, undefined);
     if (this.#days.waiting > 0)
       log.warn(
         { tenants: this.#days.waiting },

@@ -4,6 +4,7 @@ import type { Count } from "../../shared/bus/counts-report.ts";
 import type { Operations } from "../../shared/bus/operations-events.ts";
 import type { ServerId, RoomKey } from "../../shared/ids.ts";
 import type { Clock } from "../../shared/time/clock.ts";
+import { every } from "../../shared/time/every.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { Counts } from "../ports.ts";
 import { FairShare, type FairShareOptions, BUDGET_LEVEL_MAX, type BudgetLevel } from "./fair-share.ts";
@@ -37,17 +38,15 @@ type CountedState = { tenantRooms(): ReadonlyMap<string, number>; fullRooms(): r
  * sum is the tenant's), and rooms that accept no new members.
  */
 export function reportCounts(server: ServerId, state: CountedState, counts: Counts, clock: Clock): () => void {
-  let cancel = (): void => {};
   const beat = (): void => {
     const full = state.fullRooms().map((key): Count => ({ kind: "full-room", key, count: 1 }));
     const largestFirst = [...state.tenantRooms()]
       .sort(([, a], [, b]) => b - a)
       .map(([key, count]): Count => ({ kind: "tenant-rooms", key, count }));
     counts.publishReport({ source: server, counts: [...full, ...largestFirst] });
-    cancel = clock.after(REPORT_MS, beat);
   };
   beat();
-  return () => cancel();
+  return every(clock, REPORT_MS, beat);
 }
 
 export type CostlyRooms = {
@@ -79,7 +78,6 @@ export function watchBudgets(
       share.forget(room);
     }
   };
-  let cancel = (): void => {};
   const look = (): void => {
     const costs = new Map<RoomKey, number>();
     let here = 0;
@@ -100,8 +98,7 @@ export function watchBudgets(
     // Repeated each time, because the room may have begun again, or may not be ready yet.
     for (const [room, level] of share.held) rooms.holdBack(room, level);
     for (let level = 1; level <= BUDGET_LEVEL_MAX; level++) metrics.roomsHeldBack.set({ level }, share.heldAt(level));
-    cancel = clock.after(LOOK_MS, look);
   };
   look();
-  return () => cancel();
+  return every(clock, LOOK_MS, look);
 }

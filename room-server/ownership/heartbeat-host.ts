@@ -6,6 +6,7 @@
 
 import type { ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { Clock } from "../../shared/time/clock.ts";
+import { every } from "../../shared/time/every.ts";
 import type { Millis, ServerId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { FIRST_HEARTBEATS_MS, type Membership } from "../../shared/cluster/membership.ts";
@@ -62,14 +63,10 @@ export function sendServerHeartbeats(
   heartbeatMs: number,
 ): { beatNow(): void; stop(): void } {
   const publishAlive = (): void => peers.publishHeartbeat({ ...describe(), everyMs: heartbeatMs, time: clock.wallNow() });
-  let cancel = (): void => {};
-  const beat = (): void => {
-    publishAlive();
-    cancel = clock.after(heartbeatMs, beat);
-  };
-  beat();
+  publishAlive();
+  const stopBeating = every(clock, heartbeatMs, publishAlive);
   const stop = (): void => {
-    cancel();
+    stopBeating();
     publishAlive();
   };
   return { beatNow: publishAlive, stop };

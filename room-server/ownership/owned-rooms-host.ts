@@ -9,6 +9,8 @@ import { type RoomKey, type ServerId, type TenantId, tenantOf } from "../../shar
 import { limitedLog } from "../../shared/process/limited-log.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
+import { pause } from "../../shared/time/pause.ts";
+import { every } from "../../shared/time/every.ts";
 import { type BudgetLevel, budgetOf } from "../load/fair-share.ts";
 import type { LoadMeter } from "../load/load-meter.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
@@ -96,7 +98,7 @@ export class OwnedRooms {
       isLive: deps.isLive,
       replicaOwnerOf: (room) => deps.replicas.ownerOf(room),
     };
-    this.#cancelTick = deps.clock.after(ROOM_TICK_MS, () => this.#tick());
+    this.#cancelTick = every(deps.clock, ROOM_TICK_MS, () => this.#tick());
   }
 
   get rooms(): number {
@@ -213,8 +215,7 @@ export class OwnedRooms {
     this.#isStopping = true;
     const deadline = clock.now() + this.#options.releaseMsMax;
     for (const hosted of this.#rooms.values()) hosted.receiveOwnershipInput({ kind: "release" });
-    while (this.#rooms.size + this.#removals > 0 && clock.now() < deadline)
-      await new Promise<void>((resolve) => clock.after(LOOK_MS, resolve));
+    while (this.#rooms.size + this.#removals > 0 && clock.now() < deadline) await pause(clock, LOOK_MS);
     this.#cancelTick();
     if (this.#rooms.size > 0)
       log.warn({ rooms: this.#rooms.size }, "rooms were released before the log had answered; gateways send their edits again");
@@ -279,7 +280,6 @@ export class OwnedRooms {
   }
 
   #tick(): void {
-    this.#cancelTick = this.#deps.clock.after(ROOM_TICK_MS, () => this.#tick());
     if (this.#ticks.beginTick()) return this.#tickAll();
     for (const hosted of this.#ticks.dueRooms()) hosted.receiveOwnershipInput(TICK);
   }

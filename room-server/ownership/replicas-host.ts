@@ -8,6 +8,7 @@ import type { Millis, RoomKey, ServerId } from "../../shared/ids.ts";
 import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
+import { every } from "../../shared/time/every.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { CheckpointReader, FanOut, RoomLog, Subscription } from "../ports.ts";
 import type { BacklogBudget } from "../rooms/backlog.ts";
@@ -52,7 +53,7 @@ export class Replicas {
     this.#ports = ports;
     this.#deps = deps;
     this.#set = new ReplicaSet(options, deps.budget);
-    this.#cancelTick = deps.clock.after(TICK_MS, () => this.#tick());
+    this.#cancelTick = every(deps.clock, TICK_MS, () => this.#tick());
     ports.fanOut.onGap(() => this.#receiveReplicaSetInput({ kind: "reconnected" }));
   }
 
@@ -189,7 +190,6 @@ export class Replicas {
   }
 
   #tick(): void {
-    this.#cancelTick = this.#deps.clock.after(TICK_MS, () => this.#tick());
     this.#receiveReplicaSetInput({ kind: "tick" });
     this.#refuseOverdue(this.#deps.clock.now());
   }

@@ -3,6 +3,7 @@
 import { encodeJson } from "../bus/json-messages.ts";
 import type { ServiceHeartbeat } from "../bus/placement-messages.ts";
 import type { Clock } from "../time/clock.ts";
+import { every } from "../time/every.ts";
 import { type NatsConnection, publish } from "./nats.ts";
 
 export function sendHeartbeats(
@@ -11,7 +12,6 @@ export function sendHeartbeats(
   who: { service: string; url: string; everyMs: number; isServing: () => boolean; reachesRedis?: () => boolean | undefined },
   clock: Clock,
 ): { stop(): void } {
-  let callOff: () => void;
   const beat = (): void => {
     const heartbeat: ServiceHeartbeat = {
       service: who.service,
@@ -20,8 +20,7 @@ export function sendHeartbeats(
       reachesRedis: who.reachesRedis?.(),
     };
     if (who.isServing()) publish(nats, subject, encodeJson(heartbeat));
-    callOff = clock.after(who.everyMs, beat);
   };
   beat();
-  return { stop: () => callOff() };
+  return { stop: every(clock, who.everyMs, beat) };
 }

@@ -16,6 +16,7 @@ import { OperationsEvent, type Operations } from "../bus/operations-events.ts";
 import type { Subjects } from "../bus/subjects.ts";
 import type { Millis } from "../ids.ts";
 import type { Clock } from "../time/clock.ts";
+import { pause } from "../time/pause.ts";
 import type { Log } from "../process/log.ts";
 import type { SharedConfig } from "../settings/common-settings.ts";
 import { ensureReplicas, retryUntilSettled } from "./jetstream-stores.ts";
@@ -98,7 +99,7 @@ export function natsOperations(
         .request(subjects.operations(event.kind), encodeJson(event), { headers: meant, timeout: STORED_MS_MAX })
         .catch(undefinedIfSilent);
       if (answer !== undefined && decodeJson(STORED, answer.data) !== undefined) return;
-      await new Promise<void>((resolve) => void clock.after(RETRY_MS, resolve));
+      await pause(clock, RETRY_MS);
     }
   };
   return {

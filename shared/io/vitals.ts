@@ -17,6 +17,7 @@ import {
 } from "../bus/vitals.ts";
 import type { Millis } from "../ids.ts";
 import type { Clock } from "../time/clock.ts";
+import { every } from "../time/every.ts";
 import { type NatsConnection, publish } from "./nats.ts";
 import { version } from "./version.ts";
 
@@ -34,7 +35,6 @@ export function readVitals(
   receive: (vitals: Vitals) => void,
 ): () => void {
   let before: { readonly at: Millis; readonly readings: ReadonlyMap<string, MetricReading> } | undefined;
-  let cancel = (): void => {};
   let isStopped = false;
 
   const read = async (): Promise<void> => {
@@ -52,14 +52,11 @@ export function readVitals(
     if (!isStopped)
       receive({ role, instance, version: version(), bus: OWN_BUS, values, ...(rooms === undefined ? {} : { rooms: [...rooms()] }) });
   };
-  const next = (): void => {
-    cancel = clock.after(VITALS_EVERY_MS, next);
-    void read();
-  };
-  next();
+  void read();
+  const stop = every(clock, VITALS_EVERY_MS, () => void read());
   return () => {
     isStopped = true;
-    cancel();
+    stop();
   };
 }
 
