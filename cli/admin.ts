@@ -1,6 +1,6 @@
 /**
  * Moderation commands. They call a gateway over HTTP (`gateway/io/http/admin-routes.ts`,
- * `gateway/io/http/document-delete-routes.ts`) with a token or with the operator's secret.
+ * `gateway/io/http/document-routes.ts`) with a token or with the operator's secret.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";

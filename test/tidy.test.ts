@@ -166,6 +166,19 @@ test("every file that a document names exists", () => {
   expect(missing).toEqual([]);
 });
 
+test("every file of code that a comment names exists", () => {
+  const named = (file: string): string[] =>
+    [...textOf(file).matchAll(/\/\*[\s\S]*?\*\/|(?<!:)\/\/.*/g)].flatMap(([comment]) =>
+      [...comment.replace(/https?:\S+/g, "").matchAll(/(?<![\w./-])[\w][\w./-]*\.(?:ts|lua)\b/g)].map(([path]) => path),
+    );
+  const missing = sources.flatMap((file) =>
+    named(file)
+      .filter((path) => !path.endsWith(".d.ts") && !files.some((other) => `/${other}`.endsWith(`/${path}`)))
+      .map((path) => `${file} names ${path}`),
+  );
+  expect(missing).toEqual([]);
+});
+
 test("every test that the threat model names exists", () => {
   const tests = sources
     .filter((file) => file.endsWith(".test.ts"))

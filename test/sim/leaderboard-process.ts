@@ -74,7 +74,7 @@ export class LeaderboardProcess {
     };
   }
 
-  /** Behaves as `leaderboard/io/redis-progress.ts`. */
+  /** Behaves as `leaderboard/io/redis-ports.ts`. */
   #progress(): LeaderboardPortsInSim["progress"] {
     const { redis } = this.#world.stores!;
     const service = this.#name;

@@ -34,7 +34,7 @@ test("one edit is acknowledged and delivered to all members once the log has it"
   const overNats = encodeToOwner(message);
 
   // room-server/rooms/sequencer.ts checks that the edit is the next one of Ann's client.
-  // room-server/rooms/group-commit.ts has no record in flight, so it makes a record with the next seq. The log accepts
+  // room-server/rooms/intake.ts has no record in flight, so it makes a record with the next seq. The log accepts
   // this record only directly after the owner's last one. No message is sent yet.
   const toAppend = owner.receiveOwnershipInput({ kind: "message", message: decodeToOwner(overNats)!, bytes: overNats.byteLength }, NOW);
   expect(toAppend.map(({ kind }) => kind)).toEqual(["append"]);
