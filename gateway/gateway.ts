@@ -152,6 +152,8 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
   const { backbone } = rooms;
   const known = new Sanctions(config);
   const sanctions = new SanctionsHost(known, ports.sanctionsBus, ports.store, { ...deps, backbone });
+  const carryOut = (connection: ConnectionId, session: ClientSession, effects: readonly SessionEffect[]): void =>
+    dispatch({ kind: "session-effects", connection, session, effects });
   const abuse = new AbuseScores(config, (kind, key) => quotas.faultsElsewhere(`${kind}-faults`, key));
   const discipline = new DisciplineHost(
     known,
@@ -162,14 +164,12 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
       abuse,
       metrics: deps.metrics,
       impose: (sanction) => sanctions.impose(sanction),
-      carryOut: (connection, session, effects) => dispatch({ kind: "session-effects", connection, session, effects }),
+      carryOut,
     },
     deps.clock,
   );
   const restrictionOn: ClientSessionOptions["restrictionOn"] = (tenant, user, room) =>
     known.restriction(tenant, user, room) ?? storageLimits.restrictionOn(room);
-  const carryOut = (connection: ConnectionId, session: ClientSession, effects: readonly SessionEffect[]): void =>
-    dispatch({ kind: "session-effects", connection, session, effects });
   const storage = new StorageLimitsHost(storageLimits, { sessions, reports: ports.storageReports, carryOut }, deps.clock);
   const clients = new SessionHost(
     { sockets, tokens, rooms, presence, boards, quotas, discipline, usage, refused, dispatch },

@@ -32,37 +32,24 @@ export class EditRelay {
     this.#unacked = unacked;
   }
 
-  receiveEdit(from: ConnectionId, edit: SubmittedEdit, now: Millis, effects: FollowedRoomEffect[]): void {
+  /** `from`: undefined for an edit over HTTP, which is kept as long as an edit of a client that has left. */
+  receiveEdit(from: ConnectionId | undefined, edit: SubmittedEdit, now: Millis, effects: FollowedRoomEffect[]): void {
+    const { author, counter } = edit;
     const added = this.#unacked.add(edit, now);
     switch (added) {
       case "added":
         this.#fresh.push(edit);
-        // The client's join was rejected while it was still writing.
-        if (!this.#members.has(edit.author.client)) this.#unacked.clientGone(edit.author.client, now);
+        // A client may write although its join was rejected meanwhile.
+        if (from === undefined || !this.#members.has(author.client)) this.#unacked.clientGone(author.client, now);
         return;
       case "held":
-        return; // The edit is already on its way: the client has reconnected and repeats it.
+        return; // The edit is already on its way: the author repeats it, for example after a reconnect.
       default:
         effects.push(
           { kind: "limit-reached", limit: added },
-          this.#nack([from], edit.counter, "write-backpressure", edit.counter, FULL_RETRY_MS),
-        );
-    }
-  }
-
-  /** The author is not in the room. The edit is kept as long as an edit of a client that has left. */
-  receiveWrite(edit: SubmittedEdit, now: Millis, effects: FollowedRoomEffect[]): void {
-    const added = this.#unacked.add(edit, now);
-    switch (added) {
-      case "added":
-        this.#fresh.push(edit);
-        return this.#unacked.clientGone(edit.author.client, now);
-      case "held":
-        return;
-      default:
-        effects.push(
-          { kind: "limit-reached", limit: added },
-          { kind: "write-refused", client: edit.author.client, reason: "write-backpressure" },
+          from === undefined
+            ? { kind: "write-refused", client: author.client, reason: "write-backpressure" }
+            : this.#nack([from], counter, "write-backpressure", counter, FULL_RETRY_MS),
         );
     }
   }

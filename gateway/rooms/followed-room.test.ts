@@ -109,7 +109,8 @@ function send({ connection, client }: typeof ann, ...counters: number[]): Follow
 }
 
 const WRITE: FollowedRoomInput = {
-  kind: "write",
+  kind: "edit",
+  connection: undefined,
   edit: {
     author: { user: "u" as UserId, client: bob.client },
     counter: 1,

@@ -114,9 +114,6 @@ export class FollowedRoom {
       case "edit":
         this.#relay.receiveEdit(input.connection, input.edit, now, effects);
         break;
-      case "write":
-        this.#relay.receiveWrite(input.edit, now, effects);
-        break;
       case "turn-ended":
         if (!this.#isResendDue) this.#relay.endTurn(effects); // Otherwise the edits follow the waiting edits.
         break;

@@ -132,13 +132,13 @@ export class FollowedRoomsHost implements Backbone {
     this.receiveInput(room, join);
   }
 
-  receiveEdit(room: RoomKey, input: FollowedRoomInput & { kind: "edit" }): void {
+  receiveEdit(room: RoomKey, connection: ConnectionId, edit: SubmittedEdit): void {
     const followed = this.#directory.get(room);
     if (followed === undefined) return; // The room had no members for some time. The client joins again and repeats the edit.
-    const limit = this.#ports.quotas.takeEdit(room, input.edit.author.user);
-    if (limit !== undefined) return this.#refuseEdit(followed, input, limit);
-    this.#ports.presence.receiveActivity(room, input.connection);
-    this.#takeEdit(followed, input);
+    const limit = this.#ports.quotas.takeEdit(room, edit.author.user);
+    if (limit !== undefined) return this.#refuseEdit(followed, connection, edit, limit);
+    this.#ports.presence.receiveActivity(room, connection);
+    this.#takeEdit(followed, connection, edit);
   }
 
   /** An edit over HTTP, whose author need not be in the room. */
@@ -149,14 +149,14 @@ export class FollowedRoomsHost implements Backbone {
       this.#ports.usage.add(tenantOf(room), "refusals", 1);
       return this.#ports.writes.receiveRefused(room, edit.author.client, "tenant-rate");
     }
-    this.#takeEdit(this.#directory.get(room) ?? this.#follow(room), { kind: "write", edit });
+    this.#takeEdit(this.#directory.get(room) ?? this.#follow(room), undefined, edit);
   }
 
-  #takeEdit(followed: DirectoryEntry, input: FollowedRoomInput & { readonly edit: SubmittedEdit }): void {
-    this.#deps.hops?.received(followed.key, input.edit);
+  #takeEdit(followed: DirectoryEntry, connection: ConnectionId | undefined, edit: SubmittedEdit): void {
+    this.#deps.hops?.received(followed.key, edit);
     this.#deps.metrics.edits.inc();
-    this.#forwarding.receiveEdit(followed, input.edit.payload.byteLength);
-    this.#feed(followed, input);
+    this.#forwarding.receiveEdit(followed, edit.payload.byteLength);
+    this.#feed(followed, { kind: "edit", connection, edit });
   }
 
   receiveInput(room: RoomKey, input: FollowedRoomInput): void {
@@ -304,11 +304,7 @@ export class FollowedRoomsHost implements Backbone {
   }
 
   /** The client sends the edit again, and all edits after it. */
-  #refuseEdit(
-    { key, channel }: DirectoryEntry,
-    { connection, edit: { counter } }: FollowedRoomInput & { kind: "edit" },
-    limit: string,
-  ): void {
+  #refuseEdit({ key, channel }: DirectoryEntry, connection: ConnectionId, { counter }: SubmittedEdit, limit: string): void {
     this.#deps.metrics.limitsReached.inc({ limit });
     const frame = { type: "nack", channel, counter, reason: "tenant-rate", expected: counter, retryAfterMs: TENANT_RATE_RETRY_MS } as const;
     this.#sends.send(key, [connection], frame);

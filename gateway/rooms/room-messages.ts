@@ -62,9 +62,8 @@ export type FollowedRoomParts = {
 export type FollowedRoomInput =
   | JoinInput
   | { kind: "leave"; connection: ConnectionId }
-  | { kind: "edit"; connection: ConnectionId; edit: SubmittedEdit }
-  /** An edit over HTTP, whose author need not be in the room. */
-  | { kind: "write"; edit: SubmittedEdit }
+  /** Without a connection: an edit over HTTP, whose author need not be in the room. */
+  | { kind: "edit"; connection: ConnectionId | undefined; edit: SubmittedEdit }
   | { kind: "resubmit"; edit: TentativeEdit }
   | { kind: "replay"; connection: ConnectionId; after: Seq; through: Seq }
   /** All edits of this turn of the event loop have arrived. */
@@ -138,5 +137,6 @@ export type FollowedRoomEffect =
 /** A deleted room stays closed permanently. */
 export function onceDeleted(input: FollowedRoomInput): FollowedRoomEffect[] {
   if (input.kind === "join") return [{ kind: "reject", connection: input.connection, request: input.request, reason: "deleted" }];
-  return input.kind === "write" ? [{ kind: "write-refused", client: input.edit.author.client, reason: "deleted" }] : [];
+  const isOverHttp = input.kind === "edit" && input.connection === undefined;
+  return isOverHttp ? [{ kind: "write-refused", client: input.edit.author.client, reason: "deleted" }] : [];
 }

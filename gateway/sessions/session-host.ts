@@ -224,7 +224,7 @@ export class SessionHost implements Clients {
     for (const effect of effects) {
       switch (effect.kind) {
         case "edit":
-          rooms.receiveEdit(effect.room, { kind: "edit", connection, edit: effect.edit });
+          rooms.receiveEdit(effect.room, connection, effect.edit);
           break;
         case "presence":
           presence.receiveFields(effect.room, connection, effect.fields);
