@@ -14,13 +14,13 @@ import { encodeJson } from "../shared/bus/json-messages.ts";
 import { ownerReasonIn, PlannedRoom, RoomEntry, RoomPin, ServerHeartbeat } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { SettingError, type Values } from "../shared/settings/settings.ts";
-import { parseRoomId, parseTenantId, roomKey, type RoomKey, type ServerId } from "../shared/ids.ts";
+import type { RoomKey, ServerId } from "../shared/ids.ts";
 import { closeNats, type NatsConnection } from "../shared/io/nats.ts";
 import { kvBucket } from "../shared/io/jetstream-stores.ts";
 import { subscribeJson } from "../shared/io/nats-json.ts";
 import { bucketOf, moveRoomTo, commandServer, type PlacementAccess, readEntry } from "../shared/io/move-room.ts";
 import type { PrintLine } from "./command.ts";
-import { connectOperator } from "./ops.ts";
+import { connectOperator, roomOfFlags } from "./ops.ts";
 import type { opsDrainSettings, opsExplainSettings, opsMoveSettings, opsPinSettings, whereSettings } from "./command-settings.ts";
 
 type Where = Values<typeof whereSettings>;
@@ -56,7 +56,7 @@ export function showServers(config: Where, print: PrintLine): Promise<void> {
 
 export function explainRoom(config: OfRoom, print: PrintLine): Promise<void> {
   return connected(config, async (nats) => {
-    const room = keyOf(config);
+    const room = roomOfFlags(config);
     const subjects = subjectsOf(config.environment);
     const [checkpoint, entry, planned, pin] = await Promise.all([
       read(nats, config, subjects.checkpointsBucket, room, CheckpointEntry),
@@ -86,7 +86,7 @@ export function explainRoom(config: OfRoom, print: PrintLine): Promise<void> {
 
 export function moveRoom(config: Values<typeof opsMoveSettings>, print: PrintLine): Promise<void> {
   return connected(config, async (nats) => {
-    const [room, to] = [keyOf(config), config.to as ServerId];
+    const [room, to] = [roomOfFlags(config), config.to as ServerId];
     const outcome = await moveRoomTo(placed(nats, config), room, to);
     switch (outcome.kind) {
       case "moved":
@@ -136,7 +136,7 @@ export function drainServer(config: Values<typeof opsDrainSettings>, print: Prin
  */
 export function pinRoom(config: Values<typeof opsPinSettings>, print: PrintLine): Promise<void> {
   return connected(config, async (nats) => {
-    const room = keyOf(config);
+    const room = roomOfFlags(config);
     const pins = await kvBucket(jetstream(nats), subjectsOf(config.environment).pinsBucket, { replicas: config.logReplicas });
     const toPool = config.pool === "" ? {} : { pool: config.pool };
     const toHost = config.onHost === "" ? {} : { host: config.onHost };
@@ -196,15 +196,6 @@ async function read<Entry>(
   schema: z.ZodType<Entry>,
 ): Promise<Entry | undefined> {
   return readEntry(await bucketOf(placed(nats, config), name), room, schema);
-}
-
-function keyOf({ tenant, room }: { tenant: string; room: string }): RoomKey {
-  const [tenantId, roomId] = [parseTenantId(tenant), parseRoomId(room)];
-  if (tenantId === undefined || roomId === undefined)
-    throw new SettingError(
-      `--tenant ${tenant} --room ${room} is not a valid room. Rule WIRE6 in shared/wire/WIRE.md lists the characters of ids`,
-    );
-  return roomKey(tenantId, roomId);
 }
 
 function percent(share: number): string {

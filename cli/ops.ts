@@ -11,7 +11,7 @@ import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
 import type { OperationsEvent } from "../shared/bus/operations-events.ts";
 import { StorageAnswer } from "../shared/bus/storage-messages.ts";
 import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
-import { parseRoomId, parseTenantId, type RoomKey, roomKey, parseRoomKey, roomOf, tenantOf } from "../shared/ids.ts";
+import { parseRoomOfTenant, type RoomKey, parseRoomKey, roomOf, tenantOf } from "../shared/ids.ts";
 import { existingBucket, isUnsettled } from "../shared/io/jetstream-stores.ts";
 import { withoutSecrets } from "../shared/io/nats-address.ts";
 import { hasOperationsStream, watchNumbered } from "../shared/io/nats-operations.ts";
@@ -27,15 +27,11 @@ const RETRY_MS = 500;
 
 /** Prints the report of a room, and what it stores, which is known of closed rooms too. Its rates are measured over one second. */
 export async function describeRoom(config: Values<typeof opsRoomSettings>, print: (line: string) => void): Promise<void> {
-  const [tenant, room] = [parseTenantId(config.tenant), parseRoomId(config.room)];
-  if (tenant === undefined || room === undefined)
-    throw new SettingError(
-      `invalid room id "${config.room}" or tenant "${config.tenant}". Rule WIRE6 in shared/wire/WIRE.md lists the characters of ids`,
-    );
+  const room = roomOfFlags(config);
   const nats = await connectOperator(config);
   try {
     const { askRooms, askStorage } = subjectsOf(config.environment);
-    const ask = <Answer>(subject: string, schema: z.ZodType<Answer>) => askAboutRoom(nats, subject, roomKey(tenant, room), schema);
+    const ask = <Answer>(subject: string, schema: z.ZodType<Answer>) => askAboutRoom(nats, subject, room, schema);
     const before = await ask(askRooms, RoomReport);
     const [stored] = await Promise.all([ask(askStorage, StorageAnswer), sleep(RATES_OVER_MS)]);
     const after = before && (await ask(askRooms, RoomReport));
@@ -49,6 +45,15 @@ export async function describeRoom(config: Values<typeof opsRoomSettings>, print
   } finally {
     await closeNats(nats);
   }
+}
+
+/** The room of the flags `--tenant` and `--room`. */
+export function roomOfFlags({ tenant, room }: { readonly tenant: string; readonly room: string }): RoomKey {
+  const key = parseRoomOfTenant(tenant, room);
+  if (key !== undefined) return key;
+  throw new SettingError(
+    `invalid room id: --tenant ${tenant} --room ${room}. Rule WIRE6 in shared/wire/WIRE.md lists the characters of ids`,
+  );
 }
 
 /** The owner of the room, or the document service that reads its log, answers. */

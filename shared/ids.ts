@@ -99,6 +99,12 @@ export function roomKey(tenant: TenantId, room: RoomId): RoomKey {
   return `${tenant}.${encodeToken(room)}` as RoomKey;
 }
 
+/** Undefined: one of the texts is no valid id. */
+export function parseRoomOfTenant(tenantText: string, roomText: string): RoomKey | undefined {
+  const [tenant, room] = [parseTenantId(tenantText), parseRoomId(roomText)];
+  return tenant === undefined || room === undefined ? undefined : roomKey(tenant, room);
+}
+
 /** A key is what `roomKey` makes of a room: any other encoding of a room would be a second key for it. */
 export function parseRoomKey(text: string): RoomKey | undefined {
   if (!ROOM_KEY.test(text)) return undefined;

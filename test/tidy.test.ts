@@ -20,6 +20,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "shared/ids.ts",
     "shared/assert.ts",
     "shared/collections/prng.ts",
+    "shared/collections/bytes.ts",
     "shared/collections/hash.ts",
   ],
   react: ["react/"],

@@ -3,6 +3,7 @@
  * even a long download is not.
  */
 
+import { joinBytes } from "../../shared/collections/bytes.ts";
 import { type Epoch, parseClientId, type Position, type Seq } from "../../shared/ids.ts";
 import type { EditName } from "../persistence/edit-store.ts";
 import type { SnapshotAnswer } from "../ports.ts";
@@ -62,13 +63,7 @@ async function bodyOf(body: ReadableStream<Uint8Array>, restartTimer: () => void
     chunks.push(read.value);
     bytes += read.value.byteLength;
   }
-  const whole = new Uint8Array(bytes);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return whole;
+  return joinBytes(chunks, bytes);
 }
 
 function positionOf(headers: Headers): Position | undefined {

@@ -8,12 +8,13 @@ import { equalityDeep } from "lib0/function";
 import { Observable } from "lib0/observable";
 import type * as Y from "yjs";
 
+import { isSameBytes } from "../../shared/collections/bytes.ts";
 import { assert } from "../../shared/assert.ts";
 import type { ClientId } from "../../shared/ids.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
 import type { ClientClock } from "../ports.ts";
 import type { Participant, PresenceChange } from "./participants.ts";
-import { BROADCASTS, ownField, sameBytes } from "./presence-fields.ts";
+import { BROADCASTS, ownField } from "./presence-fields.ts";
 
 /** The room that the awareness belongs to. */
 interface AwarenessRoom {
@@ -163,7 +164,7 @@ export class RoomAwareness<State extends object = AwarenessState> extends Observ
    */
   #show(fields: readonly PresenceField[]): void {
     const growth = ({ name, value }: PresenceField): number => value.byteLength - (this.#shown.get(name) ?? NOTHING).byteLength;
-    const changed = fields.filter(({ name, value }) => !sameBytes(this.#shown.get(name) ?? NOTHING, value));
+    const changed = fields.filter(({ name, value }) => !isSameBytes(this.#shown.get(name) ?? NOTHING, value));
     const offered = changed.some((field) => growth(field) < 0) ? [...fields].sort((one, other) => growth(one) - growth(other)) : changed;
     for (const field of offered) this.#room.show([field]);
     for (const { name, value } of changed) {

@@ -3,6 +3,7 @@
  * temporary, so participants are identified by client id, and one that returns keeps its entry. Rules PAR1 to PAR7.
  */
 
+import { isSameBytes } from "../../shared/collections/bytes.ts";
 import type { ClientId, UserId } from "../../shared/ids.ts";
 import { decodePoint, decodeRectangle, decodeSpan, type Point, type Rectangle, type TextSpan } from "../../shared/wire/positions.ts";
 import {
@@ -14,7 +15,7 @@ import {
   type ParticipantEntry as Announced,
   VIEWPORT,
 } from "../../shared/wire/presence.ts";
-import { decodeValue, sameBytes } from "./presence-fields.ts";
+import { decodeValue } from "./presence-fields.ts";
 
 /** A participant of the room. The object is replaced, never modified, when something changes. */
 export type Participant = {
@@ -205,7 +206,7 @@ function ownNamesIn(values: Values): string[] {
 }
 
 function isSame(a: Uint8Array | undefined, b: Uint8Array): boolean {
-  return a !== undefined && (a === b || sameBytes(a, b));
+  return a !== undefined && (a === b || isSameBytes(a, b));
 }
 
 type Identity = Pick<Participant, "client" | "user" | "name" | "role" | "canWrite" | "self">;

@@ -4,6 +4,7 @@ import * as decoding from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 import * as Y from "yjs";
 
+import { isSameBytes } from "../../shared/collections/bytes.ts";
 import { assert } from "../../shared/assert.ts";
 import { LONE_SURROGATE } from "../../shared/ids.ts";
 import { encodePoint, encodeRectangle, encodeSpan, type Point, type Rectangle, type TextSpan } from "../../shared/wire/positions.ts";
@@ -96,7 +97,7 @@ function encodeCaret({ anchor, head }: Caret): Uint8Array {
   return encoding.encode((out) => {
     encoding.writeUint8(out, CARET);
     encoding.writeVarUint8Array(out, to);
-    if (!sameBytes(from, to)) encoding.writeVarUint8Array(out, from);
+    if (!isSameBytes(from, to)) encoding.writeVarUint8Array(out, from);
   });
 }
 
@@ -143,8 +144,4 @@ function isId(value: unknown): boolean {
 
 function hasOnly(value: unknown, names: readonly string[]): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && Object.keys(value).every((name) => names.includes(name));
-}
-
-export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  return a.byteLength === b.byteLength && a.every((byte, index) => byte === b[index]);
 }

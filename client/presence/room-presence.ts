@@ -4,6 +4,7 @@
  * sends a snapshot after each join. Deterministic. Rules RPR1 to RPR12.
  */
 
+import { isSameBytes } from "../../shared/collections/bytes.ts";
 import type { ClientId, Millis } from "../../shared/ids.ts";
 import type { Channel, ClientFrame, RoomMode } from "../../shared/wire/frames.ts";
 import { type PresenceField, VIEWPORT } from "../../shared/wire/presence.ts";
@@ -11,7 +12,6 @@ import type { FrameSendRate } from "../connection/client-rates.ts";
 import { type Problem, presenceTooLarge } from "../room/problems.ts";
 import type { SharedLimits, RoomFrame, RoomSessionInput } from "../room/room-messages.ts";
 import { type ParticipantChanges, type Participant, Participants, type PresenceChange } from "./participants.ts";
-import { sameBytes } from "./presence-fields.ts";
 
 /** This client changes its presence. */
 type ShowInput = { kind: "show"; fields: readonly PresenceField[] };
@@ -247,7 +247,7 @@ export class OwnPresence {
 
   /** An empty value removes its field. False: too large, and nothing of this call is taken. */
   set(fields: readonly PresenceField[]): boolean {
-    const changed = fields.filter(({ name, value }) => !sameBytes(this.#values.get(name) ?? NOTHING, value));
+    const changed = fields.filter(({ name, value }) => !isSameBytes(this.#values.get(name) ?? NOTHING, value));
     const next = new Map(this.#values);
     for (const { name, value } of changed) {
       if (value.byteLength === 0) next.delete(name);

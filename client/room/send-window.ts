@@ -4,9 +4,9 @@
  * is acknowledged.
  */
 
+import { isSameBytes } from "../../shared/collections/bytes.ts";
 import type { Millis } from "../../shared/ids.ts";
 import type { Counter } from "../../shared/wire/frames.ts";
-import { sameBytes } from "../presence/presence-fields.ts";
 import type { SentEdit } from "./unsent.ts";
 
 export type SendWindowOptions = {
@@ -139,7 +139,7 @@ export class SendWindow {
 
   /** Whether this page did not send these bytes with that counter: it sent other bytes, or none so far. */
   isOther(counter: Counter, payload: Uint8Array): boolean {
-    return counter > this.lastSent || (this.has(counter) && !sameBytes(this.#sent[counter - this.#ackedThrough - 1]!.payload, payload));
+    return counter > this.lastSent || (this.has(counter) && !isSameBytes(this.#sent[counter - this.#ackedThrough - 1]!.payload, payload));
   }
 
   bytesOf(counter: Counter): number {

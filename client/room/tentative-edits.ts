@@ -4,6 +4,7 @@
  * gone. If it stays unconfirmed, the application receives it as `unconfirmed`. Rules TNT1 to TNT10.
  */
 
+import { isSameBytes } from "../../shared/collections/bytes.ts";
 import type { ClientId, Millis } from "../../shared/ids.ts";
 import type { Counter, TentativeEdit } from "../../shared/wire/frames.ts";
 
@@ -80,7 +81,7 @@ export class TentativeEdits {
     if (this.#size === 0) return;
     for (const author of this.#authors.values()) {
       author.held = author.held.filter(({ edit, resubmits }) => {
-        const isSame = resubmits > 0 && isEqual(edit.payload, payload);
+        const isSame = resubmits > 0 && isSameBytes(edit.payload, payload);
         if (isSame) this.#count(edit, -1);
         return !isSame;
       });
@@ -149,10 +150,6 @@ export class TentativeEdits {
 }
 
 const NONE_DUE: DueEdits = { resubmit: [], unconfirmed: [] };
-
-function isEqual(a: Uint8Array, b: Uint8Array): boolean {
-  return a.byteLength === b.byteLength && a.every((byte, index) => byte === b[index]);
-}
 
 /** Shows edits that directly follow those committed or shown. */
 function showNext({ committed, held }: Author): TentativeEdit[] {

@@ -3,7 +3,7 @@
  * sends tentative edits, and trims its log up to a snapshot.
  */
 
-import { isSameBytes } from "../../shared/collections/hash.ts";
+import { isSameBytes } from "../../shared/collections/bytes.ts";
 import type { ClientId, Epoch, Position, Seq, UserId } from "../../shared/ids.ts";
 import type { CommittedEdit, NackReason, ResyncReason, SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
 

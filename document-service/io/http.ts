@@ -9,7 +9,7 @@
 import type { Registry } from "prom-client";
 
 import { assertNever } from "../../shared/assert.ts";
-import { parseRoomId, parseTenantId, ROOM_ID_RULE, type RoomKey, roomKey } from "../../shared/ids.ts";
+import { parseRoomOfTenant, ROOM_ID_RULE, type RoomKey } from "../../shared/ids.ts";
 import { type InternalResponse, type InternalRequest, refusal, serveInternal } from "../../shared/io/internal-http.ts";
 import type { InternalTls } from "../../shared/io/internal-tls.ts";
 import type { Log } from "../../shared/process/log.ts";
@@ -77,7 +77,7 @@ export function answerBy(routes: readonly RoomRoute[], question: InternalRequest
   }
   const chosen = there.find(({ route }) => route.method === question.method);
   if (chosen === undefined) return refusal(405, "method-not-allowed", `this takes ${there.map(({ route }) => route.method).join(", ")}`);
-  const room = roomOf(question.tenant, roomText);
+  const room = parseRoomOfTenant(question.tenant, roomText);
   if (room === undefined) {
     return refusal(404, "no-such-room", `${ROOM_ID_RULE}; x-coroom-tenant names its tenant`);
   }
@@ -88,11 +88,6 @@ export function answerBy(routes: readonly RoomRoute[], question: InternalRequest
 function parametersOf(pattern: readonly string[], place: readonly string[]): string[] | undefined {
   const fits = pattern.length === place.length && pattern.every((part, index) => part.startsWith(":") || part === place[index]);
   return fits ? place.filter((_, index) => pattern[index]!.startsWith(":")) : undefined;
-}
-
-function roomOf(tenantText: string, roomText: string): RoomKey | undefined {
-  const [tenant, room] = [parseTenantId(tenantText), parseRoomId(roomText)];
-  return tenant === undefined || room === undefined ? undefined : roomKey(tenant, room);
 }
 
 /** The answer to a request whose body `InternalQuestion.body` refuses. */

@@ -79,7 +79,3 @@ export function nextAfter(due: Millis, intervalMs: number, now: Millis): Millis 
 export function bytesOf(name: string, value: Uint8Array): number {
   return value.byteLength === 0 ? 0 : name.length + value.byteLength;
 }
-
-export function isSameValue(a: Uint8Array, b: Uint8Array): boolean {
-  return a.byteLength === b.byteLength && a.every((byte, index) => byte === b[index]);
-}

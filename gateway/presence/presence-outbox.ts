@@ -4,6 +4,7 @@
  * intervals.
  */
 
+import { isSameBytes } from "../../shared/collections/bytes.ts";
 import {
   membersInParts,
   type PresenceMember,
@@ -19,7 +20,6 @@ import {
   bytesOf,
   type FieldSender,
   hasOtherWaiting,
-  isSameValue,
   LONG_AGO,
   nextAfter,
   NOTHING,
@@ -89,7 +89,7 @@ export class PresenceOutbox {
       const field = sender.fields.get(name);
       if (field === undefined || field.stage === "waiting") continue;
       // A different value is an earlier one, or it came over another gateway that the client has left or joined.
-      field.stage = isSameValue(field.value, value) ? "shown" : "sent";
+      field.stage = isSameBytes(field.value, value) ? "shown" : "sent";
       if (field.stage === "sent") this.#unshown.add(client);
     }
   }

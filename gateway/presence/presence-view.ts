@@ -3,6 +3,7 @@
  * The presence from a former owner stays until the new owner has sent a snapshot.
  */
 
+import { isSameBytes } from "../../shared/collections/bytes.ts";
 import type { PresenceStatus } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch } from "../../shared/ids.ts";
 import { SMALL_MAP_ENTRIES_MAX, SmallMap } from "../../shared/collections/small-map.ts";
@@ -254,6 +255,5 @@ function isSameParticipant(a: ParticipantEntry, b: ParticipantEntry): boolean {
 }
 
 function isSame(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
-  if (a === undefined || b === undefined) return a === b;
-  return a.byteLength === b.byteLength && a.every((byte, index) => byte === b[index]);
+  return a === undefined || b === undefined ? a === b : isSameBytes(a, b);
 }

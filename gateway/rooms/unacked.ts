@@ -7,7 +7,7 @@
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { ClientId, Millis } from "../../shared/ids.ts";
 import type { Counter } from "../../shared/wire/frames.ts";
-import { isSameBytes } from "../../shared/collections/hash.ts";
+import { isSameBytes } from "../../shared/collections/bytes.ts";
 import { LazyMap } from "../../shared/collections/lazy-map.ts";
 import type { UnackedBudget } from "./unacked-budget.ts";
 

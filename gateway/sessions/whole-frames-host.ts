@@ -4,6 +4,7 @@
  * frame without a pause, so its unfinished frame is never old. Invalid parts go to the session, which refuses them.
  */
 
+import { joinBytes } from "../../shared/collections/bytes.ts";
 import { encodeFrame, decodeFrame } from "../../shared/wire/codec.ts";
 import { FrameType } from "../../shared/wire/frames.ts";
 import { PART_BYTES_MIN } from "../../shared/wire/parts.ts";
@@ -109,7 +110,7 @@ class PartialFrames {
     this.#bytes += part.byteLength;
     if (!isLast && partial.bytes <= this.#options.frameBytesMax) return undefined;
     this.forget(connection);
-    return joined(partial.chunks, partial.bytes);
+    return joinBytes(partial.chunks, partial.bytes);
   }
 
   /** Returns and forgets the connections whose unfinished frames exceed the limit, the oldest first. */
@@ -127,14 +128,4 @@ class PartialFrames {
     this.#bytes -= this.#parts.get(connection)?.bytes ?? 0;
     this.#parts.delete(connection);
   }
-}
-
-function joined(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
-  const frame = new Uint8Array(bytes);
-  let at = 0;
-  for (const chunk of chunks) {
-    frame.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return frame;
 }

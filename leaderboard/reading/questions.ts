@@ -8,11 +8,10 @@ import { z } from "zod";
 import { decodeJson } from "../../shared/bus/json-messages.ts";
 import {
   parseRoomId,
+  parseRoomOfTenant,
   parseTenantId,
   parseUserId,
   ROOM_ID_RULE,
-  type RoomKey,
-  roomKey,
   type UnixMillis,
   USER_ID_RULE,
 } from "../../shared/ids.ts";
@@ -123,7 +122,7 @@ export function parseQuestion({ tenant, segments, query, body }: AskedBoard, lim
 
 function parseRoomPath(tenantText: string, [rooms, roomText, board, ...rest]: readonly string[]): Asked | BadQuestion {
   if (rooms !== "rooms" || board !== "leaderboard") return NO_SUCH_BOARD;
-  const room = parseRoom(tenantText, roomText ?? "");
+  const room = parseRoomOfTenant(tenantText, roomText ?? "");
   return room === undefined ? bad("bad-room", ROOM_ID_RULE) : parseMembersPath(room, rest);
 }
 
@@ -175,11 +174,6 @@ function parsePage(
 /** Names the window by id, so that pages match even if the window ends in the meantime. */
 export function cursorOf(windowId: string, offset: number): string {
   return `${windowId}~${offset}`;
-}
-
-function parseRoom(tenantText: string, roomText: string): RoomKey | undefined {
-  const [tenant, room] = [parseTenantId(tenantText), parseRoomId(roomText)];
-  return tenant === undefined || room === undefined ? undefined : roomKey(tenant, room);
 }
 
 function numberIn(text: string | null, fallback: number): number | undefined {

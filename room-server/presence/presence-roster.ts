@@ -3,6 +3,7 @@
  * held by one gateway, or briefly by two during a reconnect. It leaves when the last gateway releases it.
  */
 
+import { isSameBytes } from "../../shared/collections/bytes.ts";
 import type { PresenceMember, PresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import { SmallMap } from "../../shared/collections/small-map.ts";
 import type { ClientId, GatewayId, UserId } from "../../shared/ids.ts";
@@ -202,7 +203,7 @@ export class Roster {
   #setField(entry: Entry, { name, value }: PresenceField): boolean {
     const { fields } = entry.holding;
     const before = valueOf(fields, name) ?? NOTHING;
-    if (isSame(before, value)) return true;
+    if (isSameBytes(before, value)) return true;
     const bytes = bytesOf(name, value) - bytesOf(name, before);
     if (bytes > 0 && this.#bytes + bytes > this.#options.presenceBytesMax) return false;
     this.#bytes += bytes;
@@ -287,10 +288,6 @@ function bytesOfParticipant({ client, user, name }: PresenceMember): number {
 
 function bytesOf(name: string, value: Uint8Array): number {
   return value.byteLength === 0 ? 0 : FIELD_BYTES + name.length * BYTES_PER_CODE_UNIT + value.byteLength;
-}
-
-function isSame(a: Uint8Array, b: Uint8Array): boolean {
-  return a.byteLength === b.byteLength && a.every((byte, index) => byte === b[index]);
 }
 
 type Members = PresenceToOwner & { kind: "members" };

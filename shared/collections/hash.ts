@@ -22,9 +22,3 @@ export function digestOf(bytes: Uint8Array): number {
   for (let index = 0; index < bytes.length; index++) hash = Math.imul(hash ^ bytes[index]!, 0x01000193);
   return (hash ^ (hash >>> 16)) & 0x7fffffff;
 }
-
-export function isSameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  if (a.byteLength !== b.byteLength) return false;
-  for (let index = 0; index < a.byteLength; index++) if (a[index] !== b[index]) return false;
-  return true;
-}
