@@ -1,6 +1,6 @@
 /**
- * Work on a room's bytes whose duration grows with the room. Threads run it. Linear in the bytes, except for
- * edits that are integrated into a document, within limits. Rules YWK1 to YWK3.
+ * Work on a room's bytes whose duration grows with the room. Threads run it. The duration is linear in the
+ * bytes, except for edits that are integrated into a document, within limits. Rules YWK1 to YWK3.
  */
 
 import * as Y from "yjs";
