@@ -248,3 +248,17 @@ export class Deletion {
     return [{ kind: "end", outcome }];
   }
 }
+
+/** `streamSeq`: the stream sequence of the record that deletes the room, if the log has it. */
+type DeletionStep =
+  | { readonly kind: "no-room" }
+  /** Append the record that deletes the room. */
+  | { readonly kind: "append"; readonly streamSeq: undefined }
+  | { readonly kind: "deleted"; readonly streamSeq: number | undefined };
+
+/** A room without records, checkpoint or deletion never existed. A deleted room is not deleted again. */
+export function nextDeletionStep(room: { readonly isDeleted: boolean; readonly appliedThrough: number }, end: RoomLogEnd): DeletionStep {
+  if (end.kind === "deleted") return { kind: "deleted", streamSeq: end.streamSeq };
+  if (room.isDeleted) return { kind: "deleted", streamSeq: undefined };
+  return end.kind === "empty" && room.appliedThrough === 0 ? { kind: "no-room" } : { kind: "append", streamSeq: undefined };
+}

@@ -15,8 +15,8 @@ import { pause, rethrowMistake } from "../../shared/time/pause.ts";
 import type { HistoryReadsHost } from "../history/history-reads-host.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 import type { ChangeNotifications, EditLog } from "../ports.ts";
+import { nextDeletionStep } from "./deletion.ts";
 import {
-  nextDeletionStep,
   servedWithoutEdits,
   DocumentPartition,
   type DocumentPartitionEffect,
@@ -314,7 +314,7 @@ export class DocumentPartitionHost {
       case "start-job":
         return void this.#roomToWorkOn(effect.room)
           .runJob({ kind: effect.job })
-          .finally(() => this.#receive({ kind: "job-ended" }));
+          .finally(() => this.#receive({ kind: "job-ended", room: effect.room }));
       case "read-again":
         this.#deps.log.info({ partition: this.#partition, room: effect.room, from: effect.from }, "reading the log again for a room");
         this.#rooms.get(effect.room)?.close();

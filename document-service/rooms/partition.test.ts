@@ -1,13 +1,8 @@
 import { expect, test } from "vitest";
 
 import type { Millis, RoomKey, Seq } from "../../shared/ids.ts";
-import {
-  DocumentPartition,
-  type DocumentPartitionEffect,
-  type DocumentPartitionRoom,
-  nextDeletionStep,
-  servedWithoutEdits,
-} from "./partition.ts";
+import { nextDeletionStep } from "./deletion.ts";
+import { DocumentPartition, type DocumentPartitionEffect, type DocumentPartitionRoom, servedWithoutEdits } from "./partition.ts";
 
 const LIMITS = { documentsBytesMax: 1_000, documentsMax: 10, documentOpeningsMax: 2, documentSavesMax: 2, documentsDrainMsMax: 1_000 };
 
@@ -19,7 +14,7 @@ class Rig {
 
   add(name: string, facts: Partial<FakeRoom> = {}): FakeRoom {
     const room: FakeRoom = {
-      key: name as RoomKey,
+      key: (name.includes(".") ? name : `acme.${name}`) as RoomKey,
       heldBytes: 0,
       uncoveredFrom: undefined,
       uncoveredSince: undefined,
@@ -45,8 +40,12 @@ class Rig {
     return this.partition.receive({ kind: "rooms-ticked" }, this.now).map(textOf);
   }
 
-  receive(kind: "job-ended" | "drain-ticked" | "lease-given-back"): readonly string[] {
+  receive(kind: "drain-ticked" | "lease-given-back"): readonly string[] {
     return this.partition.receive({ kind }, this.now).map(textOf);
+  }
+
+  endJob(room = "acme.any"): readonly string[] {
+    return this.partition.receive({ kind: "job-ended", room: room as RoomKey }, this.now).map(textOf);
   }
 
   stopReading({ isLeaseHeld = true } = {}): readonly string[] {
@@ -55,7 +54,7 @@ class Rig {
 }
 
 function textOf(effect: DocumentPartitionEffect): string {
-  return `${effect.kind === "start-job" ? effect.job : effect.kind} ${effect.room}`;
+  return `${effect.kind === "start-job" ? effect.job : effect.kind} ${effect.room.replace("acme.", "")}`;
 }
 
 const due = () => true;
@@ -67,9 +66,20 @@ test("[PTN1] rooms are saved oldest first within the limit of concurrent saves, 
   rig.add("old", { isSaveDue: due, uncoveredSince: 1 as Millis });
   rig.add("middle", { isSaveDue: due, uncoveredSince: 2 as Millis });
   expect(rig.tick()).toEqual(["save old", "save middle"]);
-  expect([rig.receive("job-ended"), rig.receive("job-ended")]).toEqual([["save young"], ["wipe wiped"]]);
+  expect([rig.endJob(), rig.endJob()]).toEqual([["save young"], ["wipe wiped"]]);
   young.isSaveDue = () => false;
-  expect(rig.receive("job-ended")).toEqual([]);
+  expect(rig.endJob()).toEqual([]);
+});
+
+test("[PTN13] tenants take turns with saves, so that an older room of a tenant with many running saves waits for one of another tenant", () => {
+  const rig = new Rig();
+  for (let age = 0; age < 6; age++) rig.add(`many.${age}`, { isSaveDue: due, uncoveredSince: age as Millis });
+  expect(rig.tick()).toEqual(["save many.0", "save many.1"]);
+  for (const room of [0, 1]) rig.partition.rooms.get(`many.${room}` as RoomKey)!.isSaveDue = () => false;
+  for (const name of ["one.a", "one.b"]) rig.add(name, { isSaveDue: due, uncoveredSince: 100 as Millis });
+  expect(rig.tick()).toEqual([]);
+  const next = ["many.0", "many.1", "one.a", "many.2"].flatMap((ended) => rig.endJob(ended));
+  expect(next).toEqual(["save one.a", "save one.b", "save many.2", "save many.3"]);
 });
 
 test("[PTN2] a room that is no longer due at its turn is skipped", () => {
@@ -79,7 +89,7 @@ test("[PTN2] a room that is no longer due at its turn is skipped", () => {
   rig.add("d", { isSaveDue: due });
   expect(rig.tick()).toEqual(["save a", "save b"]);
   third.isSaveDue = () => false;
-  expect(rig.receive("job-ended")).toEqual(["save d"]);
+  expect(rig.endJob()).toEqual(["save d"]);
 });
 
 test("[PTN3] rooms release memory above half of it, are saved above four fifths, and reading stops above the limit", () => {
@@ -89,7 +99,7 @@ test("[PTN3] rooms release memory above half of it, are saved above four fifths,
     room.heldBytes = heldBytes;
     rig.tick(); // Counts the bytes.
     const jobs = rig.tick();
-    if (jobs.length > 0) rig.receive("job-ended");
+    if (jobs.length > 0) rig.endJob();
     return [rig.partition.isReleasing, jobs.length > 0, rig.partition.isFull];
   });
   expect(pressures).toEqual([
@@ -131,7 +141,7 @@ test("[PTN6] a room that can take its dropped records is forgotten, and the log 
   expect([rig.partition.received, rig.partition.rooms.size]).toEqual([39, 0]);
   rig.partition.receive({ kind: "record-read", place: { streamSeq: 50, id: "server.50" }, bytes: 0 }, rig.now);
   expect(
-    [rig.partition.reading("a" as RoomKey).readAfter, rig.partition.reading("b" as RoomKey).readAfter],
+    [rig.partition.reading("acme.a" as RoomKey).readAfter, rig.partition.reading("acme.b" as RoomKey).readAfter],
     "a new room a receives all of its records from 40 on",
   ).toEqual([39, 50]);
 });
@@ -143,7 +153,7 @@ test("[PTN7] a drain ends once no job runs and every room that can be saved is s
   expect([rig.stopReading(), rig.partition.isDraining]).toEqual([["save a"], true]);
   room.uncoveredFrom = undefined;
   expect([rig.receive("drain-ticked"), rig.partition.isDraining]).toEqual([[], true]);
-  rig.receive("job-ended");
+  rig.endJob();
   expect([rig.receive("drain-ticked"), rig.partition.isDraining]).toEqual([[], false]);
 });
 
@@ -153,7 +163,7 @@ test("[PTN9] a drain ends after its time limit, and a lost lease is not drained 
   slow.add("a", { uncoveredFrom: 5, isSaveDue });
   expect(slow.stopReading()).toEqual(["save a"]);
   slow.now = (LIMITS.documentsDrainMsMax - 1) as Millis;
-  slow.receive("job-ended"); // The save failed.
+  slow.endJob(); // The save failed.
   expect([slow.receive("drain-ticked"), slow.partition.isDraining]).toEqual([["save a"], true]);
   slow.now = LIMITS.documentsDrainMsMax as Millis;
   expect([slow.receive("drain-ticked"), slow.partition.isDraining]).toEqual([[], false]);
@@ -183,7 +193,7 @@ test("[PTN8] no job starts after the lease is released", () => {
   for (const name of ["a", "b", "c"]) rig.add(name, { isSaveDue: due });
   rig.tick();
   rig.receive("lease-given-back");
-  expect(rig.receive("job-ended")).toEqual([]);
+  expect(rig.endJob()).toEqual([]);
 });
 
 const empty = { kind: "empty" } as const;

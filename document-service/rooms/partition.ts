@@ -7,7 +7,7 @@
 import { assertNever } from "../../shared/assert.ts";
 import type { ReadPosition, RecordPlace } from "../../shared/bus/record.ts";
 import type { LeaseFacts } from "../../shared/cluster/lease-holder.ts";
-import type { Millis, RoomKey } from "../../shared/ids.ts";
+import { type Millis, type RoomKey, type TenantId, tenantOf } from "../../shared/ids.ts";
 import type { RoomLogEnd } from "../ports.ts";
 import type { RoomReading } from "./record-intake.ts";
 import type { Served } from "./room-messages.ts";
@@ -53,7 +53,7 @@ export type DocumentPartitionInput =
   | { readonly kind: "log-end-lost" }
   /** All rooms have had their tick. */
   | { readonly kind: "rooms-ticked" }
-  | { readonly kind: "job-ended" }
+  | { readonly kind: "job-ended"; readonly room: RoomKey }
   /** The boards' lease was read. `floor` undefined: no leaderboard ever ran. */
   | { readonly kind: "boards-lease-read"; readonly floor: number | undefined }
   /** The service stops, or another service has the lease. */
@@ -103,7 +103,8 @@ export class DocumentPartition {
   #undecodableCount = 0;
   /** The most urgent room is first. */
   #dueJobs: DueJob[] = [];
-  #runningJobs = 0;
+  /** The tenant of each running job. */
+  readonly #running: TenantId[] = [];
 
   constructor(limits: DocumentPartitionLimits) {
     this.#limits = limits;
@@ -210,7 +211,7 @@ export class DocumentPartition {
       case "rooms-ticked":
         return this.#review(now);
       case "job-ended": // The next job starts at once, not at the next tick.
-        this.#runningJobs -= 1;
+        this.#running.splice(this.#running.indexOf(tenantOf(input.room)), 1);
         return this.#startJobs(now);
       case "boards-lease-read":
         this.#boardsFloor = input.floor ?? Number.POSITIVE_INFINITY;
@@ -259,7 +260,10 @@ export class DocumentPartition {
     return { kind: "read-again", room: key, from };
   }
 
-  /** The room that waits longest is saved first. Deleted rooms can wait. */
+  /**
+   * The room that waits longest is saved first, but tenants take turns, so that slow saves of many rooms of one tenant never
+   * have all places. Deleted rooms can wait.
+   */
   #planJobs(
     unsaved: readonly DocumentPartitionRoom[],
     unwiped: readonly DocumentPartitionRoom[],
@@ -267,19 +271,27 @@ export class DocumentPartition {
     now: Millis,
   ): readonly DocumentPartitionEffect[] {
     const byAge = unsaved.toSorted((a, b) => (a.uncoveredSince ?? 0) - (b.uncoveredSince ?? 0));
-    this.#dueJobs = [...byAge.map((room) => ({ room, isPressed })), ...unwiped.map((room) => ({ room, isPressed: false }))];
+    const turns = new Map<TenantId, number>();
+    const nextTurn = (tenant: TenantId): number => {
+      const turn = turns.get(tenant) ?? 0;
+      turns.set(tenant, turn + 1);
+      return turn;
+    };
+    for (const tenant of this.#running) nextTurn(tenant);
+    const saves = byAge.map((room) => ({ room, isPressed, turn: nextTurn(tenantOf(room.key)) })).toSorted((a, b) => a.turn - b.turn);
+    this.#dueJobs = [...saves, ...unwiped.map((room) => ({ room, isPressed: false }))];
     return this.#startJobs(now);
   }
 
   #startJobs(now: Millis): readonly DocumentPartitionEffect[] {
     const effects: DocumentPartitionEffect[] = [];
-    while (this.#runningJobs < this.#limits.documentSavesMax) {
+    while (this.#running.length < this.#limits.documentSavesMax) {
       const next = this.#dueJobs.shift();
       if (next === undefined) break;
       const { room, isPressed } = next;
       const job = room.isWipeDue(now) ? "wipe" : room.isSaveDue(now, isPressed) ? "save" : undefined;
       if (job === undefined) continue; // No longer due.
-      this.#runningJobs += 1;
+      this.#running.push(tenantOf(room.key));
       effects.push({ kind: "start-job", room: room.key, job });
     }
     return effects;
@@ -309,7 +321,7 @@ export class DocumentPartition {
   /** Everything that can be saved is saved. */
   get #isDrained(): boolean {
     return (
-      this.#runningJobs === 0 && this.#countRooms(({ uncoveredFrom, canBeCovered }) => uncoveredFrom !== undefined && canBeCovered) === 0
+      this.#running.length === 0 && this.#countRooms(({ uncoveredFrom, canBeCovered }) => uncoveredFrom !== undefined && canBeCovered) === 0
     );
   }
 
@@ -332,18 +344,4 @@ export class DocumentPartition {
 export function servedWithoutEdits(end: RoomLogEnd): Served {
   if (end.kind === "deleted") return { kind: "deleted" };
   return end.kind === "at" && end.seq > 0 ? { kind: "loading" } : { kind: "no-document" };
-}
-
-/** `streamSeq`: the stream sequence of the record that deletes the room, if the log has it. */
-type DeletionStep =
-  | { readonly kind: "no-room" }
-  /** Append the record that deletes the room. */
-  | { readonly kind: "append"; readonly streamSeq: undefined }
-  | { readonly kind: "deleted"; readonly streamSeq: number | undefined };
-
-/** A room without records, checkpoint or deletion never existed. A deleted room is not deleted again. */
-export function nextDeletionStep(room: Pick<DocumentRoom, "isDeleted" | "appliedThrough">, end: RoomLogEnd): DeletionStep {
-  if (end.kind === "deleted") return { kind: "deleted", streamSeq: end.streamSeq };
-  if (room.isDeleted) return { kind: "deleted", streamSeq: undefined };
-  return end.kind === "empty" && room.appliedThrough === 0 ? { kind: "no-room" } : { kind: "append", streamSeq: undefined };
 }
