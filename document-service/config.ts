@@ -62,7 +62,8 @@ export const threadSettings = {
   readsWaitingMax: {
     parse: positiveInteger,
     fallback: 100,
-    meaning: "Maximum number of document requests that wait for a thread. Further requests are refused with a retry hint.",
+    meaning:
+      "Maximum number of document reads, and of HTTP writes, that wait for a thread. Further requests are refused with a retry hint.",
   },
 } as const satisfies Settings;
 

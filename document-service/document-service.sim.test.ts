@@ -461,7 +461,9 @@ class Service {
               : { lease: { holder: "leaderboard", floor: world.boardsFloor }, revision: 1 },
           ),
       },
-      merging: { merge: (state, edits, _room, authors) => call(() => mergeEdits(state, edits, authors)).catch(() => "busy" as const) },
+      merging: {
+        merge: (state, edits, _room, _urgency, authors) => call(() => mergeEdits(state, edits, authors)).catch(() => "busy" as const),
+      },
       digest: (bytes) => createHash("sha256").update(bytes).digest("hex"),
     };
   }

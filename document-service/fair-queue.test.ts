@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import type { RoomKey } from "../shared/ids.ts";
-import { FairQueue } from "./fair-queue.ts";
+import { FairQueue, UsedTime } from "./fair-queue.ts";
 
 const [A, B, OTHER] = ["acme.a", "acme.b", "other.a"] as RoomKey[] as [RoomKey, RoomKey, RoomKey];
 
@@ -88,4 +88,11 @@ test("[FRQ5] every task is taken or refused once, and one of a room with short t
       expect(ended.toSorted((a, b) => a - b)).toEqual(rooms.map((_, task) => task));
     }),
   );
+});
+
+test("[FRQ6] the time of 10,000 keys is known, and that of those which others have reached is forgotten", () => {
+  const used = new UsedTime<number>();
+  for (let key = 0; key < 10_001; key++) used.add(key, 100 + key);
+  expect([used.size, used.least([1, 0])], "the first key has used nothing that is known").toEqual([10_000, 0]);
+  expect([used.least([5_000, 6_000]), used.size]).toEqual([5_000, 5_000]);
 });

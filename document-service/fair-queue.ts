@@ -1,8 +1,8 @@
 /**
- * Tasks that wait for one thread, in an order that is fair by the time that tasks take: first by tenant, then by room.
- * The next task is one of the room that used the thread least since tasks began to wait. The invariant: a room with short
- * tasks waits for the task that runs and for one task of each other room at most, however many of them wait. If a room
- * with tasks of 100 ms has 50 waiting, a task of another room is the next. Rules FRQ1 to FRQ5.
+ * Tasks that wait for threads, in an order that is fair by the time that tasks take: first by tenant, then by room. The
+ * next task is one of the room that used the threads least since tasks began to wait. The invariant: a room with short
+ * tasks waits for the tasks that run and for one task of each other room at most, however many of them wait. If a room
+ * with tasks of 100 ms has 50 waiting, a task of another room is the next. Rules FRQ1 to FRQ6.
  */
 
 import { type RoomKey, type TenantId, tenantOf } from "../shared/ids.ts";
@@ -50,7 +50,7 @@ export class FairQueue<Task> {
     return this.#remove(used.least(rooms.keys()), (tasks) => tasks.shift()!);
   }
 
-  /** A task of the room has used the thread. While no task waits, nobody is disadvantaged, so nothing is counted. */
+  /** A task of the room has used a thread. While no task waits, nobody is disadvantaged, so nothing is counted. */
   charge(room: RoomKey, ms: number): void {
     if (this.#length === 0) return void (this.#used = new UsedTime());
     this.#used.add(tenantOf(room), ms);
@@ -79,21 +79,39 @@ export class FairQueue<Task> {
   }
 }
 
+/** Limit of keys whose time is known. Above it, the key that used a thread first is forgotten. */
+const KEYS_MAX = 10_000;
+
 /** Time that each key has used, at least as much as the last one that was chosen: a new key begins there (start-time fair queueing). */
-class UsedTime<Key> {
+export class UsedTime<Key> {
   readonly #msByKey = new Map<Key, number>();
   #chosenMs = 0;
 
-  add(key: Key, ms: number): void {
-    this.#msByKey.set(key, this.#msOf(key) + ms);
+  get size(): number {
+    return this.#msByKey.size;
   }
 
-  /** The first of the keys that used least. */
+  add(key: Key, ms: number): void {
+    this.#msByKey.set(key, this.#msOf(key) + ms);
+    const [first] = this.#msByKey.keys();
+    if (this.#msByKey.size > KEYS_MAX) this.#msByKey.delete(first!);
+  }
+
+  /** The first of the keys that used least. There is at least one key. */
   least(keys: Iterable<Key>): Key {
-    const chosen = greatest(keys, (key) => -this.#msOf(key));
-    this.#chosenMs = this.#msOf(chosen);
-    for (const [key, ms] of this.#msByKey) if (ms <= this.#chosenMs) this.#msByKey.delete(key);
-    return chosen;
+    let [chosen, leastMs]: [Key | undefined, number] = [undefined, Number.POSITIVE_INFINITY];
+    for (const key of keys) {
+      const ms = this.#msOf(key);
+      if (ms < leastMs) [chosen, leastMs] = [key, ms];
+      if (ms === this.#chosenMs) break; // No key used less, so many new keys are not searched.
+    }
+    if (leastMs > this.#chosenMs) this.#advance(leastMs);
+    return chosen!;
+  }
+
+  #advance(chosenMs: number): void {
+    this.#chosenMs = chosenMs;
+    for (const [key, ms] of this.#msByKey) if (ms <= chosenMs) this.#msByKey.delete(key);
   }
 
   #msOf(key: Key): number {

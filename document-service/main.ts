@@ -55,7 +55,12 @@ export async function startDocumentService(
   const { logPartitions: partitions, logReplicas: replicas, logBytesMax: bytesMax } = config;
   await ensureLogStreams(nats, subjects, { partitions, replicas, bytesMax });
   const streams = jetstream(nats, { timeout: ANSWER_MS_MAX });
-  const threads = documentThreads(config, { clock: systemClock, log, quarantinedRooms: metrics.quarantinedRooms });
+  const threads = documentThreads(config, {
+    clock: systemClock,
+    log,
+    quarantinedRooms: metrics.quarantinedRooms,
+    waits: metrics.threadWaits,
+  });
   const traces = await startTraces(config, { role: "document-service", instance: service }, { log, registry });
   const logOptions = { partitions, readMs: config.documentsReadMs, answerMsMax: ANSWER_MS_MAX };
   const editLog = await jetstreamLog(nats, subjects, logOptions);

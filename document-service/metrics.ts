@@ -80,6 +80,13 @@ export const documentServiceMetrics = (registry: Registry) => {
       help: "Rooms whose last merge took longer than one second. Their merges share one thread",
       registers,
     }),
+    threadWaits: new Histogram({
+      name: "coroom_documents_thread_wait_seconds",
+      help: "Seconds that tasks waited for a thread, by lane (quick, writes, quarantine) and kind: write (content of an HTTP write), read (of a document or its history), awaited (merge that a client waits for), background (other merges)",
+      buckets: SECONDS,
+      labelNames: ["lane", "kind"],
+      registers,
+    }),
     saves: new Histogram({
       name: "coroom_documents_save_seconds",
       help: "Seconds to write, verify and commit a snapshot, by outcome: saved, superseded, failed",

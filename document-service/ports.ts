@@ -111,18 +111,27 @@ export interface ObjectStore {
  */
 export type Unread = "overran" | "busy" | "unreadable";
 
-/** Runs `mergeEdits` (merge.ts) in a thread. */
+/** Whether a client waits for a merge. */
+export type MergeUrgency = "awaited" | "background";
+
+/** Runs `mergeEdits` (merge.ts) in a thread. Rooms share the threads fairly. */
 export interface Merging {
   /** Waits for a thread, even if many tasks wait. A room that takes too long waits only for other such rooms. */
-  merge(state: Uint8Array, edits: readonly Uint8Array[], room: RoomKey, authors?: EditAuthors): Promise<MergedDocument | Unread>;
+  merge(
+    state: Uint8Array,
+    edits: readonly Uint8Array[],
+    room: RoomKey,
+    urgency: MergeUrgency,
+    authors?: EditAuthors,
+  ): Promise<MergedDocument | Unread>;
 }
 
-/** Reads a document's state in a thread (content.ts). */
+/** Reads the room's state in a thread (content.ts). Rooms share the threads fairly. */
 export interface DocumentReads {
-  diff(state: Uint8Array, vector: Uint8Array): Promise<Diff | Unread>;
-  json(state: Uint8Array, wanted: readonly Wanted[]): Promise<Uint8Array | Unread>;
-  text(state: Uint8Array, name: string | undefined): Promise<TextFound | Unread>;
-  rendered(state: Uint8Array, format: DocumentFormat, wanted: Wanted | undefined): Promise<Rendering | Unread>;
+  diff(state: Uint8Array, room: RoomKey, vector: Uint8Array): Promise<Diff | Unread>;
+  json(state: Uint8Array, room: RoomKey, wanted: readonly Wanted[]): Promise<Uint8Array | Unread>;
+  text(state: Uint8Array, room: RoomKey, name: string | undefined): Promise<TextFound | Unread>;
+  rendered(state: Uint8Array, room: RoomKey, format: DocumentFormat, wanted: Wanted | undefined): Promise<Rendering | Unread>;
 }
 
 /** Makes edits of given content in a thread. Clients accept each edit. `room`: the one that is written. Rooms share the thread fairly. */

@@ -1,28 +1,32 @@
 import { expect, test } from "vitest";
 
 import type { Millis, RoomKey } from "../shared/ids.ts";
-import { ThreadLanes } from "./thread-lanes.ts";
+import { type ThreadLane, ThreadLanes, type ThreadTaskKind } from "./thread-lanes.ts";
 
 const lanes = () => new ThreadLanes({ mergeMsMax: 10_000, mergeThreads: 2, readsWaitingMax: 2 });
-const [A, B] = ["demo.a", "demo.b"] as RoomKey[] as [RoomKey, RoomKey];
+const [A, B, OTHER] = ["demo.a", "demo.b", "other.a"] as RoomKey[] as [RoomKey, RoomKey, RoomKey];
 const at = (ms: number) => ms as Millis;
 
-test("[LAN1] each lane has separate threads, and tasks of a lane start in order", () => {
+/** Tasks of a lane, which are named when they start or are refused. */
+function tasksOf(plan: ThreadLanes, lane: ThreadLane) {
+  const told: string[] = [];
+  const take = (kind: ThreadTaskKind, room: RoomKey, name: string): void =>
+    plan.take(lane, { kind, room, start: () => told.push(name), refuse: () => told.push(`${name} is refused`) });
+  return { told, take, release: (kind: ThreadTaskKind, room: RoomKey, ms: number) => plan.release(lane, { kind, room }, ms) };
+}
+
+test("[LAN1] each lane has separate threads, and tasks of a room start in order", () => {
   const plan = lanes();
-  const started: string[] = [];
-  for (const task of ["one", "two", "three", "four"]) plan.take("quick", () => started.push(task));
-  plan.takeWrite(
-    A,
-    () => started.push("write"),
-    () => {},
-  );
-  plan.take("quarantine", () => started.push("bad room"));
-  expect([started, plan.waiting]).toEqual([["one", "two", "write", "bad room"], 2]);
-  plan.release("quick");
-  expect([started.at(-1), plan.waiting]).toEqual(["three", 1]);
-  for (const _ of ["two", "three", "four"]) plan.release("quick");
-  plan.take("quick", () => started.push("five"));
-  expect(started.at(-1)).toBe("five");
+  const [quick, writes, quarantine] = [tasksOf(plan, "quick"), tasksOf(plan, "writes"), tasksOf(plan, "quarantine")];
+  for (const name of ["one", "two", "three", "four"]) quick.take("background", A, name);
+  writes.take("write", A, "write");
+  quarantine.take("background", A, "bad room");
+  expect([quick.told, writes.told, quarantine.told, plan.waiting]).toEqual([["one", "two"], ["write"], ["bad room"], 2]);
+  quick.release("background", A, 1);
+  expect([quick.told.at(-1), plan.waiting]).toEqual(["three", 1]);
+  for (const _ of ["two", "three", "four"]) quick.release("background", A, 1);
+  quick.take("background", A, "five");
+  expect([quick.told.at(-1), plan.hasFreeThread("quick")]).toEqual(["five", true]);
 });
 
 test("[LAN2] a first try may take one second, and no task more than the setting", () => {
@@ -60,26 +64,68 @@ test("[LAN5] a quarantined history leaves its room where it is, and a quarantine
     "quarantine",
     "quick",
   ]);
-  plan.take("quarantine", () => {});
+  tasksOf(plan, "quarantine").take("read", A, "history");
   expect([plan.hasFreeThread("quarantine"), plan.hasFreeThread("quick")]).toEqual([false, true]);
 });
 
 test("[LAN6] of the writes that wait, the one of a room that used the thread less is next, and the room with the most is refused", () => {
   const plan = lanes();
-  const told: string[] = [];
-  const write = (room: RoomKey, name: string): void =>
-    plan.takeWrite(
-      room,
-      () => told.push(name),
-      () => told.push(`${name} is refused`),
-    );
-  for (const name of ["slow 1", "slow 2", "slow 3"]) write(A, name);
-  write(B, "quick");
+  const { told, take, release } = tasksOf(plan, "writes");
+  for (const name of ["slow 1", "slow 2", "slow 3"]) take("write", A, name);
+  take("write", B, "quick");
   expect([told, plan.waiting]).toEqual([["slow 1", "slow 3 is refused"], 2]);
-  plan.releaseWrite(A, 100);
-  plan.releaseWrite(B, 1);
-  plan.releaseWrite(A, 100);
+  release("write", A, 100);
+  release("write", B, 1);
+  release("write", A, 100);
   expect([told.slice(2), plan.waiting]).toEqual([["quick", "slow 2"], 0]);
-  write(B, "later");
+  take("write", B, "later");
   expect(told.at(-1)).toBe("later");
+});
+
+test.each(["quick", "quarantine"] as const)(
+  "[LAN7] in %s, a merge or a read of another tenant waits for the tasks that run, however many slow rooms of one tenant wait",
+  (lane) => {
+    for (const kind of ["read", "awaited", "background"] as const) {
+      const plan = new ThreadLanes({ mergeMsMax: 10_000, mergeThreads: 2, readsWaitingMax: 100 });
+      const { told, take, release } = tasksOf(plan, lane);
+      const room = (index: number) => `demo.${index}` as RoomKey;
+      for (let index = 0; index < 40; index++) take(kind, room(index), `slow ${index}`);
+      release(kind, room(0), 900);
+      for (let round = 0; round < 3; round++) {
+        take(kind, OTHER, `other ${round}`);
+        release(kind, room(1 + round), 900);
+        expect(told.at(-1)).toBe(`other ${round}`);
+        release(kind, OTHER, 5);
+        expect(told.at(-1)).toMatch("slow");
+      }
+    }
+  },
+);
+
+test("[LAN8] merges are never refused, and do not count as waiting reads", () => {
+  const plan = lanes();
+  const { told, take } = tasksOf(plan, "quick");
+  for (let merge = 0; merge < 50; merge++) take(merge % 2 === 0 ? "awaited" : "background", A, "merge");
+  for (const name of ["read 1", "read 2", "read 3"]) take("read", B, name);
+  expect([told, plan.waiting]).toEqual([["merge", "merge", "read 3 is refused"], 50]);
+});
+
+test("[LAN9] tasks that clients wait for go before background merges that wait, and leave them a part of the time", () => {
+  const plan = new ThreadLanes({ mergeMsMax: 10_000, mergeThreads: 1, readsWaitingMax: 100 });
+  const { told, take, release } = tasksOf(plan, "quick");
+  const kinds = ["background", "awaited", "read"] as const;
+  for (let task = 0; task < 60; task++) take("background", A, "background");
+  for (const kind of ["awaited", "read"] as const) take(kind, B, kind);
+  release("background", A, 100);
+  release("read", B, 100);
+  expect(told).toEqual(["background", "read", "awaited"]);
+  for (let task = 0; task < 60; task++) for (const kind of ["awaited", "read"] as const) take(kind, B, kind);
+  for (let turn = 0; turn < 90; turn++)
+    release(
+      kinds.find((kind) => kind === told.at(-1))!,
+      A,
+      100,
+    );
+  const counts = kinds.map((kind) => told.slice(3).filter((name) => name === kind).length);
+  expect(counts).toEqual([10, 40, 40]);
 });

@@ -1,18 +1,20 @@
 /**
  * Decides which document task runs in which thread. Each lane has separate threads: `quick` for all first tries,
  * `writes` for the content of HTTP writes, `quarantine` for tasks that exceeded a quick try. The invariant: a task
- * holds a thread of `quick` for one second at most, and never waits in `writes` behind a merge. So a room that cannot
- * be merged delays other rooms once, and never HTTP writes. The same holds for a room whose history cannot be read in a
- * second. The check of a write's content limits its work, not a time, and in `writes` the rooms share the thread fairly
- * (`fair-queue.ts`). Rules LAN1 to LAN6.
+ * holds a thread of `quick` for one second at most, and never waits in `writes` behind a merge. The check of a write's
+ * content limits its work, not a time. In each lane, kinds of tasks, tenants and rooms share the threads by time
+ * (`fair-queue.ts`): a room that is merged slowly, or whose history is read slowly, takes turns with all others. Rules
+ * LAN1 to LAN8.
  */
 
 import { assert } from "../shared/assert.ts";
 import type { Millis, RoomKey } from "../shared/ids.ts";
-import { FairQueue } from "./fair-queue.ts";
+import { FairQueue, UsedTime } from "./fair-queue.ts";
+import type { MergeUrgency } from "./ports.ts";
 
-type MergeLane = "quick" | "quarantine";
-export type ThreadLane = MergeLane | "writes";
+export type ThreadLane = "quick" | "quarantine" | "writes";
+/** `write`: makes the edit of an HTTP write. `read`: reads a document or its history. */
+export type ThreadTaskKind = "write" | "read" | MergeUrgency;
 
 /** Milliseconds of a first try. A document of 20 MB takes 600 ms. */
 const QUICK_MS_MAX = 1_000;
@@ -20,25 +22,26 @@ const QUICK_MS_MAX = 1_000;
 const QUARANTINE_MS = 3_600_000;
 /** Maximum number of quarantined rooms. Above it, the room that is quarantined longest returns to `quick`. */
 const QUARANTINED_MAX = 10_000;
+/** While tasks of other kinds wait too, merges that nobody waits for have a quarter of the time of each of these kinds. */
+const BACKGROUND_COST = 4;
 
-type Write = { readonly start: () => void; readonly refuse: () => void };
+/** `start`: the task has a thread. `refuse`: too many tasks wait. One of them is called, once. */
+type LaneTask = { readonly kind: ThreadTaskKind; readonly room: RoomKey; readonly start: () => void; readonly refuse: () => void };
 type ThreadLanesOptions = { readonly mergeMsMax: number; readonly mergeThreads: number; readonly readsWaitingMax: number };
 
 export class ThreadLanes {
   readonly #mergeMsMax: number;
-  readonly #lanes: Readonly<Record<MergeLane, { free: number; readonly waiting: (() => void)[] }>>;
-  readonly #writes: FairQueue<Write>;
-  #isWriting = false;
+  readonly #lanes: Readonly<Record<ThreadLane, Lane>>;
   readonly #rooms = new Quarantine();
   readonly #histories = new Quarantine();
 
   constructor({ mergeMsMax, mergeThreads, readsWaitingMax }: ThreadLanesOptions) {
     this.#mergeMsMax = mergeMsMax;
     this.#lanes = {
-      quick: { free: mergeThreads, waiting: [] },
-      quarantine: { free: 1, waiting: [] },
+      quick: new Lane(mergeThreads, readsWaitingMax),
+      writes: new Lane(1, readsWaitingMax),
+      quarantine: new Lane(1, readsWaitingMax),
     };
-    this.#writes = new FairQueue(readsWaitingMax);
   }
 
   /** Maximum number of threads of `quick` and `quarantine` together. */
@@ -47,12 +50,8 @@ export class ThreadLanes {
   }
 
   /** Number of tasks that wait for a thread. */
-  waitingIn(lane: MergeLane): number {
-    return this.#lanes[lane].waiting.length;
-  }
-
   get waiting(): number {
-    return this.waitingIn("quick") + this.#writes.length + this.waitingIn("quarantine");
+    return Object.values(this.#lanes).reduce((sum, { waiting }) => sum + waiting, 0);
   }
 
   /** Milliseconds after which a task of the lane is aborted. */
@@ -60,37 +59,18 @@ export class ThreadLanes {
     return lane === "quick" ? Math.min(QUICK_MS_MAX, this.#mergeMsMax) : this.#mergeMsMax;
   }
 
-  /** Calls `start` once a thread of the lane is free. The task ends with `release`. */
-  take(lane: MergeLane, start: () => void): void {
-    const { free, waiting } = this.#lanes[lane];
-    if (free === 0) return void waiting.push(start);
-    this.#lanes[lane].free -= 1;
-    start();
+  /** Starts the task once a thread of the lane is free. It ends with `release`. Merges are never refused. */
+  take(lane: ThreadLane, task: LaneTask): void {
+    this.#lanes[lane].take(task);
   }
 
-  release(lane: MergeLane): void {
-    const next = this.#lanes[lane].waiting.shift();
-    if (next === undefined) this.#lanes[lane].free += 1;
-    else next();
+  /** `ms`: the time for which the task had the thread. */
+  release(lane: ThreadLane, task: Pick<LaneTask, "kind" | "room">, ms: number): void {
+    this.#lanes[lane].release(task, ms);
   }
 
-  /** The same for a task of `writes`, which ends with `releaseWrite`. Calls `refuse` instead if too many tasks wait. */
-  takeWrite(room: RoomKey, start: () => void, refuse: () => void): void {
-    if (this.#isWriting) return void this.#writes.add(room, { start, refuse })?.refuse();
-    this.#isWriting = true;
-    start();
-  }
-
-  /** `ms`: the time for which the task of the room had the thread. */
-  releaseWrite(room: RoomKey, ms: number): void {
-    this.#writes.charge(room, ms);
-    const next = this.#writes.next();
-    this.#isWriting = next !== undefined;
-    next?.start();
-  }
-
-  hasFreeThread(lane: MergeLane): boolean {
-    return this.#lanes[lane].free > 0;
+  hasFreeThread(lane: ThreadLane): boolean {
+    return this.#lanes[lane].hasFreeThread;
   }
 
   laneOf(room: RoomKey, now: Millis): "quick" | "quarantine" {
@@ -119,6 +99,47 @@ export class ThreadLanes {
 
   quarantinedRooms(now: Millis): number {
     return this.#rooms.count(now);
+  }
+}
+
+/** Each room has one merge at a time, so waiting merges are limited by the rooms in memory. */
+class Lane {
+  #freeCount: number;
+  /** The first of several kinds that used least is the next. */
+  readonly #queues: ReadonlyMap<ThreadTaskKind, FairQueue<LaneTask>>;
+  #used = new UsedTime<ThreadTaskKind>();
+
+  constructor(threads: number, readsWaitingMax: number) {
+    this.#freeCount = threads;
+    this.#queues = new Map([
+      ["write", new FairQueue(readsWaitingMax)],
+      ["read", new FairQueue(readsWaitingMax)],
+      ["awaited", new FairQueue(Number.POSITIVE_INFINITY)],
+      ["background", new FairQueue(Number.POSITIVE_INFINITY)],
+    ]);
+  }
+
+  get waiting(): number {
+    return [...this.#queues.values()].reduce((sum, { length }) => sum + length, 0);
+  }
+
+  get hasFreeThread(): boolean {
+    return this.#freeCount > 0;
+  }
+
+  take(task: LaneTask): void {
+    if (this.#freeCount === 0) return void this.#queues.get(task.kind)!.add(task.room, task)?.refuse();
+    this.#freeCount -= 1;
+    task.start();
+  }
+
+  release({ kind, room }: Pick<LaneTask, "kind" | "room">, ms: number): void {
+    const waiting = [...this.#queues].filter(([, { length }]) => length > 0).map(([waitingKind]) => waitingKind);
+    this.#queues.get(kind)!.charge(room, ms);
+    this.#used.add(kind, kind === "background" ? BACKGROUND_COST * ms : ms);
+    if (waiting.length > 0) return this.#queues.get(this.#used.least(waiting))!.next()!.start();
+    this.#used = new UsedTime();
+    this.#freeCount += 1;
   }
 }
 

@@ -51,7 +51,7 @@ async function outcomeOf(
     case "read-records":
       return { kind: "records-read", records: await readRecords(log, room, effect.through) };
     case "merge":
-      return { kind: "merged", merged: await merging.merge(effect.state, effect.edits, room) };
+      return { kind: "merged", merged: await merging.merge(effect.state, effect.edits, room, "background") };
     case "write-snapshot":
       return { kind: "snapshot-written", written: await writeVerified(snapshots, digest, effect.object, effect.bytes) };
     case "write-checkpoint":

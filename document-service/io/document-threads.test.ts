@@ -47,10 +47,11 @@ const note = (level: string) => () => void logged.push(level);
 const log = { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") };
 function start(
   options: { mergeMsMax?: number; mergeThreads?: number; readsWaitingMax?: number; worker?: URL } = {},
+  receiveWait: (wait: string) => void = () => {},
 ): ReturnType<typeof documentThreads> {
   const threads = documentThreads(
     { mergeMsMax: MERGE_MS_MAX, mergeThreads: 1, readsWaitingMax: 10, worker: pathToFileURL(join(folder, "worker.mjs")), ...options },
-    { clock, log },
+    { clock, log, waits: { observe: ({ lane, kind }, seconds) => receiveWait(`${lane} ${kind} ${seconds}`) } },
   );
   started.push(threads);
   return threads;
@@ -63,7 +64,7 @@ const merged = (of: number) => ({ state: state(of), refused: 0 });
 /** A merge that does not end. `untilStarted`: until it runs for the given number of times. */
 function stick(threads: ReturnType<typeof documentThreads>, room: RoomKey = ROOM) {
   const starts = new Uint8Array(new SharedArrayBuffer(1));
-  const answer = threads.merge(starts, [Uint8Array.of(255)], room);
+  const answer = threads.merge(starts, [Uint8Array.of(255)], room, "background");
   const untilStarted = (count: number) => eventually("its thread is busy", () => Atomics.load(starts, 0) === count);
   const giveUp = async (): Promise<void> => {
     await untilStarted(1);
@@ -81,7 +82,7 @@ test("[MTH1] edits reach the thread and return unchanged", () => {
 
 test("[MTH2] a merge that exceeds its time ends with its thread, and the waiting merges still run", async () => {
   const threads = start();
-  const merge = (byte: number) => threads.merge(state(byte), [Uint8Array.of(byte)], ROOM);
+  const merge = (byte: number) => threads.merge(state(byte), [Uint8Array.of(byte)], ROOM, "background");
   const [first, stuck, second] = [merge(1), stick(threads), merge(2)] as const;
   await stuck.giveUp();
   expect(await Promise.all([first, stuck.answer, second])).toEqual([merged(1), "overran", merged(2)]);
@@ -91,14 +92,14 @@ test("[MTH12] rooms that cannot be merged delay others by one quick try, and nev
   const mergeMsMax = 10_000;
   const threads = start({ mergeMsMax });
   const bombed = ["demo.a", "demo.b", "demo.c"].map((room) => stick(threads, room as RoomKey));
-  const beside = threads.merge(state(1), [Uint8Array.of(1)], ROOM);
+  const beside = threads.merge(state(1), [Uint8Array.of(1)], ROOM, "background");
   for (const { untilStarted } of bombed) {
     await untilStarted(1);
     clock.turn(QUICK_MS);
   }
   expect(await beside).toEqual(merged(1));
   const again = stick(threads, "demo.a" as RoomKey); // Waits in quarantine.
-  expect(await threads.merge(state(2), [Uint8Array.of(2)], ROOM)).toEqual(merged(2));
+  expect(await threads.merge(state(2), [Uint8Array.of(2)], ROOM, "background")).toEqual(merged(2));
   for (const { answer, untilStarted } of bombed) {
     await untilStarted(2);
     clock.turn(mergeMsMax);
@@ -147,12 +148,33 @@ test("[MTH19] HTTP writes keep their thread, because it never runs a merge that 
   expect(await threadOfWrites()).toBe(thread);
 });
 
+test.each(["merge", "read"] as const)("[MTH20] a %s waits for no merge of another tenant but the running one", async (kind) => {
+  const waits: string[] = [];
+  const threads = start({ mergeMsMax: 10_000 }, (wait) => waits.push(wait));
+  const bombed = ["demo.a", "demo.b", "demo.c"].map((room) => stick(threads, room as RoomKey));
+  await bombed[0]!.untilStarted(1);
+  const other = "other.room" as RoomKey;
+  const answer = kind === "read" ? threads.text(state(1), other, undefined) : threads.merge(state(1), [Uint8Array.of(1)], other, "awaited");
+  clock.turn(QUICK_MS);
+  expect(await answer).toEqual(merged(1));
+  expect(waits).toContain(`quick ${kind === "read" ? "read" : "awaited"} 1`);
+  for (const { untilStarted } of bombed.slice(1)) {
+    await untilStarted(1);
+    clock.turn(QUICK_MS);
+  }
+  for (const { answer: abandoned, untilStarted } of bombed) {
+    await untilStarted(2);
+    clock.turn(10_000);
+    expect(await abandoned).toBe("overran");
+  }
+});
+
 test.each([
   [254, "busy"],
   [253, "unreadable"],
 ])("[MTH3] a dead thread, or a state that it cannot read, fails only its own merge: %i", async (bad, why) => {
   const threads = start();
-  expect(await Promise.all([1, bad, 2].map((byte) => threads.merge(state(byte), [Uint8Array.of(byte)], ROOM)))).toEqual([
+  expect(await Promise.all([1, bad, 2].map((byte) => threads.merge(state(byte), [Uint8Array.of(byte)], ROOM, "background")))).toEqual([
     merged(1),
     why,
     merged(2),
@@ -162,20 +184,19 @@ test.each([
 test("[MTH4] one busy thread does not stop another from merging", async () => {
   const threads = start({ mergeThreads: 2 });
   const stuck = stick(threads, "demo.stuck" as RoomKey);
-  expect(await threads.merge(state(2), [Uint8Array.of(2)], ROOM)).toEqual(merged(2));
+  expect(await threads.merge(state(2), [Uint8Array.of(2)], ROOM, "background")).toEqual(merged(2));
   await stuck.giveUp();
   expect(await stuck.answer).toBe("overran");
 });
 
-test('[MTH5] past the limit reads are answered "busy", while merges wait', async () => {
+test('[MTH5] past the limit reads are answered "busy", while merges wait and do not count', async () => {
   const threads = start({ readsWaitingMax: 2 });
   const stuck = stick(threads, "demo.stuck" as RoomKey);
-  const waiting = [2, 3].map((byte) => threads.merge(state(byte), [Uint8Array.of(byte)], ROOM));
-  expect(threads.waiting).toBe(2);
-  expect(await threads.text(state(4), undefined)).toBe("busy");
-  waiting.push(threads.merge(state(5), [Uint8Array.of(5)], ROOM));
+  const merges = [2, 3, 4].map((byte) => threads.merge(state(byte), [Uint8Array.of(byte)], ROOM, "background"));
+  const reads = [5, 6, 7].map((byte) => threads.text(state(byte), ROOM, undefined));
+  expect([await reads[2], threads.waiting]).toEqual(["busy", 5]);
   await stuck.giveUp();
-  expect(await Promise.all([stuck.answer, ...waiting])).toEqual(["overran", merged(2), merged(3), merged(5)]);
+  expect(await Promise.all([stuck.answer, ...merges, ...reads])).toEqual(["overran", ...[2, 3, 4, 5, 6].map(merged), "busy"]);
 });
 
 test('[MTH8] a read of history is answered "busy" past the limit too, and is not started once its caller has left', async () => {
@@ -189,7 +210,7 @@ test('[MTH8] a read of history is answered "busy" past the limit too, and is not
   asker.abort();
   await stuck.giveUp();
   await Promise.all([stuck.answer, waiting]);
-  expect([await threads.merge(state(2), [Uint8Array.of(2)], ROOM), seen[0]]).toEqual([merged(2), 0]);
+  expect([await threads.merge(state(2), [Uint8Array.of(2)], ROOM, "background"), seen[0]]).toEqual([merged(2), 0]);
 });
 
 test("[MTH15] a history that cannot be read quickly occupies a quick thread once, and its readers never wait for each other", async () => {
@@ -205,14 +226,14 @@ test("[MTH15] a history that cannot be read quickly occupies a quick thread once
   clock.turn(QUICK_MS);
   await first.untilStarted(2);
   expect(await past(255).answer).toBe("busy");
-  expect(await threads.merge(state(1), [Uint8Array.of(1)], ROOM), "the room itself is not quarantined").toEqual(merged(1));
+  expect(await threads.merge(state(1), [Uint8Array.of(1)], ROOM, "background"), "the room itself is not quarantined").toEqual(merged(1));
   clock.turn(mergeMsMax);
   expect(await first.answer).toBe("overran");
 
   const second = past(255); // Goes to the quarantine at once.
   await second.untilStarted(1);
   expect(await threads.revert(state(1), state(2), ROOM)).toBe("busy");
-  expect(await threads.merge(state(2), [Uint8Array.of(2)], ROOM)).toEqual(merged(2));
+  expect(await threads.merge(state(2), [Uint8Array.of(2)], ROOM, "background")).toEqual(merged(2));
   clock.turn(mergeMsMax);
   expect(await second.answer).toBe("overran");
   expect(await past(7).answer).toMatchObject({ refused: 0 });
@@ -221,26 +242,26 @@ test("[MTH15] a history that cannot be read quickly occupies a quick thread once
 test('[MTH7] unreadable content is reported as such, a dead thread as "ask again"; both are logged, and the next read is answered', async () => {
   const threads = start();
   logged.length = 0;
-  expect(await threads.json(state(253), [])).toBe("unreadable");
-  expect(await threads.json(state(254), [])).toBe("busy");
+  expect(await threads.json(state(253), ROOM, [])).toBe("unreadable");
+  expect(await threads.json(state(254), ROOM, [])).toBe("busy");
   expect(logged).toEqual(["info", "warn"]);
-  expect(await threads.merge(state(1), [Uint8Array.of(1)], ROOM)).toEqual(merged(1));
+  expect(await threads.merge(state(1), [Uint8Array.of(1)], ROOM, "background")).toEqual(merged(1));
 });
 
 test("[MTH10] a read that ends its thread each time is refused permanently after a few tries, and other reads are not", async () => {
   const threads = start();
   const deadly = state(254);
   const answers = [];
-  for (let asked = 0; asked < 5; asked++) answers.push(await threads.json(deadly, []));
+  for (let asked = 0; asked < 5; asked++) answers.push(await threads.json(deadly, ROOM, []));
   expect(answers).toEqual(["busy", "busy", "busy", "unreadable", "unreadable"]);
-  expect([await threads.text(deadly, undefined), await threads.json(state(254), [])]).toEqual(["busy", "busy"]);
+  expect([await threads.text(deadly, ROOM, undefined), await threads.json(state(254), ROOM, [])]).toEqual(["busy", "busy"]);
 });
 
 test("[MTH11] a state that ends its thread at every read is refused after a total of tries, for any requested type", async () => {
   const threads = start();
   const deadly = state(254);
   const answers = [];
-  for (let asked = 0; asked < 14; asked++) answers.push(await threads.json(deadly, [{ name: `t${asked}`, kind: "map" }]));
+  for (let asked = 0; asked < 14; asked++) answers.push(await threads.json(deadly, ROOM, [{ name: `t${asked}`, kind: "map" }]));
   expect(answers).toEqual([...Array.from({ length: 12 }, () => "busy"), "unreadable", "unreadable"]);
 });
 
@@ -248,44 +269,49 @@ test("[MTH16] a read that exceeds its time at each try is answered at once after
   const threads = start();
   const endless = state(255);
   for (let asked = 0; asked < 3; asked++) {
-    const answer = threads.json(endless, []);
+    const answer = threads.json(endless, ROOM, []);
     for (const _ of ["quick", "quarantine"]) {
       await eventually("the try is timed", () => clock.pending === 1);
       clock.turn(MERGE_MS_MAX);
     }
     expect(await answer).toBe("overran");
   }
-  expect([await threads.json(endless, []), clock.pending]).toEqual(["overran", 0]);
-  expect(await threads.json(state(7), [])).toEqual(merged(7));
+  expect([await threads.json(endless, ROOM, []), clock.pending]).toEqual(["overran", 0]);
+  expect(await threads.json(state(7), ROOM, [])).toEqual(merged(7));
 });
 
 test("[MTH17] a read that finds the quarantine full is not counted as one that ended its threads", async () => {
   const threads = start({ readsWaitingMax: 1, mergeMsMax: 10_000 });
-  const [running, waiting] = [stick(threads, "demo.a" as RoomKey), stick(threads, "demo.b" as RoomKey)];
-  for (const { untilStarted } of [running, waiting]) {
-    await untilStarted(1);
-    clock.turn(QUICK_MS);
-  }
+  const endlessRead = (bytes = new Uint8Array(new SharedArrayBuffer(1))) => {
+    bytes.fill(255);
+    const answer = threads.json(bytes, ROOM, []);
+    return { answer, untilRuns: () => eventually("it runs", () => Atomics.load(bytes, 0) === 0) };
+  };
+  const running = stick(threads, "demo.a" as RoomKey);
+  await running.untilStarted(1);
+  clock.turn(QUICK_MS);
   await running.untilStarted(2);
-  const endless = new Uint8Array(new SharedArrayBuffer(1)).fill(255);
+  const waiting = endlessRead();
+  await waiting.untilRuns();
+  clock.turn(QUICK_MS);
+  const endless = new Uint8Array(new SharedArrayBuffer(1));
   for (let asked = 0; asked < 4; asked++) {
-    const answer = threads.json(endless, []);
-    await eventually("it runs", () => Atomics.load(endless, 0) === 0);
+    const read = endlessRead(endless);
+    await read.untilRuns();
     clock.turn(QUICK_MS);
-    expect(await answer).toBe("busy");
-    endless.fill(255);
+    expect(await read.answer).toBe("busy");
   }
-  for (const { answer, untilStarted } of [running, waiting]) {
-    await untilStarted(2);
-    clock.turn(10_000);
-    expect(await answer).toBe("overran");
-  }
+  clock.turn(10_000);
+  expect(await running.answer).toBe("overran");
+  await eventually("the first read is tried again", () => clock.pending === 1);
+  clock.turn(10_000);
+  expect(await waiting.answer).toBe("overran");
 });
 
 test("[MTH9] threads that fail to start are logged, and no document is reported as unreadable", async () => {
   const threads = start({ worker: pathToFileURL(join(folder, "missing.mjs")) });
   logged.length = 0;
-  const asked = threads.json(state(1), []);
+  const asked = threads.json(state(1), ROOM, []);
   await eventually("the log has it", () => logged.includes("warn"));
   clock.turn(QUICK_MS);
   expect(clock.pending, "a thread that starts late is waited for").toBe(1);
@@ -311,7 +337,7 @@ test("[MTH14] a task whose thread starts late has a whole second from its beginn
 test("[MTH6] the thread of a long document ends with its answer, and other threads are reused", async () => {
   const threads = start();
   const threadOf = async (document: Uint8Array) =>
-    ((await threads.merge(document, [Uint8Array.of(252)], ROOM)) as { refused: number }).refused;
+    ((await threads.merge(document, [Uint8Array.of(252)], ROOM, "background")) as { refused: number }).refused;
   const [short, long] = [state(1), new Uint8Array(4 * 1024 ** 2)];
   expect(await threadOf(short)).toBe(await threadOf(short));
   const first = await threadOf(long);

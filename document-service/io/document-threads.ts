@@ -12,7 +12,7 @@ import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Merging, DocumentReads, EditMaking, Reverting, Unread } from "../ports.ts";
-import { type ThreadLane, ThreadLanes } from "../thread-lanes.ts";
+import { type ThreadLane, ThreadLanes, type ThreadTaskKind } from "../thread-lanes.ts";
 import type { ThreadAnswer, ThreadQuestion, Task, Threw } from "./document-worker.ts";
 import { pack } from "./packed-edits.ts";
 
@@ -23,11 +23,12 @@ type ThreadOptions = {
   readonly worker?: URL;
 };
 
-/** `quarantinedRooms`: a gauge. */
+/** `quarantinedRooms`: a gauge. `waits`: a histogram of seconds until a thread takes a task. */
 type DocumentThreadsDeps = {
   readonly clock: Clock;
   readonly log: Pick<Log, "info" | "warn">;
   readonly quarantinedRooms?: { set(rooms: number): void };
+  readonly waits?: { observe(labels: { readonly lane: ThreadLane; readonly kind: ThreadTaskKind }, seconds: number): void };
 };
 
 /** The compiled file: Node 20 runs no TypeScript in a thread, so even a run from the sources uses the build's file. */
@@ -62,7 +63,7 @@ type Deaths = { readonly byTask: Map<string, number>; last: "busy" | "overran" }
 /** `worker`: the file that the threads run. `waiting`: tasks that no thread has taken yet. */
 export function documentThreads(
   { mergeMsMax, mergeThreads, readsWaitingMax, worker = WORKER }: ThreadOptions,
-  { clock, log, quarantinedRooms }: DocumentThreadsDeps,
+  { clock, log, quarantinedRooms, waits }: DocumentThreadsDeps,
 ): Merging & DocumentReads & EditMaking & Reverting & { readonly waiting: number; stop(): Promise<void> } {
   const poolOf = (maxThreads: number, idleTimeout: number): Piscina => {
     const pool = new Piscina({
@@ -132,36 +133,30 @@ export function documentThreads(
     }
   };
 
+  /** "refused": too many tasks wait. Nothing was tried. */
   const askIn = async <T extends Task>(
-    lane: "quick" | "quarantine",
+    lane: ThreadLane,
+    { kind, room }: { readonly kind: ThreadTaskKind; readonly room: RoomKey },
     task: T,
     question: () => ThreadQuestion<T>,
     signal?: AbortSignal,
-  ): Promise<ThreadAnswer<T> | Unread> => {
-    await new Promise<void>((start) => lanes.take(lane, start));
+  ): Promise<ThreadAnswer<T> | Unread | "refused"> => {
+    const askedAt = clock.now();
+    const isTaken = await new Promise<boolean>((decide) =>
+      lanes.take(lane, { kind, room, start: () => decide(true), refuse: () => decide(false) }),
+    );
+    if (!isTaken) return "refused";
+    const startedAt = clock.now();
+    waits?.observe({ lane, kind }, (startedAt - askedAt) / 1000);
     try {
       return await runIn(lane, task, question, signal);
     } finally {
-      lanes.release(lane);
+      lanes.release(lane, { kind, room }, clock.now() - startedAt);
     }
   };
 
-  const askAsWriter = async <T extends Task>(room: RoomKey, task: T, question: ThreadQuestion<T>): Promise<ThreadAnswer<T> | Unread> => {
-    const isTaken = await new Promise<boolean>((decide) =>
-      lanes.takeWrite(
-        room,
-        () => decide(true),
-        () => decide(false),
-      ),
-    );
-    if (!isTaken) return "busy";
-    const startedAt = clock.now();
-    try {
-      return await runIn("writes", task, () => question);
-    } finally {
-      lanes.releaseWrite(room, clock.now() - startedAt);
-    }
-  };
+  const askAsWriter = async <T extends Task>(room: RoomKey, task: T, question: ThreadQuestion<T>): Promise<ThreadAnswer<T> | Unread> =>
+    busyIfRefused(await askIn("writes", { kind: "write", room }, task, () => question));
 
   /**
    * A read of a history holds one of few places, so it never waits in quarantine: it would get an answer after its caller
@@ -173,26 +168,27 @@ export function documentThreads(
     question: () => ThreadQuestion<T>,
     signal?: AbortSignal,
   ): Promise<ThreadAnswer<T> | Unread> => {
+    const asked = { kind: "read", room } as const;
     if (lanes.laneOfHistory(room, clock.now()) === "quick") {
-      if (lanes.waitingIn("quick") >= readsWaitingMax) return "busy";
-      const answer = await askIn("quick", task, question, signal);
+      const answer = busyIfRefused(await askIn("quick", asked, task, question, signal));
       if (answer !== "overran" || signal?.aborted === true) return answer;
       lanes.quarantineHistory(room, clock.now());
     }
-    return lanes.hasFreeThread("quarantine") ? askIn("quarantine", task, question, signal) : "busy";
+    return lanes.hasFreeThread("quarantine") ? busyIfRefused(await askIn("quarantine", asked, task, question, signal)) : "busy";
   };
 
-  const merge: Merging["merge"] = async (state, edits, room, authors) => {
+  const merge: Merging["merge"] = async (state, edits, room, urgency, authors) => {
     let startedAt = clock.now();
     const question = (): ThreadQuestion<"merge"> => {
       startedAt = clock.now();
       return { state, edits: pack(edits), authors };
     };
     const first = lanes.laneOf(room, clock.now());
-    let answer = await askIn(first, "merge", question);
+    const asked = { kind: urgency, room };
+    let answer = busyIfRefused(await askIn(first, asked, "merge", question));
     if (answer === "overran" && first === "quick") {
       if (lanes.quarantine(room, clock.now())) log.warn({ room }, QUARANTINED);
-      answer = await askIn("quarantine", "merge", question);
+      answer = busyIfRefused(await askIn("quarantine", asked, "merge", question));
     }
     if (answer === "overran") lanes.quarantine(room, clock.now());
     else if (typeof answer === "object" && lanes.receiveMerged(room, clock.now() - startedAt)) log.info({ room }, RELEASED);
@@ -206,6 +202,7 @@ export function documentThreads(
    */
   const askOf = async <T extends Task>(
     task: T,
+    room: RoomKey,
     question: ThreadQuestion<T> & { readonly state: Uint8Array },
     name: string,
   ): Promise<ThreadAnswer<T> | Unread> => {
@@ -213,12 +210,9 @@ export function documentThreads(
     const died = ofState.byTask.get(name) ?? 0;
     if (died >= DEATHS_MAX || sumOf(ofState.byTask.values()) >= DEATHS_OF_STATE_MAX)
       return ofState.last === "overran" ? "overran" : "unreadable";
-    if (lanes.waitingIn("quick") >= readsWaitingMax) return "busy";
-    let answer = await askIn("quick", task, () => question);
-    if (answer === "overran") {
-      if (lanes.waitingIn("quarantine") >= readsWaitingMax) return "busy";
-      answer = await askIn("quarantine", task, () => question);
-    }
+    let answer = await askIn("quick", { kind: "read", room }, task, () => question);
+    if (answer === "overran") answer = await askIn("quarantine", { kind: "read", room }, task, () => question);
+    if (answer === "refused") return "busy";
     if (answer !== "busy" && answer !== "overran") return answer;
     ofState.byTask.set(name, died + 1);
     ofState.last = answer;
@@ -232,16 +226,20 @@ export function documentThreads(
     },
     merge,
     mergeHistory: (state, edits, room, signal) => askOfHistory(room, "merge", () => ({ state, edits: pack(edits) }), signal),
-    diff: (state, vector) => askOf("diff", { state, vector }, "diff"),
-    json: (state, wanted) => askOf("json", { state, wanted }, `json ${JSON.stringify(wanted)}`),
-    text: (state, name) => askOf("text", { state, name }, `text ${name ?? ""}`),
-    rendered: (state, format, wanted) => askOf("render", { state, format, wanted }, `${format} ${JSON.stringify(wanted)}`),
+    diff: (state, room, vector) => askOf("diff", room, { state, vector }, "diff"),
+    json: (state, room, wanted) => askOf("json", room, { state, wanted }, `json ${JSON.stringify(wanted)}`),
+    text: (state, room, name) => askOf("text", room, { state, name }, `text ${name ?? ""}`),
+    rendered: (state, room, format, wanted) => askOf("render", room, { state, format, wanted }, `${format} ${JSON.stringify(wanted)}`),
     check: (edit, room) => askAsWriter(room, "check", { edit }),
     make: (content, room) => askAsWriter(room, "make", { content }),
     makeOfJson: (body, room) => askAsWriter(room, "makeOfJson", { body }),
     revert: (current, past, room) => askOfHistory(room, "revert", () => ({ current, past })),
     stop: async () => void (await Promise.all([lasting, passing, writing].map((pool) => pool.destroy()))),
   };
+}
+
+function busyIfRefused<Answer>(answer: Answer | "refused"): Answer | "busy" {
+  return answer === "refused" ? "busy" : answer;
 }
 
 function bytesOf(question: object): number {

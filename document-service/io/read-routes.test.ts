@@ -94,7 +94,7 @@ test("[RRT8] a document that exceeds a limit of formats, and one without rich te
 
 test("[RRT9] a short result of a format is made once, a long one once for the requests that wait for it", async () => {
   const made = { html: 0, markdown: 0 };
-  const rendered: DocumentReads["rendered"] = (_, format) => {
+  const rendered: DocumentReads["rendered"] = (_state, _room, format) => {
     const length = format === "html" ? 1024 ** 2 : 1024 ** 2 + 1;
     made[format === "html" ? "html" : "markdown"]++;
     return Promise.resolve({ kind: "rendered", body: new Uint8Array(length) });
@@ -111,7 +111,7 @@ test("[RRT12] JSON and text that are longer than 1 MiB and than the document are
   const made = { json: 0, text: 0 };
   const [short, long] = [new Uint8Array(1024 ** 2), new Uint8Array(1024 ** 2 + 1)];
   const ask = reader({
-    json: (_, wanted) => (made.json++, Promise.resolve(wanted.length > 0 ? short : long)),
+    json: (_state, _room, wanted) => (made.json++, Promise.resolve(wanted.length > 0 ? short : long)),
     text: () => (made.text++, Promise.resolve({ kind: "text", text: long })),
   });
   for (let round = 1; round <= 2; round++) {
@@ -121,12 +121,15 @@ test("[RRT12] JSON and text that are longer than 1 MiB and than the document are
 });
 
 test("[RRT3] the text without a name and the text with the empty name are cached separately", async () => {
-  const asked: (string | undefined)[] = [];
-  const ask = reader({ text: (_, name) => (asked.push(name), Promise.resolve({ kind: "text", text: STATE })) });
+  const asked: [room: string, name: string | undefined][] = [];
+  const ask = reader({ text: (_, room, name) => (asked.push([room, name]), Promise.resolve({ kind: "text", text: STATE })) });
   await ask("text");
   await ask("text", "type=");
   await ask("text", "type=");
-  expect(asked).toEqual([undefined, ""]);
+  expect(asked).toEqual([
+    ["acme.notes", undefined],
+    ["acme.notes", ""],
+  ]);
 });
 
 test.each(["", "x", "-1", "0.5", "0x1", "1e3", "+1"])(

@@ -159,7 +159,7 @@ export function readRoutes(
     body: state,
   });
 
-  const rendered = async ({ state }: Snapshot, { query }: RoomQuestion): Promise<InternalResponse> => {
+  const rendered = async ({ state }: Snapshot, { query, room }: RoomQuestion): Promise<InternalResponse> => {
     const format = DOCUMENT_FORMATS.find((known) => known === query.get("format"));
     if (format === undefined) return refusal(400, "bad-format", `format must be one of ${DOCUMENT_FORMATS.join(", ")}`);
     const types = wantedOf(query.getAll("type"));
@@ -170,7 +170,7 @@ export function readRoutes(
     const made = await renditions.get(
       state,
       name,
-      () => reading.rendered(state, format, wanted),
+      () => reading.rendered(state, room, format, wanted),
       (found) => isRead(found) && (found.kind !== "rendered" || isKept(found.body, state)),
     );
     if (!isRead(made)) return unread(made);
@@ -182,7 +182,7 @@ export function readRoutes(
   };
 
   const json = async (snapshot: Snapshot, question: RoomQuestion): Promise<InternalResponse> => {
-    const { query } = question;
+    const { query, room } = question;
     if (query.has("format")) return rendered(snapshot, question);
     const { state } = snapshot;
     const wanted = wantedOf(query.getAll("type"));
@@ -196,18 +196,18 @@ export function readRoutes(
     const made = await renditions.get(
       state,
       `json ${JSON.stringify(wanted)}`,
-      () => reading.json(state, wanted),
+      () => reading.json(state, room, wanted),
       (found) => isRead(found) && isKept(found, state),
     );
     return isRead(made) ? { status: 200, name: "json", headers: { "content-type": "application/json" }, body: made } : unread(made);
   };
 
-  const text = async ({ state }: Snapshot, { query }: RoomQuestion): Promise<InternalResponse> => {
+  const text = async ({ state }: Snapshot, { query, room }: RoomQuestion): Promise<InternalResponse> => {
     const name = query.get("type") ?? undefined;
     const made = await renditions.get(
       state,
       `text ${JSON.stringify(name)}`,
-      () => reading.text(state, name),
+      () => reading.text(state, room, name),
       (found) => isRead(found) && (found.kind !== "text" || isKept(found.text, state)),
     );
     if (!isRead(made)) return unread(made);
@@ -221,7 +221,7 @@ export function readRoutes(
     if (vector.byteLength === 0) return refusal(400, "bad-vector", "send the state vector as the body: Y.encodeStateVector(doc)");
     const served = await documents.serve(question.room, "newest");
     if (served.kind !== "snapshot") return unserved(served);
-    const made = await reading.diff(served.state, vector);
+    const made = await reading.diff(served.state, question.room, vector);
     if (!isRead(made)) return unread(made);
     if (made.kind === "bad-vector") return refusal(400, "bad-vector", "the body is no Yjs state vector: send Y.encodeStateVector(doc)");
     return compressed(

@@ -10,7 +10,7 @@ import { type Checkpoint, isLastCovered } from "../../shared/bus/checkpoint.ts";
 import { decodeRecord, type StoredRecord } from "../../shared/bus/record.ts";
 import type { Millis } from "../../shared/ids.ts";
 import type { MergedDocument } from "../merge.ts";
-import type { Unread } from "../ports.ts";
+import type { MergeUrgency, Unread } from "../ports.ts";
 import { mainWriters } from "../yjs-authors.ts";
 import type { Document, PendingMerge, MergedState } from "./document.ts";
 import type { CoveredRead, DocumentRoomEffect, MergeStepOutcome, StoreEffect, StoreFailure } from "./room-messages.ts";
@@ -33,6 +33,7 @@ type MergeStep =
 export class DocumentMerges {
   readonly #mergeMsMax: number;
   readonly #readLogAgain: (document: Document, lostSnapshot: string) => void;
+  readonly #requests: { readonly mergeUrgency: MergeUrgency };
   #step: MergeStep = { kind: "idle" };
   /** Abandoned merges in a row. */
   #overrunCount = 0;
@@ -46,9 +47,14 @@ export class DocumentMerges {
   #refusedAt: Millis | undefined;
 
   /** `readLogAgain`: the log still has every record that the lost snapshot covered. */
-  constructor({ mergeMsMax }: { readonly mergeMsMax: number }, readLogAgain: (document: Document, lostSnapshot: string) => void) {
+  constructor(
+    { mergeMsMax }: { readonly mergeMsMax: number },
+    requests: { readonly mergeUrgency: MergeUrgency },
+    readLogAgain: (document: Document, lostSnapshot: string) => void,
+  ) {
     this.#mergeMsMax = mergeMsMax;
     this.#readLogAgain = readLogAgain;
+    this.#requests = requests;
   }
 
   get isRunning(): boolean {
@@ -171,7 +177,8 @@ export class DocumentMerges {
     const merge = document.planMerge();
     if (merge === undefined || this.isPausing(now)) return this.#end(document.merged);
     this.#step = { kind: "merging", merge, startedAt: now };
-    effects.push({ kind: "merge", base: merge.base, edits: merge.edits, authors: merge.authors });
+    const { mergeUrgency: urgency } = this.#requests;
+    effects.push({ kind: "merge", base: merge.base, edits: merge.edits, urgency, authors: merge.authors });
     return undefined;
   }
 

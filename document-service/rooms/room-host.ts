@@ -286,7 +286,7 @@ export class DocumentRoomHost {
         return { kind: "covered-read", first, last };
       }
       case "merge":
-        return { kind: "merge-ended", outcome: await merging.merge(effect.base, effect.edits, this.room, effect.authors) };
+        return { kind: "merge-ended", outcome: await merging.merge(effect.base, effect.edits, this.room, effect.urgency, effect.authors) };
       case "write-snapshot":
         return { kind: "snapshot-written", written: await writeVerified(snapshots, digest, effect.object, effect.state) };
       case "queue-notifications":

@@ -8,7 +8,7 @@ import type { StoredRecord } from "../../shared/bus/record.ts";
 import type { LeaseWrite } from "../../shared/cluster/lease.ts";
 import type { Position, Seq, UserId } from "../../shared/ids.ts";
 import type { MergedDocument } from "../merge.ts";
-import type { StoredCheckpoint, Unread } from "../ports.ts";
+import type { MergeUrgency, StoredCheckpoint, Unread } from "../ports.ts";
 import type { Written } from "../verified-write-host.ts";
 import type { DisputedYjsId, EditAuthors } from "../yjs-authors.ts";
 import type { AppliedPosition, MergedState } from "./document.ts";
@@ -47,7 +47,13 @@ export type StoreEffect =
   | { readonly kind: "read-snapshot"; readonly checkpoint: Checkpoint }
   /** Read the room's first record in the log, and the last one that the checkpoint covers. */
   | { readonly kind: "read-covered"; readonly checkpoint: Checkpoint }
-  | { readonly kind: "merge"; readonly base: Uint8Array; readonly edits: readonly Uint8Array[]; readonly authors: EditAuthors }
+  | {
+      readonly kind: "merge";
+      readonly base: Uint8Array;
+      readonly edits: readonly Uint8Array[];
+      readonly urgency: MergeUrgency;
+      readonly authors: EditAuthors;
+    }
   | { readonly kind: "write-snapshot"; readonly object: string; readonly state: Uint8Array }
   /** Queue the pending change notifications before a checkpoint covers their edits. */
   | { readonly kind: "queue-notifications" }

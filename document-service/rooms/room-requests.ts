@@ -5,6 +5,7 @@
 
 import type { Seq } from "../../shared/ids.ts";
 import { EMPTY_STATE } from "../merge.ts";
+import type { MergeUrgency } from "../ports.ts";
 import type { Document, MergedState } from "./document.ts";
 import type { DocumentMerges, MergeEnd } from "./merges.ts";
 import type { DocumentRoomEffect, Freshness, Served } from "./room-messages.ts";
@@ -18,17 +19,19 @@ type Merging = { readonly asked: DocumentRequest; readonly seq: Seq; readonly is
 
 export class RoomRequests {
   readonly #lagBytesMax: number;
-  readonly #merges: Pick<DocumentMerges, "isRetrying">;
   #unopened: DocumentRequest[] = [];
   #merging: Merging[] = [];
 
-  constructor({ snapshotLagBytesMax }: { readonly snapshotLagBytesMax: number }, merges: Pick<DocumentMerges, "isRetrying">) {
+  constructor({ snapshotLagBytesMax }: { readonly snapshotLagBytesMax: number }) {
     this.#lagBytesMax = snapshotLagBytesMax;
-    this.#merges = merges;
   }
 
   get isMergeWanted(): boolean {
     return this.#merging.length > 0;
+  }
+
+  get mergeUrgency(): MergeUrgency {
+    return this.isMergeWanted ? "awaited" : "background";
   }
 
   addUnopened(asked: DocumentRequest): void {
@@ -45,6 +48,7 @@ export class RoomRequests {
     asked: DocumentRequest,
     document: Document,
     isDeleted: boolean,
+    { isRetrying }: Pick<DocumentMerges, "isRetrying">,
     effects: DocumentRoomEffect[],
   ): "answered" | "answered-without-use" | "merge" {
     const early = answerWithoutDocument(asked, document, isDeleted);
@@ -58,7 +62,7 @@ export class RoomRequests {
       effects.push(answer(asked, nearly, false));
       return "answered";
     }
-    if (this.#merges.isRetrying && document.merged !== undefined) {
+    if (isRetrying && document.merged !== undefined) {
       effects.push(answerAfterMerge(asked, document.applied.seq, document.merged, { isDeleted, isStalled: true }));
       return "answered";
     }

@@ -253,6 +253,18 @@ test("[DRM8] callers that ask during a merge share one second merge", () => {
   ]);
 });
 
+test("[DRM28] a merge is awaited if a caller waits for it when it begins, and in the background if only a save does", () => {
+  const rig = Rig.opened();
+  const serve = (request: number) => rig.receive({ kind: "serve", request, freshness: "newest", minSeq: 0 });
+  const [one, two] = recordsOf("ab") as [StoredRecord, StoredRecord];
+  rig.read(one);
+  const saving = rig.begin({ kind: "save" });
+  rig.read(two);
+  expect(serve(1)).toEqual([]);
+  const second = rig.merge(saving);
+  expect([saving, second].map((effects) => effectOf(effects, "merge").urgency)).toEqual(["background", "awaited"]);
+});
+
 test("[DRM9] a merge that fails answers every caller, and the save that waited for it, with the failure", () => {
   const rig = Rig.opened();
   rig.read(...recordsOf("ab"));

@@ -47,8 +47,8 @@ export class DocumentRoom {
     this.key = key;
     this.#deps = deps;
     this.#intake = new RecordIntake(options, deps);
-    this.#merges = new DocumentMerges(options, (document, lost) => this.#intake.readAgain(document, 1, lost));
-    this.#requests = new RoomRequests(options, this.#merges);
+    this.#requests = new RoomRequests(options);
+    this.#merges = new DocumentMerges(options, this.#requests, (document, lost) => this.#intake.readAgain(document, 1, lost));
     this.#plan = new SnapshotPlan(key, options, now);
     this.#checkpoint = new HeldCheckpoint(this.#plan, {
       deleted: (entry) => this.#receiveDeletedEntry(entry),
@@ -273,7 +273,7 @@ export class DocumentRoom {
     const { document } = this.#intake;
     if (document === undefined && this.#isClosed) return void effects.push(answer(asked, undefined, this.isDeleted));
     if (document === undefined) return this.#requests.addUnopened(asked);
-    const next = this.#requests.receiveRequest(asked, document, this.isDeleted, effects);
+    const next = this.#requests.receiveRequest(asked, document, this.isDeleted, this.#merges, effects);
     if (next !== "answered-without-use") this.#plan.receiveUse(now);
     if (next === "merge") this.#mergeOrJoin(now, effects);
   }

@@ -165,7 +165,7 @@ export class Stores {
       revert: (current, past) => Promise.resolve(revertingEdit(current, past, 99)),
     },
     snapshots: this.#objects(() => this.snapshots, { write: "write", read: "read back", remove: "remove" }),
-    merging: { merge: (state, edits, _room, authors) => Promise.resolve(mergeEdits(state, edits, authors)) },
+    merging: { merge: (state, edits, _room, _urgency, authors) => Promise.resolve(mergeEdits(state, edits, authors)) },
     digest: (bytes) => createHash("sha256").update(bytes).digest("hex"),
   };
 }
