@@ -8,6 +8,7 @@ import type { Log } from "../shared/process/log.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
 import type { ChangeNotifications, StoredRoomLog } from "./ports.ts";
 import { StorageHost, type StorageOptions, type StoragePorts } from "./storage/storage-host.ts";
+import { LeftOutEdits } from "./rooms/left-out-edits.ts";
 import { DocumentPartitionHost, type DocumentPartitionOptions, type DocumentPartitionPorts } from "./rooms/partition-host.ts";
 import type { HistoryReadsHost } from "./history/history-reads-host.ts";
 import { rethrowMistake, within } from "../shared/time/pause.ts";
@@ -44,9 +45,10 @@ export class DocumentHost {
       documentsBytesMax: options.documentsBytesMax / options.logPartitions,
       documentsMax: options.documentsMax / options.logPartitions,
     };
+    const leftOut = new LeftOutEdits();
     this.#partitions = Array.from(
       { length: options.logPartitions },
-      (_, partition) => new DocumentPartitionHost(partition, ports, share, deps),
+      (_, partition) => new DocumentPartitionHost(partition, ports, share, { ...deps, leftOut }),
     );
     this.#options = options;
     this.#deps = deps;

@@ -16,8 +16,6 @@ import type { Document, PendingMerge, MergedState } from "./document.ts";
 import type { CoveredRead, DocumentRoomEffect, MergeStepOutcome, StoreEffect, StoreFailure } from "./room-messages.ts";
 
 const PAUSE_DOUBLINGS_MAX = 6;
-/** Interval between two events about refused edits, because a hostile writer may send them all the time. */
-const REFUSED_AGAIN_MS = 60_000;
 
 /** `merged` undefined: the room's snapshot is not available now. */
 export type MergeEnd =
@@ -43,8 +41,6 @@ export class DocumentMerges {
   #isEnded = false;
   #isSnapshotLost = false;
   #notBefore = 0 as Millis;
-  /** Time of the last new report of refused edits. */
-  #refusedAt: Millis | undefined;
 
   /** `readLogAgain`: the log still has every record that the lost snapshot covered. */
   constructor(
@@ -148,10 +144,8 @@ export class DocumentMerges {
     for (const use of disputed) effects.push({ kind: "report", report: { kind: "yjs-id-disputed", ...use } });
     effects.push({ kind: "report", report: { kind: "merged", ms: now - startedAt } });
     if (outcome.refused > 0) {
-      const isNew = this.#refusedAt === undefined || now - this.#refusedAt >= REFUSED_AGAIN_MS;
-      if (isNew) this.#refusedAt = now;
       const [through, users] = [merge.into.applied, mainWriters(merge.authors)];
-      effects.push({ kind: "report", report: { kind: "edits-refused", refused: outcome.refused, through, users, isNew } });
+      effects.push({ kind: "report", report: { kind: "edits-refused", refused: outcome.refused, through, users } });
     }
     return this.#end(document.merged);
   }

@@ -8,13 +8,9 @@ import { LogEndLost, placeOf, recordIdOf, type RecordPlace, type StoredRecord } 
 import { type LeaseFacts, LeaseHolder } from "../../shared/cluster/lease-holder.ts";
 import type { Leases } from "../../shared/cluster/lease.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import type { Log } from "../../shared/process/log.ts";
-import type { Operations } from "../../shared/bus/operations-events.ts";
-import type { Clock } from "../../shared/time/clock.ts";
 import { pause, rethrowMistake } from "../../shared/time/pause.ts";
 import type { HistoryReadsHost } from "../history/history-reads-host.ts";
-import type { DocumentServiceMetrics } from "../metrics.ts";
-import type { ChangeNotifications, EditLog } from "../ports.ts";
+import type { EditLog } from "../ports.ts";
 import { nextDeletionStep } from "./deletion.ts";
 import {
   servedWithoutEdits,
@@ -44,13 +40,7 @@ export type DocumentPartitionOptions = DocumentRoomHostOptions &
   ReadAheadOptions &
   TrimRoundsOptions &
   DocumentPartitionLimits & { readonly documentsLeaseMs: number };
-type DocumentPartitionDeps = {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: DocumentServiceMetrics;
-  readonly notifications: ChangeNotifications;
-  readonly operations: Operations;
-};
+type DocumentPartitionDeps = Pick<DocumentRoomHostDeps, "clock" | "log" | "metrics" | "notifications" | "operations" | "leftOut">;
 
 type RoomDeletionResult =
   /** Another service serves the room. */

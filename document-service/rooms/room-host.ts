@@ -18,6 +18,7 @@ import type { RoomBytes } from "../storage/stored-bytes.ts";
 import { readVerified, writeVerified } from "../verified-write-host.ts";
 import { DeletionHost } from "./deletion-host.ts";
 import type { MergedState } from "./document.ts";
+import type { LeftOutEdits } from "./left-out-edits.ts";
 import type { RoomRange } from "./read-ahead.ts";
 import type { RoomReading } from "./record-intake.ts";
 import type {
@@ -49,6 +50,8 @@ export type DocumentRoomHostDeps = RoomReading & {
   readonly boardsFloor: () => number;
   readonly notifications: ChangeNotifications;
   readonly operations: Operations;
+  /** Of all rooms of the process. */
+  readonly leftOut: LeftOutEdits;
 };
 
 /** A sweep skips a room whose checkpoint is not read within this time. */

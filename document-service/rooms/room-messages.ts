@@ -83,13 +83,12 @@ export type DocumentRoomReport =
   | { readonly kind: "writers-forgotten"; readonly count: number }
   | { readonly kind: "merged"; readonly ms: number }
   | ({ readonly kind: "yjs-id-disputed" } & DisputedYjsId)
-  /** `users`: of the edits that were merged together. `isNew`: no such report came in the last minute. */
+  /** `users`: of the edits that were merged together. */
   | {
       readonly kind: "edits-refused";
       readonly refused: number;
       readonly through: AppliedPosition;
       readonly users: readonly UserId[];
-      readonly isNew: boolean;
     }
   | {
       readonly kind: "merge-abandoned";

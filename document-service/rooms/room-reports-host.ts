@@ -4,10 +4,18 @@ import { assertNever } from "../../shared/assert.ts";
 import type { Operations } from "../../shared/bus/operations-events.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
+import type { LeftOutEdits } from "./left-out-edits.ts";
 import type { DocumentRoomReport, SnapshotRemedy } from "./room-messages.ts";
 
-type ReportDeps = { readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly operations: Operations };
+type ReportDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: DocumentServiceMetrics;
+  readonly operations: Operations;
+  readonly leftOut: LeftOutEdits;
+};
 
 const REMEDIES: Readonly<Record<SnapshotRemedy, string>> = {
   state: "; the room is saved again",
@@ -15,7 +23,7 @@ const REMEDIES: Readonly<Record<SnapshotRemedy, string>> = {
   backup: ": run coroom restore, or restore the object from a backup",
 };
 
-export function reportRoom(room: RoomKey, report: DocumentRoomReport, { log, metrics, operations }: ReportDeps): void {
+export function reportRoom(room: RoomKey, report: DocumentRoomReport, { clock, log, metrics, operations, leftOut }: ReportDeps): void {
   switch (report.kind) {
     case "set-aside":
       return log.error(
@@ -48,13 +56,15 @@ export function reportRoom(room: RoomKey, report: DocumentRoomReport, { log, met
       metrics.disputedYjsIds.inc();
       return operations.report({ kind: "yjs_id_disputed", room, ...facts }); // Logs too.
     }
-    case "edits-refused":
+    case "edits-refused": {
+      const count = leftOut.receive(room, report.refused, clock.now());
       metrics.refusedEdits.inc(report.refused);
-      if (report.isNew) operations.report({ kind: "edits_left_out", room, count: report.refused, users: [...report.users] });
+      if (count !== undefined) operations.report({ kind: "edits_left_out", room, count, users: [...report.users] });
       return log.error(
         { room, refused: report.refused, through: report.through, users: report.users },
         "edits that are no Yjs updates, or exceed a limit, are left out of the document; the history keeps them. Check what the writers of the room send",
       );
+    }
     case "merge-abandoned": {
       const { kind: _, isNew, ...facts } = report;
       metrics.mergesOverrun.inc();

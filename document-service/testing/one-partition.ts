@@ -12,6 +12,7 @@ import type { DocumentHostOptions, DocumentPorts } from "../document-host.ts";
 import { documentServiceMetrics } from "../metrics.ts";
 import type { EditLog, StorageBus, StorageQuestions } from "../ports.ts";
 import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
+import { LeftOutEdits } from "../rooms/left-out-edits.ts";
 import { NO_NOTIFICATIONS } from "../webhooks/change-queue-host.ts";
 import { Stores } from "./one-room.ts";
 
@@ -48,6 +49,7 @@ export class OnePartition {
       metrics: documentServiceMetrics(new Registry()),
       notifications: NO_NOTIFICATIONS,
       operations: { report: () => {} },
+      leftOut: new LeftOutEdits(),
     };
     this.stores.snapshots.set(`${BROKEN}/1-1-older`, Uint8Array.of(1));
     this.ports = this.#ports(records);

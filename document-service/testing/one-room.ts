@@ -14,6 +14,7 @@ import { documentServiceMetrics } from "../metrics.ts";
 import { NO_NOTIFICATIONS } from "../webhooks/change-queue-host.ts";
 import type { EditLog, RoomLogEnd, ObjectStore } from "../ports.ts";
 import { revertingEdit } from "../history/reverting.ts";
+import { LeftOutEdits } from "../rooms/left-out-edits.ts";
 import { DocumentRoomHost, type DocumentRoomHostOptions, type DocumentRoomPorts } from "../rooms/room-host.ts";
 import type { Freshness } from "../rooms/room-messages.ts";
 
@@ -209,6 +210,7 @@ export class RoomRun {
         readAfter: 0,
         notifications: NO_NOTIFICATIONS,
         operations: { report: (report) => void this.reported.push(report) },
+        leftOut: new LeftOutEdits(),
       },
     );
   }

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+
+import type { Millis, RoomKey } from "../../shared/ids.ts";
+import { LeftOutEdits } from "./left-out-edits.ts";
+
+const at = (ms: number) => ms as Millis;
+
+test("[LOE1] a room has one event a minute, which counts all its edits since the event before", () => {
+  const edits = new LeftOutEdits();
+  const [a, b] = ["acme.a", "acme.b"] as RoomKey[] as [RoomKey, RoomKey];
+  expect([edits.receive(a, 2, at(0)), edits.receive(a, 3, at(59_999)), edits.receive(b, 1, at(59_999))]).toEqual([2, undefined, 1]);
+  expect([edits.receive(a, 4, at(60_000)), edits.receive(a, 1, at(120_000))]).toEqual([7, 1]);
+});
+
+test("[LOE2] a tenant has ten events a minute for all its rooms, a room without one is counted for its next, and other tenants have theirs", () => {
+  const edits = new LeftOutEdits();
+  const told = (tenant: string, now: number) =>
+    Array.from({ length: 20 }, (_, room) => edits.receive(`${tenant}.${room}` as RoomKey, 1, at(now))).filter(
+      (count) => count !== undefined,
+    );
+  expect([told("acme", 0).length, told("other", 0).length]).toEqual([10, 10]);
+  expect([told("acme", 1_000), told("acme", 7_000)]).toEqual([[], [3]]);
+});
