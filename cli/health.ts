@@ -7,17 +7,8 @@ import { createServer } from "node:http";
 
 import type { Registry } from "prom-client";
 
-import { port, type Settings, text, type Values } from "../shared/settings/settings.ts";
 import { type Running, StartError } from "../shared/process/lifecycle.ts";
-
-export const healthSettings = {
-  healthHost: {
-    parse: text,
-    fallback: "127.0.0.1",
-    meaning: "Address that the health port listens on. Everybody who reaches it can read the metrics.",
-  },
-  healthPort: { parse: port, fallback: 0, meaning: "Port for /healthz, /readyz and /metrics of this process; 0 disables it.", basic: true },
-} as const satisfies Settings;
+import type { StartConfig } from "./settings.ts";
 
 type Health = Running & {
   /** Call when all roles run. `obstacle`: returns the reason why the process cannot work now; undefined if it can. */
@@ -27,7 +18,10 @@ type Health = Running & {
 };
 
 /** `/healthz` answers immediately; `/readyz` answers 200 between `ready` and `stopping` while no obstacle is reported. */
-export async function serveHealth({ healthHost, healthPort }: Values<typeof healthSettings>, registry: Registry): Promise<Health> {
+export async function serveHealth(
+  { healthHost, healthPort }: Pick<StartConfig, "healthHost" | "healthPort">,
+  registry: Registry,
+): Promise<Health> {
   if (healthPort === 0) return { ready: () => {}, stopping: () => {}, stop: async () => {} };
   let obstacle = (): string | undefined => "starting or stopping";
   const answers: Readonly<Record<string, () => Promise<{ status: number; body: string }>>> = {

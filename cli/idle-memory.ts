@@ -11,16 +11,8 @@ import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from "n
 import { Histogram, type Registry } from "prom-client";
 
 import type { Clock } from "../shared/time/clock.ts";
-import { type Settings, type Values, wholeNumber } from "../shared/settings/settings.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
-
-export const idleMemorySettings = {
-  idleMemoryMs: {
-    parse: wholeNumber,
-    fallback: 15_000,
-    meaning: "Milliseconds without work after which a process returns unused memory to the operating system; 0 disables this.",
-  },
-} as const satisfies Settings;
+import type { StartConfig } from "./settings.ts";
 
 /** The functions of V8 that this file needs. */
 export interface Heap {
@@ -58,7 +50,7 @@ const YOUNG = new Set(["new_space", "new_large_object_space"]);
 const YOUNG_GROWTH_FACTOR = 2;
 
 export function releaseIdleMemory(
-  { idleMemoryMs }: Values<typeof idleMemorySettings>,
+  { idleMemoryMs }: Pick<StartConfig, "idleMemoryMs">,
   heap: Heap,
   { clock, registry }: { clock: Clock; registry: Registry },
 ): Running {

@@ -1,7 +1,7 @@
 /** The settings of `coroom start`: its own and those of every role. They form one list, so that --help shows all. */
 
 import { sharedSettings } from "../shared/settings/common-settings.ts";
-import { flag, list, port, type Settings, SettingError, text, type Values } from "../shared/settings/settings.ts";
+import { flag, list, port, type Settings, SettingError, text, type Values, wholeNumber } from "../shared/settings/settings.ts";
 import { yWebsocketSettings } from "../bridges/config.ts";
 import { documentServiceSettings } from "../document-service/config.ts";
 import { gatewaySettings } from "../gateway/config.ts";
@@ -9,8 +9,6 @@ import { leaderboardSettings } from "../leaderboard/config.ts";
 import { placementSettings } from "../placement/config.ts";
 import { probeSettings } from "../probe/config.ts";
 import { roomServerSettings } from "../room-server/config.ts";
-import { healthSettings } from "./health.ts";
-import { idleMemorySettings } from "./idle-memory.ts";
 
 export const ROLES = [
   "engines",
@@ -57,8 +55,17 @@ const processSettings = {
     meaning: "Serve the operations console at /operations/. The console needs an operator pass or an administrator token.",
     basic: true,
   },
-  ...healthSettings,
-  ...idleMemorySettings,
+  healthHost: {
+    parse: text,
+    fallback: "127.0.0.1",
+    meaning: "Address that the health port listens on. Everybody who reaches it can read the metrics.",
+  },
+  healthPort: { parse: port, fallback: 0, meaning: "Port for /healthz, /readyz and /metrics of this process; 0 disables it.", basic: true },
+  idleMemoryMs: {
+    parse: wholeNumber,
+    fallback: 15_000,
+    meaning: "Milliseconds without work after which a process returns unused memory to the operating system; 0 disables this.",
+  },
 } as const satisfies Settings;
 
 export const startSettings = {

@@ -6,12 +6,11 @@
 import { z } from "zod";
 
 import { parseUserId, type UserId } from "../ids.ts";
+import { ACTIVITY_KIND } from "../settings/board-settings.ts";
 
 /** Maximum users in one message. */
 export const ACTIVITY_USERS_MAX = 200;
 const ACTIVITY_TIMES_MAX = 1_000;
-/** The application's name for a kind of activity. */
-export const ACTIVITY_KIND = /^[a-z][a-z0-9-]{0,31}$/;
 
 const user = z.string().transform((text, context) => {
   const id = parseUserId(text);

@@ -1,6 +1,5 @@
 /** Settings of boards that leaderboards and gateways share, declared once so that both have the same defaults. */
 
-import { ACTIVITY_KIND } from "../bus/activity.ts";
 import { BOARD_ROLES, type BoardRole } from "../wire/boards.ts";
 import { list, positiveInteger, type Settings, SettingError, wholeNumber } from "./settings.ts";
 
@@ -9,6 +8,9 @@ import { list, positiveInteger, type Settings, SettingError, wholeNumber } from 
  * on the board of the role.
  */
 export type BoardKind = { readonly name: string; readonly points: number; readonly role: BoardRole };
+
+/** Names of these kinds. */
+export const ACTIVITY_KIND = /^[a-z][a-z0-9-]{0,31}$/;
 
 /** Maximum users of one question that ranks a given set of users among themselves. */
 export const RANKED_USERS_MAX = 1_000;
