@@ -17,6 +17,9 @@ export const KINDS = ["text", "array", "map", "xml"] as const;
 type ContentKind = (typeof KINDS)[number];
 /** A shared type by name, and the kind to read it as. */
 export type Wanted = { readonly name: string; readonly kind: ContentKind };
+export const DOCUMENT_FORMATS = ["prosemirror", "html", "markdown"] as const;
+/** A format for other programs: `formats/rendering.ts` writes it. */
+export type DocumentFormat = (typeof DOCUMENT_FORMATS)[number];
 export type TextFound =
   { readonly kind: "text"; readonly text: Uint8Array } | { readonly kind: "no-such-text"; readonly names: readonly string[] };
 export type Diff = { readonly kind: "diff"; readonly edit: Uint8Array } | { readonly kind: "bad-vector" };

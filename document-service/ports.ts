@@ -6,8 +6,8 @@ import type { FullStorage, StorageAnswer, StoragePeaks, TenantCounts } from "../
 import type { WebhookEvent } from "../shared/bus/webhook-events.ts";
 import type { Position, RoomId, RoomKey, Seq, TenantId } from "../shared/ids.ts";
 import type { LeaseWrite } from "../shared/cluster/lease.ts";
-import type { DocumentContent, Diff, Made, TextFound, Wanted } from "./content.ts";
-import type { DocumentFormat, Rendering } from "./formats/rendering.ts";
+import type { DocumentContent, DocumentFormat, Diff, Made, TextFound, Wanted } from "./content.ts";
+import type { Rendering } from "./formats/rendering.ts";
 import type { History } from "./history/history.ts";
 import type { WebhookEndpoint } from "../shared/settings/webhook-endpoints.ts";
 import type { MergedDocument } from "./merge.ts";

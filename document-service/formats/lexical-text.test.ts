@@ -22,7 +22,8 @@ import { Node } from "prosemirror-model";
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
-import { type DocumentFormat, renderedAs } from "./rendering.ts";
+import type { DocumentFormat } from "../content.ts";
+import { renderedAs } from "./rendering.ts";
 import { DEPTH_MAX, RESULT_BYTES_MAX } from "./rich-text.ts";
 
 const NODES = [CodeNode, HeadingNode, LinkNode, ListItemNode, ListNode, QuoteNode, TableCellNode, TableNode, TableRowNode];

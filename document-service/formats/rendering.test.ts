@@ -7,9 +7,10 @@ import { Node } from "prosemirror-model";
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
+import type { DocumentFormat } from "../content.ts";
 import { blocksOf } from "./blocks.ts";
 import { markdownOf } from "./markdown.ts";
-import { type DocumentFormat, renderedAs } from "./rendering.ts";
+import { renderedAs } from "./rendering.ts";
 import { DEPTH_MAX, type RichNode } from "./rich-text.ts";
 
 function stateOf(write: (doc: Y.Doc) => void): Uint8Array {

@@ -2,16 +2,13 @@
 
 import type * as Y from "yjs";
 
-import { inDocument, kindOf, type Wanted } from "../content.ts";
+import { type DocumentFormat, inDocument, kindOf, type Wanted } from "../content.ts";
 import { blocksOf } from "./blocks.ts";
 import { htmlOf } from "./html.ts";
 import { isLexical, lexicalTextOf } from "./lexical-text.ts";
 import { markdownOf } from "./markdown.ts";
 import { quillTextOf } from "./quill-text.ts";
 import { ResultBudget, type RichNode, richTextOf } from "./rich-text.ts";
-
-export const DOCUMENT_FORMATS = ["prosemirror", "html", "markdown"] as const;
-export type DocumentFormat = (typeof DOCUMENT_FORMATS)[number];
 
 /** `names`: the types that can be rendered, with their kinds. `why`: the limit that the document exceeds. */
 export type Rendering =

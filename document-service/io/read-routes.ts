@@ -13,8 +13,7 @@ import { type InternalResponse, refusal } from "../../shared/io/internal-http.ts
 import { parseWholeNumber } from "../../shared/limits/whole-number.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import { pause } from "../../shared/time/pause.ts";
-import { KINDS, type Wanted } from "../content.ts";
-import { DOCUMENT_FORMATS, type DocumentFormat } from "../formats/rendering.ts";
+import { DOCUMENT_FORMATS, type DocumentFormat, KINDS, type Wanted } from "../content.ts";
 import type { DocumentReads } from "../ports.ts";
 import type { Freshness, Served } from "../rooms/room-messages.ts";
 import { type RoomQuestion, type RoomRoute, isRead, TOO_LARGE, unread } from "./http.ts";
