@@ -36,7 +36,9 @@ export function textsOf(event: ListedEvent): EventTexts {
         topic: "mode",
         tone: "calm",
         what: `${room}: ${text("from")} → ${text("to")}`,
-        why: `${counted(number("participants"), "participant")}; ${CAUSES[text("cause")] ?? text("cause")}`,
+        why: `${counted(number("participants"), "participant")}${
+          number("peak") > number("participants") ? `, at most ${number("peak")} before` : ""
+        }; ${CAUSES[text("cause")] ?? text("cause")}`,
       };
     case "room_claimed":
       return { topic: "routine", tone: "calm", what: `${room} owned by ${shortName(by)}`, why: `epoch ${number("epoch")}` };

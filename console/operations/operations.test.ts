@@ -165,6 +165,8 @@ test("[OPC4] each event row states what happened and why", () => {
     what: "notes: flat → hierarchical",
     why: "51 participants; the room grew",
   });
+  const shrank = { kind: "mode_transition", from: "hierarchical", to: "flat", participants: 5, peak: 400, cause: "shrank" };
+  expect(rowOf(shrank).why).toBe("5 participants, at most 400 before; the room shrank");
   expect(rowOf({ kind: "room_ended", why: "handed-over", reason: "" })).toMatchObject({
     topic: "move",
     what: "notes handed over",

@@ -6,10 +6,17 @@
 
 import type { GatewayId, Millis } from "../../shared/ids.ts";
 import { nextMoment, type SendTiming, phaseOf, slotsFor } from "../../shared/presence/send-timing.ts";
-import type { DeltaMoments } from "./presence.ts";
 
 /** Longer than the usual delay of a gateway's timer. */
 const ARRIVES_BEFORE_MS = 6;
+
+/** The times at which a room sends its deltas. */
+export type DeltaMoments = {
+  /** The first such time at or after `now`. */
+  next(now: Millis): Millis;
+  /** The time of the tick that begins this number of ticks after the one that contains `now`. */
+  after(now: Millis, ticks: number): Millis;
+};
 
 export class PresenceTicks {
   readonly #tickMs: number;

@@ -193,6 +193,23 @@ test("[PRS17] a room above its size changes its mode, announces it at once, and 
   expect(room.pass(200).filter(({ kind }) => kind === "mode-changed")).toMatchObject([{ to: "flat" }]);
 });
 
+test("[PRS30] a mode change names the number of participants now and the highest number since the change before", () => {
+  const room = new Owned();
+  room.receiveAll(members(here, 1, ["ann", "bob", "cid"]));
+  const grown = room.pass(20);
+  room.receiveAll(members(here, 2, ["dan", "eve"]));
+  room.pass(100);
+  room.receiveAll(members(here, 3, [], { exited: ["ann", "bob", "cid", "dan"] }));
+  const shrunk = room.pass(6_000);
+  room.receiveAll(members(here, 4, ["ann", "bob", "cid"]));
+  const changes = [...grown, ...shrunk, ...room.pass(6_000)].filter(({ kind }) => kind === "mode-changed");
+  expect(changes.map((change) => change.kind === "mode-changed" && [change.to, change.participants, change.peak])).toEqual([
+    ["hierarchical", 3, 3],
+    ["flat", 1, 5],
+    ["hierarchical", 4, 4],
+  ]);
+});
+
 test("[PRS18] a gateway that knows of a later owner makes this owner read the log", () => {
   const room = new Owned();
   expect(room.receiveAll(members(here, 1, ["ann"], { epoch: (epoch + 1) as Epoch }))).toContainEqual({ kind: "deposed" });

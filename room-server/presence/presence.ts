@@ -18,6 +18,7 @@ import { encodeDelta } from "../../shared/wire/presence.ts";
 import { type Budget, type BudgetLevel, budgetOf } from "../load/fair-share.ts";
 import { AskedGateways, questionFor } from "./asked-gateways.ts";
 import { decideMode, FLAT_FROM_THE_START, isSameRule, type ModeOptions, type ModeSince, presenceStatusOf } from "./mode.ts";
+import type { DeltaMoments } from "./presence-ticks.ts";
 import { Roster, type RosterLimit, type RosterOptions, MemberParts } from "./presence-roster.ts";
 
 export type OwnerPresenceInput =
@@ -35,7 +36,8 @@ export type OwnerPresenceInput =
 export type OwnerPresenceEffect =
   | { kind: "broadcast"; to: readonly GatewayId[]; message: PresenceFromOwner }
   | { kind: "answer"; gateway: GatewayId; answer: PresenceReply }
-  | { kind: "mode-changed"; from: RoomMode; to: RoomMode; participants: number; cause: ModeCause; epoch: Epoch }
+  /** `peak`: the highest number of participants since the previous change, or since this owner has the room. */
+  | { kind: "mode-changed"; from: RoomMode; to: RoomMode; participants: number; peak: number; cause: ModeCause; epoch: Epoch }
   /** A gateway knows a later owner. */
   | { kind: "deposed" }
   | { kind: "limit-reached"; limit: RosterLimit };
@@ -55,14 +57,6 @@ export type OwnerPresenceOptions = RosterOptions &
     readonly beaconMs: number;
     readonly beaconsWhenQuiet: number;
   };
-
-/** The times at which the room sends its deltas. */
-export type DeltaMoments = {
-  /** The first such time at or after `now`. */
-  next(now: Millis): Millis;
-  /** The time of the tick that begins this number of ticks after the one that contains `now`. */
-  after(now: Millis, ticks: number): Millis;
-};
 
 /** The state of a gateway, whose last message arrived at `lastReceivedAt`. `isFollowing`: it receives the room's deltas. */
 type Known = { readonly gateway: GatewayId; version: number; statesNumber: number; lastReceivedAt: Millis; isFollowing: boolean };
@@ -91,6 +85,7 @@ export class OwnerPresence {
   #announcements = 0; // Number of messages of one delta; more than one if it is very large.
   #budget: Budget = budgetOf(0);
   #mode: ModeSince = FLAT_FROM_THE_START;
+  #peak = 0;
   #status = presenceStatusOf(FLAT_FROM_THE_START, 0, budgetOf(0));
   #deltaFrom: Millis;
   #headAt: Millis;
@@ -304,12 +299,16 @@ export class OwnerPresence {
   #decideStatus(now: Millis, effects: OwnerPresenceEffect[]): void {
     const participants = this.#roster.size;
     const from = this.#status;
+    this.#peak = Math.max(this.#peak, participants);
     this.#mode = decideMode(this.#mode, participants, now, this.#options);
     this.#status = presenceStatusOf(this.#mode, participants, this.#budget);
     if (isSameRule(from, this.#status)) return;
     const to = this.#mode.mode;
-    if (to !== from.mode)
-      effects.push({ kind: "mode-changed", from: from.mode, to, participants, cause: this.#causeOf(to), epoch: this.#epoch });
+    if (to !== from.mode) {
+      const { mode } = from;
+      effects.push({ kind: "mode-changed", from: mode, to, participants, peak: this.#peak, cause: this.#causeOf(to), epoch: this.#epoch });
+      this.#peak = participants;
+    }
     this.#headAt = now;
     this.#headsLeft += 1;
   }

@@ -41,13 +41,17 @@ const Reports = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("room_placed"), room, action: z.string(), server: z.string(), reason: z.string() }),
   /** A placement process becomes the leader. */
   z.object({ kind: z.literal("placement_leads"), generation: z.int() }),
-  /** A room's presence mode changes. `cause`: the room grew or shrank, or a new owner chose the mode. */
+  /**
+   * A room's presence mode changes. `cause`: the room grew or shrank, or a new owner chose the mode. `peak`: the highest
+   * number of participants since the previous change, or since the owner has the room. Earlier versions lack it.
+   */
   z.object({
     kind: z.literal("mode_transition"),
     room,
     from: z.string(),
     to: z.string(),
     participants: z.int(),
+    peak: z.int().optional(),
     cause: z.enum(["grew", "shrank", "new-owner"]),
     epoch: z.int(),
   }),

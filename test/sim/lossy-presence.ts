@@ -24,11 +24,11 @@ import {
   type PresenceRelayInput as GatewayInput,
 } from "../../gateway/presence/presence-relay.ts";
 import {
-  type DeltaMoments,
   OwnerPresence,
   type OwnerPresenceEffect as OwnerEffect,
   type OwnerPresenceInput as OwnerInput,
 } from "../../room-server/presence/presence.ts";
+import type { DeltaMoments } from "../../room-server/presence/presence-ticks.ts";
 import { bytesOf, SimOnlooker, textOf } from "./onlooker.ts";
 
 type Gateway = {
