@@ -13,6 +13,7 @@ import { PlacementView } from "./view.ts";
 
 const [a, b] = ["a", "b"] as ServerId[] as [ServerId, ServerId];
 const [room, other] = ["acme.notes", "acme.other"] as RoomKey[] as [RoomKey, RoomKey];
+const rooms = Array.from({ length: 100 }, (_, index) => `acme.r${index}` as RoomKey);
 const HEARTBEAT_MS = 50;
 const OPTIONS: LeaderOptions = {
   holder: "one",
@@ -246,14 +247,16 @@ test("[LDR9] a server that took over a room from its replica keeps no replica wh
   expect(planned.get(room)).toMatchObject({ owner: a, replica: b, generation: 2 });
 });
 
-test("[LDR10] a leader leaves a lost server's unclaimed rooms alone once that server's heartbeats return, or another server leads", async () => {
+test("[LDR10] a leader leaves a lost server's unclaimed rooms alone once that server returns, others take the rooms, or another process leads", async () => {
   const returns = ({ state }: ReturnType<typeof leaderOf>): void => void (state.alive = [a, b]);
   const succeeded = ({ kept }: ReturnType<typeof leaderOf>): void =>
     void ([kept.lease, kept.revision] = [{ holder: "two", floor: 5 }, kept.revision + 1]);
-  for (const change of [returns, succeeded]) {
+  const taken = ({ view }: ReturnType<typeof leaderOf>): void =>
+    rooms.forEach((key) => view.receiveEntry(key, { owner: b, epoch: 2 as Epoch }));
+  for (const change of [returns, succeeded, taken]) {
     const leading = leaderOf({ keepsReplicas: false, leaseMs: 5_000 }); // The other process holds the lease until then.
     const { view, pass, requests, state } = leading;
-    for (let index = 0; index < 100; index++) view.receiveEntry(`acme.room${index}` as RoomKey, { owner: a, epoch: 1 as Epoch });
+    for (const key of rooms) view.receiveEntry(key, { owner: a, epoch: 1 as Epoch });
     await pass(2_000);
     const claims = () => requests.filter((text) => text.includes(" claims ")).length;
     let goOn = (): void => {};
@@ -323,7 +326,6 @@ test("[LDR16] a leader plans above the highest generation of the planned entries
 
 test("[LDR17] every room of a lost server is claimed at once, also while replicas of other rooms are slow to place", async () => {
   const c = "c" as ServerId;
-  const rooms = Array.from({ length: 100 }, (_, index) => `acme.r${index}` as RoomKey);
   const { view, pass, requests, state } = leaderOf();
   state.alive = [a, b, c];
   await pass(2_500);
@@ -335,7 +337,6 @@ test("[LDR17] every room of a lost server is claimed at once, also while replica
 
 test("[LDR18] a move that waits for its turn is dropped once the next decision finds nothing to do", async () => {
   const { view, pass, requests, state } = leaderOf({ controlLoopMs: 1_000, keepsReplicas: false });
-  const rooms = Array.from({ length: 100 }, (_, index) => `acme.r${index}` as RoomKey);
   for (const key of rooms) view.receiveEntry(key, { owner: a, epoch: 1 as Epoch });
   let goOn = (): void => {};
   state.orders = new Promise((resolve) => (goOn = resolve));
