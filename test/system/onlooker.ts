@@ -7,7 +7,7 @@ import type { RoomMode } from "../../shared/wire/frames.ts";
 import type { ParticipantEntry, PresenceField } from "../../shared/wire/presence.ts";
 import { WireClient } from "../../gateway/testing/wire-client.ts";
 
-type Seen = { readonly participant: ParticipantEntry; readonly fields: Map<string, Uint8Array> };
+export type Seen = { readonly participant: ParticipantEntry; readonly fields: Map<string, Uint8Array> };
 
 /** Addresses and identity. The same client key is the same participant. */
 type Ticket = { readonly urls: readonly string[]; readonly token: string; readonly room: string; readonly clientKey: string };
@@ -23,6 +23,8 @@ export class Onlooker {
   #seen = new Map<number, Seen>();
   #framesRead = 0;
   #gone = false;
+  /** Receives the participants after each delta, so that nobody misses a participant that disappears only briefly. */
+  onDelta: (seen: ReadonlyMap<number, Seen>) => void = () => {};
 
   private constructor(ticket: Ticket, connection: WireClient) {
     this.#ticket = ticket;
@@ -138,6 +140,7 @@ export class Onlooker {
           else this.#seen.get(number)?.fields.set(name, value);
         }
       }
+      this.onDelta(this.#seen);
     }
     return this.#seen;
   }
