@@ -144,3 +144,14 @@ test("[ARC5] the archive of a room that was deleted while it was written is remo
 test("[ARC6] nothing is archived while the boards are behind", () => {
   expect(planOf(0).receiveInput({ kind: "look", through: undefined }, NOW)).toEqual([]);
 });
+
+test("[ARC7] no window of a tenant is closed while a partition rebuilds its boards or has not reported", () => {
+  const report = (isRebuilding: boolean) => ({ service: "a", through: NOW, totalsSent: NOW, isRebuilding });
+  const endOf = (...reports: (ReturnType<typeof report> | undefined)[]) =>
+    look(planOf(0), (effect) => (effect.kind === "read-progress" ? { kind: "progress-read", reports } : undefined)).flatMap((effect) =>
+      effect.kind === "find-closed-tenants" ? [effect.endedBefore] : [],
+    );
+  expect(endOf(report(false), report(false))).toEqual([NOW]);
+  expect(endOf(report(false), report(true))).toEqual([0]);
+  expect(endOf(undefined, report(false))).toEqual([0]);
+});

@@ -1,7 +1,19 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { bandFloor, bandOf, byRank, checksumOf, neighboursOf, percentileOf, rankAll, type RankEntry, ranksWithin } from "./board.ts";
+import type { Epoch, Seq, UnixMillis } from "../../shared/ids.ts";
+import {
+  bandFloor,
+  bandOf,
+  byRank,
+  checksumOf,
+  countsEdit,
+  neighboursOf,
+  percentileOf,
+  rankAll,
+  type RankEntry,
+  ranksWithin,
+} from "./board.ts";
 
 const standings = (...scores: number[]): RankEntry[] =>
   scores.map((score, index) => ({ member: `user-${index}`, score, reachedAt: index + 1 }));
@@ -79,4 +91,12 @@ test("[BAND2] every member's true rank is within the ranks that the band allows"
       }
     }),
   );
+});
+
+test("[MARK1] an edit of a later epoch or with a later time is not counted yet, although its seq was given before", () => {
+  const mark = { seq: 10 as Seq, activity: 0, epoch: 2 as Epoch, time: 100 as UnixMillis };
+  const counts = (epoch: number, seq: number, time: number): boolean =>
+    countsEdit(mark, { epoch: epoch as Epoch, seq: seq as Seq, time: time as UnixMillis });
+  expect([counts(2, 10, 100), counts(1, 5, 90), counts(2, 11, 100)]).toEqual([true, true, false]);
+  expect([counts(3, 5, 100), counts(1, 5, 101)]).toEqual([false, false]);
 });

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 
 import type { Epoch, Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { type BoardsDump, NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
+import { ALL_TIME, type Window } from "../boards/windows.ts";
 import { PassAnswers } from "../testing/pass-answers.ts";
 import { recordOf, SCORING } from "../testing/records.ts";
 import { BoardRoom } from "./board-room.ts";
@@ -183,4 +184,33 @@ test("[BROOM10] a room whose checkpoint does not decode holds back its streams' 
   edit(5);
   expect([room.isAside, room.pending, room.uncoveredFrom("edits"), room.canRetire]).toEqual([true, 0, 4, false]);
   expect(notices.map(({ kind }) => kind)).toEqual(["set-aside"]);
+});
+
+test("[BROOM11] boards that have less than the room has counted are not saved as a checkpoint", () => {
+  const { feed, answerAll, answerNext, edit, notices, waiting } = begin();
+  feed({ kind: "open" });
+  answerAll();
+  edit(1);
+  feed({ kind: "save" });
+  while (waiting[0]?.kind !== "dump") answerNext();
+  feed({ kind: "dumped", dump: dumpTo(0) });
+  expect(notices.at(-1)).toMatchObject({ kind: "fail", reason: "stale" });
+  expect(waiting.map(({ kind }) => kind)).toEqual(["dump"]);
+});
+
+test("[BROOM12] the totals of a room are sent again after a change of the leaderboard: of windows in its checkpoint, and of entries already counted", () => {
+  const looked = (windows: readonly Window[]) => {
+    const started = begin();
+    const mark = { seq: 1 as Seq, activity: 0, windows, revision: 1, isDeleted: false };
+    started.feed({ kind: "open" });
+    started.waiting.length = 0;
+    const applied = { ...NOTHING_APPLIED, epoch: 1 as Epoch, seq: 1 as Seq, time: NOON };
+    started.feed({ kind: "looked-up", stored: { applied, uses: NO_USES }, mark });
+    return started;
+  };
+  expect(looked([ALL_TIME]).room.hasUnsentTotals).toBe(true);
+  const { room, edit } = looked([]);
+  expect(room.hasUnsentTotals).toBe(false);
+  edit(1);
+  expect(room.hasUnsentTotals).toBe(true);
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { LogEndLost } from "../../shared/bus/record.ts";
 import type { Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
 import { PassAnswers } from "../testing/pass-answers.ts";
@@ -279,4 +280,14 @@ test("[PASS16] a gap ends no further pass until Redis may have lost data again",
   answers.beat = { kind: "doubtful", sentinel: SENTINEL };
   advance(1_000);
   expect([pass.reason, floorOf()?.acceptsGaps]).toEqual(["doubtful", false]);
+});
+
+test("[PASS17] after the log has lost its end, the next pass reads it from its first record", () => {
+  const { feed, notices } = begin({ floor: 40 });
+  feed({ kind: "begin" });
+  feed({ kind: "failed", cause: new LogEndLost("the log ends before the last record that was read") });
+  expect(notices.slice(-2)).toMatchObject([
+    { kind: "floor-raised", floor: { edits: 0 } },
+    { kind: "failed", floor: { edits: 0 } },
+  ]);
 });

@@ -189,3 +189,12 @@ test("[REP11] a replica is not proven by a log that lacks records which a checkp
   expect(lookedAt(7)).toMatchObject({ id: "s.1", streamSeq: 7 });
   expect(lookedAt(9), "it begins again at the checkpoint").toMatchObject({ id: "", streamSeq: 9, head: 3 });
 });
+
+test("[REP12] a replica that missed announcements while it read the log is not complete until it has read again", () => {
+  const { receive } = replica();
+  receive({ kind: "attached" }, { kind: "log-end-read", last: stored(edits(1), 7), checkpoint: undefined });
+  expect(receive({ kind: "attached" })).toEqual([]); // The connection was lost meanwhile.
+  receive({ kind: "log-read", stored: stored(epoch(1, 0), 5) }, { kind: "log-read", stored: stored(edits(1), 7) });
+  expect(receive({ kind: "log-loaded" })).toEqual([{ kind: "read-log-end" }]);
+  expect(receive({ kind: "log-end-read", last: stored(edits(1), 7), checkpoint: undefined })).toEqual([{ kind: "warm" }]);
+});

@@ -192,3 +192,15 @@ test("[RPH10] after a reconnect all replicas read the log's end, a limited numbe
   expect(state.readingMost).toBe(64);
   expect(rooms.filter((one) => replicas.take(one)?.last.streamSeq !== 9)).toEqual([]);
 });
+
+test("[RPH12] the subscription of a replica that is dropped while it subscribes is closed", async () => {
+  const { replicas, state, settle } = replicasWith();
+  let resume = (): void => {};
+  state.stall = new Promise((resolve) => (resume = resolve));
+  void replicas.follow(room);
+  await settle();
+  replicas.unfollow(room);
+  resume();
+  await settle();
+  expect([state.subscribing, state.subscriptions]).toEqual([1, 0]);
+});
