@@ -14,6 +14,7 @@ import {
   roomListRequest,
   type ServiceRequest,
 } from "./document-requests.ts";
+import type { WriteRefusal } from "../rooms/writes-host.ts";
 import { madeEdit, refuseContentType, writeAnswer, writerOf } from "./document-writes.ts";
 import type { RouteRequest } from "./requests.ts";
 
@@ -100,10 +101,12 @@ test("[DRQ6] a write needs the right to write, a Yjs update, and an edit within 
 });
 
 test("[DRQ7] a refused write carries a retry time, unless the write can never succeed", () => {
-  const refused = (reason: "log-stalled" | "not-first") => writeAnswer({ kind: "refused", reason, retryAfterMs: 1_500 }, 200);
+  const refused = (reason: WriteRefusal) => writeAnswer({ kind: "refused", reason, retryAfterMs: 1_500 }, 200);
   expect(refused("log-stalled")).toMatchObject({ status: 503, headers: { "retry-after": "2" } });
-  expect(refused("not-first").status).toBe(409);
-  expect(refused("not-first").headers).not.toHaveProperty("retry-after");
+  expect(refused("tenant-rate")).toMatchObject({ status: 429, headers: { "retry-after": "2" } });
+  const never: WriteRefusal[] = ["not-first", "deleted", "read-only", "too-large", "key-reused"];
+  expect(never.map((reason) => refused(reason).status)).toEqual([409, 410, 403, 413, 422]);
+  for (const reason of never) expect(refused(reason).headers, reason).not.toHaveProperty("retry-after");
   expect(writeAnswer({ kind: "unanswered" }, 200).status).toBe(504);
   expect(NO_DOCUMENT_SERVICE).toMatchObject({ status: 503, headers: { "retry-after": "1" } });
 });

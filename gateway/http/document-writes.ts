@@ -147,7 +147,8 @@ export function writeAnswer(outcome: WriteOutcome, status: number): HttpAnswer {
       );
     case "refused": {
       const { status: refused, error, message } = REFUSALS[outcome.reason];
-      const retry = outcome.retryAfterMs > 0 && refused !== 409 ? retryAfter(Math.ceil(outcome.retryAfterMs / 1000)) : {};
+      const mayBeRepeated = refused === 429 || refused === 503; // A room server gives a time with each refusal.
+      const retry = mayBeRepeated && outcome.retryAfterMs > 0 ? retryAfter(Math.ceil(outcome.retryAfterMs / 1000)) : {};
       return errorAnswer(refused, error, message, retry);
     }
     case "unanswered":
