@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
+import type { ClientId, RoomId } from "../../shared/ids.ts";
 import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { ModelServer } from "../testing/model-server.ts";
 import { MINUTE } from "../testing/test-page.ts";
@@ -76,7 +77,7 @@ test("[BRO4] the newest messages that fit are sent; one that is too large throws
   const [ann, bob] = [new Talker(server, 1), new Talker(server, 2)];
   await server.clock.advance(1_000);
   expect(() => ann.broadcasts.send("x".repeat(3_000))).toThrow("more than 2048 bytes");
-  for (let index = 0; index < 10; index++) ann.broadcasts.send(`${index}${"x".repeat(500)}`);
+  for (let index = 0; index < 10; index++) ann.broadcasts.send(`${index}${"x".repeat(490)}`);
   await server.clock.advance(1_000);
   expect(bob.received.map((message) => (message as string)[0])).toEqual(["6", "7", "8", "9"]);
 });
@@ -90,7 +91,7 @@ test("[BRO5] the field's name is reserved, what other clients show in it is chec
   bob.provider.awareness.on("change", (change: unknown) => updates.push(change));
   for (const value of ["text", null, [], { last: "1", messages: [1] }, { last: 2 ** 60, messages: [] }, { last: 1, messages: 3 }]) {
     const fields = [{ name: "coroom", value: new TextEncoder().encode(JSON.stringify(value)) }];
-    server.sendPresenceDelta("notes" as never, server.presence().show(ann.provider.client!, fields));
+    server.sendPresenceDelta("notes" as RoomId, server.presence().show(ann.provider.client!, fields));
   }
   ann.broadcasts.send("real");
   await server.clock.advance(1_000);
@@ -111,4 +112,54 @@ test("[BRO6] a room has one sender of broadcasts, also of a RoomConnection, and 
   broadcastsOf(room).send("from the room");
   await server.clock.advance(1_000);
   expect([received, ann.received]).toEqual([["late"], ["from the room"]]);
+});
+
+test("[BRO7] a sender that leaves and enters again, for example to move to another gateway, repeats no message", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new Talker(server, 1), new Talker(server, 2)];
+  await server.clock.advance(1_000);
+  ann.broadcasts.send(1);
+  ann.broadcasts.send(2);
+  await server.clock.advance(200);
+  ann.provider.disconnect();
+  ann.broadcasts.send(3);
+  await server.clock.advance(200);
+  expect(bob.provider.participants.size).toBe(1);
+  ann.provider.connect();
+  await server.clock.advance(1_000);
+  ann.broadcasts.send(4);
+  await server.clock.advance(1_000);
+  expect(bob.received).toEqual([1, 2, 3, 4]);
+});
+
+/** A participant enters, and shows messages in the same delta. */
+function enterShowing(server: ModelServer, client: ClientId, shown: { page?: number; last: number; messages: readonly unknown[] }): void {
+  const { present } = server.presence().enter(client);
+  const value = new TextEncoder().encode(JSON.stringify(shown));
+  const { states } = server.presence().show(client, [{ name: "coroom", value }]);
+  server.sendPresenceDelta("notes" as RoomId, { snapshot: false, present, gone: [], states });
+}
+
+test("[BRO8] a message that arrives together with its sender reaches those who were in the room before", async () => {
+  const server = serverOn();
+  const ann = new Talker(server, 1);
+  await server.clock.advance(1_000);
+  enterShowing(server, "cid-cid-cid-cid1" as ClientId, { page: 7, last: 1, messages: ["hello"] });
+  await server.clock.advance(1_000);
+  const bob = new Talker(server, 2);
+  await server.clock.advance(1_000);
+  expect([ann.received, bob.received]).toEqual([["hello"], []]);
+});
+
+test("[BRO9] a page that is loaded again counts from 1, also under the client id of the previous page", async () => {
+  const server = serverOn();
+  const ann = new Talker(server, 1);
+  await server.clock.advance(1_000);
+  const cid = "cid-cid-cid-cid1" as ClientId;
+  for (const page of [7, 8]) {
+    enterShowing(server, cid, { page, last: 2, messages: [1, 2] });
+    server.sendPresenceDelta("notes" as RoomId, server.presence().leave(cid));
+  }
+  await server.clock.advance(1_000);
+  expect(ann.received, "each page's messages once").toEqual([1, 2, 1, 2]);
 });

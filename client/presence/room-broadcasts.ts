@@ -2,15 +2,18 @@
  * The entry point `@coroom/client/broadcasts`: messages of an application to everybody in a room, on the presence lane.
  * One field of this client holds its newest messages with their numbers, and receivers emit the numbers that they have
  * not seen. Lossy: a receiver that is away, or a client that sends more than the field holds, misses messages. A message
- * is received once and in its sender's order. Participants who enter later do not receive it. Rules BRO1 to BRO6.
+ * is received once and in its sender's order, also when the sender leaves and enters again: after messages 1 and 2 it
+ * shows both again, and receivers emit neither. Participants who enter later do not receive it. Rules BRO1 to BRO9.
  *
  * @module @coroom/client/broadcasts
  */
 
 import { assert } from "../../shared/assert.ts";
+import { BoundedMap } from "../../shared/collections/bounded-map.ts";
 import type { ClientId } from "../../shared/ids.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
 import type { RoomConnection } from "../room/room-connection-host.ts";
+import type { RoomSessionInput } from "../room/room-messages.ts";
 import type { YjsProvider } from "../yjs/yjs-provider.ts";
 import { Events } from "../events.ts";
 import type { ClientWorld } from "../ports.ts";
@@ -22,6 +25,8 @@ const BYTES_MAX = 2_048;
 const MESSAGES_MAX = 64;
 /** Milliseconds after the last message until the field is removed. By then everybody present has received it. */
 const SHOWN_MS = 3_000;
+/** Maximum number of senders whose last number is known, also after they left. */
+const SENDERS_MAX = 2_000;
 
 /** A message that another client sent. */
 type Broadcast = {
@@ -37,8 +42,13 @@ type BroadcastEvents = {
   message: [Broadcast];
 };
 
-/** Content of the field: the number of its last message, and messages up to that number. */
-type Shown = { readonly last: number; readonly messages: readonly unknown[] };
+/**
+ * Content of the field: the number of its last message, and messages up to that number. `page`: a random number, because
+ * a page that is loaded again may have the client id of the previous one, and counts from 1.
+ */
+type Shown = { readonly page: number; readonly last: number; readonly messages: readonly unknown[] };
+/** What another participant shows. `sender`: who numbers the messages. */
+type ShownByOther = Pick<Shown, "last" | "messages"> & { readonly sender: string };
 
 /** Messages to everybody who is in the room now. They are not stored and may be lost. */
 export function broadcastsOf<State extends object>(room: RoomConnection | YjsProvider<State>): RoomBroadcasts {
@@ -52,17 +62,22 @@ export class RoomBroadcasts {
   readonly #room: RoomConnection;
   readonly #clock: ClientWorld["clock"];
   readonly #events: Events<BroadcastEvents>;
-  #shown: Shown = { last: 0, messages: [] };
-  /** Number of the last message of each participant. */
-  readonly #received = new Map<ClientId, number>();
+  #shown: Shown;
+  /** Number of the last message of each sender. */
+  readonly #received = new BoundedMap<string, number>(SENDERS_MAX);
+  /** The room is joined, and the snapshot of its participants has not arrived yet. */
+  #isEntering = false;
+  /** The last delta was the snapshot that follows a join. */
+  #hasJustEntered = false;
   #cancelRemoval = (): void => {};
 
   /** @internal Use `broadcastsOf`. */
-  constructor(room: RoomConnection, { clock, reportError }: Pick<ClientWorld, "clock" | "reportError">) {
+  constructor(room: RoomConnection, { clock, chance, reportError }: Pick<ClientWorld, "clock" | "chance" | "reportError">) {
     this.#room = room;
     this.#clock = clock;
+    this.#shown = { page: Math.floor(chance.unit() * 2 ** 32), last: 0, messages: [] };
     this.#events = new Events(reportError);
-    for (const client of room.participants.keys()) this.#receiveEntered(client);
+    for (const client of room.participants.keys()) this.#skip(client);
     room.on("presence", (change) => this.#receivePresence(change));
   }
 
@@ -71,9 +86,10 @@ export class RoomBroadcasts {
    * messages at once, the newest arrive: at most 64, and 2,048 bytes together.
    */
   send(message: unknown): void {
+    const { page } = this.#shown;
     const last = this.#shown.last + 1;
     let messages = [...this.#shown.messages, message].slice(-MESSAGES_MAX);
-    const fieldOf = (): PresenceField => ownField(BROADCASTS, { last, messages });
+    const fieldOf = (): PresenceField => ownField(BROADCASTS, { page, last, messages });
     let field = fieldOf();
     while (field.value.byteLength > BYTES_MAX && messages.length > 1) {
       messages = messages.slice(1);
@@ -83,7 +99,7 @@ export class RoomBroadcasts {
       field.value.byteLength <= BYTES_MAX,
       `cannot broadcast a message of more than ${BYTES_MAX} bytes. Keep large data in the document.`,
     );
-    this.#shown = { last, messages };
+    this.#shown = { page, last, messages };
     this.#room.show([field]);
     this.#cancelRemoval();
     this.#cancelRemoval = this.#clock.after(SHOWN_MS, () => this.#remove());
@@ -105,35 +121,51 @@ export class RoomBroadcasts {
     this.#events.clear();
   }
 
-  #receivePresence({ entered, changed, left }: PresenceChange): void {
-    for (const client of left) this.#received.delete(client);
-    for (const client of entered) this.#receiveEntered(client);
+  /** @internal For the room. */
+  receiveInput(input: RoomSessionInput): void {
+    if (input.kind !== "frame") return;
+    if (input.frame.type === "joined") this.#isEntering = true;
+    if (input.frame.type !== "presence-delta") return;
+    this.#hasJustEntered = this.#isEntering && input.frame.delta.snapshot;
+    if (this.#hasJustEntered) this.#isEntering = false;
+  }
+
+  #receivePresence({ entered, changed }: PresenceChange): void {
+    for (const client of entered) {
+      if (this.#hasJustEntered) this.#skip(client);
+      else this.#receive(client);
+    }
     for (const client of changed) this.#receive(client);
   }
 
   /** Messages from before are not for this client. */
-  #receiveEntered(client: ClientId): void {
-    this.#received.set(client, this.#shownBy(client)?.last ?? 0);
+  #skip(client: ClientId): void {
+    const shown = this.#shownBy(client);
+    if (shown !== undefined) this.#received.set(shown.sender, shown.last);
   }
 
   #receive(client: ClientId): void {
     const shown = this.#shownBy(client);
-    const received = this.#received.get(client) ?? 0;
-    if (shown === undefined || shown.last <= received) return;
-    this.#received.set(client, shown.last);
-    for (const message of shown.messages.slice(received - shown.last)) this.#events.emit("message", { client, message });
+    if (shown === undefined) return;
+    const { sender, last, messages } = shown;
+    const received = this.#received.get(sender) ?? 0;
+    if (last <= received) return;
+    this.#received.set(sender, last);
+    for (const message of messages.slice(received - last)) this.#events.emit("message", { client, message });
   }
 
   /** Undefined: the participant shows no messages. Another client may show anything. */
-  #shownBy(client: ClientId): Shown | undefined {
+  #shownBy(client: ClientId): ShownByOther | undefined {
     const participant = this.#room.participants.get(client);
     if (participant === undefined || participant.self) return undefined;
-    const { last, messages } = (participant.fields[BROADCASTS] ?? {}) as Partial<Record<keyof Shown, unknown>>;
-    return Number.isSafeInteger(last) && Array.isArray(messages) ? { last: last as number, messages: messages as unknown[] } : undefined;
+    const { page, last, messages } = (participant.fields[BROADCASTS] ?? {}) as Partial<Record<keyof Shown, unknown>>;
+    if (!Number.isSafeInteger(last) || !Array.isArray(messages)) return undefined;
+    const sender = Number.isSafeInteger(page) ? `${page as number} ${participant.user}` : client; // Clients up to 0.2.0 show no page.
+    return { sender, last: last as number, messages: messages as unknown[] };
   }
 
   #remove(): void {
-    this.#shown = { last: this.#shown.last, messages: [] };
+    this.#shown = { ...this.#shown, messages: [] };
     this.#room.show([ownField(BROADCASTS, undefined)]);
   }
 }
