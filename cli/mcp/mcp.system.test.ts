@@ -1,5 +1,7 @@
 /** `coroom mcp` as a language model's program uses it: the protocol's own client over stdio, against a complete Coroom. */
 
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { resolve } from "node:path";
 
 import { Client } from "@modelcontextprotocol/client";
@@ -104,4 +106,9 @@ test("[MCP5] a repeated call with one key makes its edit once, and each failure 
   expect(await callTool("edit_document", { room: "letter", text: "body", append: "x" })).toMatch(/no text "body".*one of: text/);
   expect(await callTool("edit_document", { room: "letter" })).toMatch(/nothing to edit/);
   expect(await callTool("read_document", { room: "nothing" })).toMatch(/never had an edit/);
+});
+
+test("[MCP10] the program succeeds when its input ends, also if the input is a file, as for a service", async () => {
+  const program = spawn(process.execPath, [resolve("dist/cli/main.js"), "mcp", "--token", "t"], { stdio: ["ignore", "ignore", "inherit"] });
+  expect(await once(program, "exit")).toEqual([0, null]);
 });

@@ -18,6 +18,6 @@ export async function runMcp(settings: Values<typeof mcpSettings>): Promise<void
   const own = { ...settings, room: ["*"], rights: ["read" as const, "write" as const, "admin" as const], ttl: TOKEN_SECONDS };
   const documents = new DocumentsClient(gatewayFor(settings), async () => settings.token || localToken(own));
   const serving = serveStdio(() => mcpServer(documents, version()));
-  await once(process.stdin, "close");
+  await Promise.race([once(process.stdin, "end"), once(process.stdin, "close")]); // A file, such as /dev/null, ends without a close.
   await serving.close();
 }
