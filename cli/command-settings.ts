@@ -36,7 +36,12 @@ const who = {
 } as const satisfies Settings;
 const address = { parse: text, fallback: "", meaning: "IP address to ban, instead of a user. It is banned from all rooms." } as const;
 const reason = { parse: text, fallback: "", meaning: "Reason that the user sees." } as const;
-const howLong = { parse: sanctionDuration, fallback: 900, meaning: "Duration, for example 90s, 15m, 1h, 7d; at most 366d." } as const;
+const howLong = {
+  parse: sanctionDuration,
+  fallback: 900,
+  shownAs: "15m",
+  meaning: "Duration, for example 90s, 15m, 1h, 7d; at most 366d.",
+} as const;
 
 /** The settings of each command that calls a gateway. */
 export const adminSettings = {
@@ -153,7 +158,9 @@ export const opsPinSettings = {
   logReplicas,
 } as const satisfies Settings;
 export const opsPassSettings = {
-  ...flagsOnly({ ttl: { parse: duration, fallback: 8 * 3_600, meaning: "Lifetime of the pass, for example 15m or 8h; at most 7d." } }),
+  ...flagsOnly({
+    ttl: { parse: duration, fallback: 8 * 3_600, shownAs: "8h", meaning: "Lifetime of the pass, for example 15m or 8h; at most 7d." },
+  }),
   operatorSecret: {
     ...startSettings.operatorSecret,
     meaning: "Operator secret (COROOM_OPERATOR_SECRET). Empty: the secret of the local system.",
@@ -196,7 +203,7 @@ const claims = flagsOnly({
       "Rights, comma-separated: read, write, admin, award, boards. The right award lets a backend report activities that earn points. The right boards lets a member read the boards of the whole tenant.",
   },
   tenant: { parse: text, fallback: "default", meaning: "Tenant of the rooms." },
-  ttl: { parse: duration, fallback: 3600, meaning: "Lifetime of the token, for example 90s, 15m, 1h, 7d." },
+  ttl: { parse: duration, fallback: 3600, shownAs: "1h", meaning: "Lifetime of the token, for example 90s, 15m, 1h, 7d." },
 });
 
 export type TokenClaims = Values<typeof claims>;

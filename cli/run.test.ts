@@ -7,6 +7,7 @@ import { expect, test } from "vitest";
 import { envName, flagName, readableSettings, text } from "../shared/settings/settings.ts";
 import { type CliCommand, command } from "./command.ts";
 import { commands } from "./commands.ts";
+import { shownDefault } from "./help.ts";
 import { runCommandLine } from "./run.ts";
 import { startGroups, startSettings } from "./settings.ts";
 
@@ -103,6 +104,21 @@ test("[RUN5] an unknown command is refused, with or without help, and a group li
 test("[RUN9] help is accepted as a word and as a flag, alone and before a command", async () => {
   expect(await printed("help")).toBe(await printed("--help"));
   expect(await printed("help ops watch")).toBe(await printed("ops watch --help"));
+});
+
+test.each(commands.map((command) => [command.name, command] as const))(
+  "[RUN12] each default that the help of %s shows is accepted",
+  (_, command) => {
+    for (const [name, { parse, fallback, shownAs }] of readableSettings(command.settings)) {
+      const shown = shownDefault({ fallback, shownAs });
+      if (fallback !== undefined && !["none", "empty"].includes(shown)) expect(parse(shown), name).toEqual(fallback);
+    }
+  },
+);
+
+test("[RUN13] flags without a command are refused", async () => {
+  await expect(printed("--verison")).rejects.toThrow("unknown flag: --verison. Did you mean --version? Run coroom --help for the list.");
+  await expect(printed("--json")).rejects.toThrow("unknown flag: --json. Run coroom --help for the list.");
 });
 
 test("[RUN6] --version prints the version in package.json", async () => {

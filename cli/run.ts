@@ -15,7 +15,10 @@ export async function runCommandLine(
 ): Promise<void> {
   const { command: named, words: more, flags: flagged, bare } = parseCommandLine(askedForHelp(words), groupsOf(commands));
   if (flagged["version"] !== undefined) return print((await import("../shared/io/version.ts")).version());
-  if (named === undefined) return print(helpText(commands));
+  if (named === undefined) {
+    refuseUnknown(Object.keys(flagged), ALONE, "--help");
+    return print(helpText(commands));
+  }
   const command = commands.find(({ name }) => name === named);
   if (command === undefined) return print(helpText(ofGroup(named, commands)));
   if (flagged["help"] !== undefined) return print(helpOf(command));
@@ -78,10 +81,14 @@ export function refuseUnknownFlags(
   { name, settings }: Pick<CliCommand, "name" | "settings">,
 ): void {
   const known = readableSettings(settings).map(([setting]) => setting);
-  const unknown = Object.keys(flags).filter((flag) => !known.includes(flag));
+  refuseUnknown(Object.keys(flags), known, `${name} --help`);
+}
+
+function refuseUnknown(flags: readonly string[], known: readonly string[], help: string): void {
+  const unknown = flags.filter((flag) => !known.includes(flag));
   if (unknown.length > 0)
     throw new SettingError(
-      `unknown flag: ${unknown.map(flagName).join(", ")}.${suggestionFor(flagName(unknown[0]!), known.map(flagName))} Run coroom ${name} --help for the list.`,
+      `unknown flag: ${unknown.map(flagName).join(", ")}.${suggestionFor(flagName(unknown[0]!), known.map(flagName))} Run coroom ${help} for the list.`,
     );
 }
 
