@@ -1,6 +1,6 @@
 /** `coroom doctor` beside real engines: each problem is named by the part that has it. */
 
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -58,6 +58,17 @@ test("[DCTR2] a NATS that does not answer is a problem of NATS, and the other pa
   ]);
   expect(lines.at(-1)).toMatch(/^warning +gateway +nothing answers/);
   expect(error).toMatchObject({ message: "1 problem found; each line above states what to do" });
+});
+
+test("[DCTR6] a damaged certificate and an unreadable data folder are problems, and the other parts are still checked", async () => {
+  const dataDir = mkdtempSync(join(folder, "unreadable-"));
+  mkdirSync(join(dataDir, "redis-url"));
+  const { lines } = await examine({ dataDir, natsUrl: nats.url, natsCert: "package.json", natsKey: "package.json" });
+  expect(lines.find((line) => line.includes("TLS"))).toMatch(/^PROBLEM +TLS +COROOM_NATS_CERT=package\.json has no readable certificate/);
+  expect(lines.find((line) => line.includes("Redis"))).toMatch(
+    /^PROBLEM +Redis +cannot read .*redis-url \(EISDIR\)\. Run this command as the user who started the system, or set COROOM_DATA_DIR/,
+  );
+  expect(lines.at(-1)).toMatch(/^warning +gateway +nothing answers/);
 });
 
 test("[DCTR3] a gateway with another secret than coroom token uses here is a problem of tokens, which names what to set", async () => {

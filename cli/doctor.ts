@@ -33,7 +33,7 @@ import {
   problem,
 } from "./findings.ts";
 import { readAnswer } from "./ask-gateway.ts";
-import { localGatewayUrl, localRedisUrl } from "./local-addresses.ts";
+import { hasLocalNats, localGatewayUrl, localRedisUrl } from "./local-addresses.ts";
 import { missingSecrets } from "./secrets.ts";
 import { connectOperator } from "./ops.ts";
 import type { StartConfig } from "./settings.ts";
@@ -118,10 +118,21 @@ function filled(config: StartConfig, assumed: string) {
 }
 
 async function checkTls(config: StartConfig): Promise<readonly DoctorFinding[]> {
-  const files = { COROOM_TLS_CERT_FILE: config.tlsCertFile, COROOM_NATS_CERT: config.natsCert };
+  const files = {
+    COROOM_TLS_CERT_FILE: config.tlsCertFile,
+    COROOM_INTERNAL_CERT_FILE: config.internalCertFile,
+    COROOM_NATS_CERT: config.natsCert,
+  };
   return Object.entries(files).flatMap(([setting, file]): DoctorFinding[] => {
     if (file === "" || !existsSync(file)) return []; // `checkSettings` reports a missing file.
-    return [judgeCertificate(setting, Date.parse(new X509Certificate(readFileSync(file)).validTo), Date.now())];
+    try {
+      return [judgeCertificate(setting, Date.parse(new X509Certificate(readFileSync(file)).validTo), Date.now())];
+    } catch (cause) {
+      if (!(cause instanceof Error && "code" in cause)) throw cause;
+      return [
+        problem("TLS", `${setting}=${file} has no readable certificate (${String(cause.code)}). Name a PEM file that begins with it`),
+      ];
+    }
   });
 }
 
@@ -142,7 +153,7 @@ async function checkDisk({ roles, dataDir }: StartConfig): Promise<readonly Doct
 
 async function checkNats(config: StartConfig): Promise<readonly DoctorFinding[]> {
   const isLocal = config.natsUrl === "";
-  if (isLocal && !existsSync(join(config.dataDir, "nats-url")))
+  if (isLocal && !hasLocalNats(config.dataDir))
     return [{ about: "NATS", state: "ok", text: `no local system has run in ${config.dataDir} yet. coroom start starts one` }];
   const nats = await connectOperator(config);
   return checkConnected(nats, config).finally(() => closeNats(nats));

@@ -87,7 +87,7 @@ const DAY_MS = 86_400_000;
 
 export function judgeCertificate(setting: string, validUntil: number, now: number): DoctorFinding {
   const days = Math.floor((validUntil - now) / DAY_MS);
-  if (days < 0) return problem("TLS", `the certificate in ${setting} has expired. Renew it; gateways read it at their next start`);
+  if (days < 0) return problem("TLS", `the certificate in ${setting} has expired. Renew it, and restart the processes that use it`);
   return days < 14
     ? warning("TLS", `the certificate in ${setting} expires in ${days} days. Renew it`)
     : ok("TLS", `the certificate in ${setting} is valid for ${days} days`);

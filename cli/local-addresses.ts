@@ -4,6 +4,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { withoutSecrets } from "../shared/io/nats-address.ts";
+import { isErrno } from "../shared/io/system-error.ts";
+import { SettingError } from "../shared/settings/settings.ts";
 import { startedRoleSecrets } from "./secrets.ts";
 
 export const DEFAULT_NATS_URL = "nats://127.0.0.1:4222";
@@ -35,6 +37,10 @@ export function localRedisUrl(dataDir: string): string | undefined {
     : withUser(url, "leaderboard", startedRoleSecrets(dataDir, "set COROOM_REDIS_URL").redis.leaderboard);
 }
 
+export function hasLocalNats(dataDir: string): boolean {
+  return remembered("nats", dataDir) !== undefined;
+}
+
 export function localGatewayUrl(dataDir: string): string | undefined {
   return remembered("gateway", dataDir);
 }
@@ -44,11 +50,17 @@ export function gatewayFor({ url, dataDir }: { readonly url: string; readonly da
   return url || (localGatewayUrl(dataDir) ?? DEFAULT_GATEWAY_URL);
 }
 
+/** Undefined: no system was started in this folder. */
 function remembered(of: keyof typeof FILES, dataDir: string): string | undefined {
+  const file = join(dataDir, FILES[of]);
   try {
-    return readFileSync(join(dataDir, FILES[of]), "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    if (isErrno(cause, "ENOENT", "ENOTDIR")) return undefined;
+    if (!(cause instanceof Error && "code" in cause)) throw cause;
+    throw new SettingError(
+      `cannot read ${file} (${String(cause.code)}). Run this command as the user who started the system, or set COROOM_DATA_DIR (--data-dir) to a folder that this user may read`,
+      { cause },
+    );
   }
 }

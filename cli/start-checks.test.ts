@@ -87,6 +87,13 @@ test("[FIT6] problems of several roles are reported together", async () => {
   await expect(several).rejects.toThrow(/COROOM_DOCUMENTS_URL[^]*COROOM_BOARDS_URL[^]*COROOM_ALLOWED_ORIGINS/);
 });
 
+test("[FIT9] a setting that several roles share is reported once", async () => {
+  const shared = refuseUnfit(
+    read({ roles: "document-service,leaderboard", internalCertFile: "package.json", internalKeyFile: "package.json" }),
+  );
+  await expect(shared).rejects.toThrow(/^COROOM_INTERNAL_CERT_FILE=.* do not match[^\n]*$/);
+});
+
 test("[FIT7] the default settings fit all roles, y-websocket and probe included", async () => {
   await expect(
     refuseUnfit(read({ roles: "engines,placement,room-server,document-service,leaderboard,gateway,y-websocket,probe" })),

@@ -57,7 +57,7 @@ export async function refuseUnfit(config: StartConfig): Promise<void> {
     () => void natsAddress({ ...config, natsUrl: config.natsUrl || DEFAULT_NATS_URL }),
     ...new Set(config.roles.map((role) => checks[role])),
   ].flatMap(problemOf);
-  if (problems.length > 0) throw new SettingError(problems.join("\n"));
+  if (problems.length > 0) throw new SettingError([...new Set(problems)].join("\n")); // Roles may share a setting.
 }
 
 /** The gateway for clients of y-websocket. The port of this process's own gateway may not be known yet. */
