@@ -54,15 +54,20 @@ async function visit(room: string, user: string, rights?: readonly string[]): Pr
   return enter(room, await cluster.token(room, user, rights === undefined ? {} : { rights }));
 }
 
-type Entry = { readonly disableBc?: boolean; readonly socket?: new (url: string) => WebSocket };
+type Entry = {
+  readonly disableBc?: boolean;
+  readonly socket?: new (url: string) => WebSocket;
+  readonly shouldReconnect?: () => boolean;
+};
 
-function enter(room: string, token: string, { disableBc = true, socket = WebSocket }: Entry = {}): Visitor {
+function enter(room: string, token: string, { disableBc = true, socket = WebSocket, ...options }: Entry = {}): Visitor {
   const doc = new Y.Doc();
   const provider = new WebsocketProvider(`ws://127.0.0.1:${bridge.port}`, room, doc, {
     params: { token },
     WebSocketPolyfill: socket as unknown as typeof globalThis.WebSocket,
     disableBc,
     maxBackoffTime: 200,
+    ...options,
   });
   ends.push(() => {
     provider.destroy();
@@ -312,6 +317,21 @@ test("[YWS14] a page whose token has expired returns with a current one", async 
   const bob = await visit("expiring", "bob");
   await eventually("Bob has it", () => textOf(bob) === "still here");
   warned.mockRestore();
+});
+
+test("[YWS14] a page that was away for longer than its token lasts returns, if it renews the token as the guide does", async () => {
+  await startBridge();
+  const silenced = (["warn", "error"] as const).map((level) => vi.spyOn(console, level).mockReturnValue());
+  const fetchToken = (): Promise<string> => cluster.token("asleep", "ann");
+  const { provider } = enter("asleep", await cluster.token("asleep", "ann", { ttl: -3_600 }), { shouldReconnect: () => true });
+  const codes = new Set<number | undefined>();
+  provider.on("connection-close", (event) => {
+    codes.add(event?.code);
+    fetchToken().then((fresh) => (provider.params = { token: fresh }), console.error);
+  });
+  await eventually("it is in step", () => provider.synced);
+  expect([...codes]).toContain(4401);
+  for (const spy of silenced) spy.mockRestore();
 });
 
 test("[YWS15] the bridge stops even if clients are silent, rejected but still connected, or do not answer a close", async () => {
