@@ -125,6 +125,18 @@ test("[SES2] a valid token is answered by WELCOME with the limits", () => {
   ]);
 });
 
+test("[SES97] JOINs before WELCOME for more rooms than allowed are refused one by one, as after WELCOME", () => {
+  const session = connect();
+  receive(session, hello);
+  for (const [index, room] of ["a", "b", "c"].entries()) expect(receive(session, join(room, index + 1))).toEqual([]);
+  expect(session.receiveVerdict({ kind: "valid", identity: { ...identity, rooms: ["*"] } }, now)).toMatchObject([
+    { frame: { type: "welcome" } },
+    { kind: "join", request: 1 },
+    { kind: "join", request: 2 },
+    { frame: { type: "join-refused", request: 3, reason: "too-many-rooms", retryAfterMs: 0 } },
+  ]);
+});
+
 test("[SES3] an unsupported version and a refused, expired or unchecked token each have their close code", () => {
   expect(receive(connect(), { ...hello, version: 2 } as ClientFrame)).toMatchObject(closed("versionUnsupported"));
   for (const [verdict, close] of [

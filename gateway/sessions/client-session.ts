@@ -138,9 +138,8 @@ export class ClientSession {
       case "awaiting-hello":
         return frame.type === "hello" ? this.#receiveHello(state, frame, now) : outOfTurn(frame, "send HELLO first");
       case "checking-token":
-        if (frame.type !== "join" || state.early.length >= this.#options.roomsMax)
-          return outOfTurn(frame, "only JOIN may come before WELCOME");
-        state.early.push(frame);
+        if (frame.type !== "join") return outOfTurn(frame, "only JOIN may come before WELCOME");
+        state.early.push(frame); // The rate of frames limits their number.
         return [];
       case "open":
         return state.receiveFrame(frame, rates, now);
