@@ -47,6 +47,13 @@ test("[INT1] edits are accepted in their writer's order; a waiting repeat is ski
   expect(of.receiveEdit(edit(6), SAVED, at(200)).kind).toBe("answered");
 });
 
+test("[INT7] a gap after an accepted edit is a new one and reported at once", () => {
+  const { intake: of } = intake();
+  expect(of.receiveEdit(edit(2), SAVED, at(0)).kind).toBe("answered");
+  expect(of.receiveEdit(edit(1), SAVED, at(1)).kind).toBe("accepted");
+  expect(answerOf(of.receiveEdit(edit(3), SAVED, at(2)))).toMatchObject({ reason: "gap", expected: 2 });
+});
+
 test("[INT2] an edit that the log contains is answered with its seq", () => {
   const { intake: of, sequencer } = intake();
   sequencer.commit(
