@@ -5,7 +5,7 @@
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
-import type { CatchUp } from "../../shared/bus/envelope.ts";
+import type { CatchUp, FromGateway } from "../../shared/bus/envelope.ts";
 import type { EpochHistory } from "../../shared/bus/epoch-history.ts";
 import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import type { RecordStamp } from "../../shared/bus/record.ts";
@@ -120,19 +120,10 @@ export class OwnedRoom {
     const effects: OwnedRoomEffect[] = [];
     switch (input.kind) {
       case "edits":
-        this.#lastUsed = now;
-        for (const edit of input.edits)
-          this.#receiveTaken(input.gateway, this.#startedWriting.intake.receiveEdit(edit, this.#intakeState(), now), effects);
-        this.#appendNext(now, effects);
-        break;
       case "first-edit":
-        this.#lastUsed = now;
-        this.#receiveTaken(input.gateway, this.#startedWriting.intake.receiveFirstEdit(input.edit, this.#intakeState(), now), effects);
-        this.#appendNext(now, effects);
-        break;
       case "resubmit":
         this.#lastUsed = now;
-        this.#receiveTaken(input.gateway, this.#startedWriting.intake.receiveResubmit(input.edit, this.#intakeState(), now), effects);
+        this.#receiveEdits(input, now, effects);
         this.#appendNext(now, effects);
         break;
       case "catch-up-request":
@@ -205,8 +196,13 @@ export class OwnedRoom {
     ));
   }
 
-  #intakeState(): { epoch: Epoch; saving: SavingState } {
-    return { epoch: this.epoch, saving: this.#saving };
+  #receiveEdits(input: FromGateway & { kind: "edits" | "first-edit" | "resubmit" }, now: Millis, effects: OwnedRoomEffect[]): void {
+    const { intake } = this.#startedWriting;
+    const { gateway } = input;
+    const state = { epoch: this.epoch, saving: this.#saving };
+    if (input.kind === "first-edit") this.#receiveTaken(gateway, intake.receiveFirstEdit(input.edit, state, now), effects);
+    else if (input.kind === "resubmit") this.#receiveTaken(gateway, intake.receiveResubmit(input.edit, state, now), effects);
+    else for (const edit of input.edits) this.#receiveTaken(gateway, intake.receiveEdit(edit, state, now), effects);
   }
 
   #receiveTaken(gateway: GatewayId, taken: IntakeResult, effects: OwnedRoomEffect[]): void {
