@@ -24,8 +24,6 @@ export type Binary = {
 export type FindOptions = {
   /** Folder for unpacked packages. Default: `.coroom/cache` under the working directory. */
   readonly cacheDir?: string;
-  /** Ignore the machine's own programs. */
-  readonly ignorePath?: boolean;
   /** Receives a message when a slow step begins. */
   readonly print?: (line: string) => void;
 };
@@ -34,7 +32,7 @@ const VERSION_MS_MAX = 20_000;
 
 export async function findBinary(spec: BinarySpec, options: FindOptions = {}): Promise<Binary> {
   const tried: string[] = [];
-  const own = options.ignorePath === true ? undefined : await findOnPath(spec, tried);
+  const own = await findOnPath(spec, tried);
   if (own !== undefined) return own;
   const cache = resolve(options.cacheDir ?? join(".coroom", "cache"), "engines");
   const root = await unpackedRoot(spec, cache, {
