@@ -12,7 +12,7 @@ import type { OperationsEvent } from "../shared/bus/operations-events.ts";
 import { StorageAnswer } from "../shared/bus/storage-messages.ts";
 import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
 import { parseRoomOfTenant, type RoomKey, parseRoomKey, roomOf, tenantOf } from "../shared/ids.ts";
-import { existingBucket, isUnsettled } from "../shared/io/jetstream-stores.ts";
+import { decodeEntry, existingBucket, isUnsettled } from "../shared/io/jetstream-stores.ts";
 import { withoutSecrets } from "../shared/io/nats-address.ts";
 import { hasOperationsStream, watchNumbered } from "../shared/io/nats-operations.ts";
 import { closeNats, connectAs, type NatsConnection } from "../shared/io/nats.ts";
@@ -176,7 +176,7 @@ export async function listLeftOut(config: Values<typeof opsLeftOutSettings>, pri
     let [rooms, found] = [0, 0];
     for await (const key of (await bucket?.keys()) ?? []) {
       const [room, entry] = [parseRoomKey(key), await bucket!.get(key)];
-      const checkpoint = entry === null || entry.operation !== "PUT" ? undefined : decodeJson(CheckpointEntry, entry.value);
+      const checkpoint = decodeEntry(CheckpointEntry, entry);
       if (room === undefined || checkpoint === undefined || isDeleted(checkpoint)) continue;
       rooms += 1;
       if (checkpoint.leftOut === undefined || checkpoint.leftOut === 0) continue;

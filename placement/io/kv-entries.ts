@@ -7,7 +7,7 @@ import type { z } from "zod";
 import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import { type PlannedRoom, RoomEntry } from "../../shared/bus/placement-messages.ts";
 import { parseRoomKey, type RoomKey } from "../../shared/ids.ts";
-import { passingEntries, removeEntry } from "../../shared/io/jetstream-stores.ts";
+import { decodeEntry, passingEntries, removeEntry } from "../../shared/io/jetstream-stores.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { PlanEntries, RoomEntryFeed } from "../ports.ts";
@@ -67,10 +67,7 @@ function copyOf(room: RoomKey): RoomKey {
 /** The rooms bucket, which room servers write. */
 export function kvRooms({ kv, onEntry }: WatchedBucket<RoomEntry>): RoomEntryFeed {
   return {
-    entry: async (room) => {
-      const entry = await kv.get(room);
-      return entry === null || entry.operation !== "PUT" ? undefined : decodeJson(RoomEntry, entry.value);
-    },
+    entry: async (room) => decodeEntry(RoomEntry, await kv.get(room)),
     onEntry,
   };
 }

@@ -5,12 +5,12 @@
  */
 
 import { jetstream } from "@nats-io/jetstream";
-import type { KV, KvEntry } from "@nats-io/kv";
+import type { KV } from "@nats-io/kv";
 
-import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
+import { encodeJson } from "../../shared/bus/json-messages.ts";
 import { RoomEntry } from "../../shared/bus/placement-messages.ts";
 import type { Epoch, RoomKey, ServerId } from "../../shared/ids.ts";
-import { isRevisionConflict, passingEntries, removeEntry } from "../../shared/io/jetstream-stores.ts";
+import { decodeEntry, isRevisionConflict, passingEntries, removeEntry } from "../../shared/io/jetstream-stores.ts";
 import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { RoomEntries } from "../ports.ts";
@@ -22,7 +22,7 @@ const WRITES_AT_ONCE = 2;
 export async function kvRooms(nats: NatsConnection, bucket: string, replicas: number, server: ServerId): Promise<RoomEntries> {
   const kv = await passingEntries(jetstream(nats), bucket, replicas);
   return {
-    find: async (room) => entryIn(await kv.get(room)),
+    find: async (room) => decodeEntry(RoomEntry, await kv.get(room)),
     announce: limitConcurrency(WRITES_AT_ONCE, (room: RoomKey, epoch: Epoch) =>
       writeUnlessOvertaken(kv, room, (current) => {
         const isThere = current?.owner === server && current.epoch === epoch;
@@ -31,7 +31,7 @@ export async function kvRooms(nats: NatsConnection, bucket: string, replicas: nu
     ),
     withdraw: async (room, epoch) => {
       const found = await kv.get(room);
-      const entry = entryIn(found);
+      const entry = decodeEntry(RoomEntry, found);
       if (found === null || entry?.owner !== server || entry.epoch > epoch) return;
       await removeEntry(kv, room, { previousSeq: found.revision }).catch(ignoreOvertaken);
     },
@@ -46,16 +46,12 @@ async function writeUnlessOvertaken(
 ): Promise<void> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     const found = await kv.get(room);
-    const value = decide(entryIn(found));
+    const value = decide(decodeEntry(RoomEntry, found));
     if (value === undefined) return;
     const written = await kv.put(room, value, { previousSeq: found?.revision ?? 0 }).catch(ignoreOvertaken);
     if (written !== undefined) return;
   }
   throw new Error(`the entry of room ${room} changed ${ATTEMPTS_MAX} times while it was written`);
-}
-
-function entryIn(found: KvEntry | null): RoomEntry | undefined {
-  return found === null || found.operation !== "PUT" ? undefined : decodeJson(RoomEntry, found.value);
 }
 
 function ignoreOvertaken(error: unknown): undefined {

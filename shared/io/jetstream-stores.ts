@@ -10,7 +10,9 @@ import { JetStreamApiError, type JetStreamClient, type JetStreamManager, Storage
 import { type KV, type KvEntry, Kvm } from "@nats-io/kv";
 import { type ObjectStore, Objm } from "@nats-io/obj";
 import { RequestError, TimeoutError } from "nats";
+import type { z } from "zod";
 
+import { decodeJson } from "../bus/json-messages.ts";
 import { SettingError } from "../settings/settings.ts";
 import { StartError } from "../process/lifecycle.ts";
 import { isNoAnswer } from "./nats-json.ts";
@@ -158,6 +160,11 @@ export async function existingBucket(jetstream: JetStreamClient, bucket: string)
     if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;
     return undefined;
   }
+}
+
+/** Undefined: there is no entry, it was removed, or it does not decode. */
+export function decodeEntry<Entry>(schema: z.ZodType<Entry>, entry: KvEntry | null | undefined): Entry | undefined {
+  return entry?.operation === "PUT" ? decodeJson(schema, entry.value) : undefined;
 }
 
 /** Creates the bucket if missing. */

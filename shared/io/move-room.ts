@@ -6,7 +6,7 @@ import { jetstream } from "@nats-io/jetstream";
 import type { KV } from "@nats-io/kv";
 import type { z } from "zod";
 
-import { decodeJson, encodeJson } from "../bus/json-messages.ts";
+import { encodeJson } from "../bus/json-messages.ts";
 import {
   SERVER_COMMAND_MS_MAX,
   ServerCommandReply,
@@ -17,7 +17,7 @@ import {
 } from "../bus/placement-messages.ts";
 import type { Subjects } from "../bus/subjects.ts";
 import type { RoomKey, ServerId, UnixMillis } from "../ids.ts";
-import { existingBucket } from "./jetstream-stores.ts";
+import { decodeEntry, existingBucket } from "./jetstream-stores.ts";
 import type { NatsConnection } from "./nats.ts";
 import { requestReply } from "./nats-json.ts";
 
@@ -60,8 +60,7 @@ export function bucketOf({ nats }: PlacementAccess, name: string): Promise<KV | 
 }
 
 export async function readEntry<Entry>(bucket: KV | undefined, room: RoomKey, schema: z.ZodType<Entry>): Promise<Entry | undefined> {
-  const entry = (await bucket?.get(room)) ?? null;
-  return entry === null || entry.operation !== "PUT" ? undefined : decodeJson(schema, entry.value);
+  return decodeEntry(schema, await bucket?.get(room));
 }
 
 /** The rooms bucket names a new owner a moment after its claim. So ask once more after a rejection. */
