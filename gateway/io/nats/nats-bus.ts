@@ -2,16 +2,18 @@
 
 import type { GatewayReport } from "../../../shared/bus/fleet-messages.ts";
 import type { LocalOwners } from "../../../shared/bus/envelope.ts";
+import { FullStorage, StoragePeaks } from "../../../shared/bus/storage-messages.ts";
 import { subjectsOf, type Subjects } from "../../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../../shared/ids.ts";
 import { closeNats, connectAs, logForbidden, type NatsConnection } from "../../../shared/io/nats.ts";
 import { natsCounts } from "../../../shared/io/nats-counts.ts";
+import { subscribeJson } from "../../../shared/io/nats-json.ts";
 import { trustedCertificates } from "../../../shared/io/internal-tls.ts";
 import { natsOperations } from "../../../shared/io/nats-operations.ts";
 import type { SharedConfig } from "../../../shared/settings/common-settings.ts";
 import { type GatewayConfig, refuseUnsendable } from "../../config.ts";
 import type { GatewayDeps } from "../../gateway.ts";
-import type { Backbone, PresenceBackbone } from "../../ports.ts";
+import type { Backbone, PresenceBackbone, StorageReports } from "../../ports.ts";
 import { natsAdminCommands, natsSanctions } from "./nats-admin.ts";
 import { type BoardListener, natsBoards, natsActivities } from "./nats-boards.ts";
 import { natsEvents } from "./nats-events.ts";
@@ -20,7 +22,6 @@ import { natsPlacement } from "./nats-placement.ts";
 import { natsVitals } from "./nats-vitals.ts";
 import { natsServices } from "./nats-services.ts";
 import { natsPresenceServers } from "./nats-presence.ts";
-import { natsStorageReports } from "./nats-storage-reports.ts";
 import { natsRoomOwners } from "./nats-rooms.ts";
 import type { Clock } from "../../../shared/time/clock.ts";
 import { SettingError } from "../../../shared/settings/settings.ts";
@@ -67,7 +68,7 @@ export async function connectBus(
       placement,
       counts: natsCounts(nats, subjects),
       sanctionsBus: natsSanctions(nats, subjects, gateway),
-      storageReports: natsStorageReports(nats, subjects),
+      storageReports: storageReportsOf(nats, subjects),
       orders: natsAdminCommands(nats, subjects),
     },
     operators: {
@@ -87,6 +88,15 @@ export async function connectBus(
       parts.stop();
       await Promise.all([closeNats(nats), closeNats(presenceNats)]);
     },
+  };
+}
+
+/** What rooms and tenants store, as document services report. */
+function storageReportsOf(nats: NatsConnection, subjects: Subjects): StorageReports {
+  return {
+    onFull: (receive) => void subscribeJson(nats, subjects.storageFull, FullStorage, receive),
+    // The queue lets one gateway write to Redis, and not all of them.
+    onPeaks: (receive) => void subscribeJson(nats, subjects.storagePeaks, StoragePeaks, receive, { queue: "usage" }),
   };
 }
 
