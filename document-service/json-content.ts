@@ -4,8 +4,8 @@
  * and a refusal has a limited length.
  */
 
-import { STRUCTS_MAX } from "../shared/yjs/checked-update.ts";
 import { parseJson } from "../shared/parse-json.ts";
+import { STRUCTS_MAX } from "../shared/yjs/checked-update.ts";
 import { type DocumentContent, editOf, type Made } from "./content.ts";
 
 /** Characters of a shared type's name. */
