@@ -1,7 +1,7 @@
 /**
  * Tasks that wait for threads, in an order that is fair by the time that tasks take: first by tenant, then by room. The
  * next task is one of the room that used the threads least since tasks began to wait. The invariant: a room with short
- * tasks waits for the tasks that run and for one task of each other room at most, however many of them wait. If a room
+ * tasks waits for the tasks that run and for one task of each other room and thread at most, however many wait. If a room
  * with tasks of 100 ms has 50 waiting, a task of another room is the next. Rules FRQ1 to FRQ6.
  */
 
