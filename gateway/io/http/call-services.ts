@@ -26,7 +26,11 @@ export async function callServices(
   for (const service of services.urls()) {
     const url = new URL(path, service);
     if (!isAuthorizedUrl(url, path)) return NO_SUCH_PATH;
-    const answer = await services.ask(url, { method: method ?? "GET", headers: sent, ...(body === undefined ? {} : { body }) }, signal);
+    const answer = await services.ask(
+      url,
+      { method: method ?? "GET", headers: sent, tenant, ...(body === undefined ? {} : { body }) },
+      signal,
+    );
     if (answer === undefined) continue;
     if (answer.statusCode !== 503) return forward(answer);
     unready = { ...forward(answer), body: await textOf(answer) }; // Another service may be ready.

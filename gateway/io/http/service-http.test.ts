@@ -6,10 +6,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { afterEach, expect, test } from "vitest";
 
+import type { TenantId } from "../../../shared/ids.ts";
 import { CERTIFICATE, KEY } from "../../../test/contract/certificate.ts";
+import { eventually } from "../../../test/system/eventually.ts";
 import { serviceHttp } from "./service-http.ts";
 
-const QUESTION = { method: "GET", headers: {} };
+const QUESTION = { method: "GET", headers: {}, tenant: "acme" as TenantId };
 const servers: Server[] = [];
 afterEach(() => servers.splice(0).forEach((server) => server.closeAllConnections()));
 
@@ -91,9 +93,42 @@ test("[ASK5] a call that waits for a connection times out as well", async () => 
   const url = await serving(
     createServer(({ url: path }, response) => void (path === "/long" ? response.write("so far") : response.end("here"))),
   );
-  const held = await Promise.all(Array.from({ length: 64 }, () => ask(new URL("/long", url), QUESTION, undefined)));
+  const held = await Promise.all(Array.from({ length: 48 }, () => ask(new URL("/long", url), QUESTION, undefined)));
   expect(await ask(url, QUESTION, undefined)).toBeUndefined();
+  const left = new AbortController();
+  const abandoned = ask(url, QUESTION, left.signal);
+  left.abort();
+  expect(await abandoned).toBeUndefined();
   for (const answer of held) answer!.destroy();
+  expect((await ask(url, QUESTION, undefined))?.statusCode, "the connections are free again").toBe(200);
+});
+
+test("[ASK7] answers that take long for one tenant delay no call of another", async () => {
+  const waiting: (() => void)[] = [];
+  const ask = serviceHttp({ silenceMsMax: 60_000 });
+  const url = await serving(
+    createServer(({ url: path }, response) => void (path === "/slow" ? waiting.push(() => response.end("late")) : response.end("here"))),
+  );
+  const slow = Array.from({ length: 100 }, () => ask(new URL("/slow", url), QUESTION, undefined));
+  const answer = await ask(url, { ...QUESTION, tenant: "other" as TenantId }, undefined);
+  expect([answer?.statusCode, waiting.length]).toEqual([200, 48]);
+  answer!.resume();
+  let answered = 0;
+  for (const asked of slow) void asked.then((late) => ((answered += 1), late!.resume()));
+  await eventually("all are answered", () => {
+    for (const end of waiting.splice(0)) end();
+    return answered === 100;
+  });
+});
+
+test("[ASK8] a call with a header that HTTP does not allow fails, and holds no connection", async () => {
+  const ask = serviceHttp();
+  const url = await serving(createServer((_, response) => void response.end("here")));
+  for (let call = 0; call < 100; call++)
+    await expect(ask(url, { ...QUESTION, headers: { "if-none-match": "\u{1f600}" } }, undefined)).rejects.toThrow("Invalid character");
+  const answer = await ask(url, QUESTION, undefined);
+  expect(answer?.statusCode).toBe(200);
+  answer!.resume();
 });
 
 test("[ASK4] a call to a service that falls silent times out, before its answer and in the middle of it", async () => {

@@ -4,12 +4,20 @@
  * side waits for bytes and the service sends none.
  */
 
-import { Agent, type IncomingMessage, request } from "node:http";
+import { Agent, type ClientRequest, type IncomingMessage, request } from "node:http";
 import { Agent as TlsAgent, request as requestOverTls } from "node:https";
 
+import type { TenantId } from "../../../shared/ids.ts";
 import { isErrno } from "../../../shared/io/system-error.ts";
+import { ServiceTurns } from "../../http/service-turns.ts";
 
-export type ServiceCall = { readonly method: string; readonly headers: Readonly<Record<string, string>>; readonly body?: Uint8Array };
+/** `tenant`: the one that the call is for. Tenants share the connections. */
+export type ServiceCall = {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly tenant: TenantId;
+  readonly body?: Uint8Array;
+};
 /** Resolves when the answer begins. Undefined: no answer in time, or the client disconnected. An unread answer keeps its connection. */
 export type CallService = (url: URL, question: ServiceCall, signal: AbortSignal | undefined) => Promise<IncomingMessage | undefined>;
 
@@ -44,33 +52,68 @@ export function serviceHttp({
   ca,
   onTlsFailure = () => {},
 }: ServiceHttpOptions = {}): CallService {
-  const connections = { keepAlive: true, maxSockets: SOCKETS_MAX + streamsMax, timeout: IDLE_MS_MAX };
+  const connectionsMax = SOCKETS_MAX + streamsMax;
+  const connections = { keepAlive: true, maxSockets: connectionsMax, timeout: IDLE_MS_MAX };
   const agent = new Agent(connections);
   const tlsAgent = new TlsAgent({ ...connections, ...(ca === undefined ? {} : { ca }) });
-  return (url, { method, headers, body }, signal) =>
-    new Promise((resolve) => {
-      const length = body === undefined ? {} : { "content-length": String(body.byteLength) };
-      const question = { method, headers: { ...headers, ...length }, ...(signal === undefined ? {} : { signal }) };
+  const turnsByOrigin = new Map<string, ServiceTurns>();
+  return (url, { method, headers, tenant, body }, signal) =>
+    new Promise((resolve, reject) => {
+      const turns = turnsByOrigin.get(url.origin) ?? new ServiceTurns(connectionsMax);
+      turnsByOrigin.set(url.origin, turns);
       const isTls = url.protocol === "https:";
-      const asked = isTls ? requestOverTls(url, { ...question, agent: tlsAgent }) : request(url, { ...question, agent });
+      let asked: ClientRequest | undefined;
       let answer: IncomingMessage | undefined;
+      let [hasTurn, isOver] = [false, false];
       let [silentMs, bytesBefore] = [0, 0];
+      /** The call has left its connection, or waits for none any longer. */
+      const end = (): void => {
+        if (isOver) return;
+        isOver = true;
+        clearInterval(looking);
+        signal?.removeEventListener("abort", abandonWait);
+        if (hasTurn) turns.release(tenant);
+        else turns.leave(tenant, start);
+        if (turns.isIdle) turnsByOrigin.delete(url.origin);
+      };
+      const giveUp = (): void => {
+        asked?.destroy(new Error("nothing more came of the answer"));
+        end(); // While the call waits for a connection, destroying it emits no event.
+        resolve(undefined);
+      };
+      const abandonWait = (): void => {
+        if (!hasTurn) giveUp();
+      };
       const look = (): void => {
         const bytes = answer?.socket.bytesRead ?? 0;
         silentMs = bytes === bytesBefore && !isReadersTurn(answer) ? silentMs + silenceMsMax / LOOKS : 0;
         bytesBefore = bytes;
-        if (silentMs < silenceMsMax) return;
-        asked.destroy(new Error("nothing more came of the answer"));
-        resolve(undefined); // While the call waits for a connection, destroying it emits no event.
+        if (silentMs >= silenceMsMax) giveUp();
+      };
+      const send = (): ClientRequest => {
+        const length = body === undefined ? {} : { "content-length": String(body.byteLength) };
+        const question = { method, headers: { ...headers, ...length }, ...(signal === undefined ? {} : { signal }) };
+        return isTls ? requestOverTls(url, { ...question, agent: tlsAgent }) : request(url, { ...question, agent });
+      };
+      const start = (): void => {
+        hasTurn = true;
+        try {
+          asked = send();
+        } catch (cause) {
+          end(); // A header has characters that HTTP does not allow.
+          return reject(cause as Error);
+        }
+        asked.on("close", end);
+        asked.on("error", (cause) => {
+          if (isTls && answer === undefined && "code" in cause && !isErrno(cause, ...GONE)) onTlsFailure(url, cause);
+          resolve(undefined); // After the answer has begun, its reader gets the error.
+        });
+        asked.on("response", (begun) => resolve((answer = begun)));
+        asked.end(body);
       };
       const looking = setInterval(look, silenceMsMax / LOOKS);
-      asked.on("close", () => clearInterval(looking));
-      asked.on("error", (cause) => {
-        if (isTls && answer === undefined && "code" in cause && !isErrno(cause, ...GONE)) onTlsFailure(url, cause);
-        resolve(undefined); // After the answer has begun, its reader gets the error.
-      });
-      asked.on("response", (begun) => resolve((answer = begun)));
-      asked.end(body);
+      signal?.addEventListener("abort", abandonWait);
+      turns.take(tenant, start);
     });
 }
 

@@ -1,0 +1,68 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import type { TenantId } from "../../shared/ids.ts";
+import { ServiceTurns } from "./service-turns.ts";
+
+const [A, B, C] = ["a", "b", "c"] as TenantId[] as [TenantId, TenantId, TenantId];
+
+test("[STN1] a tenant has three quarters of the connections, and the rest is free for others", () => {
+  const turns = new ServiceTurns(8);
+  const started: string[] = [];
+  for (let call = 0; call < 10; call++) turns.take(A, () => started.push("a"));
+  for (let call = 0; call < 3; call++) turns.take(B, () => started.push("b"));
+  expect(started).toEqual(["a", "a", "a", "a", "a", "a", "b", "b"]);
+});
+
+test("[STN2] the next connection is for the tenant with the fewest, and calls of a tenant keep their order", () => {
+  const turns = new ServiceTurns(4);
+  const started: string[] = [];
+  for (const call of [1, 2, 3, 4, 5]) turns.take(A, () => started.push(`a${call}`));
+  turns.take(B, () => started.push("b1"));
+  const gone = () => started.push("gone");
+  turns.take(C, gone);
+  turns.take(C, () => started.push("c1"));
+  turns.leave(C, gone);
+  turns.release(A);
+  turns.release(A);
+  expect(started).toEqual(["a1", "a2", "a3", "b1", "c1", "a4"]);
+});
+
+test("[STN3] every call that stays is started once, within the limits, and nothing is known of tenants without calls", () => {
+  const step = fc.record({ tenant: fc.constantFrom(A, B, C), act: fc.constantFrom("take", "take", "leave", "release") });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 100 }), fc.integer({ min: 1, max: 6 }), (steps, max) => {
+      const turns = new ServiceTurns(max);
+      const running = new Map([A, B, C].map((tenant) => [tenant, 0]));
+      const waiting: { readonly tenant: TenantId; readonly start: () => void }[] = [];
+      const release = (tenant: TenantId): void => {
+        if (running.get(tenant) === 0) return;
+        running.set(tenant, running.get(tenant)! - 1);
+        turns.release(tenant);
+      };
+      for (const { tenant, act } of steps) {
+        if (act === "release") release(tenant);
+        if (act === "leave") {
+          const index = waiting.findIndex((call) => call.tenant === tenant);
+          for (const { start } of index < 0 ? [] : waiting.splice(index, 1)) turns.leave(tenant, start);
+        }
+        if (act === "take") {
+          const call = {
+            tenant,
+            start: () => {
+              waiting.splice(waiting.indexOf(call), 1);
+              running.set(tenant, running.get(tenant)! + 1);
+            },
+          };
+          waiting.push(call);
+          turns.take(tenant, call.start);
+        }
+        const counts = [...running.values()];
+        expect(counts.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(max);
+        expect(Math.max(...counts)).toBeLessThanOrEqual(Math.ceil(0.75 * max));
+      }
+      while ([...running.values()].some((count) => count > 0)) for (const tenant of [A, B, C]) release(tenant);
+      expect([waiting, turns.isIdle]).toEqual([[], true]);
+    }),
+  );
+});

@@ -1,0 +1,67 @@
+/**
+ * Decides which call to a service of another tier has the next connection: one of the tenant with the fewest. The
+ * invariant: a tenant never has all connections, so answers that take long for one tenant delay no call of another, unless
+ * several tenants hold all of them together. Rules STN1 to STN3.
+ */
+
+import type { TenantId } from "../../shared/ids.ts";
+
+/** Part of all connections that one tenant may have. */
+const TENANT_SHARE = 0.75;
+
+type TenantCalls = { running: number; readonly waiting: Set<() => void> };
+
+export class ServiceTurns {
+  readonly #allMax: number;
+  readonly #eachMax: number;
+  #running = 0;
+  /** Tenants with calls that run or wait. */
+  readonly #tenants = new Map<TenantId, TenantCalls>();
+
+  constructor(connectionsMax: number) {
+    this.#allMax = connectionsMax;
+    this.#eachMax = Math.ceil(TENANT_SHARE * connectionsMax);
+  }
+
+  get isIdle(): boolean {
+    return this.#tenants.size === 0;
+  }
+
+  /** Calls `start` once there is a connection for the call. It ends with `release`, or with `leave` before its start. */
+  take(tenant: TenantId, start: () => void): void {
+    const calls = this.#tenants.get(tenant) ?? { running: 0, waiting: new Set<() => void>() };
+    this.#tenants.set(tenant, calls);
+    calls.waiting.add(start);
+    this.#startNext();
+  }
+
+  leave(tenant: TenantId, start: () => void): void {
+    this.#tenants.get(tenant)?.waiting.delete(start);
+    this.#forgetIfIdle(tenant);
+  }
+
+  release(tenant: TenantId): void {
+    this.#tenants.get(tenant)!.running -= 1;
+    this.#running -= 1;
+    this.#forgetIfIdle(tenant);
+    this.#startNext();
+  }
+
+  #startNext(): void {
+    if (this.#running >= this.#allMax) return;
+    let next: TenantCalls | undefined;
+    for (const calls of this.#tenants.values())
+      if (calls.waiting.size > 0 && calls.running < Math.min(this.#eachMax, next?.running ?? Infinity)) next = calls;
+    if (next === undefined) return;
+    const [start] = next.waiting;
+    next.waiting.delete(start!);
+    next.running += 1;
+    this.#running += 1;
+    start!();
+  }
+
+  #forgetIfIdle(tenant: TenantId): void {
+    const calls = this.#tenants.get(tenant);
+    if (calls?.running === 0 && calls.waiting.size === 0) this.#tenants.delete(tenant);
+  }
+}
