@@ -334,3 +334,18 @@ test.each([
   takeAway();
   await expect(indexedDbStore({ owner: "acme/nowhere" }).open(ROOM)).rejects.toThrow(advice);
 });
+
+test("[STO9] signing out works without IndexedDB, where nothing was stored, and names the cause where the browser denies access", async () => {
+  vi.stubGlobal("indexedDB", undefined);
+  await forgetIndexedDbStore({ owner: "acme/nowhere" });
+  const denied = new DOMException("The operation is insecure.", "SecurityError");
+  vi.stubGlobal("indexedDB", {
+    deleteDatabase: () => {
+      throw denied;
+    },
+  });
+  await expect(forgetIndexedDbStore({ owner: "acme/denied" })).rejects.toMatchObject({
+    message: "cannot remove the data stored on this device: the browser denies this page its storage",
+    cause: denied,
+  });
+});

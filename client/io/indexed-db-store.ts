@@ -69,18 +69,24 @@ export function indexedDbStore({ owner }: IndexedDbStoreOptions): DeviceStore {
 
 /**
  * Removes everything stored for this owner. Use it on sign-out. Pages with open rooms continue without a store.
- * Resolves when the data is gone.
+ * Resolves when the data is gone, and at once where there is no IndexedDB.
  */
 export async function forgetIndexedDbStore({ owner }: IndexedDbStoreOptions): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    const request = indexedDB.deleteDatabase(databaseOf(owner));
+  const name = databaseOf(owner);
+  try {
+    if (typeof indexedDB === "undefined") return; // Nothing was ever stored.
+    await deleted(indexedDB.deleteDatabase(name));
+  } catch (cause) {
+    const isDenied = cause instanceof DOMException && cause.name === "SecurityError";
+    const advice = isDenied ? "the browser denies this page its storage" : "close other pages of this application and try again";
+    throw new Error(`cannot remove the data stored on this device: ${advice}`, { cause });
+  }
+}
+
+function deleted(request: IDBOpenDBRequest): Promise<void> {
+  return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve();
-    request.onerror = () =>
-      reject(
-        new Error("cannot remove the data stored on this device: close other pages of this application and try again", {
-          cause: request.error,
-        }),
-      );
+    request.onerror = () => reject(request.error);
   });
 }
 
