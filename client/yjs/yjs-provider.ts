@@ -1,6 +1,6 @@
 /**
  * Keeps a Yjs document and a room equal: applies the room's edits to the document and sends the document's changes to
- * the room (`yjs-document.ts`). `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS37.
+ * the room (`yjs-document.ts`). `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS38.
  */
 
 import type * as Y from "yjs";
