@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
-import type { ListedEvent } from "./answers.ts";
-import { addEvents, EVENT_FILTERS, isFound, marksOf, NO_EVENTS, timesOf } from "./event-rows.ts";
+import type { FleetAnswer, ListedEvent } from "./answers.ts";
+import { addEvents, EVENT_FILTERS, isFound, marksOf, NO_EVENTS, timesOf, withEndedReporters } from "./event-rows.ts";
 
 const MIDNIGHT = new Date(2026, 10, 23).getTime();
 /** `clock`: local time of day. */
@@ -72,6 +72,28 @@ test("[EPI12] a room that cannot be merged is an episode that names its writers,
     "since 10:00:00 | plan of acme cannot be merged into its document | its new edits take too much time or memory; the edits are of mallory; check what they send. Other rooms are not affected",
   ]);
   expect(shown(...stalled, unmerged("10:06:00", "ds-2", "merged"))[0]).toMatch(/^10:00:00 to 10:06:00 \| plan of acme could not be merged/);
+});
+
+test("[EPI14] an episode of a process that was killed does not go on, and the list says that its end is not known", () => {
+  const unmerged = event("10:00:00", "room_unmerged", "ds-1", { tenant: "acme", room: "plan", state: "stalled", users: [] });
+  const fleet: FleetAnswer = {
+    environment: "test",
+    at: date("10:10:00"),
+    reachesNats: true,
+    servers: [],
+    gateways: [],
+    placement: {},
+    services: { documents: 1, leaderboards: 0, leaderboardsWithoutRedis: 0 },
+    processes: [{ instance: "ds-1", role: "document-service" }],
+  };
+  const times = (given: FleetAnswer | undefined) =>
+    withEndedReporters(rowsOf(unmerged), given).map((row) => `${timesOf(row, new Date(MIDNIGHT + 1))} ${row.why}`);
+  const [goesOn] = times(undefined);
+  expect(goesOn).toMatch(/^since 10:00:00 /);
+  expect(times(fleet)).toEqual([goesOn]);
+  const killed = { ...fleet, processes: [{ instance: "ds-2", role: "document-service" }] };
+  expect(times({ ...killed, reachesNats: false }), "a gateway without NATS knows nothing about others").toEqual([goesOn]);
+  expect(times(killed)[0]).toMatch(/^10:00:00 .*; ds-1 reported it and has ended, so its end is not known$/);
 });
 
 test("[EPI2] a gateway under pressure names the measurement that its cause was about", () => {

@@ -3,7 +3,7 @@
  * answers contain it. Routine events are kept apart, so that a thousand opened rooms displace no change of a mode.
  */
 
-import type { EventsAnswer, HealthTone, ListedEvent, ListedTakeover } from "./answers.ts";
+import type { EventsAnswer, FleetAnswer, HealthTone, ListedEvent, ListedTakeover } from "./answers.ts";
 import { episodesOf, isOfEpisode } from "./episodes.ts";
 import { type EventTopic, textsOf } from "./event-texts.ts";
 import { clockTime, counted, shortName } from "./format.ts";
@@ -53,6 +53,28 @@ export function addEvents(known: EventRows, answer: EventsAnswer): EventRows {
     ...routine,
   ];
   return { rows: rows.reverse().sort((a, b) => Date.parse(b.at) - Date.parse(a.at)), notable, routine, takeovers, last: answer.last };
+}
+
+/** Whether the process that reported an episode runs. Undefined: the answer does not name all processes. */
+export function aliveIn({ reachesNats, gateways, servers, processes }: FleetAnswer): ((by: string) => boolean) | undefined {
+  if (processes === undefined || !reachesNats) return undefined;
+  const alive = new Set([
+    ...gateways.map(({ gateway }) => gateway),
+    ...servers.map(({ server }) => server),
+    ...processes.map(({ instance }) => instance),
+  ]);
+  return (by) => by.split(", ").some((each) => alive.has(each));
+}
+
+/** An episode of a process that was killed has no end. It is not shown as one that goes on. */
+export function withEndedReporters(rows: readonly EventRow[], fleet: FleetAnswer | undefined): readonly EventRow[] {
+  const isAlive = fleet === undefined ? undefined : aliveIn(fleet);
+  if (isAlive === undefined) return rows;
+  return rows.map((row): EventRow => {
+    if (row.until !== "now" || isAlive(row.by)) return row;
+    const { until: _, ...rest } = row;
+    return { ...rest, why: `${row.why}; ${shortName(row.by)} reported it and has ended, so its end is not known` };
+  });
 }
 
 /** Moments to mark in charts, in seconds since the Unix epoch. */

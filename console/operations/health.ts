@@ -11,7 +11,7 @@ import type {
   RoomPageAnswer,
 } from "./answers.ts";
 import { bytes, clockTime, count, counted, percent, shortName, droppedAt } from "./format.ts";
-import type { EventRow } from "./event-rows.ts";
+import { aliveIn, type EventRow } from "./event-rows.ts";
 import type { PollState } from "./polling.ts";
 
 type HealthProblem = { readonly tone: "warning" | "error"; readonly text: string };
@@ -102,10 +102,10 @@ function problemsOfDisk({ diskFreeBytes }: FleetAnswer): HealthProblem[] {
 }
 
 /** Problems that only events show. An episode of a process that has gone has no end. */
-function ongoing({ gateways, processes }: FleetAnswer, rows: readonly EventRow[]): HealthProblem[] {
-  const alive = new Set([...gateways.map(({ gateway }) => gateway), ...(processes ?? []).map(({ instance }) => instance)]);
+function ongoing(fleet: FleetAnswer, rows: readonly EventRow[]): HealthProblem[] {
+  const isAlive = aliveIn(fleet) ?? (() => true);
   return rows
-    .filter(({ until, by, isForVerdict }) => isForVerdict === true && until === "now" && (processes === undefined || alive.has(by)))
+    .filter(({ until, by, isForVerdict }) => isForVerdict === true && until === "now" && isAlive(by))
     .map(({ tone, what, why, at }) => ({
       tone: tone === "error" ? "error" : "warning",
       text: `${what} since ${clockTime(new Date(at))}: ${why}.`,

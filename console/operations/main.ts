@@ -16,7 +16,7 @@ import type {
 } from "./answers.ts";
 import * as actions from "./actions.ts";
 import { addValues, askAfter, linesOf, NO_VALUES } from "./charts.ts";
-import { addEvents, marksOf, NO_EVENTS } from "./event-rows.ts";
+import { addEvents, marksOf, NO_EVENTS, withEndedReporters } from "./event-rows.ts";
 import { type AdminApi, type AdminResponse, adminApi } from "./io/admin-api.ts";
 import { bansView } from "./io/bans-view.ts";
 import { chartsPage } from "./io/charts-page.ts";
@@ -61,8 +61,9 @@ const change = (to: Partial<ConsoleAddress>): void => {
   history[isSearch ? "replaceState" : "pushState"](null, "", consoleAddress(next) || location.pathname);
   if (!isSearch) return receiveAddress(next);
   address = next;
-  showEvents(events, address); // No request for each typed letter: the events are here.
+  showEvents(shownRows(), address); // No request for each typed letter: the events are here.
 };
+const shownRows = () => withEndedReporters(events.rows, fleet);
 const showEvents = eventsView(change);
 const showCharts = chartsPage(change);
 const showTabs = viewTabs();
@@ -186,7 +187,7 @@ function show(): void {
   if (!isOperator) showFleet("not-for-you", page, poll, events);
   else if (fleet !== undefined) showFleet(fleet, page, poll, events);
   showTabs(address, isOperator);
-  showEvents(events, address);
+  showEvents(shownRows(), address);
   if (address.tab === "charts") showCharts(vitals, processes, address, marksOf(events.rows));
   showPollState();
 }

@@ -1,7 +1,7 @@
 /** Shows events, newest first. */
 
 import { element, tagged } from "../../io/element.ts";
-import { type EventRow, type EventRows, EVENT_FILTERS, type EventFilter, isFound, timesOf } from "../event-rows.ts";
+import { type EventRow, EVENT_FILTERS, type EventFilter, isFound, timesOf } from "../event-rows.ts";
 import type { ConsoleAddress } from "../console-address.ts";
 import { withTone } from "./fleet-view.ts";
 import { keyedRows, setText } from "./keyed-rows.ts";
@@ -10,7 +10,7 @@ const ROWS_MAX = 100;
 
 export function eventsView(
   change: (to: Partial<ConsoleAddress>) => void,
-): (events: EventRows, address: Pick<ConsoleAddress, "events" | "find">) => void {
+): (events: readonly EventRow[], address: Pick<ConsoleAddress, "events" | "find">) => void {
   const [choice, empty] = [element("events-shown", HTMLElement), element("events-empty", HTMLElement)];
   const rows = keyedRows<EventRow>(element("events", HTMLElement), ({ key }) => key, emptyRow, fill);
   const find = element("events-find", HTMLInputElement);
@@ -26,7 +26,7 @@ export function eventsView(
   return (events, { events: shown, find: wanted }) => {
     for (const { name, button } of buttons) button.ariaPressed = String(name === shown);
     if (find.value !== wanted) find.value = wanted;
-    const chosen = events.rows.filter((row) => EVENT_FILTERS[shown].shows(row) && isFound(row, wanted)).slice(0, ROWS_MAX);
+    const chosen = events.filter((row) => EVENT_FILTERS[shown].shows(row) && isFound(row, wanted)).slice(0, ROWS_MAX);
     rows(chosen);
     setText(empty, chosen.length > 0 ? "" : wanted.trim() === "" ? EVENT_FILTERS[shown].whenEmpty : "No event matches the search.");
   };
