@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { LogEndLost } from "../../shared/bus/record.ts";
 import type { Millis, RoomKey, Seq, TenantId } from "../../shared/ids.ts";
 import { NO_HOLDER } from "../../shared/cluster/lease.ts";
 import { BROKEN, OnePartition } from "../testing/one-partition.ts";
@@ -241,4 +242,25 @@ test("[PTH13] a room that was not in memory counts for nothing once it is delete
   await rig.until(() => isDeleted);
   host.measureRooms();
   expect(bytes()).toBe(0);
+});
+
+test("[PTH15] a record that is gone with its room is reported as information, and a certain loss as an error", async () => {
+  for (const isCertain of [true, false]) {
+    const rig = new OnePartition();
+    const written: string[] = [];
+    const note = (level: string) => (_: object, sentence: string) => void written.push(`${level} ${sentence}`);
+    let reads = 0;
+    const follow: typeof rig.ports.log.follow = async function* (...given) {
+      if (++reads === 1) throw new LogEndLost("the record is gone", isCertain);
+      yield* rig.ports.log.follow(...given);
+    };
+    const log = { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") };
+    const host = new DocumentPartitionHost(0, { ...rig.ports, log: { ...rig.ports.log, follow } }, rig.options, { ...rig.deps, log });
+    void host.run();
+    await rig.until(() => reads === 2);
+    expect(written.filter((line) => line.includes("read again"))).toEqual([
+      `${isCertain ? "error" : "info"} the last record is gone: rooms are read again`,
+    ]);
+    host.stop();
+  }
 });

@@ -211,14 +211,14 @@ export class DocumentPartitionHost {
     }
   }
 
-  /** Rooms in memory may have edits that the log has lost. */
   #startOver(cause: LogEndLost): void {
-    this.#deps.log.error({ partition: this.#partition, cause }, "the log lost its end: rooms are read again from their checkpoints");
+    const { log } = this.#deps;
+    log[cause.isCertain ? "error" : "info"]({ partition: this.#partition, cause }, "the last record is gone: rooms are read again");
     for (const [key, room] of this.#rooms) {
       room.close();
       this.stored.forgetRoom(key);
     }
-    this.#rooms.clear();
+    this.#rooms.clear(); // They may have edits that the log has lost.
     this.#receive({ kind: "log-end-lost" });
   }
 

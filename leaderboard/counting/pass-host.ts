@@ -5,6 +5,7 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
+import { LogEndLost } from "../../shared/bus/record.ts";
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
@@ -280,8 +281,10 @@ export class PassHost {
         return metrics.removals.inc();
       case "archived":
         return metrics.archived.inc({ outcome: notice.outcome });
-      case "failed":
-        return log.warn({ partition, after: notice.floor.edits, cause: notice.cause }, "counting begins again from the last checkpoints");
+      case "failed": {
+        const level = notice.cause instanceof LogEndLost && !notice.cause.isCertain ? "info" : "warn";
+        return log[level]({ partition, after: notice.floor.edits, cause: notice.cause }, "counting begins again from the last checkpoints");
+      }
       default:
         return assertNever(notice);
     }

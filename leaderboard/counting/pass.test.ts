@@ -285,7 +285,7 @@ test("[PASS16] a gap ends no further pass until Redis may have lost data again",
 test("[PASS17] after the log has lost its end, the next pass reads it from its first record", () => {
   const { feed, notices } = begin({ floor: 40 });
   feed({ kind: "begin" });
-  feed({ kind: "failed", cause: new LogEndLost("the log ends before the last record that was read") });
+  feed({ kind: "failed", cause: new LogEndLost("the log ends before the last record that was read", true) });
   expect(notices.slice(-2)).toMatchObject([
     { kind: "floor-raised", floor: { edits: 0 } },
     { kind: "failed", floor: { edits: 0 } },

@@ -46,7 +46,15 @@ export function placeOf({ streamSeq, bytes }: StoredRecord): RecordPlace {
 export type ReadPosition = { readonly after: number; readonly last?: RecordPlace | undefined };
 
 /** The log does not have a record that was read before. The reader starts again from the log's first record. */
-export class LogEndLost extends Error {}
+export class LogEndLost extends Error {
+  /** False: the record is gone and later ones exist, as after the deletion of its room. A lost end can look the same. */
+  readonly isCertain: boolean;
+
+  constructor(message: string, isCertain: boolean) {
+    super(message);
+    this.isCertain = isCertain;
+  }
+}
 
 /** The first byte of every binary message on NATS. A number is never reused: old records stay in the log. */
 export const Tag = {

@@ -60,14 +60,13 @@ async function readFrom(reads: LogReads, last: RecordPlace, signal: AbortSignal)
     const [found, ...behind] = records;
     if (found?.streamSeq === last.streamSeq && recordIdOf(found.bytes) === last.id) return { ...rest, records: behind };
     if (found?.streamSeq === last.streamSeq) throw lost(reads, `has another record in place of ${last.streamSeq}`);
-    if (found !== undefined) throw lost(reads, `no longer has record ${last.streamSeq}`); // Perhaps its room was deleted, but a lost end can look the same.
+    if (found !== undefined) throw lost(reads, `no longer has record ${last.streamSeq}`, false);
     if (reads.now() - since > MISSING_MS_MAX) throw lost(reads, `has no record at ${last.streamSeq} or after it`);
   }
   return undefined;
 }
 
-function lost({ name }: LogReads, what: string): LogEndLost {
-  return new LogEndLost(
-    `the stream ${name} ${what}, which was read before: it lost its end, was restored from an earlier copy, or a room was deleted meanwhile. It is read again from its beginning.`,
-  );
+function lost({ name }: LogReads, what: string, isCertain = true): LogEndLost {
+  const why = isCertain ? "it lost its end or was restored from an earlier copy" : "its room was deleted, or the log lost its end";
+  return new LogEndLost(`the stream ${name} ${what}, which was read before: ${why}. It is read again from its beginning.`, isCertain);
 }
