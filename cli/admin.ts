@@ -58,7 +58,8 @@ export async function runAdmin(command: AdminCommandName, settings: Values<Setti
 async function drain(ask: () => Promise<unknown>, msMax: number): Promise<string> {
   for (let waitedMs = 0; ; waitedMs += DRAIN_STEP_MS) {
     const { connections } = answerAs(Drained, await ask());
-    if (connections === 0) return "drained: no client is connected, and the gateway accepts no new connections";
+    if (connections === 0)
+      return "drained: no client is connected, and the gateway accepts no new connections. Stop it, or restart it to use it again";
     if (waitedMs >= msMax)
       throw new SettingError(
         `${connections} connections have not moved within ${msMax} ms. Check that another gateway runs. Stopping this gateway closes the connections`,
