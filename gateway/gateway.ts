@@ -105,7 +105,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
         return rooms.receiveWrite(effect.room, effect.edit);
       case "left-room":
         // Presence and boards know only members of the room: a room without members is forgotten, and its channel with it.
-        presence.receiveInput(effect.room, { kind: "leave", connection: effect.connection });
+        presence.receiveLeave(effect.room, effect.connection, clients.isDraining && !sessions.has(effect.connection));
         return boards.receiveLeft(effect.connection, effect.room);
       case "writer-joined":
         return boards.receiveWriter(effect.room, effect.user, effect.name);

@@ -41,6 +41,8 @@ type PresenceRelayHostOptions = PresenceRelayOptions & { readonly heartbeatMs: n
 type Hosted = { readonly key: RoomKey; readonly place: number; channel: Channel; readonly presence: PresenceRelay; readonly alarm: Alarm };
 
 const TICK = { kind: "tick" } as const;
+/** As long as members of a lost gateway stay, who also move to another one. */
+const MOVE_MS_MAX = 2_000;
 /** Used until the first message of a room server gives the time to send. */
 const UNKNOWN_TIMING: SendTiming = { tickMs: 50, slots: 1, sendAtMs: 0 };
 
@@ -101,6 +103,13 @@ export class PresenceRelayHost implements PresenceBackbone {
     if (progress === "behind") this.#behind.add(connection);
     else this.#behind.delete(connection);
     for (const room of rooms) this.receiveInput(room, { kind: progress, connection });
+  }
+
+  /** `isMoving`: the client enters over another gateway. Others see it throughout, unless that takes too long. */
+  receiveLeave(room: RoomKey, connection: ConnectionId, isMoving: boolean): void {
+    const leave = (): void => this.receiveInput(room, { kind: "leave", connection });
+    if (isMoving) this.#deps.clock.after(MOVE_MS_MAX, leave);
+    else leave();
   }
 
   receiveInput(room: RoomKey, input: PresenceRelayInput): void {

@@ -1,5 +1,7 @@
 /** Presence end to end: gateways and a room server on a real nats-server, clients on real sockets. */
 
+import { setTimeout as sleep } from "node:timers/promises";
+
 import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
@@ -172,4 +174,36 @@ test("[PRE11] a client that joins a room of few people receives its mode, which 
   await roomServer();
   const ann = await enter(await gateway(), "ann");
   expect(await ann.connection.next("mode")).toMatchObject({ mode: "flat", presencePerSecond: 30, shed: 0 });
+});
+
+test("[PRE12] a participant that moves from a draining gateway to another one is seen throughout, and leaves when it is gone", async () => {
+  await roomServer();
+  const [one, two] = [await gateway({ drainMsMax: "10000" }), await gateway()];
+  const [draining] = running.splice(1, 1);
+  const token = await makeToken(
+    { room: [ROOM], user: "ann", name: "ann", rights: ["read", "write"], tenant: "default", ttl: 3600 },
+    SECRET,
+  );
+  const ann = await Onlooker.enter({ urls: [one, two], token, room: ROOM, clientKey: "ann-client-key" });
+  people.push(ann);
+  const [bob, last] = [await enter(two, "bob"), await enter(one, "last")]; // The gateway drains until the last client has gone.
+  ann.show(at(1, 1));
+  await until(() => bob.field(ann.client, CURSOR) !== undefined, "ann's cursor");
+  const sights: boolean[] = [];
+  bob.onDelta = (everybody) => sights.push([...everybody.values()].some(({ participant }) => participant.client === ann.client));
+
+  const drained = draining!.stop();
+  await ann.connection.next("going-away");
+  ann.connection.close();
+  await sleep(300); // Several ticks, in which a slow client connects.
+  void ann.stay();
+  await until(() => ann.isConnected, "ann to connect again");
+  ann.show(at(2, 2));
+  await until(() => bob.field(ann.client, CURSOR)?.join() === encodePoint({ x: 2, y: 2 }).join(), "ann's cursor over the other gateway");
+  expect(new Set(sights)).toEqual(new Set([true]));
+
+  last.leave();
+  await drained;
+  ann.leave();
+  await until(() => bob.names().join() === "bob", "ann to leave");
 });
