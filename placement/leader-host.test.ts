@@ -48,6 +48,7 @@ function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
     alive: [a, b],
     heartbeats: new Map<ServerId, Partial<ServerHeartbeat>>(),
     refuses: false,
+    refusesClaims: false,
     claims: Promise.resolve(),
     orders: Promise.resolve(),
   };
@@ -76,7 +77,7 @@ function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
       claim: async (server: ServerId, request: ClaimRequest) => {
         requests.push(`${server} claims ${request.room}`);
         await state.claims;
-        return state.refuses ? undefined : ({ kind: "owned", server, epoch: 2 as Epoch } as const);
+        return state.refuses || state.refusesClaims ? undefined : ({ kind: "owned", server, epoch: 2 as Epoch } as const);
       },
       order: async (server: ServerId, order: ServerCommand) => {
         requests.push(`${server}: ${order.kind}${"generation" in order ? ` of plan ${order.generation}` : ""}`);
@@ -347,4 +348,21 @@ test("[LDR18] a move that waits for its turn is dropped once the next decision f
   goOn();
   await pass(1_500);
   expect(requests).toHaveLength(4);
+});
+
+test("[LDR19] while a lost server's room is not claimed, its replica stays where it is", async () => {
+  const c = "c" as ServerId;
+  const { view, pass, requests, state, planned } = leaderOf();
+  state.alive = [a, b, c];
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  await pass(2_500);
+  const replica = planned.get(room)?.replica;
+  const other = replica === b ? c : b;
+  requests.length = 0;
+  state.alive = [b, c];
+  state.refusesClaims = true;
+  await pass(15_000);
+  expect(requests.filter((request) => request.includes(" claims ")).length).toBeGreaterThan(0);
+  expect(requests.filter((request) => request.startsWith(`${other}: follow`))).toEqual([]);
+  expect(planned.get(room)?.replica).toBe(replica);
 });

@@ -251,7 +251,7 @@ export class Leader {
       const { room, action } = step;
       const refused = this.#reasonToSkip(step, now);
       if (refused !== undefined) {
-        this.#steps.settle(step);
+        this.#steps.settle(step, true);
         effects.push({ kind: "step-counted", step, refused });
         continue;
       }
@@ -273,7 +273,7 @@ export class Leader {
     now: Millis,
     effects: LeaderEffect[],
   ): void {
-    this.#steps.settle(step);
+    this.#steps.settle(step, refused !== undefined);
     effects.push({ kind: "step-counted", step, refused });
     if (refused === undefined) this.#recordStep(step, generation, wallNow, effects);
     this.#beginSteps(now, effects);

@@ -23,7 +23,7 @@ test("[STEPS1] a room's replica is placed after its owner, and another room's st
   const steps = new PlanSteps();
   steps.adopt({ generation: 1, steps: [step("acme.x", move), step("acme.x", follow), step("acme.y", follow)] });
   expect(begun(steps)).toEqual(["move acme.x 1", "follow acme.y 1"]);
-  steps.settle(step("acme.x", move));
+  steps.settle(step("acme.x", move), false);
   expect(begun(steps)).toEqual(["follow acme.x 1"]);
 });
 
@@ -32,7 +32,7 @@ test("[STEPS2] takeovers, moves and replicas each have a maximum in progress", (
   steps.adopt({ generation: 1, steps: [...many(50, promote), ...many(50, move), ...many(50, follow)] });
   const kinds = begun(steps).map((text) => text.split(" ")[0]);
   expect(["promote", "move", "follow"].map((kind) => kinds.filter((one) => one === kind).length)).toEqual([32, 4, 16]);
-  steps.settle(step("acme.move0", move));
+  steps.settle(step("acme.move0", move), false);
   expect(begun(steps)).toEqual(["move acme.move4 1"]);
 });
 
@@ -41,7 +41,7 @@ test("[STEPS3] a new plan replaces the steps that have not begun", () => {
   steps.adopt({ generation: 1, steps: many(6, move) });
   expect(begun(steps)).toHaveLength(4);
   expect(steps.adopt({ generation: 2, steps: [] })).toBe(0);
-  steps.settle(step("acme.move0", move));
+  steps.settle(step("acme.move0", move), false);
   expect(begun(steps)).toEqual([]);
 });
 
@@ -51,6 +51,15 @@ test("[STEPS4] while a room has a step in progress, a new plan adds only its pro
   begun(steps);
   expect(steps.adopt({ generation: 2, steps: [step("acme.x", promote), step("acme.y", promote), step("acme.z", follow)] })).toBe(1);
   expect([begun(steps), steps.waitingPromotionCount]).toEqual([[], 1]);
-  for (const room of ["acme.x", "acme.z"]) steps.settle(step(room, follow));
+  for (const room of ["acme.x", "acme.z"]) steps.settle(step(room, follow), false);
   expect(begun(steps)).toEqual(["promote acme.x 2"]);
+});
+
+test("[STEPS5] after the owner's step was refused, the replica that was meant for the other owner is not placed", () => {
+  const steps = new PlanSteps();
+  steps.adopt({ generation: 1, steps: [step("acme.x", promote), step("acme.x", follow), step("acme.y", move), step("acme.y", follow)] });
+  expect(begun(steps)).toEqual(["promote acme.x 1", "move acme.y 1"]);
+  steps.settle(step("acme.x", promote), true);
+  steps.settle(step("acme.y", move), false);
+  expect(begun(steps)).toEqual(["follow acme.y 1"]);
 });

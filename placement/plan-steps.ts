@@ -65,10 +65,14 @@ export class PlanSteps {
     return undefined;
   }
 
-  /** The step has ended. */
-  settle({ room, action }: PlanStep): void {
+  /**
+   * The step has ended. If the owner did not change, the room's replica stays where it is: its next place was chosen
+   * for the other owner.
+   */
+  settle({ room, action }: PlanStep, isRefused: boolean): void {
     this.#underWay.delete(room);
     this.#queueOf(action).underWay -= 1;
+    if (isRefused && "to" in action) this.#replicas.waiting = this.#replicas.waiting.filter((step) => step.room !== room);
   }
 
   #mayWait({ room, action }: PlanStep): boolean {
