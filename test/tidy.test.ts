@@ -22,7 +22,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "shared/collections/prng.ts",
     "shared/collections/bytes.ts",
     "shared/collections/hash.ts",
-    "shared/collections/bounded-map.ts",
   ],
   react: ["react/"],
   console: ["console/"],

@@ -163,3 +163,31 @@ test("[BRO9] a page that is loaded again counts from 1, also under the client id
   await server.clock.advance(1_000);
   expect(ann.received, "each page's messages once").toEqual([1, 2, 1, 2]);
 });
+
+test("[BRO10] messages from before are not received by who asks for broadcasts between the join and the first snapshot", async () => {
+  const server = serverOn();
+  const ann = new Talker(server, 1);
+  await server.clock.advance(1_000);
+  ann.broadcasts.send("early");
+  await server.clock.advance(100);
+  const room = new RoomConnection({ url: "ws://h", token: "t", room: "notes" }, server.world(2));
+  const received: unknown[] = [];
+  room.on("status", ({ status }) => {
+    if (status === "connected") broadcastsOf(room).on("message", ({ message }) => received.push(message));
+  });
+  await server.clock.advance(1_000);
+  ann.broadcasts.send("late");
+  await server.clock.advance(1_000);
+  expect(received).toEqual(["late"]);
+});
+
+test("[BRO11] each message is received once, also while more participants show one than are remembered after they left", async () => {
+  const server = serverOn();
+  const ann = new Talker(server, 1);
+  await server.clock.advance(1_000);
+  const crowd = Array.from({ length: 2_500 }, (_, index) => `cid-cid-cid-${1_000 + index}` as ClientId);
+  for (const client of crowd) enterShowing(server, client, { page: 7, last: 1, messages: [client] });
+  for (const client of crowd) server.sendPresenceDelta("notes" as RoomId, server.presence().enter(client, { spectator: true }));
+  await server.clock.advance(1_000);
+  expect([ann.received.length, new Set(ann.received).size]).toEqual([crowd.length, crowd.length]);
+});

@@ -3,13 +3,12 @@
  * One field of this client holds its newest messages with their numbers, and receivers emit the numbers that they have
  * not seen. Lossy: a receiver that is away, or a client that sends more than the field holds, misses messages. A message
  * is received once and in its sender's order, also when the sender leaves and enters again: after messages 1 and 2 it
- * shows both again, and receivers emit neither. Participants who enter later do not receive it. Rules BRO1 to BRO9.
+ * shows both again, and receivers emit neither. Participants who enter later do not receive it. Rules BRO1 to BRO11.
  *
  * @module @coroom/client/broadcasts
  */
 
 import { assert } from "../../shared/assert.ts";
-import { BoundedMap } from "../../shared/collections/bounded-map.ts";
 import type { ClientId } from "../../shared/ids.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
 import type { RoomConnection } from "../room/room-connection-host.ts";
@@ -25,8 +24,8 @@ const BYTES_MAX = 2_048;
 const MESSAGES_MAX = 64;
 /** Milliseconds after the last message until the field is removed. By then everybody present has received it. */
 const SHOWN_MS = 3_000;
-/** Maximum number of senders whose last number is known, also after they left. */
-const SENDERS_MAX = 2_000;
+/** Maximum number of senders whose last number is known, beyond the number of participants: those that left. */
+const LEFT_SENDERS_MAX = 2_000;
 
 /** A message that another client sent. */
 type Broadcast = {
@@ -63,10 +62,10 @@ export class RoomBroadcasts {
   readonly #clock: ClientWorld["clock"];
   readonly #events: Events<BroadcastEvents>;
   #shown: Shown;
-  /** Number of the last message of each sender. */
-  readonly #received = new BoundedMap<string, number>(SENDERS_MAX);
+  /** Number of the last message of each sender. The sender of the newest message is last. */
+  readonly #received = new Map<string, number>();
   /** The room is joined, and the snapshot of its participants has not arrived yet. */
-  #isEntering = false;
+  #isEntering: boolean;
   /** The last delta was the snapshot that follows a join. */
   #hasJustEntered = false;
   #cancelRemoval = (): void => {};
@@ -77,6 +76,7 @@ export class RoomBroadcasts {
     this.#clock = clock;
     this.#shown = { page: Math.floor(chance.unit() * 2 ** 32), last: 0, messages: [] };
     this.#events = new Events(reportError);
+    this.#isEntering = room.participants.size === 0;
     for (const client of room.participants.keys()) this.#skip(client);
     room.on("presence", (change) => this.#receivePresence(change));
   }
@@ -141,7 +141,7 @@ export class RoomBroadcasts {
   /** Messages from before are not for this client. */
   #skip(client: ClientId): void {
     const shown = this.#shownBy(client);
-    if (shown !== undefined) this.#received.set(shown.sender, shown.last);
+    if (shown !== undefined) this.#remember(shown);
   }
 
   #receive(client: ClientId): void {
@@ -150,8 +150,16 @@ export class RoomBroadcasts {
     const { sender, last, messages } = shown;
     const received = this.#received.get(sender) ?? 0;
     if (last <= received) return;
-    this.#received.set(sender, last);
+    this.#remember(shown);
     for (const message of messages.slice(received - last)) this.#events.emit("message", { client, message });
+  }
+
+  /** Each participant shows the messages of one sender, so of these none is forgotten. */
+  #remember({ sender, last }: ShownByOther): void {
+    this.#received.delete(sender);
+    this.#received.set(sender, last);
+    const [oldest] = this.#received.keys();
+    if (oldest !== undefined && this.#received.size > LEFT_SENDERS_MAX + this.#room.participants.size) this.#received.delete(oldest);
   }
 
   /** Undefined: the participant shows no messages. Another client may show anything. */
