@@ -126,19 +126,20 @@ const TOKEN = /^[\w.~+/=-]+$/;
 /** JavaScript callers may pass anything. */
 export function assertToken(token: unknown): void {
   assert(
-    typeof token === "function" || (typeof token === "string" && TOKEN.test(token)),
+    typeof token === "function" || (typeof token === "string" && TOKEN.test(token.trim())),
     "`token` must be a JWT, or a function that returns a JWT or a promise of one",
   );
 }
 
 /** The function is called each time. */
 export function newToken(token: Token): string | Promise<string> {
-  return typeof token === "string" ? token : token();
+  return typeof token === "string" ? token.trim() : token();
 }
 
-/** Checks the result of the token function. */
+/** Checks the result of the token function. A token from a file or a shell often ends with a line break. */
 export function tokenInput(answer: unknown): ConnectionInput {
-  if (typeof answer === "string" && TOKEN.test(answer)) return { kind: "token", token: answer };
+  const token = typeof answer === "string" ? answer.trim() : "";
+  if (TOKEN.test(token)) return { kind: "token", token };
   return { kind: "token-failed", how: `returned ${kindOf(answer)}: it must return a JWT`, cause: undefined };
 }
 

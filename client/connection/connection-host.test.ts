@@ -351,16 +351,23 @@ test("[COH6] the client renews its token on the open connection", async () => {
 
 test("[COH8] a token function that returns no JWT is reported as failed, and called again", async () => {
   const server = serverOn();
-  const answers: unknown[] = [undefined, { token: "t" }, "", "<!doctype html><title>Sign in</title>", "Bearer t", "t\n", "t"];
+  const answers: unknown[] = [undefined, { token: "t" }, "", "<!doctype html><title>Sign in</title>", "Bearer t", "t"];
   const ann = new App(server, 1, { token: () => answers.shift() as string } as Partial<RoomConnectionOptions>);
   await server.clock.advance(2 * MINUTE);
   const text = "text with spaces, line breaks or other characters that no JWT has, such as a page";
   expect(ann.problems.map(({ message }) => message)).toEqual(
-    ["undefined", "object", "an empty string", text, text, text].map(
+    ["undefined", "object", "an empty string", text, text].map(
       (what) => `the application's token function returned ${what}: it must return a JWT; it is called again later`,
     ),
   );
   expect([ann.host.status, answers]).toEqual(["connected", []]);
+});
+
+test.each(["t\r\n", " t", () => "t\n"])("[COH26] white space around the token is removed (case %#)", async (token) => {
+  const server = serverOn();
+  const ann = new App(server, 1, { token } as Partial<RoomConnectionOptions>);
+  await server.clock.advance(MINUTE);
+  expect([receivedFrames(server, "hello").map((hello) => hello.token), ann.problems]).toEqual([["t"], []]);
 });
 
 test("[COH16] an error of the token function is reported as text, with its cause", async () => {
