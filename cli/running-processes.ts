@@ -26,9 +26,12 @@ export async function refuseRunningProcesses(nats: NatsConnection, subjects: Sub
   const own = { ...ownAnnouncement([command]), bus: { version: WITH_NONE, oldest: WITH_NONE }, isStarting: true };
   const answered = new Map<string, ProcessAnnouncement>();
   const beating = new Set<string>();
-  const answers = subscribeJson(nats, subjects.processes, ProcessAnnouncement, (other) => {
+  let failure: Error | undefined;
+  const receiveError = (error: Error | null): void => void (failure ??= error ?? undefined);
+  const receiveAnswer = (other: ProcessAnnouncement): void => {
     if (other.id !== own.id) answered.set(other.id, other);
-  });
+  };
+  const answers = subscribeJson(nats, subjects.processes, ProcessAnnouncement, receiveAnswer, { receiveOther: receiveError });
   const subjectOf = {
     "room-server": subjects.servers,
     "gateway": subjects.gateways,
@@ -37,7 +40,7 @@ export async function refuseRunningProcesses(nats: NatsConnection, subjects: Sub
     "process": subjects.vitals,
   };
   const heartbeats = Object.entries(subjectOf).map(([role, subject]) =>
-    nats.subscribe(subject, { callback: () => void beating.add(role) }),
+    nats.subscribe(subject, { callback: (error) => (error === null ? void beating.add(role) : receiveError(error)) }),
   );
   try {
     await nats.flush();
@@ -47,6 +50,11 @@ export async function refuseRunningProcesses(nats: NatsConnection, subjects: Sub
   } finally {
     for (const subscription of [answers, ...heartbeats]) subscription.unsubscribe();
   }
+  if (failure !== undefined)
+    throw new StartError(
+      `cannot find running processes: ${failure.message}. Set COROOM_NATS_URL to the user of the operator (coroom nats-users prints its permissions)`,
+      { cause: failure },
+    );
   if (answered.size + beating.size === 0) return;
   for (const { roles } of answered.values()) for (const role of [...roles, "process"]) beating.delete(role); // Their own heartbeats.
   if (beating.size > 1) beating.delete("process"); // Every role sends to this subject.

@@ -13,6 +13,7 @@ import { type RealNats, startRealNats } from "../../test/contract/real-nats.ts";
 import { ownAnnouncement } from "../bus-process.ts";
 import { splitLogSettings } from "../command-settings.ts";
 import { natsUsers } from "../local-engines.ts";
+import { refuseRunningProcesses } from "../running-processes.ts";
 import { withUser } from "../local-addresses.ts";
 import { startLogSystem } from "./testing/log-system.ts";
 import { splitLog } from "./split-log.ts";
@@ -63,6 +64,9 @@ test("[SPLS8] without users of NATS for the new partitions, or beside streams of
   const maker = await connectNats({ servers: as("room-server"), name: "test", inboxPrefix: "spls8.inbox.room-server" });
   onTestFinished(() => closeNats(maker));
   await ensureLogStreams(maker, subjectsOf("spls8"), { partitions: 1, replicas: 1 });
+  await expect(refuseRunningProcesses(maker, subjectsOf("spls8"), "restore")).rejects.toThrow(
+    /cannot find running processes: .*spls8\..*Set COROOM_NATS_URL to the user of the operator/,
+  );
   await expect(command("spls8", 3, as("operator"))).rejects.toThrow(/may not use spls8_log_2\. .*coroom nats-users --log-partitions 3/);
 
   const { manager, subjects } = await startLogSystem(server.url, "spls8", 1);
