@@ -24,7 +24,7 @@ export class RoomTruth {
   readonly order: Ordered[] = [];
   readonly lost = new LostEnds();
   readonly counters = new Map<ClientId, number>();
-  /** By author: count of keystrokes in the log. These are the author's first keystrokes, except after the log lost records. */
+  /** By author: the last keystroke in the log, counted from 1. The log has all before it, except after it lost records. */
   readonly logged = new Map<number, number>();
   /** By epoch: the record that began it, which names the owner. Includes records that the log lost. */
   readonly beginnings = new Map<number, RecordStamp>();
@@ -68,13 +68,24 @@ export class RoomTruth {
     return true;
   }
 
+  /** Whether the log lost this keystroke and has it now once. A tab that held it as tentative has submitted it again. */
+  isRegained(author: number, index: number): boolean {
+    const isIt = (other: { author: number; index: number }): boolean => other.author === author && other.index === index;
+    const copies = this.order.flatMap(({ payload }) => keystrokesIn(payload).filter(isIt));
+    return this.lost.hadKeystroke(author, index) && copies.length === 1;
+  }
+
   #countAgain(): void {
     this.counters.clear();
     this.logged.clear();
     for (const { client, counter, payload } of this.order) {
       this.counters.set(client, counter);
-      for (const { author, index } of keystrokesIn(payload)) this.logged.set(author, index + 1);
+      for (const { author, index } of keystrokesIn(payload)) this.countKeystroke(author, index);
     }
+  }
+
+  countKeystroke(author: number, index: number): void {
+    this.logged.set(author, Math.max(this.logged.get(author) ?? 0, index + 1));
   }
 }
 
@@ -196,9 +207,10 @@ export class Judge {
   #receiveKeystrokes(key: RoomKey, room: RoomTruth, payload: Uint8Array): void {
     for (const { author, index } of keystrokesIn(payload)) {
       const logged = room.logged.get(author) ?? 0;
-      if (index < logged || index > room.accountedFor(author))
+      const isInOrder = index >= logged && index <= room.accountedFor(author);
+      if (!isInOrder && !room.isRegained(author, index))
         this.fail(`the log has keystroke ${index} of tab ${author} where ${logged} comes next`, key);
-      room.logged.set(author, index + 1);
+      room.countKeystroke(author, index);
     }
   }
 

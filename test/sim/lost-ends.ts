@@ -37,6 +37,10 @@ export class LostEnds {
     return goOn(this.#keystrokes.get(author), logged);
   }
 
+  hadKeystroke(author: number, index: number): boolean {
+    return this.#keystrokes.get(author)?.has(index) === true;
+  }
+
   /** Whether an earlier order began with this writer's edit. */
   began(client: ClientId): boolean {
     return this.#orders.some((order) => order[0]?.client === client);

@@ -570,6 +570,19 @@ const REGRESSION_SEEDS: readonly {
       aimed("log's answers lost", 723, 54, 0.651443843729794, 0.0590677943546325),
     ],
   },
+  {
+    seed: 7_080_360,
+    size: "large",
+    reason: "the judge refused an edit that the log had lost and a tab that still held it as tentative had submitted again",
+    faults: [
+      fault("log silent", 2_277, 3_055, 0.2, 0.811),
+      aimed("gateway stopped", 4_664, 1_302, 0.545, 0.546),
+      fault("tab asleep", 5_431, 2_759, 0.737, 0.462),
+      aimed("tab loaded again", 5_483, 80, 0.077, 0.933),
+      aimed("gateway killed", 5_854, 380, 0.133, 0.506),
+      fault("log and stores lose their ends apart", 6_014, 3_328, 0.346, 0.455),
+    ],
+  },
 ];
 const SIZE_NAMES = ["small", "large", "small-edit-path", "large-edit-path", "local-owners", "batches", "first-content"] as const;
 /** Fresh seeds of a size, from 1. */
