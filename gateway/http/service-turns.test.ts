@@ -28,6 +28,14 @@ test("[STN2] the next connection is for the tenant with the fewest, and calls of
   expect(started).toEqual(["a1", "a2", "a3", "b1", "c1", "a4"]);
 });
 
+test("[STN4] of tenants with as many connections each takes its turn, also with more tenants than connections", () => {
+  const turns = new ServiceTurns(2);
+  const started: TenantId[] = [];
+  for (let call = 0; call < 3; call++) for (const tenant of [A, B, C]) turns.take(tenant, () => started.push(tenant));
+  for (let ended = 0; ended < 7; ended++) turns.release(started[ended]!);
+  expect(started).toEqual([A, B, A, B, C, A, B, C, C]);
+});
+
 test("[STN3] every call that stays is started once, within the limits, and nothing is known of tenants without calls", () => {
   const step = fc.record({ tenant: fc.constantFrom(A, B, C), act: fc.constantFrom("take", "take", "leave", "release") });
   fc.assert(

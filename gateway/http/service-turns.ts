@@ -1,7 +1,7 @@
 /**
- * Decides which call to a service of another tier has the next connection: one of the tenant with the fewest. The
- * invariant: a tenant never has all connections, so answers that take long for one tenant delay no call of another, unless
- * several tenants hold all of them together. Rules STN1 to STN3.
+ * Decides which call to a service of another tier has the next connection: one of the tenant with the fewest. Tenants with
+ * as many take turns. The invariant: a tenant never has all connections, so answers that take long for one tenant delay no
+ * call of another, unless several tenants hold all of them together. Rules STN1 to STN4.
  */
 
 import type { TenantId } from "../../shared/ids.ts";
@@ -15,7 +15,7 @@ export class ServiceTurns {
   readonly #allMax: number;
   readonly #eachMax: number;
   #running = 0;
-  /** Tenants with calls that run or wait. */
+  /** Tenants with calls that run or wait. A tenant is the last one when it comes, and after each start. */
   readonly #tenants = new Map<TenantId, TenantCalls>();
 
   constructor(connectionsMax: number) {
@@ -49,13 +49,16 @@ export class ServiceTurns {
 
   #startNext(): void {
     if (this.#running >= this.#allMax) return;
-    let next: TenantCalls | undefined;
-    for (const calls of this.#tenants.values())
-      if (calls.waiting.size > 0 && calls.running < Math.min(this.#eachMax, next?.running ?? Infinity)) next = calls;
+    let [next, fewest]: [TenantId | undefined, number] = [undefined, this.#eachMax];
+    for (const [tenant, { running, waiting }] of this.#tenants)
+      if (waiting.size > 0 && running < fewest) [next, fewest] = [tenant, running];
     if (next === undefined) return;
-    const [start] = next.waiting;
-    next.waiting.delete(start!);
-    next.running += 1;
+    const calls = this.#tenants.get(next)!;
+    this.#tenants.delete(next);
+    this.#tenants.set(next, calls);
+    const [start] = calls.waiting;
+    calls.waiting.delete(start!);
+    calls.running += 1;
     this.#running += 1;
     start!();
   }
