@@ -121,6 +121,14 @@ test("[ASK7] answers that take long for one tenant delay no call of another", as
   });
 });
 
+test("[ASK9] a call for a client that has left already waits for no connection", async () => {
+  const ask = serviceHttp({ silenceMsMax: 3_600_000 });
+  const url = await serving(createServer((_, response) => void response.write("so far")));
+  const held = await Promise.all(Array.from({ length: 48 }, () => ask(url, QUESTION, undefined)));
+  expect(await ask(url, QUESTION, AbortSignal.abort())).toBeUndefined();
+  for (const answer of held) answer!.destroy();
+});
+
 test("[ASK8] a call with a header that HTTP does not allow fails, and holds no connection", async () => {
   const ask = serviceHttp();
   const url = await serving(createServer((_, response) => void response.end("here")));
