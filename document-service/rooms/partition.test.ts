@@ -82,6 +82,15 @@ test("[PTN13] tenants take turns with saves, so that an older room of a tenant w
   expect(next).toEqual(["save one.a", "save one.b", "save many.2", "save many.3"]);
 });
 
+test("[PTN14] while draining too, rooms with nothing to save take no turns of their tenant", () => {
+  const rig = new Rig();
+  for (let room = 0; room < 4; room++) rig.add(`many.clean${room}`);
+  const unsaved = (since: number) => ({ isSaveDue: due, uncoveredFrom: 5 as Seq, uncoveredSince: since as Millis });
+  rig.add("many.old", unsaved(1));
+  for (let age = 2; age < 5; age++) rig.add(`one.${age}`, unsaved(age));
+  expect(rig.stopReading()).toEqual(["save many.old", "save one.2"]);
+});
+
 test("[PTN2] a room that is no longer due at its turn is skipped", () => {
   const rig = new Rig();
   for (const name of ["a", "b"]) rig.add(name, { isSaveDue: due });

@@ -300,7 +300,8 @@ export class DocumentPartition {
   #drain(until: Millis, now: Millis): readonly DocumentPartitionEffect[] {
     if (this.#isDrained || now >= until) return this.#endDrain();
     this.#state = { kind: "draining", until };
-    return this.#planJobs([...this.#rooms.values()], [], true, now);
+    const due = [...this.#rooms.values()].filter((room) => room.isSaveDue(now, true) || room.isWipeDue(now));
+    return this.#planJobs(due, [], true, now);
   }
 
   #endDrain(): readonly DocumentPartitionEffect[] {
