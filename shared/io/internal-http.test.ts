@@ -113,3 +113,19 @@ test("[IHT3] a route is informed when no client waits for its answer any more", 
     await server.stop();
   }
 });
+
+test("[IHT4] a URL and headers as long as gateways accept them are answered", async () => {
+  const server = await serveInternal(
+    OPTIONS,
+    ({ query }) => ({ status: 200, name: "read", body: String(query.getAll("user").length) }),
+    () => {},
+  );
+  const users = Array.from({ length: 1_000 }, (_, index) => `user=${String(index).padStart(14, "0")}`).join("&");
+  expect(users.length).toBeGreaterThan(19_000);
+  try {
+    const answer = await fetch(`http://127.0.0.1:${server.port}/v1/members?${users}`, { headers: { "x-coroom-internal": OPTIONS.secret } });
+    expect([answer.status, await answer.text()]).toEqual([200, "1000"]);
+  } finally {
+    await server.stop();
+  }
+});

@@ -61,6 +61,8 @@ export type InternalHttpOptions = {
 };
 
 const DRAIN_MS_MAX = 2_000;
+/** A gateway forwards a URL and headers of up to 20 KiB, and adds its own. The default of Node is 16 KiB. */
+const HEADER_BYTES_MAX = 32 * 1024;
 /** Sent with every 503, because a later request may succeed. */
 const RETRY_AFTER_SECONDS = 1;
 const NOT_PROMETHEUS = refusal(
@@ -110,7 +112,10 @@ export async function serveInternal(
       else send(response, FAILED);
     });
   };
-  const server = options.tls === undefined ? createServer(receive) : createTlsServer(options.tls, receive);
+  const server =
+    options.tls === undefined
+      ? createServer({ maxHeaderSize: HEADER_BYTES_MAX }, receive)
+      : createTlsServer({ ...options.tls, maxHeaderSize: HEADER_BYTES_MAX }, receive);
   await listen(server, options);
   return {
     port: (server.address() as AddressInfo).port,
