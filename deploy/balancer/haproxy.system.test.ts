@@ -101,6 +101,13 @@ async function startAgain(gateway: number): Promise<void> {
   await eventually("the balancer uses the gateway again", () => timesUp() > before);
 }
 
+test("[BAL1] the balancer passes on the longest URL and headers that a gateway accepts", async () => {
+  const statusOf = async (length: number): Promise<number> =>
+    (await fetch(`${balancer.url.replace("ws", "http")}/readyz`, { headers: { cookie: `a=${"x".repeat(length)}` } })).status;
+  expect(await statusOf(19_000)).toBe(200);
+  expect(await statusOf(21_000), "the gateway refuses it").toBe(431);
+});
+
 test("[WIRE55] members of a room meet on one gateway, and on the other one when theirs drains", async () => {
   const rooms = await roomsOnEach("drained");
   const people = await fill(rooms);
