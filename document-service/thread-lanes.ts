@@ -4,7 +4,7 @@
  * holds a thread of `quick` for one second at most, and never waits in `writes` behind a merge. The check of a write's
  * content limits its work, not a time. In each lane, kinds of tasks, tenants and rooms share the threads by time
  * (`fair-queue.ts`): a room that is merged slowly, or whose history is read slowly, takes turns with all others. Rules
- * LAN1 to LAN8.
+ * LAN1 to LAN9.
  */
 
 import { assert } from "../shared/assert.ts";
