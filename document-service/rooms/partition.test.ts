@@ -246,6 +246,14 @@ test("[PTN11] after the log lost its end no room stays in memory, and the log is
   expect([rig.partition.position, rig.partition.rooms.size, rig.partition.floor]).toEqual([{ after: 0, last: undefined }, 0, 0]);
 });
 
+test("[PTN15] no job starts in a room that was forgotten because the log lost its end", () => {
+  const rig = new Rig();
+  for (const name of ["a", "b", "c"]) rig.add(name, { isSaveDue: due });
+  expect(rig.tick()).toEqual(["save a", "save b"]);
+  rig.partition.receive({ kind: "log-end-lost" }, rig.now);
+  expect(rig.endJob()).toEqual([]);
+});
+
 test("[PTN12] a drain ends if the log turns out to have lost its end", () => {
   const rig = new Rig();
   rig.add("a", { uncoveredFrom: 5, isSaveDue: due });

@@ -312,6 +312,7 @@ export class DocumentPartition {
   /** Running jobs continue. */
   #release(): void {
     this.#state = { kind: "idle" };
+    this.#dueJobs = [];
     this.#rooms.clear();
     this.#opening.clear();
     this.#readAgain.clear();
