@@ -25,7 +25,7 @@ const QUARANTINED_MAX = 10_000;
 /** While tasks of other kinds wait too, merges that nobody waits for have a quarter of the time of each of these kinds. */
 const BACKGROUND_COST = 4;
 
-/** `start`: the task has a thread. `refuse`: too many tasks wait. One of them is called, once. */
+/** `start`: the task has a thread. `refuse`: too many tasks wait. The lane calls exactly one of both, once. */
 type LaneTask = { readonly kind: ThreadTaskKind; readonly room: RoomKey; readonly start: () => void; readonly refuse: () => void };
 type ThreadLanesOptions = { readonly mergeMsMax: number; readonly mergeThreads: number; readonly readsWaitingMax: number };
 

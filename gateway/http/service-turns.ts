@@ -1,6 +1,6 @@
 /**
- * Decides which call to a service of another tier has the next connection: one of the tenant with the fewest. Tenants with
- * as many take turns. The invariant: a tenant never has all connections, so answers that take long for one tenant delay no
+ * Decides which call to a service of another tier gets the next connection: the oldest of the tenant with the fewest.
+ * Tenants with equally many take turns. The invariant: a tenant never has all connections, so answers that take long for one tenant delay no
  * call of another, unless several tenants hold all of them together. Rules STN1 to STN4.
  */
 
