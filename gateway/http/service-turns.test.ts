@@ -36,6 +36,19 @@ test("[STN4] of tenants with as many connections each takes its turn, also with 
   expect(started).toEqual([A, B, A, B, C, A, B, C, C]);
 });
 
+test("[STN5] any number of waiting calls may end while they start", () => {
+  const turns = new ServiceTurns(1);
+  turns.take(A, () => {});
+  let started = 0;
+  const failing = () => {
+    started += 1;
+    turns.release(A);
+  };
+  for (let call = 0; call < 50_000; call++) turns.take(A, () => failing());
+  turns.release(A);
+  expect([started, turns.isIdle]).toEqual([50_000, true]);
+});
+
 test("[STN3] every call that stays is started once, within the limits, and nothing is known of tenants without calls", () => {
   const step = fc.record({ tenant: fc.constantFrom(A, B, C), act: fc.constantFrom("take", "take", "leave", "release") });
   fc.assert(

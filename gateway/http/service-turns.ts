@@ -1,7 +1,7 @@
 /**
  * Decides which call to a service of another tier gets the next connection: the oldest of the tenant with the fewest.
  * Tenants with equally many take turns. The invariant: a tenant never has all connections, so answers that take long for one tenant delay no
- * call of another, unless several tenants hold all of them together. Rules STN1 to STN4.
+ * call of another, unless several tenants hold all of them together. Rules STN1 to STN5.
  */
 
 import type { TenantId } from "../../shared/ids.ts";
@@ -15,6 +15,7 @@ export class ServiceTurns {
   readonly #allMax: number;
   readonly #eachMax: number;
   #running = 0;
+  #isStarting = false;
   /** Tenants with calls that run or wait. A tenant is the last one when it comes, and after each start. */
   readonly #tenants = new Map<TenantId, TenantCalls>();
 
@@ -47,12 +48,20 @@ export class ServiceTurns {
     this.#startNext();
   }
 
+  /** A call may end within its start. A nested start would then overflow the stack when thousands wait. */
   #startNext(): void {
-    if (this.#running >= this.#allMax) return;
+    if (this.#isStarting) return;
+    this.#isStarting = true;
+    for (let start = this.#takeNext(); start !== undefined; start = this.#takeNext()) start();
+    this.#isStarting = false;
+  }
+
+  #takeNext(): (() => void) | undefined {
+    if (this.#running >= this.#allMax) return undefined;
     let [next, fewest]: [TenantId | undefined, number] = [undefined, this.#eachMax];
     for (const [tenant, { running, waiting }] of this.#tenants)
       if (waiting.size > 0 && running < fewest) [next, fewest] = [tenant, running];
-    if (next === undefined) return;
+    if (next === undefined) return undefined;
     const calls = this.#tenants.get(next)!;
     this.#tenants.delete(next);
     this.#tenants.set(next, calls);
@@ -60,7 +69,7 @@ export class ServiceTurns {
     calls.waiting.delete(start!);
     calls.running += 1;
     this.#running += 1;
-    start!();
+    return start;
   }
 
   #forgetIfIdle(tenant: TenantId): void {
