@@ -40,7 +40,6 @@ test.each([
   ["a connection without a server", connection({ token: "t" }), "url must look like ws://host:port"],
   ["a connection without a token", connection({ url: "ws://h" }), "`token` must be a JWT, or a function"],
   ["a connection with an empty token", connection({ url: "ws://h", token: "" }), "`token` must be a JWT, or a function"],
-  ["a connection with the header of a token", connection({ url: "ws://h", token: "Bearer t" }), "`token` must be a JWT, or a function"],
   ["a promise for a token", connection({ url: "ws://h", token: Promise.resolve("t") }), "`token` must be a JWT, or a function"],
   ["a store of nobody", () => indexedDbStore({} as { owner: string }), "`owner` must identify the user"],
 ])("[OPT1] %s is rejected with the expected value", (_, make, message) => {

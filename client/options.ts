@@ -126,20 +126,24 @@ const TOKEN = /^[\w.~+/=-]+$/;
 /** JavaScript callers may pass anything. */
 export function assertToken(token: unknown): void {
   assert(
-    typeof token === "function" || (typeof token === "string" && TOKEN.test(token.trim())),
+    typeof token === "function" || (typeof token === "string" && token !== ""),
     "`token` must be a JWT, or a function that returns a JWT or a promise of one",
   );
 }
 
 /** The function is called each time. */
 export function newToken(token: Token): string | Promise<string> {
-  return typeof token === "string" ? token.trim() : token();
+  return typeof token === "string" ? token : token();
 }
 
-/** Checks the result of the token function. A token from a file or a shell often ends with a line break. */
-export function tokenInput(answer: unknown): ConnectionInput {
+/**
+ * Checks the result of the token function. Calling it again may help; for a fixed token only the server's refusal ends
+ * the client. A token from a file or a shell often ends with a line break.
+ */
+export function tokenInput(answer: unknown, given: Token): ConnectionInput {
   const token = typeof answer === "string" ? answer.trim() : "";
   if (TOKEN.test(token)) return { kind: "token", token };
+  if (typeof given === "string") return { kind: "token", token: given };
   return { kind: "token-failed", how: `returned ${kindOf(answer)}: it must return a JWT`, cause: undefined };
 }
 

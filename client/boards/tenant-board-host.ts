@@ -192,7 +192,7 @@ export class WatchedTenantBoard<Ranks extends keyof TenantRankings = keyof Tenan
       endWait = clock.after(defaults.TOKEN_MS_MAX, () => reject(new Error(`took longer than ${defaults.TOKEN_MS_MAX / 1000} s`)));
     });
     try {
-      const input = tokenInput(await Promise.race([newToken(this.#token), late]));
+      const input = tokenInput(await Promise.race([newToken(this.#token), late]), this.#token);
       if (input.kind === "token") this.#bearer = input.token;
       return input.kind === "token-failed" ? tokenError(input.how, input.cause) : undefined;
     } catch (cause) {

@@ -370,6 +370,16 @@ test.each(["t\r\n", " t", () => "t\n"])("[COH26] white space around the token is
   expect([receivedFrames(server, "hello").map((hello) => hello.token), ann.problems]).toEqual([["t"], []]);
 });
 
+test.each(["no token", " "])(
+  "[COH27] a fixed token that is no JWT reaches the server, whose refusal ends the client: %j",
+  async (token) => {
+    const server = serverOn();
+    const ann = new App(server, 1, { token });
+    await server.clock.advance(MINUTE);
+    expect([receivedFrames(server, "hello").map((hello) => hello.token), ann.problems]).toEqual([[token], []]);
+  },
+);
+
 test("[COH16] an error of the token function is reported as text, with its cause", async () => {
   const server = serverOn();
   const failures: unknown[] = [

@@ -319,7 +319,7 @@ export class ConnectionHost {
     const asked = attempt.tokensAsked;
     let input: ConnectionInput;
     try {
-      input = tokenInput(await newToken(this.options.token));
+      input = tokenInput(await newToken(this.options.token), this.options.token);
     } catch (cause) {
       input = tokenFailed(cause); // The application's function may throw anything.
     }
