@@ -1,7 +1,7 @@
 /**
  * Decides which call to a service of another tier gets the next connection: the oldest of the tenant with the fewest.
- * Tenants with equally many take turns. The invariant: a tenant never has all connections, so answers that take long for one tenant delay no
- * call of another, unless several tenants hold all of them together. Rules STN1 to STN5.
+ * Tenants with equally many take turns. The invariant: a tenant never has all connections. So slow answers for one
+ * tenant delay no call of another, unless several tenants hold all connections together. Rules STN1 to STN5.
  */
 
 import type { TenantId } from "../../shared/ids.ts";

@@ -105,13 +105,14 @@ test("[ASK5] a call that waits for a connection times out as well", async () => 
 
 test("[ASK7] answers that take long for one tenant delay no call of another", async () => {
   const waiting: (() => void)[] = [];
-  const ask = serviceHttp({ silenceMsMax: 60_000 });
+  let waited = 0;
+  const ask = serviceHttp({ silenceMsMax: 60_000, onWait: () => (waited += 1) });
   const url = await serving(
     createServer(({ url: path }, response) => void (path === "/slow" ? waiting.push(() => response.end("late")) : response.end("here"))),
   );
   const slow = Array.from({ length: 100 }, () => ask(new URL("/slow", url), QUESTION, undefined));
   const answer = await ask(url, { ...QUESTION, tenant: "other" as TenantId }, undefined);
-  expect([answer?.statusCode, waiting.length]).toEqual([200, 48]);
+  expect([answer?.statusCode, waiting.length, waited]).toEqual([200, 48, 52]);
   answer!.resume();
   let answered = 0;
   for (const asked of slow) void asked.then((late) => ((answered += 1), late!.resume()));

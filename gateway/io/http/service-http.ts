@@ -42,6 +42,8 @@ export type ServiceHttpOptions = {
   readonly streamsMax?: number;
   /** PEM certificates that sign the services' certificates. Undefined: the authorities that Node trusts. */
   readonly ca?: string | undefined;
+  /** Called for each call that has to wait for a connection. */
+  readonly onWait?: () => void;
   /** Called for each call that failed because TLS failed. */
   readonly onTlsFailure?: (url: URL, cause: Error) => void;
 };
@@ -50,6 +52,7 @@ export function serviceHttp({
   silenceMsMax = SILENCE_MS_MAX,
   streamsMax = 0,
   ca,
+  onWait = () => {},
   onTlsFailure = () => {},
 }: ServiceHttpOptions = {}): CallService {
   const connectionsMax = SOCKETS_MAX + streamsMax;
@@ -115,6 +118,7 @@ export function serviceHttp({
       const looking = setInterval(look, silenceMsMax / LOOKS);
       signal?.addEventListener("abort", abandonWait);
       turns.take(tenant, start);
+      if (!hasTurn) onWait();
     });
 }
 

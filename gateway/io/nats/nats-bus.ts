@@ -48,9 +48,10 @@ export async function connectBus(
   const rooms = natsRoomOwners(nats, subjects, gateway, deps);
   const presence = natsPresenceServers(presenceNats, subjects, gateway, deps);
   const ca = trustedCertificates(config.internalCaFile);
+  const onWait = (): void => metrics.limitsReached.inc({ limit: "service-connections" });
   const [documents, leaderboards] = [
-    natsServices(nats, subjects.documents, deps, { ca, streamsMax: config.streamedAnswersMax }),
-    natsServices(nats, subjects.leaderboards, deps, { ca }),
+    natsServices(nats, subjects.documents, deps, { ca, onWait, streamsMax: config.streamedAnswersMax }),
+    natsServices(nats, subjects.leaderboards, deps, { ca, onWait }),
   ];
   const placement = natsPlacement(nats, subjects, config, clock);
   const vitals = natsVitals(nats, subjects, gateway, clock);

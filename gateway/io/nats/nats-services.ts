@@ -31,7 +31,7 @@ export function natsServices(
   nats: NatsConnection,
   subject: string,
   { clock, log }: { readonly clock: Clock; readonly log: Log },
-  http: Pick<ServiceHttpOptions, "streamsMax" | "ca">,
+  http: Pick<ServiceHttpOptions, "streamsMax" | "ca" | "onWait">,
 ): ServiceDirectoryWithRedis {
   const lastHeartbeats = new Map<string, { url: string; at: Millis; isWithoutRedis: boolean }>();
   let turn = 0;
