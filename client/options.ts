@@ -118,7 +118,7 @@ export type Token = string | (() => string | Promise<string>);
 const CAUSES_MAX = 3;
 
 /**
- * Characters of bearer tokens (RFC 6750). A server would reject other text permanently, but the page of a login that a
+ * Characters of bearer tokens (RFC 6750). A server would reject other text permanently, but a login page that a
  * backend answers with is a temporary error of the application.
  */
 const TOKEN = /^[\w.~+/=-]+$/;
