@@ -127,8 +127,11 @@ async function crash(engine: Engine, whileAway: () => Promise<unknown> = async (
   for (const pid of processes) process.kill(pid, "SIGKILL");
   await engine.exited;
   while (processes.some(isAlive)) await sleep(POLL_MS);
-  await whileAway();
-  await engine.restart();
+  try {
+    await whileAway();
+  } finally {
+    await engine.restart(); // Also for the tests after one that fails.
+  }
 }
 
 function childrenOf(pid: number): readonly number[] {

@@ -72,7 +72,7 @@ export async function connectPostgres(url: string, receiveUse: (use: PostgresUse
     try {
       return (await pool.query<unknown[]>({ text, values: [...values], rowMode: "array" }).finally(() => count(-1))).rows;
     } catch (cause) {
-      if (cause instanceof pg.DatabaseError)
+      if (cause instanceof pg.DatabaseError && !isAway(cause))
         throw new Error(`${what} was refused by PostgreSQL at ${where}: ${cause.code ?? ""} ${cause.message}`, { cause });
       const advice =
         busy === CONNECTIONS_MAX
@@ -114,7 +114,14 @@ async function ensureTable(pool: pg.Pool, { host, port, user, database }: Postgr
     );
 }
 
-/** Codes of PostgreSQL: https://www.postgresql.org/docs/current/errcodes-appendix.html. */
+/**
+ * Codes of a server that stops, restarts or recovers, with which it ends connections and refuses new ones:
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html, class 57.
+ */
+const AWAY: readonly string[] = ["57P01", "57P02", "57P03"];
+const isAway = (cause: unknown): boolean => AWAY.includes(codeOf(cause));
+
+/** Codes of the same list. */
 function startAdvice(cause: unknown, { user, database, tls }: PostgresAddress): string {
   const code = codeOf(cause);
   switch (code) {
@@ -130,6 +137,7 @@ function startAdvice(cause: unknown, { user, database, tls }: PostgresAddress): 
     case "53300":
       return `has no free connection (${messageOf(cause)}). Each document service uses up to ${CONNECTIONS_MAX}: raise max_connections`;
   }
+  if (isAway(cause)) return `is starting or stopping (${messageOf(cause)}): start Coroom again when it accepts connections`;
   if (cause instanceof pg.DatabaseError) return `refuses the start with ${code} (${cause.message}). Repair it, and start again`;
   if (tls !== undefined && isErrno(cause, ...UNTRUSTED))
     return `has a certificate that is not trusted (${code}). Add &sslrootcert=FILE with its authority to COROOM_POSTGRES_URL, and use a host that the certificate contains`;

@@ -1,10 +1,12 @@
 /** Properties of objects in PostgreSQL beyond the contract of object stores, on a real server. */
 
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 
 import { CERTIFICATE, KEY, writeCertificate } from "../../test/contract/certificate.ts";
 import { type PostgresCase, postgresCase } from "../../test/contract/object-store-cases.ts";
@@ -189,3 +191,33 @@ test("[PGO11] a statement that waits too long for a free connection fails with t
   await Promise.all(held);
   expect(await ask("reading", "SELECT 1", [])).toEqual([[1]]);
 });
+
+test("[PGO12] a statement whose connection the server ends fails as with an unreachable server, not as a refusal", async () => {
+  const { ask } = await connectPostgres(urlWith({}));
+  const writing = ask("writing acme.a/1", "SELECT pg_sleep(60) /* ended */", []).catch((error: unknown) => error);
+  const end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%/* ended */' AND pid <> pg_backend_pid()";
+  await vi.waitFor(async () => expect(await ask("ending", end, [])).toEqual([[true]]));
+  expect(await writing).toMatchObject({
+    message: expect.stringMatching(/^writing acme.a\/1 failed: check that PostgreSQL at .* is reachable$/),
+  });
+  expect(await ask("reading", "SELECT 1", [])).toEqual([[1]]);
+});
+
+test("[PGO13] a server that starts or stops is told from one that refuses the start", async () => {
+  const answers = createServer((socket) => socket.once("data", () => socket.end(startingUp())));
+  await once(answers.listen(0, "127.0.0.1"), "listening");
+  const { port } = answers.address() as AddressInfo;
+  await expect(connectPostgres(urlWith({ port }))).rejects.toThrow(
+    /is starting or stopping \(the database system is starting up\): start Coroom again when it accepts connections$/,
+  );
+  answers.close();
+});
+
+/** What PostgreSQL sends while it recovers after a crash: an ErrorResponse with severity, code and message. */
+function startingUp(): Buffer {
+  const fields = Buffer.from("SFATAL\0C57P03\0Mthe database system is starting up\0\0");
+  const head = Buffer.alloc(5);
+  head.write("E");
+  head.writeInt32BE(4 + fields.length, 1);
+  return Buffer.concat([head, fields]);
+}
