@@ -47,6 +47,8 @@ export type Coroom = MeasuredSystem & {
   readonly natsUrl: string;
   readonly environment: string;
   readonly operatorSecret: string;
+  /** By default of the tenant "default". */
+  token(user: string, tenant?: string): Promise<string>;
   /** The output of the document service. */
   documentServiceLog(): string;
 };
@@ -106,7 +108,7 @@ export async function startCoroom({
     documentServiceLog: () => cluster.documentService.printed(),
     gateways: cluster.gateways.map(({ url }) => url),
     processes: [{ role: "nats-server", pid: cluster.nats.pid }, ...redis, ...roles.map(({ role, pid }) => ({ role, pid }))],
-    token: (user) => cluster.token("*", user),
+    token: (user: string, tenant?: string) => cluster.token("*", user, tenant === undefined ? {} : { tenant }),
     stop: () => cluster.stop(),
   };
 }
