@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { parseAddress, parseName, searchOf, userIn } from "./address.ts";
+import { parseAddress, parseName, personIn, searchOf } from "./address.ts";
 
 test("[PAGE1] an address names the room, the person and a reader", () => {
   expect(parseAddress("?room=notes%20of%20may&name=Ada&rights=read")).toEqual({ room: "notes of may", name: "Ada", rights: "read" });
@@ -34,7 +34,17 @@ test("[PAGE3] an invitation link carries the room and no name", () => {
   expect(parseAddress(searchOf({ room, name: "Grace & Co" }))).toEqual({ room: "a & b", name: "Grace & Co", rights: undefined });
 });
 
-test("[PAGE22] a reloaded page keeps its user id, and ignores any other history state", () => {
-  expect(userIn({ user: "Ada" })).toBe("Ada");
-  for (const state of [null, undefined, "Ada", {}, { user: 7 }, { user: " " }]) expect(userIn(state)).toBeUndefined();
+test("[PAGE22] a reloaded page keeps its user id and name, and ignores any other history state", () => {
+  expect(personIn({ user: "Ada", name: "Countess" })).toEqual({ user: "Ada", name: "Countess" });
+  const others = [
+    null,
+    undefined,
+    "Ada",
+    {},
+    { user: "Ada" },
+    { user: 7, name: "Ada" },
+    { user: "Ada", name: 7 },
+    { user: " ", name: "Ada" },
+  ];
+  for (const state of others) expect(personIn(state)).toBeUndefined();
 });

@@ -28,14 +28,18 @@ export function parseName(text: string): string | undefined {
   return name !== undefined && /^[\p{Cf}\s]*$/u.test(name) ? undefined : name;
 }
 
+/** `user`: user id. A person who changes the name keeps it, so the server still recognises their earlier edits. */
+export type StoredPerson = { readonly user: string; readonly name: string };
+
 /**
- * Returns the user id that the page stored in its history state before a reload. A person who changes the name keeps
- * the user id, so the server still recognises their earlier edits.
+ * Returns the person that the page stored in its history state, which a reload keeps. The address has no name then, so
+ * whoever receives it from the address bar is another person.
  */
-export function userIn(state: unknown): string | undefined {
-  return typeof state === "object" && state !== null && "user" in state && typeof state.user === "string"
-    ? parseName(state.user)
-    : undefined;
+export function personIn(state: unknown): StoredPerson | undefined {
+  if (typeof state !== "object" || state === null || !("user" in state) || !("name" in state)) return undefined;
+  if (typeof state.user !== "string" || typeof state.name !== "string") return undefined;
+  const [user, name] = [parseName(state.user), parseName(state.name)];
+  return user === undefined || name === undefined ? undefined : { user, name };
 }
 
 /** An address without a name is an invitation: each person who opens it gets a new name. */

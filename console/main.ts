@@ -2,7 +2,7 @@
 
 import * as Y from "yjs";
 
-import { parseAddress, searchOf, userIn } from "./address.ts";
+import { parseAddress, personIn, searchOf, type StoredPerson } from "./address.ts";
 import { boardView } from "./io/board-view.ts";
 import { Canvas } from "./io/canvas.ts";
 import { peopleIn } from "./io/room-people.ts";
@@ -19,8 +19,8 @@ import { LatestWriter } from "./latest-writer.ts";
 import { caretOf, colourOf, friendlyName } from "./person.ts";
 import { noticeFor } from "./status.ts";
 
-const { room, name: first = friendlyName(Math.random()), rights } = parseAddress(location.search);
-const user = userIn(history.state) ?? first;
+const { room, name: asked = friendlyName(Math.random()), rights } = parseAddress(location.search);
+const { user, name: first } = personIn(history.state) ?? { user: asked, name: asked };
 const asksToWrite = rights !== "read";
 const doc = new Y.Doc();
 const text = doc.getText("text");
@@ -33,7 +33,7 @@ const provider = openSharedDocument({ room, doc, token: () => demoToken({ room, 
 const roomPeople = peopleIn(provider);
 const takeName = (name: string): void => {
   self = name;
-  history.replaceState({ user }, "", searchOf({ room, name, rights }));
+  history.replaceState({ user, name } satisfies StoredPerson, "", searchOf({ room, rights }));
   provider.awareness.setLocalStateField("user", caretOf(name));
 };
 takeName(first);

@@ -46,8 +46,12 @@ export class DemoPage {
     return this.#system!;
   }
 
-  async open(room: string, name: string, { url = this.system.url, ...more }: Visit = {}): Promise<Visitor> {
-    const visitor = await Visitor.open(this.#browser!, `${url}/?${new URLSearchParams({ room, name, ...more })}`, this.#context);
+  open(room: string, name: string, { url = this.system.url, ...more }: Visit = {}): Promise<Visitor> {
+    return this.openAddress(`${url}/?${new URLSearchParams({ room, name, ...more })}`);
+  }
+
+  async openAddress(url: string): Promise<Visitor> {
+    const visitor = await Visitor.open(this.#browser!, url, this.#context);
     this.#here.push(visitor);
     return visitor;
   }

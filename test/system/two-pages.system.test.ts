@@ -104,6 +104,18 @@ test("[PAGE12] the link for a second person opens the same document under anothe
   await seesNames(ada, ["Ada", name].sort());
 });
 
+test("[PAGE55] whoever opens the address of somebody's page is another person, and a reload keeps the person", async () => {
+  const ada = await demo.open("address bar", "Countess"); // The page suggests no such name.
+  const guest = await demo.openAddress(ada.page.url());
+  await guest.types("Who am I?");
+  await agreeAndAreSaved(ada, guest);
+  const name = await guest.page.getByLabel("Your name").inputValue();
+  expect(name).not.toBe("Countess");
+  await ada.page.reload();
+  await agreeAndAreSaved(ada, guest);
+  await seesNames(guest, ["Countess", name].sort());
+});
+
 test("[PAGE13] a reader sees what others write, and cannot write", async () => {
   const ada = await demo.open("reading", "Ada");
   const reader = await demo.open("reading", "Hedy", { rights: "read" });
