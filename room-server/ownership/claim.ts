@@ -13,7 +13,7 @@
  */
 
 import { assertNever } from "../../shared/assert.ts";
-import { type Checkpoint, isAheadOfLog } from "../../shared/bus/checkpoint.ts";
+import { type Checkpoint, headOfBoth, isAheadOfLog } from "../../shared/bus/checkpoint.ts";
 import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import { encodeEpochRecord, epochOf, headOf, type OwnersRecord, type RecordStamp, serverOf } from "../../shared/bus/record.ts";
 import type { Epoch, Millis, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
@@ -221,8 +221,7 @@ export class RoomClaim {
   }
 
   #fence(end: LogEnd | undefined, checkpoint: Checkpoint | undefined, endBy: EndBy): ClaimStep {
-    // Also above the checkpoint: if the log is lost, seqs and epochs of the snapshot are not used again.
-    const head = Math.max(end?.head ?? 0, checkpoint?.seq ?? 0) as Seq;
+    const head = headOfBoth(checkpoint, end);
     const stamp = this.#deps.nextStamp();
     this.#replica ??= this.#deps.takeReplica(this.#key); // Removed now. Otherwise the claim would later count itself as another owner.
     const known = Math.max(end?.epoch ?? 0, checkpoint?.epoch ?? 0, this.#replica?.last.epoch ?? 0, this.#above);

@@ -363,6 +363,16 @@ test("[OWN15] after the log was lost, no epoch, seq or stream sequence of the sn
   expect(records(receive(message(edits(1))))).toMatchObject([{ edits: { epoch: 7, firstSeq: 91 } }]);
 });
 
+test("[OWN15] a record that an earlier owner appended after the log had lost its end is before the checkpoint, so its seqs do not count", () => {
+  const { receive, ownership } = claimOf();
+  receive({ kind: "subscribed" });
+  receive({ kind: "log-end-read", last: last(5, 107, 396), checkpoint: checkpoint(6, 90, 400) });
+  expect(records(receive({ kind: "log-advanced", missing: 0 }))).toMatchObject([{ kind: "epoch", epoch: 7, head: 90, before: 5 }]);
+  receive(appended(401));
+  expect(ownership.kind).toBe("owning");
+  expect(records(receive(message(edits(1))))).toMatchObject([{ edits: { epoch: 7, firstSeq: 91 } }]);
+});
+
 test("[OWN16] an owner whose subscription was lost ends, so that the room can be claimed again", () => {
   expect(owning().receive({ kind: "unsubscribed" })).toMatchObject([{ kind: "ended", why: "failed", epoch: expect.any(Number) }]);
 });

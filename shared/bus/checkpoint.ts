@@ -100,6 +100,19 @@ export function isAheadOfLog(
   return checkpoint === "deleted" || (checkpoint?.streamSeq ?? 0) > (last?.streamSeq ?? 0);
 }
 
+/**
+ * The head of a room with this checkpoint and this last record in the log. It is at least the checkpoint's, so a lost
+ * log never lets seqs of the snapshot be used again. If the log lost its end, it is exactly that: readers skip records
+ * before the checkpoint, even one with higher seqs, which an earlier owner appended after the loss.
+ */
+export function headOfBoth(
+  checkpoint: Pick<Checkpoint, "seq" | "streamSeq"> | undefined,
+  last: { readonly head: Seq; readonly streamSeq: number } | undefined,
+): Seq {
+  if (checkpoint !== undefined && isAheadOfLog(checkpoint, last)) return checkpoint.seq;
+  return Math.max(last?.head ?? 0, checkpoint?.seq ?? 0) as Seq;
+}
+
 export function epochsOf({ epochs, epoch, seq }: Pick<Checkpoint, "epochs" | "epoch" | "seq">): EpochHistory {
   return epochs ?? [epoch, seq];
 }

@@ -59,10 +59,15 @@ export class RoomTruth {
     return before.length - this.order.length;
   }
 
-  /** Restores lost edits that a snapshot contains. False: the content matches no known order. */
+  /**
+   * Restores lost edits that a snapshot contains. Edits that the log has instead are lost. False: the content matches no
+   * known order.
+   */
   receiveSnapshotContent(content: Uint8Array, seq: number): boolean {
     const order = this.lost.orderOf(content, seq);
     if (order === undefined) return false;
+    const different = this.order.findIndex((edit, index) => edit !== order[index]);
+    if (different !== -1) this.lost.add(this.order.slice(), different);
     this.order.splice(0, this.order.length, ...order);
     this.#countAgain();
     return true;
@@ -105,8 +110,8 @@ export class Judge {
   /** Ids of clients with empty edits. Only a hostile client sends these; a damaged JOIN gives it another id. */
   readonly #strangers = new Set<ClientId>();
   readonly #typists = new Set<ClientId>();
-  /** Returns the content of the room's checkpointed snapshot if that snapshot is at this seq. */
-  snapshotContent: (room: RoomKey, seq: number) => Uint8Array | undefined = () => undefined;
+  /** Returns the content of the room's checkpointed snapshot if that snapshot is at this seq, and covers more than `streamSeq`. */
+  snapshotContent: (room: RoomKey, seq: number, streamSeq: number) => Uint8Array | undefined = () => undefined;
 
   get failure(): Failure | undefined {
     return this.#failure;
@@ -137,8 +142,9 @@ export class Judge {
     if (record.kind === "epoch") {
       if (record.epoch <= epoch) this.fail(`epoch ${record.epoch} follows epoch ${epoch}`, key);
       if ((room.beginnings.get(record.epoch)?.id ?? record.id) !== record.id) this.fail(`epoch ${record.epoch} begins a second time`, key);
-      if (record.head > room.head && room.lost.hasAny) {
-        const content = this.snapshotContent(key, record.head);
+      if (record.head !== room.head && room.lost.hasAny) {
+        const last = room.records.at(-2)?.streamSeq ?? 0; // Readers of the snapshot skip it if the snapshot covers more.
+        const content = this.snapshotContent(key, record.head, record.head < room.head ? last : 0);
         if (content !== undefined) room.receiveSnapshotContent(content, record.head);
       }
       if (record.head !== room.head) this.fail(`epoch ${record.epoch} begins at head ${record.head}, the log is at ${room.head}`, key);

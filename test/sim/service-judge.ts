@@ -26,10 +26,10 @@ export class ServiceJudge {
     this.#scoring = scoring;
   }
 
-  /** Returns the content of the room's checkpointed snapshot if that snapshot is at this seq. */
-  snapshotContent(key: RoomKey, seq: number): Uint8Array | undefined {
+  /** Returns the content of the room's checkpointed snapshot if that snapshot is at this seq, and covers more than `streamSeq`. */
+  snapshotContent(key: RoomKey, seq: number, streamSeq: number): Uint8Array | undefined {
     const entry = this.#stores.checkpoints.entryAsOf(key, Number.POSITIVE_INFINITY).entry;
-    if (entry === undefined || isDeleted(entry) || entry.seq !== seq) return undefined;
+    if (entry === undefined || isDeleted(entry) || entry.seq !== seq || entry.streamSeq <= streamSeq) return undefined;
     const state = this.#stores.snapshots.read(entry.snapshot.object);
     return state && contentOf(state);
   }

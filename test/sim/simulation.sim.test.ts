@@ -583,6 +583,19 @@ const REGRESSION_SEEDS: readonly {
       fault("log and stores lose their ends apart", 6_014, 3_328, 0.346, 0.455),
     ],
   },
+  {
+    seed: 7_105_516,
+    size: "small",
+    reason:
+      "a paused owner appended to a log that had lost its end, below a checkpoint with lower seqs; the next claim went on above that record, and nobody could open the room",
+    faults: [
+      aimed("log's leader changing", 1_525, 175, 0.4178262338973582, 0.33742613159120083),
+      aimed("room server paused", 1_832, 1_177, 0.22403305699117482, 0.14030091604217887),
+      aimed("document service stopped", 2_191, 422, 0.6846102105919272, 0.8650294959079474),
+      fault("leaderboard killed", 2_283, 2_522, 0.9463763716630638, 0.550026225624606),
+      aimed("log and stores lose their ends apart", 2_499, 82, 0.2504358855076134, 0.6329982841853052),
+    ],
+  },
 ];
 const SIZE_NAMES = ["small", "large", "small-edit-path", "large-edit-path", "local-owners", "batches", "first-content"] as const;
 /** Fresh seeds of a size, from 1. */

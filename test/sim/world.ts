@@ -119,7 +119,7 @@ export class World {
     this.stores = new ServiceStores(this.scheduler);
     this.log.checkpointEntries = this.stores.checkpoints;
     const serviceJudge = new ServiceJudge(this.judge, this.stores, this.log, this.settings.leaderboard);
-    this.judge.snapshotContent = (room, seq) => serviceJudge.snapshotContent(room, seq);
+    this.judge.snapshotContent = (room, seq, streamSeq) => serviceJudge.snapshotContent(room, seq, streamSeq);
     this.serviceJudge = serviceJudge;
   }
 
