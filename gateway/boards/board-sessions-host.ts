@@ -13,7 +13,10 @@ import { intervalAt, type PresenceActivity, presenceActivities, type RoomWriter 
 /** Connected users, and the rooms in which each may write. */
 type Connected = ReadonlyMap<
   ConnectionId,
-  { readonly bearer: { readonly user: UserId } | undefined; readonly writing: readonly Omit<RoomWriter, "user">[] }
+  {
+    readonly bearer: { readonly user: UserId } | undefined;
+    readonly open: { readonly writing: readonly Omit<RoomWriter, "user">[] } | undefined;
+  }
 >;
 
 type BoardSessionsPorts = { readonly activities: Activities; readonly boardBus: Pick<BoardBus, "leaderboards"> };
@@ -80,7 +83,7 @@ export class BoardSessionsHost {
   *#writers(): Iterable<RoomWriter> {
     for (const session of this.#sessions.values()) {
       const user = session.bearer?.user;
-      if (user !== undefined) for (const writing of session.writing) yield { ...writing, user };
+      if (user !== undefined) for (const writing of session.open?.writing ?? []) yield { ...writing, user };
     }
   }
 }

@@ -126,7 +126,8 @@ export class DisciplineHost {
           : identity?.user === target.user && identity.tenant === target.tenant;
       if (!isMeant) continue;
       const ban = level === "banned" && room === undefined ? this.#banOfTarget(target) : undefined;
-      const effects = ban === undefined ? session.receiveRestriction() : session.receiveRefusal(ban.close, ban.message, ban.retryAfterMs);
+      const effects =
+        ban === undefined ? (session.open?.receiveRestriction() ?? []) : session.receiveRefusal(ban.close, ban.message, ban.retryAfterMs);
       this.#ports.carryOut(connection, session, effects);
     }
   }
@@ -153,7 +154,9 @@ export class DisciplineHost {
       )
         continue;
       const effects =
-        room === undefined ? session.receiveRefusal("kicked", "a room administrator ended the connection") : session.receiveKick(room);
+        room === undefined
+          ? session.receiveRefusal("kicked", "a room administrator ended the connection")
+          : (session.open?.receiveRemoval(room, "rights-revoked") ?? []);
       if (effects.length > 0) kicked += 1;
       this.#ports.carryOut(connection, session, effects);
     }
@@ -162,7 +165,7 @@ export class DisciplineHost {
 
   #membersOf(room: RoomKey): RoomMember[] {
     return [...this.#ports.sessions].flatMap(([connection, session]) => {
-      const [rights, identity] = [session.rightsIn(room), session.identity];
+      const [rights, identity] = [session.open?.rightsIn(room), session.identity];
       return rights === undefined || identity === undefined
         ? []
         : [{ user: identity.user, name: identity.name, connection: this.#nameOf(connection), write: rights.write }];

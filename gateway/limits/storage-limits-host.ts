@@ -61,7 +61,7 @@ export class StorageLimitsHost {
       if (count++ === SESSIONS_AT_ONCE) break;
       this.#waiting.delete(connection);
       const session = this.#ports.sessions.get(connection);
-      if (session !== undefined) this.#ports.carryOut(connection, session, session.receiveRestriction());
+      if (session?.open !== undefined) this.#ports.carryOut(connection, session, session.open.receiveRestriction());
     }
     this.#cancel = this.#waiting.size > 0 ? this.#clock.after(PAUSE_MS, () => this.#announce()) : undefined;
   }

@@ -52,7 +52,7 @@ export class JoinAnswers {
     const { metrics, clock } = this.#deps;
     const { connection, client, request, epoch, head } = effect;
     const session = sessions.get(connection);
-    const rights = session?.receiveJoined({ room: key, channel, client }, clock.now()) ?? READ_ONLY;
+    const rights = session?.open?.receiveJoined({ room: key, channel, client }, clock.now()) ?? READ_ONLY;
     metrics.joins.inc({ outcome: "joined" });
     metrics.joinSeconds.observe(effect.waitedMs / 1000);
     sockets.send(connection, encodeFrame({ type: "joined", request, channel, client, epoch, head, rights }));
@@ -66,7 +66,7 @@ export class JoinAnswers {
   refuse(room: RoomKey, { connection, request }: { connection: ConnectionId; request: number }, refused: RefusedJoin): void {
     const { sockets, sessions, usage } = this.#ports;
     usage.add(tenantOf(room), "refusals", 1);
-    sessions.get(connection)?.receiveJoinRefused(room);
+    sessions.get(connection)?.open?.receiveJoinRefused(room);
     this.#deps.metrics.joins.inc({ outcome: refused });
     const { retryAfterMs, message } = refused in ADVICE ? ADVICE[refused as keyof typeof ADVICE] : NO_OWNER;
     const reason = refused === "room-busy" || refused === "no-content" ? "unavailable" : refused;

@@ -86,7 +86,7 @@ function welcomed(rights: Partial<Identity["rights"]> = {}): ClientSession {
 function joined(rights: Partial<Identity["rights"]> = {}): ClientSession {
   const session = welcomed(rights);
   receive(session, join("notes"));
-  session.receiveJoined({ room: notes, channel: 7, client: ann }, now);
+  session.open!.receiveJoined({ room: notes, channel: 7, client: ann }, now);
   return session;
 }
 
@@ -178,7 +178,7 @@ test("[SES6] a room that the token does not open is refused, and so is one room 
   session.receiveVerdict({ kind: "valid", identity: { ...identity, rooms: ["*"] } }, now);
   for (const room of ["a", "b", "a"]) expect(receive(session, join(room))).toMatchObject([{ kind: "join" }]);
   expect(receive(session, join("c"))).toMatchObject([{ frame: { type: "join-refused", reason: "too-many-rooms" } }]);
-  session.receiveJoinRefused("acme.a" as RoomKey);
+  session.open!.receiveJoinRefused("acme.a" as RoomKey);
   expect(receive(session, join("c"))).toMatchObject([{ kind: "join" }]);
 });
 
@@ -212,7 +212,7 @@ test("[SES9] a frame on a channel that is not joined closes the connection", () 
 test("[SES10] a room whose second join was refused keeps its channel for edits on their way", () => {
   const session = joined();
   receive(session, join("notes", 2));
-  session.receiveJoinRefused(notes);
+  session.open!.receiveJoinRefused(notes);
   expect(receive(session, edit(1))).toMatchObject([{ kind: "edit" }]);
 });
 
@@ -378,7 +378,7 @@ test("[SES21] the session leaves a room whose right to write has changed, so tha
     { kind: "send", frame: { type: "left", channel: 7, reason: "rights-changed" } },
   ]);
   expect(receive(session, join("notes", 2))).toMatchObject([{ kind: "join", rights: { read: true, write: false } }]);
-  session.receiveJoined({ room: notes, channel: 7, client: ann }, now);
+  session.open!.receiveJoined({ room: notes, channel: 7, client: ann }, now);
   expect(receive(session, edit(1))).toMatchObject([{ frame: { type: "nack", reason: "read-only" } }]);
 });
 
@@ -389,7 +389,7 @@ test.each([
   const session = welcomed({ write: !write });
   receive(session, join("notes"));
   expect(renewed(session, { rights: { read: true, write, admin: false, award: false, boards: false } })).toHaveLength(1);
-  expect(session.receiveJoined({ room: notes, channel: 7, client: ann }, now)).toEqual({ read: true, write });
+  expect(session.open!.receiveJoined({ room: notes, channel: 7, client: ann }, now)).toEqual({ read: true, write });
   expect(receive(session, edit(1))).toMatchObject([write ? { kind: "edit" } : { frame: { type: "nack", reason: "read-only" } }]);
 });
 
@@ -459,14 +459,14 @@ test("[SES41] a user who may only read can show presence", () => {
 
 test("[SES93] a session in a deleted room leaves it with a reason, and a waiting one is refused permanently", () => {
   const session = joined();
-  expect(session.receiveDeleted(notes)).toEqual([
+  expect(session.open!.receiveRemoval(notes, "deleted")).toEqual([
     { kind: "leave", room: notes },
     { kind: "send", frame: { type: "left", channel: 7, reason: "deleted" } },
   ]);
   expect(receive(session, edit(1))).toEqual([]);
-  expect(session.receiveDeleted(notes)).toEqual([]);
+  expect(session.open!.receiveRemoval(notes, "deleted")).toEqual([]);
   receive(session, join("notes"));
-  expect(session.receiveDeleted(notes)).toMatchObject([
+  expect(session.open!.receiveRemoval(notes, "deleted")).toMatchObject([
     { kind: "leave" },
     { frame: { type: "join-refused", reason: "deleted", retryAfterMs: 0 } },
   ]);

@@ -13,21 +13,13 @@ import {
   type Frame,
   FrameType,
   PROTOCOL_VERSION,
-  type Rights,
   type ServerFrame,
   type UnknownFrame,
 } from "../../shared/wire/frames.ts";
 import type { ConnectionRates, RatePool } from "../limits/connection-rates.ts";
 import type { FrameSource } from "../ports.ts";
 import type { Identity, TokenVerdict } from "./identity.ts";
-import {
-  type JoinFrame,
-  type JoinConfirmation,
-  OpenSession,
-  type OpenSessionOptions,
-  type Reply,
-  type WritableRoom,
-} from "./open-session.ts";
+import { type JoinFrame, OpenSession, type OpenSessionOptions, type Reply } from "./open-session.ts";
 import { badFrame, outOfTurn, type SessionRefusal, type SessionEffect, tooFast, closingEffects } from "./session-effects.ts";
 
 /** Shared by all connections, because a copy for each would take more memory than the rest of an idle connection. */
@@ -67,29 +59,24 @@ export class ClientSession {
     this.#lastFrameAt = now;
   }
 
-  /** Including rooms that have not admitted the session yet. */
-  get rooms(): readonly RoomKey[] {
-    return this.#open?.rooms ?? [];
+  /** The session's rooms and rights. Undefined: the token is not verified yet, or the session has ended. */
+  get open(): OpenSession | undefined {
+    return this.#state.kind === "open" ? this.#state : undefined;
   }
 
-  /** Undefined: the token is not verified yet, or the session has ended. */
+  /** Including rooms that have not admitted the session yet. */
+  get rooms(): readonly RoomKey[] {
+    return this.open?.rooms ?? [];
+  }
+
+  /** Undefined as `open`. */
   get identity(): Identity | undefined {
-    return this.#open?.identity;
+    return this.open?.identity;
   }
 
   /** Like `identity`, but also available after the end. */
   get bearer(): Identity | undefined {
     return this.#state.kind === "closed" ? this.#state.identity : this.identity;
-  }
-
-  /** Rooms in which the session may write. */
-  get writing(): readonly WritableRoom[] {
-    return this.#open?.writing ?? [];
-  }
-
-  /** Undefined: the session is not in the room. */
-  rightsIn(room: RoomKey): Rights | undefined {
-    return this.#open?.rightsIn(room);
   }
 
   /** The bytes are valid only during the call, so the session copies the bytes that it keeps. */
@@ -117,7 +104,7 @@ export class ClientSession {
         kind: "refused",
         close: "frameTooLarge",
         message:
-          this.#open === undefined
+          this.open === undefined
             ? `HELLO may have ${frameBytesMax} bytes: use a shorter token, for example with a pattern such as notes/* instead of a list of rooms`
             : `a message may have ${frameBytesMax} bytes, and a frame in parts ${partedFrameBytesMax}: split the edit`,
       };
@@ -127,7 +114,7 @@ export class ClientSession {
     if (this.#state.kind === "awaiting-hello" && isOtherProtocol(bytes, frame))
       return { kind: "refused", close: "otherProtocol", message: CLOSE_MEANINGS.otherProtocol };
     if (frame === undefined) return badFrame("a frame did not decode: see WIRE.md for its fields");
-    const hasRateOfItsOwn = this.#open !== undefined && (frame.type === "edit" || frame.type === "presence");
+    const hasRateOfItsOwn = this.open !== undefined && (frame.type === "edit" || frame.type === "presence");
     if (!hasRateOfItsOwn && !rates.takeControl(now)) return tooFast("frames");
     return frame.type === "unknown" ? [] : this.#receive(frame, rates, now); // A frame type of a newer protocol version.
   }
@@ -196,15 +183,6 @@ export class ClientSession {
     return [{ kind: "send", frame: welcome }, ...early.flatMap((frame) => open.receiveJoin(frame))];
   }
 
-  /** Returns the session's rights in the room. Undefined: the session has ended. */
-  receiveJoined(joined: JoinConfirmation, now: Millis): Rights | undefined {
-    return this.#open?.receiveJoined(joined, now);
-  }
-
-  receiveJoinRefused(room: RoomKey): void {
-    this.#open?.receiveJoinRefused(room);
-  }
-
   /** `bytes`: the size of a catch-up that the client requested. */
   receiveCaughtUp(bytes: number, now: Millis): void {
     this.#takenRates.receiveCaughtUp(bytes, now);
@@ -249,7 +227,7 @@ export class ClientSession {
   }
 
   receiveBackbone(backbone: BackboneState, reconnectAfterMs: number): SessionEffect[] {
-    return this.#open === undefined ? [] : [{ kind: "send", frame: { type: "degraded", backbone, reconnectAfterMs } }];
+    return this.open === undefined ? [] : [{ kind: "send", frame: { type: "degraded", backbone, reconnectAfterMs } }];
   }
 
   /** The gateway closes the connection, regardless of the client's frames. */
@@ -260,29 +238,10 @@ export class ClientSession {
     );
   }
 
-  /** The rights of the user have changed in some room. */
-  receiveRestriction(): SessionEffect[] {
-    return this.#open?.receiveRestriction() ?? [];
-  }
-
-  /** The user has to leave one room. */
-  receiveKick(room: RoomKey): SessionEffect[] {
-    return this.#open?.receiveKick(room) ?? [];
-  }
-
-  /** The room is deleted. */
-  receiveDeleted(room: RoomKey): SessionEffect[] {
-    return this.#open?.receiveDeleted(room) ?? [];
-  }
-
   /** Returns the rooms to leave. */
   receiveClosed(): RoomKey[] {
     this.#end();
     return this.#state.kind === "closed" ? [...this.#state.rooms] : [];
-  }
-
-  get #open(): OpenSession | undefined {
-    return this.#state.kind === "open" ? this.#state : undefined;
   }
 
   get #takenRates(): ConnectionRates {

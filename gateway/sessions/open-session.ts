@@ -50,11 +50,11 @@ export type OpenSessionOptions = {
 };
 
 export type JoinFrame = Frame & { type: "join" };
-export type JoinConfirmation = { readonly room: RoomKey; readonly channel: Channel; readonly client: ClientId };
+type JoinConfirmation = { readonly room: RoomKey; readonly channel: Channel; readonly client: ClientId };
 export type Reply = SessionEffect[] | SessionRefusal;
 
 /** A room in which the connection may write, and the time since which it is in the room. */
-export type WritableRoom = { readonly room: RoomKey; readonly since: Millis };
+type WritableRoom = { readonly room: RoomKey; readonly since: Millis };
 
 /** Room servers make no longer ones. */
 const MAC_BYTES_MAX = 64;
@@ -84,12 +84,14 @@ export class OpenSession {
     return this.#rooms.rooms.map(({ room }) => room);
   }
 
+  /** Rooms in which the session may write. */
   get writing(): WritableRoom[] {
     return this.#rooms.rooms.flatMap((room) =>
       room.channel !== undefined && room.rights.write ? [{ room: room.room, since: room.joinedAt }] : [],
     );
   }
 
+  /** Undefined: the session is not in the room. */
   rightsIn(room: RoomKey): Rights | undefined {
     const joined = findRoom(this.#rooms, room);
     return joined?.channel === undefined ? undefined : joined.rights;
@@ -196,12 +198,9 @@ export class OpenSession {
     });
   }
 
-  receiveKick(room: RoomKey): SessionEffect[] {
-    return this.#takeAway(findRoom(this.#rooms, room), "rights-revoked");
-  }
-
-  receiveDeleted(room: RoomKey): SessionEffect[] {
-    return this.#takeAway(findRoom(this.#rooms, room), "deleted");
+  /** The room is deleted, or the user has to leave it. */
+  receiveRemoval(room: RoomKey, reason: "deleted" | "rights-revoked"): SessionEffect[] {
+    return this.#takeAway(findRoom(this.#rooms, room), reason);
   }
 
   #receiveEdit(frame: Frame & { type: "edit" }, rates: ConnectionRates, now: Millis): Reply {

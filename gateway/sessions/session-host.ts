@@ -132,8 +132,10 @@ export class SessionHost implements Clients {
 
   receiveFrame(connection: ConnectionId, bytes: Uint8Array, cameIn: FrameSource = "message"): void {
     const session = this.#sessions.get(connection);
-    if (session !== undefined) this.#counts.countReceived(session, bytes.byteLength);
-    if (session !== undefined) return this.carryOut(connection, session, session.receiveFrame(bytes, this.#now(), cameIn));
+    if (session !== undefined) {
+      this.#counts.countReceived(session, bytes.byteLength);
+      return this.carryOut(connection, session, session.receiveFrame(bytes, this.#now(), cameIn));
+    }
     const queued = this.#queued.get(connection);
     if (queued === undefined) return;
     if (this.#queue.takeFrame(connection, bytes.byteLength)) return void queued.receiveFrame(bytes, this.#now());
@@ -215,7 +217,7 @@ export class SessionHost implements Clients {
   /** The room is deleted. */
   expel(room: RoomKey, connection: ConnectionId): void {
     const session = this.#sessions.get(connection);
-    if (session !== undefined) this.carryOut(connection, session, session.receiveDeleted(room));
+    if (session !== undefined) this.carryOut(connection, session, session.open?.receiveRemoval(room, "deleted") ?? []);
   }
 
   /** `shown`: the tenant of a token that may not be accepted. */

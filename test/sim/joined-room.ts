@@ -115,7 +115,7 @@ function join(name: string, number: number, gateway: GatewayRoom, owner: Ownersh
     "admit",
     question === undefined ? effects : gateway.receiveInput({ kind: "answer", answer: the("answer", answers).answer }, NOW),
   );
-  const rights = session.receiveJoined({ room: ROOM, channel: CHANNEL, client }, NOW)!;
+  const rights = session.open!.receiveJoined({ room: ROOM, channel: CHANNEL, client }, NOW)!;
   room.receiveInput({ kind: "frame", frame: { type: "joined", request, channel: CHANNEL, client, epoch, head, rights } }, NOW);
   return { client, connection, room, session };
 }
