@@ -59,7 +59,6 @@ export class Intake {
       case "waiting":
         return PASSED_OVER;
       case "committed": {
-        if (place.seq === 0) return PASSED_OVER; // The writer claims commits in an empty log.
         const { seq, exact } = place;
         return { kind: "answered", answer: { kind: "acked", epoch: state.epoch, client, counter: edit.counter, seq, exact } };
       }
