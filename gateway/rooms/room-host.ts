@@ -2,11 +2,13 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import { decodeOwnerReply, type SubmittedEdit } from "../../shared/bus/envelope.ts";
-import { type Position, type RoomKey, type ServerId, tenantOf } from "../../shared/ids.ts";
-import { encodeFrame } from "../../shared/wire/codec.ts";
+import { type Position, type RoomKey, tenantOf } from "../../shared/ids.ts";
+import { encodeCommittedFrame, encodeFrame } from "../../shared/wire/codec.ts";
+import type { ServerFrame } from "../../shared/wire/frames.ts";
 import { BackboneStatus } from "./backbone-status.ts";
 import { limitedLog } from "../../shared/process/limited-log.ts";
 import type { Log } from "../../shared/process/log.ts";
+import { pause } from "../../shared/time/pause.ts";
 import type { HostDeps } from "../host-deps.ts";
 import { EditForwarding } from "./edit-forwarding-host.ts";
 import type { FairForwardingOptions } from "./fair-forwarding.ts";
@@ -19,7 +21,6 @@ import type { Backbone, ConnectionId, Placement, RoomOwners, Sockets } from "../
 import type { PresenceRelayHost } from "../presence/presence-relay-host.ts";
 import type { Quotas } from "../limits/quotas.ts";
 import type { DirectoryEntry, RoomDirectory } from "./room-directory.ts";
-import { RoomSends } from "./room-sends-host.ts";
 import { readFromOwner, type FollowedRoomEffect, type FollowedRoomInput } from "./room-messages.ts";
 import { FollowedRoomTicks } from "./room-ticks-host.ts";
 import { Seats } from "./seats.ts";
@@ -53,7 +54,6 @@ export class FollowedRoomsHost implements Backbone {
   readonly #seats: Seats;
   readonly #searches: OwnerSearches;
   readonly #joins: JoinAnswers;
-  readonly #sends: RoomSends;
   readonly #ticks: FollowedRoomTicks;
   readonly #forwarding: EditForwarding;
   readonly #deps: HostDeps & { readonly log: Log };
@@ -84,12 +84,16 @@ export class FollowedRoomsHost implements Backbone {
       deps,
     );
     this.#joins = new JoinAnswers(ports, deps);
-    this.#sends = new RoomSends(ports, deps);
-    this.#ticks = new FollowedRoomTicks(deps.clock, (followed) => this.#tickRoom(followed));
+    this.#ticks = new FollowedRoomTicks(deps.clock, (followed) => {
+      if (directory.get(followed.key) === followed) this.#feed(followed, { kind: "tick" });
+    });
     const endTurnOf = (followed: DirectoryEntry): void => this.#feed(followed, { kind: "turn-ended" });
     this.#forwarding = new EditForwarding({ owners: ports.rooms, directory, endTurnOf }, options, deps);
     deps.metrics.backboneConnected.set(1);
-    placement.onServerLost((server) => this.#receiveServerLost(server));
+    placement.onServerLost((server) => {
+      deps.log.info({ server }, "a room server sends no heartbeats any more");
+      for (const followed of directory.all()) this.#feed(followed, { kind: "server-lost", server });
+    });
   }
 
   /** Number of rooms that have members on this gateway, or had some a moment ago. */
@@ -103,16 +107,10 @@ export class FollowedRoomsHost implements Backbone {
   }
 
   /** Resolves when each accepted edit is in the log or refused, or when the time is over. */
-  settled(msMax: number): Promise<void> {
+  async settled(msMax: number): Promise<void> {
     const { clock } = this.#deps;
     const until = clock.now() + msMax;
-    return new Promise((resolve) => {
-      const check = (): void => {
-        if (this.#unacked.edits === 0 || clock.now() >= until) resolve();
-        else clock.after(SETTLE_CHECK_MS, check);
-      };
-      check();
-    });
+    while (this.#unacked.edits > 0 && clock.now() < until) await pause(clock, SETTLE_CHECK_MS);
   }
 
   stop(): void {
@@ -228,15 +226,6 @@ export class FollowedRoomsHost implements Backbone {
     return followed;
   }
 
-  #receiveServerLost(server: ServerId): void {
-    this.#deps.log.info({ server }, "a room server sends no heartbeats any more");
-    for (const followed of this.#directory.all()) this.#feed(followed, { kind: "server-lost", server });
-  }
-
-  #tickRoom(followed: DirectoryEntry): void {
-    if (this.#directory.get(followed.key) === followed) this.#feed(followed, { kind: "tick" });
-  }
-
   #feed(followed: DirectoryEntry, input: FollowedRoomInput): void {
     const { key, room } = followed;
     const membersBefore = room.members;
@@ -266,16 +255,16 @@ export class FollowedRoomsHost implements Backbone {
         dispatch({ kind: "left-room", room: key, connection: effect.connection }); // The connection may have been in the room, and have joined again.
         return this.#joins.refuse(key, effect, effect.reason);
       case "send":
-        return this.#sends.send(key, effect.to, effect.frame);
+        return this.#send(key, effect.to, effect.frame);
       case "publish":
         return void sockets.publish(channel, encodeFrame(effect.frame), effect.except);
       case "send-edits":
-        return this.#sends.sendEdits(followed, effect);
+        return this.#sendEdits(followed, effect);
       case "unwanted-catch-up":
-        return this.#sends.chargeCatchUp(effect.connection, effect.bytes);
+        return this.#chargeCatchUp(effect.connection, effect.bytes);
       case "publish-edits":
-        if (hops === undefined) return this.#sends.publishEdits(followed, effect);
-        return hops.delivering(key, effect.batch, () => this.#sends.publishEdits(followed, effect));
+        if (hops === undefined) return this.#publishEdits(followed, effect);
+        return hops.delivering(key, effect.batch, () => this.#publishEdits(followed, effect));
       case "listen":
         return sockets.listen(effect.connection, channel);
       case "unlisten":
@@ -303,11 +292,46 @@ export class FollowedRoomsHost implements Backbone {
     }
   }
 
+  #send(room: RoomKey, to: readonly ConnectionId[], frame: ServerFrame): void {
+    const { metrics } = this.#deps;
+    if (frame.type === "nack") {
+      metrics.nacks.inc({ reason: frame.reason });
+      this.#ports.usage.add(tenantOf(room), "refusals", 1);
+    }
+    if (frame.type === "resync-required") metrics.joins.inc({ outcome: "resync" });
+    const bytes = encodeFrame(frame);
+    for (const connection of to) this.#ports.sockets.send(connection, bytes);
+  }
+
+  /** Edits that a member lacks. */
+  #sendEdits({ key, channel }: DirectoryEntry, { to, edits }: FollowedRoomEffect & { kind: "send-edits" }): void {
+    const frame = encodeCommittedFrame(channel, edits);
+    for (const connection of to) {
+      this.#ports.sockets.send(connection, frame);
+      this.#chargeCatchUp(connection, frame.byteLength);
+    }
+    this.#ports.usage.add(tenantOf(key), "deliveredBytes", to.length * frame.byteLength);
+  }
+
+  #publishEdits({ key, channel }: DirectoryEntry, { batch, except }: FollowedRoomEffect & { kind: "publish-edits" }): void {
+    const frame = encodeCommittedFrame(channel, batch.bytes);
+    this.#deps.metrics.committedFrames.inc();
+    this.#deps.metrics.committedEdits.inc(batch.lastSeq - batch.firstSeq + 1);
+    const recipients = this.#ports.sockets.publish(channel, frame, except);
+    this.#ports.usage.add(tenantOf(key), "deliveredBytes", recipients * frame.byteLength);
+  }
+
+  /** Counts the bytes of a catch-up against the connection's rate. */
+  #chargeCatchUp(connection: ConnectionId, bytes: number): void {
+    this.#deps.metrics.catchUpBytes.inc(bytes);
+    this.#ports.sessions.get(connection)?.receiveCaughtUp(bytes, this.#deps.clock.now());
+  }
+
   /** The client sends the edit again, and all edits after it. */
   #refuseEdit({ key, channel }: DirectoryEntry, connection: ConnectionId, { counter }: SubmittedEdit, limit: string): void {
     this.#deps.metrics.limitsReached.inc({ limit });
     const frame = { type: "nack", channel, counter, reason: "tenant-rate", expected: counter, retryAfterMs: TENANT_RATE_RETRY_MS } as const;
-    this.#sends.send(key, [connection], frame);
+    this.#send(key, [connection], frame);
   }
 
   /** A client that has moved to another gateway counts there. */
