@@ -30,7 +30,7 @@ export class MemberEditFeed {
   readonly #entrance: Entrance;
   readonly #members: MemberConnections;
   readonly #unacked: Unacked;
-  readonly #catchUps: CatchUpQuestions;
+  readonly #questions: CatchUpQuestions;
   readonly #order: InOrder;
   /** The highest head that the owner has announced, and the time since which it is higher than the delivered edits. */
   #announcedHead: { readonly head: Seq; readonly since: Millis } | undefined;
@@ -43,13 +43,13 @@ export class MemberEditFeed {
     entrance: Entrance,
     members: MemberConnections,
     unacked: Unacked,
-    catchUps: CatchUpQuestions,
+    questions: CatchUpQuestions,
   ) {
     this.#channel = channel;
     this.#entrance = entrance;
     this.#members = members;
     this.#unacked = unacked;
-    this.#catchUps = catchUps;
+    this.#questions = questions;
     this.#order = new InOrder({ heldBytesMax: options.gapBytesMax });
     this.recent = new Recent(options);
   }
@@ -66,7 +66,7 @@ export class MemberEditFeed {
 
   /** The room may lack edits that the owner's log had at the time of the question. */
   get isCatchingUp(): boolean {
-    return this.#order.isUnconfirmed || this.#catchUps.asksForOrder;
+    return this.#order.isUnconfirmed || this.#questions.asksForOrder;
   }
 
   get awaitsEdits(): boolean {
@@ -78,7 +78,7 @@ export class MemberEditFeed {
     // The batch is held until the position is known. It is dropped if members have it, or if no member has asked for
     // the room, because the first answer will contain it.
     if (this.position === undefined || batch.lastSeq <= this.position.seq) this.#settle(batch, now, effects);
-    if (this.position === undefined && this.#catchUps.open === 0) {
+    if (this.position === undefined && this.#questions.open === 0) {
       this.#lastIgnored = batch.lastSeq;
       return;
     }
@@ -108,7 +108,7 @@ export class MemberEditFeed {
     this.#order.forgetHeld();
     if (begin !== undefined) this.#order.receiveNext({ epoch, seq: begin });
     else this.#order.doubt();
-    if (this.#order.isUnconfirmed) this.#catchUps.forgetOrder(); // The open question names a position of the former epoch.
+    if (this.#order.isUnconfirmed) this.#questions.forgetOrder(); // The open question names a position of the former epoch.
     this.#announcedHead = undefined; // The new owner's log may end earlier, and the owner announces its head itself.
     this.#lastIgnored = 0 as Seq;
     this.#entrance.receiveNewEpoch(epoch, effects);
@@ -123,7 +123,7 @@ export class MemberEditFeed {
   /** Members have edits that the log has lost. They resync without a question, because only the new owner's log is valid. */
   resyncIfBeyond(begin: Position, now: Millis, effects: FollowedRoomEffect[]): void {
     if (!this.#order.isBeyond(begin) && !this.#entrance.hasAnnouncedBeyond(begin)) return this.#entrance.receiveHead(begin);
-    this.#catchUps.forgetOrder();
+    this.#questions.forgetOrder();
     this.restart("other-epoch", begin, now, effects);
   }
 
@@ -143,7 +143,7 @@ export class MemberEditFeed {
 
   /** Asks the owner for the edits in its log after the room's position. */
   catchUp(now: Millis, effects: FollowedRoomEffect[]): void {
-    if (this.position !== undefined) this.#ask(this.#catchUps.askForOrder(this.position, TO_HEAD, now), effects);
+    if (this.position !== undefined) this.#ask(this.#questions.askForOrder(this.position, TO_HEAD, now), effects);
   }
 
   receiveTick(now: Millis, effects: FollowedRoomEffect[]): void {
@@ -194,7 +194,7 @@ export class MemberEditFeed {
   }
 
   #repair(after: Position, through: Seq, now: Millis, effects: FollowedRoomEffect[]): void {
-    const asked = this.#catchUps.askForOrder(after, through, now);
+    const asked = this.#questions.askForOrder(after, through, now);
     if (asked.length > 0) effects.push({ kind: "gap-found" });
     this.#ask(asked, effects);
   }

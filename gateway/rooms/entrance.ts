@@ -18,18 +18,18 @@ export class Entrance {
   readonly #channel: Channel;
   readonly #members: MemberConnections;
   readonly #unacked: Unacked;
-  readonly #catchUps: CatchUpQuestions;
+  readonly #questions: CatchUpQuestions;
   #epoch = 0 as Epoch;
   #saving: SavingState = "saved";
   /** The highest head in any JOINED. */
   #announced: Position = START;
 
-  constructor(options: EntranceOptions, channel: Channel, members: MemberConnections, unacked: Unacked, catchUps: CatchUpQuestions) {
+  constructor(options: EntranceOptions, channel: Channel, members: MemberConnections, unacked: Unacked, questions: CatchUpQuestions) {
     this.#options = options;
     this.#channel = channel;
     this.#members = members;
     this.#unacked = unacked;
-    this.#catchUps = catchUps;
+    this.#questions = questions;
   }
 
   get epoch(): Epoch {
@@ -73,7 +73,7 @@ export class Entrance {
   receiveLeave(connection: ConnectionId, now: Millis, effects: FollowedRoomEffect[]): void {
     const member = this.#members.remove(connection);
     if (member === undefined) return;
-    this.#catchUps.forget(connection);
+    this.#questions.forget(connection);
     if (!this.#members.has(member.client)) this.#unacked.clientGone(member.client, now);
     if (member.state.kind === "live") effects.push({ kind: "unlisten", connection });
   }
@@ -101,7 +101,7 @@ export class Entrance {
     for (const member of members) {
       this.#sendJoined(member, { head: head.seq, toSnapshot: true }, now, effects);
       if (member.state.kind === "live") effects.push({ kind: "unlisten", connection: member.connection });
-      if (member.state.kind === "catching-up") this.#catchUps.forget(member.connection);
+      if (member.state.kind === "catching-up") this.#questions.forget(member.connection);
       this.#members.set({ ...member, state: RESYNCING });
       effects.push({ kind: "send", to: [member.connection], frame: { type: "resync-required", channel: this.#channel, reason, head } });
     }
