@@ -115,24 +115,31 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     { length: options.partitions },
     (_, partition) => new AppendQueue<Append>(deps.takesBatches?.(partition) === true ? (options.aloneMax ?? ALONE_MAX) : Infinity),
   );
+  /** Partitions whose stream is being tested. */
+  const tested = new Set<number>();
   let tokens = 0;
   let checks = 0;
   let connected = true;
+  let nextWarningAt = 0;
+  /** Undefined: no append is in flight. */
+  let cancelCheck: (() => void) | undefined;
 
   const checkIn = (delayMs: number): number => checks + Math.ceil(delayMs / CHECK_MS);
 
-  let nextWarningAt = 0;
   const warn = (facts: object, sentence: string): void => {
     if (checks < nextWarningAt) return;
     nextWarningAt = checkIn(WARNING_MS_MIN);
     log.warn(facts, sentence);
   };
 
-  const send = (append: Append): void => {
+  /** `token`: where the answer arrives. Undefined: the answer to a later record of its batch is also for this one. */
+  const publishRecord = (append: Append, head: MsgHdrs, token: string | undefined): void => {
     append.step = { kind: "sent", nextAt: checkIn(options.appendAnswerMsMax), cause: "silence" };
-    const reply = subjects.appended(options.server, append.token);
-    if (connected) publish(nats, append.subject, append.record.bytes, { headers: expecting(append.record), reply });
+    const given = token === undefined ? { headers: head } : { headers: head, reply: subjects.appended(options.server, token) };
+    if (connected) publish(nats, append.subject, append.record.bytes, given);
   };
+
+  const send = (append: Append): void => publishRecord(append, expecting(append.record), append.token);
 
   /** Sends appends that leave the queue at the same moment. */
   const sendTogether = (together: readonly Append[]): void => {
@@ -141,19 +148,15 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     batches.set(token, together);
     metrics.batchedAppends.inc(together.length);
     for (const [index, append] of together.entries()) {
-      append.step = { kind: "sent", nextAt: checkIn(options.appendAnswerMsMax), cause: "silence" };
       append.batch = token;
       const isLast = index === together.length - 1;
       const head = expecting(append.record);
       head.set("Nats-Batch-Id", `${options.server}.${token}`);
       head.set("Nats-Batch-Sequence", String(index + 1));
       if (isLast) head.set("Nats-Batch-Commit", "1");
-      const reply = isLast ? { reply: subjects.appended(options.server, token) } : {};
-      if (connected) publish(nats, append.subject, append.record.bytes, { headers: head, ...reply });
+      publishRecord(append, head, isLast ? token : undefined);
     }
   };
-
-  const sendWaiting = (partition: number): void => sendTogether(queues[partition]!.takeTurn());
 
   const resend = (append: Append, cause: "silence" | "unavailable" | "disconnect" | "batch"): void => {
     metrics.appendRetries.inc({ cause });
@@ -252,34 +255,32 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     const ack = readPubAck(msg);
     if (batch === undefined) receiveOwnAnswer(append, ack, msg.headers?.description);
     else receiveBatchAnswer(token, batch, ack);
-    sendWaiting(append.partition);
+    sendTogether(queues[append.partition]!.takeTurn());
   };
 
-  /** Partitions whose stream is being tested. */
-  const asked = new Set<number>();
-
   /** Called after copies were sent again without an answer to the first ones. */
-  const askStream = async (partition: number): Promise<void> => {
-    if (deps.replicasOf === undefined || asked.has(partition)) return;
-    asked.add(partition);
+  const testStream = async (partition: number): Promise<void> => {
+    if (deps.replicasOf === undefined || tested.has(partition)) return;
+    tested.add(partition);
     try {
       if ((await deps.replicasOf(partition)) !== 1) return; // A leader refuses before earlier records have their quorum.
-      const waiting = [...appends.values()].filter((append) => append.step.kind === "sent" && append.partition === partition);
-      const steps = waiting.map(({ step }) => step);
+      const waiting = [...appends.values()]
+        .filter((append) => append.step.kind === "sent" && append.partition === partition)
+        .map((append) => ({ append, step: append.step }));
       const meant = headers();
       meant.set("Nats-Expected-Stream", OTHER_STREAM);
-      const subject = waiting[0]?.subject;
+      const subject = waiting[0]?.append.subject;
       if (subject === undefined) return;
       const answer = readPubAck(await nats.request(subject, undefined, { headers: meant, timeout: options.appendAnswerMsMax }));
       if (answer.error === undefined) return;
-      const unstored = waiting.filter(({ token, step }, index) => appends.has(token) && step === steps[index]);
+      const unstored = waiting.filter(({ append, step }) => appends.has(append.token) && append.step === step);
       if (unstored.length > 0) storage.receiveFailure("broken", undefined);
-      for (const append of unstored) append.refused();
+      for (const { append } of unstored) append.refused();
     } catch (cause) {
       // NATS is unreachable, or the server is overloaded.
       log.debug({ partition, cause }, "the stream does not answer a question about its storage");
     } finally {
-      asked.delete(partition);
+      tested.delete(partition);
     }
   };
 
@@ -297,11 +298,9 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
         if (step.cause === "silence") silent.add(append.partition);
       } else if (connected) void look(append, step);
     }
-    if (connected) for (const partition of silent) void askStream(partition);
+    if (connected) for (const partition of silent) void testStream(partition);
     if (appends.size > 0) checkLater();
   };
-  /** Undefined: no append is in flight. */
-  let cancelCheck: (() => void) | undefined;
   const checkLater = (): void => void (cancelCheck ??= clock.after(CHECK_MS, check));
   void nats.closed().then(() => cancelCheck?.());
   void (async () => {
