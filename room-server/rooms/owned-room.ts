@@ -52,8 +52,8 @@ export class OwnedRoom {
   readonly #catchUps: CatchUpAnswers;
   #last: OwnedRoomStart["last"];
   #isPaused = false;
-  /** The connection was lost after the last record was confirmed. The log may have lost that record and have another in its place. */
-  #isEndUnproven = false;
+  /** False: the connection was lost after the last record was confirmed. The log may have lost that record and have another in its place. */
+  #isEndProven = true;
   #saving: SavingState = "saved";
   #lastUsed: Millis;
   #lastSweep: Millis;
@@ -108,7 +108,7 @@ export class OwnedRoom {
 
   /** False from a connection loss until the log was checked. */
   get isEndProven(): boolean {
-    return !this.#isEndUnproven;
+    return this.#isEndProven;
   }
 
   /** Milliseconds since the last member, edit or catch-up. */
@@ -160,12 +160,12 @@ export class OwnedRoom {
 
   /** The connection is back. Appends wait until the log was checked. `jetstream-append.ts` settles a record in flight. */
   receiveReconnect(): void {
-    this.#isEndUnproven = this.#appending === undefined;
+    this.#isEndProven = this.#appending !== undefined;
   }
 
   /** The log has the last record, and no other owner's record after it. */
   receiveEndProven(now: Millis): OwnedRoomEffect[] {
-    this.#isEndUnproven = false;
+    this.#isEndProven = true;
     const effects: OwnedRoomEffect[] = [];
     this.#appendNext(now, effects);
     return effects;
@@ -226,7 +226,7 @@ export class OwnedRoom {
   /** All waiting edits share the next record, which is sent once no other record is in flight. */
   #appendNext(now: Millis, effects: OwnedRoomEffect[]): void {
     if (this.#isPaused || this.#writing === undefined) return;
-    if (this.#isEndUnproven) {
+    if (!this.#isEndProven) {
       if (this.unacked > 0) effects.push({ kind: "check-ownership", request: undefined });
       return;
     }
