@@ -15,7 +15,7 @@ export type { Token } from "./options.ts";
 export type { AwarenessState, RoomAwareness } from "./presence/awareness.ts";
 export type { RoomEdit } from "./room/room-messages.ts";
 export type { Participant, PresenceChange } from "./presence/participants.ts";
-export type { Presence } from "./presence/presence-fields.ts";
+export type { JsonOf, Presence, PresenceOf } from "./presence/presence-fields.ts";
 export type { Problem, Refusal } from "./room/problems.ts";
 export type { ModeFacts } from "./presence/room-presence.ts";
 export type { DeviceStore } from "./persistence/device-store.ts";

@@ -24,6 +24,17 @@ beforeAll(() => {
 
 afterAll(() => app.remove());
 
+/** Checks the types of a file as an application with strict settings does. */
+function compile(file: string): void {
+  for (const resolution of [
+    ["--module", "nodenext"],
+    ["--module", "esnext", "--moduleResolution", "bundler"],
+  ]) {
+    const strict = ["--strict", "--exactOptionalPropertyTypes", "--skipLibCheck", "false"];
+    app.tool("tsc", "--noEmit", ...strict, "--target", "es2022", "--lib", "es2022,dom", "--types", "", ...resolution, file);
+  }
+}
+
 test("[PKG1] the package holds the build, its licence and its README, without tests or sources", () => {
   expect(packed).toEqual(
     expect.arrayContaining([
@@ -112,13 +123,64 @@ test("[PKG3] the package's types are complete", () => {
      // @ts-expect-error a room needs a url and a token, or a connection
      new RoomConnection({ room: "notes" });`,
   );
-  for (const resolution of [
-    ["--module", "nodenext"],
-    ["--module", "esnext", "--moduleResolution", "bundler"],
-  ]) {
-    const strict = ["--strict", "--exactOptionalPropertyTypes", "--skipLibCheck", "false"];
-    app.tool("tsc", "--noEmit", ...strict, "--target", "es2022", "--lib", "es2022,dom", "--types", "", ...resolution, "types.ts");
-  }
+  compile("types.ts");
+});
+
+test("[PKG13] presence and broadcasts accept interfaces, and refuse values that JSON cannot represent", () => {
+  app.write(
+    "json.ts",
+    `import * as Y from "yjs";
+     import { CoroomProvider, type JsonOf, type Presence, RoomConnection } from "@coroom/client";
+     import { broadcastsOf, type RoomBroadcasts } from "@coroom/client/broadcasts";
+     interface Tool { readonly name: string; readonly sizes: readonly number[]; readonly next?: Tool }
+     interface Shown { tool: Tool; typing?: boolean; place: { x: number; y: number } | null }
+     interface Pointer { cursor: { x: number; y: number } | null }
+     class Vector { constructor(readonly x: number) {} get length(): number { return this.x; } }
+     class Account { secret = () => 1; }
+     declare const tool: Tool, shown: Shown, pointer: Pointer, plain: Presence, text: Y.Text, anything: unknown;
+     const room = new RoomConnection({ url: "ws://h", token: "t", room: "notes" });
+     const provider = new CoroomProvider<Shown>({ url: "ws://h", room: "notes", doc: new Y.Doc(), token: "t" });
+     const broadcasts: RoomBroadcasts = broadcastsOf(provider);
+     for (const { presence } of [room, provider]) {
+       presence.set(shown);
+       presence.set({ ...shown, typing: undefined, cursor: { x: 1, y: 2 } });
+       presence.set(pointer);
+       presence.set(plain);
+       presence.set({ tool: null, anything, vector: new Vector(1), caret: Y.createRelativePositionFromTypeIndex(text, 0) });
+       // @ts-expect-error a cursor has two coordinates
+       presence.set({ cursor: { x: 1 } });
+       // @ts-expect-error JSON has no dates
+       presence.set({ at: new Date() });
+       // @ts-expect-error JSON has no maps
+       presence.set({ tool: { sizes: new Map([[1, 2]]) } });
+       // @ts-expect-error JSON has no bytes
+       presence.set({ image: new Uint8Array(1) });
+       // @ts-expect-error JSON has no functions
+       presence.set({ draw: () => {} });
+       // @ts-expect-error the object has a method
+       presence.set({ account: new Account() });
+       // @ts-expect-error JSON has no bigints
+       presence.set({ count: 1n });
+       // @ts-expect-error the fields are an object
+       presence.set(new Date());
+       // @ts-expect-error the fields are an object
+       presence.set(() => {});
+       // @ts-expect-error the fields have names
+       presence.set([1]);
+     }
+     for (const message of [tool, shown, "wave", 1, null, [tool], anything]) broadcasts.send(message);
+     broadcasts.send(tool);
+     broadcasts.send({ kind: "wave", tool });
+     // @ts-expect-error JSON has no dates
+     broadcasts.send({ at: new Date() });
+     // @ts-expect-error JSON has no maps
+     broadcasts.send(new Map());
+     // @ts-expect-error JSON has no functions
+     broadcasts.send(() => {});
+     function announce<Message extends object>(message: Message & JsonOf<Message>): void { broadcasts.send<Message>(message); }
+     announce(tool);`,
+  );
+  compile("json.ts");
 });
 
 test("[PKG4] a bundle for browsers uses the browser's WebSocket, and nothing of Node", () => {

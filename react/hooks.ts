@@ -2,17 +2,7 @@
 
 import { useCallback, useMemo, useSyncExternalStore } from "react";
 
-import type {
-  AwarenessState,
-  Participant,
-  Point,
-  Presence,
-  ProviderEvents,
-  Rectangle,
-  Refusal,
-  StatusChange,
-  TextSpan,
-} from "@coroom/client";
+import type { AwarenessState, JsonOf, Participant, Presence, PresenceOf, ProviderEvents, Refusal, StatusChange } from "@coroom/client";
 import { useRooms } from "./coroom-provider.ts";
 import { type OpenRoom, refusalOf } from "./used-rooms.ts";
 
@@ -57,11 +47,10 @@ export function useParticipants<Fields extends object = Record<string, unknown>>
 }
 
 /** Presence to set. Null removes a field; fields that are undefined or not named stay unchanged. */
-export type PresenceToSet<Fields extends object> = { readonly [Field in keyof Fields]?: Fields[Field] | null | undefined } & {
-  readonly cursor?: Point | null | undefined;
-  readonly selection?: TextSpan | null | undefined;
-  readonly viewport?: Rectangle | null | undefined;
-};
+export type PresenceToSet<Fields extends object> = { readonly [Field in keyof Fields]?: JsonOf<Fields[Field]> | null | undefined } & Pick<
+  Presence,
+  "cursor" | "selection" | "viewport"
+>;
 
 /** The presence of a room, and a function to set the own one. */
 export type RoomPresenceView<Fields extends object> = {
@@ -69,15 +58,17 @@ export type RoomPresenceView<Fields extends object> = {
   readonly own: Readonly<Partial<Fields>>;
   /** The other participants. */
   readonly others: readonly ParticipantWith<Fields>[];
-  /** The same function in each render. */
-  readonly set: (presence: PresenceToSet<Fields>) => void;
+  /** The same function in each render. Without `Fields`, it accepts any fields. */
+  readonly set: string extends keyof Fields
+    ? <Given extends object>(presence: PresenceOf<Given>) => void
+    : (presence: PresenceToSet<Fields>) => void;
 };
 
 /** This client's presence, and the presence of others. `Fields`: the application's own fields. */
 export function usePresence<Fields extends object = Record<string, unknown>>(room: AnyRoom): RoomPresenceView<Fields> {
   const participants = useParticipants<Fields>(room);
   const { provider } = room as OpenRoom;
-  const set = useCallback((presence: PresenceToSet<Fields>) => provider.presence.set(presence as Presence), [provider]);
+  const set = useCallback((presence: Presence) => provider.presence.set(presence), [provider]) as RoomPresenceView<Fields>["set"];
   return useMemo(
     () => ({
       own: participants.find(({ self }) => self)?.fields ?? ({} as Partial<Fields>),

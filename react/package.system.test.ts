@@ -61,6 +61,44 @@ test("[PKG8] the types of the package are complete", () => {
      }
      export const page = <CoroomProvider url="ws://h" token={async () => "t"}><Notes /></CoroomProvider>;`,
   );
+  compile("page.tsx");
+});
+
+test("[PKG14] usePresence accepts values whose type is an interface, and refuses values that JSON cannot represent", () => {
+  app.write(
+    "presence.tsx",
+    `import { usePresence, useRoom } from "@coroom/react";
+     interface Tool { readonly name: string; readonly size?: number }
+     interface Shown { tool: Tool; typing: boolean }
+     declare const shown: Shown, partial: Partial<Shown>;
+     export function Notes() {
+       const room = useRoom("notes");
+       const untyped = usePresence(room);
+       untyped.set(shown);
+       untyped.set({ ...shown, cursor: { x: 1, y: 2 } });
+       // @ts-expect-error JSON has no dates
+       untyped.set({ at: new Date() });
+       // @ts-expect-error a cursor has two coordinates
+       untyped.set({ cursor: { x: 1 } });
+       const { own, set } = usePresence<Shown>(room);
+       set(shown);
+       set(partial);
+       set({ tool: null, typing: undefined, viewport: null });
+       // @ts-expect-error the field has another type
+       set({ tool: "pen" });
+       const dated = usePresence<{ at: Date; draw: () => void }>(room);
+       // @ts-expect-error JSON has no dates
+       dated.set({ at: new Date() });
+       // @ts-expect-error JSON has no functions
+       dated.set({ draw: () => {} });
+       return <p>{own.tool?.name}{untyped.others.map(({ fields }) => String(fields["tool"]))}</p>;
+     }`,
+  );
+  compile("presence.tsx");
+});
+
+/** Checks the types of a file as an application with strict settings does. */
+function compile(file: string): void {
   const options = [
     "--noEmit",
     "--strict",
@@ -76,5 +114,5 @@ test("[PKG8] the types of the package are complete", () => {
     "--types",
     "",
   ];
-  app.tool("tsc", ...options, "--module", "esnext", "--moduleResolution", "bundler", "page.tsx");
-});
+  app.tool("tsc", ...options, "--module", "esnext", "--moduleResolution", "bundler", file);
+}

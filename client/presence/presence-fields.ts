@@ -11,6 +11,19 @@ import { encodePoint, encodeRectangle, encodeSpan, type Point, type Rectangle, t
 import { CURSOR, type PresenceField, SELECTION, VIEWPORT } from "../../shared/wire/presence.ts";
 
 /**
+ * The type of a value, if JSON can represent it: primitives, arrays and objects, also of an interface. Functions, symbols and
+ * bigints become `never`, also inside of it, so an object with methods such as a `Date`, a `Map` or bytes is rejected. `unknown`
+ * and `any` stay.
+ */
+export type JsonOf<Value> = unknown extends Value
+  ? Value
+  : Value extends string | number | boolean | null | undefined
+    ? Value
+    : Value extends ((...given: never) => unknown) | symbol | bigint
+      ? never
+      : { readonly [Key in keyof Value]: JsonOf<Value[Key]> };
+
+/**
  * The fields that this client shows, at most 64 fields and 4 KiB together. Undefined: unchanged. Null: removed. Any other
  * name is a field of the application: 1 to 64 characters, the first no `@`, with a value that JSON can represent.
  */
@@ -23,6 +36,10 @@ export type Presence = {
   readonly viewport?: Rectangle | null | undefined;
   readonly [own: string]: unknown;
 };
+
+/** The type of presence with the fields `Fields`. Unlike `Presence`, it accepts values whose type is an interface. */
+export type PresenceOf<Fields extends object> = Pick<Presence, "cursor" | "selection" | "viewport"> &
+  (Fields extends readonly unknown[] ? never : Fields & JsonOf<Fields>);
 
 /** Name of the field with broadcast messages. An application cannot use it. */
 export const BROADCASTS = "coroom";

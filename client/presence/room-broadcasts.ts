@@ -17,7 +17,7 @@ import type { YjsProvider } from "../yjs/yjs-provider.ts";
 import { Events } from "../events.ts";
 import type { ClientWorld } from "../ports.ts";
 import type { PresenceChange } from "./participants.ts";
-import { BROADCASTS, ownField } from "./presence-fields.ts";
+import { BROADCASTS, type JsonOf, ownField } from "./presence-fields.ts";
 
 /** Maximum bytes of the field, which shares the limit of this client's presence. */
 const BYTES_MAX = 2_048;
@@ -85,7 +85,7 @@ export class RoomBroadcasts {
    * Sends a JSON value to everybody in the room now, except this client. Throws if it is larger than 2,048 bytes. Of many
    * messages at once, the newest arrive: at most 64, and 2,048 bytes together.
    */
-  send(message: unknown): void {
+  send<Message>(message: Message & JsonOf<Message>): void {
     const { page } = this.#shown;
     const last = this.#shown.last + 1;
     let messages = [...this.#shown.messages, message].slice(-MESSAGES_MAX);

@@ -13,7 +13,7 @@ import { assertBytes, checkedRoomOf } from "../options.ts";
 import type { StoreHost } from "../persistence/store-host.ts";
 import type { ClientWorld } from "../ports.ts";
 import type { Participant } from "../presence/participants.ts";
-import { fieldsOf, type Presence } from "../presence/presence-fields.ts";
+import { fieldsOf, type Presence, type PresenceOf } from "../presence/presence-fields.ts";
 import { type ModeFacts, type PresenceSessionEffect, type PresenceSessionInput, PresenceSession } from "../presence/room-presence.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Problem, Refusal } from "./problems.ts";
@@ -26,7 +26,7 @@ export class RoomConnection {
   /** Id of the room. */
   readonly room: RoomId;
   /** This client's presence. `set` changes the named fields; null removes a field. Throws for an invalid name. */
-  readonly presence = { set: (presence: Presence): void => this.show(fieldsOf(presence)) };
+  readonly presence = { set: <Fields extends object>(presence: PresenceOf<Fields>): void => this.show(fieldsOf(presence as Presence)) };
   #connection: ConnectionHost;
   readonly #ownsConnection: boolean;
   readonly #session: RoomSession;

@@ -12,7 +12,7 @@ import { assertOptions } from "../options.ts";
 import { Events } from "../events.ts";
 import type { Participant, PresenceChange } from "../presence/participants.ts";
 import type { ClientWorld } from "../ports.ts";
-import type { Presence } from "../presence/presence-fields.ts";
+import type { PresenceOf } from "../presence/presence-fields.ts";
 import { documentStuck, isAuthenticationFailure, type Problem, type Refusal } from "../room/problems.ts";
 import type { Outage, SocketClose } from "../connection/connection-messages.ts";
 import type { Status } from "../room/room-events.ts";
@@ -36,7 +36,7 @@ export class YjsProvider<State extends object = AwarenessState> {
    * a reserved or invalid name. Presence that is too large is not taken: see the problem `presence-too-large`.
    */
   readonly presence = {
-    set: (presence: Presence): void => {
+    set: <Fields extends object>(presence: PresenceOf<Fields>): void => {
       refuseReserved(presence);
       this.#room.presence.set(presence);
     },
