@@ -126,6 +126,24 @@ test("[PKG3] the package's types are complete", () => {
   compile("types.ts");
 });
 
+test("[PKG15] optional options of boards and of the developer panel may be undefined", () => {
+  app.write(
+    "options.ts",
+    `import { RoomConnection, type EditFormat } from "@coroom/client";
+     import { showDevtools } from "@coroom/client/devtools";
+     import { type BoardOptions, leaderboardOf, watchTenantBoard } from "@coroom/client/leaderboard";
+     const unset: { window?: "day"; role?: BoardOptions["role"]; shown?: number; isOpen?: boolean; condense?: EditFormat["condense"] } = {};
+     const { window, role, shown, isOpen, condense } = unset;
+     const merge = ([payload]: readonly Uint8Array[]): Uint8Array => payload!;
+     const room = new RoomConnection({ url: "ws://h", token: "t", room: "n", format: { merge, split: () => undefined, condense } });
+     leaderboardOf(room).subscribe({ window, role, shown });
+     void leaderboardOf(room).read({ window: "last-week", role, shown });
+     watchTenantBoard({ url: "ws://h", token: "t", board: "people", window, role, shown });
+     showDevtools(room, { isOpen });`,
+  );
+  compile("options.ts");
+});
+
 test("[PKG13] presence and broadcasts accept interfaces, and refuse values that JSON cannot represent", () => {
   app.write(
     "json.ts",

@@ -97,6 +97,20 @@ test("[PKG14] usePresence accepts values whose type is an interface, and refuses
   compile("presence.tsx");
 });
 
+test("[PKG16] optional options of hooks and of the provider may be undefined", () => {
+  app.write(
+    "options.tsx",
+    `import { CoroomProvider, useLeaderboard, useRoom, useTenantBoard } from "@coroom/react";
+     const { window, role, shown }: { window?: "day" | "last-week"; role?: "editors"; shown?: number } = {};
+     export function Boards() {
+       const live = useLeaderboard(useRoom("notes"), { window, role, shown });
+       return <p>{live.state}{useTenantBoard({ board: "rooms", window, role, shown }).state}</p>;
+     }
+     export const page = <CoroomProvider url="ws://h" token="t" store={undefined}>{undefined}</CoroomProvider>;`,
+  );
+  compile("options.tsx");
+});
+
 /** Checks the types of a file as an application with strict settings does. */
 function compile(file: string): void {
   const options = [

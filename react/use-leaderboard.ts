@@ -16,7 +16,7 @@ import type { OpenRoom } from "./used-rooms.ts";
 /** Which board to show, and how much of it. */
 export type BoardViewOptions = Omit<BoardOptions, "window"> & {
   /** A current window is live; `last-week` and the others, or an id such as `2026-W27`, are read over HTTP. Default: `all`. */
-  readonly window?: BoardReadOptions["window"];
+  readonly window?: BoardReadOptions["window"] | undefined;
 };
 
 /** A board as last received. */

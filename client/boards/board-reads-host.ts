@@ -16,9 +16,9 @@ export type BoardReadOptions = {
   /** A window that has ended, or its id: `2026-07-01T12`, `2026-07-01`, `2026-W27`, `2026-07` or `2026`. Also a current window. */
   readonly window: PastWindow | BoardWindow | (string & {});
   /** Default: `everyone`. */
-  readonly role?: BoardRole;
+  readonly role?: BoardRole | undefined;
   /** Number of places, an integer from 1. The server shows at most 100. Default: 10. */
-  readonly shown?: number;
+  readonly shown?: number | undefined;
 };
 
 /** A board as it was read. It does not change. */
@@ -66,7 +66,7 @@ const NOTHING_COUNTED: readonly unknown[] = ["unknown-room", "unknown-window"];
 export async function readBoard(
   { server, token, fetchJson }: BoardReadPorts,
   room: RoomId,
-  { window, role, shown }: Required<BoardReadOptions>,
+  { window, role, shown }: Pick<BoardReadOptions, "window"> & { readonly role: BoardRole; readonly shown: number },
 ): Promise<BoardReading> {
   const bearer = await token();
   const ask = async (path: string, asked: string): Promise<JsonAnswer> => {

@@ -17,11 +17,11 @@ import { type BoardFacts, type BoardsEffect, NOTHING_SHOWN, type RankedUser, ran
 /** Which board to show, and how much of it. */
 export type BoardOptions = {
   /** The current hour, day, ISO week, month or year in UTC, or `all` time. Default: `all`. */
-  readonly window?: BoardWindow;
+  readonly window?: BoardWindow | undefined;
   /** Default: `everyone`. */
-  readonly role?: BoardRole;
+  readonly role?: BoardRole | undefined;
   /** Number of places, an integer from 1. The server shows at most 100. Default: 10. */
-  readonly shown?: number;
+  readonly shown?: number | undefined;
 };
 
 /** Events of a `Board`, with the arguments of each listener. */
@@ -48,7 +48,7 @@ export class Board {
 
   /** @internal Use `Leaderboard.subscribe`. */
   constructor(
-    { role, window, shown }: Required<BoardOptions>,
+    { role, window, shown }: BoardName & { readonly shown: number },
     deps: { onUnsubscribe: (board: Board) => void; reportError: (error: unknown) => void },
   ) {
     this.role = role;

@@ -38,11 +38,11 @@ export type TenantBoardOptions<Ranks extends keyof TenantRankings = keyof Tenant
   /** `people`: by their points in all rooms. `rooms`: by the points of all people. */
   readonly board: Ranks;
   /** A current window, `all`, one that has ended such as `last-week`, or an id such as `2026-W27`. Default: `all`. */
-  readonly window?: BoardReadOptions["window"];
+  readonly window?: BoardReadOptions["window"] | undefined;
   /** Default: `everyone`. */
-  readonly role?: BoardRole;
+  readonly role?: BoardRole | undefined;
   /** Number of places, from 1 to the server's maximum, which is 100 unless its operator changed it. Default: 10. */
-  readonly shown?: number;
+  readonly shown?: number | undefined;
 };
 
 /** Events of a `WatchedTenantBoard`, with the arguments of each listener. */

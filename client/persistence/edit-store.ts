@@ -30,7 +30,7 @@ export interface RoomStore {
    * The page leaves the room permanently: the last writes follow, then `close()` within seconds. A page that opens the
    * room meanwhile should wait for that.
    */
-  leave?(): void;
+  readonly leave?: (() => void) | undefined;
   /** Releases the stored edits, so that another page may take them over. No method is called afterwards. */
   close(): void;
 }

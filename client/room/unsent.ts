@@ -26,7 +26,7 @@ export type EditFormat = {
   /** Returns one payload with the effect of all payloads in order. */
   merge(payloads: readonly Uint8Array[]): Uint8Array;
   /** Like `merge`, for a room's complete content, and may drop deleted content. Used for the local store. */
-  condense?(payloads: readonly Uint8Array[]): Uint8Array;
+  readonly condense?: ((payloads: readonly Uint8Array[]) => Uint8Array) | undefined;
   /** Returns payloads of at most `bytesMax` bytes that together have the same effect; undefined if impossible. */
   split(payload: Uint8Array, bytesMax: number): readonly Uint8Array[] | undefined;
 };
