@@ -4,7 +4,8 @@ import { applyAwarenessUpdate, Awareness } from "y-protocols/awareness";
 import * as Y from "yjs";
 
 import type { Millis, UnixMillis } from "../shared/ids.ts";
-import { refuseReserved } from "../client/presence/awareness.ts";
+import { RESERVED_FIELDS } from "../client/presence/awareness.ts";
+import { refuseReserved } from "../client/presence/presence-fields.ts";
 import { type BridgedAwareness, YAwareness } from "./y-awareness.ts";
 import { encodeAwareness, type YState } from "./y-websocket-protocol.ts";
 
@@ -13,7 +14,11 @@ const [OWN, BOB, CID] = [11, 22, 33];
 function rig({ own }: { readonly own: number | undefined } = { own: OWN }) {
   const shown: unknown[] = [];
   const states = new Map<number, Record<string, unknown>>([[BOB, { name: "Bob" }]]);
-  const room: BridgedAwareness = { clientID: OWN, states, setLocalState: (state) => (refuseReserved(state ?? {}), void shown.push(state)) };
+  const room: BridgedAwareness = {
+    clientID: OWN,
+    states,
+    setLocalState: (state) => (refuseReserved(state ?? {}, RESERVED_FIELDS), void shown.push(state)),
+  };
   const date = { is: 0 };
   const time = { is: 0 };
   const awareness = new YAwareness(room, own, { now: () => time.is as Millis, wallNow: () => date.is as UnixMillis });

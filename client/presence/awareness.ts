@@ -9,12 +9,11 @@ import { Observable } from "lib0/observable";
 import type * as Y from "yjs";
 
 import { isSameBytes } from "../../shared/collections/bytes.ts";
-import { assert } from "../../shared/assert.ts";
 import type { ClientId } from "../../shared/ids.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
 import type { ClientClock } from "../ports.ts";
 import type { Participant, PresenceChange } from "./participants.ts";
-import { BROADCASTS, ownField } from "./presence-fields.ts";
+import { BROADCASTS, ownField, refuseReserved } from "./presence-fields.ts";
 
 /** The room that the awareness belongs to. */
 interface AwarenessRoom {
@@ -34,12 +33,6 @@ const NOTHING = new Uint8Array();
 
 /** Fields that applications cannot set. */
 export const RESERVED_FIELDS: readonly string[] = [YJS_CLIENT, BROADCASTS];
-
-/** Throws if an application sets a reserved field. */
-export function refuseReserved(fields: object): void {
-  for (const name of RESERVED_FIELDS)
-    assert(!Object.hasOwn(fields, name), `a field cannot be named "${name}": this name is reserved. Use another name.`);
-}
 
 /**
  * The awareness of y-protocols, carried by the room's presence: bindings use it unchanged. `State`: fields of the awareness,
@@ -90,7 +83,7 @@ export class RoomAwareness<State extends object = AwarenessState> extends Observ
 
   /** Replaces this client's own state. Null: this client becomes invisible. Throws for a reserved or invalid name. */
   setLocalState(state: Partial<State> | null): void {
-    refuseReserved(state ?? {});
+    refuseReserved(state ?? {}, RESERVED_FIELDS);
     const { clientID } = this;
     const before = this.getLocalState();
     const gone = Object.keys(before ?? {}).filter((field) => state === null || !Object.hasOwn(state, field));

@@ -47,7 +47,14 @@ export const BROADCASTS = "coroom";
 const NAME_LENGTH_MAX = 64;
 const NOTHING = new Uint8Array();
 
+/** Throws if an application sets a field of one of these names. */
+export function refuseReserved(fields: object, reserved: readonly string[]): void {
+  for (const name of reserved)
+    assert(!Object.hasOwn(fields, name), `a field cannot be named "${name}": this name is reserved. Use another name.`);
+}
+
 export function fieldsOf({ cursor, selection, viewport, ...own }: Presence): PresenceField[] {
+  refuseReserved(own, [BROADCASTS]);
   const fields: PresenceField[] = [];
   if (cursor !== undefined) {
     fields.push({ name: CURSOR, value: cursor === null ? NOTHING : encodePoint({ x: Math.round(cursor.x), y: Math.round(cursor.y) }) });

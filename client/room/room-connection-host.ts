@@ -25,7 +25,7 @@ import { type ReportedStatus, reportedStatusOf, RoomStatusReporter } from "./roo
 export class RoomConnection {
   /** Id of the room. */
   readonly room: RoomId;
-  /** This client's presence. `set` changes the named fields; null removes a field. Throws for an invalid name. */
+  /** This client's presence. `set` changes the named fields; null removes a field. Throws for a reserved or invalid name. */
   readonly presence = { set: <Fields extends object>(presence: PresenceOf<Fields>): void => this.show(fieldsOf(presence as Presence)) };
   #connection: ConnectionHost;
   readonly #ownsConnection: boolean;

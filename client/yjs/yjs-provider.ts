@@ -7,12 +7,12 @@ import type * as Y from "yjs";
 
 import type { ClientId, Seq } from "../../shared/ids.ts";
 import type { Rights, SavingState } from "../../shared/wire/frames.ts";
-import { type AwarenessState, refuseReserved, RoomAwareness } from "../presence/awareness.ts";
+import { type AwarenessState, RESERVED_FIELDS, RoomAwareness } from "../presence/awareness.ts";
 import { assertOptions } from "../options.ts";
 import { Events } from "../events.ts";
 import type { Participant, PresenceChange } from "../presence/participants.ts";
 import type { ClientWorld } from "../ports.ts";
-import type { PresenceOf } from "../presence/presence-fields.ts";
+import { type PresenceOf, refuseReserved } from "../presence/presence-fields.ts";
 import { documentStuck, isAuthenticationFailure, type Problem, type Refusal } from "../room/problems.ts";
 import type { Outage, SocketClose } from "../connection/connection-messages.ts";
 import type { Status } from "../room/room-events.ts";
@@ -37,7 +37,7 @@ export class YjsProvider<State extends object = AwarenessState> {
    */
   readonly presence = {
     set: <Fields extends object>(presence: PresenceOf<Fields>): void => {
-      refuseReserved(presence);
+      refuseReserved(presence, RESERVED_FIELDS);
       this.#room.presence.set(presence);
     },
   };
