@@ -1,18 +1,22 @@
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 
 import { readSettings, SettingError } from "../shared/settings/settings.ts";
+import type { PrintLine } from "./command.ts";
 import { exportSettings } from "./command-settings.ts";
 import { exportFileOf, exportRoom } from "./import.ts";
 import { openSource } from "./import-sources.ts";
 
-const run = (to: string, given: Record<string, string> = {}): Promise<void> =>
+const run = (to: string, given: Record<string, string> = {}, print: PrintLine = () => {}): Promise<void> =>
   exportRoom(
     readSettings(exportSettings, { flags: { room: "notes", to, token: "t", url: "http://127.0.0.1:1", ...given }, env: {} }),
-    () => {},
+    print,
   );
 const newFolder = (): string => mkdtempSync(join(tmpdir(), "coroom-export-"));
 
@@ -53,6 +57,27 @@ test("[EXP5] rooms whose names differ only in case are refused before anything i
   for (const file of ["Notes.md", "other", "Other"]) writeFileSync(join(folder, file), "of an earlier export");
   await expect(run(folder, { format: "markdown" })).rejects.toThrow("notes.md and Notes.md differ only in");
   await expect(run(folder, { format: "markdown", room: "Notes" }), "exported again").rejects.toThrow("the request to");
+});
+
+test("[EXP7] a room that cannot be exported is named, the others are exported, and the command fails with their number", async () => {
+  const server = createServer(({ url }, response) => {
+    const found = !url!.includes("/gone/");
+    response
+      .writeHead(found ? 200 : 404)
+      .end(found ? "# Notes" : JSON.stringify({ error: "no-such-room", message: "there is no such room" }));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const [folder, printed]: [string, string[]] = [newFolder(), []];
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const exported = run(folder, { room: "first,gone,last", format: "markdown", url }, (line) => void printed.push(line));
+  await expect(exported).rejects.toThrow("1 of 3 rooms were not exported. Fix the causes above and repeat the command");
+  expect(printed).toEqual([
+    `first: 7 bytes in ${join(folder, "first.md")}`,
+    "gone: failed: there is no such room",
+    `last: 7 bytes in ${join(folder, "last.md")}`,
+  ]);
+  expect(readdirSync(folder).toSorted()).toEqual(["first.md", "last.md"]);
 });
 
 test("[EXP6] a shared type is refused without a format that uses it", async () => {

@@ -67,8 +67,9 @@ test("[EXP3] a room is exported as the Markdown, HTML and JSON of its rich text,
   writeFileSync(join(files, "map.yjs"), Y.encodeStateAsUpdate(map));
   const flags = { token: await cluster.token("*", "importer"), url: cluster.gateways[0]!.url.replace("ws", "http") };
   await importDocuments(readSettings(importSettings, { flags: { ...flags, from: files }, env: {} }), () => {});
+  const printed: string[] = [];
   const run = (room: string, format: string): Promise<void> =>
-    exportRoom(readSettings(exportSettings, { flags: { ...flags, room, to: out, format }, env: {} }), () => {});
+    exportRoom(readSettings(exportSettings, { flags: { ...flags, room, to: out, format }, env: {} }), (line) => void printed.push(line));
   for (const format of ["markdown", "html", "prosemirror"]) await run("rich", format);
   expect(readFileSync(join(out, "rich.md"), "utf8")).toBe("Hello & \\*goodbye\\*\n");
   expect(readFileSync(join(out, "rich.html"), "utf8")).toBe("<p>Hello &amp; *goodbye*</p>\n");
@@ -76,7 +77,8 @@ test("[EXP3] a room is exported as the Markdown, HTML and JSON of its rich text,
     type: "doc",
     content: [{ type: "paragraph", content: [{ type: "text", text: "Hello & *goodbye*" }] }],
   });
-  await expect(run("map", "html")).rejects.toThrow("map was not exported: there is no rich text in this document");
+  await expect(run("map", "html")).rejects.toThrow("1 of 1 rooms were not exported");
+  expect(printed.at(-1)).toContain("map: failed: there is no rich text in this document");
 
   const url = `${flags.url}/v1/rooms/rich/document?format=html`;
   const answer = await fetch(url, { headers: { authorization: `Bearer ${flags.token}` } });
@@ -105,10 +107,12 @@ test("[IMP6] a document that cannot be imported is named, and the others are imp
 test("[IMP7] a missing room, a refused token and a gateway that does not answer are named, and no file is written", async () => {
   const out = mkdtempSync(join(tmpdir(), "coroom-export-"));
   const token = await cluster.token("old/*", "exporter");
+  const printed: string[] = [];
   const run = (url: string, room = "old/never"): Promise<void> =>
-    exportRoom(readSettings(exportSettings, { flags: { room, to: out, token, url }, env: {} }), () => {});
-  await expect(run(cluster.gateways[0]!.url.replace("ws", "http"))).rejects.toThrow(/old\/never has no document.*coroom rooms/);
-  await expect(run(cluster.gateways[0]!.url.replace("ws", "http"), "others")).rejects.toThrow(/others was not exported: .*does not open/);
+    exportRoom(readSettings(exportSettings, { flags: { room, to: out, token, url }, env: {} }), (line) => void printed.push(line));
+  await expect(run(cluster.gateways[0]!.url.replace("ws", "http"), "old/never,others")).rejects.toThrow("2 of 2 rooms were not exported");
+  expect(printed[0]).toMatch(/^old\/never: failed: it has no document.*coroom rooms/);
+  expect(printed[1]).toMatch(/^others: failed: .*does not open/);
   await expect(run("http://127.0.0.1:1")).rejects.toThrow(/no gateway at http:\/\/127.0.0.1:1 .*--url/);
   expect(readdirSync(out)).toEqual([]);
 });

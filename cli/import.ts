@@ -68,7 +68,10 @@ export async function importDocuments({ from, prefix, ...target }: Values<typeof
 /** Ends of the names of files, by format. */
 const FILE_ENDINGS = { yjs: "yjs", prosemirror: "json", html: "html", markdown: "md" } as const;
 
-/** Writes each room's content to a file: a Yjs update that `coroom import` reads, or the rich text in another format. */
+/**
+ * Writes each room's content to a file: a Yjs update that `coroom import` reads, or the rich text in another format. Reports
+ * each room that cannot be exported and continues. Throws at the end if there were such rooms.
+ */
 export async function exportRoom({ room, to, format, type, ...target }: Values<typeof exportSettings>, print: PrintLine): Promise<void> {
   if (format === "yjs" && type !== "")
     throw new SettingError(
@@ -79,17 +82,31 @@ export async function exportRoom({ room, to, format, type, ...target }: Values<t
     makeFolder(to);
     refuseTwins(to, files);
   });
+  let failedCount = 0;
   for (const [index, name] of room.entries()) {
-    const read = format === "yjs" ? withRoom(target, name, async ({ content }) => content()) : renderedRoom(target, name, { format, type });
+    const read = format === "yjs" ? storedRoom(target, name) : renderedRoom(target, name, { format, type });
     const content = await read.catch((error: Error) => {
-      throw error instanceof SettingError ? error : new SettingError(`${name} was not exported: ${error.message}`);
+      if (error instanceof SettingError) throw error; // No room can be exported.
+      return error;
     });
-    if (format === "yjs" && content.byteLength <= EMPTY_UPDATE.byteLength)
-      throw new SettingError(`${name} has no document. "coroom rooms" lists the rooms that have one. No file was written for it`);
+    if (content instanceof Error) {
+      failedCount += 1;
+      print(`${name}: failed: ${content.message}`);
+      continue;
+    }
     const file = join(to, files[index]!);
     writing(to, () => writeFileSync(file, content));
     print(`${name}: ${content.byteLength} bytes in ${file}`);
   }
+  if (failedCount > 0)
+    throw new SettingError(`${failedCount} of ${room.length} rooms were not exported. Fix the causes above and repeat the command`);
+}
+
+async function storedRoom(target: Target, room: string): Promise<Uint8Array> {
+  const content = await withRoom(target, room, async (opened) => opened.content());
+  if (content.byteLength <= EMPTY_UPDATE.byteLength)
+    throw new Error('it has no document. "coroom rooms" lists the rooms that have one. No file was written for it');
+  return content;
 }
 
 /** Bytes of a file's name on all common file systems. */
