@@ -3,6 +3,7 @@
  * LevelDB folder of y-websocket. Each document is one Yjs update (version 1) with its complete content.
  */
 
+import type { Dirent } from "node:fs";
 import { open, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import * as Y from "yjs";
@@ -14,6 +15,8 @@ import { isEmptyUpdate, isUpdate } from "../client/yjs/yjs-edits.ts";
 type ImportSource = {
   readonly kind: string;
   readonly names: readonly string[];
+  /** Folders beside the files. Their files are not read. */
+  readonly skippedFolders?: readonly string[];
   /** Throws an error with its remedy if the document is damaged or cannot be read. */
   read(name: string): Promise<Uint8Array>;
   close(): Promise<void>;
@@ -47,8 +50,8 @@ export async function openSource(path: string): Promise<ImportSource> {
 
 async function sourceAt(path: string): Promise<ImportSource> {
   if (!(await stat(path)).isDirectory()) return (await isSqlite(path)) ? hocuspocusDatabase(path) : notReadable(path);
-  const files = await readdir(path);
-  return files.includes(LEVELDB_FILE) ? levelDb(path) : updateFiles(path, files);
+  const entries = await readdir(path, { withFileTypes: true });
+  return entries.some(({ name }) => name === LEVELDB_FILE) ? levelDb(path) : updateFiles(path, entries);
 }
 
 /** Undefined: the error is not from the operating system. */
@@ -74,18 +77,21 @@ function checkedUpdate(update: Uint8Array): Uint8Array {
 }
 
 /** The name of a file is the escaped name of its document: `team%2Fnotes.yjs`. */
-function updateFiles(folder: string, files: readonly string[]): ImportSource {
+function updateFiles(folder: string, entries: readonly Dirent[]): ImportSource {
   const byName = new Map<string, string>();
-  for (const file of files.filter((one) => UPDATE_FILE.test(one))) {
+  const skippedFolders = entries.flatMap((entry) => (entry.isDirectory() && !UPDATE_FILE.test(entry.name) ? [entry.name] : [])).toSorted();
+  for (const { name: file } of entries) {
+    if (!UPDATE_FILE.test(file)) continue;
     const name = unescaped(file.replace(UPDATE_FILE, ""));
     const other = byName.get(name);
     if (other !== undefined)
       throw new SettingError(`${folder}: ${other} and ${file} are both the document ${JSON.stringify(name)}. Move one of them away`);
     byName.set(name, file);
   }
-  if (byName.size === 0) return notReadable(folder);
+  if (byName.size === 0) return notReadable(folder, skippedFolders);
   return {
     kind: "files of Yjs updates",
+    skippedFolders,
     names: [...byName.keys()],
     read: async (name) => {
       const file = join(folder, byName.get(name)!);
@@ -163,9 +169,10 @@ async function isSqlite(path: string): Promise<boolean> {
   }
 }
 
-function notReadable(path: string): never {
+function notReadable(path: string, skippedFolders: readonly string[] = []): never {
+  const below = skippedFolders.length === 0 ? "" : `. Its folders are not read: ${skippedFolders.join(", ")}`;
   throw new SettingError(
-    `${path} holds no documents. Give a folder of *.yjs, *.bin or *.update files, a SQLite database of Hocuspocus, or a LevelDB folder of y-websocket`,
+    `${path} holds no documents. Give a folder of *.yjs, *.bin or *.update files, a SQLite database of Hocuspocus, or a LevelDB folder of y-websocket${below}`,
   );
 }
 

@@ -1,7 +1,26 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
 import { expect, test } from "vitest";
 
+import { readSettings } from "../shared/settings/settings.ts";
 import { OUTBOX } from "../client/defaults.ts";
-import { sendPieces, UNSAVED_BYTES_MAX } from "./import.ts";
+import { importSettings } from "./command-settings.ts";
+import { importDocuments, sendPieces, UNSAVED_BYTES_MAX } from "./import.ts";
+
+test("[IMP17] an import of a folder prints which folders in it are not imported, and how to import one", async () => {
+  const from = mkdtempSync(join(tmpdir(), "coroom-import-"));
+  mkdirSync(join(from, "team"));
+  writeFileSync(join(from, "broken.yjs"), "");
+  const printed: string[] = [];
+  const flags = { from, token: "t", url: "http://127.0.0.1:1", prefix: "old/" };
+  const imported = importDocuments(readSettings(importSettings, { flags, env: {} }), (line) => void printed.push(line));
+  await expect(imported).rejects.toThrow("some documents were not imported");
+  expect(printed).toContain(
+    `not imported: the folders team in ${from}. Import each by itself, for example: coroom import ${join(from, "team")} --prefix old/team/`,
+  );
+});
 
 test("[IMP13] of a document that is larger than what may wait in a room, a part waits at a time, and all of it is saved in order", async () => {
   const piece = new Uint8Array(60_000);

@@ -47,6 +47,11 @@ export async function importDocuments({ from, prefix, ...target }: Values<typeof
   const source = await openSource(from);
   const counts = { imported: 0, unchanged: 0, failed: 0 };
   print(`${source.kind}: ${source.names.length} documents`);
+  const skippedFolders = source.skippedFolders ?? [];
+  if (skippedFolders[0] !== undefined)
+    print(
+      `not imported: the folders ${skippedFolders.join(", ")} in ${from}. Import each by itself, for example: coroom import ${join(from, skippedFolders[0])} --prefix ${prefix}${skippedFolders[0]}/`,
+    );
   try {
     for (const [index, name] of source.names.entries()) {
       const outcome = await importOne(target, `${prefix}${name}`, () => source.read(name)).catch((error: Error) => {
