@@ -30,6 +30,11 @@ test.each<[Partial<typeof claims>, string]>([
   await expect(given(changed)).rejects.toThrow(reason);
 });
 
+test("[BNC29] a token that has expired is refused as such", async () => {
+  const refused = given({ ttl: -25 });
+  await expect(refused).rejects.toThrow(/^--token cannot be used: it expired at \d{4}-\d\d-\d\dT[\d:]+Z\. Give a token/);
+});
+
 test("[BNC22] text that is no token and a missing secret are refused with the remedy", async () => {
   await expect(accessWith({ token: "abc" })).rejects.toThrow("--token is no token of Coroom");
   await expect(accessWith({})).rejects.toThrow('Start one with "coroom start"');

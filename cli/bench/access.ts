@@ -31,7 +31,7 @@ const GivenClaims = z.looseObject({
   tenant: z.string().default("default"),
   rooms: z.array(z.string()),
   rights: z.array(z.string()),
-  exp: z.number(),
+  exp: z.number().min(0),
 });
 
 /** Throws SettingError if there is neither a usable token nor a secret. `now`: Unix time in milliseconds. */
@@ -70,7 +70,11 @@ function givenAccess(token: string, config: BenchConfig, now: number): Omit<Benc
       (right) => `its rights lack ${right}${right === "admin" ? ", which the command needs to delete its rooms" : ""}`,
     ),
     ...(claims.rooms.some(opensAllBenchRooms) ? [] : [`it does not open the rooms ${ROOM_PREFIX}*`]),
-    ...(leftSeconds < neededSeconds ? [`it expires in ${leftSeconds} s, and the run may take ${neededSeconds} s`] : []),
+    ...(leftSeconds <= 0
+      ? [`it expired at ${new Date(claims.exp * 1_000).toISOString().replace(/\.\d+Z$/, "Z")}`]
+      : leftSeconds < neededSeconds
+        ? [`it expires in ${leftSeconds} s, and the run may take ${neededSeconds} s`]
+        : []),
   ];
   if (problems.length > 0) throw new SettingError(`--token cannot be used: ${problems.join("; ")}. Give ${NEEDED}. ${HOW}`);
   return {
