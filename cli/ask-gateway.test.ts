@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 
 import { SettingError } from "../shared/settings/settings.ts";
 import { writeCertificate } from "../test/contract/certificate.ts";
@@ -86,6 +86,20 @@ test("[ASG4] a refused secret, pass or token is reported as such, each with its 
     `the value of --token (COROOM_TOKEN) is neither a token nor an operator pass. ${remedy}`,
   );
   server.close();
+});
+
+test("[ASG8] a token where only operators are allowed gets one remedy, which is not another token", async () => {
+  const refusal = JSON.stringify({ error: "not-an-operator", message: "only operators may do this: send COROOM_OPERATOR_SECRET" });
+  const server = createServer((_, response) => response.writeHead(401).end(refusal)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/admin/drain`);
+  for (const text of ["eyJhbGciOiJIUzI1NiJ9.e30.x", "bad"])
+    await expect(askGateway(url, token(text), {})).rejects.toThrow(
+      /^only operators may do this, whatever the rights of a token\. Leave out --token \(COROOM_TOKEN\), and set COROOM_OPERATOR_SECRET \(--operator-secret\) to the gateway's value$/,
+    );
+  await expect(askGateway(url, secret("other"), {})).rejects.toThrow(/^the operator secret differs from the gateway's/);
+  await expect(askGateway(url, token("operator.1700000000.c2VhbA"), {})).rejects.toThrow(/^the operator pass has expired/);
 });
 
 async function failureOf(url: string): Promise<string> {

@@ -13,7 +13,7 @@ export type GatewayRequest = {
   readonly body?: string | Buffer<ArrayBuffer>;
 };
 
-const GatewayAnswer = z.looseObject({ message: z.string().optional() });
+const GatewayAnswer = z.looseObject({ error: z.string().optional(), message: z.string().optional() });
 export type GatewayAnswer = z.infer<typeof GatewayAnswer>;
 
 /** Error codes of Node and undici. For other codes a server is there, but the request failed. */
@@ -50,7 +50,7 @@ export async function askGateway(url: URL, bearer: GatewayBearer, asked: Gateway
     throw new SettingError(
       `the server at ${url.origin} is not a gateway (HTTP ${status} without JSON). Set --url to the address of a gateway`,
     );
-  if (!ok) throw new SettingError(refusalOf(status, answer.message ?? `the gateway answered ${status}`, bearer));
+  if (!ok) throw new SettingError(refusalOf(status, answer, bearer));
   return answer;
 }
 
@@ -65,11 +65,14 @@ export function answerAs<Answer>(schema: z.ZodType<Answer>, answer: unknown): An
 }
 
 /** The gateway treats a wrong secret or pass as a token, so its message would mislead an operator. */
-function refusalOf(status: number, message: string, { isToken, text }: GatewayBearer): string {
+function refusalOf(status: number, answer: GatewayAnswer, { isToken, text }: GatewayBearer): string {
+  const message = answer.message ?? `the gateway answered ${status}`;
   if (status !== 401) return message;
   if (PASS.test(text)) return 'the operator pass has expired or belongs to another system. Create a new one with "coroom ops pass"';
   if (!isToken)
     return "the operator secret differs from the gateway's. Set COROOM_OPERATOR_SECRET (--operator-secret) to the gateway's value, or COROOM_DATA_DIR to the folder of a local system";
+  if (answer.error === "not-an-operator")
+    return "only operators may do this, whatever the rights of a token. Leave out --token (COROOM_TOKEN), and set COROOM_OPERATOR_SECRET (--operator-secret) to the gateway's value";
   const what = JWT.test(text) ? message : "the value of --token (COROOM_TOKEN) is neither a token nor an operator pass";
   return `${what}. Set --token (COROOM_TOKEN) to a valid token with the right admin, or leave it out to use the operator secret`;
 }

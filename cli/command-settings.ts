@@ -28,6 +28,11 @@ const gateway = {
   },
   dataDir: startSettings.dataDir,
 } as const satisfies Settings;
+/** For commands that no token may use, whatever its rights. */
+const operatorsGateway = {
+  ...gateway,
+  token: { ...gateway.token, meaning: "Operator pass (coroom ops pass). Empty: the operator secret is used." },
+} as const satisfies Settings;
 const whose = { tenant: { parse: text, fallback: "default", meaning: "Tenant." } } as const satisfies Settings;
 const who = {
   user: { parse: text, fallback: "", meaning: "Id of the user." },
@@ -78,7 +83,7 @@ export const adminSettings = {
   },
   "drain": {
     ...flagsOnly({ drainMs: { parse: positiveInteger, fallback: 60_000, meaning: "Milliseconds to wait until all clients have moved." } }),
-    ...gateway,
+    ...operatorsGateway,
   },
 } as const satisfies Record<string, Settings>;
 
@@ -90,8 +95,8 @@ export const opsRoomsSettings = {
   }),
   ...gateway,
 } as const satisfies Settings;
-export const opsGatewaysSettings = gateway;
-export const opsProcessesSettings = gateway;
+export const opsGatewaysSettings = operatorsGateway;
+export const opsProcessesSettings = operatorsGateway;
 export const usageSettings = {
   ...flagsOnly({
     tenant: { parse: text, fallback: "", meaning: "Tenant. Empty: all tenants, or the token's tenant." },
