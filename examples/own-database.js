@@ -3,10 +3,11 @@
  * document after changes. Hocuspocus calls this onLoadDocument and onStoreDocument.
  */
 
+import { createHash } from "node:crypto";
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 
 import { SignJWT } from "jose";
@@ -14,11 +15,16 @@ import { Webhook } from "standardwebhooks";
 
 const url = process.env.SERVER_HTTP_URL ?? "http://127.0.0.1:8080";
 const folder = process.env.DATABASE_DIR ?? "documents";
+mkdirSync(folder, { recursive: true });
 const secret = new TextEncoder().encode(process.env.COROOM_JWT_SECRET ?? "");
 if (secret.length < 32) throw new Error("set COROOM_JWT_SECRET to the secret of Coroom, at least 32 characters");
 const webhook = new Webhook(process.env.COROOM_WEBHOOK_SECRETS ?? ""); // whsec_…, the same as Coroom's.
 
-const fileOf = ({ tenant, room }) => join(folder, tenant, `${encodeURIComponent(room)}.yjs`);
+/**
+ * Names of rooms may be too long for a file, contain slashes, or differ only in case, which some file systems ignore. In SQL
+ * the key is (tenant, room), compared exactly.
+ */
+const fileOf = ({ tenant, room }) => join(folder, `${createHash("sha256").update(`${tenant}/${room}`).digest("hex")}.yjs`);
 
 /** Undefined: the database has no such document. Any other error must not look like that: the room would start empty. */
 async function load(document) {
@@ -36,7 +42,6 @@ function store(document, { epoch, seq, bytes }) {
   const file = fileOf(document);
   const known = newest.get(file);
   if (known !== undefined && (epoch < known.epoch || (epoch === known.epoch && seq <= known.seq))) return;
-  mkdirSync(dirname(file), { recursive: true });
   writeFileSync(`${file}.new`, bytes);
   renameSync(`${file}.new`, file); // A crash leaves the earlier content.
   newest.set(file, { epoch, seq });

@@ -1,8 +1,9 @@
 /** The example `own-database.js` loads and stores documents of a whole system, also after a failure and in a new environment. */
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as Y from "yjs";
@@ -59,7 +60,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const fileOf = (room: string): string => join(folder, "default", `${encodeURIComponent(room)}.yjs`);
+const fileOf = (room: string): string => join(folder, `${createHash("sha256").update(`default/${room}`).digest("hex")}.yjs`);
 
 async function open(room: string): Promise<{ readonly provider: CoroomProvider; readonly text: Y.Text }> {
   const doc = new Y.Doc();
@@ -81,7 +82,6 @@ function storedText(room: string): string {
 function putIntoDatabase(room: string, words: string): void {
   const doc = new Y.Doc();
   doc.getText("text").insert(0, words);
-  mkdirSync(join(folder, "default"), { recursive: true });
   writeFileSync(fileOf(room), Y.encodeStateAsUpdate(doc));
 }
 
@@ -113,6 +113,16 @@ test("[ODB2] while the database is down new rooms wait and changes are kept; bot
   database = startDatabase();
   await eventually("the room opens with its content", () => waiting.synced && words.toString() === "from the database");
   await eventually("the change is stored", () => storedText("kept") === "typed meanwhile");
+});
+
+test("[ODB5] rooms with the longest names, with slashes, or that differ only in case have files of their own", async () => {
+  const names = ["汉".repeat(128), "../outside", "Plan", "plan"];
+  const rooms = await Promise.all(names.map((room) => open(room)));
+  await eventually("all are open", () => rooms.every(({ provider }) => provider.synced));
+  for (const [index, { text }] of rooms.entries()) text.insert(0, `words of ${index}`);
+  await eventually("all are stored", () => names.every((room, index) => storedText(room) === `words of ${index}`));
+  const files = readdirSync(folder).map((file) => file.toLowerCase()); // Some file systems ignore case.
+  for (const room of names) expect(files.filter((file) => file === basename(fileOf(room)).toLowerCase())).toHaveLength(1);
 });
 
 test("[ODB3] a request without a valid signature gets nothing", async () => {
