@@ -41,3 +41,10 @@ test("[CLI14] a word after the command stands for the command's subject", () => 
     new SettingError('"notes" and --room both name the room. Give one of them.'),
   );
 });
+
+test.each([[["token", "--room", "a", "--room", "b"]], [["token", "--room=a", "--room"]], [["start", "--room=a", "--room=a"]]])(
+  "[CLI15] a flag that is given twice is refused, because only one value would count: %o",
+  (words) => {
+    expect(() => parseCommandLine(words)).toThrow("--room is given twice. Give it once; a list is one value with commas");
+  },
+);

@@ -109,7 +109,7 @@ type CommandLine = {
 const ALONE = ["help", "version"];
 
 /**
- * Throws SettingError for a malformed flag. Flag names are returned in camelCase, like setting names. A command of two
+ * Throws SettingError for a malformed flag, and for one that is given twice. Flag names are returned in camelCase, like setting names. A command of two
  * words begins with one of `groups`.
  */
 export function parseCommandLine(words: readonly string[], groups: readonly string[] = []): CommandLine {
@@ -123,6 +123,8 @@ export function parseCommandLine(words: readonly string[], groups: readonly stri
       const next = words[index + 1];
       const takesNext = flag[2] === undefined && !ALONE.includes(flag[1]!) && next !== undefined && !next.startsWith("--");
       const name = camelCase(flag[1]!);
+      if (Object.hasOwn(flags, name) && !ALONE.includes(name))
+        throw new SettingError(`--${flag[1]!} is given twice. Give it once; a list is one value with commas.`);
       flags[name] = flag[2] ?? (takesNext ? next : "true");
       if (takesNext) index += 1;
       else if (flag[2] === undefined) bare.push(name);
