@@ -10,7 +10,7 @@ import { expect, onTestFinished, test } from "vitest";
 
 import { SettingError } from "../shared/settings/settings.ts";
 import { writeCertificate } from "../test/contract/certificate.ts";
-import { gatewayAddress } from "./command-settings.ts";
+import { adminSettings, gatewayAddress } from "./command-settings.ts";
 import { askGateway } from "./ask-gateway.ts";
 
 const secret = (text: string) => ({ isToken: false, text });
@@ -86,6 +86,11 @@ test("[ASG4] a refused secret, pass or token is reported as such, each with its 
     `the value of --token (COROOM_TOKEN) is neither a token nor an operator pass. ${remedy}`,
   );
   server.close();
+});
+
+test("[ASG9] the help of a drain states that it concerns the gateway of --url alone", () => {
+  expect(adminSettings.drain.url.meaning).toMatch(/^URL of the gateway to drain/);
+  expect(adminSettings.kick.url.meaning).toMatch(/^URL of any gateway\. Commands reach all gateways/);
 });
 
 test("[ASG8] a token where only operators are allowed gets one remedy, which is not another token", async () => {

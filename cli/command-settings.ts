@@ -84,6 +84,7 @@ export const adminSettings = {
   "drain": {
     ...flagsOnly({ drainMs: { parse: positiveInteger, fallback: 60_000, meaning: "Milliseconds to wait until all clients have moved." } }),
     ...operatorsGateway,
+    url: { ...gateway.url, meaning: "URL of the gateway to drain. Empty: that of the local system, or http://127.0.0.1:8080." },
   },
 } as const satisfies Record<string, Settings>;
 

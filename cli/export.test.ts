@@ -80,6 +80,10 @@ test("[EXP7] a room that cannot be exported is named, the others are exported, a
   expect(readdirSync(folder).toSorted()).toEqual(["first.md", "last.md"]);
 });
 
+test("[EXP8] an export of no room is refused", async () => {
+  await expect(run(newFolder(), { room: "," })).rejects.toThrow("--room names no room: set it to room ids, comma-separated");
+});
+
 test("[EXP6] a shared type is refused without a format that uses it", async () => {
   await expect(run(newFolder(), { type: "body:text" })).rejects.toThrow(
     "--type=body:text has no effect on files of Yjs updates, which contain all types. Set --format to prosemirror, html or markdown, or leave it out",
