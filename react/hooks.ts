@@ -59,7 +59,7 @@ export type RoomPresenceView<Fields extends object> = {
   /** The other participants. */
   readonly others: readonly ParticipantWith<Fields>[];
   /** The same function in each render. Without `Fields`, it accepts any fields. */
-  readonly set: string extends keyof Fields
+  readonly set: Record<string, unknown> extends Fields
     ? <Given extends object>(presence: PresenceOf<Given>) => void
     : (presence: PresenceToSet<Fields>) => void;
 };

@@ -86,6 +86,10 @@ test("[PKG14] usePresence accepts values whose type is an interface, and refuses
        set({ tool: null, typing: undefined, viewport: null });
        // @ts-expect-error the field has another type
        set({ tool: "pen" });
+       const counts = usePresence<Record<string, number>>(room);
+       counts.set({ pages: 1 });
+       // @ts-expect-error the fields have another type
+       counts.set({ pages: "one" });
        const dated = usePresence<{ at: Date; draw: () => void }>(room);
        // @ts-expect-error JSON has no dates
        dated.set({ at: new Date() });
