@@ -571,6 +571,17 @@ test("[YCL24] a client is informed when the log has its update, or is asked for 
   expect(reports()).toBe(0);
 });
 
+test("[YCL31] an edit that does not fit into the outbox is not reported as saved", () => {
+  const { client, room, sent } = rig({ dialect: hocuspocusDialect });
+  client.receiveMessage(hello);
+  room.comeInStep();
+  sent.length = 0;
+  room.send = () => room.report("outbox-full");
+  client.receiveMessage(encodeUpdate(updateOf("one too many")));
+  room.emit("saved");
+  expect(sent.filter((kind) => kind === "unknown")).toEqual([]);
+});
+
 test("[YCL25] after the log lost its end all clients of the room start again", () => {
   const rooms = sharedRooms();
   const [ann, bob, entering] = [rig({ rooms }), rig({ rooms }), rig({ rooms })];

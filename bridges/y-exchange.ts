@@ -214,9 +214,10 @@ export class YExchange {
     this.#hasAskedForMissing = isMissing;
     if (this.#hasDenied) this.#requestSync();
     for (const { client, end } of facts.runs) this.#written.set(client, Math.max(end, this.#knownOf(client)));
-    this.#parts.room.send(update);
     this.#sentCount += 1;
-    this.#report(this.#sentCount);
+    this.#plan(this.#sentCount); // Before `send`, which may report at once that the edit is not accepted.
+    this.#parts.room.send(update);
+    this.receiveSaved();
   }
 
   #hasNothingNew(facts: AcceptableUpdate): boolean {
