@@ -18,7 +18,8 @@ export type YWebSocket = YSocket & { cut(code: number, reason: string): void };
 
 /** Work on Yjs updates that may take long. The answer comes at once or later. */
 export interface YjsWork {
-  check(update: Uint8Array, receive: (facts: UpdateFacts) => void): void;
+  /** Undefined: the check did not end in time. The update may be valid. */
+  check(update: Uint8Array, receive: (facts: UpdateFacts | undefined) => void): void;
   /** Undefined: the parts cannot be merged. */
   merge(question: MergeQuestion, receive: (answer: MergeAnswer | undefined) => void): void;
   /** Undefined: the bytes cannot be read. */

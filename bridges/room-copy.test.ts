@@ -68,6 +68,12 @@ test("[YRC1] each edit is announced once, whichever connections of the room deli
   expect(copy.since).toEqual({ position: position(3), last: { client: "ann", counter: 3 } });
 });
 
+test("[YRC11] a copy whose edit could not be checked is lost, and does not continue without the edit", () => {
+  const { lost, leftOut, deliver } = rig({ ...synchronousYjsWork, check: (_, receive) => receive(undefined) });
+  deliver(1, typed(["a"])[0]!);
+  expect([lost.length, leftOut]).toEqual([1, []]);
+});
+
 test("[YRC2] a snapshot replaces older content and is announced to present clients; it is ignored if the copy is newer", () => {
   const { copy, received, deliver, answer } = rig();
   const words = typed(["a", "b", "c", "d"]);
@@ -151,7 +157,7 @@ test("[YRC8] the copy knows whether an update has new content or deletions", () 
   deliver(1, Y.encodeStateAsUpdate(doc));
   const contains = (): boolean => {
     let contained = false;
-    synchronousYjsWork.check(Y.encodeStateAsUpdate(doc), (facts) => (contained = facts.kind === "fit" && copy.contains(facts)));
+    synchronousYjsWork.check(Y.encodeStateAsUpdate(doc), (facts) => (contained = facts?.kind === "fit" && copy.contains(facts)));
     return contained;
   };
   expect(contains()).toBe(true);

@@ -2,7 +2,7 @@
  * The bridge's copy of a room's content, shared by all its clients: a snapshot and the edits after it, as bytes. The
  * copy follows the room, so it has only committed content. No edit is integrated into a document on this thread, so no
  * edit can block the bridge. After [1,2,3] from one client's connection, 2 and 3 from another client's connection have no
- * effect. Rules YRC1 to YRC8, YRC10.
+ * effect. Rules YRC1 to YRC8, YRC10, YRC11.
  */
 
 import * as Y from "yjs";
@@ -186,7 +186,8 @@ export class RoomCopy {
 
   #takeEdit(update: Uint8Array, done: () => void): void {
     this.#deps.work.check(update, (facts) => {
-      if (facts.kind === "unfit") {
+      if (facts === undefined) this.lose("an edit of the room could not be checked in time: connect again later");
+      else if (facts.kind === "unfit") {
         this.#bytes -= update.byteLength;
         this.#deps.reportLeftOut(facts.why); // No document of the room has it.
       } else {

@@ -582,6 +582,16 @@ test("[YCL31] an edit that does not fit into the outbox is not reported as saved
   expect(sent.filter((kind) => kind === "unknown")).toEqual([]);
 });
 
+test("[YCL32] a client whose update could not be checked may connect again, because the update may be valid", () => {
+  const { client, room, closed } = rig({ work: { ...synchronousYjsWork, check: (_, receive) => receive(undefined) } });
+  client.receiveMessage(hello);
+  room.comeInStep();
+  client.receiveMessage(encodeUpdate(updateOf("valid")));
+  const left: true[] = [];
+  client.receiveClosed(() => void left.push(true));
+  expect([closed, room.written, left]).toEqual([[1013], [], [true]]);
+});
+
 test("[YCL25] after the log lost its end all clients of the room start again", () => {
   const rooms = sharedRooms();
   const [ann, bob, entering] = [rig({ rooms }), rig({ rooms }), rig({ rooms })];

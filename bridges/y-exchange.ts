@@ -183,7 +183,9 @@ export class YExchange {
     this.#checks.add((done) =>
       this.#deps.work.check(update, (facts) => {
         this.#checkCount -= 1;
-        if (facts.kind === "fit") this.#receiveFit(update, facts, isAnswer);
+        if (facts === undefined)
+          this.#parts.connection.refuse(Y_CLOSE.overloaded, "an update could not be checked in time: connect again later");
+        else if (facts.kind === "fit") this.#receiveFit(update, facts, isAnswer);
         else this.#refuseUnreadable("update", facts.why);
         done();
       }),

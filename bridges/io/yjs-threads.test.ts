@@ -15,11 +15,11 @@ const updateOf = (text: string): Uint8Array => {
 test("[YTH1] long updates are checked and merged in worker threads, short ones on the calling thread, with the same results", async () => {
   const threads = yjsThreads(SILENT_LOG);
   const kinds: string[] = [];
-  threads.check(updateOf("short"), ({ kind }) => void kinds.push(kind));
+  threads.check(updateOf("short"), (facts) => void kinds.push(facts!.kind));
   expect(kinds).toEqual(["fit"]);
   const long = updateOf("long ".repeat(10_000));
-  const checked = new Promise<string>((resolve) => threads.check(long, ({ kind }) => resolve(kind)));
-  const refused = new Promise<string>((resolve) => threads.check(conflictBomb(1_500), ({ kind }) => resolve(kind)));
+  const checked = new Promise<string>((resolve) => threads.check(long, (facts) => resolve(facts!.kind)));
+  const refused = new Promise<string>((resolve) => threads.check(conflictBomb(1_500), (facts) => resolve(facts!.kind)));
   const merged = new Promise<Uint8Array>((resolve) =>
     threads.merge({ parts: [long, updateOf("more")], stateVector: Uint8Array.of(0), condense: true }, (answer) => resolve(answer!.answer)),
   );
@@ -31,6 +31,13 @@ test("[YTH1] long updates are checked and merged in worker threads, short ones o
   expect([await checked, await refused, doc.getText("t").length]).toEqual(["fit", "unfit", 50_004]);
   expect([Y.decodeSnapshot((await opened).snapshot).sv.size, await unreadable]).toEqual([1, undefined]);
   await threads.stop();
+});
+
+test("[YTH3] a check that does not end gives no verdict on the update", async () => {
+  const threads = yjsThreads(SILENT_LOG);
+  const checked = new Promise((resolve) => threads.check(updateOf("long ".repeat(10_000)), resolve));
+  await threads.stop();
+  expect(await checked).toBe(undefined);
 });
 
 /** Text of a user whose type does not exist. */
