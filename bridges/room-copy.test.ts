@@ -74,6 +74,26 @@ test("[YRC11] a copy whose edit could not be checked is lost, and does not conti
   expect([lost.length, leftOut]).toEqual([1, []]);
 });
 
+test("[YRC12] edits are condensed while no client requests anything, so a room whose clients stay keeps few of them", () => {
+  const partCounts: number[] = [];
+  const merge: YjsWork["merge"] = (question, receive) => {
+    partCounts.push(question.parts.length);
+    synchronousYjsWork.merge(question, receive);
+  };
+  const { copy, deliver, answer } = rig({ ...synchronousYjsWork, merge });
+  const doc = new Y.Doc();
+  let seq = 0;
+  doc.on("update", (update: Uint8Array) => deliver((seq += 1), update));
+  for (let typed = 0; typed < 6_000; typed++) {
+    doc.getText("t").insert(0, "a");
+    doc.getText("t").delete(0, 1);
+  }
+  doc.getText("t").insert(0, "end");
+  expect(copy.bytes).toBeLessThan(100_000);
+  expect(textOf([answer()])).toBe("end");
+  expect(partCounts.map((count) => count <= 10_001)).toEqual([true, true]);
+});
+
 test("[YRC2] a snapshot replaces older content and is announced to present clients; it is ignored if the copy is newer", () => {
   const { copy, received, deliver, answer } = rig();
   const words = typed(["a", "b", "c", "d"]);

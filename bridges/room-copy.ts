@@ -2,7 +2,7 @@
  * The bridge's copy of a room's content, shared by all its clients: a snapshot and the edits after it, as bytes. The
  * copy follows the room, so it has only committed content. No edit is integrated into a document on this thread, so no
  * edit can block the bridge. After [1,2,3] from one client's connection, 2 and 3 from another client's connection have no
- * effect. Rules YRC1 to YRC8, YRC10, YRC11.
+ * effect. Rules YRC1 to YRC8, YRC10 to YRC12.
  */
 
 import * as Y from "yjs";
@@ -35,6 +35,9 @@ export type RoomCopyDeps = { readonly work: YjsWork; readonly reportLeftOut: (wh
 const NO_CONTENT = Uint8Array.of(0, 0);
 /** Number of edits after the snapshot at which they are condensed: typed letters become words, and deleted content disappears. */
 const CONDENSE_EDITS = 1_000;
+/** Number of edits after the snapshot that are condensed without a request. Each takes about 400 bytes, however short it is. */
+const TAIL_EDITS_MAX = 10_000;
+const NOTHING_KNOWN = Uint8Array.of(0);
 
 export class RoomCopy {
   readonly #bytesMax: number;
@@ -151,8 +154,7 @@ export class RoomCopy {
 
   /** Whether an update has nothing that the copy lacks. Linear in the deletions of both. */
   contains({ runs, deletes }: AcceptableUpdate): boolean {
-    this.#deletes = Y.mergeDeleteSets([this.#deletes, ...this.#newDeletes]);
-    this.#newDeletes = [];
+    this.#mergeDeletes();
     if (!runs.every((run) => this.#content.has(run))) return false;
     return Y.equalDeleteSets(this.#deletes, Y.mergeDeleteSets([this.#deletes, deletes]));
   }
@@ -195,9 +197,21 @@ export class RoomCopy {
         for (const run of facts.runs) this.#content.add(run);
         if (facts.deletes.clients.size > 0) this.#newDeletes.push(facts.deletes);
         this.#announce(update);
+        if (this.#tail.length % TAIL_EDITS_MAX === 0) this.#condense();
       }
       done();
     });
+  }
+
+  /** If it fails, the next edits are condensed with these. */
+  #condense(): void {
+    this.#mergeDeletes();
+    this.answer(NOTHING_KNOWN, () => {});
+  }
+
+  #mergeDeletes(): void {
+    this.#deletes = Y.mergeDeleteSets([this.#deletes, ...this.#newDeletes]);
+    this.#newDeletes = [];
   }
 
   #rebase(content: Uint8Array): void {
