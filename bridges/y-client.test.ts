@@ -84,8 +84,8 @@ class FakeRoom {
     this.#listeners["refused"]!({ kind, message: "no" } as never);
   }
 
-  report(kind: string): void {
-    this.#listeners["error"]!({ kind, message: "no" } as never);
+  report(kind: string, reason?: string): void {
+    this.#listeners["error"]!({ kind, reason, message: "no" } as never);
   }
 
   comeInStep(): void {
@@ -590,6 +590,15 @@ test("[YCL32] a client whose update could not be checked may connect again, beca
   const left: true[] = [];
   client.receiveClosed(() => void left.push(true));
   expect([closed, room.written, left]).toEqual([[1013], [], [true]]);
+});
+
+test("[YCL33] a client of a user who is banned from the room is refused, and a client whose room is full waits", () => {
+  const { client, room, closed } = rig();
+  client.receiveMessage(hello);
+  room.report("room-unavailable", "room-full");
+  expect(closed).toEqual([]);
+  room.report("room-unavailable", "not-allowed");
+  expect(closed).toEqual([4401]);
 });
 
 test("[YCL25] after the log lost its end all clients of the room start again", () => {

@@ -3,7 +3,7 @@
  * with its own token. The bridge's copy of the room, which all clients of the room share, answers it. Messages are held
  * until that copy is complete: otherwise the client would see an empty document and fill it again. The client uses its
  * own Yjs client id in the room. Otherwise its other tabs, which exchange awareness among themselves, would show it
- * twice. So the room is opened once the client has sent that id, with its first messages. Rules YCL1 to YCL32, YWS1 to
+ * twice. So the room is opened once the client has sent that id, with its first messages. Rules YCL1 to YCL33, YWS1 to
  * YWS21, YUC1 to YUC5.
  */
 
@@ -157,9 +157,12 @@ export class YClient {
       // The token expired during the session. The client may have a new one, so it may reconnect.
       this.#connection.refuse(kind === "token-expired" && this.#isInStep ? Y_CLOSE.tokenExpired : Y_CLOSE.refused, message);
     });
-    room.on("error", ({ kind, message }) => {
+    room.on("error", (problem) => {
+      const { kind, message } = problem;
       this.#deps.metrics.problems.inc({ kind });
       this.#deps.warn({ room: room.room, kind }, message);
+      // The user is banned from the room for a time, which the client would not learn while its room waits for the end.
+      if (kind === "room-unavailable" && problem.reason === "not-allowed") this.#connection.refuse(Y_CLOSE.refused, message);
       if (kind === "edit-too-large" || kind === "outbox-full") this.#exchange?.receiveNotSent();
     });
     room.awareness.on("update", ({ added, updated, removed }: Record<"added" | "updated" | "removed", number[]>) => {

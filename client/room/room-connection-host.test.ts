@@ -367,6 +367,21 @@ test("[ROO15] a room whose rights changed is joined again on the same connection
   expect(receivedFrames(server, "hello")).toHaveLength(1);
 });
 
+test("[ROO31] a user who is banned from the room for a time sees nobody, keeps the edits, and returns by itself", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new App(server, 1), new App(server, 2)];
+  await server.clock.advance(1_000);
+  expect(ann.host.participants.size).toBe(2);
+  server.refuseJoins = { reason: "not-allowed", retryAfterMs: MINUTE };
+  server.send({ type: "left", channel: 1, reason: "rights-changed" });
+  await server.clock.advance(10_000);
+  ann.host.send(bytes(1));
+  expect([ann.host.status, ann.host.outage?.reason, ann.host.participants.size]).toEqual(["waiting", "not-allowed", 0]);
+  server.refuseJoins = undefined;
+  await server.clock.advance(2 * MINUTE);
+  expect([ann.host.status, ann.host.saved, ann.refusals, bob.edits]).toEqual(["connected", true, [], ["1:1"]]);
+});
+
 test("[ROO19] a room that was left permanently stays left, even if other methods are called", async () => {
   const server = serverOn();
   const ann = new App(server, 1);

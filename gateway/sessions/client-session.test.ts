@@ -18,7 +18,7 @@ import { CLOSE, type CloseName } from "../../shared/wire/close-codes.ts";
 import type { ClientFrame, Frame } from "../../shared/wire/frames.ts";
 import { gatewaySettings } from "../config.ts";
 import { RatePool } from "../limits/connection-rates.ts";
-import type { Identity } from "./identity.ts";
+import type { Identity, Restriction } from "./identity.ts";
 import { ClientSession } from "./client-session.ts";
 import { type SessionEffect, tooFast } from "./session-effects.ts";
 
@@ -52,7 +52,7 @@ const identity: Identity = {
   expiresAt: at(1e9),
 };
 
-function connect(): ClientSession {
+function connect(restrictionOn: () => Restriction | undefined = () => undefined): ClientSession {
   const clientIdOf = (_tenant: TenantId, user: UserId, key: ClientKey) => `${user}${key}`.slice(0, 16).padEnd(16, "1") as ClientId;
   return new ClientSession(
     {
@@ -67,7 +67,7 @@ function connect(): ClientSession {
         catchUpRate: { burst: 5_000, perSecond: 1_000 },
       }),
       retryAfterMs: 5_000,
-      restrictionOn: () => undefined,
+      restrictionOn,
       clientIdOf,
     },
     "gw-1",
@@ -369,6 +369,27 @@ test("[SES20] the session leaves a room that the new token does not open, and ig
   ] as ClientFrame[])
     expect(receive(session, frame)).toEqual([]);
   expect(receive(session, edit(1, 3, 8)), "never joined").toMatchObject(closed("badFrame"));
+});
+
+test("[SES98] a member who is banned from the room for a time joins again, and receives the reason and a time to retry", () => {
+  let restriction: Restriction | undefined;
+  const session = connect(() => restriction);
+  receive(session, hello);
+  session.receiveVerdict({ kind: "valid", identity }, now);
+  receive(session, join("notes"));
+  session.open!.receiveJoined({ room: notes, channel: 7, client: ann }, now);
+  receive(session, join("other", 2));
+  restriction = { level: "banned", reason: "spam" };
+  const refused = { type: "join-refused", reason: "not-allowed", retryAfterMs: 60_000, message: "banned from the room for a time: spam" };
+  expect(session.open?.receiveRestriction()).toEqual([
+    { kind: "leave", room: notes },
+    { kind: "send", frame: { type: "left", channel: 7, reason: "rights-changed" } },
+    { kind: "leave", room: "acme.other" },
+    { kind: "send", frame: { ...refused, request: 2 } },
+  ]);
+  expect(receive(session, join("notes", 3))).toEqual([{ kind: "send", frame: { ...refused, request: 3 } }]);
+  restriction = undefined;
+  expect(receive(session, join("notes", 4))).toMatchObject([{ kind: "join" }]);
 });
 
 test("[SES21] the session leaves a room whose right to write has changed, so that the client joins again", () => {

@@ -35,6 +35,10 @@ test("[IDN3] a join needs the right to read; the right to write is separate", ()
 
 test("[IDN4] a banned user receives the reason, if there is one", () => {
   const banned = (reason: string): Identity => ({ ...holder(["*"]), restrictionIn: () => ({ level: "banned", reason }) });
-  expect(admit(banned("spam"), room("notes"))).toEqual({ kind: "refused", why: "banned from the room for a time: spam" });
-  expect(admit(banned(""), room("notes"))).toEqual({ kind: "refused", why: "banned from the room for a time" });
+  expect(admit(banned("spam"), room("notes"))).toEqual({
+    kind: "refused",
+    why: "banned from the room for a time: spam",
+    retryAfterMs: 60_000,
+  });
+  expect(admit(banned(""), room("notes"))).toMatchObject({ kind: "refused", why: "banned from the room for a time" });
 });

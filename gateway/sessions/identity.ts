@@ -43,22 +43,29 @@ export function tenantShown(verdict: TokenVerdict): TenantId | undefined {
 }
 
 export type RoomAdmission =
-  { readonly kind: "admitted"; readonly room: RoomKey; readonly rights: Rights } | { readonly kind: "refused"; readonly why: string };
+  | { readonly kind: "admitted"; readonly room: RoomKey; readonly rights: Rights }
+  /** `retryAfterMs`: 0 if another attempt with the same token would be refused too. */
+  | { readonly kind: "refused"; readonly why: string; readonly retryAfterMs: number };
 
 export const READ_ONLY: Rights = { read: true, write: false };
+/** A ban from a room ends, or is lifted before: its user's clients join again until then. */
+const BANNED_RETRY_MS = 60_000;
 const READ_AND_WRITE: Rights = { read: true, write: true };
 
 /** A user without the right to read may not join, because a writer has to see the edits of others. */
 export function admit(identity: Identity, room: RoomId, restrictionIn = identity.restrictionIn): RoomAdmission {
   if (!opens(identity, room)) {
-    return { kind: "refused", why: "the token does not open this room: ask for one whose claim `rooms` names it" };
+    return refused("the token does not open this room: ask for one whose claim `rooms` names it");
   }
-  if (!identity.rights.read)
-    return { kind: "refused", why: "the token does not give the right to read: ask for one whose claim `rights` has `read`" };
+  if (!identity.rights.read) return refused("the token does not give the right to read: ask for one whose claim `rights` has `read`");
   const key = roomKey(identity.tenant, room);
   const restriction = restrictionIn?.(key);
-  if (restriction?.level === "banned") return { kind: "refused", why: withReason("banned from the room for a time", restriction) };
+  if (restriction?.level === "banned") return refused(withReason("banned from the room for a time", restriction), BANNED_RETRY_MS);
   return { kind: "admitted", room: key, rights: identity.rights.write && restriction === undefined ? READ_AND_WRITE : READ_ONLY };
+}
+
+function refused(why: string, retryAfterMs = 0): RoomAdmission {
+  return { kind: "refused", why, retryAfterMs };
 }
 
 export function opens({ rooms }: Identity, room: RoomId): boolean {

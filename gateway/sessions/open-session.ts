@@ -143,7 +143,7 @@ export class OpenSession {
 
   receiveJoin(frame: JoinFrame): SessionEffect[] {
     const admission = this.#admit(frame.room);
-    if (admission.kind === "refused") return [joinRefused(frame.request, "not-allowed", admission.why)];
+    if (admission.kind === "refused") return [joinRefused(frame.request, "not-allowed", admission.why, admission.retryAfterMs)];
     const { room, rights } = admission;
     const asked = askFor(this.#rooms, room, frame.request, this.#options.roomsMax);
     if (asked === undefined)
@@ -188,11 +188,15 @@ export class OpenSession {
     return Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(this.#identity.expiresAt - now)));
   }
 
-  /** Leaves rooms whose rights have changed through the token or a sanction. */
+  /**
+   * Leaves rooms whose rights have changed through the token or a sanction. A member who is banned from the room receives
+   * `rights-changed`, so that the answer to its next JOIN gives the reason and the time to retry.
+   */
   receiveRestriction(): SessionEffect[] {
     return this.#rooms.rooms.flatMap((room) => {
       const admission = this.#admit(roomOf(room.room));
-      if (admission.kind === "refused") return this.#takeAway(room, "rights-revoked");
+      if (admission.kind === "refused")
+        return this.#takeAway(room, admission.retryAfterMs === 0 ? "rights-revoked" : "rights-changed", admission);
       const isAsBefore = room.channel === undefined || room.rights.write === admission.rights.write;
       return isAsBefore ? [] : this.#takeAway(room, "rights-changed");
     });
@@ -242,14 +246,16 @@ export class OpenSession {
   }
 
   /** Undefined: the session neither is in the room nor has asked for it. */
-  #takeAway(taken: SessionRoom | undefined, reason: LeftReason): SessionEffect[] {
+  #takeAway(
+    taken: SessionRoom | undefined,
+    reason: LeftReason,
+    { why, retryAfterMs } = { why: "the right to this room was taken away", retryAfterMs: 0 },
+  ): SessionEffect[] {
     if (taken === undefined) return [];
     const { room, request, channel } = taken;
     this.#rooms = withRevoked(this.#rooms, room, this.#options.roomsMax);
     const refused = (): SessionEffect =>
-      reason === "deleted"
-        ? joinRefused(request, "deleted", ROOM_DELETED)
-        : joinRefused(request, "not-allowed", "the right to this room was taken away");
+      reason === "deleted" ? joinRefused(request, "deleted", ROOM_DELETED) : joinRefused(request, "not-allowed", why, retryAfterMs);
     const answer: SessionEffect = channel === undefined ? refused() : { kind: "send", frame: { type: "left", channel, reason } };
     return [{ kind: "leave", room }, answer];
   }

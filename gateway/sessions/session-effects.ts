@@ -72,6 +72,6 @@ export function nack(channel: Channel, counter: Counter, reason: NackReason): Se
   return { kind: "send", frame: { type: "nack", channel, counter, reason, expected: counter, retryAfterMs: 0 } };
 }
 
-export function joinRefused(request: number, reason: JoinRefusal, message: string): SessionEffect {
-  return { kind: "send", frame: { type: "join-refused", request, reason, retryAfterMs: 0, message } };
+export function joinRefused(request: number, reason: JoinRefusal, message: string, retryAfterMs = 0): SessionEffect {
+  return { kind: "send", frame: { type: "join-refused", request, reason, retryAfterMs, message } };
 }
