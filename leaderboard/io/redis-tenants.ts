@@ -11,7 +11,7 @@ import { defineScripts } from "../../shared/io/redis.ts";
 import { type BoardKeys, type Keys, type MemberRole, ROLES, TENANT_RANKINGS, tenantBoard } from "../boards/keys.ts";
 import type { ClosedTenant, ClosedTenants, RoomChange, TenantBoards } from "../ports.ts";
 import { parseWindow, type Window } from "../boards/windows.ts";
-import { allKeysOf, fieldsOf, pairsOf, runTransaction, scriptKeysOf, STAMP_LENGTH } from "./board-hashes.ts";
+import { allKeysOf, DELETED, fieldsOf, pairsOf, runTransaction, scriptKeysOf, STAMP_LENGTH } from "./board-hashes.ts";
 
 /** Maximum number of members per board in one script, and of commands sent without waiting for answers. */
 const AT_ONCE = 500;
@@ -136,6 +136,23 @@ export function redisTenants(
       JSON.stringify(members),
     );
 
+  const remove = async (room: RoomKey, windows: readonly Window[]): Promise<void> => {
+    const people = tenantBoard(tenantOf(room), "people");
+    const rooms = tenantBoard(tenantOf(room), "rooms");
+    for (const role of ROLES) {
+      for (const window of windows) {
+        const parts = keys.part(room, role, window);
+        const members: string[] = [];
+        for await (const values of scan(parts)) members.push(...values.map(([member]) => member));
+        for (let first = 0; first < members.length; first += AT_ONCE) {
+          await lower(room, parts, keys.board(people, role, window), members.slice(first, first + AT_ONCE));
+        }
+        const board = keys.board(rooms, role, window);
+        if ((await redis.hexists(board.full, roomOf(room))) === 1) await lower(room, board.full, board, [roomOf(room)]);
+      }
+    }
+  };
+
   return {
     sendTotals: async (room, changes) => {
       await sendAll(
@@ -152,24 +169,12 @@ export function redisTenants(
         await send(room, reads);
       }
       await registerClosings(room, changes);
+      // Another leaderboard may have deleted the room, and removed its points, after they were read here.
+      const windows = changes.map(({ window }) => window);
+      if ((await redis.hexists(keys.applied(room), DELETED)) === 1) await remove(room, windows);
     },
 
-    remove: async (room, windows) => {
-      const people = tenantBoard(tenantOf(room), "people");
-      const rooms = tenantBoard(tenantOf(room), "rooms");
-      for (const role of ROLES) {
-        for (const window of windows) {
-          const parts = keys.part(room, role, window);
-          const members: string[] = [];
-          for await (const values of scan(parts)) members.push(...values.map(([member]) => member));
-          for (let first = 0; first < members.length; first += AT_ONCE) {
-            await lower(room, parts, keys.board(people, role, window), members.slice(first, first + AT_ONCE));
-          }
-          const board = keys.board(rooms, role, window);
-          if ((await redis.hexists(board.full, roomOf(room))) === 1) await lower(room, board.full, board, [roomOf(room)]);
-        }
-      }
-    },
+    remove,
 
     due: async (endedBefore, countMax) =>
       (await redis.zrangebyscore(keys.tenantsClosing, "-inf", endedBefore, "LIMIT", 0, countMax)).flatMap(closedOf),

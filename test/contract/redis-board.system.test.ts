@@ -530,6 +530,37 @@ test("[BOARD23] a room's place among equal rooms depends on its last point, even
   expect((await rooms())[0]).toEqual({ member: "first", score: 504, reachedAt: 1_500 });
 });
 
+test("[BOARD28] a leaderboard that was paused while a room was deleted elsewhere gives the tenant none of the room's points again", async () => {
+  const paused = redisConnection(engine.url, SILENT_LOG);
+  const options = { roles: ["everyone"] as const, hotMembers: HOT_MEMBERS };
+  const [tenants, late] = [
+    redisTenants(connection.redis, keysOf("contract"), options),
+    redisTenants(paused.redis, keysOf("contract"), options),
+  ];
+  const [kept, gone] = ["pauses.kept", "pauses.gone"] as [RoomKey, RoomKey];
+  const change = [{ window: ALL_TIME, members: new Set(["ann"]) }];
+  for (const room of [kept, gone]) await boards.apply(room, batchOf(0, 1, [["ann", 3, 20]]));
+  await tenants.sendTotals(kept, change);
+  /** The room's points are read. They are sent after the deletion. */
+  const read = paused.redis.multi.bind(paused.redis);
+  paused.redis.multi = ((commands: unknown[][]) => {
+    const chain = read(commands);
+    const exec = chain.exec.bind(chain);
+    chain.exec = async () => {
+      const answers = await exec();
+      await boards.remove(gone, [ALL_TIME]);
+      await tenants.remove(gone, [ALL_TIME]);
+      return answers;
+    };
+    return chain;
+  }) as typeof paused.redis.multi;
+  await late.sendTotals(gone, change);
+  paused.stop();
+  const hot = async (ranking: "people" | "rooms") =>
+    (await boards.read(tenantBoard("pauses" as TenantId, ranking), "everyone", ALL_TIME)).hot.map(({ member, score }) => [member, score]);
+  expect([await hot("people"), await hot("rooms")]).toEqual([[["ann", 3]], [["kept", 3]]]);
+});
+
 test("[BOARD16] a tenant's boards receive all members of a large restored board, and each place is exact", async () => {
   const tenants = redisTenants(connection.redis, keysOf("contract"), { roles: ["everyone"], hotMembers: HOT_MEMBERS });
   const room = "crowd.room-1" as RoomKey;
