@@ -275,7 +275,8 @@ export class Leader {
   ): void {
     this.#steps.settle(step, refused !== undefined);
     effects.push({ kind: "step-counted", step, refused });
-    if (refused === undefined) this.#recordStep(step, generation, wallNow, effects);
+    // The next leader may have planned the room already.
+    if (refused === undefined && this.#state.kind === "leading") this.#recordStep(step, generation, wallNow, effects);
     this.#beginSteps(now, effects);
   }
 
