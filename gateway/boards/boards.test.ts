@@ -189,6 +189,16 @@ test("[GBO9] a watch is renewed in time, and requested again when NATS returns",
   expect(summaryOf(watched.receiveBackboneFound(at(11_000)))).toEqual(["watch new"]);
 });
 
+test("[GBO20] the renewal of a watch names the last list that arrived, so that a lost one is sent again", () => {
+  const watched = boards();
+  expect(watched.receiveRequest(of(1), at(0)).at(-1)).toEqual({
+    kind: "watch",
+    watch: { room: ROOM, role: "everyone", window: "hour", isNew: true },
+  });
+  watched.receiveUpdate(shown([["ann", 4]], { checksum: 7 }), at(10));
+  expect(watched.receiveTick(1, at(10_000))).toMatchObject([{ watch: { isNew: false, checksum: 7 } }]);
+});
+
 test("[GBO10] the name of a user whom a board shows without a name, or with an old one, is published once", () => {
   const watched = boards();
   watched.receiveRequest(of(1, { name: "Ann" }), at(0));

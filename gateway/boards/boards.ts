@@ -196,10 +196,11 @@ export class GatewayBoards {
 
   #ask(board: Board, now: Millis, isNew = board.state !== "live"): BoardEffect {
     board.askedAt = now;
-    const { room, role, window } = board;
+    const { room, role, window, latest } = board;
     const sought = [...usersOutside(board)];
     board.sought = new Set(sought);
-    return { kind: "watch", watch: { room, role, window, isNew, ...(sought.length === 0 ? {} : { sought }) } };
+    const known = isNew || latest === undefined ? {} : { checksum: latest.checksum };
+    return { kind: "watch", watch: { room, role, window, isNew, ...known, ...(sought.length === 0 ? {} : { sought }) } };
   }
 
   /** Asks for the places of watchers that left the ranking, or began to watch outside it. */

@@ -95,6 +95,24 @@ test("[LIVEB4] a sought user is read with the board, also when nothing has chang
   expect(feed({ kind: "tick" }, 40), "a user that is known already").toEqual([]);
 });
 
+test("[LIVEB6] a gateway that missed the last push receives it with the renewal of its watch, and no gateway that has it does", () => {
+  const { feed, watch } = begin();
+  watch("day", 0);
+  const [count] = feed({ kind: "tick" }, 5);
+  if (count?.kind !== "count-room") throw new Error("the room is counted first");
+  const [push] = feed(answerOf(reads(feed({ kind: "room-counted", push: count.push }, 6))[0]!), 7);
+  if (push?.kind !== "publish" || push.update.kind !== "shown") throw new Error("the board is published");
+  const renew = (checksum: number | undefined, ms: number) =>
+    feed({ kind: "watch", watch: { room: ROOM, role: "everyone", window: "day", isNew: false, checksum } }, ms);
+  for (const checksum of [push.update.checksum, undefined]) {
+    renew(checksum, 20);
+    expect(feed({ kind: "tick" }, 25)).toEqual([]);
+  }
+  renew(push.update.checksum + 1, 30);
+  const [read] = reads(feed({ kind: "tick" }, 35));
+  expect(feed(answerOf(read!), 36)).toEqual([push]);
+});
+
 test("[LIVEB5] a watch of a window that is not counted is refused and reported as unavailable", () => {
   const time = { now: 0 as Millis, wallNow: 0 as UnixMillis };
   const boards = new LiveBoards({ ...OPTIONS, boardWindows: ["month", "all"] }, () => "current", time);

@@ -130,7 +130,7 @@ export class LiveBoards {
     }
   }
 
-  #receiveWatch({ room, role: roleName, window, isNew, sought = [] }: BoardWatch): void {
+  #receiveWatch({ room, role: roleName, window, isNew, sought = [], checksum: received }: BoardWatch): void {
     const [role, kind] = [parseRole(roleName), this.#options.boardWindows.find((known) => known === window)];
     const isKept = role !== undefined && kind !== undefined && this.#options.boardRoles.includes(role);
     const known = isKept ? this.#watched.find(room, role, kind) : undefined;
@@ -143,7 +143,8 @@ export class LiveBoards {
     const board = known ?? this.#watched.add(room, role, kind, until);
     board.until = until;
     const hasAdded = seekUsers(board, sought, until);
-    if (known !== undefined && (isNew || hasAdded)) this.#watched.publishAgain(room, known);
+    const hasMissed = received !== undefined && known?.published !== undefined && known.published !== received;
+    if (known !== undefined && (isNew || hasAdded || hasMissed)) this.#watched.publishAgain(room, known);
     this.#tickAt ??= (this.#time.now + TICK_MS) as Millis;
   }
 
@@ -225,7 +226,6 @@ export class LiveBoards {
     ]);
     if (checksum === board.published) return;
     board.published = checksum;
-    const shown = this.#options.boardShownMax;
     this.#send({
       kind: "shown",
       room,
@@ -234,8 +234,8 @@ export class LiveBoards {
       windowId: window.id,
       epoch: applied.epoch,
       seq: applied.seq,
-      shown,
-      checksum: checksumOf(rankAll(hot.slice(0, shown), "unique")),
+      shown: this.#options.boardShownMax,
+      checksum,
       members,
       ranking: ranked.map(({ user, score }) => [user, score, names.get(user) ?? ""]),
       ...(own.length === 0 ? {} : { own: own.map(({ user, rank, score }): [string, number, number] => [user, rank, score]) }),

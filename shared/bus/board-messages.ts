@@ -19,9 +19,15 @@ export const SOUGHT_USERS_MAX = 1_000;
 /**
  * gateway -> leaderboard: a client of this gateway watches this board; repeated every third of its validity. `isNew`:
  * the gateway has no ranking yet, so send it even if unchanged. `sought`: users who watch at this gateway and were not in
- * the last ranking. Their own places are sent with the next one.
+ * the last ranking. Their own places are sent with the next one. `checksum`: of the last ranking that arrived. NATS may
+ * have lost a later one, which is sent again.
  */
-export const BoardWatch = z.object({ ...board, isNew: z.boolean(), sought: z.array(z.string().max(128)).max(SOUGHT_USERS_MAX).optional() });
+export const BoardWatch = z.object({
+  ...board,
+  isNew: z.boolean(),
+  sought: z.array(z.string().max(128)).max(SOUGHT_USERS_MAX).optional(),
+  checksum: z.int().nonnegative().optional(),
+});
 export type BoardWatch = z.infer<typeof BoardWatch>;
 
 /** The display name of a user who may write in the room, from the token. */
@@ -44,7 +50,7 @@ export const DisplayNames = z.array(DisplayName).min(1).max(DISPLAY_NAMES_MAX);
 
 /**
  * leaderboard -> gateways, on the room's subject: a board's first members, sent on a change. The first `shown` entries
- * are the displayed list, covered by `checksum`; the rest gives those members their own ranks.
+ * are the displayed list; the rest gives those members their own ranks. `checksum`: of the complete content.
  */
 export const BoardSnapshot = z.object({
   kind: z.literal("shown"),
