@@ -73,8 +73,15 @@ export function overlaps(a: Pick<EpisodeSpan, "from" | "until">, b: Pick<Episode
   return a.from <= (b.until ?? Infinity) + SAME_MS && b.from <= (a.until ?? Infinity) + SAME_MS;
 }
 
-/** Each process reports the beginning and the end. `forMs`: how long it had lasted when it was reported. */
-export function stateSpans(events: readonly ListedEvent[], isEnd: (event: ListedEvent) => boolean): EpisodeSpan[] {
+/**
+ * Each process reports the beginning and the end. `forMs`: how long it had lasted when it was reported. A process that has
+ * ended reports no end: it belongs to the span of others at its beginning, and never makes a span go on.
+ */
+export function stateSpans(
+  events: readonly ListedEvent[],
+  isEnd: (event: ListedEvent) => boolean,
+  isAlive: (by: string) => boolean,
+): EpisodeSpan[] {
   const open = new Map<string, EpisodeSpan>();
   const done: EpisodeSpan[] = [];
   for (const event of events) {
@@ -95,7 +102,11 @@ export function stateSpans(events: readonly ListedEvent[], isEnd: (event: Listed
     if (isEnd(event)) done.push(span);
     else open.set(event.by, span);
   }
-  return merged([...done, ...open.values()]);
+  const running = [...open.values()].filter(({ by }) => by.some(isAlive));
+  const beginnings = [...open.values()].filter((span) => !running.includes(span)).map((span) => ({ ...span, until: span.from }));
+  const spans = merged([...done, ...running, ...beginnings]);
+  const isKnown = (span: EpisodeSpan): boolean => [...done, ...running].some((each) => overlaps(each, span));
+  return spans.map((span) => (isKnown(span) ? span : { ...span, until: undefined }));
 }
 
 /** An end is reported some time after it, with the time that it all took. */

@@ -14,7 +14,8 @@ const event = (clock: string, kind: string, by: string, facts: Partial<ListedEve
   by,
   ...facts,
 });
-const rowsOf = (...events: ListedEvent[]) => addEvents(NO_EVENTS, { events, last: seq }).rows;
+const known = (...events: ListedEvent[]) => addEvents(NO_EVENTS, { events, last: seq });
+const rowsOf = (...events: ListedEvent[]) => known(...events).rows;
 const shown = (...events: ListedEvent[]) =>
   rowsOf(...events).map((row) => `${timesOf(row, new Date(MIDNIGHT + 1))} | ${row.what} | ${row.why}`);
 
@@ -74,26 +75,51 @@ test("[EPI12] a room that cannot be merged is an episode that names its writers,
   expect(shown(...stalled, unmerged("10:06:00", "ds-2", "merged"))[0]).toMatch(/^10:00:00 to 10:06:00 \| plan of acme could not be merged/);
 });
 
+const fleetOf = (...instances: string[]): FleetAnswer => ({
+  environment: "test",
+  at: date("10:10:00"),
+  reachesNats: true,
+  servers: [],
+  gateways: [],
+  placement: {},
+  services: { documents: 1, leaderboards: 0, leaderboardsWithoutRedis: 0 },
+  processes: instances.map((instance) => ({ instance, role: "document-service" })),
+});
+
 test("[EPI14] an episode of a process that was killed does not go on, and the list says that its end is not known", () => {
   const unmerged = event("10:00:00", "room_unmerged", "ds-1", { tenant: "acme", room: "plan", state: "stalled", users: [] });
-  const fleet: FleetAnswer = {
-    environment: "test",
-    at: date("10:10:00"),
-    reachesNats: true,
-    servers: [],
-    gateways: [],
-    placement: {},
-    services: { documents: 1, leaderboards: 0, leaderboardsWithoutRedis: 0 },
-    processes: [{ instance: "ds-1", role: "document-service" }],
-  };
+  const fleet = fleetOf("ds-1");
   const times = (given: FleetAnswer | undefined) =>
-    withEndedReporters(rowsOf(unmerged), given).map((row) => `${timesOf(row, new Date(MIDNIGHT + 1))} ${row.why}`);
+    withEndedReporters(known(unmerged), given).map((row) => `${timesOf(row, new Date(MIDNIGHT + 1))} ${row.why}`);
   const [goesOn] = times(undefined);
   expect(goesOn).toMatch(/^since 10:00:00 /);
   expect(times(fleet)).toEqual([goesOn]);
   const killed = { ...fleet, processes: [{ instance: "ds-2", role: "document-service" }] };
   expect(times({ ...killed, reachesNats: false }), "a gateway without NATS knows nothing about others").toEqual([goesOn]);
   expect(times(killed)[0]).toMatch(/^10:00:00 .*; ds-1 reported it and has ended, so its end is not known$/);
+});
+
+test("[EPI15] a room server that ended while the log was slow makes no episode go on, and hides no later one", () => {
+  const slow = (clock: string, by: string, state: string) => event(clock, "log_slow", by, { state, forMs: 2_000, worstMs: 2_000 });
+  const events = known(
+    slow("10:00:02", "rs-1", "slow"),
+    slow("10:00:03", "rs-2", "slow"),
+    slow("10:00:10", "rs-2", "normal"),
+    slow("15:00:02", "rs-2", "slow"),
+    slow("15:00:10", "rs-2", "normal"),
+  );
+  const shownNow = (...alive: string[]) =>
+    withEndedReporters(events, fleetOf(...alive)).map((row) => `${timesOf(row, new Date(MIDNIGHT + 1))} ${row.why}`);
+  expect(shownNow("rs-2")).toEqual([
+    "15:00:00 to 15:00:02 check the disks of the nats-servers and their network; reported by 1 room server",
+    "10:00:00 to 10:00:03 check the disks of the nats-servers and their network; reported by 2 room servers",
+  ]);
+  expect(shownNow("rs-1", "rs-2")).toEqual([expect.stringMatching(/^since 10:00:00 /)]);
+  const alone = known(slow("10:00:02", "rs-1", "slow"), slow("15:00:02", "rs-2", "slow"));
+  expect(withEndedReporters(alone, fleetOf("rs-2")).map((row) => [timesOf(row, new Date(MIDNIGHT + 1)), row.why])).toEqual([
+    ["since 15:00:00", expect.stringMatching(/reported by 1 room server$/)],
+    ["10:00:00", expect.stringMatching(/rs-1 reported it and has ended, so its end is not known$/)],
+  ]);
 });
 
 test("[EPI2] a gateway under pressure names the measurement that its cause was about", () => {

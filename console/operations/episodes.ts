@@ -38,21 +38,23 @@ export function isOfEpisode({ kind }: ListedEvent): boolean {
   return EPISODE_KINDS.has(kind);
 }
 
-/** `events`: those that `isOfEpisode` accepts, in the order of their dates. */
-export function episodesOf(events: readonly ListedEvent[]): Episode[] {
+/** `events`: those that `isOfEpisode` accepts, in the order of their dates. `isAlive`: whether the process still runs. */
+export function episodesOf(events: readonly ListedEvent[], isAlive: (by: string) => boolean): Episode[] {
   const outages = spansOf(events.filter(({ kind }) => kind === "nats_lost"));
   const storage = events.filter(({ kind }) => kind === "log_storage");
   const slow = stateSpans(
     events.filter(({ kind }) => kind === "log_slow"),
     (event) => text(event, "state") === "normal",
+    isAlive,
   );
-  const causes: SlowCauses = { outages, lags: lagsOf(events), fullDisks: storageSpans(storage), late: latenessOf(events) };
+  const fullDisks = stateSpans(storage, (event) => text(event, "state") === "stores", isAlive);
+  const causes: SlowCauses = { outages, lags: lagsOf(events), fullDisks, late: latenessOf(events) };
   return [
     ...pressureEpisodes(events),
     ...refusalEpisodes(events),
     ...unmergedEpisodes(events),
     ...engineEpisodes(events, outages, slow),
-    ...storageEpisodes(storage, slow),
+    ...storageEpisodes(storage, fullDisks, slow),
     ...slow.filter((span) => !isExplained(span, causes)).map((span) => slowEpisode(span, causes)),
   ];
 }
@@ -106,10 +108,6 @@ function waitsIn(cause: EpisodeSpan, slow: readonly EpisodeSpan[]): string {
   return worstMs === 0 ? "edits waited" : `edits waited up to ${ms(worstMs)}`;
 }
 
-function storageSpans(events: readonly ListedEvent[]): EpisodeSpan[] {
-  return stateSpans(events, (event) => text(event, "state") === "stores");
-}
-
 const STORAGE: Readonly<Record<string, string>> = {
   broken: "a nats-server could not write: its disk was full or broken",
   full: "JetStream refused records: its storage or disk was full",
@@ -120,9 +118,9 @@ const REMEDIES: Readonly<Record<string, string>> = {
   full: ". Free space on the disk, or raise max_file_store",
 };
 
-function storageEpisodes(events: readonly ListedEvent[], slow: readonly EpisodeSpan[]): Episode[] {
+function storageEpisodes(events: readonly ListedEvent[], spans: readonly EpisodeSpan[], slow: readonly EpisodeSpan[]): Episode[] {
   const causes = new Map(events.map((event) => [`log_storage ${event.seq}`, text(event, "state")]));
-  return storageSpans(events).map((span) => {
+  return spans.map((span) => {
     const cause = causes.get(span.key) ?? "full";
     const isOver = span.until !== undefined;
     const waited = slow.some((each) => isOver && overlaps(each, span)) ? `; ${waitsIn(span, slow)}` : "";

@@ -45,14 +45,22 @@ export function addEvents(known: EventRows, answer: EventsAnswer): EventRows {
   const isRoutine = (event: ListedEvent): boolean => !isOfEpisode(event) && textsOf(event).topic === "routine";
   const notable = [...before.notable, ...added.filter((event) => !isRoutine(event))].slice(-NOTABLE_MAX);
   const routine = [...before.routine, ...added.filter(isRoutine).map(rowOf)].slice(-ROUTINE_MAX);
-  const episodes = episodesOf(notable.filter(isOfEpisode).toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at)));
+  const events = { notable, routine, takeovers, last: answer.last };
+  return { ...events, rows: rowsFrom(events, () => true) };
+}
+
+function rowsFrom({ notable, routine, takeovers }: Omit<EventRows, "rows">, isAlive: (by: string) => boolean): EventRow[] {
+  const episodes = episodesOf(
+    notable.filter(isOfEpisode).toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at)),
+    isAlive,
+  );
   const rows = [
     ...episodes.map((episode): EventRow => ({ ...episode, until: episode.until ?? "now", topic: "problem" })),
     ...notable.filter((event) => !isOfEpisode(event)).map(rowOf),
     ...mergedTakeovers(takeovers).map(takeoverRow),
     ...routine,
   ];
-  return { rows: rows.reverse().sort((a, b) => Date.parse(b.at) - Date.parse(a.at)), notable, routine, takeovers, last: answer.last };
+  return rows.reverse().sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
 }
 
 /** Whether the process that reported an episode runs. Undefined: the answer does not name all processes. */
@@ -67,10 +75,10 @@ export function aliveIn({ reachesNats, gateways, servers, processes }: FleetAnsw
 }
 
 /** An episode of a process that was killed has no end. It is not shown as one that goes on. */
-export function withEndedReporters(rows: readonly EventRow[], fleet: FleetAnswer | undefined): readonly EventRow[] {
+export function withEndedReporters(events: EventRows, fleet: FleetAnswer | undefined): readonly EventRow[] {
   const isAlive = fleet === undefined ? undefined : aliveIn(fleet);
-  if (isAlive === undefined) return rows;
-  return rows.map((row): EventRow => {
+  if (isAlive === undefined) return events.rows;
+  return rowsFrom(events, isAlive).map((row): EventRow => {
     if (row.until !== "now" || isAlive(row.by)) return row;
     const { until: _, ...rest } = row;
     return { ...rest, why: `${row.why}; ${shortName(row.by)} reported it and has ended, so its end is not known` };

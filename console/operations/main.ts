@@ -63,7 +63,7 @@ const change = (to: Partial<ConsoleAddress>): void => {
   address = next;
   showEvents(shownRows(), address); // No request for each typed letter: the events are here.
 };
-const shownRows = () => withEndedReporters(events.rows, fleet);
+const shownRows = () => withEndedReporters(events, fleet);
 const showEvents = eventsView(change);
 const showCharts = chartsPage(change);
 const showTabs = viewTabs();
