@@ -214,3 +214,25 @@ test("[BROOM12] the totals of a room are sent again after a change of the leader
   edit(1);
   expect(room.hasUnsentTotals).toBe(true);
 });
+
+test("[BROOM13] a deleted room whose checkpoint does not decode is removed, and not set aside", () => {
+  const { feed, answerAll, room, waiting } = begin();
+  feed({ kind: "open" });
+  feed({ kind: "deleted", streamSeq: 2 });
+  waiting.length = 0;
+  feed({ kind: "undecodable", cause: new Error("it does not decode") });
+  expect([room.isAside, room.isCheckpointDue(at(0), { isPressed: false })]).toEqual([false, true]);
+  feed({ kind: "save" });
+  expect(answerAll()).toEqual(Array.from({ length: 6 }, () => "remove"));
+});
+
+test("[BROOM14] entries that arrived during the look-up hold back the floor only if the stored checkpoint does not cover them", () => {
+  const { answers, feed, answerAll, edit, room } = begin();
+  answers.checkpoints.set(ROOM, { dump: dumpTo(5), revision: 3 });
+  answers.applied.set(ROOM, { ...NOTHING_APPLIED, epoch: 1 as Epoch, seq: 5 as Seq, time: NOON });
+  feed({ kind: "open" });
+  for (const seq of [4, 5, 6]) edit(seq);
+  expect(room.uncoveredFrom("edits")).toBe(4);
+  expect(answerAll()).toEqual(["look-up"]);
+  expect(room.uncoveredFrom("edits")).toBe(6);
+});

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { LogEndLost } from "../../shared/bus/record.ts";
 import type { Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
+import type { ProgressReport } from "../ports.ts";
 import { PassAnswers } from "../testing/pass-answers.ts";
 import { recordOf, SCORING } from "../testing/records.ts";
 import { CountingPass } from "./pass.ts";
@@ -48,13 +49,16 @@ function begin({
   watched = [] as RoomKey[],
   hold = new Set<string>(),
   acceptsGaps = false,
+  through = 0,
 } = {}) {
-  const pass = new CountingPass(1, { floor: { edits: floor, sentinel, acceptsGaps }, through: 0 as UnixMillis }, OPTIONS, {
+  const pass = new CountingPass(1, { floor: { edits: floor, sentinel, acceptsGaps }, through: through as UnixMillis }, OPTIONS, {
     watchedRooms: () => watched,
     countedPartitions: () => 1,
   });
   const answers = new PassAnswers();
   const [notices, requests, held]: [PassNotice[], string[], PassRequest[]] = [[], [], []];
+  /** The progress that each sentinel reported. */
+  const reports: ProgressReport[] = [];
   let now = 0;
   const nameOf = (request: PassRequest): string => (request.kind === "room" ? request.request.kind : request.kind);
   const feed = (...inputs: PassInput[]): void => {
@@ -63,6 +67,7 @@ function begin({
         if (isNotice(effect)) notices.push(effect);
         else {
           requests.push(nameOf(effect));
+          if (effect.kind === "write-sentinel") reports.push(effect.report);
           if (hold.has(nameOf(effect))) held.push(effect);
           else inputs.push(answers.answer(effect));
         }
@@ -87,7 +92,7 @@ function begin({
     feed(...held.splice(0).map((request) => answers.answer(request)));
   };
   const take = (): string[] => requests.splice(0);
-  return { pass, answers, feed, advance, edit, release, notices, requests, take, held, now: () => now };
+  return { pass, answers, feed, advance, edit, release, notices, requests, reports, take, held, now: () => now };
 }
 
 function isNotice(effect: PassEffect): effect is PassNotice {
@@ -290,4 +295,17 @@ test("[PASS17] after the log has lost its end, the next pass reads it from its f
     { kind: "floor-raised", floor: { edits: 0 } },
     { kind: "failed", floor: { edits: 0 } },
   ]);
+});
+
+test("[PASS18] while a room with read entries is looked up, the pass is not up to date: it reports no totals and archives nothing", () => {
+  const { pass, feed, edit, advance, release, reports, take } = begin({ hold: new Set(["look-up"]), through: NOON - 50 });
+  feed({ kind: "begin" });
+  edit(ROOM, 1, 1);
+  advance(5_000);
+  expect([pass.hasCaughtUp, pass.through, take().includes("archiving")]).toEqual([false, NOON - 50, false]);
+  expect(reports.length).toBeGreaterThan(2);
+  expect(reports.every(({ totalsSent, isRebuilding }) => totalsSent === 0 && isRebuilding)).toBe(true);
+  release();
+  advance(5_000);
+  expect([pass.hasCaughtUp, take().includes("archiving"), reports.at(-1)!.totalsSent > NOON]).toEqual([true, true, true]);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { UnixMillis } from "../../shared/ids.ts";
-import { CountingProgress } from "./progress.ts";
+import { CheckpointFloor, CountingProgress } from "./progress.ts";
 
 const date = (ms: number) => ms as UnixMillis;
 
@@ -31,4 +31,33 @@ test("[HEAD3] progress does not wait for entries that were removed before they w
   progress.aimAt({ edits: 3, activities: 4 }, date(200));
   expect(progress.receiveCounted({ edits: 2, activities: 3 })).toBe(false);
   expect([progress.receiveCounted({ edits: 2, activities: 4 }), progress.through]).toEqual([true, 100]);
+});
+
+test("[HEAD4] a pass continues from the later of two known dates", () => {
+  const progress = new CountingProgress({ edits: 0, activities: 0 }, date(50));
+  progress.resume({ through: date(20) });
+  expect(progress.through).toBe(50);
+  progress.resume({ through: date(70) });
+  expect(progress.through).toBe(70);
+});
+
+test("[HEAD5] the floor rises only to what checkpoints covered when a sentinel was sent that Redis kept, and not after a loss", () => {
+  const floor = new CheckpointFloor({ edits: 3, sentinel: undefined });
+  const send = (): void => {
+    floor.requestSentinel({ kind: "heartbeat" });
+    floor.beginSentinel();
+  };
+  const receive = (kind: "kept" | "doubtful"): number => {
+    floor.receiveBeat({ kind, sentinel: { service: "s", number: 1 } });
+    return floor.floor.edits;
+  };
+  floor.cover({ edits: 7, activities: 0 });
+  send();
+  expect(receive("doubtful"), "Redis was unreachable in between").toBe(3);
+  send();
+  expect(receive("kept")).toBe(7);
+  floor.cover({ edits: 9, activities: 0 });
+  send();
+  floor.reset(); // A checkpoint below the floor is lost.
+  expect(receive("kept")).toBe(0);
 });

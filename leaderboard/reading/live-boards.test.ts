@@ -113,6 +113,24 @@ test("[LIVEB6] a gateway that missed the last push receives it with the renewal 
   expect(feed(answerOf(read!), 36)).toEqual([push]);
 });
 
+test("[LIVEB7] a room that another leaderboard counted in the meantime is published again, although nothing changed here", () => {
+  const state: { counted: Counted } = { counted: "current" };
+  const timeAt = (ms: number) => ({ now: ms as Millis, wallNow: ms as UnixMillis });
+  const boards = new LiveBoards(OPTIONS, () => state.counted, timeAt(0));
+  const push = (ms: number): LiveEffect[] => {
+    const [count] = boards.receiveInput({ kind: "tick" }, timeAt(ms));
+    if (count?.kind !== "count-room") return [];
+    const [read] = reads(boards.receiveInput({ kind: "room-counted", push: count.push }, timeAt(ms)));
+    return boards.receiveInput(answerOf(read!), timeAt(ms));
+  };
+  boards.receiveInput({ kind: "watch", watch: { room: ROOM, role: "everyone", window: "all", isNew: true } }, timeAt(0));
+  expect(push(5)).toHaveLength(1);
+  state.counted = "elsewhere";
+  expect(push(510)).toEqual([]);
+  state.counted = "current";
+  expect(push(1_020).map(({ kind }) => kind)).toEqual(["publish"]);
+});
+
 test("[LIVEB5] a watch of a window that is not counted is refused and reported as unavailable", () => {
   const time = { now: 0 as Millis, wallNow: 0 as UnixMillis };
   const boards = new LiveBoards({ ...OPTIONS, boardWindows: ["month", "all"] }, () => "current", time);

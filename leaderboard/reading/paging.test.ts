@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import type { Clock } from "../../shared/time/clock.ts";
 import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
-import { type BoardContents, NOTHING_APPLIED, type RankEntry, type Ranking } from "../boards/board.ts";
+import { bandOf, type BoardContents, NOTHING_APPLIED, type RankEntry, type Ranking } from "../boards/board.ts";
 import { WINDOW_KINDS, type WindowKind } from "../boards/windows.ts";
 import type { ArchivedWindow } from "../ports.ts";
 import { BoardReader } from "./reads-host.ts";
@@ -39,7 +39,7 @@ function readerOf(
     {
       reads: {
         read: () => Promise.resolve(state),
-        members: none,
+        members: (_room, _role, _window, members) => Promise.resolve(standings.filter(({ member }) => members.includes(member))),
         places: (_room, _role, _window, places) => {
           if (!state.isOrdered || places.kind !== "from") return Promise.resolve(undefined);
           const score = standings[places.offset]?.score;
@@ -125,4 +125,23 @@ test("[BPAGE4] a window that is no longer counted is unknown, also if Redis stil
   expect(await pageOf(readerOf(left, board(5), undefined, ["month", "all"]), "day")).toEqual({ kind: "unknown-window" });
   expect(await pageOf(readerOf(left, board(5), undefined, ["month", "all"]), "month")).toMatchObject({ kind: "page" });
   expect(await pageOf(readerOf(STATE, [], archived, ["month", "all"]), "last-day")).toMatchObject({ kind: "page" });
+});
+
+test("[BPAGE5] a member among the last that are kept in order has its exact rank, with the neighbours that are known", async () => {
+  const archived = {
+    applied: NOTHING_APPLIED,
+    boards: [{ role: "everyone" as const, members: 1_500, points: 1, standings: board(1_000) }],
+  };
+  const question = { owner: "acme.notes" as RoomKey, role: "everyone" as const, ranking: "unique" as const };
+  const last = await readerOf(STATE, [], archived).member({ ...question, window: "2026-07-01" }, "user-998", 5);
+  expect(last).toMatchObject({ kind: "member", own: { rank: 999 } });
+  expect(last.kind === "member" && last.neighbours.at(-1)).toMatchObject({ rank: 1_000 });
+
+  const standings = board(2_001);
+  const bands = new Map<number, number>();
+  for (const { score } of standings) bands.set(bandOf(score), (bands.get(bandOf(score)) ?? 0) + 1);
+  const reader = readerOf({ ...STATE, hot: standings.slice(0, HOT_MEMBERS), members: 2_001, bands }, standings);
+  expect(await reader.member({ ...question, window: "all" }, "user-198", 5)).toMatchObject({ own: { rank: 199 } });
+  const behind = await reader.member({ ...question, window: "all" }, "user-300", 5);
+  expect(behind, "the ranks of the hot set are taken").toMatchObject({ own: { rankFirst: HOT_MEMBERS + 1, rankLast: 1_570 } });
 });
