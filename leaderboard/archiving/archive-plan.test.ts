@@ -155,3 +155,13 @@ test("[ARC7] no window of a tenant is closed while a partition rebuilds its boar
   expect(endOf(report(false), report(true))).toEqual([0]);
   expect(endOf(undefined, report(false))).toEqual([0]);
 });
+
+test("[ARC8] a window without points is released, and no empty archive is written", () => {
+  const answer = (effect: ArchivingEffect): ArchivingInput | undefined => {
+    if (effect.kind === "read-window") return { kind: "window-read", closing: effect.closing, boards: [{ ...BOARD, members: 0 }] };
+    return effect.kind === "read-tenant" ? { kind: "tenant-read", boards: { people: [], rooms: [] } } : undefined;
+  };
+  const seen = kinds(look(planOf(0), answer));
+  expect(seen.filter((kind) => kind.startsWith("write"))).toEqual([]);
+  expect(seen.filter((kind) => kind.startsWith("finish"))).toEqual(["finish-closing", "finish-tenant"]);
+});

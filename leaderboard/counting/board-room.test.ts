@@ -236,3 +236,20 @@ test("[BROOM14] entries that arrived during the look-up hold back the floor only
   expect(answerAll()).toEqual(["look-up"]);
   expect(room.uncoveredFrom("edits")).toBe(6);
 });
+
+test("[BROOM15] a checkpoint is written only after the totals that were being sent, and those that it covers, have arrived", () => {
+  const { feed, answerAll, answerNext, edit, waiting } = begin();
+  feed({ kind: "open" });
+  answerAll();
+  edit(1);
+  feed({ kind: "apply" });
+  answerAll();
+  feed({ kind: "send-totals" });
+  edit(2);
+  feed({ kind: "save" });
+  expect(waiting.map(({ kind }) => kind)).toEqual(["send-totals", "apply-batch"]);
+  waiting.reverse();
+  expect([answerNext(), waiting.map(({ kind }) => kind)]).toEqual(["apply-batch", ["send-totals"]]);
+  expect([answerNext(), waiting.map(({ kind }) => kind)]).toEqual(["send-totals", ["send-totals"]]);
+  expect(answerAll()).toEqual(["send-totals", "dump", "write-checkpoint"]);
+});

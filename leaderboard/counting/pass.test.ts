@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { LogEndLost } from "../../shared/bus/record.ts";
 import type { Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
+import { windowAt } from "../boards/windows.ts";
 import type { ProgressReport } from "../ports.ts";
 import { PassAnswers } from "../testing/pass-answers.ts";
 import { recordOf, SCORING } from "../testing/records.ts";
@@ -308,4 +309,17 @@ test("[PASS18] while a room with read entries is looked up, the pass is not up t
   release();
   advance(5_000);
   expect([pass.hasCaughtUp, take().includes("archiving"), reports.at(-1)!.totalsSent > NOON]).toEqual([true, true, true]);
+});
+
+test("[PASS19] boards count as restored only after the tenants' boards have received their points", () => {
+  const { feed, answers, release, held, take } = begin({ hold: new Set(["send-totals"]) });
+  answers.beat = { kind: "lost" };
+  const hour = windowAt("hour", NOON as UnixMillis);
+  const boards = [{ role: "everyone" as const, window: hour, standings: [] }];
+  const dump = { applied: { ...NOTHING_APPLIED, seq: 3 as Seq }, uses: NO_USES, names: new Map(), boards };
+  answers.checkpoints.set(ROOM, { dump, revision: 1 });
+  feed({ kind: "begin" });
+  expect([held.length, take().includes("begin-progress")]).toEqual([1, false]);
+  release();
+  expect(take()).toContain("begin-progress");
 });

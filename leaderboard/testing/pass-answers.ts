@@ -98,6 +98,6 @@ export class PassAnswers {
   }
 }
 
-function markOf({ applied: { seq, activity } }: BoardsDump): Pick<CheckpointMark, "seq" | "activity"> {
-  return { seq, activity };
+function markOf({ applied: { seq, activity }, boards }: BoardsDump): Pick<CheckpointMark, "seq" | "activity" | "windows"> {
+  return { seq, activity, windows: boards.map(({ window }) => window) };
 }
