@@ -131,6 +131,20 @@ test("[LIVEB7] a room that another leaderboard counted in the meantime is publis
   expect(push(1_020).map(({ kind }) => kind)).toEqual(["publish"]);
 });
 
+test("[LIVEB8] a board that this leaderboard took over and has no space for is unavailable, and does not stay as it was", () => {
+  const state: { counted: Counted } = { counted: "elsewhere" };
+  const time = { now: 0 as Millis, wallNow: 0 as UnixMillis };
+  const boards = new LiveBoards({ ...OPTIONS, boardWatchesMax: 0 }, () => state.counted, time);
+  const renew = (): LiveEffect[] =>
+    boards.receiveInput({ kind: "watch", watch: { room: ROOM, role: "everyone", window: "day", isNew: false } }, time);
+  expect(renew()).toEqual([{ kind: "watch-refused" }]);
+  state.counted = "current";
+  expect(renew()).toEqual([
+    { kind: "watch-refused" },
+    { kind: "publish", update: { kind: "unavailable", room: ROOM, role: "everyone", window: "day" } },
+  ]);
+});
+
 test("[LIVEB5] a watch of a window that is not counted is refused and reported as unavailable", () => {
   const time = { now: 0 as Millis, wallNow: 0 as UnixMillis };
   const boards = new LiveBoards({ ...OPTIONS, boardWindows: ["month", "all"] }, () => "current", time);

@@ -136,7 +136,7 @@ export class LiveBoards {
     const known = isKept ? this.#watched.find(room, role, kind) : undefined;
     if (!isKept || (known === undefined && this.#watched.size >= this.#options.boardWatchesMax)) {
       this.#effects.push({ kind: "watch-refused" });
-      if (isNew && this.#counted(room) !== "elsewhere") this.#send({ kind: "unavailable", room, role: roleName, window });
+      if (this.#counted(room) !== "elsewhere") this.#send({ kind: "unavailable", room, role: roleName, window });
       return;
     }
     const until = (this.#time.now + this.#options.boardWatchMs) as Millis;
