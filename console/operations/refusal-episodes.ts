@@ -35,11 +35,10 @@ export function refusalEpisodes(events: readonly ListedEvent[]): Episode[] {
 /** `newest` has the numbers of the whole episode. */
 function episodeOf(first: ListedEvent, newest: ListedEvent, isPast: boolean): Episode {
   const from = Date.parse(first.at) - number(first, "forMs");
-  const begun = first === newest && isPast ? Date.parse(newest.at) - number(newest, "forMs") : from;
   const close = text(newest, "close");
   const [tenant, address] = [text(newest, "ofTenant"), text(newest, "address")];
   return {
-    ...datesOf({ from: begun, until: isPast ? begun + number(newest, "forMs") : undefined }),
+    ...datesOf({ from, until: isPast ? from + number(newest, "forMs") : undefined }),
     key: `${first.kind} ${first.seq}`,
     tone: "warning",
     what: `Gateway ${shortName(first.by)} ${isPast ? `refused ${counted(number(newest, "count"), "connection")}` : "refuses many connections"}`,
