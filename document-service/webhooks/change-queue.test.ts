@@ -38,6 +38,15 @@ test("[CHN3] a change that could not be announced is announced together with lat
   expect(pending.take()).toEqual(taken);
 });
 
+test("[CHN10] a change that could not be announced waits for a quiet time, also after the maximum time", () => {
+  const pending = start();
+  pending.receiveEdits(position(1), 1, at(0));
+  pending.putBack(pending.take()!, at(5_000));
+  expect([pending.isDue(at(5_099)), pending.isDue(at(5_100))]).toEqual([false, true]);
+  pending.receiveEdits(position(2), 1, at(5_090));
+  expect(pending.isDue(at(5_100)), "further edits do not delay it").toBe(true);
+});
+
 const ROOM = "acme.notes" as RoomKey;
 const CAUSE = new Error("NATS is away");
 const edits = (seq: number): ChangeQueueInput => ({ kind: "edits", room: ROOM, position: position(seq), edits: 1 });

@@ -211,6 +211,8 @@ export class PendingChange {
   #change: AnnouncedChange | undefined;
   #since = 0 as Millis;
   #last = 0 as Millis;
+  /** After a failure, also a change that is overdue waits for a quiet time. */
+  #notBefore = 0 as Millis;
 
   constructor(options: PendingChangeOptions) {
     this.#options = options;
@@ -228,7 +230,8 @@ export class PendingChange {
 
   isDue(now: Millis): boolean {
     const { webhookQuietMs, webhookChangeMsMax } = this.#options;
-    return this.isPending && (now - this.#last >= webhookQuietMs || now - this.#since >= webhookChangeMsMax);
+    if (!this.isPending || now < this.#notBefore) return false;
+    return now - this.#last >= webhookQuietMs || now - this.#since >= webhookChangeMsMax;
   }
 
   /** Returns the change to announce, which then counts as announced. */
@@ -242,6 +245,6 @@ export class PendingChange {
   putBack(change: AnnouncedChange, now: Millis): void {
     const newer = this.#change;
     this.#change = newer === undefined ? change : { ...newer, edits: newer.edits + change.edits };
-    this.#last = now;
+    this.#notBefore = (now + this.#options.webhookQuietMs) as Millis;
   }
 }
