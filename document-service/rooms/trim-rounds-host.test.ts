@@ -5,7 +5,9 @@ import type { StoredRecord } from "../../shared/bus/record.ts";
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import { documentServiceMetrics } from "../metrics.ts";
 import { OnePartition } from "../testing/one-partition.ts";
-import { ReadAheadHost } from "./trim-rounds-host.ts";
+import type { DocumentRoomHost } from "./room-host.ts";
+import { ReadAheadHost, TrimRoundsHost } from "./trim-rounds-host.ts";
+import { TrimRounds } from "./trim-rounds.ts";
 import type { RoomRange } from "./read-ahead.ts";
 
 const ROOMS = 10;
@@ -169,4 +171,36 @@ test("[AHD9] a read fails where a lagging replica omits records of an earlier ru
   await expect(rig.seqs(roomAt(3), 0, 103)).rejects.toThrow("does not show record 63");
   rig.shownThrough = RECORDS;
   expect(await rig.seqs(roomAt(3), 0, 103)).toHaveLength(11);
+});
+
+test("[AHD10] a trim begins before another job of its room can begin, also after a trim that took longer than its turn", async () => {
+  const { clock } = new OnePartition();
+  const began: [room: RoomKey, isSaving: boolean][] = [];
+  let isSaving = false;
+  const [slow, busy] = [roomAt(1), roomAt(2)];
+  const hostOf = (key: RoomKey) => ({
+    trimRange: () => Promise.resolve(undefined),
+    runJob: async () => {
+      began.push([key, isSaving]);
+      await clock.advance(key === slow ? 1_000 : 0);
+      return true;
+    },
+  });
+  const hosts = new Map([slow, busy].map((key) => [key, hostOf(key) as unknown as DocumentRoomHost]));
+  const isTrimDue = (key: RoomKey): boolean => {
+    if (key === busy && began.length > 0) queueMicrotask(() => (isSaving = true)); // A save starts in the room when it can.
+    return !began.some(([room]) => room === key);
+  };
+  const rooms = new Map([slow, busy].map((key) => [key, { key, isTrimDue: () => isTrimDue(key) }]));
+  const stopping = new AbortController();
+  const ahead = new Rig().host;
+  const running = new TrimRoundsHost(() => new TrimRounds(rooms, { historySegmentMsMin: 1_000 }), hosts, ahead, clock).run(stopping.signal);
+  while (began.length < 2) await clock.advance(100);
+  stopping.abort();
+  await clock.advance(10_000);
+  await running;
+  expect(began).toEqual([
+    [slow, false],
+    [busy, false],
+  ]);
 });

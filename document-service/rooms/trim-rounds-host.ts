@@ -36,13 +36,17 @@ export class TrimRoundsHost {
     let input: TrimRoundsInput | undefined = { kind: "wake" };
     while (input !== undefined) {
       let next: TrimRoundsInput | undefined;
-      for (const effect of rounds.receive(input, this.#clock.now())) next = await this.#carryOut(effect, signal);
+      for (const effect of rounds.receive(input, this.#clock.now())) {
+        // Not awaited: during a pause before the trim, another job of its room could begin.
+        if (effect.kind === "forget") this.#ahead.forgetRoom(effect.room);
+        else next = await this.#carryOut(effect, signal);
+      }
       input = next;
     }
   }
 
   /** Undefined: the effect has no outcome. */
-  async #carryOut(effect: TrimRoundsEffect, signal: AbortSignal): Promise<TrimRoundsInput | undefined> {
+  async #carryOut(effect: Exclude<TrimRoundsEffect, { kind: "forget" }>, signal: AbortSignal): Promise<TrimRoundsInput | undefined> {
     switch (effect.kind) {
       case "find-ranges": {
         const ranges = await Promise.all(effect.rooms.map((room) => this.#hosts.get(room)?.trimRange()));
@@ -55,8 +59,6 @@ export class TrimRoundsHost {
           kind: "trimmed",
           isTrimmed: (await this.#hosts.get(effect.room)?.runJob({ kind: "trim", before: effect.before })) === true,
         };
-      case "forget":
-        return void this.#ahead.forgetRoom(effect.room);
       case "wait":
         await pause(this.#clock, effect.ms, signal);
         return { kind: "wake" };
