@@ -88,6 +88,7 @@ export function firstContentRoutes(
         return DELETED;
       case "loading":
         return LOADING;
+      case "behind":
       case "snapshot":
       case "not-a-document":
       case "stalled":

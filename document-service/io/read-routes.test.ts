@@ -4,6 +4,7 @@ import type { Epoch, RoomKey, Seq } from "../../shared/ids.ts";
 import type { InternalResponse } from "../../shared/io/internal-http.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import type { DocumentReads } from "../ports.ts";
+import type { Served } from "../rooms/room-messages.ts";
 import { type Documents, readRoutes } from "./read-routes.ts";
 
 const ROOM = "acme.notes" as RoomKey;
@@ -155,6 +156,34 @@ test("[RRT10] a request waits for an edit that the log has, and not for one that
   seq = 6 as Seq;
   await clock.advance(50);
   expect(await written).toMatchObject({ status: 200, headers: { "x-coroom-seq": "6" } });
+});
+
+test.each(["snapshot", "document", "text", "diff"])(
+  "[RRT13] a read of %s waits until the first edit of the log was read",
+  async (place) => {
+    const clock = new FakeClock();
+    let served: Served = { kind: "behind" };
+    const reading = {
+      json: () => Promise.resolve(STATE),
+      text: () => Promise.resolve({ kind: "text" as const, text: STATE }),
+      diff: () => Promise.resolve({ kind: "diff" as const, edit: STATE }),
+    };
+    const ask = reader(reading, { ...SERVED, serve: () => Promise.resolve(served) }, clock);
+    const read = ask(place);
+    await clock.advance(400);
+    served = { kind: "snapshot", state: STATE, position: { epoch: 1 as Epoch, seq: 1 as Seq } };
+    await clock.advance(50);
+    expect(await read).toMatchObject({ status: 200, headers: { "x-coroom-seq": "1" } });
+  },
+);
+
+test("[RRT14] a read waits for the first edit at most as long as for an answer, and not for an empty room", async () => {
+  const clock = new FakeClock();
+  const behind = reader({}, { ...SERVED, serve: () => Promise.resolve({ kind: "behind" }) }, clock)("snapshot");
+  await clock.advance(1_100);
+  expect(await behind).toMatchObject({ status: 503, name: "loading" });
+  const empty = reader({}, { ...SERVED, serve: () => Promise.resolve({ kind: "no-document" }) }, clock);
+  expect(await empty("snapshot")).toMatchObject({ status: 404, name: "no-document" });
 });
 
 test.each([

@@ -71,6 +71,8 @@ class Renditions {
 }
 
 type Snapshot = Served & { kind: "snapshot" };
+/** A request waits while the document is behind its log. */
+type Answered = Exclude<Served, { kind: "behind" }>;
 
 const BINARY = "application/octet-stream";
 const WANTED_MAX = 100;
@@ -104,20 +106,23 @@ export function readRoutes(
   const renditions = new Renditions();
 
   /**
-   * A caller that knows the seq of its own write waits until the document includes it. Nobody waits for an edit that the
-   * log does not have: each request that waits holds one of a gateway's connections to this service.
+   * A caller that knows the seq of its own write waits until the document includes it, and every caller until the first
+   * edit that the log has was read. Nobody waits for an edit that the log does not have: each request that waits holds one
+   * of a gateway's connections to this service.
    */
-  const serveAt = async ({ room, signal }: RoomQuestion, minSeq: number, freshness: Freshness): Promise<Served> => {
+  const serveAt = async ({ room, signal }: RoomQuestion, minSeq: number, freshness: Freshness): Promise<Answered> => {
     const deadline = clock.now() + documentsAnswerMsMax;
     for (let isWritten = false; ;) {
       const served = await documents.serve(room, minSeq > 0 ? "newest" : freshness, minSeq);
-      const isThere =
-        served.kind === "not-a-document" ||
-        served.kind === "deleted" ||
-        served.kind === "stalled" ||
-        (served.kind === "snapshot" && served.position.seq >= minSeq);
-      if (isThere || minSeq === 0 || !documents.holds(room)) return served;
-      isWritten ||= await documents.hasEdit(room, minSeq);
+      if (served.kind !== "behind") {
+        const isThere =
+          served.kind === "not-a-document" ||
+          served.kind === "deleted" ||
+          served.kind === "stalled" ||
+          (served.kind === "snapshot" && served.position.seq >= minSeq);
+        if (isThere || minSeq === 0 || !documents.holds(room)) return served;
+      }
+      isWritten ||= await documents.hasEdit(room, Math.max(1, minSeq));
       if (!isWritten || signal.aborted || clock.now() >= deadline) return { kind: "loading" };
       await pause(clock, BEHIND_MS);
     }
@@ -218,7 +223,7 @@ export function readRoutes(
     const vector = await question.body();
     if (vector === undefined) return TOO_LARGE;
     if (vector.byteLength === 0) return refusal(400, "bad-vector", "send the state vector as the body: Y.encodeStateVector(doc)");
-    const served = await documents.serve(question.room, "newest");
+    const served = await serveAt(question, 0, "newest");
     if (served.kind !== "snapshot") return unserved(served);
     const made = await reading.diff(served.state, question.room, vector);
     if (!isRead(made)) return unread(made);
@@ -268,7 +273,7 @@ function wantedOf(types: readonly string[]): readonly Wanted[] | undefined {
   return names.size === types.length && types.length <= WANTED_MAX ? wanted : undefined;
 }
 
-function unserved(served: Exclude<Served, { kind: "snapshot" }>): InternalResponse {
+function unserved(served: Exclude<Answered, { kind: "snapshot" }>): InternalResponse {
   switch (served.kind) {
     case "no-document":
       return refusal(404, "no-document", "this room never had an edit");

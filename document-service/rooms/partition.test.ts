@@ -209,11 +209,11 @@ const empty = { kind: "empty" } as const;
 const at = (seq: number) => ({ kind: "at", seq: seq as Seq }) as const;
 const deleted = { kind: "deleted", streamSeq: 9 } as const;
 
-test("[LGE1] a room of which no edit was read is loading while its log has edits, and has no document otherwise", () => {
+test("[LGE1] a room of which no edit was read is behind its log while that has edits, and has no document otherwise", () => {
   expect([empty, at(0), at(1), deleted].map((end) => servedWithoutEdits(end).kind)).toEqual([
     "no-document",
     "no-document",
-    "loading",
+    "behind",
     "deleted",
   ]);
 });

@@ -345,5 +345,5 @@ export class DocumentPartition {
 /** The answer for a room of which this service has read no edit. The log may have edits that were not read yet. */
 export function servedWithoutEdits(end: RoomLogEnd): Served {
   if (end.kind === "deleted") return { kind: "deleted" };
-  return end.kind === "at" && end.seq > 0 ? { kind: "loading" } : { kind: "no-document" };
+  return end.kind === "at" && end.seq > 0 ? { kind: "behind" } : { kind: "no-document" };
 }

@@ -25,6 +25,8 @@ export type Served =
   | { kind: "snapshot"; state: Uint8Array; position: Position; last?: SnapshotEdit | undefined }
   /** This service knows no edit of the room. */
   | { kind: "no-document" }
+  /** The log has edits of the room, and this service is about to read the first one. */
+  | { kind: "behind" }
   /** None of the room's edits is a Yjs update. */
   | { kind: "not-a-document" }
   | { kind: "deleted" }

@@ -3,7 +3,6 @@ import { expect, test } from "vitest";
 import type { Millis, TenantId, UserId } from "../../shared/ids.ts";
 import type { Identity } from "../sessions/identity.ts";
 import {
-  afterFirstEdit,
   deletionRequest,
   documentRead,
   forwardedAnswer,
@@ -12,7 +11,6 @@ import {
   isAuthorizedUrl,
   NO_DOCUMENT_SERVICE,
   roomListRequest,
-  type ServiceRequest,
 } from "./document-requests.ts";
 import type { WriteRefusal } from "../rooms/writes-host.ts";
 import { madeEdit, refuseContentType, writeAnswer, writerOf } from "./document-writes.ts";
@@ -121,12 +119,4 @@ test("[DRQ8] a list of rooms is for operators, who name the tenant, and for admi
   expect(roomListRequest(request(), { ...admin, rooms: ["notes"] })).toMatchObject({ status: 403 });
   expect(roomListRequest(request("tenant=globex"), admin)).toMatchObject({ status: 403 });
   expect(roomListRequest(request("tenant=globex"), undefined)).toEqual({ path: "/v1/rooms", tenant: "globex", user: "" });
-});
-
-test("[DRQ9] a read after the first edit waits for it, also if its query names seq 0", () => {
-  const minSeqOf = (query: string): string | null => {
-    const read = afterFirstEdit(documentRead(request(query), ann, "text") as ServiceRequest);
-    return new URL(read.path, "http://service").searchParams.get("minSeq");
-  };
-  expect(["", "type=text", "minSeq=0", "type=text&minSeq=0"].map(minSeqOf)).toEqual(["1", "1", "1", "1"]);
 });

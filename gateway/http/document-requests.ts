@@ -66,12 +66,6 @@ export function hasEditsRequest(room: RoomKey): ServiceRequest {
   return { path: `${roomPath(roomOf(room))}/first-content`, tenant: tenantOf(room) };
 }
 
-/** The same read, once the document service has read the room's first edit. */
-export function afterFirstEdit<Read extends ServiceRequest>(asked: Read): Read {
-  const [path = "", query] = asked.path.split("?");
-  return { ...asked, path: `${path}?minSeq=1${query === undefined ? "" : `&${query}`}` }; // The first of two values counts.
-}
-
 /** `place` is the part of the document: snapshot, document, text or diff. */
 export function documentRead(
   request: RouteRequest,

@@ -10,7 +10,6 @@ import type { Clock } from "../../../shared/time/clock.ts";
 import { errorOf, type HttpAnswer } from "../../http/answers.ts";
 import { userKey } from "../../limits/quotas.ts";
 import {
-  afterFirstEdit,
   deletionRequest,
   documentRead,
   historyRequest,
@@ -90,7 +89,7 @@ export function documentReadRoutes(
     if (errorOf(body) !== "no-document") return { ...answer, body };
     const outcome = await contents.load(room);
     if (outcome === "none") return { ...answer, body };
-    return outcome === "failed" ? NO_FIRST_CONTENT : callServices(documents, afterFirstEdit(asked), signal, options);
+    return outcome === "failed" ? NO_FIRST_CONTENT : callServices(documents, asked, signal, options);
   };
   const read = (place: string, fetch: (asked: ServiceRequest, room: RoomKey, request: RouteRequest) => Promise<HttpAnswer | undefined>) =>
     forBearers(tokens, async (request, identity) => {
