@@ -12,7 +12,7 @@ import {
   $createTextNode,
   $getRoot,
   createEditor,
-  type ElementNode,
+  ElementNode,
   type LexicalNode,
   type TextFormatType,
 } from "lexical";
@@ -26,7 +26,13 @@ import type { DocumentFormat } from "../content.ts";
 import { renderedAs } from "./rendering.ts";
 import { DEPTH_MAX, RESULT_BYTES_MAX } from "./rich-text.ts";
 
-const NODES = [CodeNode, HeadingNode, LinkNode, ListItemNode, ListNode, QuoteNode, TableCellNode, TableNode, TableRowNode];
+/** As the nodes of @lexical/mark, around commented text. */
+class CommentedNode extends ElementNode {
+  static override getType = () => "mark";
+  static override clone = ({ __key }: CommentedNode) => new CommentedNode(__key);
+  override isInline = () => true;
+}
+const NODES = [CommentedNode, CodeNode, HeadingNode, LinkNode, ListItemNode, ListNode, QuoteNode, TableCellNode, TableNode, TableRowNode];
 
 /** The Yjs document of an editor in which `write` makes the content. */
 function written(write: () => LexicalNode[]): Y.Doc {
@@ -158,6 +164,15 @@ test("[LXT2] a root with properties of its own is still found without naming its
   const doc = written(() => [paragraph(text("words"))]);
   doc.get("root", Y.XmlText).setAttribute("__dir", "ltr");
   expect(render(doc, "markdown")).toBe("words\n");
+});
+
+test("[LXT6] text around which a comment lies stays in its line", () => {
+  const commented = (...content: LexicalNode[]) => filled(new CommentedNode(), ...content);
+  const doc = written(() => [
+    paragraph(text("one "), commented(text("two", "bold"), commented(text(" three"))), text(" four")),
+    filled($createListNode("bullet"), item(undefined, text("five "), commented(text("six")))),
+  ]);
+  expect(render(doc, "html")).toBe("<p>one <strong>two</strong> three four</p>\n<ul>\n<li>five six</li>\n</ul>\n");
 });
 
 test("[LXT3] properties of any type make no invalid result", () => {

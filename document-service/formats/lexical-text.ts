@@ -23,6 +23,8 @@ const FORMATS: readonly (readonly [number, string])[] = [
 const BITS_MAX = 2 ** 31 - 1;
 const LISTS: ReadonlySet<string> = new Set(["bulletList", "orderedList", "taskList"]);
 const INLINE: ReadonlySet<string> = new Set(["text", "hardBreak", "image"]);
+/** Lexical's elements within a line: commented text, and text beyond a maximum length. */
+const INLINE_ELEMENTS: ReadonlySet<string> = new Set(["mark", "overflow"]);
 
 type LexicalNode = Y.XmlText | Y.XmlElement;
 
@@ -52,7 +54,7 @@ function nodesOf(node: LexicalNode, depth: number, budget: ResultBudget, marks: 
   if (node instanceof Y.XmlElement) return decoratorOf(type, property);
   const isLink = type === "link" || type === "autolink";
   const content = contentOf(node, depth + 1, budget, isLink ? [{ type: "link", attrs: { href: property("url") } }] : marks);
-  if (isLink) return content;
+  if (isLink || INLINE_ELEMENTS.has(type)) return content;
   switch (type) {
     case "heading":
       return [{ type, attrs: { level: levelOf(property("tag")) }, content }];
