@@ -155,6 +155,15 @@ test("[PTN6] a room that can take its dropped records is forgotten, and the log 
   ).toEqual([39, 50]);
 });
 
+test("[PTN16] the log is read again from the first record that any of several rooms lacks", () => {
+  const rig = new Rig();
+  rig.partition.receive({ kind: "held", from: { floor: 100 } }, rig.now);
+  rig.add("a", { readAgainFrom: 40 });
+  rig.add("b", { readAgainFrom: 70 });
+  expect(rig.tick()).toEqual(["read-again a", "read-again b"]);
+  expect(rig.partition.received).toBe(39);
+});
+
 test("[PTN7] a drain ends once no job runs and every room that can be saved is saved", () => {
   const rig = new Rig();
   rig.add("stuck", { uncoveredFrom: 1, canBeCovered: false });

@@ -40,6 +40,13 @@ test("[STB2] a full room stays full after it leaves memory, and at the next read
   expect(second.receiveRoom(notes, { snapshots: 0, history: 0, log: 0 }), "deleted").toMatchObject({ isReached: false });
 });
 
+test("[STB13] a room that is measured below its limit is not full by an older report of another reader", () => {
+  const bytes = stored();
+  bytes.receiveRoom(notes, { snapshots: 1, history: 0, log: 0 });
+  bytes.adoptFull([[notes, 100_000]]);
+  expect(bytes.full.size).toBe(0);
+});
+
 test("[STB3] a tenant's bytes are those of the listed objects, what rooms changed since, and the log of rooms in memory", () => {
   const bytes = stored();
   bytes.receiveRoom(notes, { snapshots: 20_000, history: undefined, log: 500 });

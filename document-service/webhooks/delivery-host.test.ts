@@ -23,7 +23,8 @@ const EVENT: WebhookEvent = { type: "room.occupied", tenant: "acme", room: "note
 /** Delivers one event for each outcome, in order. */
 async function deliver(
   outcomes: readonly (DeliveryOutcome | "unreadable")[],
-): Promise<{ settled: NextStep[]; reports: OperationsReport[] }> {
+  webhookDeliveriesMax = 1,
+): Promise<{ settled: NextStep[]; reports: OperationsReport[]; mostRunning: number }> {
   const settled: NextStep[] = [];
   const reports: OperationsReport[] = [];
   const queue = {
@@ -40,11 +41,20 @@ async function deliver(
       await new Promise(() => {}); // Nothing more is due.
     },
   };
-  const calls = { deliver: (_: unknown, id: string) => Promise.resolve(outcomes[Number(id.slice(1))] as DeliveryOutcome) };
+  let [running, mostRunning] = [0, 0];
+  const calls = {
+    deliver: async (_: unknown, id: string) => {
+      running += 1;
+      mostRunning = Math.max(mostRunning, running);
+      await new Promise(setImmediate);
+      running -= 1;
+      return outcomes[Number(id.slice(1))] as DeliveryOutcome;
+    },
+  };
   new WebhooksHost(
     queue,
     calls,
-    { webhookUrls: ENDPOINTS, webhookAttemptsMax: 8, webhookDeliveriesMax: 1 },
+    { webhookUrls: ENDPOINTS, webhookAttemptsMax: 8, webhookDeliveriesMax },
     {
       clock,
       log,
@@ -55,7 +65,7 @@ async function deliver(
   );
   while (settled.length < outcomes.length) await new Promise(setImmediate);
   await new Promise(setImmediate);
-  return { settled, reports };
+  return { settled, reports, mostRunning };
 }
 
 test("[WEBH5] an abandoned event is removed from the queue, and operations receive one report a minute", async () => {
@@ -67,6 +77,14 @@ test("[WEBH5] an abandoned event is removed from the queue, and operations recei
   ]);
   expect(settled.map(({ kind }) => kind)).toEqual(["done", "give-up", "give-up", "give-up"]);
   expect(reports).toEqual([{ kind: "webhook_given_up", endpoint: "all-tenants", id: "e1", reason: "HTTP 500, 8 times" }]);
+});
+
+test("[WEBH11] an endpoint receives at most the maximum number of events at once", async () => {
+  const { settled, mostRunning } = await deliver(
+    Array.from({ length: 7 }, () => ({ kind: "delivered" }) as const),
+    2,
+  );
+  expect([settled.length, mostRunning]).toEqual([7, 2]);
 });
 
 test("[WEBH6] a change that cannot be queued stops the checkpoint that would cover it, and is queued with the next one", async () => {
