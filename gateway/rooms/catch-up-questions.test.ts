@@ -30,11 +30,11 @@ const asked = (messages: readonly ToOwner[]): unknown[] =>
   messages.map((message) => message.kind === "catch-up-request" && [message.request, message.after.seq, message.through]);
 
 test("[CUP1] members that ask from the same position share a question", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
-  expect(asked(catchUps.askForMember(one, position(3), at(0)))).toEqual([[1, 3, 0]]);
-  expect(catchUps.askForMember(two, position(3), at(0))).toEqual([]);
-  expect(asked(catchUps.askForMember(three, position(4), at(0)))).toEqual([[2, 4, 0]]);
-  expect(catchUps.receiveCatchUp(answer(1, 5, [part(4, 5)]), at(1))).toMatchObject({
+  const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
+  expect(asked(questions.askForMember(one, position(3), at(0)))).toEqual([[1, 3, 0]]);
+  expect(questions.askForMember(two, position(3), at(0))).toEqual([]);
+  expect(asked(questions.askForMember(three, position(4), at(0)))).toEqual([[2, 4, 0]]);
+  expect(questions.receiveCatchUp(answer(1, 5, [part(4, 5)]), at(1))).toMatchObject({
     asker: { kind: "members", members: new Set([one, two]) },
     isComplete: true,
     position: { seq: 5 },
@@ -42,96 +42,101 @@ test("[CUP1] members that ask from the same position share a question", () => {
 });
 
 test("[CUP2] a follow-up question is not shared, because its answer depends on earlier ones", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
-  catchUps.askForMember(one, position(0), at(0));
-  expect(asked(catchUps.receiveCatchUp(answer(1, 4, [part(1, 2)]), at(1))!.ask)).toEqual([[2, 2, 0]]);
-  expect(asked(catchUps.askForMember(two, position(2), at(1)))).toEqual([[3, 2, 0]]);
+  const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
+  questions.askForMember(one, position(0), at(0));
+  expect(asked(questions.receiveCatchUp(answer(1, 4, [part(1, 2)]), at(1))!.ask)).toEqual([[2, 2, 0]]);
+  expect(asked(questions.askForMember(two, position(2), at(1)))).toEqual([[3, 2, 0]]);
 });
 
 test("[CUP3] parts after a gap in an answer are ignored and asked for again", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
-  catchUps.askForMember(one, position(0), at(0));
-  const broken = catchUps.receiveCatchUp(answer(1, 9, [part(1, 3), part(7, 9)]), at(1))!;
+  const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
+  questions.askForMember(one, position(0), at(0));
+  const broken = questions.receiveCatchUp(answer(1, 9, [part(1, 3), part(7, 9)]), at(1))!;
   expect(broken).toMatchObject({ batches: [{ firstSeq: 1 }], isComplete: false });
   expect(asked(broken.ask)).toEqual([[2, 3, 0]]);
-  expect(catchUps.receiveCatchUp(answer(1, 9, [part(4, 9)]), at(2))).toBeUndefined(); // The old question is closed.
+  expect(questions.receiveCatchUp(answer(1, 9, [part(4, 9)]), at(2))).toBeUndefined(); // The old question is closed.
 });
 
 test("[CUP4] an answer that ends before the announced head and before the requested seq leads to a follow-up question", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
-  catchUps.askForMember(one, position(0), at(0));
-  expect(asked(catchUps.receiveCatchUp(answer(1, 9, [part(1, 4)]), at(1))!.ask)).toEqual([[2, 4, 0]]);
-  catchUps.askForReplay(two, position(3), 5 as Seq, at(1));
-  expect(catchUps.receiveCatchUp(answer(3, 9, [part(4, 5)]), at(2))).toMatchObject({ isComplete: true, ask: [] });
+  const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
+  questions.askForMember(one, position(0), at(0));
+  expect(asked(questions.receiveCatchUp(answer(1, 9, [part(1, 4)]), at(1))!.ask)).toEqual([[2, 4, 0]]);
+  questions.askForReplay(two, position(3), 5 as Seq, at(1));
+  expect(questions.receiveCatchUp(answer(3, 9, [part(4, 5)]), at(2))).toMatchObject({ isComplete: true, ask: [] });
 });
 
 test("[CUP5] all open questions are asked again with new numbers", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
-  catchUps.askForMember(one, position(0), at(0));
-  catchUps.askForOrder(position(7), toHead, at(0));
-  catchUps.receiveCatchUp(answer(1, 9, [part(1, 4)]), at(1));
-  expect(asked(catchUps.askAllAgain(at(2)))).toEqual([
+  const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
+  questions.askForMember(one, position(0), at(0));
+  questions.askForOrder(position(7), toHead, at(0));
+  questions.receiveCatchUp(answer(1, 9, [part(1, 4)]), at(1));
+  expect(asked(questions.askAllAgain(at(2)))).toEqual([
     [4, 7, 0],
     [5, 4, 0],
   ]);
 });
 
 test("[CUP6] only one question at a time is asked to close a gap of the room", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
-  expect(catchUps.askForOrder(position(7), 9 as Seq, at(0))).toHaveLength(1);
-  expect(catchUps.askForOrder(position(7), toHead, at(0))).toEqual([]);
+  const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
+  expect(questions.askForOrder(position(7), 9 as Seq, at(0))).toHaveLength(1);
+  expect(questions.askForOrder(position(7), toHead, at(0))).toEqual([]);
 });
 
 test("[CUP7] an unanswered question is overdue after a limit that doubles with each repetition", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
-  catchUps.askForMember(one, position(0), at(0));
-  expect(catchUps.overdue(1_000, at(999))).toBe("nothing");
-  expect(catchUps.overdue(1_000, at(1_000))).toBe("some");
-  catchUps.askOverdueAgain(1_000, at(1_000));
-  expect(catchUps.overdue(1_000, at(2_999))).toBe("nothing");
-  expect(catchUps.overdue(1_000, at(3_000))).toBe("some");
+  const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
+  questions.askForMember(one, position(0), at(0));
+  expect(questions.overdue(1_000, at(999))).toBe("nothing");
+  expect(questions.overdue(1_000, at(1_000))).toBe("some");
+  questions.askOverdueAgain(1_000, at(1_000));
+  expect(questions.overdue(1_000, at(2_999))).toBe("nothing");
+  expect(questions.overdue(1_000, at(3_000))).toBe("some");
 });
 
 test("[CUP8] a question without waiting members is dropped, a question that other members wait for is not", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
-  catchUps.askForMember(one, position(0), at(0));
-  catchUps.askForMember(two, position(0), at(0));
-  catchUps.forget(one);
-  catchUps.forget(one);
-  expect(catchUps.receiveCatchUp(answer(1, 2, [part(1, 1)]), at(1))).toMatchObject({ asker: { kind: "members", members: new Set([two]) } });
-  catchUps.forget(two);
-  expect(catchUps.overdue(1_000, at(9_000))).toBe("nothing");
-  expect(catchUps.receiveCatchUp(answer(2, 2, [part(2, 2)]), at(2))).toMatchObject({ asker: { kind: "nobody", member: two }, batches: [] });
-  expect(catchUps.open).toBe(0);
+  const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
+  questions.askForMember(one, position(0), at(0));
+  questions.askForMember(two, position(0), at(0));
+  questions.forget(one);
+  questions.forget(one);
+  expect(questions.receiveCatchUp(answer(1, 2, [part(1, 1)]), at(1))).toMatchObject({
+    asker: { kind: "members", members: new Set([two]) },
+  });
+  questions.forget(two);
+  expect(questions.overdue(1_000, at(9_000))).toBe("nothing");
+  expect(questions.receiveCatchUp(answer(2, 2, [part(2, 2)]), at(2))).toMatchObject({
+    asker: { kind: "nobody", member: two },
+    batches: [],
+  });
+  expect(questions.open).toBe(0);
 });
 
 test("[CUP9] a member has one open question, and its newest other question follows the answer", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
-  expect(asked(catchUps.askForReplay(one, position(0), 4 as Seq, at(0)))).toEqual([[1, 0, 4]]);
-  for (let again = 0; again < 50; again++) expect(catchUps.askForReplay(one, position(again), 60 as Seq, at(1))).toEqual([]);
-  expect(asked(catchUps.receiveCatchUp(answer(1, 9, [part(1, 4)]), at(2))!.ask)).toEqual([[2, 49, 60]]);
+  const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
+  expect(asked(questions.askForReplay(one, position(0), 4 as Seq, at(0)))).toEqual([[1, 0, 4]]);
+  for (let again = 0; again < 50; again++) expect(questions.askForReplay(one, position(again), 60 as Seq, at(1))).toEqual([]);
+  expect(asked(questions.receiveCatchUp(answer(1, 9, [part(1, 4)]), at(2))!.ask)).toEqual([[2, 49, 60]]);
 });
 
 test("[CUP10] repeated joins open no second question, and the first one is dropped if its answer does not arrive", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
-  catchUps.askForMember(one, position(0), at(0));
+  const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
+  questions.askForMember(one, position(0), at(0));
   for (let again = 0; again < 50; again++) {
-    catchUps.forget(one);
-    expect(catchUps.askForMember(one, position(again % 3), at(1))).toEqual([]);
+    questions.forget(one);
+    expect(questions.askForMember(one, position(again % 3), at(1))).toEqual([]);
   }
-  expect(catchUps.open).toBe(1);
-  expect(catchUps.receiveTick(1_000, at(999))).toEqual([]);
-  expect(asked(catchUps.receiveTick(1_000, at(1_000)))).toEqual([[2, 1, 0]]);
+  expect(questions.open).toBe(1);
+  expect(questions.receiveTick(1_000, at(999))).toEqual([]);
+  expect(asked(questions.receiveTick(1_000, at(1_000)))).toEqual([[2, 1, 0]]);
 });
 
 test("[CUP11] an answer without progress leads to another question after a pause that doubles", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
-  catchUps.askForMember(one, position(0), at(0));
+  const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
+  questions.askForMember(one, position(0), at(0));
   let [now, request] = [1, 1];
   const pauses = Array.from({ length: 9 }, () => {
-    expect(catchUps.receiveCatchUp(answer(request, 9, [new Uint8Array([255, 255])]), at(now))!.ask).toEqual([]);
+    expect(questions.receiveCatchUp(answer(request, 9, [new Uint8Array([255, 255])]), at(now))!.ask).toEqual([]);
     const from = now;
-    for (let sent: ToOwner[] = []; sent.length === 0; now += 100) sent = catchUps.receiveTick(1_000, at(now));
+    for (let sent: ToOwner[] = []; sent.length === 0; now += 100) sent = questions.receiveTick(1_000, at(now));
     now -= 100;
     request += 1;
     return now - from;
@@ -140,60 +145,60 @@ test("[CUP11] an answer without progress leads to another question after a pause
 });
 
 test("[CUP12] a new owner is asked immediately, and not for members that have left", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
-  catchUps.askForMember(one, position(0), at(0));
-  catchUps.askForMember(two, position(5), at(0));
-  catchUps.receiveCatchUp(answer(1, 9, [new Uint8Array([255])]), at(1));
-  catchUps.forget(two);
-  expect(asked(catchUps.askAllAgain(at(2)))).toEqual([[4, 0, 0]]);
-  expect(catchUps.open).toBe(1);
+  const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
+  questions.askForMember(one, position(0), at(0));
+  questions.askForMember(two, position(5), at(0));
+  questions.receiveCatchUp(answer(1, 9, [new Uint8Array([255])]), at(1));
+  questions.forget(two);
+  expect(asked(questions.askAllAgain(at(2)))).toEqual([[4, 0, 0]]);
+  expect(questions.open).toBe(1);
 });
 
 test("[CUP13] an overdue question is repeated with its number, so that a late answer is accepted", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
-  catchUps.askForMember(one, position(0), at(0));
-  catchUps.askForReplay(two, position(3), 9 as Seq, at(0));
-  catchUps.receiveCatchUp(answer(2, 9, [part(4, 5)]), at(0));
-  expect(asked(catchUps.askOverdueAgain(1_000, at(1_000)))).toEqual([
+  const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
+  questions.askForMember(one, position(0), at(0));
+  questions.askForReplay(two, position(3), 9 as Seq, at(0));
+  questions.receiveCatchUp(answer(2, 9, [part(4, 5)]), at(0));
+  expect(asked(questions.askOverdueAgain(1_000, at(1_000)))).toEqual([
     [1, 0, 0],
     [3, 5, 9],
   ]);
-  expect(catchUps.askOverdueAgain(1_000, at(2_999))).toEqual([]);
-  expect(catchUps.receiveCatchUp(answer(1, 2, [part(1, 2)]), at(2_999))).toMatchObject({ batches: [{ firstSeq: 1 }], isComplete: true });
-  expect(catchUps.receiveCatchUp(answer(1, 2, [part(1, 2)]), at(3_000)), "the repeated answer").toBeUndefined();
+  expect(questions.askOverdueAgain(1_000, at(2_999))).toEqual([]);
+  expect(questions.receiveCatchUp(answer(1, 2, [part(1, 2)]), at(2_999))).toMatchObject({ batches: [{ firstSeq: 1 }], isComplete: true });
+  expect(questions.receiveCatchUp(answer(1, 2, [part(1, 2)]), at(3_000)), "the repeated answer").toBeUndefined();
 });
 
 test("[CUP14] a question that was repeated twice counts as fruitless", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
-  catchUps.askForMember(one, position(0), at(0));
+  const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
+  questions.askForMember(one, position(0), at(0));
   for (const ms of [1_000, 3_000]) {
-    expect(catchUps.overdue(1_000, at(ms))).toBe("some");
-    catchUps.askOverdueAgain(1_000, at(ms));
+    expect(questions.overdue(1_000, at(ms))).toBe("some");
+    questions.askOverdueAgain(1_000, at(ms));
   }
-  expect([catchUps.overdue(1_000, at(6_999)), catchUps.overdue(1_000, at(7_000))]).toEqual(["nothing", "fruitless"]);
+  expect([questions.overdue(1_000, at(6_999)), questions.overdue(1_000, at(7_000))]).toEqual(["nothing", "fruitless"]);
 });
 
 test("[CUP15] a member whose questions made no progress asks again after a pause, and so do others from the same position", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
-  catchUps.askForMember(one, position(3), at(0));
-  expect(catchUps.receiveCatchUp(answer(1, 3, []), at(1))).toMatchObject({ isComplete: true, fruitless: 1 });
-  expect(catchUps.askForMember(one, position(3), at(1), 1)).toEqual([]);
-  expect(catchUps.askForMember(two, position(3), at(1), 1)).toEqual([]);
-  expect(catchUps.receiveTick(1_000, at(100))).toEqual([]);
-  expect(asked(catchUps.receiveTick(1_000, at(101)))).toEqual([[2, 3, 0]]);
-  expect(catchUps.receiveCatchUp(answer(2, 3, []), at(102)), "in vain again").toMatchObject({
+  const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
+  questions.askForMember(one, position(3), at(0));
+  expect(questions.receiveCatchUp(answer(1, 3, []), at(1))).toMatchObject({ isComplete: true, fruitless: 1 });
+  expect(questions.askForMember(one, position(3), at(1), 1)).toEqual([]);
+  expect(questions.askForMember(two, position(3), at(1), 1)).toEqual([]);
+  expect(questions.receiveTick(1_000, at(100))).toEqual([]);
+  expect(asked(questions.receiveTick(1_000, at(101)))).toEqual([[2, 3, 0]]);
+  expect(questions.receiveCatchUp(answer(2, 3, []), at(102)), "in vain again").toMatchObject({
     asker: { members: new Set([one, two]) },
     fruitless: 2,
   });
-  catchUps.askForMember(one, position(3), at(103));
-  expect(catchUps.receiveCatchUp(answer(3, 4, [part(4, 4)]), at(104))).toMatchObject({ fruitless: 0 });
+  questions.askForMember(one, position(3), at(103));
+  expect(questions.receiveCatchUp(answer(3, 4, [part(4, 4)]), at(104))).toMatchObject({ fruitless: 0 });
 });
 
 test("[CUP16] a question to a new owner counts as new, however often it was repeated before", () => {
-  const catchUps = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
-  catchUps.askForMember(one, position(0), at(0));
-  for (const ms of [0, 0, 0]) catchUps.askAllAgain(at(ms));
-  expect([catchUps.overdue(1_000, at(999)), catchUps.overdue(1_000, at(1_000))]).toEqual(["nothing", "some"]);
-  expect(catchUps.askOverdueAgain(1_000, at(1_000))).toHaveLength(1);
-  expect(catchUps.overdue(1_000, at(3_000)), "not in vain yet").toBe("some");
+  const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
+  questions.askForMember(one, position(0), at(0));
+  for (const ms of [0, 0, 0]) questions.askAllAgain(at(ms));
+  expect([questions.overdue(1_000, at(999)), questions.overdue(1_000, at(1_000))]).toEqual(["nothing", "some"]);
+  expect(questions.askOverdueAgain(1_000, at(1_000))).toHaveLength(1);
+  expect(questions.overdue(1_000, at(3_000)), "not in vain yet").toBe("some");
 });
