@@ -1,4 +1,4 @@
-/** Holds the rooms that this gateway follows, and sends frames to their members. The outcome of an effect is an input, dropped when the room is no longer followed. */
+/** Holds the rooms that this gateway follows, and sends their frames. An effect's outcome is an input, dropped if its room is gone. */
 
 import { assertNever } from "../../shared/assert.ts";
 import { decodeOwnerReply, type SubmittedEdit } from "../../shared/bus/envelope.ts";
