@@ -13,7 +13,7 @@
  */
 
 import { assertNever } from "../../shared/assert.ts";
-import { type Checkpoint, headOfBoth, isAheadOfLog } from "../../shared/bus/checkpoint.ts";
+import { type Checkpoint, isAheadOfLog, roomPosition } from "../../shared/bus/checkpoint.ts";
 import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import { encodeEpochRecord, epochOf, headOf, type OwnersRecord, type RecordStamp, serverOf } from "../../shared/bus/record.ts";
 import type { Epoch, Millis, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
@@ -221,15 +221,16 @@ export class RoomClaim {
   }
 
   #fence(end: LogEnd | undefined, checkpoint: Checkpoint | undefined, endBy: EndBy): ClaimStep {
-    const head = headOfBoth(checkpoint, end);
+    const { epoch: before, seq: head } = roomPosition(checkpoint, end);
     const stamp = this.#deps.nextStamp();
     this.#replica ??= this.#deps.takeReplica(this.#key); // Removed now. Otherwise the claim would later count itself as another owner.
     const known = Math.max(end?.epoch ?? 0, checkpoint?.epoch ?? 0, this.#replica?.last.epoch ?? 0, this.#above);
     const epoch = this.#deps.epochs.after(known as Epoch);
     this.#state = { kind: "fencing", epoch, head, recordId: stamp.id, checkpoint, end, endBy, claimedAt: stamp.time };
-    const bytes = encodeEpochRecord({ ...stamp, epoch, head, before: end?.epoch ?? (0 as Epoch) });
+    const bytes = encodeEpochRecord({ ...stamp, epoch, head, before });
     const record: OutgoingRecord = { id: stamp.id, bytes, expectedId: end?.id, expectedStreamSeq: end?.streamSeq ?? 0 };
-    return goingOn({ kind: "append", record, edits: 0 });
+    const report: ClaimEffect[] = end !== undefined && end.head > head ? [{ kind: "edits-lost", after: head, through: end.head }] : [];
+    return goingOn(...report, { kind: "append", record, edits: 0 });
   }
 
   #receiveFenced(streamSeq: number, now: Millis): ClaimStep {

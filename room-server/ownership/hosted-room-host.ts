@@ -212,6 +212,11 @@ export class HostedRoom implements Receiver {
           { room: this.key, ...effect.hole },
           "the log lacks edits that no checkpoint covers: no server orders edits of the room until a document service has saved it, or coroom restore has",
         );
+      case "edits-lost":
+        return log.warn(
+          { room: this.key, after: effect.after, through: effect.through },
+          "the log lost its end, and an earlier owner appended edits below the room's checkpoint: the room goes on without them",
+        );
       case "ready-to-hand-over":
         return this.#resolveReady(effect.end);
       case "expecting":

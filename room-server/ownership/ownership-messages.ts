@@ -3,7 +3,7 @@
 import type { ToOwner, FromGateway } from "../../shared/bus/envelope.ts";
 import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import type { OwnersRecord } from "../../shared/bus/record.ts";
-import type { Epoch, ServerId } from "../../shared/ids.ts";
+import type { Epoch, Seq, ServerId } from "../../shared/ids.ts";
 import type { ReleaseReason, AppendOutcome, KnownCheckpoint, LastRecord, OutgoingRecord } from "../ports.ts";
 import type { Hole } from "../rooms/loading.ts";
 import type { OwnedRoomStart } from "../rooms/owned-room.ts";
@@ -87,7 +87,9 @@ export type ClaimEffect =
   /** Reads the room's records in `after < streamSeq <= through`. */
   | { kind: "load"; after: number; through: number }
   | { kind: "read-checkpoint" }
-  | { kind: "log-hole"; hole: Hole };
+  | { kind: "log-hole"; hole: Hole }
+  /** An earlier owner appended them below the room's checkpoint, after the log had lost its end. */
+  | { kind: "edits-lost"; after: Seq; through: Seq };
 
 /** The state of a claim after an input. */
 export type ClaimStep =

@@ -367,7 +367,9 @@ test("[OWN15] a record that an earlier owner appended after the log had lost its
   const { receive, ownership } = claimOf();
   receive({ kind: "subscribed" });
   receive({ kind: "log-end-read", last: last(5, 107, 396), checkpoint: checkpoint(6, 90, 400) });
-  expect(records(receive({ kind: "log-advanced", missing: 0 }))).toMatchObject([{ kind: "epoch", epoch: 7, head: 90, before: 5 }]);
+  const fencing = receive({ kind: "log-advanced", missing: 0 });
+  expect(fencing).toContainEqual({ kind: "edits-lost", after: 90, through: 107 });
+  expect(records(fencing)).toMatchObject([{ kind: "epoch", epoch: 7, head: 90, before: 6 }]);
   receive(appended(401));
   expect(ownership.kind).toBe("owning");
   expect(records(receive(message(edits(1))))).toMatchObject([{ edits: { epoch: 7, firstSeq: 91 } }]);

@@ -6,7 +6,7 @@
 
 import { z } from "zod";
 
-import { type ClientId, type Epoch, parseClientId, parseUserId, type Seq, type UnixMillis, type UserId } from "../ids.ts";
+import { type ClientId, type Epoch, parseClientId, parseUserId, type Position, type Seq, type UnixMillis, type UserId } from "../ids.ts";
 import type { EpochHistory } from "./epoch-history.ts";
 import { decodeRecord, epochOf, headOf, recordIdOf } from "./record.ts";
 
@@ -101,16 +101,16 @@ export function isAheadOfLog(
 }
 
 /**
- * The head of a room with this checkpoint and this last record in the log. It is at least the checkpoint's, so a lost
- * log never lets seqs of the snapshot be used again. If the log lost its end, it is exactly that: readers skip records
- * before the checkpoint, even one with higher seqs, which an earlier owner appended after the loss.
+ * The position of a room with this checkpoint and this last record in the log. The seq is at least the checkpoint's, so a
+ * lost log never lets seqs of the snapshot be used again. If the log lost its end, it is the checkpoint's position:
+ * readers skip records before the checkpoint, even one with higher seqs, which an earlier owner appended after the loss.
  */
-export function headOfBoth(
-  checkpoint: Pick<Checkpoint, "seq" | "streamSeq"> | undefined,
-  last: { readonly head: Seq; readonly streamSeq: number } | undefined,
-): Seq {
-  if (checkpoint !== undefined && isAheadOfLog(checkpoint, last)) return checkpoint.seq;
-  return Math.max(last?.head ?? 0, checkpoint?.seq ?? 0) as Seq;
+export function roomPosition(
+  checkpoint: Pick<Checkpoint, "epoch" | "seq" | "streamSeq"> | undefined,
+  last: { readonly epoch: Epoch; readonly head: Seq; readonly streamSeq: number } | undefined,
+): Position {
+  if (checkpoint !== undefined && isAheadOfLog(checkpoint, last)) return { epoch: checkpoint.epoch, seq: checkpoint.seq };
+  return { epoch: last?.epoch ?? (0 as Epoch), seq: Math.max(last?.head ?? 0, checkpoint?.seq ?? 0) as Seq };
 }
 
 export function epochsOf({ epochs, epoch, seq }: Pick<Checkpoint, "epochs" | "epoch" | "seq">): EpochHistory {
