@@ -86,6 +86,10 @@ const FORMAT_HEADERS: Readonly<Record<DocumentFormat, Readonly<Record<string, st
 const BAD_MIN_SEQ = refusal(400, "bad-seq", "minSeq is a whole number in decimal digits: send the seq that a write was answered with");
 /** Interval at which a request that waits for a seq checks again. */
 const BEHIND_MS = 50;
+/** The same for the first edit of a room, where each check reads the log's end. */
+const FIRST_EDIT_MS = 200;
+/** Maximum time of a request without a seq. A service that is further behind answers `loading`, so that the request holds no connection. */
+const FIRST_EDIT_MS_MAX = 2_000;
 
 /**
  * `holds`: whether this service serves the room, and no other service does. `hasEdit`: whether the room's log has an edit
@@ -111,7 +115,7 @@ export function readRoutes(
    * of a gateway's connections to this service.
    */
   const serveAt = async ({ room, signal }: RoomQuestion, minSeq: number, freshness: Freshness): Promise<Answered> => {
-    const deadline = clock.now() + documentsAnswerMsMax;
+    const deadline = clock.now() + Math.min(documentsAnswerMsMax, minSeq > 0 ? documentsAnswerMsMax : FIRST_EDIT_MS_MAX);
     for (let isWritten = false; ;) {
       const served = await documents.serve(room, minSeq > 0 ? "newest" : freshness, minSeq);
       if (served.kind !== "behind") {
@@ -124,7 +128,7 @@ export function readRoutes(
       }
       isWritten ||= await documents.hasEdit(room, Math.max(1, minSeq));
       if (!isWritten || signal.aborted || clock.now() >= deadline) return { kind: "loading" };
-      await pause(clock, BEHIND_MS);
+      await pause(clock, served.kind === "behind" ? FIRST_EDIT_MS : BEHIND_MS);
     }
   };
 
