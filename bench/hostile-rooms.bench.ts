@@ -197,7 +197,15 @@ async function untilCalm(systems: BothCorooms): Promise<void> {
   throw new Error(`the document services still merge ${CALM_MS_MAX} ms after the hostile rooms were deleted`);
 }
 
-const HEAD = `| leg | ${LATENCIES.join(" | ")} | HTTP requests by status | hostile edits stored/s | quarantined: hostile, ordinary | CPU of servers by role, loads |\n|---|---|---|---|---|---|---|---|---|`;
+const COLUMNS = [
+  "leg",
+  ...LATENCIES,
+  "HTTP requests by status",
+  "hostile edits stored/s",
+  "quarantined: hostile, ordinary",
+  "CPU of servers by role, loads",
+];
+const HEAD = `| ${COLUMNS.join(" | ")} |\n|${"---|".repeat(COLUMNS.length)}`;
 
 /** Each latency with its ratio to the leg alone, and the CPU. */
 function lineOf(name: string, figures: Figures): string {
