@@ -157,7 +157,7 @@ export const leaderboardSettings = {
   boardWatchesMax: {
     parse: positiveInteger,
     fallback: 20_000,
-    meaning: "Maximum number of watched boards. Further boards are readable, but not pushed.",
+    meaning: "Maximum number of watched boards. Further boards are readable, but not pushed: their state is `behind`.",
   },
 
   boardNamesMax: {

@@ -70,7 +70,7 @@ export const leaderboardMetrics = (registry: Registry) => {
     watches: new Gauge({ name: "coroom_boards_watches", help: "Watched boards", registers }),
     refusedWatches: new Counter({
       name: "coroom_boards_refused_watches_total",
-      help: "Watch requests refused because the maximum number of watched boards was reached",
+      help: "Watch requests refused because the board is not configured or the maximum number of watched boards was reached",
       registers,
     }),
     refusedNames: new Counter({

@@ -59,7 +59,7 @@ export class Board {
   }
 
   /**
-   * `live`: up to date. `behind`: the server does not count at the moment. `unavailable`: this server keeps no boards.
+   * `live`: up to date. `behind`: the server does not count or push the board at the moment. `unavailable`: this server keeps no boards.
    * `waiting`: no answer yet, or not connected.
    */
   get state(): BoardFacts["state"] {

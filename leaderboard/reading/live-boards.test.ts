@@ -131,17 +131,25 @@ test("[LIVEB7] a room that another leaderboard counted in the meantime is publis
   expect(push(1_020).map(({ kind }) => kind)).toEqual(["publish"]);
 });
 
-test("[LIVEB8] a board that this leaderboard took over and has no space for is unavailable, and does not stay as it was", () => {
+test("[LIVEB8] a board that this leaderboard took over and has no space for is behind, and live again once a watch of another board ended", () => {
   const state: { counted: Counted } = { counted: "elsewhere" };
-  const time = { now: 0 as Millis, wallNow: 0 as UnixMillis };
-  const boards = new LiveBoards({ ...OPTIONS, boardWatchesMax: 0 }, () => state.counted, time);
-  const renew = (): LiveEffect[] =>
-    boards.receiveInput({ kind: "watch", watch: { room: ROOM, role: "everyone", window: "day", isNew: false } }, time);
-  expect(renew()).toEqual([{ kind: "watch-refused" }]);
+  const timeAt = (ms: number) => ({ now: ms as Millis, wallNow: ms as UnixMillis });
+  const boards = new LiveBoards({ ...OPTIONS, boardWatchesMax: 1 }, () => state.counted, timeAt(0));
+  const watch = (window: string, isNew: boolean, ms: number): LiveEffect[] =>
+    boards.receiveInput({ kind: "watch", watch: { room: ROOM, role: "everyone", window, isNew } }, timeAt(ms));
+  watch("week", true, 0);
+  expect(watch("day", false, 10)).toEqual([{ kind: "watch-refused" }]);
   state.counted = "current";
-  expect(renew()).toEqual([
-    { kind: "watch-refused" },
-    { kind: "publish", update: { kind: "unavailable", room: ROOM, role: "everyone", window: "day" } },
+  const refused = [{ kind: "watch-refused" }, { kind: "publish", update: { kind: "behind", room: ROOM, role: "everyone", window: "day" } }];
+  expect(watch("day", false, 20)).toEqual(refused);
+  expect(watch("day", true, 2_000), "the gateway asks again while the board is behind").toEqual(refused);
+  boards.receiveInput({ kind: "tick" }, timeAt(5_001));
+  expect(watch("day", true, 5_002)).toEqual([]);
+  const [count] = boards.receiveInput({ kind: "tick" }, timeAt(5_010));
+  if (count?.kind !== "count-room") throw new Error("the room is counted first");
+  const [read] = reads(boards.receiveInput({ kind: "room-counted", push: count.push }, timeAt(5_011)));
+  expect(boards.receiveInput(answerOf(read!), timeAt(5_012))).toMatchObject([
+    { kind: "publish", update: { kind: "shown", window: "day" } },
   ]);
 });
 

@@ -136,7 +136,9 @@ export class LiveBoards {
     const known = isKept ? this.#watched.find(room, role, kind) : undefined;
     if (!isKept || (known === undefined && this.#watched.size >= this.#options.boardWatchesMax)) {
       this.#effects.push({ kind: "watch-refused" });
-      if (this.#counted(room) !== "elsewhere") this.#send({ kind: "unavailable", room, role: roleName, window });
+      // "unavailable" is permanent. A full leaderboard gets space again, or another one takes over the room.
+      const answer = isKept ? "behind" : "unavailable";
+      if (this.#counted(room) !== "elsewhere") this.#send({ kind: answer, room, role: roleName, window });
       return;
     }
     const until = (this.#time.now + this.#options.boardWatchMs) as Millis;

@@ -125,11 +125,11 @@ test("[LIVE5] only the leaderboard that counts the room publishes it, and a succ
   expect(published()).toEqual([1]);
 });
 
-test("[LIVE6] an unknown board, or one over the maximum, is reported as unavailable; an unwatched board is forgotten", async () => {
+test("[LIVE6] an unknown board is reported as unavailable, and one over the maximum as behind; an unwatched board is forgotten", async () => {
   const { clock, live, published } = begin();
   live.receiveWatch(watch(true, "editors"));
   for (const window of ["hour", "week", "month"]) live.receiveWatch({ ...watch(true), window });
-  expect(published()).toEqual(["unavailable", "unavailable"]);
+  expect(published()).toEqual(["unavailable", "behind"]);
   await clock.advance(6_000); // Longer than a watch is valid.
   published();
   live.receiveWatch({ ...watch(true), window: "month" });

@@ -76,7 +76,10 @@ export const BoardSnapshot = z.object({
 });
 export type BoardSnapshot = z.infer<typeof BoardSnapshot>;
 
-/** `behind`: the ranking is old; an update follows when it is current. `unavailable`: this board does not exist. */
+/**
+ * `behind`: the ranking is old; an update follows when it is current, or when the leaderboard has space for the board.
+ * `unavailable`: this board does not exist.
+ */
 export const BoardUpdate = z.discriminatedUnion("kind", [
   BoardSnapshot,
   z.object({ kind: z.literal("behind"), ...board }),

@@ -14,9 +14,9 @@ export const BOARD_WINDOWS = { hour: 1, day: 2, week: 3, month: 4, year: 5, all:
 export type BoardWindow = keyof typeof BOARD_WINDOWS;
 
 /**
- * live         counts the edits up to the position given; sent again on a change behind       no leaderboard counts the
- * room now: the last ranking, or empty if none is known unavailable  no updates follow: this board is not kept, or the
- * connection watches too many
+ * `live`: counts the edits up to the position given; sent again on a change. `behind`: no leaderboard counts the room
+ * now, or the one that counts it watches as many boards as it may: the last ranking, or empty if none is known; `live`
+ * follows. `unavailable`: no updates follow: this board is not kept, or the connection watches too many.
  */
 export const BOARD_STATES = { live: 0, behind: 1, unavailable: 2 } as const;
 export type BoardState = keyof typeof BOARD_STATES;
