@@ -114,6 +114,9 @@ test("[EPI15] a room server that ended while the log was slow makes no episode g
     "15:00:00 to 15:00:02 check the disks of the nats-servers and their network; reported by 1 room server",
     "10:00:00 to 10:00:03 check the disks of the nats-servers and their network; reported by 2 room servers",
   ]);
+  expect(marksOf(withEndedReporters(events, fleetOf("rs-2"))).map(({ at }) => at * 1_000)).toEqual(
+    ["10:00:00", "15:00:00"].map((clock) => Date.parse(date(clock))),
+  );
   expect(shownNow("rs-1", "rs-2")).toEqual([expect.stringMatching(/^since 10:00:00 /)]);
   const alone = known(slow("10:00:02", "rs-1", "slow"), slow("15:00:02", "rs-2", "slow"));
   expect(withEndedReporters(alone, fleetOf("rs-2")).map((row) => [timesOf(row, new Date(MIDNIGHT + 1)), row.why])).toEqual([

@@ -23,6 +23,7 @@ export type EventRow = {
 };
 /** `takeovers`: all known takeovers. Rows combine takeovers of several tenants. */
 export type EventRows = {
+  /** As if all processes ran. The page shows those of `withEndedReporters`. */
   readonly rows: readonly EventRow[];
   readonly notable: readonly ListedEvent[];
   readonly routine: readonly EventRow[];

@@ -184,11 +184,12 @@ async function receiveAnswer<Body>(
 
 function show(): void {
   if (page !== undefined) rooms.show(page, !isOperator);
-  if (!isOperator) showFleet("not-for-you", page, poll, events);
-  else if (fleet !== undefined) showFleet(fleet, page, poll, events);
+  const rows = shownRows();
+  if (!isOperator) showFleet("not-for-you", page, poll, { ...events, rows });
+  else if (fleet !== undefined) showFleet(fleet, page, poll, { ...events, rows });
   showTabs(address, isOperator);
-  showEvents(shownRows(), address);
-  if (address.tab === "charts") showCharts(vitals, processes, address, marksOf(events.rows));
+  showEvents(rows, address);
+  if (address.tab === "charts") showCharts(vitals, processes, address, marksOf(rows));
   showPollState();
 }
 
@@ -205,7 +206,7 @@ async function showOpenRoom(of: number): Promise<void> {
   if (overTime.kind === "answered") {
     const { participants, editsPerSecond, ...slots } = overTime.body;
     roomVitals = addValues(roomVitals, { ...slots, lines: new Map(Object.entries({ participants, editsPerSecond })) });
-    room.showOverTime(roomVitals, address.minutes, marksOf(events.rows));
+    room.showOverTime(roomVitals, address.minutes, marksOf(shownRows()));
   }
   if (response.kind === "answered") room.show(response.body, members.kind === "answered" ? members.body.members : undefined, fleet);
   else if (response.kind === "refused" && response.error === "not-open") room.show("gone", undefined, fleet);
