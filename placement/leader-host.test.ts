@@ -288,21 +288,38 @@ test("[LDR11] a step of a new plan that waited for a step of the previous plan b
   expect([...planned.values()].filter((entry) => entry?.generation === 2).length).toBe(4);
 });
 
-test("[LDR20] a step that ends after another leader succeeded writes no planned entry over the new leader's", async () => {
-  const { view, pass, requests, planned, kept, state } = leaderOf();
+test("[LDR20] a step that ends after another leader planned the room writes no entry over that one, also in a process that leads again", async () => {
+  for (const leadsAgain of [false, true]) {
+    const { view, pass, requests, planned, kept, state } = leaderOf();
+    view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+    let goOn = (): void => {};
+    state.orders = new Promise((resolve) => (goOn = resolve));
+    await pass(2_500);
+    expect(requests).toEqual(["b: follow of plan 1"]);
+    [kept.lease, kept.revision] = [{ holder: "two", floor: 2 }, kept.revision + 1];
+    await pass(500); // This leader fails to renew the lease.
+    const other: PlannedRoom = { owner: a, replica: b, reason: "by the new leader", generation: 2, at: 0 as UnixMillis };
+    planned.set(room, other);
+    view.receivePlanned(room, other);
+    if (leadsAgain) await pass(3_000);
+    expect(kept.lease?.holder).toBe(leadsAgain ? "one" : "two");
+    goOn();
+    await pass(50);
+    expect(planned.get(room)).toEqual(other);
+  }
+});
+
+test("[LDR21] a step that ends after another leader succeeded, which has not planned the room, writes its entry", async () => {
+  const { view, pass, planned, kept, state } = leaderOf();
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   let goOn = (): void => {};
   state.orders = new Promise((resolve) => (goOn = resolve));
   await pass(2_500);
-  expect(requests).toEqual(["b: follow of plan 1"]);
   [kept.lease, kept.revision] = [{ holder: "two", floor: 2 }, kept.revision + 1];
-  await pass(1_000); // This leader fails to renew the lease.
-  const other: PlannedRoom = { owner: b, replica: a, reason: "by the new leader", generation: 2, at: 0 as UnixMillis };
-  planned.set(room, other);
-  view.receivePlanned(room, other);
+  await pass(500); // This leader fails to renew the lease.
   goOn();
   await pass(50);
-  expect(planned.get(room)).toEqual(other);
+  expect([kept.lease?.holder, planned.get(room)]).toMatchObject(["two", { owner: a, replica: b, generation: 1 }]);
 });
 
 test("[LDR12] the leader decides nothing before it could receive a server with the longest permitted heartbeat interval", async () => {

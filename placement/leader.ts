@@ -275,8 +275,7 @@ export class Leader {
   ): void {
     this.#steps.settle(step, refused !== undefined);
     effects.push({ kind: "step-counted", step, refused });
-    // The next leader may have planned the room already.
-    if (refused === undefined && this.#state.kind === "leading") this.#recordStep(step, generation, wallNow, effects);
+    if (refused === undefined) this.#recordStep(step, generation, wallNow, effects);
     this.#beginSteps(now, effects);
   }
 
@@ -299,9 +298,12 @@ export class Leader {
     effects.push({ kind: "report", report: { kind: "room_placed", room, action: action.kind, server, reason } });
   }
 
+  /**
+   * A step may end after another leader planned the room: its entry stays. If none did, a process that no longer leads
+   * writes the entry, so that the next leader knows the replica.
+   */
   #writePlanEntry(room: RoomKey, planned: PlannedRoom | undefined, effects: LeaderEffect[]): void {
-    this.#deps.view.receivePlanned(room, planned);
-    effects.push({ kind: "write-plan-entry", room, planned });
+    if (this.#deps.view.receivePlanned(room, planned)) effects.push({ kind: "write-plan-entry", room, planned });
   }
 }
 

@@ -46,7 +46,7 @@ export function hostPlacement(ports: PlacementPorts, options: PlacementOptions, 
 
   const placed = Promise.all([
     ports.rooms.onEntry((room, entry) => view.receiveEntry(room, entry)),
-    ports.plans.onEntry((room, planned) => view.receivePlanned(room, planned)),
+    ports.plans.onEntry((room, planned) => void view.receivePlanned(room, planned)),
     ports.pins.onEntry((room, pin) => view.receivePin(room, pin)),
   ]);
   ports.questions.onHeartbeat((heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));

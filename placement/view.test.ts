@@ -38,8 +38,9 @@ test("[VIEW2] rooms with an owner and without a planned replica are counted", ()
 
 test("[VIEW3] an entry of an earlier plan that arrives late is ignored", () => {
   const view = new PlacementView();
-  view.receivePlanned(notes, { owner: one, replica: two, reason: "", generation: 5, at: 0 as UnixMillis });
-  view.receivePlanned(notes, { owner: two, replica: one, reason: "", generation: 4, at: 0 as UnixMillis });
+  const planned = { reason: "", at: 0 as UnixMillis };
+  expect(view.receivePlanned(notes, { ...planned, owner: one, replica: two, generation: 5 })).toBe(true);
+  expect(view.receivePlanned(notes, { ...planned, owner: two, replica: one, generation: 4 })).toBe(false);
   expect([view.replicaOf(notes), view.generation]).toEqual([two, 5]);
 });
 

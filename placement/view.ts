@@ -40,10 +40,12 @@ export class PlacementView {
     else this.#pins.set(room, pin);
   }
 
-  receivePlanned(room: RoomKey, planned: PlannedRoom | undefined): void {
+  /** Returns whether the entry was accepted. An entry of an older plan than the known one is not. */
+  receivePlanned(room: RoomKey, planned: PlannedRoom | undefined): boolean {
     this.#generation = Math.max(this.#generation, planned?.generation ?? 0);
+    const isNewest = planned === undefined || planned.generation >= (this.#planned.get(room)?.generation ?? 0);
     if (planned === undefined) this.#planned.delete(room);
-    else if (planned.generation >= (this.#planned.get(room)?.generation ?? 0)) {
+    else if (isNewest) {
       this.#planned.set(room, {
         replica: planned.replica,
         reason: planned.reason,
@@ -53,6 +55,7 @@ export class PlacementView {
       });
     }
     this.#forgetReplicaOfOwner(room);
+    return isNewest;
   }
 
   ownerOf(room: RoomKey): ServerId | undefined {
