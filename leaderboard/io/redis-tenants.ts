@@ -169,7 +169,8 @@ export function redisTenants(
         await send(room, reads);
       }
       await registerClosings(room, changes);
-      // Another leaderboard may have deleted the room, and removed its points, after they were read here.
+      // Another leaderboard may have deleted the room, and removed its points, after they were read here. A process that is
+      // killed between sending the points and this check leaves them in the tenant's boards: no later check removes them.
       const windows = changes.map(({ window }) => window);
       if ((await redis.hexists(keys.applied(room), DELETED)) === 1) await remove(room, windows);
     },
