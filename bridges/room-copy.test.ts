@@ -94,6 +94,32 @@ test("[YRC12] edits are condensed while no client requests anything, so a room w
   expect(partCounts.map((count) => count <= 10_001)).toEqual([true, true]);
 });
 
+/** Counts how often Yjs looks up a client. */
+class CountedMap<V> extends Map<number, V> {
+  lookUps = 0;
+
+  override get(client: number): V | undefined {
+    this.lookUps += 1;
+    return super.get(client);
+  }
+}
+
+test("[YRC13] the deletions of many edits are merged without a look-up of each client in each edit", () => {
+  const facts = [1_000, ...Array<number>(1_000).fill(1)].map((clientCount, edit) => {
+    const deletes = Y.createDeleteSet();
+    deletes.clients = new CountedMap();
+    for (let client = 0; client < clientCount; client++) deletes.clients.set(client, [{ clock: edit, len: 1 }]);
+    return { kind: "fit" as const, needs: new Map<number, number>(), runs: [], deletes };
+  });
+  const waiting = [...facts];
+  const { copy, deliver } = rig({ ...synchronousYjsWork, check: (_, receive) => receive(waiting.shift()!) });
+  for (const edit of facts.keys()) deliver(edit + 1, Uint8Array.of(edit));
+  expect(copy.contains({ ...facts[0]!, deletes: { clients: new Map([[0, [{ clock: 0, len: 1_001 }]]]) } })).toBe(true);
+  expect(copy.deletedRanges).toBe(1_000);
+  const lookUps = facts.reduce((sum, { deletes }) => sum + (deletes.clients as CountedMap<unknown>).lookUps, 0);
+  expect(lookUps).toBeLessThan(10_000);
+});
+
 test("[YRC2] a snapshot replaces older content and is announced to present clients; it is ignored if the copy is newer", () => {
   const { copy, received, deliver, answer } = rig();
   const words = typed(["a", "b", "c", "d"]);

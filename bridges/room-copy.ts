@@ -2,7 +2,7 @@
  * The bridge's copy of a room's content, shared by all its clients: a snapshot and the edits after it, as bytes. The
  * copy follows the room, so it has only committed content. No edit is integrated into a document on this thread, so no
  * edit can block the bridge. After [1,2,3] from one client's connection, 2 and 3 from another client's connection have no
- * effect. Rules YRC1 to YRC8, YRC10 to YRC12.
+ * effect. Rules YRC1 to YRC8, YRC10 to YRC13.
  */
 
 import * as Y from "yjs";
@@ -209,8 +209,17 @@ export class RoomCopy {
     this.answer(NOTHING_KNOWN, () => {});
   }
 
+  /** Linear: given all sets at once, Yjs looks up each client of a set in all later ones. */
   #mergeDeletes(): void {
-    this.#deletes = Y.mergeDeleteSets([this.#deletes, ...this.#newDeletes]);
+    const all = Y.createDeleteSet();
+    for (const { clients } of [this.#deletes, ...this.#newDeletes]) {
+      for (const [client, ranges] of clients) {
+        const known = all.clients.get(client) ?? [];
+        for (const range of ranges) known.push(range);
+        all.clients.set(client, known);
+      }
+    }
+    this.#deletes = Y.mergeDeleteSets([all]);
     this.#newDeletes = [];
   }
 
