@@ -94,6 +94,42 @@ test("[YRC12] edits are condensed while no client requests anything, so a room w
   expect(partCounts.map((count) => count <= 10_001)).toEqual([true, true]);
 });
 
+test("[YRC14] edits are announced while others are condensed, and follow the condensed ones, also after a request or a snapshot", () => {
+  const doc = new Y.Doc();
+  const updates: Uint8Array[] = [];
+  doc.on("update", (update: Uint8Array) => void updates.push(update));
+  for (let typed = 0; typed < 10_001; typed++) doc.getText("t").insert(typed, typed < 10_000 ? "a" : "b");
+  const isComplete = (content: Uint8Array): boolean => textOf([content]) === `${"a".repeat(10_000)}b`;
+  for (const meanwhile of ["nothing", "request", "snapshot"] as const) {
+    const condensing: (() => void)[] = [];
+    const merge: YjsWork["merge"] = (question, receive) => {
+      if (condensing.length > 0) synchronousYjsWork.merge(question, receive);
+      else condensing.push(() => synchronousYjsWork.merge(question, receive));
+    };
+    const { copy, received, deliver, answer } = rig({ ...synchronousYjsWork, merge });
+    for (const [index, update] of updates.entries()) deliver(index + 1, update);
+    expect([condensing.length, received.length]).toEqual([1, 10_001]);
+    if (meanwhile === "request") expect(isComplete(answer())).toBe(true);
+    if (meanwhile === "snapshot") copy.receiveSnapshot({ position: position(10_002), payload: Y.encodeStateAsUpdate(doc) });
+    condensing[0]!();
+    expect([meanwhile, copy.bytes < 20_000, isComplete(answer())]).toEqual([meanwhile, true, true]);
+  }
+});
+
+test("[YRC15] however many edits arrive while some are condensed, no second task condenses them too", () => {
+  const merges: (() => void)[] = [];
+  const merge: YjsWork["merge"] = (question, receive) => void merges.push(() => synchronousYjsWork.merge(question, receive));
+  const { copy, deliver } = rig({ ...synchronousYjsWork, merge });
+  const update = typed(["a"])[0]!;
+  for (let seq = 1; seq <= 30_000; seq++) deliver(seq, update);
+  expect(merges.length).toBe(1);
+  merges[0]!();
+  for (let seq = 30_001; seq <= 40_000; seq++) deliver(seq, update);
+  expect(merges.length).toBe(2);
+  merges[1]!();
+  expect(copy.bytes).toBeLessThan(15_000 * update.byteLength);
+});
+
 /** Counts how often Yjs looks up a client. */
 class CountedMap<V> extends Map<number, V> {
   lookUps = 0;

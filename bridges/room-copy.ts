@@ -2,7 +2,7 @@
  * The bridge's copy of a room's content, shared by all its clients: a snapshot and the edits after it, as bytes. The
  * copy follows the room, so it has only committed content. No edit is integrated into a document on this thread, so no
  * edit can block the bridge. After [1,2,3] from one client's connection, 2 and 3 from another client's connection have no
- * effect. Rules YRC1 to YRC8, YRC10 to YRC13.
+ * effect. Rules YRC1 to YRC8, YRC10 to YRC15.
  */
 
 import * as Y from "yjs";
@@ -55,6 +55,7 @@ export class RoomCopy {
   #deletes = Y.createDeleteSet();
   /** Deletions of the newest edits, merged when they are needed. */
   #newDeletes: Y.Snapshot["ds"][] = [];
+  #isCondensing = false;
   #isLost = false;
 
   constructor({ yRoomBytesMax }: RoomCopyOptions, deps: RoomCopyDeps) {
@@ -197,16 +198,22 @@ export class RoomCopy {
         for (const run of facts.runs) this.#content.add(run);
         if (facts.deletes.clients.size > 0) this.#newDeletes.push(facts.deletes);
         this.#announce(update);
-        if (this.#tail.length % TAIL_EDITS_MAX === 0) this.#condense();
+        if (this.#tail.length % TAIL_EDITS_MAX === 0) this.#condense(this.#base, [...this.#tail]);
       }
       done();
     });
   }
 
-  /** If it fails, the next edits are condensed with these. */
-  #condense(): void {
+  /** Edits are announced meanwhile, and stay behind the condensed ones. If it fails, the next edits are condensed with these. */
+  #condense(base: Uint8Array, edits: readonly Uint8Array[]): void {
     this.#mergeDeletes();
-    this.answer(NOTHING_KNOWN, () => {});
+    if (this.#isCondensing) return;
+    this.#isCondensing = true;
+    this.#deps.work.merge({ parts: [base, ...edits], stateVector: NOTHING_KNOWN, condense: true }, (merged) => {
+      this.#isCondensing = false;
+      // An answer or a snapshot may have replaced these edits meanwhile.
+      if (merged !== undefined && this.#base === base) this.#rebase(merged.content, edits.length);
+    });
   }
 
   /** Linear: given all sets at once, Yjs looks up each client of a set in all later ones. */
@@ -223,10 +230,11 @@ export class RoomCopy {
     this.#newDeletes = [];
   }
 
-  #rebase(content: Uint8Array): void {
-    this.#bytes += content.byteLength - this.#base.byteLength - this.#tail.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  /** `edits`: number of edits after the snapshot that the content includes. */
+  #rebase(content: Uint8Array, edits = this.#tail.length): void {
+    const included = this.#tail.splice(0, edits);
+    this.#bytes += content.byteLength - this.#base.byteLength - included.reduce((sum, { byteLength }) => sum + byteLength, 0);
     this.#base = content;
-    this.#tail = [];
   }
 
   #announce(update: Uint8Array): void {
