@@ -18,7 +18,7 @@ export type YWebSocket = YSocket & { cut(code: number, reason: string): void };
 
 /** Work on Yjs updates that may take long. The answer comes at once or later. */
 export interface YjsWork {
-  /** Undefined: the check did not end in time. The update may be valid. */
+  /** Undefined: the check did not end, because it took too long or its thread failed. The update may be valid. */
   check(update: Uint8Array, receive: (facts: UpdateFacts | undefined) => void): void;
   /** Undefined: the parts cannot be merged. */
   merge(question: MergeQuestion, receive: (answer: MergeAnswer | undefined) => void): void;

@@ -189,7 +189,7 @@ export class RoomCopy {
 
   #takeEdit(update: Uint8Array, done: () => void): void {
     this.#deps.work.check(update, (facts) => {
-      if (facts === undefined) this.lose("an edit of the room could not be checked in time: connect again later");
+      if (facts === undefined) this.lose("an edit of the room could not be checked: connect again later");
       else if (facts.kind === "unfit") {
         this.#bytes -= update.byteLength;
         this.#deps.reportLeftOut(facts.why); // No document of the room has it.

@@ -583,13 +583,39 @@ test("[YCL31] an edit that does not fit into the outbox is not reported as saved
 });
 
 test("[YCL32] a client whose update could not be checked may connect again, because the update may be valid", () => {
-  const { client, room, closed } = rig({ work: { ...synchronousYjsWork, check: (_, receive) => receive(undefined) } });
+  const { client, room, closed, warnings } = rig({ work: { ...synchronousYjsWork, check: (_, receive) => receive(undefined) } });
   client.receiveMessage(hello);
   room.comeInStep();
   client.receiveMessage(encodeUpdate(updateOf("valid")));
   const left: true[] = [];
   client.receiveClosed(() => void left.push(true));
   expect([closed, room.written, left]).toEqual([[1013], [], [true]]);
+  expect(warnings).toEqual([expect.stringContaining("could not be checked")]);
+});
+
+test("[YCL34] an update whose client left before its check failed is checked again, and a second failure is reported", async () => {
+  for (const [outcomes, text, warned] of [
+    [["none", "facts"], "valid", []],
+    [["none", "none", "facts"], "", [expect.stringContaining("could not be checked")]],
+  ] as const) {
+    const checks: (() => void)[] = [];
+    const check: YjsWork["check"] = (update, receive) => {
+      const outcome = outcomes[checks.length];
+      checks.push(() => (outcome === "none" ? receive(undefined) : synchronousYjsWork.check(update, receive)));
+    };
+    const { client, clock, room, warnings } = rig({ work: { ...synchronousYjsWork, check } });
+    client.receiveMessage(hello);
+    room.comeInStep();
+    client.receiveMessage(encodeUpdate(updateOf("valid")));
+    const left = leave(client);
+    checks[0]!();
+    await clock.advance(200);
+    expect(room.isDestroyed).toBe(false);
+    checks[1]!();
+    await clock.advance(200);
+    await left;
+    expect([room.text, warnings, checks.length]).toEqual([text, warned, 2]);
+  }
 });
 
 test("[YCL33] a client of a user who is banned from the room is refused, and a client whose room is full waits", () => {

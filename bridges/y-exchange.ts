@@ -18,7 +18,7 @@ import { JobQueue } from "./job-queue.ts";
 import type { YWebsocketMetrics } from "./metrics.ts";
 import type { YjsWork, YWarn } from "./ports.ts";
 import type { RoomCopy } from "./room-copy.ts";
-import type { AcceptableUpdate } from "./update-facts.ts";
+import type { AcceptableUpdate, UpdateFacts } from "./update-facts.ts";
 import {
   encodeAwareness,
   encodeStateless,
@@ -181,15 +181,28 @@ export class YExchange {
     this.#updates.spend(this.#deps.clock.now(), UPDATE_BYTES + update.byteLength);
     this.#checkCount += 1;
     this.#checks.add((done) =>
-      this.#deps.work.check(update, (facts) => {
+      this.#check(update, (facts) => {
         this.#checkCount -= 1;
-        if (facts === undefined)
-          this.#parts.connection.refuse(Y_CLOSE.overloaded, "an update could not be checked in time: connect again later");
+        if (facts === undefined) this.#giveUp();
         else if (facts.kind === "fit") this.#receiveFit(update, facts, isAnswer);
         else this.#refuseUnreadable("update", facts.why);
         done();
       }),
     );
+  }
+
+  /** A client that has left may never send the update again, so a check without a result is repeated once. */
+  #check(update: Uint8Array, receive: (facts: UpdateFacts | undefined) => void): void {
+    const { work } = this.#deps;
+    work.check(update, (facts) => (facts === undefined && !this.#parts.connection.isOpen ? work.check(update, receive) : receive(facts)));
+  }
+
+  #giveUp(): void {
+    this.#deps.warn(
+      { room: this.#parts.room.room },
+      "an update of a client could not be checked and is not saved, unless the client sends it again",
+    );
+    this.#parts.connection.refuse(Y_CLOSE.overloaded, "an update could not be checked: connect again later");
   }
 
   /** The rate of updates applies, because each text is sent to all other clients. */
