@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import * as Y from "yjs";
 
 import type { Epoch, RoomId, Seq } from "../shared/ids.ts";
+import type { RoomConnection } from "../client/room/room-connection-host.ts";
 import type { KnownEdit } from "../client/room/room-messages.ts";
 import { conflictBomb, nestingBomb } from "../shared/testing/yjs-bombs.ts";
 import { FakeClock } from "../shared/testing/fake-clock.ts";
@@ -36,7 +37,8 @@ const updateOf = (text: string): Uint8Array => {
 class FakeRoom {
   readonly room = "notes";
   rights = { read: true, write: true };
-  readonly status = "connected";
+  status: RoomConnection["status"] = "connected";
+  outage: RoomConnection["outage"];
   unsavedEdits = 0;
   position = { epoch: 1 as Epoch, seq: 0 as Seq };
   readonly awareness = {
@@ -625,6 +627,26 @@ test("[YCL33] a client of a user who is banned from the room is refused, and a c
   expect(closed).toEqual([]);
   room.report("room-unavailable", "not-allowed");
   expect(closed).toEqual([4401]);
+});
+
+test("[YCL35] a client of a banned user gives its place free at once, although not all its edits are saved", async () => {
+  for (const [reason, isFree] of [
+    ["room-full", false],
+    ["not-allowed", true],
+  ] as const) {
+    const { client, clock, room, warnings } = rig();
+    client.receiveMessage(hello);
+    room.comeInStep();
+    room.unsavedEdits = 1;
+    room.status = "waiting";
+    room.outage = { why: "no", retryInMs: 60_000, reason };
+    room.report("room-unavailable", reason);
+    const left = leave(client);
+    await clock.advance(200);
+    expect([room.isDestroyed, warnings.some((text) => text.includes("not all its edits were saved"))]).toEqual([isFree, isFree]);
+    await clock.advance(5_200);
+    await left;
+  }
 });
 
 test("[YCL25] after the log lost its end all clients of the room start again", () => {

@@ -3,7 +3,7 @@
  * with its own token. The bridge's copy of the room, which all clients of the room share, answers it. Messages are held
  * until that copy is complete: otherwise the client would see an empty document and fill it again. The client uses its
  * own Yjs client id in the room. Otherwise its other tabs, which exchange awareness among themselves, would show it
- * twice. So the room is opened once the client has sent that id, with its first messages. Rules YCL1 to YCL34, YWS1 to
+ * twice. So the room is opened once the client has sent that id, with its first messages. Rules YCL1 to YCL35, YWS1 to
  * YWS21, YUC1 to YUC5.
  */
 
@@ -23,7 +23,7 @@ import { type YConnectionEnd, Y_CLOSE, YConnection, type YConnectionOptions } fr
 
 export type YRoom = Pick<
   RoomConnection,
-  "room" | "rights" | "status" | "synced" | "unsavedEdits" | "position" | "on" | "send" | "destroy"
+  "room" | "rights" | "status" | "outage" | "synced" | "unsavedEdits" | "position" | "on" | "send" | "destroy"
 > & {
   readonly awareness: RoomAwareness;
 };
@@ -217,7 +217,7 @@ export class YClient {
     const { clock } = this.#deps;
     const until = clock.now() + this.#options.ySaveMsMax;
     const look = (): void => {
-      if (!this.#isSaved && room.status !== "stopped" && clock.now() < until) {
+      if (!this.#isSaved && !isShut(room) && clock.now() < until) {
         clock.after(SAVE_LOOK_MS, look);
         return;
       }
@@ -237,4 +237,9 @@ export class YClient {
   get #isSaved(): boolean {
     return this.#held.all.length === 0 && (this.#exchange?.saved ?? true);
   }
+}
+
+/** The room accepts no edit of the client, or only after the end of a ban, which lasts longer than edits are kept here. */
+function isShut({ status, outage }: YRoom): boolean {
+  return status === "stopped" || outage?.reason === "not-allowed";
 }
