@@ -6,6 +6,7 @@
 import { generateKeyPair, SignJWT } from "jose";
 import { beforeEach, expect, test } from "vitest";
 
+import { RoomConnection } from "../client/index.ts";
 import { CLOSE } from "../shared/wire/close-codes.ts";
 import { Declared } from "../test/contract/declared.ts";
 import { until } from "../test/contract/real-nats.ts";
@@ -105,6 +106,25 @@ test("[ADN4] a banned user is disconnected, learns the duration, and cannot retu
     "the lift at the other gateway",
   );
   await (await rig.greet(one, "bob")).next("welcome");
+});
+
+test("[ADN17] the SDK's room of a user banned from it waits with the reason, and has what was typed saved after the ban", async () => {
+  const room = new RoomConnection({ url: `ws://${two}`, room: ROOM, token: await tokenOf("bob") });
+  const refusals: unknown[] = [];
+  room.on("refused", (refusal) => refusals.push(refusal));
+  try {
+    room.send(Uint8Array.of(1));
+    await until(() => room.synced && room.saved, "the edit before the ban");
+    await ask(one, "/ban", await admin(), { user: "bob", room: ROOM, seconds: 10, reason: "spam" });
+    await until(() => room.status === "waiting" && room.outage?.reason === "not-allowed", "the wait");
+    expect(room.outage?.why).toContain("banned from the room for a time: spam");
+    room.send(Uint8Array.of(2));
+    expect([room.unsavedEdits, room.saved]).toEqual([1, false]);
+    await until(() => room.saved, "the edit typed during the ban", 150_000);
+    expect([room.status, room.position?.seq, refusals]).toEqual(["connected", 2, []]);
+  } finally {
+    room.destroy();
+  }
 });
 
 test("[ADN5] operators ban addresses: their connections are closed, and new ones are refused with the reason", async () => {
