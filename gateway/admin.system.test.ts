@@ -115,7 +115,7 @@ test("[ADN17] the SDK's room of a user banned from it waits with the reason, and
   try {
     room.send(Uint8Array.of(1));
     await until(() => room.synced && room.saved, "the edit before the ban");
-    await ask(one, "/ban", await admin(), { user: "bob", room: ROOM, seconds: 10, reason: "spam" });
+    await ask(one, "/ban", await admin(), { user: "bob", room: ROOM, seconds: 5, reason: "spam" });
     await until(() => room.status === "waiting" && room.outage?.reason === "not-allowed", "the wait");
     expect(room.outage?.why).toContain("banned from the room for a time: spam");
     room.send(Uint8Array.of(2));

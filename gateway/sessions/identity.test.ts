@@ -38,7 +38,7 @@ test("[IDN4] a banned user receives the reason, if there is one", () => {
   expect(admit(banned("spam"), room("notes"))).toEqual({
     kind: "refused",
     why: "banned from the room for a time: spam",
-    retryAfterMs: 60_000,
+    retryAfterMs: 10_000,
   });
   expect(admit(banned(""), room("notes"))).toMatchObject({ kind: "refused", why: "banned from the room for a time" });
 });

@@ -49,7 +49,7 @@ export type RoomAdmission =
 
 export const READ_ONLY: Rights = { read: true, write: false };
 /** A ban from a room ends, or is lifted before: its user's clients join again until then. */
-const BANNED_RETRY_MS = 60_000;
+const BANNED_RETRY_MS = 10_000;
 const READ_AND_WRITE: Rights = { read: true, write: true };
 
 /** A user without the right to read may not join, because a writer has to see the edits of others. */
