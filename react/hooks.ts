@@ -59,8 +59,10 @@ export type RoomPresenceView<Fields extends object> = {
   /** The other participants. */
   readonly others: readonly ParticipantWith<Fields>[];
   /** The same function in each render. Without `Fields`, it accepts any fields. */
-  readonly set: Record<string, unknown> extends Fields
-    ? <Given extends object>(presence: PresenceOf<Given>) => void
+  readonly set: string extends keyof Fields
+    ? unknown extends Fields[keyof Fields]
+      ? <Given extends object>(presence: PresenceOf<Given>) => void
+      : (presence: PresenceToSet<Fields>) => void
     : (presence: PresenceToSet<Fields>) => void;
 };
 

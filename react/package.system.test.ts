@@ -70,7 +70,8 @@ test("[PKG14] usePresence accepts values whose type is an interface, and refuses
     `import { usePresence, useRoom } from "@coroom/react";
      interface Tool { readonly name: string; readonly size?: number }
      interface Shown { tool: Tool; typing: boolean }
-     declare const shown: Shown, partial: Partial<Shown>;
+     interface Brush { color?: string; size?: number }
+     declare const shown: Shown, partial: Partial<Shown>, brush: Brush;
      export function Notes() {
        const room = useRoom("notes");
        const untyped = usePresence(room);
@@ -86,6 +87,11 @@ test("[PKG14] usePresence accepts values whose type is an interface, and refuses
        set({ tool: null, typing: undefined, viewport: null });
        // @ts-expect-error the field has another type
        set({ tool: "pen" });
+       const { set: setBrush } = usePresence<Brush>(room);
+       setBrush(brush);
+       setBrush({ size: 2, color: null });
+       // @ts-expect-error the field has another type
+       setBrush({ color: 1 });
        const counts = usePresence<Record<string, number>>(room);
        counts.set({ pages: 1 });
        // @ts-expect-error the fields have another type
