@@ -153,6 +153,12 @@ test("[PKG13] presence and broadcasts accept interfaces, and refuse values that 
      interface Tool { readonly name: string; readonly sizes: readonly number[]; readonly next?: Tool }
      interface Shown { tool: Tool; typing?: boolean; place: { x: number; y: number } | null }
      interface Pointer { cursor: { x: number; y: number } | null }
+     type Json = string | number | boolean | null | Json[] | { [name: string]: Json };
+     type JsonValue = string | number | boolean | null | JsonObject | JsonArray;
+     type JsonObject = { [Name in string]: JsonValue } & { [Name in string]?: JsonValue | undefined };
+     interface JsonArray extends Array<JsonValue> {}
+     interface JsonTree { [name: string]: string | JsonTree | readonly JsonTree[] }
+     declare const json: Json, record: Record<string, Json>, value: JsonValue, object: JsonObject, list: JsonArray, tree: JsonTree;
      class Vector { constructor(readonly x: number) {} get length(): number { return this.x; } }
      class Account { secret = () => 1; }
      declare const tool: Tool, shown: Shown, pointer: Pointer, plain: Presence, text: Y.Text, anything: unknown;
@@ -164,6 +170,10 @@ test("[PKG13] presence and broadcasts accept interfaces, and refuse values that 
        presence.set({ ...shown, typing: undefined, cursor: { x: 1, y: 2 } });
        presence.set(pointer);
        presence.set(plain);
+       presence.set(record);
+       presence.set(object);
+       presence.set(tree);
+       presence.set({ json, value, object, list, tree, cursor: null });
        presence.set({ tool: null, anything, vector: new Vector(1), caret: Y.createRelativePositionFromTypeIndex(text, 0) });
        // @ts-expect-error a cursor has two coordinates
        presence.set({ cursor: { x: 1 } });
@@ -173,6 +183,8 @@ test("[PKG13] presence and broadcasts accept interfaces, and refuse values that 
        presence.set({ tool: { sizes: new Map([[1, 2]]) } });
        // @ts-expect-error JSON has no bytes
        presence.set({ image: new Uint8Array(1) });
+       // @ts-expect-error JSON has no dates, nor in a list of values of JSON
+       presence.set({ list: [json, new Date()] });
        // @ts-expect-error JSON has no functions
        presence.set({ draw: () => {} });
        // @ts-expect-error the object has a method
@@ -186,8 +198,11 @@ test("[PKG13] presence and broadcasts accept interfaces, and refuse values that 
        // @ts-expect-error the fields have names
        presence.set([1]);
      }
-     for (const message of [tool, shown, "wave", 1, null, [tool], anything]) broadcasts.send(message);
+     for (const message of [tool, shown, "wave", 1, null, [tool], anything, json, value, object, list, tree]) broadcasts.send(message);
      broadcasts.send(tool);
+     broadcasts.send(json);
+     broadcasts.send(value);
+     broadcasts.send({ object, list, tree });
      broadcasts.send({ kind: "wave", tool });
      // @ts-expect-error JSON has no dates
      broadcasts.send({ at: new Date() });

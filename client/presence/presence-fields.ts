@@ -10,6 +10,9 @@ import { LONE_SURROGATE } from "../../shared/ids.ts";
 import { encodePoint, encodeRectangle, encodeSpan, type Point, type Rectangle, type TextSpan } from "../../shared/wire/positions.ts";
 import { CURSOR, type PresenceField, SELECTION, VIEWPORT } from "../../shared/wire/presence.ts";
 
+/** Recursive types of JSON are this one in other words. `JsonOf` would instantiate them without end. */
+type Json = string | number | boolean | null | undefined | readonly Json[] | { readonly [name: string]: Json };
+
 /**
  * The type of a value, if JSON can represent it: primitives, arrays and objects, also of an interface. Functions, symbols and
  * bigints become `never`, also inside of it, so an object with methods such as a `Date`, a `Map` or bytes is rejected. `unknown`
@@ -17,7 +20,7 @@ import { CURSOR, type PresenceField, SELECTION, VIEWPORT } from "../../shared/wi
  */
 export type JsonOf<Value> = unknown extends Value
   ? Value
-  : Value extends string | number | boolean | null | undefined
+  : Value extends Json
     ? Value
     : Value extends ((...given: never) => unknown) | symbol | bigint
       ? never
