@@ -148,7 +148,7 @@ test("[PKG13] presence and broadcasts accept interfaces, and refuse values that 
   app.write(
     "json.ts",
     `import * as Y from "yjs";
-     import { CoroomProvider, type JsonOf, type Presence, RoomConnection } from "@coroom/client";
+     import { CoroomProvider, type JsonOf, type Presence, type PresenceOf, RoomConnection } from "@coroom/client";
      import { broadcastsOf, type RoomBroadcasts } from "@coroom/client/broadcasts";
      interface Tool { readonly name: string; readonly sizes: readonly number[]; readonly next?: Tool }
      interface Shown { tool: Tool; typing?: boolean; place: { x: number; y: number } | null }
@@ -211,7 +211,9 @@ test("[PKG13] presence and broadcasts accept interfaces, and refuse values that 
      // @ts-expect-error JSON has no functions
      broadcasts.send(() => {});
      function announce<Message extends object>(message: Message & JsonOf<Message>): void { broadcasts.send<Message>(message); }
-     announce(tool);`,
+     announce(tool);
+     function show<Given extends object>(given: PresenceOf<Given>): void { room.presence.set<Given>(given); }
+     show(shown);`,
   );
   compile("json.ts");
 });
