@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import * as Y from "yjs";
 
 import { readSettings } from "../shared/settings/settings.ts";
+import { RoomConnection } from "../client/index.ts";
 import { SystemCluster } from "../test/system/cluster.ts";
 import { exportSettings, importSettings } from "./command-settings.ts";
 import { exportRoom, importDocuments } from "./import.ts";
@@ -129,6 +130,33 @@ test("[IMP12] a token that may only read is reported for each document, and the 
   await expect(run).rejects.toThrow(/some documents were not imported/);
   expect(printed[1]).toMatch(/^1\/1 readonly: failed: .*may only read/);
 }, 20_000);
+
+test("[IMP18] a user who is banned from the room, before or during an import, is reported at once with the reason", async () => {
+  const [files, out] = [mkdtempSync(join(tmpdir(), "coroom-import-")), mkdtempSync(join(tmpdir(), "coroom-export-"))];
+  const doc = new Y.Doc();
+  for (let paragraph = 0; paragraph < 3_000; paragraph++) doc.getText("t").insert(0, `${paragraph} ${"words ".repeat(500)}\n`);
+  writeFileSync(join(files, "banned.yjs"), Y.encodeStateAsUpdate(doc));
+  const [{ url: socket, httpUrl: url }] = [cluster.gateways[0]!];
+  const flags = { token: await cluster.token("*", "banned-importer"), url };
+  const watcher = new RoomConnection({ url: socket, token: await cluster.token("*", "watcher"), room: "banned" });
+  const banned = new Promise<Response>((resolve, reject) =>
+    watcher.once("edits", () => {
+      const asked = { tenant: "default", user: "banned-importer", room: "banned", seconds: 3_600, reason: "spam" };
+      const headers = { authorization: `Bearer ${cluster.operatorSecret}` };
+      fetch(`${url}/v1/admin/ban`, { method: "POST", headers, body: JSON.stringify(asked) }).then(resolve, reject);
+    }),
+  );
+  const why = "cannot join the room now: banned from the room for a time: spam. Repeat the command when the ban has ended";
+  const printed: string[] = [];
+  const print = (line: string): void => void printed.push(line);
+  const imported = importDocuments(readSettings(importSettings, { flags: { ...flags, from: files }, env: {} }), print);
+  await expect(imported).rejects.toThrow("some documents were not imported");
+  expect((await banned).status).toBe(200);
+  watcher.destroy();
+  const exported = exportRoom(readSettings(exportSettings, { flags: { ...flags, to: out, room: "banned" }, env: {} }), print);
+  await expect(exported).rejects.toThrow("1 of 1 rooms were not exported");
+  expect([printed[1], printed.at(-1)]).toEqual([`1/1 banned: failed: ${why}`, `banned: failed: ${why}`]);
+});
 
 test("[IMP15] a room that cannot be opened is named with the reason, and the command ends", async () => {
   const without = await SystemCluster.start({ gateways: 1, roomServers: 0 });

@@ -242,9 +242,13 @@ async function withRoom<T>(target: Target, room: string, use: (room: OpenRoom) =
       else if (connection.status !== "connected") reject(unreachable(url));
     }, UNAVAILABLE_MS_MAX);
     connection.on("refused", ({ message }) => reject(new Error(message)));
-    connection.on("error", ({ kind, message }) => {
-      if (UNWRITABLE.has(kind)) reject(new Error(message));
-      if (UNAVAILABLE.has(kind)) unavailable = message.replace(", will retry", "");
+    connection.on("error", (problem) => {
+      if (UNWRITABLE.has(problem.kind)) reject(new Error(problem.message));
+      if (!UNAVAILABLE.has(problem.kind)) return;
+      unavailable = problem.message.replace(", will retry", "");
+      // A ban from the room may last for days.
+      if (problem.kind === "room-unavailable" && problem.reason === "not-allowed")
+        reject(new Error(`${unavailable}. Repeat the command when the ban has ended`));
     });
   });
   failed.catch(() => {}); // Nobody may wait when it happens.
