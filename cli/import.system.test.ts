@@ -131,6 +131,30 @@ test("[IMP12] a token that may only read is reported for each document, and the 
   expect(printed[1]).toMatch(/^1\/1 readonly: failed: .*may only read/);
 }, 20_000);
 
+test("[IMP19] a token that is refused or has expired ends the command at the first document or room, and no file is written", async () => {
+  const [files, out] = [mkdtempSync(join(tmpdir(), "coroom-import-")), mkdtempSync(join(tmpdir(), "coroom-export-"))];
+  for (const name of ["one", "two"]) writeFileSync(join(files, `${name}.yjs`), Y.encodeStateAsUpdate(new Y.Doc()));
+  const valid = await cluster.token("*", "importer");
+  const tokens: [string, RegExp][] = [
+    [`${valid.slice(0, valid.lastIndexOf("."))}.${"A".repeat(43)}`, /token.*refused.*\. Set --token .* to a valid token/],
+    [await cluster.token("*", "importer", { ttl: -60 }), /^the token has expired.*\. Set --token .* to a valid token/],
+  ];
+  const url = cluster.gateways[0]!.httpUrl;
+  for (const [token, message] of tokens) {
+    const printed: string[] = [];
+    const print = (line: string): void => void printed.push(line);
+    for (const format of ["yjs", "markdown"]) {
+      const flags = { token, url, to: out, room: "one,two", format };
+      await expect(exportRoom(readSettings(exportSettings, { flags, env: {} }), print)).rejects.toThrow(message);
+    }
+    expect(printed).toEqual([]);
+    const imported = importDocuments(readSettings(importSettings, { flags: { token, url, from: files }, env: {} }), print);
+    await expect(imported).rejects.toThrow(message);
+    expect(printed).toEqual(["files of Yjs updates: 2 documents"]);
+  }
+  expect(readdirSync(out)).toEqual([]);
+});
+
 test("[IMP18] a user who is banned from the room, before or during an import, is reported at once with the reason", async () => {
   const [files, out] = [mkdtempSync(join(tmpdir(), "coroom-import-")), mkdtempSync(join(tmpdir(), "coroom-export-"))];
   const doc = new Y.Doc();

@@ -15,12 +15,13 @@ import { folderAdvice } from "../shared/io/system-error.ts";
 import { SettingError, type Values } from "../shared/settings/settings.ts";
 import { checkUpdate } from "../shared/yjs/checked-update.ts";
 import { mergedEdits } from "../shared/yjs/merged-edits.ts";
-import { RoomConnection } from "../client/index.ts";
+import { CLOSE } from "../shared/wire/close-codes.ts";
+import { type Refusal, RoomConnection } from "../client/index.ts";
 import { serverAddressOf } from "../client/options.ts";
 import { splitEdit, yjsEdits } from "../client/yjs/yjs-edits.ts";
 import type { exportSettings, importSettings } from "./command-settings.ts";
 import type { PrintLine } from "./command.ts";
-import { DocumentsClient } from "./documents-client.ts";
+import { DocumentError, DocumentsClient } from "./documents-client.ts";
 import { openSource } from "./import-sources.ts";
 import { gatewayFor } from "./local-addresses.ts";
 import { localToken } from "./token.ts";
@@ -34,6 +35,9 @@ const CONNECT_MS_MAX = 10_000;
 /** A room that cannot be opened for this time fails, although the client would try again without end. */
 const UNAVAILABLE_MS_MAX = 30_000;
 const UNAVAILABLE: ReadonlySet<string> = new Set(["room-unavailable", "snapshot-unavailable"]);
+/** HTTP status for a token that is refused or has expired. */
+const UNAUTHORIZED = 401;
+const TOKEN_ADVICE = "Set --token (COROOM_TOKEN) to a valid token, or leave it out and set --jwt-secret to the gateways' secret";
 /** Errors after which edits are not saved. */
 const UNWRITABLE: ReadonlySet<string> = new Set(["edit-too-large", "read-only", "outbox-full"]);
 /** A Yjs update without structs and deletions. */
@@ -147,7 +151,11 @@ async function renderedRoom(target: Target, room: string, { format, type }: { fo
   const token = target.token || (await localToken({ ...target, room: [room], user: "import", name: "", rights: ["read"], ttl: 86_400 }));
   const client = new DocumentsClient(serverAddressOf(gatewayFor(target)).http, () => Promise.resolve(token));
   const wanted = new URLSearchParams({ format, ...(type === "" ? {} : { type }) });
-  return (await client.ask(`/${encodeURIComponent(room)}/document?${wanted}`)).bytes;
+  const answer = await client.ask(`/${encodeURIComponent(room)}/document?${wanted}`).catch((cause: unknown) => {
+    if (!(cause instanceof DocumentError && cause.status === UNAUTHORIZED)) throw cause;
+    throw new SettingError(`${cause.message}. ${TOKEN_ADVICE}`, { cause }); // The other rooms would be refused too.
+  });
+  return answer.bytes;
 }
 
 /** Throws SettingError if the operating system refuses a folder or a file in it. */
@@ -217,6 +225,18 @@ function unreachable(url: string): SettingError {
   return new SettingError(`no gateway at ${url} accepted a connection in ${seconds} s. Start Coroom, or set --url to a gateway's address`);
 }
 
+/** SettingError: the other rooms would be refused too. */
+function refusedBecause(refusal: Refusal): Error {
+  switch (refusal.kind) {
+    case "room-refused":
+      return new Error(refusal.message);
+    case "token-expired":
+      return new SettingError(`the token has expired. ${TOKEN_ADVICE}`);
+    case "connection-refused":
+      return new SettingError(refusal.code === CLOSE.unauthorized.code ? `${refusal.message}. ${TOKEN_ADVICE}` : refusal.message);
+  }
+}
+
 async function withRoom<T>(target: Target, room: string, use: (room: OpenRoom) => Promise<T>): Promise<T> {
   const token =
     target.token || (await localToken({ ...target, room: [room], user: "import", name: "", rights: ["read", "write"], ttl: 86_400 }));
@@ -241,7 +261,7 @@ async function withRoom<T>(target: Target, room: string, use: (room: OpenRoom) =
       if (unavailable !== undefined) reject(new Error(`${unavailable}. Repeat the command once it can be opened`));
       else if (connection.status !== "connected") reject(unreachable(url));
     }, UNAVAILABLE_MS_MAX);
-    connection.on("refused", ({ message }) => reject(new Error(message)));
+    connection.on("refused", (refusal) => reject(refusedBecause(refusal)));
     connection.on("error", (problem) => {
       if (UNWRITABLE.has(problem.kind)) reject(new Error(problem.message));
       if (!UNAVAILABLE.has(problem.kind)) return;
