@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -37,14 +37,16 @@ test("[IMP1] a folder of Yjs updates: the names of the files are the escaped nam
   expect(await textsIn(files)).toEqual({ "team/notes": "notes", "100%": "hundred" });
 });
 
-test("[IMP16] folders in a folder of Yjs updates are named, because their files are not imported", async () => {
+test("[IMP16] folders in a folder of Yjs updates, also linked ones, are named, because their files are not imported", async () => {
   const files = folder();
   for (const below of ["team", "old notes"]) mkdirSync(join(files, below));
   writeFileSync(join(files, "team", "plan.yjs"), updateOf("plan"));
-  await expect(openSource(files)).rejects.toThrow(/holds no documents.*\. Its folders are not read: old notes, team$/);
+  symlinkSync(join(files, "team"), join(files, "linked"));
+  symlinkSync(join(files, "missing"), join(files, "to nothing"));
+  await expect(openSource(files)).rejects.toThrow(/holds no documents.*\. Its folders are not read: linked, old notes, team$/);
   writeFileSync(join(files, "notes.yjs"), updateOf("notes"));
   const source = await openSource(files);
-  expect([source.names, source.skippedFolders]).toEqual([["notes"], ["old notes", "team"]]);
+  expect([source.names, source.skippedFolders]).toEqual([["notes"], ["linked", "old notes", "team"]]);
 });
 
 test("[IMP14] two files of one document are refused by their names, so that none is left out silently", async () => {

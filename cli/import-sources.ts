@@ -51,7 +51,28 @@ export async function openSource(path: string): Promise<ImportSource> {
 async function sourceAt(path: string): Promise<ImportSource> {
   if (!(await stat(path)).isDirectory()) return (await isSqlite(path)) ? hocuspocusDatabase(path) : notReadable(path);
   const entries = await readdir(path, { withFileTypes: true });
-  return entries.some(({ name }) => name === LEVELDB_FILE) ? levelDb(path) : updateFiles(path, entries);
+  if (entries.some(({ name }) => name === LEVELDB_FILE)) return levelDb(path);
+  return updateFiles(path, entries, await skippedIn(path, entries));
+}
+
+async function skippedIn(path: string, entries: readonly Dirent[]): Promise<readonly string[]> {
+  const names: string[] = [];
+  for (const entry of entries) {
+    if (!UPDATE_FILE.test(entry.name) && (await isFolder(path, entry))) names.push(entry.name);
+  }
+  return names.toSorted();
+}
+
+/** Follows a symbolic link. A link to nothing is no folder. */
+async function isFolder(path: string, entry: Dirent): Promise<boolean> {
+  if (!entry.isSymbolicLink()) return entry.isDirectory();
+  return stat(join(path, entry.name)).then(
+    (target) => target.isDirectory(),
+    (cause: unknown) => {
+      if (unreadableReason(path, cause) === undefined) throw cause;
+      return false;
+    },
+  );
 }
 
 /** Undefined: the error is not from the operating system. */
@@ -77,9 +98,8 @@ function checkedUpdate(update: Uint8Array): Uint8Array {
 }
 
 /** The name of a file is the escaped name of its document: `team%2Fnotes.yjs`. */
-function updateFiles(folder: string, entries: readonly Dirent[]): ImportSource {
+function updateFiles(folder: string, entries: readonly Dirent[], skippedFolders: readonly string[]): ImportSource {
   const byName = new Map<string, string>();
-  const skippedFolders = entries.flatMap((entry) => (entry.isDirectory() && !UPDATE_FILE.test(entry.name) ? [entry.name] : [])).toSorted();
   for (const { name: file } of entries) {
     if (!UPDATE_FILE.test(file)) continue;
     const name = unescaped(file.replace(UPDATE_FILE, ""));

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,6 +21,21 @@ test("[IMP17] an import of a folder prints which folders in it are not imported,
   expect(printed).toContain(
     `not imported: the folders team in ${from}. Import each by itself, for example: coroom import ${join(from, "team")} --prefix old/team/`,
   );
+});
+
+test("[IMP17] the printed command quotes a folder whose name a shell would divide or change", async () => {
+  const from = mkdtempSync(join(tmpdir(), "coroom-import-"));
+  mkdirSync(join(from, "Ann's notes"));
+  writeFileSync(join(from, "broken.yjs"), "");
+  const printed: string[] = [];
+  const flags = { from, token: "t", url: "http://127.0.0.1:1" };
+  const imported = importDocuments(readSettings(importSettings, { flags, env: {} }), (line) => void printed.push(line));
+  await expect(imported).rejects.toThrow("some documents were not imported");
+  const command = printed[1]!.replace(/^.*: coroom import /, "");
+  const words = execFileSync("sh", ["-c", `printf '%s\\n' ${command}`])
+    .toString()
+    .split("\n");
+  expect(words).toEqual([join(from, "Ann's notes"), "--prefix", "Ann's notes/", ""]);
 });
 
 test("[IMP13] of a document that is larger than what may wait in a room, a part waits at a time, and all of it is saved in order", async () => {

@@ -54,7 +54,7 @@ export async function importDocuments({ from, prefix, ...target }: Values<typeof
   const skippedFolders = source.skippedFolders ?? [];
   if (skippedFolders[0] !== undefined)
     print(
-      `not imported: the folders ${skippedFolders.join(", ")} in ${from}. Import each by itself, for example: coroom import ${join(from, skippedFolders[0])} --prefix ${prefix}${skippedFolders[0]}/`,
+      `not imported: the folders ${skippedFolders.join(", ")} in ${from}. Import each by itself, for example: coroom import ${shellWord(join(from, skippedFolders[0]))} --prefix ${shellWord(`${prefix}${skippedFolders[0]}/`)}`,
     );
   try {
     for (const [index, name] of source.names.entries()) {
@@ -72,6 +72,11 @@ export async function importDocuments({ from, prefix, ...target }: Values<typeof
   }
   print(`${counts.imported} imported, ${counts.unchanged} unchanged, ${counts.failed} failed`);
   if (counts.failed > 0) throw new SettingError("some documents were not imported. Fix the causes above and repeat the command");
+}
+
+/** Quoted if a shell would read it as anything but one word. */
+function shellWord(text: string): string {
+  return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 /** Ends of the names of files, by format. */
