@@ -6,11 +6,12 @@
 
 import { readFileSync } from "node:fs";
 
+import { answersOverTcp } from "../../engines/ask.ts";
 import type { Engine } from "../../engines/engine.ts";
 import { EngineError } from "../../engines/engine-error.ts";
 import { natsConfigText, type NatsTls, type NatsUsers } from "../../engines/nats-config.ts";
 import { jetStreamAnswers, startNatsServer } from "../../engines/nats-server.ts";
-import { startRedisServer, redisAnswers, redisConfigText, type RedisServerOptions } from "../../engines/redis-server.ts";
+import { startRedisServer, redisConfigText, redisIsReady, type RedisServerOptions } from "../../engines/redis-server.ts";
 
 /** `dataDir`: data folder of an engine on this machine. A container has its own. */
 type TestEngineOptions = { readonly dataDir: string; readonly syncAlways?: boolean };
@@ -24,6 +25,7 @@ export type TestNatsOptions = TestEngineOptions & {
 
 const MEMORY_BYTES_MAX = 256 * 1024 ** 2;
 const FILE_BYTES_MAX = 8 * 1024 ** 3;
+const ASK_MS_MAX = 500;
 
 export function startTestNats(options: TestNatsOptions): Promise<Engine> {
   if (options.monitorPort !== undefined) return startNatsServer(options); // Containers have no monitoring.
@@ -98,6 +100,6 @@ async function redisContainer({ users }: TestRedisOptions): Promise<Engine> {
         "protected-mode no",
       ),
     },
-    isReady: (port) => redisAnswers("127.0.0.1", port, users),
+    isReady: (port) => answersOverTcp({ host: "127.0.0.1", port, send: "PING\r\n", msMax: ASK_MS_MAX }, redisIsReady),
   });
 }
