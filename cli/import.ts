@@ -230,6 +230,9 @@ function unreachable(url: string): SettingError {
   return new SettingError(`no gateway at ${url} accepted a connection in ${seconds} s. Start Coroom, or set --url to a gateway's address`);
 }
 
+/** Close codes with which the other rooms would be refused too. Others may be due to one document, or to a kick. */
+const REFUSED_FOR_ALL: readonly number[] = [CLOSE.unauthorized.code, CLOSE.versionUnsupported.code, CLOSE.otherProtocol.code];
+
 /** SettingError: the other rooms would be refused too. */
 function refusedBecause(refusal: Refusal): Error {
   switch (refusal.kind) {
@@ -238,7 +241,8 @@ function refusedBecause(refusal: Refusal): Error {
     case "token-expired":
       return new SettingError(`the token has expired. ${TOKEN_ADVICE}`);
     case "connection-refused":
-      return new SettingError(refusal.code === CLOSE.unauthorized.code ? `${refusal.message}. ${TOKEN_ADVICE}` : refusal.message);
+      if (refusal.code === CLOSE.unauthorized.code) return new SettingError(`${refusal.message}. ${TOKEN_ADVICE}`);
+      return REFUSED_FOR_ALL.includes(refusal.code) ? new SettingError(refusal.message) : new Error(refusal.message);
   }
 }
 
