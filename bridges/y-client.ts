@@ -239,7 +239,7 @@ export class YClient {
   }
 }
 
-/** The room accepts no edit of the client, or only after the end of a ban, which lasts longer than edits are kept here. */
+/** The room accepts no edit of the client: it is closed to it for good, or its user is banned from it. */
 function isShut({ status, outage }: YRoom): boolean {
   return status === "stopped" || outage?.reason === "not-allowed";
 }

@@ -215,7 +215,7 @@ export class HostedRoom implements Receiver {
       case "edits-lost":
         return log.warn(
           { room: this.key, after: effect.after, through: effect.through },
-          "the log lost its end, and an earlier owner appended edits below the room's checkpoint: the room goes on without them",
+          "the log lost its end, and an earlier owner appended edits below the room's checkpoint: readers skip them, so those that the checkpoint lacks are lost",
         );
       case "ready-to-hand-over":
         return this.#resolveReady(effect.end);
