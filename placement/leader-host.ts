@@ -143,7 +143,7 @@ export class LeaderHost {
   #writePlanEntry(room: RoomKey, planned: Parameters<PlanEntries["write"]>[1]): void {
     this.#ports.plans.write(room, planned).catch((cause: unknown) => {
       this.#deps.log.warn({ room, cause }, "the plan bucket did not store a room's entry; it is planned anew");
-      this.#feed({ kind: "plan-entry-failed", room });
+      this.#feed({ kind: "plan-entry-failed", room, planned });
     });
   }
 }

@@ -26,7 +26,7 @@ export type LeaderInput =
   /** `refused`: the reason why the step was not carried out; undefined: it was carried out. */
   | { kind: "step-settled"; step: PlanStep; generation: number; refused: string | undefined; wallNow: UnixMillis }
   /** The bucket did not store a room's planned entry. */
-  | { kind: "plan-entry-failed"; room: RoomKey };
+  | { kind: "plan-entry-failed"; room: RoomKey; planned: PlannedRoom | undefined };
 
 export type LeaderEffect =
   | { kind: "tick-after"; delayMs: number }
@@ -115,7 +115,7 @@ export class Leader {
         this.#receiveStepSettled(input, now, effects);
         break;
       case "plan-entry-failed":
-        this.#deps.view.receivePlanned(input.room, undefined); // Other processes cannot read it, so the room is planned again.
+        this.#deps.view.receiveUnstored(input.room, input.planned); // Other processes cannot read it, so the room is planned again.
         break;
       default:
         assertNever(input);

@@ -44,6 +44,17 @@ test("[VIEW3] an entry of an earlier plan that arrives late is ignored", () => {
   expect([view.replicaOf(notes), view.generation]).toEqual([two, 5]);
 });
 
+test("[VIEW5] an entry that was not stored is forgotten, unless another leader's newer one is known", () => {
+  const view = new PlacementView();
+  const late = { reason: "", at: 0 as UnixMillis, owner: one, replica: two, generation: 5 };
+  view.receivePlanned(notes, late);
+  view.receiveUnstored(notes, late);
+  expect(view.replicaOf(notes)).toBeUndefined();
+  view.receivePlanned(notes, { ...late, owner: two, replica: one, generation: 6 });
+  view.receiveUnstored(notes, late);
+  expect(view.replicaOf(notes)).toBe(one);
+});
+
 test("[VIEW4] only the owner's report counts for a room's share of the budget", () => {
   const view = new PlacementView();
   view.receiveEntry(notes, { owner: two, epoch: 2 as Epoch });

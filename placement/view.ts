@@ -58,6 +58,11 @@ export class PlacementView {
     return isNewest;
   }
 
+  /** The plan bucket did not store an entry. Another leader's newer one stays known. */
+  receiveUnstored(room: RoomKey, planned: PlannedRoom | undefined): void {
+    if ((this.#planned.get(room)?.generation ?? 0) <= (planned?.generation ?? 0)) this.#planned.delete(room);
+  }
+
   ownerOf(room: RoomKey): ServerId | undefined {
     return this.#rooms.get(room)?.owner;
   }
