@@ -32,8 +32,8 @@ export function parseName(text: string): string | undefined {
 export type StoredPerson = { readonly user: string; readonly name: string };
 
 /**
- * Returns the person that the page stored in its history state, which a reload keeps. The address has no name then, so
- * whoever receives it from the address bar is another person.
+ * Returns the person that the page stored in its history state, which a reload keeps. The page's address has no name
+ * then: a person who receives that address is another person.
  */
 export function personIn(state: unknown): StoredPerson | undefined {
   if (typeof state !== "object" || state === null || !("user" in state) || !("name" in state)) return undefined;

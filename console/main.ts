@@ -16,11 +16,11 @@ import { copyText, shareView, botsView } from "./io/share-view.ts";
 import { openSharedDocument, watchFacts, demoToken } from "./io/shared-document.ts";
 import { statusView, presenceView } from "./io/status-view.ts";
 import { LatestWriter } from "./latest-writer.ts";
-import { caretOf, colourOf, friendlyName } from "./person.ts";
+import { caretOf, colourOf, newPerson } from "./person.ts";
 import { noticeFor } from "./status.ts";
 
-const { room, name: asked = friendlyName(Math.random()), rights } = parseAddress(location.search);
-const { user, name: first } = personIn(history.state) ?? { user: asked, name: asked };
+const { room, name: asked, rights } = parseAddress(location.search);
+const { user, name: first } = personIn(history.state) ?? newPerson(asked, Math.random());
 const asksToWrite = rights !== "read";
 const doc = new Y.Doc();
 const text = doc.getText("text");

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 
 import { expect, test } from "vitest";
 
-import { caretOf, COLOURS, colourOf, friendlyName, initialsOf } from "./person.ts";
+import { caretOf, COLOURS, colourOf, friendlyName, initialsOf, newPerson } from "./person.ts";
 
 test("[PAGE4] a new person gets a name that is unused in the room", () => {
   const taken = new Set<string>();
@@ -16,6 +16,13 @@ test("[PAGE4] a new person gets a name that is unused in the room", () => {
 test("[PAGE4] people share a name when all names are taken", () => {
   const taken = new Set(Array.from({ length: 1000 }, (_, index) => friendlyName(index / 1000)));
   expect(taken).toContain(friendlyName(0.999, taken));
+});
+
+test("[PAGE56] two people with the same suggested name are two users, and a name of the address is also the user id", () => {
+  const [one, other] = [newPerson(undefined, 0.501), newPerson(undefined, 0.502)];
+  expect(one.name).toBe(other.name);
+  expect(one.user).not.toBe(other.user);
+  expect(newPerson("Ada", 0.5)).toEqual({ user: "Ada", name: "Ada" });
 });
 
 test("[PAGE5] a name has the same colour for everybody", () => {

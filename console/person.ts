@@ -45,6 +45,16 @@ export function friendlyName(chance: number, taken: ReadonlySet<string> = new Se
   return choice[Math.floor(chance * choice.length)] ?? NAMES[0];
 }
 
+/**
+ * A person with the name of the address, which is the user id too, or with a suggested name. Two people may get the same
+ * suggestion, so the id has a random part then. `chance` is in [0, 1).
+ */
+export function newPerson(asked: string | undefined, chance: number): { readonly user: string; readonly name: string } {
+  if (asked !== undefined) return { user: asked, name: asked };
+  const name = friendlyName(chance);
+  return { user: `${name}-${chance.toString(36).slice(2)}`, name };
+}
+
 /** All people see the same colour for a name. */
 export function colourOf(name: string): number {
   return hashOf(name) % COLOURS.length;
