@@ -191,7 +191,10 @@ export class YExchange {
     );
   }
 
-  /** A client that has left may never send the update again, so a check without a result is repeated once. */
+  /**
+   * A client that has left may never send the update again, so a check whose thread failed is repeated once. After a check
+   * that took too long, the time for saving (`ySaveMsMax`) is usually over.
+   */
   #check(update: Uint8Array, receive: (facts: UpdateFacts | undefined) => void): void {
     const { work } = this.#deps;
     work.check(update, (facts) => (facts === undefined && !this.#parts.connection.isOpen ? work.check(update, receive) : receive(facts)));

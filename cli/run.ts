@@ -109,8 +109,8 @@ type CommandLine = {
 const ALONE = ["help", "version"];
 
 /**
- * Throws SettingError for a malformed flag, and for one that is given twice. Flag names are returned in camelCase, like setting names. A command of two
- * words begins with one of `groups`.
+ * Throws SettingError for a malformed flag, and for one that is given twice. Flag names are returned in camelCase, like
+ * setting names. A command of two words begins with one of `groups`.
  */
 export function parseCommandLine(words: readonly string[], groups: readonly string[] = []): CommandLine {
   let command: string | undefined;

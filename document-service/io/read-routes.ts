@@ -88,7 +88,7 @@ const BAD_MIN_SEQ = refusal(400, "bad-seq", "minSeq is a whole number in decimal
 const BEHIND_MS = 50;
 /** The same for the first edit of a room, where each check reads the log's end. */
 const FIRST_EDIT_MS = 200;
-/** Maximum time of a request without a seq. A service that is further behind answers `loading`, so that the request holds no connection. */
+/** Maximum time that a request without a seq waits, and holds one of a gateway's connections. */
 const FIRST_EDIT_MS_MAX = 2_000;
 
 /**
@@ -110,12 +110,12 @@ export function readRoutes(
   const renditions = new Renditions();
 
   /**
-   * A caller that knows the seq of its own write waits until the document includes it, and every caller until the first
-   * edit that the log has was read. Nobody waits for an edit that the log does not have: each request that waits holds one
+   * A caller that knows the seq of its own write waits until the document includes it. A caller of a room without any
+   * edit here waits until the first edit in the log was read. Nobody waits for an edit that the log does not have: each request that waits holds one
    * of a gateway's connections to this service.
    */
   const serveAt = async ({ room, signal }: RoomQuestion, minSeq: number, freshness: Freshness): Promise<Answered> => {
-    const deadline = clock.now() + Math.min(documentsAnswerMsMax, minSeq > 0 ? documentsAnswerMsMax : FIRST_EDIT_MS_MAX);
+    const deadline = clock.now() + (minSeq > 0 ? documentsAnswerMsMax : Math.min(documentsAnswerMsMax, FIRST_EDIT_MS_MAX));
     for (let isWritten = false; ;) {
       const served = await documents.serve(room, minSeq > 0 ? "newest" : freshness, minSeq);
       if (served.kind !== "behind") {

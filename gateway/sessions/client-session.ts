@@ -69,7 +69,7 @@ export class ClientSession {
     return this.open?.rooms ?? [];
   }
 
-  /** Undefined as `open`. */
+  /** Undefined when `open` is. */
   get identity(): Identity | undefined {
     return this.open?.identity;
   }

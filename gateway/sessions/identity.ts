@@ -48,7 +48,7 @@ export type RoomAdmission =
   | { readonly kind: "refused"; readonly why: string; readonly retryAfterMs: number };
 
 export const READ_ONLY: Rights = { read: true, write: false };
-/** A ban from a room ends, or is lifted before: its user's clients join again until then. */
+/** Clients of a banned user ask to join again after this time, until the ban from the room ends or is lifted. */
 const BANNED_RETRY_MS = 10_000;
 const READ_AND_WRITE: Rights = { read: true, write: true };
 

@@ -50,7 +50,8 @@ export const DisplayNames = z.array(DisplayName).min(1).max(DISPLAY_NAMES_MAX);
 
 /**
  * leaderboard -> gateways, on the room's subject: a board's first members, sent on a change. The first `shown` entries
- * are the displayed list; the rest gives those members their own ranks. `checksum`: of ranking, names, members, window and own places; not of epoch and seq.
+ * are the displayed list; the rest gives those members their own ranks. `checksum`: of ranking, names, members, window and
+ * own places; not of epoch and seq.
  */
 export const BoardSnapshot = z.object({
   kind: z.literal("shown"),
