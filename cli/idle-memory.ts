@@ -1,11 +1,11 @@
 /**
- * Returns memory after a busy time. V8 collects only when the process allocates, so a quiet process would keep its
- * garbage and a large young generation. A process that was quiet for `idleMemoryMs` collects garbage. It collects once
- * more after the next quiet interval (as G1 does for Java, JEP 346).
+ * Lets the heap grow while the process is busy, and returns the memory afterwards. V8 collects only when the process
+ * allocates, so a quiet process would keep its garbage and a large young generation. A process that was quiet for
+ * `idleMemoryMs` collects garbage. It collects once more after the next quiet interval (as G1 does for Java, JEP 346).
  */
 
 import { Session } from "node:inspector";
-import { type EventLoopUtilization, performance } from "node:perf_hooks";
+import { constants, type EventLoopUtilization, performance, type PerformanceEntry, PerformanceObserver } from "node:perf_hooks";
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from "node:v8";
 
 import { Histogram, type Registry } from "prom-client";
@@ -18,15 +18,21 @@ import type { StartConfig } from "./settings.ts";
 export interface Heap {
   /** Share of the time since the last call in which the event loop was busy, 0 to 1. */
   busyShare(): number;
-  /** `held`: bytes of V8's pages for old objects. `used`: bytes of all objects, uncollected garbage included. */
-  bytes(): { readonly held: number; readonly used: number };
+  /**
+   * `held`: bytes of V8's pages for old objects. `live`: bytes of the objects that survived the last full collection;
+   * before the first one, of all objects.
+   */
+  bytes(): { readonly held: number; readonly live: number };
   /**
    * Also returns partly used pages. It stops the process for about 2 ms per MB of live objects, and 4 ms on a busy
    * machine.
    */
   collect(): Promise<void>;
-  /** Whether the young generation may grow. It otherwise grows whenever objects survive a collection. */
-  growYoungGeneration(mayGrow: boolean): void;
+  /**
+   * Whether the young generation may grow whenever objects survive a collection, and the old one by `growthPercent`
+   * before the next full collection. Otherwise the young one does not grow, and V8 chooses the growth of the old one.
+   */
+  setGrowth(mayGrow: boolean): void;
 }
 
 const BUSY_SHARE_MAX = 0.1;
@@ -39,15 +45,18 @@ const SUDDENLY_BUSY_SHARE = 0.5;
  */
 const GROWN_BYTES_MIN = 1024 ** 2;
 const GROWN_SHARE_MIN = 1 / 16;
+/** A collection of a larger heap could be noticed, and a room server that stops for 0.5 s loses its rooms. */
+const LIVE_BYTES_MAX = 96 * 1024 ** 2;
 /**
- * Garbage included. A collection of a larger heap could be noticed, and a room server that stops for 0.5 s loses its
- * rooms.
+ * V8 alone marks a heap of 40 MB again after 10 MB of growth. With 50 rooms that was every 5 s, for 0.1 s of one core
+ * (docs/PERFORMANCE.md). In a larger heap, V8's own choice is a similar growth.
  */
-const USED_BYTES_MAX = 96 * 1024 ** 2;
+const OLD_GROWTH_BYTES = 48 * 1024 ** 2;
 /** V8's names of the young generation. It is not counted, because a busy process takes this memory again. */
 const YOUNG = new Set(["new_space", "new_large_object_space"]);
 /** V8's default. */
 const YOUNG_GROWTH_FACTOR = 2;
+const V8_DECIDES = 0;
 
 export function releaseIdleMemory(
   { idleMemoryMs }: Pick<StartConfig, "idleMemoryMs">,
@@ -70,7 +79,7 @@ export function releaseIdleMemory(
   const lookLater = (): void => void (cancel = clock.after(lookMs, look));
   const look = (): void => {
     const busyShare = heap.busyShare();
-    if (busyShare >= SUDDENLY_BUSY_SHARE) heap.growYoungGeneration(true);
+    if (busyShare >= SUDDENLY_BUSY_SHARE) heap.setGrowth(true);
     lookedMs += lookMs;
     busyMs += busyShare * lookMs;
     if (lookedMs < idleMemoryMs) return lookLater();
@@ -79,11 +88,11 @@ export function releaseIdleMemory(
     void conclude(isQuiet);
   };
   const conclude = async (isQuiet: boolean): Promise<void> => {
-    const { held, used } = heap.bytes();
+    const { held, live } = heap.bytes();
     heldAtLeast = Math.min(heldAtLeast, held); // V8 also returns memory by itself.
-    heap.growYoungGeneration(!isQuiet);
+    heap.setGrowth(!isQuiet);
     const hasGrown = held - heldAtLeast >= Math.max(GROWN_BYTES_MIN, heldAtLeast * GROWN_SHARE_MIN);
-    if (isQuiet && (hasGrown || isOneToFollow) && used <= USED_BYTES_MAX) {
+    if (isQuiet && (hasGrown || isOneToFollow) && live <= LIVE_BYTES_MAX) {
       isOneToFollow = hasGrown; // Rooms and caches are released gradually, and no growth of the heap shows that.
       const end = seconds.startTimer();
       await heap.collect();
@@ -108,6 +117,13 @@ export function releaseIdleMemory(
  */
 export function v8Heap(): Heap {
   let before: EventLoopUtilization = performance.eventLoopUtilization();
+  let survived: number | undefined;
+  const usedBytes = (): number => getHeapStatistics().used_heap_size;
+  new PerformanceObserver((list) => {
+    const entries = list.getEntries() as (PerformanceEntry & { readonly detail: { readonly kind: number } })[];
+    if (entries.some(({ detail }) => detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR)) survived = usedBytes();
+  }).observe({ entryTypes: ["gc"] });
+  const liveBytes = (): number => survived ?? usedBytes();
   return {
     busyShare: () => {
       const now = performance.eventLoopUtilization();
@@ -116,12 +132,11 @@ export function v8Heap(): Heap {
       return utilization;
     },
     bytes: () => {
-      const { used_heap_size: used } = getHeapStatistics();
       const held = getHeapSpaceStatistics().reduce(
         (sum, { space_name, space_size }) => (YOUNG.has(space_name) ? sum : sum + space_size),
         0,
       );
-      return { held, used };
+      return { held, live: liveBytes() };
     },
     collect: async () => {
       const session = new Session();
@@ -130,8 +145,18 @@ export function v8Heap(): Heap {
         session.post("HeapProfiler.collectGarbage", (error) => (error === null ? resolve() : reject(error))),
       );
       session.disconnect();
+      survived = usedBytes();
     },
-    // V8 reads this flag when it enlarges the young generation. At the start V8 accepts only its default or more.
-    growYoungGeneration: (mayGrow) => setFlagsFromString(`--semi-space-growth-factor=${mayGrow ? YOUNG_GROWTH_FACTOR : 1}`),
+    // V8 reads these flags when it enlarges the young generation, and at the end of each full collection. At the start
+    // V8 accepts only its default growth of the young generation or more.
+    setGrowth: (mayGrow) => {
+      setFlagsFromString(`--semi-space-growth-factor=${mayGrow ? YOUNG_GROWTH_FACTOR : 1}`);
+      setFlagsFromString(`--heap-growing-percent=${mayGrow ? growthPercent(liveBytes()) : V8_DECIDES}`);
+    },
   };
+}
+
+/** Percent of `liveBytes` by which the heap of a busy process grows before V8 collects all of it. */
+export function growthPercent(liveBytes: number): number {
+  return liveBytes <= LIVE_BYTES_MAX ? Math.ceil((100 * OLD_GROWTH_BYTES) / liveBytes) : V8_DECIDES;
 }
