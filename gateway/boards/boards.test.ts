@@ -180,6 +180,18 @@ test("[GBO8] a board is behind while its leaderboard does not answer, reports th
   expect(summaryOf(watched.receiveTick(1, at(4_000)))).toEqual(["watch new"]);
 });
 
+test('[GBO21] a leaderboard that answers "behind" is asked again at the renewal interval, and a silent one every 2 s', () => {
+  const watched = boards();
+  watched.receiveRequest(of(1), at(0));
+  watched.receiveUpdate(behind, at(10));
+  expect(summaryOf(watched.receiveTick(1, at(9_999)))).toEqual([]);
+  expect(summaryOf(watched.receiveTick(1, at(10_000)))).toEqual(["watch new"]);
+  expect(summaryOf(watched.receiveTick(1, at(12_000))), "the last request has no answer").toEqual(["watch new"]);
+  watched.receiveUpdate(behind, at(12_010));
+  expect(summaryOf(watched.receiveTick(0, at(13_000))), "the leaderboard is lost").toEqual([]);
+  expect(summaryOf(watched.receiveTick(0, at(14_000)))).toEqual(["watch new"]);
+});
+
 test("[GBO9] a watch is renewed in time, and requested again when NATS returns", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));

@@ -63,6 +63,8 @@ type Board = {
   state: BoardState | undefined;
   latest: BoardSnapshot | undefined;
   askedAt: Millis;
+  /** An update arrived since the last request, and a leaderboard has sent heartbeats since then. */
+  isAnswered: boolean;
   /** Users outside the ranking that the leaderboard was last asked for. */
   sought: ReadonlySet<string>;
 };
@@ -136,6 +138,7 @@ export class GatewayBoards {
   receiveUpdate(update: BoardUpdate, now: Millis): BoardEffect[] {
     const board = this.#byRoom.get(update.room)?.get(keyOf(update));
     if (board === undefined) return [];
+    board.isAnswered = true;
     switch (update.kind) {
       case "shown":
         board.latest = update;
@@ -163,7 +166,9 @@ export class GatewayBoards {
       for (const board of ofRoom.values()) {
         const isUnanswered = board.state === undefined && now - board.askedAt >= ANSWER_MS_MAX;
         if (isUnanswered || (board.state === "live" && leaderboards === 0)) effects.push(...this.#publish(board, "behind"));
-        const againMs = board.state === "live" ? this.#options.boardWatchMs * RENEW_SHARE : ANSWER_MS_MAX;
+        if (leaderboards === 0) board.isAnswered = false;
+        // A leaderboard that answers "behind" may be full: it is not asked more often than for a renewal.
+        const againMs = board.state === "live" || board.isAnswered ? this.#options.boardWatchMs * RENEW_SHARE : ANSWER_MS_MAX;
         if (now - board.askedAt >= againMs) effects.push(this.#ask(board, now));
       }
     }
@@ -186,6 +191,7 @@ export class GatewayBoards {
       state: undefined,
       latest: undefined,
       askedAt: now,
+      isAnswered: false,
       sought: new Set(),
     };
     const ofRoom = this.#byRoom.get(room);
@@ -196,6 +202,7 @@ export class GatewayBoards {
 
   #ask(board: Board, now: Millis, isNew = board.state !== "live"): BoardEffect {
     board.askedAt = now;
+    board.isAnswered = false;
     const { room, role, window, latest } = board;
     const sought = [...usersOutside(board)];
     board.sought = new Set(sought);
