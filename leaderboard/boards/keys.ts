@@ -12,6 +12,7 @@
  *   {env}:board:{<room>}:<role>:<window>:in:<band>  sorted set: the band's members, as in the hot set; only of long boards with exact ranks
  *   {env}:tenant:{<tenant>}:<people|rooms>:<role>:<window>:...  a tenant's ranking of its people or rooms: the same keys as of a room's board
  *   {env}:tenant:{<tenant>}:people:<role>:<window>:of:<room>     hash: user -> stamp and score in that room, as last added to the tenant's board
+ *   {env}:tenant:{<tenant>}:people:deleted:<room>                string, for a day: the room's points are removed and not added again
  *   {env}:tenants:closing                      sorted set: tenants' windows to archive, by the instant they end
  *   {env}:boards:<partition>:progress          string: progress report and sentinel of the counting leaderboard; missing or older after Redis lost data
  *   {env}:boards:<partition>:closing           sorted set: windows to archive, by the instant they end
@@ -75,6 +76,7 @@ export function keysOf(env: string) {
     },
     part: (room: RoomKey, role: MemberRole, window: Pick<Window, "id">) =>
       `${boardOf(tenantBoard(tenantOf(room), "people"), role, window)}:of:${room}`,
+    deletedOfTenant: (room: RoomKey) => `${ofOwner(tenantBoard(tenantOf(room), "people"))}:deleted:${room}`,
     tenantsClosing: `${env}:tenants:closing`,
     /** The name changes when a version has to send all boards to the tenants again: a missing key restores all rooms. */
     progress: (partition: number) => `${env}:boards:${partition}:progress2`,

@@ -3,13 +3,14 @@
 -- only becomes later. So a call may be repeated at any time and in any order, and the next one repairs a missed one.
 --
 -- KEYS  a key that never exists (`whole` in boards/keys.ts); a board's hash of parts, so that Redis rejects the call while
---       the tenant's slot moves to another server
+--       the tenant's slot moves to another server; the mark of the deleted room, whose points are not added
 -- ARGV  1. number of members in a hot set
 --       2. 1 if the members behind the hot set are kept in order too
 --       3. in JSON, boards, each with its `keys`, the key of its `parts`, and `members` with `scores` and `stamps` in the room.
 --          A board of rooms has one member, and its own hash of all members is the hash of parts.
 -- Returns nothing.
 
+if redis.call("GET", KEYS[3]) then return end
 hotMembers, isOrdered = tonumber(ARGV[1]), ARGV[2] == "1"
 
 for _, board in ipairs(cjson.decode(ARGV[3])) do

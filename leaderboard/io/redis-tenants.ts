@@ -11,10 +11,12 @@ import { defineScripts } from "../../shared/io/redis.ts";
 import { type BoardKeys, type Keys, type MemberRole, ROLES, TENANT_RANKINGS, tenantBoard } from "../boards/keys.ts";
 import type { ClosedTenant, ClosedTenants, RoomChange, TenantBoards } from "../ports.ts";
 import { parseWindow, type Window } from "../boards/windows.ts";
-import { allKeysOf, DELETED, fieldsOf, pairsOf, runTransaction, scriptKeysOf, STAMP_LENGTH } from "./board-hashes.ts";
+import { allKeysOf, fieldsOf, pairsOf, runTransaction, scriptKeysOf, STAMP_LENGTH } from "./board-hashes.ts";
 
 /** Maximum number of members per board in one script, and of commands sent without waiting for answers. */
 const AT_ONCE = 500;
+/** Longer than a stopped process keeps points that it read before a deletion, so that it cannot add them afterwards. */
+const DELETED_SECONDS = 24 * 3_600;
 
 type Arguments = readonly (string | number)[];
 type Scripts = { raise(keys: number, ...args: Arguments): Promise<void>; lower(keys: number, ...args: Arguments): Promise<void> };
@@ -42,7 +44,7 @@ export function redisTenants(
     const [first] = boards;
     if (first === undefined) return;
     const whole = keys.whole(tenantBoard(tenantOf(room), "people"));
-    await scripts.raise(2, whole, first.parts, hotMembers, 1, JSON.stringify(boards));
+    await scripts.raise(3, whole, first.parts, keys.deletedOfTenant(room), hotMembers, 1, JSON.stringify(boards));
   };
 
   const peopleOf = (room: RoomKey, role: MemberRole, window: Window, values: Values): Raised[] =>
@@ -136,7 +138,9 @@ export function redisTenants(
       JSON.stringify(members),
     );
 
+  /** The mark comes first: points that another leaderboard adds before it are removed, and it adds none afterwards. */
   const remove = async (room: RoomKey, windows: readonly Window[]): Promise<void> => {
+    await redis.set(keys.deletedOfTenant(room), 1, "EX", DELETED_SECONDS);
     const people = tenantBoard(tenantOf(room), "people");
     const rooms = tenantBoard(tenantOf(room), "rooms");
     for (const role of ROLES) {
@@ -169,10 +173,6 @@ export function redisTenants(
         await send(room, reads);
       }
       await registerClosings(room, changes);
-      // Another leaderboard may have deleted the room, and removed its points, after they were read here. A process that is
-      // killed between sending the points and this check leaves them in the tenant's boards: no later check removes them.
-      const windows = changes.map(({ window }) => window);
-      if ((await redis.hexists(keys.applied(room), DELETED)) === 1) await remove(room, windows);
     },
 
     remove,
