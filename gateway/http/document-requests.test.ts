@@ -43,7 +43,19 @@ test("[DRQ1] a read asks the service for the room's part, with the known paramet
     headers: { "if-none-match": '"1-2"', "x-coroom-accept": "gzip" },
     room: "notes",
   });
-  expect(documentRead(request("", { "accept-encoding": "gzip;q=0" }), ann, "text")).toMatchObject({ headers: {} });
+});
+
+test.each([
+  ["gzip;q=0", false],
+  ["gzip;q=0, *", false],
+  ["*, gzip;q=0", false],
+  ["br, *;q=0.1", true],
+  ["*;q=0, gzip", true],
+  ["br", false],
+  ["", false],
+])("[DRQ7] an answer to a client with Accept-Encoding: %s may be compressed with gzip: %s", (accepted, isGzip) => {
+  const asked = documentRead(request("", { "accept-encoding": accepted }), ann, "text");
+  expect("path" in asked && asked.headers).toEqual(isGzip ? { "x-coroom-accept": "gzip" } : {});
 });
 
 test("[DRQ2] only users who may write can keep versions, and not while they are restricted", () => {

@@ -146,11 +146,11 @@ function readHeaders({ header }: RouteRequest): Record<string, string> {
   };
 }
 
+/** `*` counts for a coding that the header does not name (RFC 9110, 12.5.3). */
 function acceptsGzip(acceptEncoding: string): boolean {
-  return acceptEncoding.split(",").some((part) => {
-    const [name = "", quality = "q=1"] = part.split(";").map((text) => text.trim().toLowerCase());
-    return (name === "gzip" || name === "*") && Number(quality.replace("q=", "")) > 0;
-  });
+  const codings = acceptEncoding.split(",").map((part) => part.split(";").map((text) => text.trim().toLowerCase()));
+  const coding = codings.find(([name]) => name === "gzip") ?? codings.find(([name]) => name === "*");
+  return coding !== undefined && Number((coding[1] ?? "q=1").replace("q=", "")) > 0;
 }
 
 /** Headers of a service's answer that the client receives. */
