@@ -7,11 +7,25 @@ import { ServiceTurns } from "./service-turns.ts";
 const [A, B, C] = ["a", "b", "c"] as TenantId[] as [TenantId, TenantId, TenantId];
 
 test("[STN1] a tenant has three quarters of the connections, and the rest is free for others", () => {
-  const turns = new ServiceTurns(8);
+  const turns = new ServiceTurns(4);
   const started: string[] = [];
   for (let call = 0; call < 10; call++) turns.take(A, () => started.push("a"));
   for (let call = 0; call < 3; call++) turns.take(B, () => started.push("b"));
-  expect(started).toEqual(["a", "a", "a", "a", "a", "a", "b", "b"]);
+  expect(started).toEqual(["a", "a", "a", "b"]);
+});
+
+test("[STN6] two tenants together leave an eighth of the connections for tenants that have none", () => {
+  const turns = new ServiceTurns(16);
+  const started: TenantId[] = [];
+  for (const tenant of [A, B]) for (let call = 0; call < 20; call++) turns.take(tenant, () => started.push(tenant));
+  expect(started.length).toBe(14);
+  turns.take(C, () => started.push(C));
+  turns.take(C, () => started.push(C));
+  expect(started.slice(14)).toEqual([C]);
+  turns.release(A);
+  expect(started.slice(15)).toEqual([]);
+  turns.release(A);
+  expect(started.slice(15)).toEqual([C]);
 });
 
 test("[STN2] the next connection is for the tenant with the fewest, and calls of a tenant keep their order", () => {

@@ -1,19 +1,24 @@
 /**
  * Decides which call to a service of another tier gets the next connection: the oldest of the tenant with the fewest.
- * Tenants with equally many take turns. The invariant: a tenant never has all connections. So slow answers for one
- * tenant delay no call of another, unless several tenants hold all connections together. Rules STN1 to STN5.
+ * Tenants with equally many take turns. The invariant: a tenant never has all connections, and tenants with a connection
+ * leave some of them for tenants without one. So slow answers for a few tenants delay no first call of another. Rules
+ * STN1 to STN6.
  */
 
 import type { TenantId } from "../../shared/ids.ts";
 
 /** Part of all connections that one tenant may have. */
 const TENANT_SHARE = 0.75;
+/** Part of all connections that only tenants without a connection get. */
+const FIRST_CALLS_SHARE = 0.125;
 
 type TenantCalls = { running: number; readonly waiting: Set<() => void> };
 
 export class ServiceTurns {
   readonly #allMax: number;
   readonly #eachMax: number;
+  /** All connections but those for first calls. */
+  readonly #furtherMax: number;
   #running = 0;
   #isStarting = false;
   /** Tenants with calls that run or wait. A tenant is the last one when it comes, and after each start. */
@@ -22,6 +27,7 @@ export class ServiceTurns {
   constructor(connectionsMax: number) {
     this.#allMax = connectionsMax;
     this.#eachMax = Math.ceil(TENANT_SHARE * connectionsMax);
+    this.#furtherMax = Math.ceil((1 - FIRST_CALLS_SHARE) * connectionsMax);
   }
 
   get isIdle(): boolean {
@@ -58,7 +64,8 @@ export class ServiceTurns {
 
   #takeNext(): (() => void) | undefined {
     if (this.#running >= this.#allMax) return undefined;
-    let [next, fewest]: [TenantId | undefined, number] = [undefined, this.#eachMax];
+    // A tenant needs less than this. Without further connections, that is none.
+    let [next, fewest]: [TenantId | undefined, number] = [undefined, this.#running < this.#furtherMax ? this.#eachMax : 1];
     for (const [tenant, { running, waiting }] of this.#tenants)
       if (waiting.size > 0 && running < fewest) [next, fewest] = [tenant, running];
     if (next === undefined) return undefined;
