@@ -7,6 +7,7 @@ import type { RoomConnection } from "../client/room/room-connection-host.ts";
 import type { KnownEdit } from "../client/room/room-messages.ts";
 import { conflictBomb, nestingBomb } from "../shared/testing/yjs-bombs.ts";
 import { FakeClock } from "../shared/testing/fake-clock.ts";
+import { CLOSE } from "../shared/wire/close-codes.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
 import { hocuspocusDialect } from "./hocuspocus-protocol.ts";
 import type { YjsWork } from "./ports.ts";
@@ -86,6 +87,11 @@ class FakeRoom {
     this.#listeners["refused"]!({ kind, message: "no" } as never);
   }
 
+  closeConnection(code: number): void {
+    this.synced = false;
+    this.#listeners["connection-close"]!({ code, reason: "" } as never);
+  }
+
   report(kind: string, reason?: string): void {
     this.#listeners["error"]!({ kind, reason, message: "no" } as never);
   }
@@ -113,8 +119,8 @@ type Given = {
   readonly work?: YjsWork;
 };
 
-const sharedRooms = (yRoomBytesMax = 1_000_000): SharedRooms =>
-  new SharedRooms({ yRoomBytesMax }, { work: synchronousYjsWork, reportLeftOut: () => {}, reportRooms: () => {} });
+const sharedRooms = (yRoomBytesMax = 1_000_000, work: YjsWork = synchronousYjsWork): SharedRooms =>
+  new SharedRooms({ yRoomBytesMax }, { work, reportLeftOut: () => {}, reportRooms: () => {} });
 
 function rig({
   budget = new EarlyMessagesBudget(1_000_000),
@@ -647,6 +653,40 @@ test("[YCL35] a client of a banned user gives its place free at once, although n
     await clock.advance(5_200);
     await left;
   }
+});
+
+test("[YCL36] a client of a banned user is closed, and receives nothing of the room until the ban has ended", () => {
+  const rooms = sharedRooms();
+  const [ann, eve, again] = [rig({ rooms }), rig({ rooms }), rig({ rooms })];
+  for (const { client, room } of [ann, eve]) {
+    client.receiveMessage(hello);
+    room.comeInStep();
+  }
+  eve.room.closeConnection(CLOSE.goingAway.code);
+  expect(eve.closed).toEqual([]);
+  eve.room.closeConnection(CLOSE.banned.code);
+  expect(eve.closed).toEqual([1013]);
+  again.client.receiveMessage(hello);
+  again.room.closeConnection(CLOSE.banned.code);
+  ann.room.deliver(updateOf("secret"));
+  expect([eve.sent.includes("update"), again.sent, again.closed]).toEqual([false, [], []]);
+  again.client.receiveMessage(encodeSyncRequest(new Uint8Array([0])));
+  again.room.comeInStep();
+  expect(textOf(again.received)).toBe("secret");
+});
+
+test("[YCL37] a client whose room is lost while its copy is read does not begin before the room is back", () => {
+  const answers: (() => void)[] = [];
+  const open: YjsWork["open"] = (content, receive) => void answers.push(() => synchronousYjsWork.open(content, receive));
+  const { client, room, sent } = rig({ rooms: sharedRooms(1_000_000, { ...synchronousYjsWork, open }) });
+  client.receiveMessage(hello);
+  room.snapshot(updateOf("old"), 1);
+  room.comeInStep();
+  room.closeConnection(CLOSE.banned.code);
+  answers[0]!();
+  expect(sent).toEqual([]);
+  room.comeInStep();
+  expect(sent).toEqual(["sync-request", "awareness"]);
 });
 
 test("[YCL25] after the log lost its end all clients of the room start again", () => {

@@ -3,11 +3,12 @@
  * with its own token. The bridge's copy of the room, which all clients of the room share, answers it. Messages are held
  * until that copy is complete: otherwise the client would see an empty document and fill it again. The client uses its
  * own Yjs client id in the room. Otherwise its other tabs, which exchange awareness among themselves, would show it
- * twice. So the room is opened once the client has sent that id, with its first messages. Rules YCL1 to YCL35, YWS1 to
+ * twice. So the room is opened once the client has sent that id, with its first messages. Rules YCL1 to YCL37, YWS1 to
  * YWS21, YUC1 to YUC5.
  */
 
 import type { Clock } from "../shared/time/clock.ts";
+import { CLOSE } from "../shared/wire/close-codes.ts";
 import type { RoomAwareness } from "../client/presence/awareness.ts";
 import type { RoomConnection } from "../client/room/room-connection-host.ts";
 import type { KnownEdit } from "../client/room/room-messages.ts";
@@ -157,6 +158,7 @@ export class YClient {
       // The token expired during the session. The client may have a new one, so it may reconnect.
       this.#connection.refuse(kind === "token-expired" && this.#isInStep ? Y_CLOSE.tokenExpired : Y_CLOSE.refused, message);
     });
+    room.on("connection-close", (close) => close?.code === CLOSE.banned.code && this.#receiveBan());
     room.on("error", (problem) => {
       const { kind, message } = problem;
       this.#deps.metrics.problems.inc({ kind });
@@ -181,6 +183,14 @@ export class YClient {
     else this.#connection.refuse(Y_CLOSE.overloaded, why);
   }
 
+  /**
+   * The user or the address is banned, and the room waits for the end of the ban. The copy still follows the room for
+   * other clients, so this client must leave it. After its reconnect it receives nothing until the ban has ended.
+   */
+  #receiveBan(): void {
+    if (this.#isInStep) this.#connection.refuse(Y_CLOSE.overloaded, "banned for a time: connect again and wait");
+  }
+
   get #exchange(): YExchange | undefined {
     return this.#state.kind === "in-step" ? this.#state.exchange : undefined;
   }
@@ -197,7 +207,7 @@ export class YClient {
   }
 
   #beginExchange(): void {
-    if (this.#state.kind !== "entering") return;
+    if (this.#state.kind !== "entering" || !this.#state.room.synced) return; // The room may have been lost meanwhile.
     const parts = { ...this.#state, connection: this.#connection, dialect: this.#deps.dialect };
     const exchange = new YExchange(parts, this.#options, this.#deps);
     this.#state = { ...this.#state, kind: "in-step", exchange };
