@@ -689,6 +689,22 @@ test("[YCL37] a client whose room is lost while its copy is read does not begin 
   expect(sent).toEqual(["sync-request", "awareness"]);
 });
 
+test("[YCL38] a client that leaves before its room is joined gives its place free at once, if it has not written", async () => {
+  for (const [last, isFree] of [
+    [encodeSyncRequest(new Uint8Array([0])), true],
+    [encodeUpdate(updateOf("mine")), false],
+  ] as const) {
+    const { client, clock, room, warnings } = rig();
+    for (const message of [hello, last]) client.receiveMessage(message);
+    const left = leave(client);
+    await clock.advance(100);
+    expect([room.isDestroyed, warnings]).toEqual([isFree, []]);
+    await clock.advance(5_200);
+    await left;
+    expect(warnings.length).toBe(isFree ? 0 : 1);
+  }
+});
+
 test("[YCL25] after the log lost its end all clients of the room start again", () => {
   const rooms = sharedRooms();
   const [ann, bob, entering] = [rig({ rooms }), rig({ rooms }), rig({ rooms })];

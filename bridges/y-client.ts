@@ -3,7 +3,7 @@
  * with its own token. The bridge's copy of the room, which all clients of the room share, answers it. Messages are held
  * until that copy is complete: otherwise the client would see an empty document and fill it again. The client uses its
  * own Yjs client id in the room. Otherwise its other tabs, which exchange awareness among themselves, would show it
- * twice. So the room is opened once the client has sent that id, with its first messages. Rules YCL1 to YCL37, YWS1 to
+ * twice. So the room is opened once the client has sent that id, with its first messages. Rules YCL1 to YCL38, YWS1 to
  * YWS21, YUC1 to YUC5.
  */
 
@@ -106,7 +106,9 @@ export class YClient {
   receiveClosed(onLeft: () => void): void {
     this.#connection.receiveClosed();
     this.#held.dropPart();
-    if (this.#state.kind === "greeting" && this.#held.all.some((bytes) => decodeYMessage(bytes)?.kind === "update")) this.#enter(undefined);
+    const hasWritten = this.#held.all.some((bytes) => decodeYMessage(bytes)?.kind === "update");
+    if (!hasWritten) this.#held.release();
+    else if (this.#state.kind === "greeting") this.#enter(undefined);
     const end = (): void => {
       this.#state = { kind: "ended" };
       this.#held.release();
