@@ -200,3 +200,24 @@ test("[HJB14] a sweep removes what is older than the limit from a room that nobo
   expect(receive(removed)).toEqual([{ kind: "end", result: { kind: "done" } }]);
   expect(planOf({ historyMsMax: 1_000 })(sweep, entryRead(history, 7))).toEqual([{ kind: "end", result: { kind: "done" } }]);
 });
+
+test("[HJB15] a new segment absorbs no segment before a gap, because a segment is read as a range without a gap", () => {
+  const beforeFresh: History = { ...NO_HISTORY, segments: [segment(1, 1)], through: 20 };
+  const receive = planOf();
+  const object = `${ROOM}/edits-3-3-new1`;
+  expect(receive(archive, entryRead(beforeFresh), recordsRead(2, 3)), "seq 2 is missing").toMatchObject([{ kind: "write-object", object }]);
+  expect(receive(objectWritten(object))).toMatchObject([{ history: { segments: [segment(1, 1), { object, firstSeq: 3, lastSeq: 3 }] } }]);
+
+  const between: History = { ...NO_HISTORY, segments: [segment(1, 1), segment(3, 3)], through: 30 };
+  const absorbing = planOf();
+  const read = absorbing(job({ kind: "archive", before: 50 }), entryRead(between), recordsRead(3, 4));
+  expect(read).toEqual([{ kind: "read-segment", segment: segment(3, 3) }]);
+  const larger = `${ROOM}/edits-3-4-new1`;
+  const bytes = encodeSegment(ROOM, RECORDS.slice(2, 3));
+  expect(absorbing({ kind: "segment-read", bytes })).toMatchObject([{ kind: "write-object", object: larger }]);
+  expect(absorbing(objectWritten(larger))).toMatchObject([{ history: { segments: [segment(1, 1), { object: larger }] } }]);
+
+  const chain: History = { ...NO_HISTORY, segments: [segment(1, 1), segment(2, 2)], through: 20 };
+  const second: HistoryInput = { kind: "segment-read", bytes: encodeSegment(ROOM, RECORDS.slice(1, 2)) };
+  expect(planOf()(archive, entryRead(chain), recordsRead(2, 3), second)).toEqual([{ kind: "read-segment", segment: segment(1, 1) }]);
+});

@@ -152,3 +152,10 @@ test("[HRS9] edits that move from the log to a segment during a read of sessions
   const dropped = readOf(new SessionsRead(1 as Seq, OPTIONS))(entry(trimmed), TAIL_READ, entry(trimmed), TAIL_READ);
   expect(dropped, "the history does not keep them").toMatchObject({ answer: { through: 6, sessions: [{ edits: 2 }] } });
 });
+
+test("[HRS10] a time between the last segment and a log that begins at seq 1 again is found in the segment", () => {
+  const earlier = { ...segment(1, 2), firstTime: 100 as UnixMillis, lastTime: 200 as UnixMillis };
+  const history: History = { ...NO_HISTORY, segments: [earlier], through: 0 }; // The room's checkpoint was lost.
+  expect(stateAt(time(500))(entry(history), TAIL_READ)).toEqual(readObject("edits 1"));
+  expect(stateAt(time(500))(entry({ ...history, segments: [] }), TAIL_READ)).toMatchObject({ answer: { position: { seq: 0 } } });
+});
