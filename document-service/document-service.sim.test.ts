@@ -426,6 +426,7 @@ class Service {
             world.histories.set(room, { history, revision: ++world.revisions });
             return { kind: "written", revision: world.revisions };
           }),
+        storeDate: () => world.clock.wallNow(),
       },
       deletions: {
         append: () => Promise.reject(new Error("the world deletes its rooms itself")),

@@ -4,7 +4,7 @@ import type { CheckpointEntry } from "../shared/bus/checkpoint.ts";
 import type { ReadPosition, StoredRecord } from "../shared/bus/record.ts";
 import type { FullStorage, StorageAnswer, StoragePeaks, TenantCounts } from "../shared/bus/storage-messages.ts";
 import type { WebhookEvent } from "../shared/bus/webhook-events.ts";
-import type { Position, RoomId, RoomKey, Seq, TenantId } from "../shared/ids.ts";
+import type { Position, RoomId, RoomKey, Seq, TenantId, UnixMillis } from "../shared/ids.ts";
 import type { LeaseWrite } from "../shared/cluster/lease.ts";
 import type { DocumentContent, DocumentFormat, Diff, Made, TextFound, Wanted } from "./content.ts";
 import type { Rendering } from "./formats/rendering.ts";
@@ -83,6 +83,8 @@ export interface Histories {
   read(room: RoomKey): Promise<StoredHistory>;
   /** Like `Checkpoints.write`. */
   write(room: RoomKey, history: History, revision: number): Promise<LeaseWrite>;
+  /** The store's date, which does not depend on the date of this machine. It may be late, but not early. */
+  storeDate(): UnixMillis;
 }
 
 /**

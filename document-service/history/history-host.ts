@@ -106,7 +106,7 @@ export class HistoryHost {
   }
 
   #receive(input: HistoryInput): void {
-    const effects = this.#plan.receive(input, this.#deps.clock.wallNow());
+    const effects = this.#plan.receive(input, this.#deps.clock.wallNow(), this.#ports.histories.storeDate());
     this.#bytesFound ??= this.bytes;
     for (const effect of effects) {
       if (effect.kind === "end") this.#callers.shift()?.resolve(effect.result);

@@ -54,11 +54,14 @@ const version = (seq: number): DocumentVersion => ({
   time: NOW,
 });
 
-function planOf(policy: Partial<HistoryPolicy> = {}): (...inputs: readonly HistoryInput[]) => HistoryEffect[] {
+function planOf(
+  policy: Partial<HistoryPolicy> = {},
+  { date = NOW, storeDate = NOW } = {},
+): (...inputs: readonly HistoryInput[]) => HistoryEffect[] {
   let names = 0;
   const plan = new HistoryPlan(ROOM, { ...POLICY, ...policy }, () => `new${++names}`, 0 as Millis);
   /** Returns the effects of the last input. */
-  return (...inputs) => inputs.map((input) => plan.receive(input, NOW)).at(-1) ?? [];
+  return (...inputs) => inputs.map((input) => plan.receive(input, date, storeDate)).at(-1) ?? [];
 }
 
 test("[HJB1] an archive job writes records into a segment, then names it in the entry, until no record is left before the bound", () => {
@@ -220,4 +223,18 @@ test("[HJB15] a new segment absorbs no segment before a gap, because a segment i
   const chain: History = { ...NO_HISTORY, segments: [segment(1, 1), segment(2, 2)], through: 20 };
   const second: HistoryInput = { kind: "segment-read", bytes: encodeSegment(ROOM, RECORDS.slice(1, 2)) };
   expect(planOf()(archive, entryRead(chain), recordsRead(2, 3), second)).toEqual([{ kind: "read-segment", segment: segment(1, 1) }]);
+});
+
+test("[HJB16] a service whose date is years ahead of the store's drops nothing, and neither does one whose store is ahead", () => {
+  const history: History = { ...NO_HISTORY, versions: [version(1)], segments: [{ ...segment(1, 2), lastTime: NOW }], through: 20 };
+  const sweep = job({ kind: "remove-orphans", names: [] });
+  const ahead = (NOW + 10 ** 12) as UnixMillis;
+  for (const dates of [{ date: ahead }, { storeDate: ahead }]) {
+    expect(planOf({}, dates)(sweep, entryRead(history, 7))).toEqual([{ kind: "end", result: { kind: "done" } }]);
+    const receive = planOf({}, dates);
+    receive(addVersion(), entryRead(history));
+    const [effect] = receive(objectWritten(`${ROOM}/version-1-4-new1`));
+    expect(effect).toMatchObject({ history: { segments: history.segments, versions: [version(1), { seq: 4, time: dates.date ?? NOW }] } });
+  }
+  expect(planOf({}, { date: ahead, storeDate: ahead })(sweep, entryRead(history, 7))).toMatchObject([{ history: { segments: [] } }]);
 });

@@ -72,8 +72,9 @@ export class HistoryPlan {
   #newest: { readonly id: string | undefined; readonly since: Millis };
   readonly #waiting: HistoryJob[] = [];
   #running: RunningJob | undefined;
-  /** The date of the input that is being received. */
+  /** The date of the input that is being received, and the date at which what is too old is dropped. */
   #date = 0 as UnixMillis;
+  #retentionDate = 0 as UnixMillis;
 
   /** `newName` returns a name that no other object ever has. */
   constructor(room: RoomKey, policy: HistoryPolicy, newName: () => string, now: Millis) {
@@ -106,9 +107,10 @@ export class HistoryPlan {
     return isVersionDue(history, { seq, versionedMs: now - this.#newest.since }, this.#policy);
   }
 
-  /** Jobs end in the order in which they are received. */
-  receive(input: HistoryInput, date: UnixMillis): HistoryEffect[] {
+  /** Jobs end in the order in which they are received. A date that is years ahead must not end the history of every room. */
+  receive(input: HistoryInput, date: UnixMillis, storeDate: UnixMillis): HistoryEffect[] {
     this.#date = date;
+    this.#retentionDate = Math.min(date, storeDate) as UnixMillis;
     if (input.kind === "job") {
       this.#waiting.push(input.job);
       return this.#running === undefined ? this.#beginNext() : [];
@@ -255,7 +257,7 @@ export class HistoryPlan {
   #confirmOrphans(running: RunningJob, names: readonly string[], { history, revision }: StoredHistory): HistoryEffect[] {
     const known = new Set(history.deleted ? [] : objectsOf(history));
     const orphans = names.filter((name) => !known.has(name));
-    const hasExpired = retained(history, this.#date, this.#policy).dropped.length > 0;
+    const hasExpired = retained(history, this.#retentionDate, this.#policy).dropped.length > 0;
     if ((orphans.length === 0 && !hasExpired) || revision === 0) return this.#end(DONE);
     return this.#writeEntry(running, history, { orphans, result: DONE });
   }
@@ -290,7 +292,11 @@ export class HistoryPlan {
   }
 
   #writeEntry(running: RunningJob, next: History, step: Omit<Step & { kind: "writing-entry" }, "kind">): HistoryEffect[] {
-    return this.#wait(running, { kind: "writing-entry", ...step }, { kind: "write-entry", ...this.#entry.planWrite(next, this.#date) });
+    return this.#wait(
+      running,
+      { kind: "writing-entry", ...step },
+      { kind: "write-entry", ...this.#entry.planWrite(next, this.#retentionDate) },
+    );
   }
 
   #receiveEntryWrite(running: RunningJob, write: LeaseWrite): HistoryEffect[] {

@@ -6,8 +6,9 @@ import type { z } from "zod";
 import { CheckpointEntry } from "../../shared/bus/checkpoint.ts";
 import { decodeJson, encodeJson, UndecodableEntry } from "../../shared/bus/json-messages.ts";
 import type { LeaseWrite } from "../../shared/cluster/lease.ts";
-import type { RoomKey } from "../../shared/ids.ts";
+import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import { kvBucket, replaceEntry } from "../../shared/io/jetstream-stores.ts";
+import { systemClock } from "../../shared/io/system-clock.ts";
 import { History, NO_HISTORY } from "../history/history.ts";
 import type { Checkpoints, Histories } from "../ports.ts";
 
@@ -19,7 +20,16 @@ export async function kvHistories(jetstream: JetStreamClient, bucket: string, re
       return { history, revision };
     },
     write: values.write,
+    storeDate: await storeDateOf(jetstream, `KV_${bucket}`),
   };
+}
+
+/** Asks NATS once, and continues with the steady clock. That clock may stop while the machine sleeps. */
+async function storeDateOf(jetstream: JetStreamClient, stream: string): Promise<() => UnixMillis> {
+  const { streams } = await jetstream.jetstreamManager();
+  const { ts } = await streams.info(stream);
+  const [date, since] = [Date.parse(String(ts)) || 0, systemClock.now()];
+  return () => (date + systemClock.now() - since) as UnixMillis;
 }
 
 export async function kvCheckpoints(jetstream: JetStreamClient, bucket: string, replicas: number): Promise<Checkpoints> {

@@ -47,6 +47,22 @@ test("[RMH11] a clock that is set back delays neither the next snapshot nor the 
   expect([run.room.state.isSaveDue(run.now, false), run.room.state.isTrimDue(run.now)]).toEqual([true, true]);
 });
 
+test("[RMH48] a sweep by a machine whose date is years ahead drops no history that the store's date keeps", async () => {
+  const sweep = async (storeDate: number) => {
+    const stores = new Stores();
+    const run = new RoomRun(stores, { historyMsMax: 60_000 });
+    await run.take(...recordsOf("abcd"));
+    await run.save();
+    run.now = 60_000 as Millis;
+    await run.trim();
+    stores.date = storeDate as UnixMillis;
+    run.dateAheadMs = 10 ** 12;
+    await run.room.sweepHistory([]);
+    return stores.history.segments.length;
+  };
+  expect([await sweep(60_000), await sweep(10 ** 12)]).toEqual([1, 0]);
+});
+
 test("[RMH3] a checkpoint never names a snapshot that reads back different from what was written", async () => {
   const stores = new Stores();
   const damaged: DocumentRoomPorts["snapshots"] = {

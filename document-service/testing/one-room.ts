@@ -68,6 +68,8 @@ export class Stores {
   log: StoredRecord[] = [];
   history: History = NO_HISTORY;
   historyRevision = 0;
+  /** The date of the store of histories; always later than the service's unless a test sets it. */
+  date = Number.POSITIVE_INFINITY as UnixMillis;
   readonly objects = new Map<string, Uint8Array>();
   failing: { step: string; when: "before" | "after" } | undefined;
 
@@ -155,6 +157,7 @@ export class Stores {
           this.history = history;
           return { kind: "written", revision: ++this.historyRevision };
         }),
+      storeDate: () => this.date,
     },
     history: this.#objects(() => this.objects, { write: "archive", read: "read archive back", remove: "remove archive" }),
     deletions: {

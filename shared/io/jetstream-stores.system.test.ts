@@ -10,6 +10,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Engine } from "../../engines/engine.ts";
 import { startNatsCluster } from "../../engines/nats-cluster.ts";
 import { jetstreamWebhooks } from "../../document-service/io/jetstream-webhooks.ts";
+import { kvHistories } from "../../document-service/io/kv-checkpoints.ts";
 import { jetstreamActivities } from "../../leaderboard/io/jetstream-activities.ts";
 import { subjectsOf } from "../bus/subjects.ts";
 import { SILENT_LOG } from "../testing/silent-log.ts";
@@ -103,4 +104,11 @@ test("[COP3] no process fails when many start at once on an empty cluster and cr
     ),
   ).toEqual([3, 3, 3, 3]);
   await Promise.all(lines.map(closeNats));
+});
+
+test("[COP11] the store of histories has the date of nats-server, which the age of histories is compared with", async () => {
+  const { storeDate } = await kvHistories(jetstream(nats), subjectsOf("dates").historyBucket, 1);
+  const begun = storeDate();
+  expect(Math.abs(begun - Date.now())).toBeLessThan(60_000);
+  await expect.poll(storeDate).toBeGreaterThan(begun);
 });

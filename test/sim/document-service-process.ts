@@ -7,6 +7,7 @@ import { NO_STORAGE_QUESTIONS, SILENT_STORAGE } from "../../document-service/tes
 import { createHash } from "node:crypto";
 
 import { headOf } from "../../shared/bus/record.ts";
+import type { UnixMillis } from "../../shared/ids.ts";
 import { DocumentHost } from "../../document-service/document-host.ts";
 import { jetstreamDeletions } from "../../document-service/io/jetstream-log.ts";
 import { firstContentRoutes } from "../../document-service/io/first-content-routes.ts";
@@ -119,6 +120,7 @@ export class DocumentServiceProcess {
           return { history: entry ?? { versions: [], segments: [], through: 0 }, revision };
         },
         write: ofHistories.write,
+        storeDate: () => this.#world.scheduler.now as number as UnixMillis,
       },
       leases: kvLeasesOf(connection, documentLeases, takesWrites),
       boards: kvLeasesOf(connection, boardLeases, takesWrites),
