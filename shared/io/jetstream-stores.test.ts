@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 
 import { StartError } from "../process/lifecycle.ts";
 import { SettingError } from "../settings/settings.ts";
+import { FakeClock } from "../testing/fake-clock.ts";
 import { replaceEntry, retryUntilSettled, startFailure } from "./jetstream-stores.ts";
 
 const refused = (code: number) => new JetStreamApiError({ code: 400, err_code: code, description: `error ${code}` });
@@ -34,19 +35,25 @@ test("[COP5] too many replicas for the servers, and NATS without JetStream, are 
   await expect(without).rejects.toThrow(/start it with -js/);
 });
 
-test("[COP7] a start that JetStream refuses for lack of storage is repeated for seconds, and then names the disk", async () => {
-  const ofCode = async (code: number) => {
-    let tries = 0;
-    const full = retryUntilSettled(() => {
-      tries++;
-      return Promise.reject(refused(code));
-    });
-    await expect(full).rejects.toThrow(StartError);
-    await expect(full).rejects.toThrow(/JetStream has no storage left .*Free space on the disks/);
-    expect(tries).toBeGreaterThan(5);
-  };
-  await Promise.all([10_023, 10_047, 10_077].map(ofCode));
-});
+test.each([10_023, 10_047, 10_077])(
+  "[COP7] a start that JetStream refuses for lack of storage (%i) is repeated for 20 s, and then names the disk",
+  async (code) => {
+    const clock = new FakeClock();
+    let isFull = true;
+    const start = () => retryUntilSettled(() => (isFull ? Promise.reject(refused(code)) : Promise.resolve("made")), clock);
+    const made = start();
+    await clock.advance(19_000);
+    isFull = false;
+    await clock.advance(1_000);
+    expect(await made, "another process reserved all storage until now").toBe("made");
+
+    isFull = true;
+    const full = start().catch((error: unknown) => error);
+    await clock.advance(30_000);
+    expect(await full).toBeInstanceOf(StartError);
+    expect(((await full) as StartError).message).toMatch(/JetStream has no storage left .*Free space on the disks/);
+  },
+);
 
 test("[COP7] a stream that nats-server cannot create in its folder, as on a full disk, is an error that names the disk", async () => {
   const failed = retryUntilSettled(() => Promise.reject(refused(10_049)));

@@ -4,8 +4,6 @@
  * processes: an operator removes them (`nats stream update`).
  */
 
-import { setTimeout } from "node:timers/promises";
-
 import { JetStreamApiError, type JetStreamClient, type JetStreamManager, StorageType } from "@nats-io/jetstream";
 import { type KV, type KvEntry, Kvm } from "@nats-io/kv";
 import { type ObjectStore, Objm } from "@nats-io/obj";
@@ -15,7 +13,10 @@ import type { z } from "zod";
 import { decodeJson } from "../bus/json-messages.ts";
 import { SettingError } from "../settings/settings.ts";
 import { StartError } from "../process/lifecycle.ts";
+import type { Clock } from "../time/clock.ts";
+import { pause } from "../time/pause.ts";
 import { isNoAnswer } from "./nats-json.ts";
+import { systemClock } from "./system-clock.ts";
 
 /** A single nats-server cannot keep several replicas. A cluster may lack a server for one. */
 const TOO_FEW_SERVERS: readonly number[] = [10_074, 10_005];
@@ -29,9 +30,8 @@ const UNSETTLED: readonly number[] = [10_005, 10_008, STREAM_NOT_FOUND];
 export const STORAGE_FULL: ReadonlySet<number | undefined> = new Set([10_023, 10_047, 10_077]);
 /** Its file store failed, for example on a full disk; nats-server gives no further code. */
 const STREAM_NOT_CREATED = 10_049;
+/** Storage counts too: a process that searches for the log's automatic limit can reserve all of it for a moment. */
 const SETTLED_MS_MAX = 20_000;
-/** A process that searches for the log's automatic limit can reserve all storage for a moment. */
-const STORAGE_FULL_MS_MAX = 10_000;
 const RETRY_MS = 200;
 
 /** `replicas`: 1, 3 or 5. */
@@ -44,20 +44,16 @@ export async function ensureReplicas(manager: JetStreamManager, stream: string, 
  * Retries while JetStream elects a leader, another process creates the same stream or bucket, or storage is reserved for
  * a moment. Without retries, processes would fail when a system is started all at once.
  */
-export async function retryUntilSettled<Made>(make: () => Promise<Made>): Promise<Made> {
-  for (const startedAt = performance.now(); ;) {
+export async function retryUntilSettled<Made>(make: () => Promise<Made>, clock: Clock = systemClock): Promise<Made> {
+  for (const startedAt = clock.now(); ;) {
     try {
       return await make();
     } catch (error) {
-      if (performance.now() - startedAt > retryMsMax(error)) throw refusalOf(error) ?? error;
+      const mayEnd = isUnsettled(error) || isStorageFull(error) || (error instanceof SettingError && isStorageFull(error.cause));
+      if (!mayEnd || clock.now() - startedAt > SETTLED_MS_MAX) throw refusalOf(error) ?? error;
     }
-    await setTimeout(RETRY_MS);
+    await pause(clock, RETRY_MS);
   }
-}
-
-function retryMsMax(error: unknown): number {
-  if (isUnsettled(error)) return SETTLED_MS_MAX;
-  return isStorageFull(error) || (error instanceof SettingError && isStorageFull(error.cause)) ? STORAGE_FULL_MS_MAX : 0;
 }
 
 /** Undefined: neither NATS nor the request caused the error. The client exports no class for it. */
