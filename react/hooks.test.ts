@@ -296,6 +296,25 @@ test("[HOOK15] a component that is mounted because of a refusal, and uses the ro
   expect(hellos()).toBe(1);
 });
 
+test("[HOOK22] a room that is refused again for the same reason shows the new time of the next attempt, rendered once for each", async () => {
+  served.model.refuseJoins = { reason: "room-full", retryAfterMs: 40 };
+  const shown: (number | undefined)[] = [];
+  const Wait = (): ReactNode => {
+    const { status, retryInMs } = useStatus(useRoom("notes"));
+    if (status === "waiting") shown.push(retryInMs);
+    return status;
+  };
+  const tree = new MountedTree(h(CoroomProvider, { url: served.url, token: "t" }, h(Wait)));
+  onTestFinished(() => tree.unmount());
+  const joins = (): number => served.model.receivedFrames.filter(({ type }) => type === "join").length;
+  await eventually("it was refused and asked again twice", () => joins() > 2);
+  expect(new Set(shown).size).toBe(shown.length);
+  expect(shown.length).toBeGreaterThanOrEqual(2);
+  expect(Math.min(...shown.map((ms) => ms ?? 0))).toBeGreaterThan(0);
+  served.model.refuseJoins = undefined;
+  await eventually("it is admitted", () => tree.text === "connected");
+});
+
 test("[HOOK9] a room outside of a CoroomProvider throws an error that names the missing component", () => {
   expect(() => renderToString(h(Facts))).toThrow("need a <CoroomProvider");
 });

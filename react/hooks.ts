@@ -4,7 +4,7 @@ import { useCallback, useMemo, useSyncExternalStore } from "react";
 
 import type { AwarenessState, JsonOf, Participant, Presence, PresenceOf, ProviderEvents, Refusal, StatusChange } from "@coroom/client";
 import { useRooms } from "./coroom-provider.ts";
-import { type OpenRoom, refusalOf } from "./used-rooms.ts";
+import { type OpenRoom, refusalOf, waitOf } from "./used-rooms.ts";
 
 /** The hooks below do not depend on the type of the awareness. */
 export type AnyRoom = OpenRoom<never> | OpenRoom;
@@ -92,11 +92,11 @@ type LiveValue<Value extends object> = {
 const STATUS: LiveValue<RoomStatusView> = {
   events: ["status", "refused"],
   read: (provider) => {
-    const { status, outage } = provider;
     const refusal = refusalOf(provider);
-    return { status, ...outage, ...(refusal && { refusal }) };
+    return { status: provider.status, ...waitOf(provider), ...(refusal && { refusal }) };
   },
-  isSame: (one, other) => one.status === other.status && one.why === other.why && one.refusal === other.refusal,
+  isSame: (one, other) =>
+    one.status === other.status && one.why === other.why && one.retryInMs === other.retryInMs && one.refusal === other.refusal,
   onServer: { status: "disconnected" },
 };
 

@@ -11,6 +11,7 @@ import {
   type AwarenessState,
   type DeviceStore,
   type Refusal,
+  type StatusChange,
   type Token,
 } from "@coroom/client";
 import * as Y from "yjs";
@@ -50,6 +51,13 @@ const refusals = new WeakMap<OpenRoom["provider"], Refusal>();
 /** The reason why the server refused the room. Undefined unless the provider is stopped. */
 export function refusalOf(provider: OpenRoom["provider"]): Refusal | undefined {
   return provider.status === "stopped" ? refusals.get(provider) : undefined;
+}
+
+const waits = new WeakMap<OpenRoom["provider"], StatusChange>();
+
+/** The wait for the next attempt, as it began: `retryInMs` of the provider changes with each reading. Undefined unless it waits. */
+export function waitOf(provider: OpenRoom["provider"]): StatusChange | undefined {
+  return provider.status === "waiting" ? waits.get(provider) : undefined;
 }
 
 /** Time for a component to mount after its first render, for example while another one suspends. */
@@ -128,6 +136,7 @@ export class UsedRooms {
     if (store !== undefined) for (const other of unmounted) if (other.store === store && other.open.name === name) other.release();
     const provider = new Provider({ connection: this.#connection, room: name, doc, connect: false, ...(store && { store }) });
     provider.on("refused", (refusal) => refusals.set(provider, refusal));
+    provider.on("status", (change) => waits.set(provider, change));
     provider.on("error", ({ kind }) => (room.isStuck ||= kind === "document-stuck"));
     const release = (): void => this.#release(room);
     const room: UsedRoom = { open: { name, doc, provider }, store, release, users: 0, isStuck: false, timer: undefined };

@@ -450,7 +450,7 @@ test("[ROO25] while the room waits for the server the application learns the rea
   expect([reported.at(-1), ann.host.outage]).toEqual([{ status: "connected" }, undefined]);
 });
 
-test("[ROO26] while the room admits no client the application receives each reason once, until the join", async () => {
+test("[ROO26] while the room admits no client the application receives each reason once and each wait, until the join", async () => {
   const server = serverOn();
   server.refuseJoins = { reason: "room-full", retryAfterMs: 10_000 };
   const ann = new App(server, 1);
@@ -458,7 +458,10 @@ test("[ROO26] while the room admits no client the application receives each reas
   ann.host.on("status", (change) => reported.push(change));
   await server.clock.advance(MINUTE);
   const outage = { why: "not now", retryInMs: expect.any(Number), reason: "room-full" };
-  expect(reported).toEqual([{ status: "waiting", ...outage }]);
+  const refused = receivedFrames(server, "join").length;
+  expect(refused).toBeGreaterThan(3);
+  expect(reported).toEqual(Array.from({ length: refused }, () => ({ status: "waiting", ...outage })));
+  expect(reported.filter(({ retryInMs }) => retryInMs! < 10_000)).toEqual([]);
   expect(ann.host.outage).toEqual(outage);
   expect(ann.problems).toEqual([
     {

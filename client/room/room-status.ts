@@ -44,6 +44,8 @@ export class RoomStatusReporter {
   readonly #facts: RoomFacts & RoomCauses;
   readonly #events: Events<RoomEvents>;
   #reportedWhy: string | undefined;
+  /** Time until the next attempt at the last report. Within one wait it only becomes shorter. */
+  #retryInMs = 0;
   readonly #reported: { -readonly [Name in keyof RoomFacts]: RoomFacts[Name] };
 
   constructor(facts: RoomFacts & RoomCauses, events: Events<RoomEvents>) {
@@ -62,12 +64,15 @@ export class RoomStatusReporter {
     this.#reportFact("saved", (saved) => this.#events.emit("saved", saved));
   }
 
-  /** Also emits if only the reason of the wait has changed. */
+  /** Also emits if only the reason of the wait has changed, or another wait has begun for the same reason. */
   #reportStatus(): void {
     const { status, outage } = this.#facts;
-    if (status === this.#reported.status && outage?.why === this.#reportedWhy) return;
+    const { why, retryInMs = 0 } = outage ?? {};
+    const isSameWait = why === this.#reportedWhy && retryInMs <= this.#retryInMs;
+    this.#retryInMs = retryInMs;
+    if (status === this.#reported.status && isSameWait) return;
     this.#reported.status = status;
-    this.#reportedWhy = outage?.why;
+    this.#reportedWhy = why;
     this.#events.emit("status", { status, ...outage });
   }
 
