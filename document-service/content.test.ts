@@ -98,6 +98,16 @@ test("[CTN16] a BigInt, which JSON does not have, is read as the string of its d
   expect(json(contentJson(state, []))).toEqual({ types: { meta: { kind: "map", value: { views: ["9007199254740993"] } } } });
 });
 
+test("[CTN18] bytes, which JSON does not have, are read as base64", () => {
+  const state = stateOf((doc) => {
+    doc.getMap("meta").set("icon", new Uint8Array([0, 1, 254, 255]));
+    doc.getArray("list").insert(0, [{ bytes: [new Uint8Array()] }]);
+  });
+  expect(json(contentJson(state, []))).toEqual({
+    types: { list: { kind: "array", value: [{ bytes: [""] }] }, meta: { kind: "map", value: { icon: "AAH+/w==" } } },
+  });
+});
+
 /** XML in which a link is cut into pieces, and each piece repeats its address twice. */
 function repeatingXml(address: string, pieces: number): Uint8Array {
   return stateOf((doc) => {

@@ -36,7 +36,7 @@ const encoder = new TextEncoder();
 /**
  * All shared types, or the wanted ones, as JSON: `{"types":{name:{"kind":...,"value":...}}}`. The value is a string for a
  * text or XML, and JSON for the other kinds. The kind `empty`: the type has no content that shows its kind. A BigInt
- * becomes the string of its digits. Throws if the result is longer than 64 MiB.
+ * becomes the string of its digits, and bytes become base64. Throws if the result is longer than 64 MiB.
  */
 export function contentJson(state: Uint8Array, wanted: readonly Wanted[]): Uint8Array {
   const types = inDocument(state, (doc) => {
@@ -44,7 +44,8 @@ export function contentJson(state: Uint8Array, wanted: readonly Wanted[]): Uint8
     return Object.fromEntries(named.map(({ name, kind }) => [name, { kind, value: valueOf(doc, name, kind) }]));
   });
   let characters = 0;
-  const json = JSON.stringify({ types }, (_, value: unknown) => {
+  const json = JSON.stringify({ types }, (_, given: unknown) => {
+    const value = given instanceof Uint8Array ? Buffer.from(given).toString("base64") : given;
     if (typeof value === "string") refuseTooLong((characters += value.length));
     return typeof value === "bigint" ? String(value) : value;
   });
