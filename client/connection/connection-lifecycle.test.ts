@@ -227,6 +227,18 @@ test("[CON19] while the client waits to retry, its status gives the reason as te
   expect(driver.connection.waiting?.why).toBe("the application's token function failed: backend 500");
 });
 
+test.each([
+  ["is long", "t".repeat(33_000), /which may be too long: use a shorter one.* \(close code 1006\)$/],
+  ["is short", "t".repeat(2_000), /^the connection was lost \(close code 1006\)$/],
+])("[CON27] a connection that breaks directly after a token that %s was sent gives that as the reason", (_, token, why) => {
+  const driver = new Driver();
+  driver.receive({ kind: "connect" });
+  driver.receive({ kind: "token", token });
+  driver.receive({ kind: "socket-opened" });
+  driver.receive({ kind: "socket-closed", code: 1006 });
+  expect(driver.connection.waiting?.why).toMatch(why);
+});
+
 test("[CON2] a connection that breaks immediately after WELCOME does not reset the backoff", () => {
   const driver = new Driver();
   const waits: number[] = [];

@@ -28,9 +28,13 @@ type State =
   | ({ readonly kind: "waiting" } & RetryWait)
   | { readonly kind: "asking-token"; readonly until: Millis }
   | { readonly kind: "opening"; readonly token: string; readonly until: Millis }
-  | { readonly kind: "greeting"; readonly until: Millis }
+  | { readonly kind: "greeting"; readonly token: string; readonly until: Millis }
   | { readonly kind: "open"; readonly connection: OpenConnection };
 
+/** A gateway accepts a HELLO of at least 8 KiB, and closes the connection without a reason from twice its limit on. */
+const TOKEN_BYTES_SURE = 16 * 1024;
+const TOKEN_MAY_BE_LONG =
+  "the connection was lost after the token was sent, which may be too long: use a shorter one, for example with a pattern such as notes/* instead of a list of rooms";
 const TOKEN_FUNCTION = "the application's token function";
 
 export class ConnectionLifecycle {
@@ -145,7 +149,7 @@ export class ConnectionLifecycle {
   }
 
   #greet(token: string, now: Millis): ConnectionEffect[] {
-    this.#state = { kind: "greeting", until: this.#openUntil(now) };
+    this.#state = { kind: "greeting", token, until: this.#openUntil(now) };
     return [{ kind: "send", frame: { type: "hello", version: PROTOCOL_VERSION, token, agent: this.#options.agent } }];
   }
 
@@ -184,9 +188,9 @@ export class ConnectionLifecycle {
   #receiveClosed({ code, why, retryAfterMs }: ConnectionInput & { kind: "socket-closed" }, now: Millis): ConnectionEffect[] {
     const { kind } = this.#state;
     if (kind !== "opening" && kind !== "greeting" && kind !== "open") return [];
+    const lost = kind === "greeting" && this.#state.token.length > TOKEN_BYTES_SURE ? TOKEN_MAY_BE_LONG : "the connection was lost";
     if (kind === "opening") this.#retry.receiveUnreachable(retryAfterMs);
-    const reason =
-      kind === "opening" ? unreachable(why) : `${this.#lastError?.message ?? why ?? "the connection was lost"} (close code ${code})`;
+    const reason = kind === "opening" ? unreachable(why) : `${this.#lastError?.message ?? why ?? lost} (close code ${code})`;
     const reconnect = reconnectAfterClose(code);
     switch (reconnect) {
       case "never":
