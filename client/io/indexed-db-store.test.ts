@@ -110,21 +110,6 @@ describe.each([
     expect((await open(store)).kept.edits).toEqual([unsent(1, 1)]);
   });
 
-  test("[STO13] opening a room that is closing here waits for its last write and receives it; other rooms do not wait", async () => {
-    const store = storeOf();
-    const leaving = await open(store);
-    leaving.leave!();
-    const other = open(store, { ...ROOM, room: "other" as RoomId });
-    let isOpen = false;
-    const next = open(store);
-    void next.then(() => (isOpen = true));
-    expect((await other).kept.edits).toEqual([]);
-    expect(isOpen).toBe(false);
-    await leaving.keep(change({ put: [unsent(1, 1)] }));
-    leaving.close();
-    expect((await next).kept.edits).toEqual([unsent(1, 1)]);
-  });
-
   test("[STO3] pages that write the same document store each edit once", async () => {
     const store = storeOf();
     const [first, second] = [await open(store), await open(store)];

@@ -44,15 +44,8 @@ type Part = {
   readonly left: Left[];
 };
 
-/**
- * `closed`: pages that closed here; their locks are released slightly later. `leaving`: resolves once the page has
- * closed.
- */
-type Here = {
-  readonly name: string;
-  readonly closed: Set<PageId>;
-  readonly leaving: Map<PageId, { readonly key: string; readonly left: Promise<void> }>;
-};
+/** `closed`: pages that closed here; their locks are released slightly later. */
+type Here = { readonly name: string; readonly closed: Set<PageId> };
 
 const PAGE_ID_BYTES = 12;
 /**
@@ -63,7 +56,7 @@ const RELAXED = { durability: "relaxed" } as const;
 
 /** Create one store for the whole application; each room opens its own part. */
 export function indexedDbStore({ owner }: IndexedDbStoreOptions): DeviceStore {
-  const here: Here = { name: databaseOf(owner), closed: new Set(), leaving: new Map() };
+  const here: Here = { name: databaseOf(owner), closed: new Set() };
   return new DeviceStore({ open: (room) => openRoom(here, room) });
 }
 
@@ -99,7 +92,7 @@ function databaseOf(owner: string): string {
   return `coroom/${owner}`;
 }
 
-async function openRoom({ name, closed, leaving }: Here, { server, room, condense, lost = () => {} }: StoredRoom): Promise<RoomStore> {
+async function openRoom({ name, closed }: Here, { server, room, condense, lost = () => {} }: StoredRoom): Promise<RoomStore> {
   if (typeof indexedDB === "undefined") {
     throw new Error("IndexedDB is not available. In Node omit the option `store`, or pass your own EditStore.");
   }
@@ -115,26 +108,19 @@ async function openRoom({ name, closed, leaving }: Here, { server, room, condens
     held.set(one, await lock(lockOf(name, one)));
     closed.delete(one);
   };
-  let resolveLeft = (): void => {};
-  const leave = (): void => {
-    if (!leaving.has(page)) leaving.set(page, { key, left: new Promise((left) => (resolveLeft = left)) });
-  };
   const release = (): void => {
     for (const one of held.keys()) closed.add(one);
     database.close();
-    leaving.delete(page);
-    resolveLeft();
     for (const [one, release] of held) void release().then(() => closed.delete(one));
   };
   try {
     await hold(page);
-    await Promise.all([...leaving.values()].map((other) => (other.key === key ? other.left : undefined)));
     const kept = await alone(`${name} opening`, async () => {
       const found = await readKept(database, part, await livePages(name, closed));
       for (const one of new Set(part.left.map((edit) => edit.page))) await hold(one); // Other pages can no longer take them over.
       return found;
     });
-    return { kept, keep: (change) => write(database, part, change), forget: () => forgetRoom(database, key), leave, close: release };
+    return { kept, keep: (change) => write(database, part, change), forget: () => forgetRoom(database, key), close: release };
   } catch (cause) {
     release();
     throw cause;

@@ -37,6 +37,8 @@ const PERSISTENCE: Omit<PersistenceOptions, "keepsDocument"> = {
 /** The option `store` of a room: `indexedDbStore()`, or a store of your own. */
 export class DeviceStore implements EditStore {
   readonly #store: EditStore;
+  /** Rooms that this page has left and whose store is not closed yet, for example because it is still opening. */
+  readonly #leaving = new Map<string, Promise<unknown>>();
 
   /** `store`: your implementation of `EditStore`. */
   constructor(store: EditStore) {
@@ -53,8 +55,22 @@ export class DeviceStore implements EditStore {
     return new RoomPersistence({ ...PERSISTENCE, keepsDocument }, outbox);
   }
 
-  /** @internal Opens the room and writes. */
+  /** @internal Opens the room and writes. A room that this page is leaving is opened once that is done, with the edits left there. */
   host(room: StoredRoom, receive: (input: RoomSessionInput) => void, report: (problem: Problem) => void): StoreHost {
-    return new StoreHost(this, room, receive, (cause) => report(storageFailed(cause)));
+    const key = `${room.server} ${room.room}`;
+    const before = this.#leaving.get(key);
+    const open = async (asked: StoredRoom): Promise<RoomStore> => {
+      await before;
+      return this.open(asked);
+    };
+    const reportForgetFailed = (cause: unknown): void => report(storageFailed(cause));
+    return new StoreHost({ open }, room, receive, reportForgetFailed, (left) => this.#receiveLeaving(key, left));
+  }
+
+  #receiveLeaving(key: string, left: Promise<void>): void {
+    const all: Promise<unknown> = Promise.all([this.#leaving.get(key), left]).then(
+      () => this.#leaving.get(key) === all && this.#leaving.delete(key),
+    );
+    this.#leaving.set(key, all);
   }
 }

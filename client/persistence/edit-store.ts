@@ -26,11 +26,6 @@ export interface RoomStore {
    * written afterwards.
    */
   forget(): Promise<void>;
-  /**
-   * The page leaves the room permanently: the last writes follow, then `close()` within seconds. A page that opens the
-   * room meanwhile should wait for that.
-   */
-  readonly leave?: (() => void) | undefined;
   /** Releases the stored edits, so that another page may take them over. No method is called afterwards. */
   close(): void;
 }

@@ -264,15 +264,49 @@ test("[KEE1] edits that a listener types immediately before it leaves the room p
 
 test("[KEE1] a page that leaves a room and enters it again at once has its last edits", async () => {
   const [server, device] = [serverOn(), new MemoryStore()];
-  const ann = new TestPage(server, device, 1);
+  const page = { store: new DeviceStore(device.forPage()) };
+  const ann = new TestPage(server, undefined, 1, page);
   await server.clock.advance(1_000);
   server.reachable = false;
   server.cut();
   ann.type("last words");
   ann.provider.destroy();
-  const again = new TestPage(server, device, 2);
+  const again = new TestPage(server, undefined, 2, page);
   await server.clock.advance(1_000);
   expect([again.text, again.events, again.provider.unsavedEdits]).toEqual(["last words", ["restored"], 1]);
+});
+
+test("[STO13] a room that is destroyed while its store opens leaves the edits of earlier pages to the next one", async () => {
+  const [server, device] = [serverOn(), new MemoryStore()];
+  server.reachable = false;
+  const earlier = new TestPage(server, device, 1);
+  await server.clock.advance(1_000);
+  earlier.type("typed on a train");
+  await server.clock.advance(1_000);
+  earlier.close();
+  device.opening = () => new Promise((open) => void server.clock.after(100, open));
+  const page = { store: new DeviceStore(device.forPage()) };
+  new TestPage(server, undefined, 2, page).provider.destroy(); // As an effect under StrictMode.
+  new TestPage(server, undefined, 3, page).provider.destroy();
+  const shown = new TestPage(server, undefined, 4, page);
+  const other = new TestPage(server, undefined, 5, { ...page, room: "other" });
+  await server.clock.advance(150);
+  expect([shown.events, other.events], "other rooms do not wait").toEqual([[], ["restored"]]);
+  for (let step = 0; step < 10; step++) await server.clock.advance(100); // The clock waits for few promises in each step.
+  expect([shown.text, shown.events, shown.provider.unsavedEdits]).toEqual(["typed on a train", ["restored"], 1]);
+});
+
+test("[STO13] a room that was destroyed while its store did not open keeps no other page from opening it", async () => {
+  const [server, device] = [serverOn(), new MemoryStore()];
+  const page = { store: new DeviceStore(device.forPage()) };
+  device.isStuck = true;
+  const first = new TestPage(server, undefined, 1, page);
+  await server.clock.advance(1_000);
+  first.provider.destroy();
+  device.isStuck = false;
+  const next = new TestPage(server, undefined, 2, page);
+  await server.clock.advance(20_000);
+  expect(next.events.at(-1)).toBe("restored");
 });
 
 test("[KEE1] a destroyed room closes the store once all is written, and leaves nothing running", async () => {

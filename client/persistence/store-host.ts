@@ -9,21 +9,26 @@ import type { DocumentChange, EditStore, KeptChange, RoomStore, StoredRoom } fro
 export class StoreHost {
   readonly #receive: (input: RoomSessionInput) => void;
   readonly #reportForgetFailed: (cause: unknown) => void;
+  readonly #onLeave: (left: Promise<void>) => void;
+  #resolveLeft = (): void => {};
   readonly #opened: Promise<RoomStore>;
   /** Calls to the store run one after another. */
   #last: Promise<unknown>;
   #isClosed = false;
   readonly #replaced = new WeakMap<Uint8Array, Uint8Array>();
 
+  /** `onLeave`: the page leaves the room permanently. `left` resolves once the store is closed. */
   constructor(
     store: EditStore,
     room: StoredRoom,
     receive: (input: RoomSessionInput) => void,
     reportForgetFailed: (cause: unknown) => void,
+    onLeave: (left: Promise<void>) => void,
   ) {
     this.#receive = receive;
     this.#reportForgetFailed = reportForgetFailed;
-    this.#opened = openIn(store, { ...room, lost: () => this.#isClosed || receive({ kind: "store-lost" }) });
+    this.#onLeave = onLeave;
+    this.#opened = store.open({ ...room, lost: () => this.#isClosed || receive({ kind: "store-lost" }) });
     this.#last = this.#opened;
     this.#opened.then(
       ({ kept }) => this.#isClosed || receive({ kind: "restored", kept }),
@@ -64,16 +69,13 @@ export class StoreHost {
           store.close();
         }
       })
-      .catch(this.#reportForgetFailed);
+      .catch(this.#reportForgetFailed)
+      .finally(this.#resolveLeft);
   }
 
   /** `close` or `forget` follows once everything is written. */
   leave(): void {
-    if (this.#isClosed) return;
-    this.#opened.then(
-      (store) => store.leave?.(),
-      () => undefined, // The store was never opened.
-    );
+    if (!this.#isClosed) this.#onLeave(new Promise((left) => (this.#resolveLeft = left)));
   }
 
   close(): void {
@@ -83,9 +85,6 @@ export class StoreHost {
       (store) => store.close(),
       () => undefined, // The store was never opened.
     );
+    this.#resolveLeft(); // An open store closes first. One that never opens stops no other page.
   }
-}
-
-async function openIn(store: EditStore, room: StoredRoom): Promise<RoomStore> {
-  return await store.open(room); // A store that throws synchronously counts as one that rejects.
 }

@@ -15,7 +15,6 @@ type Kept = {
   document: (Omit<KeptDocument, "payload"> & { payloads: Uint8Array[] }) | undefined;
   readonly pages: Map<object, Map<number, KeptEdit>>;
   readonly open: Set<object>;
-  readonly leaving: Map<object, Promise<void>>;
 };
 
 export class MemoryStore implements EditStore {
@@ -35,9 +34,8 @@ export class MemoryStore implements EditStore {
     await this.#answer();
     await this.opening();
     const key = `${server} ${room}`;
-    const kept: Kept = this.#rooms.get(key) ?? { document: undefined, pages: new Map(), open: new Set(), leaving: new Map() };
+    const kept: Kept = this.#rooms.get(key) ?? { document: undefined, pages: new Map(), open: new Set() };
     this.#rooms.set(key, kept);
-    await Promise.all(kept.leaving.values());
     const page = {};
     const left = [...kept.pages].filter(([other]) => !kept.open.has(other));
     for (const [other] of left) kept.pages.delete(other);
@@ -48,7 +46,6 @@ export class MemoryStore implements EditStore {
     kept.open.add(page);
     this.#lost.add(lost);
     const { document } = kept;
-    let resolveLeft = (): void => {};
     return {
       kept: {
         document: document && condense && { position: document.position, last: document.last, payload: condense(document.payloads) },
@@ -66,12 +63,9 @@ export class MemoryStore implements EditStore {
         kept.document = undefined;
         for (const rows of kept.pages.values()) rows.clear();
       },
-      leave: () => void kept.leaving.set(page, new Promise((left) => (resolveLeft = left))),
       close: () => {
         kept.open.delete(page);
         this.#lost.delete(lost);
-        kept.leaving.delete(page);
-        resolveLeft();
       },
     };
   }
@@ -82,12 +76,11 @@ export class MemoryStore implements EditStore {
     const stores: RoomStore[] = [];
     return {
       open: async (room) => {
-        const { kept, keep, forget, leave, close } = await this.open(room);
+        const { kept, keep, forget, close } = await this.open(room);
         stores.push({ kept, keep, forget, close });
         if (isDead) close();
         return {
           kept,
-          leave: () => isDead || leave?.(),
           close,
           forget: () => (isDead ? new Promise(() => {}) : forget()),
           keep: (change) => (isDead ? new Promise(() => {}) : keep(change)),
