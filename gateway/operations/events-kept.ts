@@ -27,10 +27,6 @@ export class RecentEventLog {
     this.#takeovers = new Takeovers(options);
   }
 
-  get last(): number {
-    return this.#last;
-  }
-
   /** `event` is undefined when only its seq counts. A seq below the newest means that the stream was created again. */
   receiveEvent(seq: number, event: OperationsEvent | undefined): void {
     if (seq <= this.#last) [this.#notable, this.#routine, this.#takeovers] = [[], [], new Takeovers(this.#options)];

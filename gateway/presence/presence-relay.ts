@@ -69,10 +69,6 @@ export class PresenceRelay {
     this.#audience = new Audience(this.#up.members, this.#view);
   }
 
-  get members(): number {
-    return this.#up.members.size;
-  }
-
   /** There are no members here, and the owner knows that. */
   get isDone(): boolean {
     return this.#up.members.isDone;

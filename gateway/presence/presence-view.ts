@@ -58,10 +58,6 @@ export class PresenceView {
     return this.#isEmpty;
   }
 
-  get participants(): number {
-    return this.#seen.size;
-  }
-
   has(client: ClientId): boolean {
     return this.#seenOf(client) !== undefined;
   }

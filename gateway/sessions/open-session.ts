@@ -144,7 +144,7 @@ export class OpenSession {
   receiveJoin(frame: JoinFrame): SessionEffect[] {
     const admission = this.#admit(frame.room);
     if (admission.kind === "refused") return [joinRefused(frame.request, "not-allowed", admission.why, admission.retryAfterMs)];
-    const { room, rights } = admission;
+    const { room } = admission;
     const asked = askFor(this.#rooms, room, frame.request, this.#options.roomsMax);
     if (asked === undefined)
       return [joinRefused(frame.request, "too-many-rooms", `a connection joins ${this.#options.roomsMax} rooms at most: leave one first`)];
@@ -157,7 +157,6 @@ export class OpenSession {
         request: frame.request,
         client: this.#options.clientIdOf(tenant, user, frame.clientKey),
         position: frame.position,
-        rights,
       },
     ];
   }

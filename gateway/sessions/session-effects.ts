@@ -3,7 +3,7 @@
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { ClientId, Position, RoomKey, Seq } from "../../shared/ids.ts";
 import { CLOSE, type CloseName } from "../../shared/wire/close-codes.ts";
-import type { Channel, Counter, JoinRefusal, NackReason, Rights, ServerFrame, TentativeEdit } from "../../shared/wire/frames.ts";
+import type { Channel, Counter, JoinRefusal, NackReason, ServerFrame, TentativeEdit } from "../../shared/wire/frames.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
 import type { BoardRequest } from "../boards/boards.ts";
 import type { ConnectionLimit } from "../limits/connection-rates.ts";
@@ -26,7 +26,7 @@ export type SessionEffect =
   /** `isGatewaysWill`: the client caused no fault on this connection, so the close does not raise an abuse score. */
   | { kind: "close"; close: CloseName; isGatewaysWill?: true }
   | { kind: "limit-reached"; limit: ConnectionLimit }
-  | { kind: "join"; room: RoomKey; request: number; client: ClientId; position: Position; rights: Rights }
+  | { kind: "join"; room: RoomKey; request: number; client: ClientId; position: Position }
   | { kind: "leave"; room: RoomKey }
   | { kind: "edit"; room: RoomKey; edit: SubmittedEdit }
   | { kind: "resubmit"; room: RoomKey; edit: TentativeEdit }
