@@ -8,6 +8,8 @@ import { Prng } from "../shared/collections/prng.ts";
 import { socketUrl } from "../client/options.ts";
 import { type Balancing, BalancerModel, type BalancerOptions } from "./balancer-model.ts";
 
+const SEED = 1;
+
 /** Of each room: its members on each gateway that has any. */
 export type RoomSeats = readonly ReadonlyMap<number, number>[];
 
@@ -43,10 +45,10 @@ export function seatArrivals(
   return seats;
 }
 
-export function seatRooms(sizes: readonly number[], balancing: Balancing, options: BalancerOptions, seed = 1): RoomSeats {
+export function seatRooms(sizes: readonly number[], balancing: Balancing, options: BalancerOptions): RoomSeats {
   const balancer = new BalancerModel(options);
   const keys = sizes.map((_, room) => routingKeyOf(`room-${room}`));
-  const roomOf = memberOrder(sizes, seed);
+  const roomOf = memberOrder(sizes);
   const gatewayOf = Uint16Array.from(roomOf, (room) => balancer.connect(balancing, keys[room]!));
   for (const [connection, room] of roomOf.entries()) {
     balancer.disconnect(gatewayOf[connection]!);
@@ -95,8 +97,8 @@ export function classesOfRooms(seats: RoomSeats): readonly ClassOfRooms[] {
 }
 
 /** The room of each member in random order. */
-export function memberOrder(sizes: readonly number[], seed = 1): Uint32Array {
-  const random = new Prng(seed);
+export function memberOrder(sizes: readonly number[]): Uint32Array {
+  const random = new Prng(SEED);
   const rooms = Uint32Array.from(sizes.flatMap((size, room) => Array.from({ length: size }, () => room)));
   for (let last = rooms.length - 1; last > 0; last--) {
     const other = random.below(last + 1);
@@ -110,8 +112,8 @@ const Z95 = 1.6449;
 type RoomMix = { readonly rooms: number; readonly median: number; readonly p95: number; readonly largeRooms: number };
 
 /** Log-normal sizes with this median and 95th percentile. The largest rooms have 1,000 members. */
-export function sizesOf({ rooms, median, p95, largeRooms }: RoomMix, seed = 1): readonly number[] {
-  const random = new Prng(seed);
+export function sizesOf({ rooms, median, p95, largeRooms }: RoomMix): readonly number[] {
+  const random = new Prng(SEED);
   const sigma = Math.log(p95 / median) / Z95;
   const normal = (): number => Math.sqrt(-2 * Math.log(1 - random.unit())) * Math.cos(2 * Math.PI * random.unit());
   const sizes = Array.from({ length: rooms }, () => Math.max(1, Math.floor(median * Math.exp(sigma * normal()))));

@@ -87,7 +87,7 @@ function connectAs(users: NatsUsers | undefined): string {
   return `CONNECT ${JSON.stringify({ verbose: false, pedantic: false, name: "coroom-ready", ...login })}\r\n`;
 }
 
-function natsAnswers(port: number, host = "127.0.0.1", users?: NatsUsers): Promise<boolean> {
+function natsAnswers(port: number, host: string, users: NatsUsers | undefined): Promise<boolean> {
   return answersOverTcp({ host, port, send: `${connectAs(users)}PING\r\n`, msMax: ASK_MS_MAX }, (received) => received.includes("PONG"));
 }
 

@@ -9,7 +9,7 @@ import type { RoomId } from "../../shared/ids.ts";
 import type { ClientFrame } from "../../shared/wire/frames.ts";
 import type { EditStore, KeptChange, KeptDocument, KeptEdit, RoomStore, StoredRoom } from "../persistence/edit-store.ts";
 import { ClientFakeClock } from "./fake-clock.ts";
-import { type Faults, ModelServer } from "./model-server.ts";
+import { ModelServer } from "./model-server.ts";
 
 type Kept = {
   document: (Omit<KeptDocument, "payload"> & { payloads: Uint8Array[] }) | undefined;
@@ -135,8 +135,8 @@ export const HOUR = 60 * MINUTE;
 export const NOTES = "notes" as RoomId;
 
 /** A server with Yjs documents. */
-export function serverOn(faults: Partial<Faults> = {}): ModelServer {
-  const server = new ModelServer(new ClientFakeClock(), { faults: { delayMsMax: 5, ...faults } });
+export function serverOn(): ModelServer {
+  const server = new ModelServer(new ClientFakeClock(), { faults: { delayMsMax: 5 } });
   server.snapshotOf = (edits) => Y.mergeUpdates(edits.map(({ payload }) => payload));
   return server;
 }

@@ -24,8 +24,8 @@ export const MINUTE = 60_000;
 export const bytes = (...values: number[]): Uint8Array => new Uint8Array(values);
 
 /** The limits are so high that only tests about limits reach them. */
-export function serverOn(clock = new ClientFakeClock()): ModelServer {
-  const server = new ModelServer(clock, { faults: { delayMsMax: 5 } });
+export function serverOn(): ModelServer {
+  const server = new ModelServer(new ClientFakeClock(), { faults: { delayMsMax: 5 } });
   server.limits = { ...LIMITS, editBurst: 100, editsPerSecond: 1_000 };
   return server;
 }

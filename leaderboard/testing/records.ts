@@ -7,14 +7,14 @@ import type { ProjectionOptions } from "../counting/room-projection.ts";
 import type { LoggedEdit } from "./reference-boards.ts";
 
 /** Edits from `firstSeq` on, committed together. Each user is one client. */
-export function recordOf(firstSeq: number, edits: readonly LoggedEdit[], epoch = 1): Uint8Array {
+export function recordOf(firstSeq: number, edits: readonly LoggedEdit[]): Uint8Array {
   const users = new Map(edits.map(({ user }) => [clientOf(user), user]));
   return encodeEditsRecord({
     id: `server.${firstSeq}`,
     time: edits[0]!.time,
     users,
     edits: {
-      epoch: epoch as Epoch,
+      epoch: 1 as Epoch,
       firstSeq: firstSeq as Seq,
       edits: edits.map(({ user, bytes }, index) => ({
         client: clientOf(user),

@@ -54,15 +54,14 @@ export function referenceBoards(
   );
 }
 
-/** Window id -> a tenant's people and rooms on this role's boards, the leader first. `rooms`: the activities by room id. */
+/** Window id -> a tenant's people and rooms on the boards of everyone, the leader first. `rooms`: the activities by room id. */
 export function referenceTenantBoards(
   rooms: ReadonlyMap<string, { edits: readonly LoggedEdit[]; activities?: readonly ReportedActivity[] }>,
   options: ScoringOptions,
-  role: MemberRole = "everyone",
 ): Map<string, { people: Place[]; rooms: Place[] }> {
   const found = new Map<string, { people: Map<string, Place>; rooms: Map<string, Place> }>();
   for (const [room, done] of rooms) {
-    for (const [id, places] of referenceBoards(done, options, role)) {
+    for (const [id, places] of referenceBoards(done, options)) {
       const boards = found.get(id) ?? { people: new Map(), rooms: new Map() };
       found.set(id, boards);
       for (const place of places) {

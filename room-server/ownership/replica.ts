@@ -65,10 +65,6 @@ export class Replica {
     return this.#state.kind === "following";
   }
 
-  get hasFailed(): boolean {
-    return this.#state.kind === "failed";
-  }
-
   /** The writer of the replica's newest record, if there is one. */
   get writer(): ServerId | undefined {
     return this.#last.id === "" ? undefined : serverOf(this.#last);

@@ -18,10 +18,6 @@ export class BoundedMap<Key, Value> {
     return this.#recent.size + this.#older.size;
   }
 
-  has(key: Key): boolean {
-    return this.#recent.has(key) || this.#older.has(key);
-  }
-
   /** Counts as use. */
   get(key: Key): Value | undefined {
     const value = this.#recent.get(key);

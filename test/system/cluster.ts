@@ -199,10 +199,6 @@ export class SystemCluster {
     return OPERATOR_SECRET;
   }
 
-  get metricsSecret(): string {
-    return METRICS_SECRET;
-  }
-
   /** The secret that the processes share. */
   get internalSecret(): string {
     return JWT_SECRET;
