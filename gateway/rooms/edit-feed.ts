@@ -12,7 +12,7 @@ import { type CommittedBatch, type CounterRun, payloadsIn } from "../../shared/w
 import type { Channel, ResyncReason, TentativeEdit } from "../../shared/wire/frames.ts";
 import type { ConnectionId } from "../ports.ts";
 import type { CatchUpQuestions } from "./catch-up-questions.ts";
-import type { Unacked } from "./unacked.ts";
+import type { Unacked } from "./edit-relay.ts";
 import type { Entrance } from "./entrance.ts";
 import type { MemberConnections } from "./members.ts";
 import { Recent, type RecentOptions } from "./recent.ts";

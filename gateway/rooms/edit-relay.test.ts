@@ -3,11 +3,10 @@ import { expect, test } from "vitest";
 import { encodeToOwner } from "../../shared/bus/envelope.ts";
 import type { ClientId, GatewayId, Millis, Seq, UserId } from "../../shared/ids.ts";
 import type { ConnectionId } from "../ports.ts";
-import { EditRelay } from "./edit-relay.ts";
+import { EditRelay, Unacked } from "./edit-relay.ts";
 import { MemberConnections } from "./members.ts";
 import type { FollowedRoomEffect } from "./room-messages.ts";
 import { UnackedBudget } from "./unacked-budget.ts";
-import { Unacked } from "./unacked.ts";
 
 const NATS_PAYLOAD_BYTES_MAX = 1024 ** 2;
 const now = 0 as Millis;

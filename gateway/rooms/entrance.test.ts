@@ -7,7 +7,7 @@ import { Entrance } from "./entrance.ts";
 import { MemberConnections } from "./members.ts";
 import type { FollowedRoomEffect } from "./room-messages.ts";
 import { UnackedBudget } from "./unacked-budget.ts";
-import { Unacked } from "./unacked.ts";
+import { Unacked } from "./edit-relay.ts";
 
 const connection = 1 as ConnectionId;
 const client = "annannannannann1" as ClientId;

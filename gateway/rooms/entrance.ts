@@ -9,7 +9,7 @@ import type { ConnectionId } from "../ports.ts";
 import type { CatchUpQuestions } from "./catch-up-questions.ts";
 import { CATCHING_UP, LIVE, type MemberConnection, type MemberConnections, RESYNCING } from "./members.ts";
 import type { JoinInput, FollowedRoomEffect, JoinRejection } from "./room-messages.ts";
-import type { Unacked } from "./unacked.ts";
+import type { Unacked } from "./edit-relay.ts";
 
 export type EntranceOptions = { readonly joinMsMax: number };
 

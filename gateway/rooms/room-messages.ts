@@ -7,7 +7,6 @@ import { type CommittedBatch, batchFrom } from "../../shared/wire/committed-edit
 import type { CatchUpQuestions } from "./catch-up-questions.ts";
 import type { FirstContentOutcome } from "./first-content-host.ts";
 import type { UnackedBudget } from "./unacked-budget.ts";
-import type { UnackedLimit } from "./unacked.ts";
 import type { SearchOutcome, SearchStep } from "./owner-search.ts";
 import type { ConnectionId } from "../ports.ts";
 import type { WriteOutcome, WriteRefusal } from "./writes-host.ts";
@@ -87,6 +86,9 @@ export type JoinInput = { kind: "join"; connection: ConnectionId; request: numbe
 
 /** `no-content`: the application did not answer with the room's first content. Clients see it as unavailable. */
 export type JoinRejection = JoinRefusal | "no-content";
+
+/** The limit of unacknowledged edits that an edit exceeds: of its room, or of the gateway. */
+export type UnackedLimit = "room-unacked" | "gateway-unacked";
 
 export type FollowedRoomEffect =
   /** The room is deleted: the connection leaves it and is informed. */

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { ClientId, Millis, Seq, UserId } from "../../shared/ids.ts";
 import { UnackedBudget } from "./unacked-budget.ts";
-import { Unacked } from "./unacked.ts";
+import { Unacked } from "./edit-relay.ts";
 
 const ann = "annannannannann1" as ClientId;
 const bob = "bobbobbobbobbob1" as ClientId;
