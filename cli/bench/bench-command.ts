@@ -7,13 +7,18 @@ import { randomBytes } from "node:crypto";
 
 import { SettingError } from "../../shared/settings/settings.ts";
 import type { PrintLine } from "../command.ts";
-import { benchAccess } from "./access.ts";
-import { deleteRooms, refuseUndeletable } from "./bench-rooms.ts";
+import { DocumentError, DocumentsClient } from "../documents-client.ts";
+import { type BenchAccess, benchAccess } from "./access.ts";
 import { BenchRun } from "./bench-run.ts";
 import type { BenchConfig } from "./bench-settings.ts";
 import { type BenchFigures, count, failureOf } from "./figures.ts";
-import { planBench, rampUpSecondsOf } from "./plan.ts";
+import { planBench, rampUpSecondsOf, ROOM_PREFIX } from "./plan.ts";
 import { loadText, reportText } from "./report.ts";
+
+/** Deletions at the same time. */
+const PARALLEL = 4;
+const NO_ROOM = "no-room";
+const REFUSED = [401, 403];
 
 /**
  * Prints the figures, with `json` as one JSON value and nothing else. Throws SettingError if the run is impossible, if
@@ -34,7 +39,7 @@ export async function bench(config: BenchConfig, print: PrintLine, signal: Abort
 }
 
 type Surroundings = {
-  readonly access: Awaited<ReturnType<typeof benchAccess>>;
+  readonly access: BenchAccess;
   readonly signal: AbortSignal;
   readonly report: PrintLine;
   readonly seconds: number;
@@ -55,4 +60,51 @@ async function measure(run: BenchRun, { access, signal, report, seconds }: Surro
     run.leave();
   }
   return { ...figures, rooms: await deleteRooms(access, run.enteredRooms) };
+}
+
+type DeletedRooms = { readonly deleted: number; readonly left: readonly string[]; readonly why: string };
+
+/**
+ * Asks for the deletion of a room that never existed. Throws SettingError if no gateway answers, or if the tokens do not
+ * permit what the run needs.
+ */
+async function refuseUndeletable(access: BenchAccess, tag: string): Promise<void> {
+  try {
+    await deleteRoom(access, `${ROOM_PREFIX}${tag}-check`, 0);
+  } catch (error) {
+    if (!(error instanceof DocumentError)) throw error;
+    throw new SettingError(
+      `the gateway at ${access.url} would refuse to delete the rooms of this run: ${error.message}${REFUSED.includes(error.status) ? `. ${access.remedy}` : ""}`,
+      { cause: error },
+    );
+  }
+}
+
+/** Each room with the user of another person, because a gateway limits the deletions of one user. */
+async function deleteRooms(access: BenchAccess, rooms: readonly string[]): Promise<DeletedRooms> {
+  const left: string[] = [];
+  let [next, why] = [0, ""];
+  const deleteNext = async (): Promise<void> => {
+    while (next < rooms.length) {
+      const index = next++;
+      try {
+        await deleteRoom(access, rooms[index]!, index);
+      } catch (error) {
+        if (!(error instanceof DocumentError) && !(error instanceof SettingError)) throw error;
+        left.push(rooms[index]!);
+        why ||= error.message;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: PARALLEL }, deleteNext));
+  return { deleted: rooms.length - left.length, left, why };
+}
+
+async function deleteRoom(access: BenchAccess, room: string, person: number): Promise<void> {
+  const client = new DocumentsClient(access.url, () => access.adminTokenOf(person));
+  try {
+    await client.ask(`/${encodeURIComponent(room)}`, { method: "DELETE" });
+  } catch (error) {
+    if (!(error instanceof DocumentError) || error.code !== NO_ROOM) throw error;
+  }
 }

@@ -6,11 +6,10 @@ import { reconnectAfterClose } from "../../shared/wire/close-codes.ts";
 import type { ClientId } from "../../client/index.ts";
 import type { BenchAccess } from "./access.ts";
 import { BenchPerson } from "./bench-person.ts";
-import { type BenchFigures, isGeneratorLimit, type MissingReport, summaryOf } from "./figures.ts";
+import { type BenchFigures, isGeneratorLimit, type MissingReport, reasonOf, reasonOfClose, Reasons, summaryOf } from "./figures.ts";
 import { Latencies } from "./latencies.ts";
 import { paced } from "./paced.ts";
 import { type BenchPlan, type BenchSeat, rampUpSecondsOf } from "./plan.ts";
-import { reasonOf, reasonOfClose, Reasons } from "./reasons.ts";
 import { RoomEdits } from "./room-edits.ts";
 
 /** Maximum wait after the ramp-up until everybody has joined. The run continues with the others. */

@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
 
 import { CursorMoves } from "./cursor-moves.ts";
-import { type BenchFigures, failureOf, isGeneratorLimit, summaryOf } from "./figures.ts";
+import { type BenchFigures, failureOf, isGeneratorLimit, reasonOf, reasonOfClose, Reasons, summaryOf } from "./figures.ts";
 import { Latencies } from "./latencies.ts";
-import { reasonOf, reasonOfClose, Reasons } from "./reasons.ts";
 import { loadText, reportText } from "./report.ts";
 
 const few = { count: 4, p50: 1.5, p99: 12, max: 120 };
