@@ -25,7 +25,7 @@ import { type YProtocol, ySockets } from "./io/y-sockets.ts";
 import { yjsThreads } from "./io/yjs-threads.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
 import { Places } from "./places.ts";
-import { SharedRooms } from "./shared-rooms.ts";
+import { SharedRooms } from "./room-copy.ts";
 import { YClient, type YRoom } from "./y-client.ts";
 
 export type RunningYWebsocket = Running & { readonly port: number };

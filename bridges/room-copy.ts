@@ -2,12 +2,12 @@
  * The bridge's copy of a room's content, shared by all its clients: a snapshot and the edits after it, as bytes. The
  * copy follows the room, so it has only committed content. No edit is integrated into a document on this thread, so no
  * edit can block the bridge. After [1,2,3] from one client's connection, 2 and 3 from another client's connection have no
- * effect. Rules YRC1 to YRC8, YRC10 to YRC15.
+ * effect. Rules YRC1 to YRC15.
  */
 
 import * as Y from "yjs";
 
-import type { Position, Seq } from "../shared/ids.ts";
+import type { Position, RoomId, Seq } from "../shared/ids.ts";
 import type { YClocks } from "../shared/yjs/update-needs.ts";
 import type { KnownEdit, RoomEdit } from "../client/room/room-messages.ts";
 import type { EditName } from "../client/persistence/edit-store.ts";
@@ -29,8 +29,8 @@ export interface CopyReader {
   receiveLost(why: string): void;
 }
 
-export type RoomCopyOptions = { readonly yRoomBytesMax: number };
-export type RoomCopyDeps = { readonly work: YjsWork; readonly reportLeftOut: (why: string) => void };
+type RoomCopyOptions = { readonly yRoomBytesMax: number };
+type RoomCopyDeps = { readonly work: YjsWork; readonly reportLeftOut: (why: string) => void };
 
 const NO_CONTENT = Uint8Array.of(0, 0);
 /** Number of edits after the snapshot at which they are condensed: typed letters become words, and deleted content disappears. */
@@ -240,5 +240,35 @@ export class RoomCopy {
   #announce(update: Uint8Array): void {
     const message = encodeUpdate(update); // Encoded once for all clients.
     for (const reader of this.#readers) reader.receiveUpdate(message);
+  }
+}
+
+type SharedRoomsDeps = RoomCopyDeps & { readonly reportRooms: (count: number) => void };
+
+/** The copies of rooms that clients use now. Clients of different tenants never share one. Rule YRC9. */
+export class SharedRooms {
+  readonly #options: RoomCopyOptions;
+  readonly #deps: SharedRoomsDeps;
+  readonly #rooms = new Map<string, { readonly copy: RoomCopy; users: number }>();
+
+  constructor(options: RoomCopyOptions, deps: SharedRoomsDeps) {
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  /** The copy is kept until every user has released it. A copy that was lost is replaced. */
+  take(tenant: string, room: RoomId): { readonly copy: RoomCopy; readonly release: () => void } {
+    const key = `${tenant}/${room}`;
+    const known = this.#rooms.get(key);
+    const entry = known !== undefined && !known.copy.isLost ? known : { copy: new RoomCopy(this.#options, this.#deps), users: 0 };
+    this.#rooms.set(key, entry);
+    entry.users += 1;
+    this.#deps.reportRooms(this.#rooms.size);
+    const release = (): void => {
+      entry.users -= 1;
+      if (entry.users === 0 && this.#rooms.get(key) === entry) this.#rooms.delete(key);
+      this.#deps.reportRooms(this.#rooms.size);
+    };
+    return { copy: entry.copy, release };
   }
 }

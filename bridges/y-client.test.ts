@@ -11,7 +11,7 @@ import { CLOSE } from "../shared/wire/close-codes.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
 import { hocuspocusDialect } from "./hocuspocus-protocol.ts";
 import type { YjsWork } from "./ports.ts";
-import { SharedRooms } from "./shared-rooms.ts";
+import { SharedRooms } from "./room-copy.ts";
 import { synchronousYjsWork } from "./testing/synchronous-yjs-work.ts";
 import {
   decodeYMessage,
