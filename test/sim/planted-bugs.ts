@@ -20,8 +20,11 @@ export type PlantedBug = PlantedHooks & {
   readonly faults?: (size: Size) => readonly Fault[];
 };
 
-/** Adds an action to each message that an owner receives. */
-function afterEach(ports: RoomServerPorts, also: (message: ToOwner, room: RoomKey, epoch: Epoch) => void): RoomServerPorts {
+/** `pass` gives a message to the owner of the room. */
+type ReceiveAsOwner = (message: ToOwner, room: RoomKey, epoch: Epoch, pass: (message: ToOwner) => void) => void;
+
+/** Replaces how an owner receives messages once it has announced its epoch. */
+function asOwner(ports: RoomServerPorts, receive: ReceiveAsOwner): RoomServerPorts {
   const epochs = new Map<RoomKey, Epoch>();
   return {
     ...ports,
@@ -33,9 +36,9 @@ function afterEach(ports: RoomServerPorts, also: (message: ToOwner, room: RoomKe
             return receiver.openEpoch;
           },
           receiveMessage: (message, bytes) => {
-            receiver.receiveMessage(message, bytes);
             const epoch = epochs.get(room);
-            if (epoch !== undefined) also(message, room, epoch);
+            if (epoch === undefined) receiver.receiveMessage(message, bytes);
+            else receive(message, room, epoch, (passed) => receiver.receiveMessage(passed, bytes));
           },
           receivePresence: (message) => receiver.receivePresence(message),
         }),
@@ -47,7 +50,8 @@ function afterEach(ports: RoomServerPorts, also: (message: ToOwner, room: RoomKe
 const earlyAck: PlantedBug = {
   name: "early ack",
   roomServer: (ports) =>
-    afterEach(ports, (message, room, epoch) => {
+    asOwner(ports, (message, room, epoch, pass) => {
+      pass(message);
       if (message.kind !== "edits") return;
       for (const { author, counter } of message.edits)
         ports.gateways.answer(message.gateway, room, { kind: "acked", epoch, client: author.client, counter, seq: 0 as Seq, exact: false });
@@ -228,7 +232,8 @@ const deletedClaimed: PlantedBug = {
 const firstEditShown: PlantedBug = {
   name: "first edit shown as tentative",
   roomServer: (ports) =>
-    afterEach(ports, (message, room, epoch) => {
+    asOwner(ports, (message, room, epoch, pass) => {
+      pass(message);
       if (message.kind !== "first-edit") return;
       const { author, counter, ackedThrough, parentSeq, payload } = message.edit;
       const edit = { ...author, counter, ackedThrough, parentSeq, payload };
@@ -253,27 +258,11 @@ const epochGivenAgain: PlantedBug = {
 /** An owner compares a position with its log by seq alone, as if the client knew only the current epoch. */
 const positionBySeq: PlantedBug = {
   name: "position taken by its seq",
-  roomServer: (ports) => {
-    const epochs = new Map<RoomKey, Epoch>();
-    return {
-      ...ports,
-      entries: { ...ports.entries, announce: (room, epoch) => (epochs.set(room, epoch), ports.entries.announce(room, epoch)) },
-      inbox: {
-        subscribe: (room, receiver) =>
-          ports.inbox.subscribe(room, {
-            get openEpoch() {
-              return receiver.openEpoch;
-            },
-            receiveMessage: (message, bytes) => {
-              const epoch = epochs.get(room);
-              const isAsking = message.kind === "catch-up-request" && message.after.seq > 0 && epoch !== undefined;
-              receiver.receiveMessage(isAsking ? { ...message, after: { ...message.after, epoch } } : message, bytes);
-            },
-            receivePresence: (message) => receiver.receivePresence(message),
-          }),
-      },
-    };
-  },
+  roomServer: (ports) =>
+    asOwner(ports, (message, _room, epoch, pass) => {
+      const isAsking = message.kind === "catch-up-request" && message.after.seq > 0;
+      pass(isAsking ? { ...message, after: { ...message.after, epoch } } : message);
+    }),
   faults: ({ faultyMs }) => [
     { kind: "tab offline", atMs: faultyMs / 2 - 100, forMs: faultyMs / 2, whom: 0.1, how: 0 },
     { kind: "room server killed", atMs: faultyMs / 2 - 1, forMs: 300, whom: 0, how: 0, aimed: true },
