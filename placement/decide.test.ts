@@ -3,13 +3,13 @@ import { expect, test } from "vitest";
 import type { RoomKey, ServerId } from "../shared/ids.ts";
 import { decide, type DecideOptions } from "./decide.ts";
 import {
-  extendPlacements,
   NOTHING_PLANNED,
   type Placements,
   type PlacementPlan,
   type Pin,
   type ServerState,
   type PlacementWorld,
+  replicaAfter,
 } from "./plan.ts";
 
 const OPTIONS: DecideOptions = {
@@ -137,19 +137,9 @@ test("[DEC7] a pin is kept while a server satisfies it", () => {
   ]);
 });
 
-test("[DEC8] a plan that is not newer than the last one is refused", () => {
-  const placed = extendPlacements(NOTHING_PLANNED, {
-    generation: 3,
-    steps: [{ room: key("x"), action: { kind: "follow", by: id("b"), instead: undefined }, reason: "because" }],
-  })!;
-  expect(placed.rooms.get(key("x"))).toEqual({ replica: "b", reason: "because", generation: 3 });
-  expect(extendPlacements(placed, { generation: 3, steps: [] })).toBeUndefined();
-  expect(
-    extendPlacements(placed, {
-      generation: 4,
-      steps: [{ room: key("x"), action: { kind: "promote", from: id("a"), to: id("b") }, reason: "" }],
-    })!.rooms.get(key("x"))!.replica,
-  ).toBeUndefined();
+test("[DEC28] a server that becomes a room's owner keeps no replica of it, and another server keeps its own", () => {
+  const promotion = { kind: "promote", from: id("a"), to: id("b") } as const;
+  expect([replicaAfter(promotion, id("b")), replicaAfter(promotion, id("c"))]).toEqual([undefined, "c"]);
 });
 
 test("[DEC9] the plan depends only on the world, not on the order in which its parts are listed", () => {

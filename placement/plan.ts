@@ -1,7 +1,7 @@
 /**
  * Plans: which server owns each room, and which keeps its replica. A plan is a list of steps from the previous state,
- * each with a reason for operators. Plans are numbered, and an older plan is refused. This file also defines the world,
- * which is the input of a decision.
+ * each with a reason for operators. Plans are numbered, and room servers refuse an older one. This file also defines
+ * the world, which is the input of a decision.
  */
 
 import type { RoomKey, ServerId } from "../shared/ids.ts";
@@ -31,16 +31,6 @@ export type Assignment = { readonly replica: ServerId | undefined; readonly reas
 export type Placements = { readonly generation: number; readonly rooms: ReadonlyMap<RoomKey, Assignment> };
 
 export const NOTHING_PLANNED: Placements = { generation: 0, rooms: new Map() };
-
-/** Undefined: the plan is stale. */
-export function extendPlacements(previous: Placements, plan: PlacementPlan): Placements | undefined {
-  if (plan.generation <= previous.generation) return undefined;
-  const rooms = new Map(previous.rooms);
-  for (const { room, action, reason } of plan.steps) {
-    rooms.set(room, { replica: replicaAfter(action, rooms.get(room)?.replica), reason, generation: plan.generation });
-  }
-  return { generation: plan.generation, rooms };
-}
 
 export function replicaAfter(action: PlanAction, before: ServerId | undefined): ServerId | undefined {
   switch (action.kind) {
