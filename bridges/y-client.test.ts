@@ -46,7 +46,10 @@ class FakeRoom {
     clientID: OWN,
     states: new Map<number, Record<string, unknown>>(),
     setLocalState: (state: unknown) => void (this.shown = state),
-    on: () => {},
+    change: (_: number[]): void => {},
+    on: (_: string, listener: (change: Record<"added" | "updated" | "removed", number[]>) => void) => {
+      this.awareness.change = (updated) => listener({ added: [], updated, removed: [] });
+    },
   };
   shown: unknown;
   synced = false;
@@ -309,6 +312,35 @@ test("[YCL9] the bridge requests the base of an update only once, because the cl
   sent.length = 0;
   for (const update of [updates[1]!, updates[2]!, updates[1]!]) client.receiveMessage(encodeUpdate(update));
   expect(sent).toEqual(["sync-request"]);
+});
+
+test("[YCL39] once a base has arrived, the bridge requests the base of the next update that lacks one", () => {
+  const { client, room, sent } = rig();
+  const mine = new Y.Doc();
+  const updates: Uint8Array[] = [];
+  mine.on("update", (update: Uint8Array) => void updates.push(update));
+  const type = (text: string): void => [...text].forEach((letter) => mine.getText("t").insert(mine.getText("t").length, letter));
+  type("ab");
+  client.receiveMessage(hello);
+  room.comeInStep();
+  client.receiveMessage(encodeUpdate(updates[1]!));
+  client.receiveMessage(encodeSyncAnswer(Y.encodeStateAsUpdate(mine)));
+  type("cd");
+  sent.length = 0;
+  client.receiveMessage(encodeUpdate(updates[3]!));
+  expect(sent).toEqual(["sync-request"]);
+});
+
+test("[YCL40] a client is sent the changed presence of others at once, and nothing for its own", () => {
+  const { client, room, sent } = rig();
+  client.receiveMessage(hello);
+  room.comeInStep();
+  sent.length = 0;
+  room.awareness.states.set(7, { user: "bob" });
+  room.awareness.change([7]);
+  expect(sent).toEqual(["awareness"]);
+  room.awareness.change([OWN]);
+  expect(sent).toEqual(["awareness"]);
 });
 
 test("[YCL29] content that waits for a lost edit is written once, however often clients connect with it", () => {
