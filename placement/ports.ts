@@ -28,7 +28,7 @@ export interface RoomEntryFeed {
 export interface PlanEntries {
   /** Like the rooms' entries. */
   onEntry(receive: (room: RoomKey, planned: PlannedRoom | undefined) => void): Promise<void>;
-  /** Undefined removes the entry. Throws when the bucket does not answer. */
+  /** Undefined removes the entry. An entry of a newer plan stays. Throws when the bucket does not answer. */
   write(room: RoomKey, planned: PlannedRoom | undefined): Promise<void>;
 }
 

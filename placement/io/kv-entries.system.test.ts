@@ -4,9 +4,9 @@ import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { encodeJson } from "../../shared/bus/json-messages.ts";
-import { RoomEntry } from "../../shared/bus/placement-messages.ts";
-import type { Epoch, RoomKey, ServerId } from "../../shared/ids.ts";
-import { kvBucket, removeEntry } from "../../shared/io/jetstream-stores.ts";
+import { PlannedRoom, RoomEntry } from "../../shared/bus/placement-messages.ts";
+import type { Epoch, RoomKey, ServerId, UnixMillis } from "../../shared/ids.ts";
+import { decodeEntry, kvBucket, removeEntry } from "../../shared/io/jetstream-stores.ts";
 import { closeNats, connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";
@@ -53,4 +53,26 @@ test("[ENT3] a removed entry leaves a marker that watches receive, and that disa
   await until(async () => (await streams.info("KV_passing")).state.messages === 0, "the end of the marker");
   await kv.put("acme.a", encodeJson(entryOf(2)), { previousSeq: 0 });
   await until(() => received.get("acme.a" as RoomKey)?.epoch === 2, "the next entry");
+});
+
+test("[ENT4] a leader that was paused replaces no entry of a newer plan", async () => {
+  const watched = await watchedBucket(nats, "plans", 1, PlannedRoom, SILENT_LOG);
+  const plans = kvPlans(watched);
+  const room = "acme.a" as RoomKey;
+  const planned = (generation: number, replica: string): PlannedRoom => ({
+    owner: "one" as ServerId,
+    replica: replica as ServerId,
+    reason: "",
+    generation,
+    at: 0 as UnixMillis,
+  });
+  const stored = async () => decodeEntry(PlannedRoom, await watched.kv.get(room))?.replica;
+  await plans.write(room, planned(5, "two"));
+  await plans.write(room, planned(4, "three"));
+  expect(await stored(), "the other leader's entry is newer").toBe("two");
+  await plans.write(room, planned(5, "four"));
+  expect(await stored(), "a later step of the same plan").toBe("four");
+  await plans.write(room, undefined);
+  await plans.write(room, planned(3, "five"));
+  expect(await stored(), "a removed entry has no plan").toBe("five");
 });

@@ -4,10 +4,10 @@ import { jetstream } from "@nats-io/jetstream";
 import type { KV } from "@nats-io/kv";
 import type { z } from "zod";
 
-import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
-import { type PlannedRoom, RoomEntry } from "../../shared/bus/placement-messages.ts";
+import { decodeJson } from "../../shared/bus/json-messages.ts";
+import { PlannedRoom, RoomEntry } from "../../shared/bus/placement-messages.ts";
 import { parseRoomKey, type RoomKey } from "../../shared/ids.ts";
-import { decodeEntry, passingEntries, removeEntry } from "../../shared/io/jetstream-stores.ts";
+import { decodeEntry, passingEntries, removeEntry, writeUnlessNewer } from "../../shared/io/jetstream-stores.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { PlanEntries, RoomEntryFeed } from "../ports.ts";
@@ -76,7 +76,8 @@ export function kvPlans({ kv, onEntry }: WatchedBucket<PlannedRoom>): PlanEntrie
   return {
     onEntry,
     write: async (room, planned) => {
-      await (planned === undefined ? removeEntry(kv, room) : kv.put(room, encodeJson(planned)));
+      if (planned === undefined) return removeEntry(kv, room);
+      await writeUnlessNewer(kv, PlannedRoom, room, (stored) => ((stored?.generation ?? 0) > planned.generation ? undefined : planned));
     },
   };
 }

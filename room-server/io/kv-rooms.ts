@@ -5,17 +5,14 @@
  */
 
 import { jetstream } from "@nats-io/jetstream";
-import type { KV } from "@nats-io/kv";
 
-import { encodeJson } from "../../shared/bus/json-messages.ts";
 import { RoomEntry } from "../../shared/bus/placement-messages.ts";
 import type { Epoch, RoomKey, ServerId } from "../../shared/ids.ts";
-import { decodeEntry, isRevisionConflict, passingEntries, removeEntry } from "../../shared/io/jetstream-stores.ts";
+import { decodeEntry, isRevisionConflict, passingEntries, removeEntry, writeUnlessNewer } from "../../shared/io/jetstream-stores.ts";
 import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { RoomEntries } from "../ports.ts";
 
-const ATTEMPTS_MAX = 5;
 const WRITES_AT_ONCE = 2;
 
 /** Creates `bucket`, with `replicas` replicas, if it is missing. */
@@ -24,9 +21,9 @@ export async function kvRooms(nats: NatsConnection, bucket: string, replicas: nu
   return {
     find: async (room) => decodeEntry(RoomEntry, await kv.get(room)),
     announce: limitConcurrency(WRITES_AT_ONCE, (room: RoomKey, epoch: Epoch) =>
-      writeUnlessOvertaken(kv, room, (current) => {
+      writeUnlessNewer(kv, RoomEntry, room, (current) => {
         const isThere = current?.owner === server && current.epoch === epoch;
-        return isThere || (current?.epoch ?? 0) > epoch ? undefined : encodeJson({ owner: server, epoch } satisfies RoomEntry);
+        return isThere || (current?.epoch ?? 0) > epoch ? undefined : { owner: server, epoch };
       }),
     ),
     withdraw: async (room, epoch) => {
@@ -37,21 +34,6 @@ export async function kvRooms(nats: NatsConnection, bucket: string, replicas: nu
     },
     forget: (room) => removeEntry(kv, room),
   };
-}
-
-async function writeUnlessOvertaken(
-  kv: KV,
-  room: RoomKey,
-  decide: (current: RoomEntry | undefined) => Uint8Array | undefined,
-): Promise<void> {
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    const found = await kv.get(room);
-    const value = decide(decodeEntry(RoomEntry, found));
-    if (value === undefined) return;
-    const written = await kv.put(room, value, { previousSeq: found?.revision ?? 0 }).catch(ignoreOvertaken);
-    if (written !== undefined) return;
-  }
-  throw new Error(`the entry of room ${room} changed ${ATTEMPTS_MAX} times while it was written`);
 }
 
 function ignoreOvertaken(error: unknown): undefined {

@@ -10,7 +10,7 @@ import { type ObjectStore, Objm } from "@nats-io/obj";
 import { RequestError, TimeoutError } from "nats";
 import type { z } from "zod";
 
-import { decodeJson } from "../bus/json-messages.ts";
+import { decodeJson, encodeJson } from "../bus/json-messages.ts";
 import { SettingError } from "../settings/settings.ts";
 import { StartError } from "../process/lifecycle.ts";
 import type { Clock } from "../time/clock.ts";
@@ -191,6 +191,27 @@ export async function replaceRevision(kv: Pick<KV, "put">, key: string, value: U
     if (isRevisionConflict(error)) return undefined;
     throw new Error(`it is not known whether ${key} was written`, { cause: error });
   }
+}
+
+const ATTEMPTS_MAX = 5;
+
+/**
+ * Writes the entry that `decide` returns for the stored one, and replaces exactly that one: a process that was paused may
+ * write late. Undefined: the stored entry is newer, and stays.
+ */
+export async function writeUnlessNewer<Entry extends object>(
+  kv: Pick<KV, "put" | "get">,
+  schema: z.ZodType<Entry>,
+  key: string,
+  decide: (stored: Entry | undefined) => Entry | undefined,
+): Promise<void> {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    const found = await kv.get(key);
+    const entry = decide(decodeEntry(schema, found));
+    if (entry === undefined) return;
+    if ((await replaceRevision(kv, key, encodeJson(entry), found?.revision ?? 0)) !== undefined) return;
+  }
+  throw new Error(`the entry ${key} changed ${ATTEMPTS_MAX} times while it was written`);
 }
 
 /** `isReplaced`: a later entry was read, so the refused one is not there. Otherwise it may be: the read was too old to show it. */

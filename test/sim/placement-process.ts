@@ -41,7 +41,10 @@ export class PlacementProcess {
         onEntry: (receive) => this.#follow(plans, receive),
         write: async (room, planned) =>
           void (await this.connection.ask(
-            () => plans.write(room, planned, plans.read(room).revision),
+            () => {
+              const { entry, revision } = plans.read(room);
+              return (planned !== undefined && (entry?.generation ?? 0) > planned.generation) || plans.write(room, planned, revision);
+            },
             () => entries.answers(),
           )),
       },
