@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import type { StoredRecord } from "../../shared/bus/record.ts";
 import type { Millis, Seq, UnixMillis } from "../../shared/ids.ts";
-import { mergeEdits } from "../merge.ts";
+import { EMPTY_STATE, mergeEdits } from "../merge.ts";
 import { deletedRecord, recordsOf, ROOM } from "../testing/one-room.ts";
 import { Deletion } from "./deletion.ts";
 import type { RoomReading } from "./record-intake.ts";
@@ -515,4 +515,67 @@ test("[DRM21] a gap is crossed only if the room was given each record since its 
   rig.read(...recordsOf("abcd").slice(3));
   expect(rig.receive({ kind: "checkpoint-read", reader: "gap", found: { checkpoint: undefined, revision: 0 } })).toEqual([]);
   expect([rig.room.readAgainFrom, rig.room.isSaveDue(99_999 as Millis, true)]).toEqual([1, false]);
+});
+
+test("[DRM29] a job that begins before the room is opened ends without an effect", () => {
+  expect(new Rig().begin({ kind: "save" })).toEqual([{ kind: "job-ended", isTrimmed: false }]);
+});
+
+test("[DRM30] a caller's merge that ends while a snapshot is written changes nothing about the save", () => {
+  const rig = Rig.opened();
+  const [one, two] = recordsOf("ab") as [StoredRecord, StoredRecord];
+  rig.read(one);
+  const writing = effectOf(rig.merge(rig.begin({ kind: "save" })), "write-snapshot");
+  rig.read(two);
+  const served = rig.merge(rig.receive({ kind: "serve", request: 1, freshness: "newest", minSeq: 0 }));
+  expect(kindsOf(served)).toEqual(["report merged", "answer"]);
+  rig.receive({ kind: "snapshot-written", written: { object: writing.object, bytes: writing.state.byteLength, sha256: "" } });
+  expect(effectOf(rig.answerRecord(rig.receive({ kind: "notifications-queued" })), "write-checkpoint").checkpoint.seq).toBe(1);
+});
+
+test("[DRM31] a version that is due contains the edits that arrived during the save", () => {
+  const rig = Rig.opened();
+  const [one, two] = recordsOf("ab") as [StoredRecord, StoredRecord];
+  rig.read(one);
+  const { checkpoint } = rig.saveUntilNamed();
+  rig.read(two);
+  rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "written", revision: 1 } });
+  rig.receive({ kind: "snapshot-announced" });
+  const added = rig.merge(rig.receive({ kind: "version-checked", isDue: true }));
+  expect(effectOf(added, "add-version").present.applied.seq).toBe(2);
+  expect(kindsOf(rig.receive({ kind: "version-added" }))).toEqual(["job-ended"]);
+});
+
+test("[DRM32] a wiped room holds no edits in memory", () => {
+  const rig = Rig.opened();
+  rig.read(...recordsOf("abc"), deletedRecord(50));
+  expect(rig.room.heldBytes).toBeGreaterThan(50);
+  rig.begin({ kind: "wipe" });
+  expect(rig.room.heldBytes).toBe(EMPTY_STATE.byteLength);
+});
+
+test("[DRM33] the removal of a snapshot that a newer checkpoint replaced ends no step of the running job", () => {
+  const snapshot = { object: "named", bytes: 1, sha256: "" };
+  const checkpoint = { epoch: 1, seq: 1, streamSeq: 10, time: 0, clients: [], snapshot } as unknown as Checkpoint;
+  const newer = { ...checkpoint, seq: 3, streamSeq: 30, snapshot: { ...snapshot, object: "newer" } } as Checkpoint;
+  const rig = Rig.opened(checkpoint, 3);
+  const reading = rig.begin({ kind: "remove-orphans", names: ["orphan"] });
+  rig.read(recordsOf("abcd")[3]!);
+  const adopted = rig.receive({ kind: "checkpoint-read", reader: "gap", found: { checkpoint: newer, revision: 4 } });
+  expect(effectOf(adopted, "remove-snapshots")).toMatchObject({ names: ["named"], isAwaited: false });
+  expect(rig.receive({ kind: "snapshots-removed", isAwaited: false })).toEqual([]);
+  expect(rig.room.isBusy).toBe(true);
+  expect(kindsOf(rig.answerRecord(reading))).toEqual(["write-checkpoint"]);
+});
+
+test("[DRM34] a room whose entry says before a trim that it is deleted is not trimmed, and is read again completely", () => {
+  const rig = Rig.opened();
+  rig.read(...recordsOf("ab"));
+  rig.save();
+  rig.now = 2_000 as Millis;
+  rig.answerRecord(rig.begin({ kind: "trim", before: undefined }));
+  const deleted = { deleted: true, time: 0 as UnixMillis } as const;
+  const ended = rig.receive({ kind: "checkpoint-read", reader: "job", found: { checkpoint: deleted, revision: 2 } });
+  expect(kindsOf(ended)).toEqual(["report trim-ended", "job-ended"]);
+  expect(rig.room.readAgainFrom).toBe(1);
 });
