@@ -348,6 +348,7 @@ test("[DRM25] records are not trimmed behind a lost snapshot: a room that has th
   rig.receive({ kind: "checkpoint-read", reader: "job", found: { checkpoint, revision: 1 } });
   const refused = rig.receive({ kind: "snapshot-verified", isReadable: false });
   expect(kindsOf(refused)).toEqual(["report trim-ended", "job-ended", "report snapshot-lost"]);
+  expect([2_499, 2_500].map((now) => rig.room.isSaveDue(now as Millis, true))).toEqual([false, true]);
   rig.now = 3_000 as Millis;
   expect([rig.room.uncoveredFrom, rig.room.isTrimDue(rig.now), rig.room.isSaveDue(rig.now, false)]).toEqual([1, false, true]);
   const writing = effectOf(rig.begin({ kind: "save" }), "write-snapshot");
@@ -440,6 +441,7 @@ test("[DRM16] a room whose checkpoint is not stored any more is not trimmed, and
   const ended = rig.receive({ kind: "checkpoint-read", reader: "job", found: { checkpoint: older, revision: 1 } });
   expect(kindsOf(ended)).toEqual(["report trim-ended", "job-ended"]);
   expect([rig.room.readAgainFrom, rig.room.uncoveredFrom]).toEqual([11, 11]);
+  expect([2_499, 2_500].map((now) => rig.room.isTrimDue(now as Millis))).toEqual([false, true]);
 });
 
 /** Saves two edits as revision 2, over an older checkpoint at seq 1, and releases the state. */
@@ -465,7 +467,7 @@ test("[DRM24] a write of the checkpoint that is answered after a newer one was r
   expect(kindsOf(answered)).toEqual(["report save-ended", "job-ended"]);
 });
 
-function released(): { rig: Rig; older: Checkpoint } {
+function released(): { rig: Rig; checkpoint: Checkpoint; older: Checkpoint } {
   const rig = Rig.opened();
   rig.read(...recordsOf("ab"));
   const { checkpoint } = rig.saveUntilNamed();
@@ -474,7 +476,7 @@ function released(): { rig: Rig; older: Checkpoint } {
   rig.receive({ kind: "version-checked", isDue: false });
   rig.receive({ kind: "tick", isPressed: true });
   expect(rig.room.heldBytes).toBe(0);
-  return { rig, older: { ...checkpoint, seq: 1 as Seq, streamSeq: 10, snapshot: { ...checkpoint.snapshot, object: "older" } } };
+  return { rig, checkpoint, older: { ...checkpoint, seq: 1 as Seq, streamSeq: 10, snapshot: { ...checkpoint.snapshot, object: "older" } } };
 }
 
 test("[DRM18] after the stores lost the snapshot with its released state, a room saves nothing and is read again", () => {
@@ -578,4 +580,52 @@ test("[DRM34] a room whose entry says before a trim that it is deleted is not tr
   const ended = rig.receive({ kind: "checkpoint-read", reader: "job", found: { checkpoint: deleted, revision: 2 } });
   expect(kindsOf(ended)).toEqual(["report trim-ended", "job-ended"]);
   expect(rig.room.readAgainFrom).toBe(1);
+});
+
+test("[DRM35] a lost snapshot that a newer checkpoint has replaced during a trim is not reported", () => {
+  const rig = Rig.opened();
+  const records = recordsOf("abcde");
+  rig.read(...records.slice(0, 2));
+  const checkpoint = rig.save();
+  rig.now = 2_000 as Millis;
+  rig.answerRecord(rig.begin({ kind: "trim", before: undefined }));
+  rig.receive({ kind: "checkpoint-read", reader: "job", found: { checkpoint, revision: 1 } });
+  rig.read(records[4]!);
+  const newer = { ...checkpoint, seq: 4 as Seq, streamSeq: 40, snapshot: { ...checkpoint.snapshot, object: "newer" } };
+  rig.receive({ kind: "checkpoint-read", reader: "gap", found: { checkpoint: newer, revision: 2 } });
+  expect(kindsOf(rig.receive({ kind: "snapshot-verified", isReadable: false }))).toEqual(["report trim-ended", "job-ended"]);
+});
+
+test("[DRM36] a room that has not its state in memory looks for a lost snapshot when a trim does not find it", () => {
+  const { rig, checkpoint } = released();
+  rig.now = 2_000 as Millis;
+  rig.answerRecord(rig.begin({ kind: "trim", before: undefined }));
+  rig.receive({ kind: "checkpoint-read", reader: "job", found: { checkpoint, revision: 2 } });
+  expect(kindsOf(rig.receive({ kind: "snapshot-verified", isReadable: false }))).toEqual([
+    "report trim-ended",
+    "job-ended",
+    "read-snapshot",
+  ]);
+});
+
+test("[DRM37] a save whose snapshot reads back damaged is due again after a pause", () => {
+  const rig = Rig.opened();
+  rig.read(...recordsOf("ab"));
+  rig.merge(rig.begin({ kind: "save" }));
+  expect(kindsOf(rig.receive({ kind: "snapshot-written", written: undefined }))).toEqual([
+    "report snapshot-damaged",
+    "report save-ended",
+    "job-ended",
+  ]);
+  expect([499, 500].map((now) => rig.room.isSaveDue(now as Millis, true))).toEqual([false, true]);
+});
+
+test("[DRM38] a room that is deleted during its save gets no version", () => {
+  const rig = Rig.opened();
+  rig.read(...recordsOf("ab"));
+  const { checkpoint } = rig.saveUntilNamed();
+  rig.read(deletedRecord(50));
+  rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "written", revision: 1 } });
+  expect(kindsOf(rig.receive({ kind: "snapshot-announced" }))).toEqual(["report save-ended", "job-ended"]);
+  expect(rig.room.isWipeDue(rig.now)).toBe(true);
 });
