@@ -1,6 +1,7 @@
 /**
  * Reads new operations events while a console requests them, and keeps the newest. One reader of the stream serves
- * every console of this gateway. Without a console there is no reader.
+ * every console of this gateway. Without a console there is no reader. The events of a reader that failed are kept until
+ * the next one has read the stream, so that an outage of NATS does not empty a console.
  */
 
 import type { Subjects } from "../../../shared/bus/subjects.ts";
@@ -18,7 +19,7 @@ const UNASKED_MS_MAX = 60_000;
 /** Maximum wait for the stored events. */
 const FIRST_MS_MAX = 2_000;
 
-type Following = { readonly kept: RecentEventLog; readonly ready: Promise<void>; readonly end: () => void };
+type Following = { readonly ready: Promise<void>; readonly end: () => void };
 
 /** Reads as many events as the stream keeps (`opsEventsMax`), so that takeovers are counted completely. */
 export function natsEvents(
@@ -27,17 +28,17 @@ export function natsEvents(
   { opsEventsMax }: { opsEventsMax: number },
   { clock, log }: { clock: Clock; log: Log },
 ): RecentEvents {
+  const kept = new RecentEventLog(KEPT);
   let following: Following | undefined;
   let cancelEnd = (): void => {};
   void nats.closed().then(() => cancelEnd());
 
   const follow = (): Following => {
-    const kept = new RecentEventLog(KEPT);
     const ended = new AbortController();
     let receiveReady = (): void => {};
     const ready = new Promise<void>((resolve) => (receiveReady = resolve));
     const cancelWait = clock.after(FIRST_MS_MAX, receiveReady);
-    const started: Following = { kept, ready, end: () => ended.abort() };
+    const started: Following = { ready, end: () => ended.abort() };
     const read = async (): Promise<void> => {
       let newest = 0;
       const begun = (seq: number): void => {
@@ -67,7 +68,7 @@ export function natsEvents(
       cancelEnd();
       cancelEnd = clock.after(UNASKED_MS_MAX, () => current.end());
       await current.ready;
-      return current.kept;
+      return kept;
     },
   };
 }

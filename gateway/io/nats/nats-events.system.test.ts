@@ -1,0 +1,42 @@
+/** The events of a gateway's consoles during an outage of a real nats-server. */
+
+import { expect, onTestFinished, test } from "vitest";
+
+import { subjectsOf } from "../../../shared/bus/subjects.ts";
+import { closeNats, connectNats } from "../../../shared/io/nats.ts";
+import { ensureOperationsStream, natsOperations } from "../../../shared/io/nats-operations.ts";
+import { systemClock } from "../../../shared/io/system-clock.ts";
+import { sharedSettings } from "../../../shared/settings/common-settings.ts";
+import { readSettings } from "../../../shared/settings/settings.ts";
+import { SILENT_LOG } from "../../../shared/testing/silent-log.ts";
+import { startRealNats, until } from "../../../test/contract/real-nats.ts";
+import { natsEvents } from "./nats-events.ts";
+
+test("[EVK5] a console keeps its events while NATS does not answer, and receives new ones afterwards", async () => {
+  const server = await startRealNats();
+  onTestFinished(() => server.stop());
+  const nats = await connectNats({ servers: server.url, name: "test" });
+  onTestFinished(() => closeNats(nats));
+  const subjects = subjectsOf("evk5");
+  const config = readSettings(sharedSettings, { flags: {}, env: {} });
+  await ensureOperationsStream(nats, subjects, config);
+  const operations = natsOperations(nats, subjects, "gw-1", { clock: systemClock, log: SILENT_LOG, count: () => {} });
+  let failures = 0;
+  const log = { ...SILENT_LOG, warn: () => void failures++ };
+  const events = natsEvents(nats, subjects, config, { clock: systemClock, log });
+  const downs = async () =>
+    (await events.read()).since(0, 10, () => true).events.map(({ event }) => event.kind === "nats_lost" && event.downMs);
+  operations.report({ kind: "nats_lost", downMs: 1 });
+  await until(async () => (await downs()).length === 1, "the event before the outage");
+
+  server.signal("SIGSTOP");
+  const kept = await until(async () => {
+    const seen = await downs();
+    return failures === 2 && seen;
+  }, "two readers failed");
+  expect(kept).toEqual([1]);
+  server.signal("SIGCONT");
+  operations.report({ kind: "nats_lost", downMs: 2 });
+  await until(async () => (await downs()).length === 2, "the event after the outage");
+  expect(await downs()).toEqual([1, 2]);
+});
