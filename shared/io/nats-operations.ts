@@ -122,12 +122,22 @@ function undefinedIfSilent(error: unknown): undefined {
   if (!isNoAnswer(error)) throw error;
 }
 
-/** Reports each time that NATS was out of reach, once it is back. */
-export async function reportOutages(nats: NatsConnection, operations: Operations, clock: Clock): Promise<void> {
+/**
+ * Reports each time that NATS was out of reach, once it is back. The connection to a stuck server ends up to 15 s after
+ * the server stops to answer, so that outage begins with the first ping without an answer.
+ */
+export async function reportOutages(
+  nats: Pick<NatsConnection, "status">,
+  operations: Operations,
+  clock: Pick<Clock, "now">,
+): Promise<void> {
+  let pingedAt: Millis | undefined;
   let lostAt: Millis | undefined;
-  for await (const { type } of nats.status()) {
-    if (type === "disconnect") lostAt ??= clock.now();
-    if (type !== "reconnect" || lostAt === undefined) continue;
+  for await (const status of nats.status()) {
+    if (status.type === "ping" && status.pendingPings === 1) pingedAt = clock.now();
+    if (status.type === "staleConnection") lostAt ??= pingedAt;
+    if (status.type === "disconnect") lostAt ??= clock.now();
+    if (status.type !== "reconnect" || lostAt === undefined) continue;
     operations.report({ kind: "nats_lost", downMs: Math.round(clock.now() - lostAt) });
     lostAt = undefined;
   }

@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+
+import type { OperationsReport } from "../bus/operations-events.ts";
+import type { Millis } from "../ids.ts";
+import type { NatsConnection } from "./nats.ts";
+import { reportOutages } from "./nats-operations.ts";
+
+type Status = ReturnType<NatsConnection["status"]> extends AsyncIterable<infer One> ? One : never;
+
+async function outagesOf(statuses: readonly (readonly [ms: number, status: Status])[]): Promise<OperationsReport[]> {
+  let now = 0;
+  async function* all(): AsyncIterable<Status> {
+    for (const [ms, status] of statuses) {
+      now = ms;
+      yield status;
+    }
+  }
+  const reports: OperationsReport[] = [];
+  await reportOutages({ status: all }, { report: (report) => void reports.push(report) }, { now: () => now as Millis });
+  return reports;
+}
+
+const ping = (pendingPings: number): Status => ({ type: "ping", pendingPings });
+const [stale, disconnect, reconnect]: Status[] = [
+  { type: "staleConnection" },
+  { type: "disconnect", server: "a" },
+  { type: "reconnect", server: "a" },
+];
+
+test("[OPS7] an outage begins with the lost connection, and for a stuck server with the first ping without an answer", async () => {
+  expect(
+    await outagesOf([
+      [5_000, ping(1)],
+      [9_000, disconnect!],
+      [9_400, disconnect!],
+      [10_000, reconnect!],
+    ]),
+  ).toEqual([{ kind: "nats_lost", downMs: 1_000 }]);
+  const stuck = [
+    [5_000, ping(1)],
+    [10_000, ping(1)],
+    [15_000, ping(2)],
+    [20_000, ping(3)],
+    [20_000, stale!],
+    [20_000, disconnect!],
+  ] as const;
+  expect(await outagesOf([...stuck, [28_000, reconnect!]])).toEqual([{ kind: "nats_lost", downMs: 18_000 }]);
+  expect(await outagesOf([...stuck, [28_000, reconnect!], [30_000, disconnect!], [31_000, reconnect!]])).toHaveLength(2);
+});
