@@ -19,7 +19,7 @@ const PACKAGES = ["client", "react", "."] as const;
 const OUTPUT = "release/dist";
 /** Files that name the version, and how they do. */
 const NAMING = ["*package.json", "deploy", "docs/operations"];
-const NAMED = /("version": "|"@coroom\/\w+": "\^|\bcoroom:|newTag: ")/;
+const NAMED = /("version": "|"@coroom\/\w+": "\^|\bcoroom:|newTag: "|[vV]ersion: ")/;
 
 type PackageFile = { readonly name: string; readonly version: string };
 
@@ -106,6 +106,7 @@ function publishing(version: string, tarballs: readonly string[]): string {
     "To publish, in a CI job with an identity token (OIDC) for npm's provenance:",
     ...tarballs.map((name) => `  npm publish ${OUTPUT}/${name} --provenance --access public${version.includes("-") ? " --tag next" : ""}`),
     `  docker build -f deploy/Dockerfile -t registry.example/coroom:${version} . && docker push registry.example/coroom:${version}`,
+    `  helm package deploy/helm && helm push coroom-${version}.tgz oci://registry.example/charts`,
     `  git push origin HEAD v${version}`,
     `Attach the files in ${OUTPUT} to the release. To undo before publishing: git tag -d v${version} && git reset --hard HEAD~1`,
   ].join("\n");

@@ -51,7 +51,7 @@ test("[SHIP7] a release has the version everywhere, packages, SBOMs, a commit an
     git("ls-files", "*.json", "deploy", "docs/operations")
       .split("\n")
       .filter((file) =>
-        new RegExp(`(@coroom/\\w+": "\\^|coroom:|newTag: ")${version.replaceAll(".", "\\.")}\\b`).test(
+        new RegExp(`(@coroom/\\w+": "\\^|coroom:|newTag: "|[vV]ersion: ")${version.replaceAll(".", "\\.")}\\b`).test(
           readFileSync(join(clone, file), "utf8"),
         ),
       );
@@ -60,6 +60,7 @@ test("[SHIP7] a release has the version everywhere, packages, SBOMs, a commit an
     expect.arrayContaining([
       "react/package.json",
       "examples/tiptap/package.json",
+      "deploy/helm/Chart.yaml",
       "deploy/kubernetes/kustomization.yaml",
       "docs/operations/kubernetes.md",
     ]),
