@@ -225,3 +225,16 @@ test("[HELM13] the packed chart renders the same, and Helm's linter has no compl
   await helm(["package", CHART, "--destination", folder]);
   expect(await chartWith({}, join(folder, `coroom-${version}.tgz`))).toEqual(await chartWith());
 });
+
+test("[HELM14] the Kubernetes page names existing values, and its example is accepted", async () => {
+  const page = readFileSync("docs/operations/kubernetes.md", "utf8");
+  const [, example] = /```yaml\n([^`]+)```/.exec(page)!;
+  expect(await chartWith(parse(example!) as ChartValues)).toMatchObject({ "Ingress coroom": { spec: { ingressClassName: "nginx" } } });
+
+  const [, table] = /value of the chart \|\n((?:\|.+\n)+)/.exec(page)!;
+  const cells = table!.split("\n").map((row) => row.split("|")[2] ?? "");
+  const named = cells.flatMap((cell) => [...cell.matchAll(/[` ]([a-z]\w+\.\w+)[`:=]/g)].map(([, path]) => path!));
+  expect(named.length).toBeGreaterThan(8);
+  const known = [...PATHS, ...PATHS.map((path) => path.split(".").slice(0, 2).join("."))];
+  expect(named.filter((path) => !known.includes(path))).toEqual([]);
+});
