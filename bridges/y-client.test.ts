@@ -46,7 +46,7 @@ class FakeRoom {
     clientID: OWN,
     states: new Map<number, Record<string, unknown>>(),
     setLocalState: (state: unknown) => void (this.shown = state),
-    change: (_: number[]): void => {},
+    change: (() => {}) as (updated: number[]) => void,
     on: (_: string, listener: (change: Record<"added" | "updated" | "removed", number[]>) => void) => {
       this.awareness.change = (updated) => listener({ added: [], updated, removed: [] });
     },

@@ -6,6 +6,7 @@
  * content.
  */
 
+import { toBase64 } from "lib0/buffer";
 import * as Y from "yjs";
 
 import { fnv1a } from "../shared/collections/hash.ts";
@@ -45,7 +46,7 @@ export function contentJson(state: Uint8Array, wanted: readonly Wanted[]): Uint8
   });
   let characters = 0;
   const json = JSON.stringify({ types }, (_, given: unknown) => {
-    const value = given instanceof Uint8Array ? Buffer.from(given).toString("base64") : given;
+    const value = given instanceof Uint8Array ? toBase64(given) : given;
     if (typeof value === "string") refuseTooLong((characters += value.length));
     return typeof value === "bigint" ? String(value) : value;
   });
