@@ -182,6 +182,30 @@ test("[IMP18] a user who is banned from the room, before or during an import, is
   expect([printed[1], printed.at(-1)]).toEqual([`1/1 banned: failed: ${why}`, `banned: failed: ${why}`]);
 });
 
+test("[IMP20] a user who is banned from all rooms, before or during an import, ends the command with the reason", async () => {
+  const [files, out] = [mkdtempSync(join(tmpdir(), "coroom-import-")), mkdtempSync(join(tmpdir(), "coroom-export-"))];
+  const doc = new Y.Doc();
+  for (let paragraph = 0; paragraph < 3_000; paragraph++) doc.getText("t").insert(0, `${paragraph} ${"words ".repeat(500)}\n`);
+  writeFileSync(join(files, "all.yjs"), Y.encodeStateAsUpdate(doc));
+  const [{ url: socket, httpUrl: url }] = [cluster.gateways[0]!];
+  const flags = { token: await cluster.token("*", "banned-from-all"), url };
+  const watcher = new RoomConnection({ url: socket, token: await cluster.token("*", "watcher"), room: "all" });
+  const banned = new Promise<Response>((resolve, reject) =>
+    watcher.once("edits", () => {
+      const asked = { tenant: "default", user: "banned-from-all", seconds: 3_600, reason: "spam" };
+      const headers = { authorization: `Bearer ${cluster.operatorSecret}` };
+      fetch(`${url}/v1/admin/ban`, { method: "POST", headers, body: JSON.stringify(asked) }).then(resolve, reject);
+    }),
+  );
+  const why = /spam.*Repeat the command when the ban has ended/;
+  const imported = importDocuments(readSettings(importSettings, { flags: { ...flags, from: files }, env: {} }), () => {});
+  await expect(imported).rejects.toThrow(why);
+  expect((await banned).status).toBe(200);
+  watcher.destroy();
+  const exported = exportRoom(readSettings(exportSettings, { flags: { ...flags, to: out, room: "all" }, env: {} }), () => {});
+  await expect(exported).rejects.toThrow(why);
+});
+
 test("[IMP15] a room that cannot be opened is named with the reason, and the command ends", async () => {
   const without = await SystemCluster.start({ gateways: 1, roomServers: 0 });
   try {

@@ -271,6 +271,11 @@ async function withRoom<T>(target: Target, room: string, use: (room: OpenRoom) =
       else if (connection.status !== "connected") reject(unreachable(url));
     }, UNAVAILABLE_MS_MAX);
     connection.on("refused", (refusal) => reject(refusedBecause(refusal)));
+    connection.on("connection-close", (close) => {
+      if (close?.code !== CLOSE.banned.code) return;
+      // A ban from all rooms, which may last for days. The client waits for its end.
+      reject(new SettingError(`${connection.outage?.why ?? close.reason}. Repeat the command when the ban has ended`));
+    });
     connection.on("error", (problem) => {
       if (UNWRITABLE.has(problem.kind)) reject(new Error(problem.message));
       if (!UNAVAILABLE.has(problem.kind)) return;
