@@ -58,6 +58,21 @@ test("[LBO1] the client requests a board once it has joined, and keeps it up to 
   expect([board.windowId, board.members, board.seq]).toEqual(["2026-07-01T12", 3, 5]);
 });
 
+test("[LBO13] a ranking that names this user changes together with the own place, and is announced once", async () => {
+  const server = serverOn();
+  const app = appOn(server);
+  const changes = record(leaderboardOf(app).subscribe({ window: "hour", shown: 1 }));
+  await server.clock.advance(1_000);
+  const { user } = app.participants.get(app.client!)!;
+  const own = { type: "own-rank", channel: 1, role: "everyone", window: "hour" } as const;
+  server.send(boardOf([["bob", 4]], { members: 2 }));
+  server.send({ ...own, rank: 2, score: 1 });
+  server.send(boardOf([[user, 9]], { members: 2 }));
+  server.send({ ...own, rank: 1, score: 9 });
+  await server.clock.advance(100);
+  expect(changes).toEqual(["live: 1 bob 4", "live: 1 bob 4; own 2", `live: 1 ${user} 9; own 1`]);
+});
+
 test("[LBO2] a view is not notified when nothing that it shows has changed", async () => {
   const server = serverOn();
   const changes = record(leaderboardOf(appOn(server)).subscribe({ window: "hour", shown: 1 }));

@@ -136,7 +136,7 @@ export class Board {
   }
 }
 
-type LeaderboardRoom = Pick<RoomConnection, "room" | "inTurn" | "sendFrame">;
+type LeaderboardRoom = Pick<RoomConnection, "room" | "inTurn" | "sendFrame" | "client" | "participants">;
 type LeaderboardLink = Pick<RoomLink, "channel"> & { readonly connection: Pick<RoomLink["connection"], "server" | "options"> };
 type LeaderboardWorld = Pick<ClientWorld, "clock" | "reportError"> & Pick<BoardReadPorts, "fetchJson">;
 type Shared = { readonly views: Set<Board>; facts: BoardFacts };
@@ -154,7 +154,7 @@ export class Leaderboard {
     this.#connection = connection;
     this.#room = room;
     this.#world = world;
-    this.#requests = new RoomBoards(channel);
+    this.#requests = new RoomBoards(channel, () => room.client && room.participants.get(room.client)?.user);
   }
 
   /** Returns a live board. It survives reconnects and lasts until `unsubscribe()`. Throws for a wrong option. */

@@ -1,6 +1,6 @@
 /**
  * The boards of one room that this client watches: takes the inputs of the room session, keeps the content of each
- * board, and requests all of them again after each join. Deterministic. Rules LBO1 to LBO8.
+ * board, and requests all of them again after each join. Deterministic. Rules LBO1 to LBO8, LBO13.
  */
 
 import type { Seq, UserId } from "../../shared/ids.ts";
@@ -43,11 +43,13 @@ export const NOTHING_SHOWN: BoardFacts = { state: "waiting", windowId: "", seq: 
 
 export class RoomBoards {
   readonly #watched = new Map<string, Watched>();
+  readonly #self: () => UserId | undefined;
   #channel: Channel | undefined;
 
-  /** `channel`: undefined unless the room is joined already. */
-  constructor(channel: Channel | undefined) {
+  /** `channel`: undefined unless the room is joined already. `self`: this client's user, if known. */
+  constructor(channel: Channel | undefined, self: () => UserId | undefined) {
     this.#channel = channel;
+    this.#self = self;
   }
 
   receiveInput(input: RoomSessionInput | WatchInput): BoardsEffect[] {
@@ -84,12 +86,19 @@ export class RoomBoards {
       case "join-refused":
         return this.#lose();
       case "board":
-        return this.#learn(frame, factsOf(frame));
+        return this.#learn(frame, { ...factsOf(frame), ...this.#ownIn(frame) });
       case "own-rank":
         return this.#learn(frame, { own: { rank: frame.rank, score: frame.score } });
       default:
         return [];
     }
+  }
+
+  /** OWN_RANK follows only afterwards, so that for a moment the ranking and the own place would not match. */
+  #ownIn({ ranking }: BoardFrame): Partial<BoardFacts> {
+    const self = this.#self();
+    const index = ranking.findIndex(({ user }) => user === self);
+    return index === -1 ? {} : { own: { rank: index + 1, score: ranking[index]!.score } };
   }
 
   #learn(board: BoardName, change: Partial<BoardFacts>): BoardsEffect[] {
