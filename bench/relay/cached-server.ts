@@ -9,9 +9,9 @@ import type { WebSocket } from "uWebSockets.js-glibc-2.36";
 import type { ClientId, Epoch, RoomId, Seq } from "../../shared/ids.ts";
 import { decodeFrame, encodeCommittedFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import { writeCommittedEdits } from "../../shared/wire/committed-edits.ts";
-import { type CommittedEdit, type Frame, PROTOCOL_VERSION, type ServerFrame } from "../../shared/wire/frames.ts";
+import { type CommittedEdit, type Frame, type ServerFrame } from "../../shared/wire/frames.ts";
 import { loadUws } from "../../gateway/io/sockets/load-uws.ts";
-import { LIMITS, listen } from "./gateway.ts";
+import { FRAME_BYTES_MAX, listen, welcome } from "./gateway.ts";
 
 type Room = {
   readonly channel: number;
@@ -28,20 +28,14 @@ export async function startCachedServer(port: number): Promise<void> {
   let connections = 0;
 
   app.ws<Connection>("/*", {
-    maxPayloadLength: LIMITS.frameBytesMax,
+    maxPayloadLength: FRAME_BYTES_MAX,
     maxBackpressure: 64 * 1024 ** 2,
     open: (ws) => void Object.assign(ws.getUserData(), { client: `cached-${connections++}`.padEnd(16, "_"), room: undefined }),
     message: (ws, message) => {
       const frame = decodeFrame(new Uint8Array(message));
       switch (frame?.type) {
         case "hello":
-          return send(ws, {
-            type: "welcome",
-            version: PROTOCOL_VERSION,
-            connection: ws.getUserData().client,
-            limits: LIMITS,
-            tokenExpiresInMs: 3_600_000,
-          });
+          return send(ws, welcome(ws.getUserData().client));
         case "join":
           return join(ws, frame);
         case "edit":

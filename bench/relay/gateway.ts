@@ -16,10 +16,11 @@ import { loadUws } from "../../gateway/io/sockets/load-uws.ts";
 type Connection = { client: ClientId; number: number; room: RoomKey | undefined };
 
 const TENANT = "default" as TenantId;
-export const LIMITS = {
+export const FRAME_BYTES_MAX = 1e6;
+const LIMITS = {
   pingIntervalMs: 30_000,
   silenceMsMax: 75_000,
-  frameBytesMax: 1e6,
+  frameBytesMax: FRAME_BYTES_MAX,
   editBytesMax: 1e6,
   editBurst: 1e6,
   editsPerSecond: 1e6,
@@ -32,6 +33,11 @@ export const LIMITS = {
   controlBurst: 1e6,
   controlsPerSecond: 1e6,
 };
+
+/** For all servers of the relay: limits that no client of a benchmark reaches. */
+export function welcome(connection: string): ServerFrame {
+  return { type: "welcome", version: PROTOCOL_VERSION, connection, limits: LIMITS, tokenExpiresInMs: 3_600_000 };
+}
 
 export async function startRelayGateway(options: {
   natsUrl: string;
@@ -64,13 +70,7 @@ export async function startRelayGateway(options: {
       case "presence":
         return receivePresence(ws.getUserData(), frame);
       case "hello":
-        return send(ws, {
-          type: "welcome",
-          version: PROTOCOL_VERSION,
-          connection: ws.getUserData().client,
-          limits: LIMITS,
-          tokenExpiresInMs: 3_600_000,
-        });
+        return send(ws, welcome(ws.getUserData().client));
       case "join":
         return join(ws, frame);
       case "ping":

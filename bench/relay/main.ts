@@ -7,10 +7,10 @@ import type { WebSocket } from "uWebSockets.js-glibc-2.36";
 
 import type { GatewayId, ClientId, Epoch, Seq } from "../../shared/ids.ts";
 import { decodeFrame, encodeFrame } from "../../shared/wire/codec.ts";
-import { PROTOCOL_VERSION, type ServerFrame } from "../../shared/wire/frames.ts";
+import type { ServerFrame } from "../../shared/wire/frames.ts";
 import { loadUws } from "../../gateway/io/sockets/load-uws.ts";
 import { startCachedServer } from "./cached-server.ts";
-import { startRelayGateway, LIMITS, listen } from "./gateway.ts";
+import { startRelayGateway, listen, welcome } from "./gateway.ts";
 import { startPresenceServer } from "./presence-server.ts";
 import { startRelaySequencer } from "./sequencer.ts";
 
@@ -27,7 +27,7 @@ async function startBareServer(port: number): Promise<void> {
       const frame = decodeFrame(new Uint8Array(message));
       switch (frame?.type) {
         case "hello":
-          return send(ws, { type: "welcome", version: PROTOCOL_VERSION, connection: CLIENT, limits: LIMITS, tokenExpiresInMs: 3_600_000 });
+          return send(ws, welcome(CLIENT));
         case "join":
           ws.subscribe(frame.room);
           return send(ws, {

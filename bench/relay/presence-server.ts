@@ -10,10 +10,10 @@ import type { WebSocket } from "uWebSockets.js-glibc-2.36";
 import type { ClientId, Epoch, Seq, UserId } from "../../shared/ids.ts";
 import { decodeFrame, encodeCommittedFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import { writeCommittedEdits } from "../../shared/wire/committed-edits.ts";
-import { type CommittedEdit, type Frame, PROTOCOL_VERSION, type ServerFrame } from "../../shared/wire/frames.ts";
+import { type CommittedEdit, type Frame, type ServerFrame } from "../../shared/wire/frames.ts";
 import type { ParticipantEntry, PresenceField, PresenceDelta } from "../../shared/wire/presence.ts";
 import { loadUws } from "../../gateway/io/sockets/load-uws.ts";
-import { LIMITS, listen } from "./gateway.ts";
+import { listen, welcome } from "./gateway.ts";
 
 type Connection = { number: number; room: BareRoom | undefined };
 type BareRoom = {
@@ -41,7 +41,7 @@ export async function startPresenceServer(kind: "naive" | "tick", port: number):
       const frame = decodeFrame(new Uint8Array(message));
       switch (frame?.type) {
         case "hello":
-          return send(ws, { type: "welcome", version: PROTOCOL_VERSION, connection: "peer", limits: LIMITS, tokenExpiresInMs: 3_600_000 });
+          return send(ws, welcome("peer"));
         case "join":
           return join(ws, frame);
         case "presence":
