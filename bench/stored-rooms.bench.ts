@@ -83,7 +83,7 @@ const READY_MS_MAX = 120_000;
 const SETTLED_MS_MAX = 900_000;
 const STOP_MS_MAX = 15_000;
 
-/** Rooms are saved, counted, trimmed and released within seconds. What they store does not depend on these times. */
+/** Rooms are saved, counted, trimmed and released within seconds. The stored data do not depend on these times. */
 const SOON = {
   SNAPSHOT_AGE_MS_MAX: "3000",
   SNAPSHOT_INTERVAL_MS_MIN: "1000",

@@ -3,7 +3,7 @@
  * `coroom capacity` computes. Each role has a process of its own.
  *
  * Two loads with the same edits in rooms of 4 and of 20 give two equations for each role, because only the deliveries
- * differ. The same holds for cursors. What an idle system uses is subtracted first.
+ * differ. The same holds for cursors. The usage of an idle system is subtracted first.
  */
 
 import { positiveInteger } from "../shared/settings/settings.ts";

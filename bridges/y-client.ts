@@ -215,7 +215,7 @@ export class YClient {
     this.#state = { ...this.#state, kind: "in-step", exchange };
     exchange.begin();
     this.#held.dropPart();
-    for (const bytes of this.#held.release()) exchange.receiveMessage(decodeYMessage(bytes)!); // It was decoded successfully when it arrived.
+    for (const bytes of this.#held.release()) exchange.receiveMessage(decodeYMessage(bytes)!); // Each message was decoded successfully when it arrived.
   }
 
   #receiveConnectionEnd(end: YConnectionEnd): void {
@@ -251,7 +251,7 @@ export class YClient {
   }
 }
 
-/** The room accepts no edit of the client: it is closed to it for good, or its user is banned from it. */
+/** The room accepts no edit of the client: the room is closed permanently, or the client's user is banned from it. */
 function isShut({ status, outage }: YRoom): boolean {
   return status === "stopped" || outage?.reason === "not-allowed";
 }

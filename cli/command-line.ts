@@ -25,7 +25,7 @@ export async function runProcessCommandLine(): Promise<void> {
  * it as after any SIGTERM. Without this, the command would end with a stack trace.
  */
 function receiveOutputError(error: NodeJS.ErrnoException): void {
-  process.stdout.on("error", () => {}); // Of later lines.
+  process.stdout.on("error", () => {}); // Errors of later lines.
   if (error.code === "EPIPE") return void process.kill(process.pid, "SIGTERM");
   process.stderr.write(`coroom: cannot write the output: ${error.message}\n`);
   process.exit(1);

@@ -264,7 +264,7 @@ async function checkTokens(url: string, { dataDir, jwtSecret, jwksUrl, jwksFile 
   const claims = { user: "coroom-doctor", name: "", tenant: "default", room: ["*"], rights: ["read" as const], ttl: 60 };
   const answer = await answerOf(`${url}/v1/usage`, await localToken({ ...claims, jwtSecret, dataDir }));
   if (answer === undefined) return [];
-  if (answer.status !== 401) return [{ about: "tokens", state: "ok", text: `${url} accepts tokens of coroom token` }]; // It only lacks the right admin.
+  if (answer.status !== 401) return [{ about: "tokens", state: "ok", text: `${url} accepts tokens of coroom token` }]; // The token only lacks the right admin.
   const remedy = "set COROOM_JWT_SECRET (--jwt-secret) to the secret with which the gateway was started, or COROOM_DATA_DIR to its folder";
   return [problem("tokens", `${url} refuses tokens of coroom token (${readAnswer(answer.text)?.message ?? answer.text}): ${remedy}`)];
 }

@@ -91,7 +91,7 @@ function parsedUrl(url: string): URL | undefined {
   }
 }
 
-/** Bits of the routing key: enough to spread rooms, and too few to tell from it which room it is. */
+/** Bits of the routing key: enough to spread rooms, and too few to identify the room. */
 const ROUTE_BITS = 16;
 
 /**

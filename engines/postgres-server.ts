@@ -66,7 +66,7 @@ export async function startPostgresServer(options: PostgresServerOptions): Promi
       port: String(port),
       unix_socket_directories: "",
       fsync: "off", // A killed process loses nothing that it gave to the system. Only a power failure would.
-      jit: "off", // Its library is not unpacked.
+      jit: "off", // The library for JIT compilation is not unpacked.
       shared_buffers: "16MB",
       timezone: "GMT",
       log_timezone: "GMT",

@@ -13,7 +13,7 @@ export class Program {
 
   constructor(file: string, args: readonly string[], env: Readonly<Record<string, string>>) {
     this.#child = spawn(process.execPath, [resolve("examples", file), ...args], { env: { ...process.env, ...env }, stdio: "pipe" });
-    this.#child.stdin?.on("error", () => {}); // It has ended.
+    this.#child.stdin?.on("error", () => {}); // The program has ended.
     for (const output of [this.#child.stdout, this.#child.stderr]) output?.on("data", (data: Buffer) => (this.printed += data.toString()));
   }
 

@@ -89,7 +89,7 @@ function isAddress(url: string): boolean {
     serverAddressOf(url);
     return true;
   } catch {
-    return false; // Its message lists the problem.
+    return false; // The message of the error lists the problem.
   }
 }
 

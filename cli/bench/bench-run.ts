@@ -65,7 +65,7 @@ export class BenchRun {
     return this.#rooms.filter(({ people }) => people.length > 0).map(({ name }) => name);
   }
 
-  /** Returns when everybody joined, when it takes too long, or when the run is stopped. Those who did not join leave. */
+  /** Returns when everybody joined, when it takes too long, or when the run is stopped. Everybody else leaves. */
   async join(): Promise<void> {
     const { seats, load } = this.#plan;
     const rampUpMs = rampUpSecondsOf(load) * 1_000;

@@ -34,7 +34,7 @@ export function editText(state: Uint8Array | undefined, name: string, { key, rep
   const client = hash32(key);
   if (Y.decodeStateVector(Y.encodeStateVector(doc)).has(client)) return { kind: "repeated", text: text.toString() };
   doc.clientID = client;
-  let update = new Uint8Array(); // Of this transaction only: `encodeStateAsUpdate` would add every deletion in the document.
+  let update = new Uint8Array(); // The update of this transaction only: `encodeStateAsUpdate` would add every deletion in the document.
   doc.on("update", (made) => (update = made.slice()));
   const refusal = doc.transact(() => {
     for (const { find, replace } of replacements) {

@@ -157,7 +157,7 @@ export class EditSendRate {
   constructor({ editBurst, editsPerSecond, editBytesMax, bytesBurst, bytesPerSecond }: EditSendLimits, now: Millis) {
     this.burst = Math.max(1, Math.floor(editBurst * BURST_PART));
     this.#edits = new SendBucket({ size: this.burst, perSecond: Math.max(1, editsPerSecond) * RATE_PART }, now);
-    const size = Math.max(1, Math.min(bytesBurst * BURST_PART, bytesBurst - editBytesMax)); // One edit may exceed it.
+    const size = Math.max(1, Math.min(bytesBurst * BURST_PART, bytesBurst - editBytesMax)); // One edit may exceed this size.
     this.#bytes = new SendBucket({ size, perSecond: Math.max(1, bytesPerSecond) * RATE_PART }, now);
   }
 

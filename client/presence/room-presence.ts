@@ -258,7 +258,7 @@ export class OwnPresence {
     this.#values = next;
     for (const { name, value } of changed) {
       if (value.byteLength > 0 || this.#shown.has(name)) this.#unsent.add(name);
-      else this.#unsent.delete(name); // It was never sent. An offline client may set and remove any number of such names.
+      else this.#unsent.delete(name); // The field was never sent. An offline client may set and remove any number of such names.
     }
     return true;
   }

@@ -139,7 +139,7 @@ export class IncomingEdits {
   receiveTentative(edit: TentativeEdit, now: Millis, effects: RoomSessionEffect[]): void {
     if (this.#own.has(edit.client, edit.counter)) return;
     show(this.#tentative.receiveTentative(edit), effects);
-    if (this.#saving === "saved" && this.#tentative.dueAt === undefined) this.#tentative.receiveSaved(now); // It arrived after the log was saved.
+    if (this.#saving === "saved" && this.#tentative.dueAt === undefined) this.#tentative.receiveSaved(now); // The edit arrived after the log was saved.
   }
 
   receiveSaving(state: SavingState, now: Millis): void {

@@ -224,7 +224,7 @@ export class YjsChanges {
     if (this.#mode.kind === "meeting" && (isRoomKnown || !this.#mode.hadContent)) this.#follow(this.#mode);
   }
 
-  /** The room is synced. What was too large may have become smaller while there was no connection. */
+  /** The room is synced. A change that was too large may have become smaller while there was no connection. */
   receiveSynced(): void {
     if (this.#mode.kind === "meeting") this.#follow(this.#mode);
     else this.tryAgain();

@@ -218,7 +218,7 @@ export class DocumentPartitionHost {
       room.close();
       this.stored.forgetRoom(key);
     }
-    this.#rooms.clear(); // They may have edits that the log has lost.
+    this.#rooms.clear(); // The rooms may have edits that the log has lost.
     this.#receive({ kind: "log-end-lost" });
   }
 

@@ -64,7 +64,7 @@ export class StoredBytes {
   /** A measured room in memory. Returns whether its limit is reached, or no longer, if that changed. */
   receiveRoom(room: RoomKey, measured: RoomBytes): RoomLimitChange | undefined {
     const known = this.#rooms.get(room);
-    const found = { ...measured, history: measured.history ?? known?.history }; // It is unknown again after another service wrote it.
+    const found = { ...measured, history: measured.history ?? known?.history }; // The size of the history is unknown again after another service wrote it.
     if (known !== undefined && known.snapshots === found.snapshots && known.history === found.history && known.log === found.log)
       return undefined;
     this.#rooms.set(room, found);

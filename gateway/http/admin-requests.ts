@@ -53,7 +53,7 @@ export function kickCommand(request: RouteRequest, authority: Authority): (Admin
   const { tenant, room } = body.scope;
   const { user, connection } = body.fields;
   const named = user === undefined ? undefined : parseUserId(user);
-  if (user !== undefined && named === undefined) return errorAnswer(400, "bad-request", `user: ${USER_ID_RULE}`); // It may narrow the request.
+  if (user !== undefined && named === undefined) return errorAnswer(400, "bad-request", `user: ${USER_ID_RULE}`); // An invalid user may be meant to narrow the request.
   if (named === undefined && connection === undefined) return errorAnswer(400, "bad-request", "name a user or a connection");
   return {
     kind: "kick",

@@ -260,7 +260,7 @@ export class ClientSession {
     return [...(limit === undefined ? [] : [{ kind: "limit-reached" as const, limit }]), ...this.#refuse(close, message)];
   }
 
-  /** The message is for people who read logs. The close code tells the client what to do. */
+  /** The message is for people who read logs. The close code defines what the client does next. */
   #refuse(close: CloseName, message: string, retryAfterMs = this.#options.retryAfterMs): SessionEffect[] {
     this.#end();
     return closingEffects(close, message, retryAfterMs);

@@ -15,7 +15,7 @@ export type ConnectionSample = {
 
 type ConnectionSamplesOptions = {
   readonly everyMs: number;
-  /** Tenants of one sample. Those with the fewest connections are left out. */
+  /** Tenants of one sample. Tenants with the fewest connections are left out. */
   readonly tenantsMax: number;
   readonly tenantsPerPartMax: number;
 };

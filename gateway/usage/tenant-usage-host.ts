@@ -1,8 +1,9 @@
 /**
  * Takes the tenants' usage every second: counts it in the metrics, and holds it by day (UTC) until the store has it. A
  * second belongs to the day in which it ends. Nothing waits for the store. A process that is killed loses the usage of
- * the last interval, and all usage that Redis was not there to take. What tenants store comes from the document services,
- * which repeat it, and goes to the store at once. The open connections of a moment wait for the store until the next one.
+ * the last interval, and all usage that Redis was not there to take. Document services report the stored bytes of
+ * tenants and repeat them, so these go to the store at once. The open connections of a moment wait for the store until
+ * the next one.
  */
 
 import type { Clock } from "../../shared/time/clock.ts";

@@ -54,7 +54,7 @@ function hasOnlyGaps(reader: Reader): boolean {
   for (let clients = reader.readNumber(); clients > 0 && !reader.isBroken; clients--) {
     const structs = reader.readNumber();
     reader.readNumber(); // The client.
-    reader.readNumber(); // Its clock.
+    reader.readNumber(); // The clock of the client.
     for (let left = structs; left > 0; left--) {
       if (reader.readByte() % TYPES !== SKIP) return false;
       reader.readNumber();

@@ -202,7 +202,7 @@ export class OwnerPresence {
     if (all === "incomplete") return;
     const existing = this.#gateways.get(message.gateway);
     const known = existing ?? { gateway: message.gateway, version: 0, statesNumber: 0, lastReceivedAt: now, isFollowing: true };
-    const { gateway } = known; // Its members share this one string. They must not keep the string of their message.
+    const { gateway } = known; // All members of the gateway share this string. The string of each message must not be kept.
     const follows = all !== "broken" && (snapshot ? version >= known.version : version === known.version + 1 && existing !== undefined);
     if (all === "broken" || (!follows && (version > known.version || this.#unconfirmed.has(gateway))))
       return void effects.push(questionFor(gateway, this.#epoch));

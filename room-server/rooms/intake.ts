@@ -124,7 +124,7 @@ export class Intake {
     this.#refusals.noteAccepted(client);
     this.#sequencer.accept(client, edit.counter);
     const accepted = this.#unacked.add(edit, now);
-    if (edit.counter >= ONLY_EDIT_COUNTER_MIN) accepted.shown = "never"; // Its counter follows no other, so no member could show it.
+    if (edit.counter >= ONLY_EDIT_COUNTER_MIN) accepted.shown = "never"; // The counter follows no other, so no member could show the edit.
     return { kind: "accepted", edit: accepted };
   }
 

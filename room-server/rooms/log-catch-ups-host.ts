@@ -116,7 +116,7 @@ export class LogCatchUps {
       answerBytesMax: this.#options.answerBytesMax,
     });
     const checkpointed = checkpoint === undefined || isBehind ? 1 : checkpoint.streamSeq;
-    // That record is still stored, and shows whether the edit before the range is in this log.
+    // The record before the range is still stored, and shows whether the edit before the range is in this log.
     const from = (replayPosition?.streamSeq ?? checkpointed) - 1;
     let last = { streamSeq: from, readBytes: 0 };
     for await (const { record, streamSeq } of this.#ports.log.read(room, from, effect.streamSeq)) {

@@ -44,8 +44,8 @@ function leasesIn(kv: KV): Leases {
       const written = await replaceRevision(kv, key(partition), encodeJson(lease), revision);
       if (written !== undefined) return { kind: "written", revision: written };
       // Every run has a unique name, so a lease with this name is an earlier write of this process, whose reply was lost.
-      // Its revision is lower than the refused one after the bucket lost its end. The holder keeps the partition then,
-      // because it may know more than the stores.
+      // After the bucket lost its end, the revision of that write is lower than the refused one. The holder keeps the
+      // partition then, because it may know more than the stores.
       const found = await read(partition);
       return found.lease?.holder === lease.holder ? { kind: "written", revision: found.revision } : { kind: "superseded" };
     },

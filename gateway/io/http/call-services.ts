@@ -49,7 +49,7 @@ function forward(answer: IncomingMessage): HttpAnswer {
 function textOf(answer: IncomingMessage): Promise<string> {
   const chunks: Uint8Array[] = [];
   answer.on("data", (chunk: Uint8Array) => chunks.push(chunk));
-  answer.on("error", () => {}); // It broke off.
+  answer.on("error", () => {}); // The answer broke off.
   return new Promise((resolve) => answer.on("close", () => resolve(answer.complete ? Buffer.concat(chunks).toString() : "")));
 }
 

@@ -62,7 +62,7 @@ export function serviceHttp({
   const turnsByOrigin = new Map<string, ServiceTurns>();
   return (url, { method, headers, tenant, body }, signal) =>
     new Promise((resolve, reject) => {
-      if (signal?.aborted === true) return resolve(undefined); // It emits no event any more.
+      if (signal?.aborted === true) return resolve(undefined); // An aborted signal emits no event any more.
       const turns = turnsByOrigin.get(url.origin) ?? new ServiceTurns(connectionsMax);
       turnsByOrigin.set(url.origin, turns);
       const isTls = url.protocol === "https:";
