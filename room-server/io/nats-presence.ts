@@ -8,7 +8,7 @@ import { batchesOf, decodePresenceUp, encodePresenceDown } from "../../shared/bu
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { ServerId } from "../../shared/ids.ts";
 import { subscribeJson } from "../../shared/io/nats-json.ts";
-import { crashing, type NatsConnection, publish } from "../../shared/io/nats.ts";
+import { crashing, type NatsConnection, publish, watchReconnects } from "../../shared/io/nats.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { PresenceBus } from "../ports.ts";
 
@@ -20,18 +20,10 @@ export function natsPresence(
 ): PresenceBus {
   let connected = true;
   let losses = 0;
-  const watchConnection = async (): Promise<void> => {
-    for await (const { type } of nats.status()) {
-      if (type === "disconnect") [connected, losses] = [false, losses + 1];
-      // Rejects if the connection is lost again: another "reconnect" follows.
-      else if (type === "reconnect")
-        nats.flush().then(
-          () => (connected = true),
-          () => {},
-        );
-    }
-  };
-  void watchConnection();
+  void watchReconnects(nats, {
+    receiveLost: () => void ([connected, losses] = [false, losses + 1]),
+    receiveFound: () => void (connected = true),
+  });
 
   return {
     sendBatch: (gateway, { timing, entries }) => {

@@ -90,6 +90,25 @@ export function logForbidden(nats: Pick<NatsConnection, "status">, log: Log): vo
   })();
 }
 
+type ConnectionWatcher = {
+  readonly receiveLost: () => void;
+  /** The connection is back, and its subscriptions are on their way to NATS. */
+  readonly receiveBack?: () => void;
+  /** NATS has the subscriptions again, so no later message is missed. */
+  readonly receiveFound: () => void;
+};
+
+/** Reports each loss of the connection and each reconnect, until the connection is closed. */
+export async function watchReconnects(nats: NatsConnection, { receiveLost, receiveBack, receiveFound }: ConnectionWatcher): Promise<void> {
+  for await (const { type } of nats.status()) {
+    if (type === "disconnect") receiveLost();
+    else if (type === "reconnect") {
+      receiveBack?.();
+      nats.flush().then(receiveFound, () => {}); // Rejects if the connection is lost again: another "reconnect" follows.
+    }
+  }
+}
+
 /**
  * All flushes of one turn of the event loop share one round trip: a server that takes over rooms subscribes to
  * hundreds.

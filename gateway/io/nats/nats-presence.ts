@@ -13,7 +13,7 @@ import type { GatewayHeartbeat } from "../../../shared/bus/placement-messages.ts
 import { batchesOf, encodePresenceUp } from "../../../shared/bus/presence-batches.ts";
 import { roomOfSubject, serverOfSubject, type Subjects } from "../../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../../shared/ids.ts";
-import { crashing, type NatsConnection, publish } from "../../../shared/io/nats.ts";
+import { crashing, type NatsConnection, publish, watchReconnects } from "../../../shared/io/nats.ts";
 import type { GatewayMetrics } from "../../metrics.ts";
 import type { PresenceBackbone, PresenceServers } from "../../ports.ts";
 
@@ -43,22 +43,6 @@ export function natsPresenceServers(
     publishHeartbeat: () => publish(nats, subjects.gateways, heartbeat),
   };
 
-  const watchConnection = async (backbone: PresenceBackbone): Promise<void> => {
-    for await (const { type } of nats.status()) {
-      if (type === "disconnect") {
-        connected = false;
-        backbone.receiveBackboneLost();
-      } else if (type === "reconnect") {
-        connected = true;
-        // Rejects if the connection is lost again: another "reconnect" follows.
-        nats.flush().then(
-          () => backbone.receiveBackboneFound(),
-          () => {},
-        );
-      }
-    }
-  };
-
   return {
     servers,
     start: async (backbone) => {
@@ -77,7 +61,14 @@ export function natsPresenceServers(
         const room = roomOfSubject(msg.subject);
         if (room !== undefined && isNoResponders(msg)) backbone.receiveNoOwner(room);
       });
-      void watchConnection(backbone);
+      void watchReconnects(nats, {
+        receiveLost: () => {
+          connected = false;
+          backbone.receiveBackboneLost();
+        },
+        receiveBack: () => void (connected = true),
+        receiveFound: () => backbone.receiveBackboneFound(),
+      });
       await nats.flush();
     },
   };

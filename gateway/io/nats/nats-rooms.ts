@@ -12,7 +12,7 @@ import { encodeToOwner, type LocalOwners } from "../../../shared/bus/envelope.ts
 import { roomOfSubject, type Subjects } from "../../../shared/bus/subjects.ts";
 import type { RoomKey, GatewayId } from "../../../shared/ids.ts";
 import { untilTurnEnds } from "../../../shared/io/event-loop.ts";
-import { crashing, flushTogether, lightSubscriber, type NatsConnection, publish } from "../../../shared/io/nats.ts";
+import { crashing, flushTogether, lightSubscriber, type NatsConnection, publish, watchReconnects } from "../../../shared/io/nats.ts";
 import type { HostDeps } from "../../host-deps.ts";
 import type { Backbone, RoomOwners } from "../../ports.ts";
 
@@ -77,22 +77,6 @@ export function natsRoomOwners(
     else backbone?.receiveAnswer(room, msg.data);
   };
 
-  const watchConnection = async (): Promise<void> => {
-    for await (const status of nats.status()) {
-      if (status.type === "disconnect") {
-        connected = false;
-        backbone?.receiveBackboneLost();
-      } else if (status.type === "reconnect") {
-        connected = true;
-        // Rejects if the connection is lost again: another "reconnect" follows.
-        nats.flush().then(
-          () => backbone?.receiveBackboneFound(),
-          () => {},
-        );
-      }
-    }
-  };
-
   return {
     rooms,
     start: async (given) => {
@@ -102,7 +86,14 @@ export function natsRoomOwners(
           if (error === null) receiveAnswer(msg);
         }),
       });
-      void watchConnection();
+      void watchReconnects(nats, {
+        receiveLost: () => {
+          connected = false;
+          given.receiveBackboneLost();
+        },
+        receiveBack: () => void (connected = true),
+        receiveFound: () => given.receiveBackboneFound(),
+      });
       await nats.flush();
     },
   };
