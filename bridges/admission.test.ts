@@ -32,7 +32,13 @@ test("[YAD1] a Hocuspocus socket that closed before its token was accepted gives
     places,
     metrics: yWebsocketMetrics(new Registry()),
     unfinishedBytesMax: 1_000_000,
-    hocuspocus: { yHelloMsMax: 10_000, yDocumentsMax: 10, budget: new EarlyMessagesBudget(1_000_000), clock: new FakeClock() },
+    hocuspocus: {
+      yHelloMsMax: 10_000,
+      yDocumentsMax: 10,
+      yWaitingBytesMax: 1_000,
+      budget: new EarlyMessagesBudget(1_000_000),
+      clock: new FakeClock(),
+    },
     newClient: (_, __, ___, receiveAccepted) => {
       accepted.push(receiveAccepted);
       return { receiveBytes: () => true, receiveMessage: () => {}, receiveClosed: (onLeft) => void left.push(onLeft) };

@@ -31,7 +31,7 @@ export const yWebsocketSettings = {
   yDocumentsMax: {
     parse: positiveInteger,
     fallback: 100,
-    meaning: "Maximum number of documents on one socket of a Hocuspocus client. Beyond it the socket is closed and may reconnect.",
+    meaning: "Maximum number of documents on one socket of a Hocuspocus client. Further documents are refused.",
   },
   yClientsPerAddressMax: {
     parse: positiveInteger,

@@ -40,8 +40,13 @@ function rig({ rejection, budget = new EarlyMessagesBudget(1_000) }: { rejection
   const socket = { send: (bytes: Uint8Array) => void sent.push(bytes), close: (code: number) => void closed.push(code), waitingBytes: 0 };
   const origin = { address: "203.0.113.9", place: undefined };
   const { closes } = yWebsocketMetrics(new Registry());
-  const hocuspocus = new HocuspocusSocket(socket, origin, { yHelloMsMax: 10_000, yDocumentsMax: 2 }, { enter, budget, clock, closes });
-  return { hocuspocus, clock, sent, closed, documents };
+  const hocuspocus = new HocuspocusSocket(
+    socket,
+    origin,
+    { yHelloMsMax: 10_000, yDocumentsMax: 2, yWaitingBytesMax: 1_000 },
+    { enter, budget, clock, closes },
+  );
+  return { hocuspocus, clock, sent, closed, documents, closes, socket };
 }
 
 test("[YHP1] each document is a separate client with its token and its messages, and each answer begins with its name", () => {
@@ -85,10 +90,28 @@ test("[YHP3] any other close of a document closes the socket, and with it all do
   expect(documents.map(({ received }) => received)).toEqual([["closed"], ["closed"]]);
 });
 
-test("[YHP4] a socket with too many documents, or above the limit of clients, is closed with a retry", () => {
-  const { hocuspocus, closed, documents } = rig();
+test("[YHP10] a document above the limit of a socket is refused with the remedy, and the others stay open", async () => {
+  const { hocuspocus, sent, closed, documents, closes } = rig();
   for (const name of ["a", "b", "c"]) hocuspocus.receiveMessage(token(name));
-  expect([documents.length, closed]).toEqual([2, [1013]]);
+  expect([documents.length, documents.flatMap(({ received }) => received), closed]).toEqual([2, [], []]);
+  expect(new TextDecoder().decode(sent[0])).toContain("2 documents at most");
+  expect((await closes.get()).values).toMatchObject([{ labels: { code: "4401" }, value: 1 }]);
+  hocuspocus.receiveMessage(toDocument("a", message(7)));
+  hocuspocus.receiveMessage(token("c"));
+  expect(documents.map(({ seat }) => seat.room)).toEqual(["a", "b", "c"]);
+});
+
+test("[YHP11] a client that does not read the refusals of its documents is closed", () => {
+  const { hocuspocus, socket, sent, closed } = rig();
+  socket.waitingBytes = 1_000;
+  hocuspocus.receiveMessage(token(""));
+  expect([sent.length, closed]).toEqual([1, []]);
+  socket.waitingBytes = 1_001;
+  hocuspocus.receiveMessage(token(""));
+  expect([sent.length, closed]).toEqual([1, [1013]]);
+});
+
+test("[YHP4] a socket above the limit of clients is closed with a retry", () => {
   const full = rig({ rejection: "full" });
   full.hocuspocus.receiveMessage(token("a"));
   expect(full.closed).toEqual([1013]);

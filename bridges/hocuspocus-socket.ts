@@ -1,7 +1,7 @@
 /**
  * One socket of a HocuspocusProvider. Each document that it opens with a token becomes a separate client, as if it had
  * its own socket. The rejection of one document leaves the others open. Any other close ends the socket, because the
- * provider reconnects sockets and not documents. Rules YHP1 to YHP9.
+ * provider reconnects sockets and not documents. Rules YHP1 to YHP11.
  */
 
 import { assertNever } from "../shared/assert.ts";
@@ -16,7 +16,7 @@ import type { YWebsocketMetrics } from "./metrics.ts";
 import type { YListener, YOrigin, YRejection, YSeat, YSocket } from "./ports.ts";
 import { Y_CLOSE } from "./y-connection.ts";
 
-export type HocuspocusSocketOptions = Pick<YWebsocketConfig, "yHelloMsMax" | "yDocumentsMax">;
+export type HocuspocusSocketOptions = Pick<YWebsocketConfig, "yHelloMsMax" | "yDocumentsMax" | "yWaitingBytesMax">;
 export type HocuspocusSocketDeps = {
   /** Opens a document, or rejects it. */
   readonly enter: (seat: YSeat, socket: YSocket) => YListener | YRejection;
@@ -87,16 +87,24 @@ export class HocuspocusSocket implements YListener {
     this.#hasToken = true;
     if (this.#documents.has(document)) return;
     const room = parseRoomId(roomNameOf(document));
-    if (room === undefined || token === "") {
-      const why = `a document needs a room's name and a token: pass \`name\` and \`token\` to HocuspocusProvider; ${ROOM_ID_RULE}`;
-      return this.#socket.send(toDocument(document, hocuspocusDialect.refused(why)!));
-    }
-    if (this.#documents.size >= this.#options.yDocumentsMax) return this.#close(Y_CLOSE.overloaded, "too many documents on one socket");
+    if (room === undefined || token === "")
+      return this.#refuse(document, `pass a room's name and a token to HocuspocusProvider, as \`name\` and \`token\`; ${ROOM_ID_RULE}`);
+    const { yDocumentsMax } = this.#options;
+    if (this.#documents.size >= yDocumentsMax)
+      return this.#refuse(document, `a socket opens ${yDocumentsMax} documents at most: close some, or open this one on another socket`);
     const listener = this.#deps.enter({ ...this.#origin, room, token }, this.#socketOf(document));
     if (typeof listener === "string")
       return this.#close(Y_CLOSE.overloaded, "this server admits no more documents now: connect again later");
     this.#stopWaiting();
     this.#documents.set(document, listener);
+  }
+
+  /** The other documents stay open. A closed socket would open all its documents again, and have too many again. */
+  #refuse(document: string, why: string): void {
+    if (this.#socket.waitingBytes > this.#options.yWaitingBytesMax)
+      return this.#close(Y_CLOSE.overloaded, "the client does not read its answers");
+    this.#deps.closes.inc({ code: String(Y_CLOSE.refused) });
+    this.#socket.send(toDocument(document, hocuspocusDialect.refused(why)!));
   }
 
   /** Without this limit, sockets without a document could take the places of clients. */
