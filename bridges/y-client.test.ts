@@ -737,6 +737,19 @@ test("[YCL38] a client that leaves before its room is joined gives its place fre
   }
 });
 
+test("[YCL41] held messages no longer count once the time for saving is over", async () => {
+  const update = encodeUpdate(updateOf("mine"));
+  const budget = new EarlyMessagesBudget(hello.byteLength + update.byteLength + 2 * 256);
+  const { client, clock } = rig({ budget });
+  for (const message of [hello, update]) client.receiveMessage(message);
+  const left = leave(client);
+  await clock.advance(5_200);
+  await left;
+  const next = rig({ budget });
+  for (const message of [hello, update]) next.client.receiveMessage(message);
+  expect(next.closed).toEqual([]);
+});
+
 test("[YCL25] after the log lost its end all clients of the room start again", () => {
   const rooms = sharedRooms();
   const [ann, bob, entering] = [rig({ rooms }), rig({ rooms }), rig({ rooms })];

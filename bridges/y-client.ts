@@ -3,7 +3,7 @@
  * with its own token. The bridge's copy of the room, which all clients of the room share, answers it. Messages are held
  * until that copy is complete: otherwise the client would see an empty document and fill it again. The client uses its
  * own Yjs client id in the room. Otherwise its other tabs, which exchange awareness among themselves, would show it
- * twice. So the room is opened once the client has sent that id, with its first messages. Rules YCL1 to YCL40, YWS1 to
+ * twice. So the room is opened once the client has sent that id, with its first messages. Rules YCL1 to YCL41, YWS1 to
  * YWS21, YUC1 to YUC5.
  */
 
