@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import type { Millis, TenantId, UserId } from "../../shared/ids.ts";
+import type { Millis, RoomId, RoomKey, TenantId, UserId } from "../../shared/ids.ts";
 import type { Identity } from "../sessions/identity.ts";
 import {
   deletionRequest,
@@ -13,7 +13,7 @@ import {
   roomListRequest,
 } from "./document-requests.ts";
 import type { WriteRefusal } from "../rooms/writes-host.ts";
-import { madeEdit, refuseContentType, writeAnswer, writerOf } from "./document-writes.ts";
+import { CREATE, madeEdit, makingRequest, refuseContentType, writeAnswer, writerOf } from "./document-writes.ts";
 import type { RouteRequest } from "./requests.ts";
 
 const RIGHTS = { read: true, write: true, admin: false, award: false, boards: false };
@@ -53,7 +53,7 @@ test.each([
   ["*;q=0, gzip", true],
   ["br", false],
   ["", false],
-])("[DRQ7] an answer to a client with Accept-Encoding: %s may be compressed with gzip: %s", (accepted, isGzip) => {
+])("[DRQ9] an answer to a client with Accept-Encoding: %s may be compressed with gzip: %s", (accepted, isGzip) => {
   const asked = documentRead(request("", { "accept-encoding": accepted }), ann, "text");
   expect("path" in asked && asked.headers).toEqual(isGzip ? { "x-coroom-accept": "gzip" } : {});
 });
@@ -108,6 +108,14 @@ test("[DRQ6] a write needs the right to write, a Yjs update, and an edit within 
   expect(refuseContentType(request("", { "content-type": "text/plain" }))).toMatchObject({ status: 415 });
   expect(refuseContentType(request("", { "content-type": "Application/Octet-Stream; v=1" }))).toBeUndefined();
   expect(madeEdit(new Uint8Array(5), 4)).toMatchObject({ status: 413 });
+});
+
+test("[DRQ10] characters that HTTP does not allow in a header are replaced before it is passed on", () => {
+  const headers = { "if-none-match": '"€"', "content-type": "text/plain; a=\u{1f600}é" };
+  const read = documentRead(request("", headers), ann, "text");
+  expect("path" in read && read.headers).toEqual({ "if-none-match": '"?"' });
+  const writer = { identity: ann, roomId: "notes" as RoomId, room: "acme.notes" as RoomKey };
+  expect(makingRequest(writer, CREATE, request("", headers)).headers).toEqual({ "content-type": "text/plain; a=??é" });
 });
 
 test("[DRQ7] a refused write carries a retry time, unless the write can never succeed", () => {

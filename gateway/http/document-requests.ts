@@ -14,7 +14,7 @@ import {
 import { type Identity, opens } from "../sessions/identity.ts";
 import { errorAnswer, type HttpAnswer, isWithoutBody, retryAfter } from "./answers.ts";
 import { admittedRoom, type Authority, OTHER_TENANT, refuseRestricted, ROOM_NOT_OPENED, scopeOf } from "./authorize.ts";
-import { queryWith, roomParameter, type RouteRequest } from "./requests.ts";
+import { forwardedHeader, queryWith, roomParameter, type RouteRequest } from "./requests.ts";
 
 /** The authorization covers only `path`, whose names are encoded. No other path may be requested. */
 export type ServiceRequest = {
@@ -138,11 +138,11 @@ export function isAnswerCurrent({ headers }: HttpAnswer, before: RoomPosition, n
   return before !== undefined && now?.seq === before.seq && now.epoch === before.epoch && headers?.["x-coroom-seq"] === String(now.seq);
 }
 
-function readHeaders({ header }: RouteRequest): Record<string, string> {
-  const ifNoneMatch = header("if-none-match");
+function readHeaders(request: RouteRequest): Record<string, string> {
+  const ifNoneMatch = forwardedHeader(request, "if-none-match");
   return {
     ...(ifNoneMatch === "" ? {} : { "if-none-match": ifNoneMatch }),
-    ...(acceptsGzip(header("accept-encoding")) ? { "x-coroom-accept": "gzip" } : {}),
+    ...(acceptsGzip(request.header("accept-encoding")) ? { "x-coroom-accept": "gzip" } : {}),
   };
 }
 

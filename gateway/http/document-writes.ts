@@ -11,7 +11,7 @@ import { errorAnswer, type HttpAnswer, jsonAnswer, retryAfter } from "./answers.
 import { admittedRoom, refuseRestricted } from "./authorize.ts";
 import { roomPath, type ServiceRequest } from "./document-requests.ts";
 import { refuseKey, type WriteScope } from "./idempotency.ts";
-import { queryWith, type RouteRequest } from "./requests.ts";
+import { forwardedHeader, queryWith, type RouteRequest } from "./requests.ts";
 
 /** For each kind of write: the route of the document service that makes the edit, its parameters, and the status of success. */
 export type WritePlan = {
@@ -104,7 +104,7 @@ export function makingRequest(
     path: `${roomPath(roomId)}/${place}${queryWith(request.query, parameters)}`,
     tenant: identity.tenant,
     method: "POST",
-    headers: { "content-type": request.header("content-type") },
+    headers: { "content-type": forwardedHeader(request, "content-type") },
     body: request.body,
   };
 }

@@ -29,6 +29,11 @@ export function decodeParameter(raw: string): string {
   }
 }
 
+/** A header that is passed on. Characters that HTTP does not allow are replaced, because a request with them cannot be sent. */
+export function forwardedHeader({ header }: Pick<RouteRequest, "header">, name: string): string {
+  return header(name).replace(/[^\t\x20-\x7e\x80-\xff]/g, "?");
+}
+
 /** The first parameter of the path, which names the room. */
 export function roomParameter({ parameters }: Pick<RouteRequest, "parameters">): string {
   return decodeParameter(parameters[0] ?? "");
