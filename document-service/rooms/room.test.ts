@@ -629,3 +629,62 @@ test("[DRM38] a room that is deleted during its save gets no version", () => {
   expect(kindsOf(rig.receive({ kind: "snapshot-announced" }))).toEqual(["report save-ended", "job-ended"]);
   expect(rig.room.isWipeDue(rig.now)).toBe(true);
 });
+
+test("[DRM39] after a failed save the age of unsaved edits counts from the first of them", () => {
+  const rig = Rig.opened();
+  rig.read(recordsOf("a")[0]!);
+  rig.now = 600 as Millis;
+  rig.merge(rig.begin({ kind: "save" }));
+  rig.receive({ kind: "snapshot-written", written: undefined });
+  expect([1_099, 1_100].map((now) => rig.room.isSaveDue(now as Millis, false))).toEqual([false, true]);
+});
+
+const snapshotOf = (object: string) => ({ object, bytes: 1, sha256: "" });
+const checkpointAt = (seq: number, object: string) =>
+  ({ epoch: 1, seq, streamSeq: seq * 10, time: 0, clients: [], snapshot: snapshotOf(object) }) as unknown as Checkpoint;
+
+test("[DRM40] a job that adds a version ends if the room's state is lost meanwhile", () => {
+  const rig = Rig.opened();
+  rig.read(recordsOf("a")[0]!);
+  const { checkpoint } = rig.saveUntilNamed();
+  rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "written", revision: 1 } });
+  rig.receive({ kind: "snapshot-announced" });
+  rig.receive({ kind: "tick", isPressed: true });
+  expect(kindsOf(rig.receive({ kind: "version-checked", isDue: true }))).toEqual(["read-snapshot"]);
+  rig.receive({ kind: "snapshot-read", state: undefined });
+  rig.receive({ kind: "checkpoint-read", reader: "merge", found: { checkpoint, revision: 1 } });
+  expect(kindsOf(rig.receive({ kind: "covered-read", first: undefined, last: undefined }))).toEqual(["report snapshot-lost", "job-ended"]);
+});
+
+test("[DRM41] a snapshot that was read for a checkpoint replaced meanwhile is not used", () => {
+  const rig = Rig.opened(checkpointAt(1, "named"), 3);
+  expect(kindsOf(rig.receive({ kind: "read-state", request: 1 }))).toEqual(["read-snapshot"]);
+  rig.read(recordsOf("abcde")[4]!);
+  rig.receive({ kind: "checkpoint-read", reader: "gap", found: { checkpoint: checkpointAt(4, "newer"), revision: 4 } });
+  const late = rig.receive({ kind: "snapshot-read", state: EMPTY_STATE });
+  expect(late).toEqual([{ kind: "answer-state", request: 1, state: undefined }]);
+  expect(effectOf(rig.receive({ kind: "read-state", request: 2 }), "read-snapshot").checkpoint.snapshot.object).toBe("newer");
+});
+
+test("[DRM42] a room whose snapshot another service replaced is not stalled, and reads the new one", () => {
+  const rig = Rig.opened(checkpointAt(1, "named"), 3);
+  rig.receive({ kind: "read-state", request: 1 });
+  rig.receive({ kind: "snapshot-read", state: undefined });
+  const replaced = rig.receive({ kind: "checkpoint-read", reader: "merge", found: { checkpoint: checkpointAt(4, "newer"), revision: 4 } });
+  expect(kindsOf(replaced)).not.toContain("read-covered");
+  expect(rig.room.isStalled).toBe(false);
+  expect(effectOf(rig.receive({ kind: "read-state", request: 2 }), "read-snapshot").checkpoint.snapshot.object).toBe("newer");
+});
+
+test("[DRM43] a room whose lost snapshot was replaced during the read of the covered records continues from the new one", () => {
+  const records = recordsOf("abcde");
+  const lost = { ...checkpointAt(2, "lost"), recordId: "server.2" };
+  const rig = Rig.opened(lost, 3);
+  rig.receive({ kind: "read-state", request: 1 });
+  rig.receive({ kind: "snapshot-read", state: undefined });
+  rig.receive({ kind: "checkpoint-read", reader: "merge", found: { checkpoint: lost, revision: 3 } });
+  rig.read(records[4]!);
+  rig.receive({ kind: "checkpoint-read", reader: "gap", found: { checkpoint: checkpointAt(4, "newer"), revision: 4 } });
+  rig.receive({ kind: "covered-read", first: records[0], last: records[1] });
+  expect([rig.room.readAgainFrom, rig.room.lostSnapshot]).toEqual([undefined, undefined]);
+});
