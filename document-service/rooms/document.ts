@@ -201,7 +201,7 @@ export class Document {
   #takeEdits(record: EditsRecord, stored: StoredRecord): number {
     const payloads = record.edits.edits.map(({ payload }) => payload);
     const users = record.edits.edits.map(({ client }) => record.users.get(client)!);
-    const forgotten = this.#clients.receiveEdits(record);
+    const forgotten = this.#clients.receiveEdits(record, stored.time);
     this.#addPending({ payloads, users, bytes: stored.bytes.byteLength });
     this.#uncover({ edits: payloads.length, bytes: stored.bytes.byteLength }, stored);
     return forgotten;

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
-import type { StoredRecord } from "../../shared/bus/record.ts";
-import type { Millis, Seq, UnixMillis } from "../../shared/ids.ts";
+import { encodeEditsRecord, type StoredRecord } from "../../shared/bus/record.ts";
+import type { ClientId, Epoch, Millis, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { EMPTY_STATE, mergeEdits } from "../merge.ts";
-import { deletedRecord, recordsOf, ROOM } from "../testing/one-room.ts";
+import { ann, deletedRecord, recordsOf, ROOM } from "../testing/one-room.ts";
 import { Deletion } from "./deletion.ts";
 import type { RoomReading } from "./record-intake.ts";
 import type { DocumentRoomEffect, DocumentRoomInput, RoomJobRequest, StoreEffect, StoreFailure } from "./room-messages.ts";
@@ -687,4 +687,19 @@ test("[DRM43] a room whose lost snapshot was replaced during the read of the cov
   rig.receive({ kind: "checkpoint-read", reader: "gap", found: { checkpoint: checkpointAt(4, "newer"), revision: 4 } });
   rig.receive({ kind: "covered-read", first: records[0], last: records[1] });
   expect([rig.room.readAgainFrom, rig.room.lostSnapshot]).toEqual([undefined, undefined]);
+});
+
+test("[DRM44] a checkpoint keeps the writers of a room whose server has a date that is years ahead", () => {
+  const bob = "bobbobbobbobbob1" as ClientId;
+  const rig = Rig.opened();
+  const [first] = recordsOf("a") as [StoredRecord];
+  const edits = [{ client: bob, counter: 1, parentSeq: 1 as Seq, payload: new Uint8Array([0, 0]) }];
+  const bytes = encodeEditsRecord({
+    id: "server.2",
+    time: (10 ** 12) as UnixMillis,
+    users: new Map([[bob, "bob" as UserId]]),
+    edits: { epoch: 1 as Epoch, firstSeq: 2 as Seq, edits },
+  });
+  rig.read(first, { ...first, streamSeq: 20, bytes });
+  expect(rig.saveUntilNamed().checkpoint.clients.map(({ client }) => client)).toEqual([ann, bob]);
 });

@@ -12,22 +12,24 @@ const users = new Map([
 ]);
 const options = { silenceMsMax: 1_000, clientsMax: 10, bytesMax: 100_000 };
 
-function record(time: number, firstSeq: number, ...edits: readonly [ClientId, number][]): EditsRecord {
+/** A record that the log stored at this time. The date of its room server is wrong. */
+function record(loggedAt: number, firstSeq: number, ...edits: readonly [ClientId, number][]): [EditsRecord, UnixMillis] {
   const all = edits.map(([client, counter]) => ({ client, counter, parentSeq: 0 as Seq, payload: new Uint8Array() }));
-  return {
+  const made: EditsRecord = {
     kind: "edits",
     id: "server.1",
-    time: time as UnixMillis,
+    time: (loggedAt ** 2 + 10 ** 12) as UnixMillis,
     users,
     edits: { epoch: 1 as Epoch, firstSeq: firstSeq as Seq, edits: all },
     editsBytes: new Uint8Array(),
   };
+  return [made, loggedAt as UnixMillis];
 }
 
 test("[WMK1] each client's last counter is listed with its seq", () => {
   const watermarks = new Watermarks([], options);
-  watermarks.receiveEdits(record(10, 1, [ann, 1], [bob, 1], [ann, 2]));
-  watermarks.receiveEdits(record(20, 4, [bob, 2]));
+  watermarks.receiveEdits(...record(10, 1, [ann, 1], [bob, 1], [ann, 2]));
+  watermarks.receiveEdits(...record(20, 4, [bob, 2]));
   expect(watermarks.all()).toEqual([
     { client: ann, user: "ann", counter: 2, seq: 3, lastSeen: 10 },
     { client: bob, user: "bob", counter: 2, seq: 4, lastSeen: 20 },
@@ -36,10 +38,10 @@ test("[WMK1] each client's last counter is listed with its seq", () => {
 
 test("[WMK2] a client that is silent for too long, by the log's dates, is forgotten", () => {
   const watermarks = new Watermarks([], options);
-  watermarks.receiveEdits(record(0, 1, [ann, 1]));
-  watermarks.receiveEdits(record(1_000, 2, [bob, 1]));
+  watermarks.receiveEdits(...record(0, 1, [ann, 1]));
+  watermarks.receiveEdits(...record(1_000, 2, [bob, 1]));
   expect(watermarks.all().map(({ client }) => client)).toEqual([ann, bob]);
-  watermarks.receiveEdits(record(1_001, 3, [bob, 2]));
+  watermarks.receiveEdits(...record(1_001, 3, [bob, 2]));
   expect(watermarks.all().map(({ client }) => client)).toEqual([bob]);
 });
 
@@ -51,7 +53,7 @@ test("[WMK3] over the limit the longest-silent client is forgotten, after a rest
   const watermarks = new Watermarks(known, { ...options, clientsMax: 2 });
   const carol = "carolcarolcarol1" as ClientId;
   users.set(carol, "carol" as UserId);
-  watermarks.receiveEdits(record(60, 10, [carol, 1]));
+  watermarks.receiveEdits(...record(60, 10, [carol, 1]));
   expect(watermarks.all().map(({ client }) => client)).toEqual([bob, carol]);
 });
 
@@ -64,7 +66,7 @@ test("[WMK4] thousands of writers with the longest names fit into a checkpoint: 
   let forgotten = 0;
   clients.forEach(
     (client, index) =>
-      (forgotten += watermarks.receiveEdits(record(1_700_000_000_000 + index, index + 1, [client, Number.MAX_SAFE_INTEGER]))),
+      (forgotten += watermarks.receiveEdits(...record(1_700_000_000_000 + index, index + 1, [client, Number.MAX_SAFE_INTEGER]))),
   );
   const kept = watermarks.all();
   const bytes = new TextEncoder().encode(JSON.stringify(kept)).byteLength;

@@ -29,17 +29,20 @@ export class Watermarks {
     for (const watermark of known.toSorted((a, b) => a.lastSeen - b.lastSeen)) this.#set(watermark);
   }
 
-  /** Returns the number of clients that were dropped before their time for lack of space. */
-  receiveEdits(record: EditsRecord): number {
+  /**
+   * `loggedAt`: on the log's clock. The record's own date is its room server's, and one that is wrong would make all other
+   * clients silent. Returns the number of clients that were dropped before their time for lack of space.
+   */
+  receiveEdits(record: EditsRecord, loggedAt: UnixMillis): number {
     const { firstSeq, edits } = record.edits;
     const last = new Map<ClientId, number>();
     edits.forEach(({ client }, index) => last.set(client, index));
     for (const [client, index] of last) {
       const [edit, user] = [edits[index], record.users.get(client)];
       assert(edit !== undefined && user !== undefined, "a record names the user of each of its clients");
-      this.#set({ client, user, counter: edit.counter, seq: (firstSeq + index) as Seq, lastSeen: record.time });
+      this.#set({ client, user, counter: edit.counter, seq: (firstSeq + index) as Seq, lastSeen: loggedAt });
     }
-    return this.#forget(record.time);
+    return this.#forget(loggedAt);
   }
 
   all(): Watermark[] {
