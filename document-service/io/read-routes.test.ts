@@ -24,16 +24,16 @@ function reader(
   documents: Documents = SERVED,
   clock = new FakeClock(),
   documentsAnswerMsMax = 1_000,
-): (place: string, query?: string, ifNoneMatch?: string) => Promise<InternalResponse> {
+): (place: string, query?: string, ifNoneMatch?: string, accept?: string) => Promise<InternalResponse> {
   const routes = readRoutes(documents, { ...NEVER, ...reading }, { documentsAnswerMsMax }, clock);
-  return (place, query = "", ifNoneMatch = "") => {
+  return (place, query = "", ifNoneMatch = "", accept = "") => {
     const route = routes.find((one) => one.place === place)!;
     return route.answer({
       method: "GET",
       segments: [],
       query: new URLSearchParams(query),
       tenant: "acme",
-      header: (name) => (name === "if-none-match" ? ifNoneMatch : ""),
+      header: (name) => ({ "if-none-match": ifNoneMatch, "x-coroom-accept": accept })[name] ?? "",
       body: () => Promise.resolve(STATE),
       room: ROOM,
       parameters: [],
@@ -205,3 +205,50 @@ test.each([
 ])("[RRT11] a snapshot at 1-5 for If-None-Match: %s is answered with %i", async (ifNoneMatch, status) => {
   expect(await reader({})("snapshot", "", ifNoneMatch)).toMatchObject({ status, headers: { etag: '"1-5"' } });
 });
+
+test("[RRT15] sixteen results of a state are kept: another one replaces the oldest, and a kept one replaces none", async () => {
+  const made: string[] = [];
+  const ask = reader({ text: (_, _room, name) => (made.push(name!), Promise.resolve({ kind: "text", text: STATE })) });
+  const names = Array.from({ length: 16 }, (_, index) => `t${index}`);
+  for (const name of [...names, ...names]) await ask("text", `type=${name}`);
+  expect(made).toEqual(names);
+  for (const name of ["t16", "t1", "t0", "t2"]) await ask("text", `type=${name}`);
+  expect(made.slice(16)).toEqual(["t16", "t0"]);
+});
+
+test("[RRT16] a result that failed is made again for the next request", async () => {
+  const results = [() => Promise.reject(new Error("the thread ended")), () => Promise.resolve({ kind: "text" as const, text: STATE })];
+  const ask = reader({ text: () => results.shift()!() });
+  await expect(ask("text")).rejects.toThrow("the thread ended");
+  expect(await ask("text")).toMatchObject({ status: 200 });
+});
+
+test("[RRT17] an answer of at least 1 KB is compressed for a caller that accepts it, with an ETag of its own", async () => {
+  for (const [bytes, accept, etag] of [
+    [1_023, "gzip", '"1-5"'],
+    [1_024, "gzip", '"1-5-gzip"'],
+    [1_024, "", '"1-5"'],
+  ] as const) {
+    const json = new Uint8Array(bytes);
+    const { headers, body } = await reader({ json: () => Promise.resolve(json) })("document", "", "", accept);
+    expect(headers).toMatchObject({ etag });
+    expect((body as Uint8Array).byteLength < bytes, `${bytes} ${accept}`).toBe(etag.includes("gzip"));
+  }
+});
+
+test.each([
+  [{ kind: "deleted" }, true, 410],
+  [{ kind: "stalled" }, true, 503],
+  [{ kind: "not-a-document" }, true, 404],
+  [{ kind: "loading" }, false, 503],
+] as [Served, boolean, number][])(
+  "[RRT18] a read of a seq that %o cannot reach is answered at once (held here: %s)",
+  async (served, holds, status) => {
+    const clock = new FakeClock();
+    const answers: InternalResponse[] = [];
+    const ask = reader({}, { ...SERVED, holds: () => holds, serve: () => Promise.resolve(served) }, clock);
+    void ask("snapshot", "minSeq=6").then((answer) => answers.push(answer));
+    await clock.advance(40);
+    expect(answers).toMatchObject([{ status }]);
+  },
+);
