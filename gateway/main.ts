@@ -59,7 +59,7 @@ export async function startGateway(
     { ...deps, registry, lastOfTurn },
   );
   const bus = await connectBus(gateway, config, { ...deps, localOwners });
-  const kept = await gatewayRedis(config.redisUrl ?? "", config.environment, gateway, deps);
+  const kept = await gatewayRedis(config.redisUrl ?? "", config.environment, gateway, { ...deps, operations: bus.operations });
   const checked = jwtTokens(config, clock, (waiting) => metrics.tokensWaiting.set(waiting));
   const tokens = rememberedTokens(checked, config, deps);
   const contents = applicationContents(bus.services.documents, config, deps);

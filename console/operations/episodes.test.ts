@@ -149,6 +149,15 @@ test("[EPI3] a nats-server that died is one row with the outage that gateways sa
   ]);
 });
 
+test("[EPI16] an outage of Redis is one row for all gateways, and that of a local redis-server that died is in its row", () => {
+  const lost = (clock: string, by: string) => event(clock, "redis_lost", by, { downMs: 20_000 });
+  const died = event("11:00:01", "engine_restarted", "engines", { engine: "redis-server", exit: "SIGKILL", downMs: 2_000 });
+  expect(shown(lost("10:00:30", "gw-1"), lost("10:00:31", "gw-2"))).toEqual([
+    "10:00:10 to 10:00:31 | 2 gateways did not reach Redis for up to 20 s | leaderboards and new bans waited for it, edits did not; check Redis and its disk, and the network",
+  ]);
+  expect(shown(died, lost("11:00:02", "gw-1"))).toEqual([expect.stringContaining("redis-server stopped, and was restarted after 2 s")]);
+});
+
 test("[EPI4] a full disk that several room servers report is one episode until the last of them stores again", () => {
   const storage = (clock: string, by: string, state: string) => event(clock, "log_storage", by, { state });
   const full = [storage("10:00:00", "rs-1", "full"), storage("10:00:01", "rs-2", "full"), storage("10:05:00", "rs-1", "stores")];

@@ -29,6 +29,7 @@ const EPISODE_KINDS: ReadonlySet<string> = new Set([
   "connections_refused",
   "room_unmerged",
   "nats_lost",
+  "redis_lost",
   "engine_restarted",
   "log_storage",
   "log_slow",
@@ -54,6 +55,7 @@ export function episodesOf(events: readonly ListedEvent[], isAlive: (by: string)
     ...refusalEpisodes(events),
     ...unmergedEpisodes(events),
     ...engineEpisodes(events, outages, slow),
+    ...redisEpisodes(events),
     ...storageEpisodes(storage, fullDisks, slow),
     ...slow.filter((span) => !isExplained(span, causes)).map((span) => slowEpisode(span, causes)),
   ];
@@ -99,6 +101,21 @@ function engineEpisodes(events: readonly ListedEvent[], outages: readonly Episod
       by: outage.by.join(", "),
     }));
   return [...engines, ...others];
+}
+
+/** A redis-server of a local system that died has its own row. */
+function redisEpisodes(events: readonly ListedEvent[]): Episode[] {
+  const restarts = spansOf(events.filter((event) => event.kind === "engine_restarted" && text(event, "engine") === "redis-server"));
+  return spansOf(events.filter(({ kind }) => kind === "redis_lost"))
+    .filter((outage) => !restarts.some((each) => overlaps(each, outage)))
+    .map((outage) => ({
+      ...datesOf(outage),
+      key: outage.key,
+      tone: "warning",
+      what: `${counted(outage.by.length, "gateway")} did not reach Redis for up to ${ms(outage.worstMs)}`,
+      why: "leaderboards and new bans waited for it, edits did not; check Redis and its disk, and the network",
+      by: outage.by.join(", "),
+    }));
 }
 
 /** The wait that the room servers report for the same time. A wait that began much earlier has another cause. */

@@ -1,5 +1,6 @@
 /** The gateway's connection to Redis, and what it stores there: sanctions, and usage by tenant and day. */
 
+import type { Operations } from "../../shared/bus/operations-events.ts";
 import type { GatewayId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
@@ -19,7 +20,7 @@ export async function gatewayRedis(
   url: string,
   environment: string,
   gateway: GatewayId,
-  { clock, log, metrics }: { clock: Clock; log: Log; metrics: GatewayMetrics },
+  { clock, log, metrics, operations }: { clock: Clock; log: Log; metrics: GatewayMetrics; operations: Operations },
 ): Promise<GatewayRedis> {
   if (url === "") return { store: undefined, usageStore: undefined, reachesRedis: () => undefined, stop: () => {} };
   const [{ redisConnection, watchRedis }, { redisSanctions }, { redisUsage }] = await Promise.all([
@@ -28,7 +29,8 @@ export async function gatewayRedis(
     import("./redis-usage.ts"),
   ]);
   const connection = redisConnection(url, log);
-  const reach = watchRedis(connection.redis, clock, metrics.redisUnreached);
+  const onFound = (downMs: number): void => operations.report({ kind: "redis_lost", downMs });
+  const reach = watchRedis(connection.redis, clock, metrics.redisUnreached, onFound);
   const stop = (): void => {
     reach.stop();
     connection.stop();

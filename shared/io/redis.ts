@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs";
 
 import { Cluster, Redis } from "ioredis";
 
+import type { Millis } from "../ids.ts";
 import type { Log } from "../process/log.ts";
 import { redisAddress } from "../settings/redis-address.ts";
 import type { Clock } from "../time/clock.ts";
@@ -89,16 +90,29 @@ type RedisReach = { readonly reaches: () => boolean | undefined; stop(): void };
 
 /**
  * Whether Redis answers, from a request to each of its servers every two seconds. An open connection does not reveal
- * that its server is stuck, and a process without commands would notice neither.
+ * that its server is stuck, and a process without commands would notice neither. `onFound`: Redis answers again; the
+ * time since the first request without an answer.
  */
-export function watchRedis(redis: Redis | Cluster, clock: Clock, unreached: { set(value: number): void }): RedisReach {
+export function watchRedis(
+  redis: Redis | Cluster,
+  clock: Clock,
+  unreached: { set(value: number): void },
+  onFound: (downMs: number) => void = () => {},
+): RedisReach {
   let reaches: boolean | undefined;
+  let lostAt: Millis | undefined;
   let isStopped = false;
   const look = async (): Promise<void> => {
+    const askedAt = clock.now();
     const servers = redis instanceof Cluster ? redis.nodes("master") : [redis];
     const answers = await Promise.allSettled(servers.map((server) => server.ping()));
     reaches = answers.length > 0 && answers.every(({ status }) => status === "fulfilled");
     unreached.set(reaches ? 0 : 1);
+    if (!reaches) lostAt ??= askedAt;
+    else if (lostAt !== undefined) {
+      onFound(Math.round(clock.now() - lostAt));
+      lostAt = undefined;
+    }
     if (!isStopped) cancel = clock.after(ASK_MS, () => void look());
   };
   let cancel = clock.after(ASK_MS, () => void look()); // Before that time the client may still be connecting.
