@@ -20,7 +20,16 @@ export type { Problem, Refusal } from "./room/problems.ts";
 export type { ModeFacts } from "./presence/room-presence.ts";
 export type { DeviceStore } from "./persistence/device-store.ts";
 export type { EditName } from "./persistence/edit-store.ts";
-export type { CommonRoomOptions, ConnectionSource, RoomEvents, RoomConnectionOptions, Status, StatusChange } from "./room/room-events.ts";
+export type {
+  CommonRoom,
+  CommonRoomEvents,
+  CommonRoomOptions,
+  ConnectionSource,
+  RoomEvents,
+  RoomConnectionOptions,
+  Status,
+  StatusChange,
+} from "./room/room-events.ts";
 export type { ConnectionEvents, ConnectionStatus, Outage, SocketClose } from "./connection/connection-messages.ts";
 export type { RestoredEdit } from "./room/room-messages.ts";
 export type { EditFormat } from "./room/unsent.ts";

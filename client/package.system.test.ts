@@ -88,7 +88,7 @@ test("[PKG3] the package's types are complete", () => {
   app.write(
     "types.ts",
     `import * as Y from "yjs";
-     import { CoroomProvider, RoomConnection, type Problem } from "@coroom/client";
+     import { type CommonRoom, CoroomProvider, RoomConnection, type Problem } from "@coroom/client";
      import { broadcastsOf } from "@coroom/client/broadcasts";
      import { showDevtools } from "@coroom/client/devtools";
      import { forgetIndexedDbStore, indexedDbStore } from "@coroom/client/indexeddb";
@@ -116,6 +116,12 @@ test("[PKG3] the package's types are complete", () => {
      rooms.ranking satisfies readonly { readonly rank: number; readonly room: string; readonly points: number }[];
      // @ts-expect-error a room has points, and no name
      rooms.ranking[0]?.name;
+     const show = (room: CommonRoom): void => room.on("status", ({ status, retryInMs }) => [status === room.status, retryInMs?.toFixed()]);
+     show(provider);
+     show(new RoomConnection({ url: "ws://h", token: "t", room: "notes" }));
+     show(new CoroomProvider<{ user: string }>({ url: "ws://h", room: "n", doc: new Y.Doc(), token: "t" }));
+     // @ts-expect-error only a RoomConnection has this event
+     (provider as CommonRoom).on("edit", () => {});
      showDevtools(provider, { isOpen: true })();
      broadcastsOf(new CoroomProvider<{ user: string }>({ url: "ws://h", room: "n", doc: new Y.Doc(), token: "t" })).send({ kind: "wave" });
      // @ts-expect-error its internal messages are no public methods

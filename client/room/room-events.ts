@@ -103,3 +103,34 @@ export type RoomEvents = {
   /** A problem that does not stop the client. */
   "error": [Problem];
 };
+
+/** Events that a `RoomConnection` and a `CoroomProvider` emit alike. */
+export type CommonRoomEvents = Pick<
+  RoomEvents,
+  "status" | "synced" | "saved" | "stored" | "saving" | "seq" | "participants" | "presence" | "mode" | "refused" | "error"
+>;
+
+/**
+ * What a `RoomConnection` and a `CoroomProvider` have in common, for functions that take either. Of a union of both
+ * classes TypeScript cannot call `on`.
+ */
+export type CommonRoom = {
+  /** Id of the room. */
+  readonly room: string;
+  /** State of the connection to the room. */
+  readonly status: Status;
+  /** Why the room is not joined, and when the next attempt follows. */
+  readonly outage: Outage | undefined;
+  /** True: everything up to the head at the time of joining has been delivered. */
+  readonly synced: boolean;
+  /** True: every edit made here, and everything it may build on, is in the server's log. */
+  readonly saved: boolean;
+  /** True: every edit made here is acknowledged or stored on this device, and builds on nothing that may be lost. */
+  readonly stored: boolean;
+  /** The participants in the room, including this client. */
+  readonly participants: ReadonlyMap<ClientId, Participant>;
+  /** Calls the listener at each event of this name. */
+  on<Name extends keyof CommonRoomEvents>(name: Name, listener: (...args: CommonRoomEvents[Name]) => void): void;
+  /** Removes the listener. */
+  off<Name extends keyof CommonRoomEvents>(name: Name, listener: (...args: CommonRoomEvents[Name]) => void): void;
+};
