@@ -505,6 +505,25 @@ test("[YWS23] a client that only answers pings has no unfinished message", async
   expect(await counted("coroom_y_unfinished_bytes")).toBeGreaterThan(0);
 });
 
+test("[YWS24] a user who is banned from everywhere receives no later edit of a room, though others of the bridge do", async () => {
+  await startBridge();
+  const [writer, banned] = [await visit("ban", "writer"), await visit("ban", "banned")];
+  await eventually("both are in step", () => writer.provider.synced && banned.provider.synced);
+  const closed = new Promise((resolve) => banned.provider.on("connection-close", (event) => resolve(event?.code)));
+  const admin = await cluster.token("*", "admin", { rights: ["read", "admin"] });
+  const answer = await fetch(`${cluster.gateways[0]!.url.replace(/^ws/, "http")}/v1/admin/ban`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${admin}` },
+    body: JSON.stringify({ user: "banned", seconds: 600 }),
+  });
+  expect([answer.status, await closed]).toEqual([200, 1013]);
+  await eventually("it has connected again", () => banned.provider.wsconnected);
+  write(writer, "secret");
+  const late = await visit("ban", "late");
+  await eventually("others read on", () => textOf(late) === "secret");
+  expect(textOf(banned)).toBe("");
+});
+
 function collectGarbage(): void {
   setFlagsFromString("--expose-gc");
   (runInNewContext("gc") as () => void)();

@@ -4,7 +4,7 @@
  * until that copy is complete: otherwise the client would see an empty document and fill it again. The client uses its
  * own Yjs client id in the room. Otherwise its other tabs, which exchange awareness among themselves, would show it
  * twice. So the room is opened once the client has sent that id, with its first messages. Rules YCL1 to YCL41, YWS1 to
- * YWS21, YUC1 to YUC5.
+ * YWS24, YUC1 to YUC5.
  */
 
 import type { Clock } from "../shared/time/clock.ts";
