@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
-import { encodeEditsRecord, type StoredRecord } from "../../shared/bus/record.ts";
+import { encodeEditsRecord, encodeEpochRecord, type StoredRecord } from "../../shared/bus/record.ts";
 import type { ClientId, Epoch, Millis, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { EMPTY_STATE, mergeEdits } from "../merge.ts";
 import { ann, deletedRecord, recordsOf, ROOM } from "../testing/one-room.ts";
@@ -702,4 +702,41 @@ test("[DRM44] a checkpoint keeps the writers of a room whose server has a date t
   });
   rig.read(first, { ...first, streamSeq: 20, bytes });
   expect(rig.saveUntilNamed().checkpoint.clients.map(({ client }) => client)).toEqual([ann, bob]);
+});
+
+test("[DRM45] a room whose merges overrun is tried again after pauses that double up to 64 times the limit", () => {
+  const rig = Rig.opened();
+  rig.read(recordsOf("a")[0]!);
+  const pauses: number[] = [];
+  for (let tries = 0; tries < 8; tries++) {
+    rig.receive({ kind: "read-state", request: tries });
+    const ended = rig.receive({ kind: "merge-ended", outcome: "overran" });
+    const { report } = effectOf(ended, "report");
+    if (report.kind === "merge-abandoned") pauses.push(report.pauseMs);
+    rig.now = (rig.now + pauses.at(-1)!) as Millis;
+  }
+  expect(pauses).toEqual([2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 64_000, 64_000]);
+});
+
+test("[DRM46] a log that begins with the epoch record of a later owner has not every record of a lost snapshot", () => {
+  const lost = { ...checkpointAt(2, "lost"), recordId: "server.2" };
+  for (const [head, from] of [
+    [0, 1],
+    [1, undefined],
+  ] as const) {
+    const rig = Rig.opened(lost, 3);
+    const epochRecord = encodeEpochRecord({
+      id: "server.0",
+      time: 0 as UnixMillis,
+      epoch: 1 as Epoch,
+      head: head as Seq,
+      before: 0 as Epoch,
+    });
+    const [record] = recordsOf("a") as [StoredRecord];
+    rig.receive({ kind: "read-state", request: 1 });
+    rig.receive({ kind: "snapshot-read", state: undefined });
+    rig.receive({ kind: "checkpoint-read", reader: "merge", found: { checkpoint: lost, revision: 3 } });
+    rig.receive({ kind: "covered-read", first: { ...record, bytes: epochRecord }, last: recordsOf("ab")[1] });
+    expect(rig.room.readAgainFrom).toBe(from);
+  }
 });
