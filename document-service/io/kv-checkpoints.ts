@@ -7,7 +7,7 @@ import { CheckpointEntry } from "../../shared/bus/checkpoint.ts";
 import { decodeJson, encodeJson, UndecodableEntry } from "../../shared/bus/json-messages.ts";
 import type { LeaseWrite } from "../../shared/cluster/lease.ts";
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
-import { kvBucket, replaceEntry } from "../../shared/io/jetstream-stores.ts";
+import { kvBucket, replaceEntry, retryUntilSettled } from "../../shared/io/jetstream-stores.ts";
 import { systemClock } from "../../shared/io/system-clock.ts";
 import { History, NO_HISTORY } from "../history/history.ts";
 import type { Checkpoints, Histories } from "../ports.ts";
@@ -27,7 +27,7 @@ export async function kvHistories(jetstream: JetStreamClient, bucket: string, re
 /** Asks NATS once, and continues with the steady clock. That clock may stop while the machine sleeps. */
 async function storeDateOf(jetstream: JetStreamClient, stream: string): Promise<() => UnixMillis> {
   const { streams } = await jetstream.jetstreamManager();
-  const { ts } = await streams.info(stream);
+  const { ts } = await retryUntilSettled(() => streams.info(stream)); // A cluster may not have settled yet.
   const [date, since] = [Date.parse(String(ts)) || 0, systemClock.now()];
   return () => (date + systemClock.now() - since) as UnixMillis;
 }
