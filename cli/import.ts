@@ -5,8 +5,8 @@
  * size.
  */
 
-import { readdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import * as Y from "yjs";
 
 import { parseRoomId, ROOM_ID_RULE } from "../shared/ids.ts";
@@ -110,11 +110,23 @@ export async function exportRoom({ room, to, format, type, ...target }: Values<t
       continue;
     }
     const file = join(to, files[index]!);
-    writing(to, () => writeFileSync(file, content));
+    writing(to, () => replaceFile(file, content));
     print(`${name}: ${content.byteLength} bytes in ${file}`);
   }
   if (failedCount > 0)
     throw new SettingError(`${failedCount} of ${room.length} rooms were not exported. Fix the causes above and repeat the command`);
+}
+
+/** A file of an earlier export stays until the new one is complete, also on a full disk. */
+function replaceFile(file: string, content: Uint8Array): void {
+  const part = join(dirname(file), `.coroom-export-${process.pid}.part`); // Short: the name of the file may be as long as possible.
+  try {
+    writeFileSync(part, content);
+    renameSync(part, file);
+  } catch (cause) {
+    rmSync(part, { force: true });
+    throw cause;
+  }
 }
 
 async function storedRoom(target: Target, room: string): Promise<Uint8Array> {
