@@ -105,7 +105,8 @@ test("[IMP6] a document that cannot be imported is named, and the others are imp
   expect(printed.at(-1)).toBe("1 imported, 0 unchanged, 1 failed");
 });
 
-test("[IMP7] a missing room, a refused token and a gateway that does not answer are named, and no file is written", async () => {
+// These two mostly wait for the patience of the commands, so they run at the same time.
+test.concurrent("[IMP7] a missing room, a refused token and a gateway that does not answer are named, and no file is written", async () => {
   const out = mkdtempSync(join(tmpdir(), "coroom-export-"));
   const token = await cluster.token("old/*", "exporter");
   const printed: string[] = [];
@@ -117,6 +118,27 @@ test("[IMP7] a missing room, a refused token and a gateway that does not answer 
   await expect(run("http://127.0.0.1:1")).rejects.toThrow(/no gateway at http:\/\/127.0.0.1:1 .*--url/);
   expect(readdirSync(out)).toEqual([]);
 });
+
+test.concurrent(
+  "[IMP15] a room that cannot be opened is named with the reason, and the command ends",
+  async () => {
+    const without = await SystemCluster.start({ gateways: 1, roomServers: 0 });
+    try {
+      const files = mkdtempSync(join(tmpdir(), "coroom-import-"));
+      const doc = new Y.Doc();
+      doc.getText("t").insert(0, "text");
+      writeFileSync(join(files, "notes.yjs"), Y.encodeStateAsUpdate(doc));
+      const printed: string[] = [];
+      const flags = { from: files, token: await without.token("*", "importer"), url: without.gateways[0]!.url.replace("ws", "http") };
+      const run = importDocuments(readSettings(importSettings, { flags, env: {} }), (line) => void printed.push(line));
+      await expect(run).rejects.toThrow(/some documents were not imported/);
+      expect(printed[1]).toMatch(/^1\/1 notes: failed: cannot join the room now: .*\. Repeat the command once it can be opened$/);
+    } finally {
+      await without.stop();
+    }
+  },
+  90_000,
+);
 
 test("[IMP12] a token that may only read is reported for each document, and the command ends", async () => {
   const files = mkdtempSync(join(tmpdir(), "coroom-import-"));
@@ -205,20 +227,3 @@ test("[IMP20] a user who is banned from all rooms, before or during an import, e
   const exported = exportRoom(readSettings(exportSettings, { flags: { ...flags, to: out, room: "all" }, env: {} }), () => {});
   await expect(exported).rejects.toThrow(why);
 });
-
-test("[IMP15] a room that cannot be opened is named with the reason, and the command ends", async () => {
-  const without = await SystemCluster.start({ gateways: 1, roomServers: 0 });
-  try {
-    const files = mkdtempSync(join(tmpdir(), "coroom-import-"));
-    const doc = new Y.Doc();
-    doc.getText("t").insert(0, "text");
-    writeFileSync(join(files, "notes.yjs"), Y.encodeStateAsUpdate(doc));
-    const printed: string[] = [];
-    const flags = { from: files, token: await without.token("*", "importer"), url: without.gateways[0]!.url.replace("ws", "http") };
-    const run = importDocuments(readSettings(importSettings, { flags, env: {} }), (line) => void printed.push(line));
-    await expect(run).rejects.toThrow(/some documents were not imported/);
-    expect(printed[1]).toMatch(/^1\/1 notes: failed: cannot join the room now: .*\. Repeat the command once it can be opened$/);
-  } finally {
-    await without.stop();
-  }
-}, 90_000);
