@@ -15,6 +15,7 @@ const doc = new Y.Doc();
 const text = doc.getText("text");
 const provider = new CoroomProvider({ url, room: "notes", doc, token });
 provider.on("refused", ({ message }) => console.error(`refused: ${message}`));
+provider.on("status", ({ status, why }) => status === "waiting" && console.error(`waiting: ${why}`));
 
 /** The client calls this again if it throws. A value that is no token would be rejected permanently. */
 async function token() {

@@ -56,6 +56,13 @@ test("[EXA4] no request ends the token server, and a request that it cannot serv
   await lost.exited();
 });
 
+test("[EXA16] an agent without a token states why it waits", async () => {
+  const agent = new Program("agent.js", ["muse"], { ...env, TOKEN_URL: `${env["TOKEN_URL"]}/nothing` });
+  await agent.prints("waiting: the application's token function failed: cannot get a token: HTTP 404");
+  agent.stop();
+  await agent.exited();
+});
+
 test("[EXA2] two command-line clients see each other and each other's text", async () => {
   const [ada, ben] = [new Program("notes.js", ["ada"], env), new Program("notes.js", ["ben"], env)];
   await Promise.all([ada, ben].map((one) => one.prints("(connected)")));
