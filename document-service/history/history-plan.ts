@@ -73,8 +73,7 @@ export class HistoryPlan {
   readonly #waiting: HistoryJob[] = [];
   #running: RunningJob | undefined;
   /** The date of the input that is being received, and the date at which what is too old is dropped. */
-  #date = 0 as UnixMillis;
-  #retentionDate = 0 as UnixMillis;
+  #dates = { now: 0 as UnixMillis, retention: 0 as UnixMillis };
 
   /** `newName` returns a name that no other object ever has. */
   constructor(room: RoomKey, policy: HistoryPolicy, newName: () => string, now: Millis) {
@@ -109,8 +108,7 @@ export class HistoryPlan {
 
   /** Jobs end in the order in which they are received. A date that is years ahead must not end the history of every room. */
   receive(input: HistoryInput, date: UnixMillis, storeDate: UnixMillis): HistoryEffect[] {
-    this.#date = date;
-    this.#retentionDate = Math.min(date, storeDate) as UnixMillis;
+    this.#dates = { now: date, retention: Math.min(date, storeDate) as UnixMillis };
     if (input.kind === "job") {
       this.#waiting.push(input.job);
       return this.#running === undefined ? this.#beginNext() : [];
@@ -238,7 +236,7 @@ export class HistoryPlan {
   #writeVersion(running: RunningJob, history: History, document: CurrentDocument, name: string | undefined): HistoryEffect[] {
     const named = history.versions.filter((version) => version.name !== undefined);
     if (name !== undefined && named.length >= this.#policy.historyNamedMax) return this.#end({ kind: "too-many" });
-    const version = { id: this.#newName(), name, time: this.#date };
+    const version = { id: this.#newName(), name, time: this.#dates.now };
     return this.#writeObject(running, history, draftVersion(this.#room, version, document));
   }
 
@@ -257,7 +255,7 @@ export class HistoryPlan {
   #confirmOrphans(running: RunningJob, names: readonly string[], { history, revision }: StoredHistory): HistoryEffect[] {
     const known = new Set(history.deleted ? [] : objectsOf(history));
     const orphans = names.filter((name) => !known.has(name));
-    const hasExpired = retained(history, this.#retentionDate, this.#policy).dropped.length > 0;
+    const hasExpired = retained(history, this.#dates.retention, this.#policy).dropped.length > 0;
     if ((orphans.length === 0 && !hasExpired) || revision === 0) return this.#end(DONE);
     return this.#writeEntry(running, history, { orphans, result: DONE });
   }
@@ -292,11 +290,8 @@ export class HistoryPlan {
   }
 
   #writeEntry(running: RunningJob, next: History, step: Omit<Step & { kind: "writing-entry" }, "kind">): HistoryEffect[] {
-    return this.#wait(
-      running,
-      { kind: "writing-entry", ...step },
-      { kind: "write-entry", ...this.#entry.planWrite(next, this.#retentionDate) },
-    );
+    const write = this.#entry.planWrite(next, this.#dates.retention);
+    return this.#wait(running, { kind: "writing-entry", ...step }, { kind: "write-entry", ...write });
   }
 
   #receiveEntryWrite(running: RunningJob, write: LeaseWrite): HistoryEffect[] {
