@@ -83,7 +83,7 @@ export function datedChangelog(file: string, text: string, version: string, toda
  * dependencies and peers, with the versions of the lock file. In the workspace, `npm sbom --omit dev` leaves out
  * packages such as yjs that are dependencies of one workspace and peers of another.
  */
-export function sbom(packageFolder: string, root: string): string {
+function sbom(packageFolder: string, root: string): string {
   const folder = mkdtempSync(join(tmpdir(), "coroom-sbom-"));
   try {
     copyFileSync(join(packageFolder, "package.json"), join(folder, "package.json"));

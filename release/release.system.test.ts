@@ -8,25 +8,27 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 
-import { expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
-import { sbom } from "./main.ts";
 import { type LockEntries, productionTree } from "./production-tree.ts";
 
-const { packages } = JSON.parse(readFileSync("package-lock.json", "utf8")) as { packages: LockEntries };
+const lockFileIn = (folder: string) =>
+  JSON.parse(readFileSync(join(folder, "package-lock.json"), "utf8")) as { readonly packages: LockEntries };
+const { packages } = lockFileIn(".");
 /** The release builds everything, while other tests use the machine's cores. */
 const BUILD_MS_MAX = 600_000;
 const FOLDERS: Readonly<Record<string, string>> = { "coroom": "", "@coroom/client": "client", "@coroom/react": "react" };
 
-test("[SHIP7] a release has the version everywhere, packages, SBOMs, a commit and a tag", { timeout: BUILD_MS_MAX }, async () => {
-  const clone = mkdtempSync(join(tmpdir(), "coroom-clone-"));
-  onTestFinished(() => rmSync(clone, { recursive: true }));
-  const git = (...args: string[]): string =>
-    execFileSync("git", args, { cwd: clone, encoding: "utf8", env: { ...process.env, ...IDENTITY } }).trim();
+/** A clone in which version 9.9.9 was released, and what the script did in it: first beside a stray file, then without. */
+let clone: string;
+let refused: Ended;
+let released: Ended;
+beforeAll(async () => {
+  clone = mkdtempSync(join(tmpdir(), "coroom-clone-"));
   git("clone", "--quiet", "--shared", resolve("."), ".");
   symlinkSync(resolve("node_modules"), join(clone, "node_modules"));
   writeFileSync(join(clone, "stray"), "");
-  expect(await script("main", { cwd: clone, args: ["9.9.9"] })).toMatchObject({ code: 1, stderr: expect.stringContaining("has changes") });
+  refused = await script("main", { cwd: clone, args: ["9.9.9"] });
   rmSync(join(clone, "stray"));
   for (const changelog of ["client/CHANGELOG.md", "react/CHANGELOG.md"]) {
     const text = readFileSync(join(clone, changelog), "utf8");
@@ -34,16 +36,22 @@ test("[SHIP7] a release has the version everywhere, packages, SBOMs, a commit an
       writeFileSync(join(clone, changelog), text.replace("\n## ", "\n## Unreleased\n\n- Something.\n\n## "));
   }
   git("commit", "--quiet", "--all", "--allow-empty", "--message", "changelogs");
+  released = await script("main", { cwd: clone, args: ["9.9.9"] });
+}, BUILD_MS_MAX);
+afterAll(() => rmSync(clone, { recursive: true }));
 
-  expect(await script("main", { cwd: clone, args: ["9.9.9"] })).toMatchObject({
-    code: 0,
-    stdout: expect.stringMatching(/npm publish .*coroom-client-9\.9\.9\.tgz/),
-  });
+function git(...args: string[]): string {
+  return execFileSync("git", args, { cwd: clone, encoding: "utf8", env: { ...process.env, ...IDENTITY } }).trim();
+}
+
+test("[SHIP7] a release has the version everywhere, packages, SBOMs, a commit and a tag", async () => {
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("has changes") });
+  expect(released).toMatchObject({ code: 0, stdout: expect.stringMatching(/npm publish .*coroom-client-9\.9\.9\.tgz/) });
   expect(git("status", "--porcelain")).toBe("");
   expect(JSON.parse(readFileSync(join(clone, "release/previous.json"), "utf8"))).toEqual({ commit: git("rev-parse", "HEAD~1") });
   expect(git("log", "-1", "--format=%s", "v9.9.9")).toBe("release: publish version 9.9.9");
-  const json = (path: string): { version: string; packages: LockEntries } => JSON.parse(readFileSync(join(clone, path), "utf8")) as never;
-  const { packages: locked } = json("package-lock.json");
+  const json = (path: string): { version: string } => JSON.parse(readFileSync(join(clone, path), "utf8")) as { version: string };
+  const { packages: locked } = lockFileIn(clone);
   const versions = ["", "client", "react"].flatMap((folder) => [json(join(folder, "package.json")).version, locked[folder]!.version]);
   expect(new Set(versions)).toEqual(new Set(["9.9.9"]));
   // Ranges of peers and examples, and tags of images.
@@ -81,13 +89,15 @@ test("[SHIP7] a release has the version everywhere, packages, SBOMs, a commit an
 });
 
 test.each(Object.entries(FOLDERS))("[SHIP3] the SBOM of %s is exactly its production tree", (name, folder) => {
-  const { bomFormat, metadata, components } = JSON.parse(sbom(resolve(folder), resolve("."))) as {
+  const file = `release/dist/${name.replace("@", "").replace("/", "-")}-9.9.9.cdx.json`;
+  const { bomFormat, metadata, components } = JSON.parse(readFileSync(join(clone, file), "utf8")) as {
     bomFormat: string;
     metadata: { component: { name: string; version: string } };
     components: { name: string; version: string; hashes?: unknown }[];
   };
-  expect([bomFormat, metadata.component.name, metadata.component.version]).toEqual(["CycloneDX", name, packages[folder]!.version]);
-  const expected = productionTree(packages, folder).map((path) => `${path.split("node_modules/").at(-1)}@${packages[path]!.version}`);
+  expect([bomFormat, metadata.component.name, metadata.component.version]).toEqual(["CycloneDX", name, "9.9.9"]);
+  const { packages: locked } = lockFileIn(clone);
+  const expected = productionTree(locked, folder).map((path) => `${path.split("node_modules/").at(-1)}@${locked[path]!.version}`);
   const listed = components.map((component) => `${component.name}@${component.version}`);
   expect(listed.toSorted()).toEqual(expected.toSorted());
   if (name === "coroom") expect(listed.some((component) => component.startsWith("yjs@"))).toBe(true);
