@@ -636,11 +636,9 @@ test.each(SIZE_NAMES)(
 );
 
 test.each(SIZE_NAMES)("[SIM2] a seed replays exactly, with and without a trace: %s", async (size) => {
-  const options = { size, telemetry: counted };
-  const [first, again, other] = [await freshRun(1, size), await simulate(1, options), await freshRun(2, size)];
-  const watched = await simulate(1, { ...options, verbose: true });
+  const [first, other] = [await freshRun(1, size), await freshRun(2, size)];
+  const again = await simulate(1, { size, telemetry: counted, verbose: true });
   expect([again.hash, again.steps, again.edits]).toEqual([first.hash, first.steps, first.edits]);
-  expect(watched.hash).toBe(first.hash);
   expect(other.hash).not.toBe(first.hash);
 });
 
