@@ -58,13 +58,8 @@ export class DeviceStore implements EditStore {
   /** @internal Opens the room and writes. A room that this page is leaving is opened once that is done, with the edits left there. */
   host(room: StoredRoom, receive: (input: RoomSessionInput) => void, report: (problem: Problem) => void): StoreHost {
     const key = `${room.server} ${room.room}`;
-    const before = this.#leaving.get(key);
-    const open = async (asked: StoredRoom): Promise<RoomStore> => {
-      await before;
-      return this.open(asked);
-    };
-    const reportForgetFailed = (cause: unknown): void => report(storageFailed(cause));
-    return new StoreHost({ open }, room, receive, reportForgetFailed, (left) => this.#receiveLeaving(key, left));
+    const others = { before: this.#leaving.get(key), leave: (left: Promise<void>) => this.#receiveLeaving(key, left) };
+    return new StoreHost(this, room, receive, (cause) => report(storageFailed(cause)), others);
   }
 
   #receiveLeaving(key: string, left: Promise<void>): void {

@@ -6,10 +6,13 @@
 import type { RoomSessionInput } from "../room/room-messages.ts";
 import type { DocumentChange, EditStore, KeptChange, RoomStore, StoredRoom } from "./edit-store.ts";
 
+/** Stays of this page in the room: one opens the store once the stays `before` have closed it. `left` resolves then. */
+type OtherStays = { readonly before: Promise<unknown> | undefined; readonly leave: (left: Promise<void>) => void };
+
 export class StoreHost {
   readonly #receive: (input: RoomSessionInput) => void;
   readonly #reportForgetFailed: (cause: unknown) => void;
-  readonly #onLeave: (left: Promise<void>) => void;
+  readonly #leave: OtherStays["leave"];
   #resolveLeft = (): void => {};
   readonly #opened: Promise<RoomStore>;
   /** Calls to the store run one after another. */
@@ -17,18 +20,17 @@ export class StoreHost {
   #isClosed = false;
   readonly #replaced = new WeakMap<Uint8Array, Uint8Array>();
 
-  /** `onLeave`: the page leaves the room permanently. `left` resolves once the store is closed. */
   constructor(
     store: EditStore,
     room: StoredRoom,
     receive: (input: RoomSessionInput) => void,
     reportForgetFailed: (cause: unknown) => void,
-    onLeave: (left: Promise<void>) => void,
+    { before, leave }: OtherStays,
   ) {
     this.#receive = receive;
     this.#reportForgetFailed = reportForgetFailed;
-    this.#onLeave = onLeave;
-    this.#opened = store.open({ ...room, lost: () => this.#isClosed || receive({ kind: "store-lost" }) });
+    this.#leave = leave;
+    this.#opened = openAfter(before, store, { ...room, lost: () => this.#isClosed || receive({ kind: "store-lost" }) });
     this.#last = this.#opened;
     this.#opened.then(
       ({ kept }) => this.#isClosed || receive({ kind: "restored", kept }),
@@ -75,7 +77,7 @@ export class StoreHost {
 
   /** `close` or `forget` follows once everything is written. */
   leave(): void {
-    if (!this.#isClosed) this.#onLeave(new Promise((left) => (this.#resolveLeft = left)));
+    if (!this.#isClosed) this.#leave(new Promise((left) => (this.#resolveLeft = left)));
   }
 
   close(): void {
@@ -87,4 +89,10 @@ export class StoreHost {
     );
     this.#resolveLeft(); // An open store closes first. One that never opens stops no other page.
   }
+}
+
+/** A store that throws synchronously counts as one that rejects. */
+async function openAfter(before: Promise<unknown> | undefined, store: EditStore, room: StoredRoom): Promise<RoomStore> {
+  await before;
+  return store.open(room);
 }
