@@ -13,6 +13,7 @@ import { CLOSE } from "../../shared/wire/close-codes.ts";
 import type { ServerFrame } from "../../shared/wire/frames.ts";
 import { ConnectionHost } from "../connection/connection-host.ts";
 import type { ClientWorld, NetworkChange } from "../ports.ts";
+import type { StatusChange } from "../room/room-events.ts";
 import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { ModelServer } from "../testing/model-server.ts";
 import type { ProviderEvents, ProviderOptions } from "./provider-events.ts";
@@ -79,8 +80,9 @@ class World {
     const emitted = new Map<string, string>();
     for (const name of [...FACTS, ...OTHER_EVENTS])
       provider.on(name, (...[value]: readonly unknown[]) => {
-        const { status, why, number } = (value ?? {}) as Record<string, unknown>;
-        const fact = JSON.stringify(typeof value === "object" ? [status, why, number] : value);
+        const { status, why, number, retryInMs } = (value ?? {}) as StatusChange & { readonly number?: number };
+        const retryAt = retryInMs === undefined ? undefined : this.clock.now() + retryInMs; // Each wait is a fact of its own.
+        const fact = JSON.stringify(typeof value === "object" ? [status, why, number, retryAt] : value);
         if (FACTS.some((one) => one === name) && emitted.get(name) === fact) this.faults.push(`${name} ${fact} twice`);
         emitted.set(name, fact);
         if (this.areListenersActive && this.#prng.chance(0.02)) this.act(page);
