@@ -194,6 +194,15 @@ test("[HELM10] misspelt values are refused by name, in every part", async () => 
   expect(await refusalOf({ nats: { url: "nats://user:password@nats.example:4222" } })).toContain("url");
 });
 
+test("[HELM15] a setting that the chart sets itself, and that would have no effect, is refused by name", async () => {
+  const set = new Set([...JSON.stringify(await chartWith()).matchAll(/"name":"(COROOM_\w+)","value/g)].map(([, name]) => name!));
+  expect(set).toContain("COROOM_NATS_URL");
+  for (const part of ["settings", "edge", "boards"])
+    expect(await refusalOf({ [part]: { COROOM_NATS_URL: "nats://nats.example:4222" } })).toContain("COROOM_NATS_URL");
+  const refused = await refusalOf({ settings: Object.fromEntries([...set].map((name) => [name, "other"])) });
+  expect([...set].filter((name) => !refused.includes(name))).toEqual([]);
+});
+
 test("[HELM11] the secrets that pods read are required when the chart creates the Secret", async () => {
   const read = [...JSON.stringify(await chartWith()).matchAll(/"secretKeyRef":\{"name":"coroom","key":"(\w+)"\}/g)].map(([, key]) => key!);
   expect(SECRETS.toSorted()).toEqual([...new Set(read)].toSorted());
