@@ -36,7 +36,7 @@ export async function chartPrograms(): Promise<ChartPrograms> {
   const missing = own.flatMap(([name, path]) => (path === undefined ? [name] : []));
   if (missing.length === 0) return Object.fromEntries(own) as ChartPrograms;
   if (process.platform !== "linux" || process.arch !== "x64")
-    throw new Error(`${missing.join(" and ")} not found. Install helm 3.18 or newer, and kubectl; only the tests of the chart need them`);
+    throw new Error(`${missing.join(" and ")} not found. Install helm 3.17 or newer, and kubectl; only the tests of the chart need them`);
   const folder = resolve(".coroom/cache/helm", VERSION);
   if (!existsSync(folder)) await unpackInto(folder);
   return Object.fromEntries(own.map(([name, path]) => [name, path ?? join(folder, name)])) as ChartPrograms;
