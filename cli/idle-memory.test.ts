@@ -1,7 +1,7 @@
 /** A quiet process returns memory, and a busy process does not. */
 
 import { once } from "node:events";
-import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from "node:v8";
+import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
 
 import { Registry } from "prom-client";
@@ -16,10 +16,10 @@ const LOOK_MS = 15_000;
 function rig(idleMemoryMs = LOOK_MS) {
   const clock = new FakeClock();
   const registry = new Registry();
-  const state = { busyShare: 0, heldMb: 100, lastLiveMb: 60, liveMb: 40, collections: 0, youngMayGrow: true };
+  const state = { busyShare: 0, heldMb: 100, lastLiveMb: 60, usedMb: 90, liveMb: 40, collections: 0, youngMayGrow: true };
   const heap: Heap = {
     busyShare: () => state.busyShare,
-    bytes: () => ({ held: state.heldMb * MB, live: state.lastLiveMb * MB }),
+    bytes: () => ({ held: state.heldMb * MB, live: state.lastLiveMb * MB, used: state.usedMb * MB }),
     collect: async () => {
       state.collections += 1;
       state.heldMb = state.liveMb;
@@ -79,7 +79,10 @@ test("[IDL2] a collection never delays work: none runs in a busy process or for 
   state.lastLiveMb = 97;
   await clock.advance(2 * LOOK_MS);
   expect(state.collections).toBe(0);
-  state.lastLiveMb = 96;
+  Object.assign(state, { lastLiveMb: 20, usedMb: 121 });
+  await clock.advance(2 * LOOK_MS);
+  expect(state.collections, "objects since the last full collection may be live").toBe(0);
+  Object.assign(state, { lastLiveMb: 96, usedMb: 120 });
   await clock.advance(LOOK_MS);
   expect(state.collections).toBe(1);
   await running.stop();
@@ -104,7 +107,7 @@ test("[IDL3] the setting 0 disables collections", async () => {
 test("[IDL4] V8 returns the memory of unreferenced objects", async () => {
   const heap = v8Heap();
   let garbage: unknown[] | undefined = Array.from({ length: 500_000 }, (_, index) => ({ index, text: `${index}` }));
-  const before = getHeapStatistics().used_heap_size;
+  const before = heap.bytes().used;
   expect(garbage.length).toBe(500_000);
   garbage = undefined;
   await heap.collect();

@@ -20,9 +20,9 @@ export interface Heap {
   busyShare(): number;
   /**
    * `held`: bytes of V8's pages for old objects. `live`: bytes of the objects that survived the last full collection;
-   * before the first one, of all objects.
+   * before the first one, of all objects. `used`: bytes of all objects. Those since that collection may all be live.
    */
-  bytes(): { readonly held: number; readonly live: number };
+  bytes(): { readonly held: number; readonly live: number; readonly used: number };
   /**
    * Also returns partly used pages. It stops the process for about 2 ms per MB of live objects, and 4 ms on a busy
    * machine.
@@ -47,6 +47,8 @@ const GROWN_BYTES_MIN = 1024 ** 2;
 const GROWN_SHARE_MIN = 1 / 16;
 /** A collection of a larger heap could be noticed, and a room server that stops for 0.5 s loses its rooms. */
 const LIVE_BYTES_MAX = 96 * 1024 ** 2;
+/** Even if all of it is live, as after many rooms were opened, its collection takes less than 0.5 s on a busy machine. */
+const USED_BYTES_MAX = 120 * 1024 ** 2;
 /**
  * V8 alone marks a heap of 40 MB again after 10 MB of growth. With 50 rooms that was every 5 s, for 0.1 s of one core
  * (docs/PERFORMANCE.md). In a larger heap, V8's own choice is a similar growth.
@@ -88,11 +90,12 @@ export function releaseIdleMemory(
     void conclude(isQuiet);
   };
   const conclude = async (isQuiet: boolean): Promise<void> => {
-    const { held, live } = heap.bytes();
+    const { held, live, used } = heap.bytes();
     heldAtLeast = Math.min(heldAtLeast, held); // V8 also returns memory by itself.
     heap.setGrowth(!isQuiet);
     const hasGrown = held - heldAtLeast >= Math.max(GROWN_BYTES_MIN, heldAtLeast * GROWN_SHARE_MIN);
-    if (isQuiet && (hasGrown || isOneToFollow) && live <= LIVE_BYTES_MAX) {
+    const isSmall = live <= LIVE_BYTES_MAX && used <= USED_BYTES_MAX;
+    if (isQuiet && (hasGrown || isOneToFollow) && isSmall) {
       isOneToFollow = hasGrown; // Rooms and caches are released gradually, and no growth of the heap shows that.
       const end = seconds.startTimer();
       await heap.collect();
@@ -136,7 +139,7 @@ export function v8Heap(): Heap {
         (sum, { space_name, space_size }) => (YOUNG.has(space_name) ? sum : sum + space_size),
         0,
       );
-      return { held, live: liveBytes() };
+      return { held, live: liveBytes(), used: usedBytes() };
     },
     collect: async () => {
       const session = new Session();

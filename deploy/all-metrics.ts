@@ -16,7 +16,7 @@ import { placementMetrics } from "../placement/metrics.ts";
 import { probeMetrics } from "../probe/metrics.ts";
 import { roomServerMetrics } from "../room-server/metrics.ts";
 
-const IDLE_HEAP = { busyShare: () => 0, bytes: () => ({ held: 0, live: 0 }), setGrowth: () => {}, collect: async () => {} };
+const IDLE_HEAP = { busyShare: () => 0, bytes: () => ({ held: 0, live: 0, used: 0 }), setGrowth: () => {}, collect: async () => {} };
 
 const ROLES: Readonly<Record<string, (registry: Registry) => unknown>> = {
   "gateway": gatewayMetrics,
