@@ -46,11 +46,17 @@ export function contentJson(state: Uint8Array, wanted: readonly Wanted[]): Uint8
   });
   let characters = 0;
   const json = JSON.stringify({ types }, (_, given: unknown) => {
-    const value = given instanceof Uint8Array ? toBase64(given) : given;
+    const value = jsonValue(given);
     if (typeof value === "string") refuseTooLong((characters += value.length));
-    return typeof value === "bigint" ? String(value) : value;
+    return value;
   });
   return encoded(json);
+}
+
+/** Bytes become base64, and a BigInt the string of its digits: JSON has neither. */
+export function jsonValue(value: unknown): unknown {
+  if (value instanceof Uint8Array) return toBase64(value);
+  return typeof value === "bigint" ? String(value) : value;
 }
 
 /** `name` undefined: the document's only text. Throws if the result is longer than 64 MiB. */

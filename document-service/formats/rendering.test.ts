@@ -83,6 +83,14 @@ test("[RND1] a document of TipTap comes back as the JSON that TipTap loads", () 
   expect(read.eq(Node.fromJSON(schema as never, WRITTEN))).toBe(true);
 });
 
+test("[RND17] bytes and a BigInt, which JSON does not have, are base64 and digits in ProseMirror's JSON", () => {
+  const attrs = { icon: new Uint8Array([0, 1, 254, 255]), views: 9_007_199_254_740_993n };
+  expect(JSON.parse(render(xml(["image", attrs]), "prosemirror"))).toEqual({
+    type: "doc",
+    content: [{ type: "image", attrs: { icon: "AAH+/w==", views: "9007199254740993" } }],
+  });
+});
+
 test("[RND2] a document of TipTap as HTML", () => {
   expect(render(TIPTAP, "html")).toBe(`<h2>Plan &amp; &lt;goals&gt;</h2>
 <p>Plain, <strong>bold <em>both</em></strong> and <a href="https://example.org/a?b=1&amp;c=2" rel="noopener noreferrer nofollow">a link</a></p>

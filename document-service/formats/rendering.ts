@@ -2,7 +2,7 @@
 
 import type * as Y from "yjs";
 
-import { type DocumentFormat, inDocument, kindOf, type Wanted } from "../content.ts";
+import { type DocumentFormat, inDocument, jsonValue, kindOf, type Wanted } from "../content.ts";
 import { blocksOf } from "./blocks.ts";
 import { htmlOf } from "./html.ts";
 import { isLexical, lexicalTextOf } from "./lexical-text.ts";
@@ -38,7 +38,7 @@ function xmlOf(fragment: Y.XmlFragment, budget: ResultBudget): RichNode {
 function writtenAs(format: DocumentFormat, rich: RichNode): string {
   switch (format) {
     case "prosemirror":
-      return JSON.stringify(rich, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value));
+      return JSON.stringify(rich, (_, value: unknown) => jsonValue(value));
     case "html":
       return htmlOf(blocksOf(rich.content));
     case "markdown":
