@@ -89,6 +89,10 @@ test("[RND17] bytes and a BigInt, which JSON does not have, are base64 and digit
     type: "doc",
     content: [{ type: "image", attrs: { icon: "AAH+/w==", views: "9007199254740993" } }],
   });
+  const photo = JSON.parse(render(xml(["image", { photo: new Uint8Array(3_000_000) }]), "prosemirror")) as {
+    content: [{ attrs: { photo: string } }];
+  };
+  expect(photo.content[0].attrs.photo.length).toBe(4_000_000);
 });
 
 test("[RND2] a document of TipTap as HTML", () => {

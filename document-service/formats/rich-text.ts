@@ -28,6 +28,8 @@ const NODE_BYTES = 40;
 const CHARACTER_BYTES = 6;
 /** Markdown repeats the indentation of a list or quote in each line. */
 const INDENT_BYTES = 4;
+/** Base64 has 4/3. */
+const BYTE_BYTES = 4;
 
 /** The work that is left for one document. `exceeded`: the reason why the document is refused. */
 export class ResultBudget {
@@ -50,6 +52,7 @@ export class ResultBudget {
   #sizeOf(value: unknown): number {
     if (typeof value === "string") return value.length * CHARACTER_BYTES;
     if (typeof value !== "object" || value === null) return NODE_BYTES;
+    if (value instanceof Uint8Array) return value.byteLength * BYTE_BYTES;
     const known = this.#sizes.get(value);
     if (known !== undefined) return known;
     const size = Object.entries(value).reduce(
