@@ -164,6 +164,16 @@ test("[HELM8] values reach their fields", async () => {
   expect(objects["ConfigMap nats"]).toMatchObject({ data: { "users.conf": "other\n" } });
 });
 
+test("[HELM16] names that look like numbers or booleans stay names", async () => {
+  const objects = await chartWith({
+    secret: { name: "123", values: OTHERS["secret.values"] },
+    nats: { storageClass: "1" },
+    redis: { storageClass: "on" },
+    ingress: { className: "true", tlsSecret: "1e3" },
+  });
+  expect(complaintsAbout(Object.values(objects))).toEqual([]);
+});
+
 test("[HELM9] parts that are off have no objects, and a changed setting restarts exactly the pods that read it", async () => {
   const off = { enabled: false };
   const names = Object.keys(

@@ -51,7 +51,7 @@ export function chartTemplate({ file, key = "", if: condition, pods }: ChartTemp
     ],
     [/^          ports:$/gm, `          {{- with ${values}.env }}\n          {{- toYaml . | nindent 12 }}\n          {{- end }}\n$&`],
     [/^          resources: .+$/gm, `          resources: {{- toYaml ${values}.resources | nindent 12 }}`],
-    [/secretKeyRef: \{ name: coroom,/g, "secretKeyRef: { name: {{ .Values.secret.name }},"],
+    [/secretKeyRef: \{ name: coroom,/g, "secretKeyRef: { name: {{ .Values.secret.name | quote }},"],
     [/"nats:\/\/([\w-]+):\$\(NATS_PASSWORD\)@.+?"/g, '{{ include "coroom.natsUrl" (list . "$1") }}'],
     [/"redis:\/\/([\w-]+):\$\(REDIS_PASSWORD\)@.+?"/g, '{{ include "coroom.redisUrl" (list . "$1") }}'],
     [/(name: COROOM_PROBE_GATEWAY_URLS, value: )".+"/g, "$1{{ .Values.probe.gatewayUrls | quote }}"],
@@ -69,7 +69,7 @@ export function chartTemplate({ file, key = "", if: condition, pods }: ChartTemp
 }
 
 function storageClass(values: string): string {
-  return `{{ with ${values}.storageClass }}storageClassName: {{ . }}, {{ end }}`;
+  return `{{ with ${values}.storageClass }}storageClassName: {{ quote . }}, {{ end }}`;
 }
 
 function keptApart(text: string): string {
