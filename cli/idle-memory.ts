@@ -54,6 +54,8 @@ const USED_BYTES_MAX = 120 * 1024 ** 2;
  * (docs/PERFORMANCE.md). In a larger heap, V8's own choice is a similar growth.
  */
 const OLD_GROWTH_BYTES = 48 * 1024 ** 2;
+/** A heap may have become several times as large since the last full collection, and V8 takes the percentage of that. */
+const GROWTH_PERCENT_MAX = 150;
 /** V8's names of the young generation. It is not counted, because a busy process takes this memory again. */
 const YOUNG = new Set(["new_space", "new_large_object_space"]);
 /** V8's default. */
@@ -159,7 +161,8 @@ export function v8Heap(): Heap {
   };
 }
 
-/** Percent of `liveBytes` by which the heap of a busy process grows before V8 collects all of it. */
+/** Percent of its live bytes by which the heap of a busy process grows before V8 collects all of it. 0: V8 decides. */
 export function growthPercent(liveBytes: number): number {
-  return liveBytes <= LIVE_BYTES_MAX ? Math.ceil((100 * OLD_GROWTH_BYTES) / liveBytes) : V8_DECIDES;
+  if (liveBytes > LIVE_BYTES_MAX) return V8_DECIDES;
+  return Math.min(GROWTH_PERCENT_MAX, Math.ceil((100 * OLD_GROWTH_BYTES) / liveBytes));
 }
