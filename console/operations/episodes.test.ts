@@ -153,7 +153,7 @@ test("[EPI16] an outage of Redis is one row for all gateways, and that of a loca
   const lost = (clock: string, by: string) => event(clock, "redis_lost", by, { downMs: 20_000 });
   const died = event("11:00:01", "engine_restarted", "engines", { engine: "redis-server", exit: "SIGKILL", downMs: 2_000 });
   expect(shown(lost("10:00:30", "gw-1"), lost("10:00:31", "gw-2"))).toEqual([
-    "10:00:10 to 10:00:31 | 2 gateways did not reach Redis for up to 20 s | leaderboards and new bans waited for it, edits did not; check Redis and its disk, and the network",
+    "10:00:10 to 10:00:31 | 2 gateways got no answers from Redis for up to 20 s | leaderboards and new bans waited for it, edits did not; check Redis and its disk, and the network",
   ]);
   expect(shown(died, lost("11:00:02", "gw-1"))).toEqual([expect.stringContaining("redis-server stopped, and was restarted after 2 s")]);
 });

@@ -112,7 +112,7 @@ function redisEpisodes(events: readonly ListedEvent[]): Episode[] {
       ...datesOf(outage),
       key: outage.key,
       tone: "warning",
-      what: `${counted(outage.by.length, "gateway")} did not reach Redis for up to ${ms(outage.worstMs)}`,
+      what: `${counted(outage.by.length, "gateway")} got no answers from Redis for up to ${ms(outage.worstMs)}`,
       why: "leaderboards and new bans waited for it, edits did not; check Redis and its disk, and the network",
       by: outage.by.join(", "),
     }));
