@@ -1,5 +1,6 @@
 /** The events of a gateway's consoles during an outage of a real nats-server. */
 
+import { jetstreamManager } from "@nats-io/jetstream";
 import { expect, onTestFinished, test } from "vitest";
 
 import { subjectsOf } from "../../../shared/bus/subjects.ts";
@@ -8,6 +9,7 @@ import { ensureOperationsStream, natsOperations } from "../../../shared/io/nats-
 import { systemClock } from "../../../shared/io/system-clock.ts";
 import { sharedSettings } from "../../../shared/settings/common-settings.ts";
 import { readSettings } from "../../../shared/settings/settings.ts";
+import { FakeClock } from "../../../shared/testing/fake-clock.ts";
 import { SILENT_LOG } from "../../../shared/testing/silent-log.ts";
 import { startRealNats, until } from "../../../test/contract/real-nats.ts";
 import { natsEvents } from "./nats-events.ts";
@@ -39,4 +41,25 @@ test("[EVK5] a console keeps its events while NATS does not answer, and receives
   operations.report({ kind: "nats_lost", downMs: 2 });
   await until(async () => (await downs()).length === 2, "the event after the outage");
   expect(await downs()).toEqual([1, 2]);
+});
+
+test("[EVK6] a console shows no events of a stream that has none any more", async () => {
+  const server = await startRealNats();
+  onTestFinished(() => server.stop());
+  const nats = await connectNats({ servers: server.url, name: "test" });
+  onTestFinished(() => closeNats(nats));
+  const subjects = subjectsOf("evk6");
+  const config = readSettings(sharedSettings, { flags: {}, env: {} });
+  await ensureOperationsStream(nats, subjects, config);
+  const clock = new FakeClock();
+  const operations = natsOperations(nats, subjects, "gw-1", { clock, log: SILENT_LOG, count: () => {} });
+  const events = natsEvents(nats, subjects, config, { clock, log: SILENT_LOG });
+  const seen = async () => (await events.read()).since(0, 10, () => true).events.length;
+  operations.report({ kind: "nats_lost", downMs: 1 });
+  await operations.settled();
+  expect(await seen()).toBe(1);
+  const { streams } = await jetstreamManager(nats);
+  await streams.purge(subjects.operationsStream);
+  await clock.advance(60_000); // Nobody asks for so long that the reader ends.
+  await until(async () => (await seen()) === 0, "the next reader");
 });

@@ -1,7 +1,7 @@
 /**
  * Reads new operations events while a console requests them, and keeps the newest. One reader of the stream serves
  * every console of this gateway. Without a console there is no reader. The events of a reader that failed are kept until
- * the next one has read the stream, so that an outage of NATS does not empty a console.
+ * the next one reads the stream, so that an outage of NATS does not empty a console.
  */
 
 import type { Subjects } from "../../../shared/bus/subjects.ts";
@@ -28,7 +28,7 @@ export function natsEvents(
   { opsEventsMax }: { opsEventsMax: number },
   { clock, log }: { clock: Clock; log: Log },
 ): RecentEvents {
-  const kept = new RecentEventLog(KEPT);
+  let kept = new RecentEventLog(KEPT);
   let following: Following | undefined;
   let cancelEnd = (): void => {};
   void nats.closed().then(() => cancelEnd());
@@ -43,7 +43,9 @@ export function natsEvents(
       let newest = 0;
       const begun = (seq: number): void => {
         newest = seq;
-        if (seq === 0) receiveReady();
+        if (seq !== 0) return;
+        kept = new RecentEventLog(KEPT); // No event replaces those that the stream had before.
+        receiveReady();
       };
       for await (const { seq, event } of watchNumbered(nats, subjects, opsEventsMax, ended.signal, begun)) {
         kept.receiveEvent(seq, event);
