@@ -5,7 +5,9 @@ import type { RoomId } from "../shared/ids.ts";
 import type { ClientAddress } from "../shared/limits/client-address.ts";
 import { FakeClock } from "../shared/testing/fake-clock.ts";
 import * as encoding from "lib0/encoding";
+import { readSettings } from "../shared/settings/settings.ts";
 import { YAdmission } from "./admission.ts";
+import { yWebsocketSettings } from "./config.ts";
 import { EarlyMessagesBudget } from "./held-messages.ts";
 import { toDocument } from "./hocuspocus-protocol.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
@@ -57,4 +59,22 @@ test("[YAD1] a Hocuspocus socket that closed before its token was accepted gives
   }
   expect(admission.mayEnter(origin), "four clients without an accepted token are connected").toBe("address");
   expect(places.taken).toBe(4);
+});
+
+test("[YAD2] with the default settings a socket opens as many documents at once as it may have, before any token is accepted", () => {
+  const config = readSettings(yWebsocketSettings, { flags: {}, env: {} });
+  const [opened, closed]: [string[], number[]] = [[], []];
+  const admission = new YAdmission({
+    places: new Places(config),
+    metrics: yWebsocketMetrics(new Registry()),
+    unfinishedBytesMax: config.yUnfinishedBytesMax,
+    hocuspocus: { ...config, budget: new EarlyMessagesBudget(config.yHeldBytesMax), clock: new FakeClock() },
+    newClient: ({ room }) => {
+      opened.push(room);
+      return { receiveBytes: () => true, receiveMessage: () => {}, receiveClosed: (onLeft) => onLeft() };
+    },
+  });
+  const listener = admission.enterHocuspocus(origin, { ...socket, close: (code) => void closed.push(code) });
+  for (let document = 0; document < config.yDocumentsMax; document++) listener.receiveMessage(tokenFor(`plan-${document}`));
+  expect([opened.length, closed]).toEqual([config.yDocumentsMax, []]);
 });

@@ -35,9 +35,9 @@ export const yWebsocketSettings = {
   },
   yClientsPerAddressMax: {
     parse: positiveInteger,
-    fallback: 100,
+    fallback: 200,
     meaning:
-      "Maximum number of clients of the bridge per IP address (see COROOM_CLIENT_ADDRESS_HEADER) whose token is not accepted yet. Further clients get HTTP 429.",
+      "Maximum number of clients of the bridge per IP address (see COROOM_CLIENT_ADDRESS_HEADER) whose token is not accepted yet. Further clients get HTTP 429. More than COROOM_Y_DOCUMENTS_MAX, because a Hocuspocus socket counts with each of its documents.",
   },
   yHelloMsMax: {
     parse: positiveInteger,
