@@ -55,7 +55,6 @@ export function episodesOf(events: readonly ListedEvent[], isAlive: (by: string)
     ...refusalEpisodes(events),
     ...unmergedEpisodes(events),
     ...engineEpisodes(events, outages, slow),
-    ...redisEpisodes(events),
     ...storageEpisodes(storage, fullDisks, slow),
     ...slow.filter((span) => !isExplained(span, causes)).map((span) => slowEpisode(span, causes)),
   ];
@@ -64,58 +63,54 @@ export function episodesOf(events: readonly ListedEvent[], isAlive: (by: string)
 const EXITS: Readonly<Record<string, string>> = { SIGKILL: "it was killed, or the machine had no memory left" };
 
 /** Rooms and edits need no Redis. */
-const EFFECTS: Readonly<Record<string, string>> = {
-  "redis-server": "; leaderboards and new bans waited for it, edits did not",
-};
+const REDIS_EFFECT = "leaderboards and new bans waited for it, edits did not";
 
-/** An engine that died explains the outage of NATS and the slow log, so they are one row. */
+/** An engine that died explains the outage that gateways saw, and a slow log, so they are one row. */
 function engineEpisodes(events: readonly ListedEvent[], outages: readonly EpisodeSpan[], slow: readonly EpisodeSpan[]): Episode[] {
+  const redisOutages = spansOf(events.filter(({ kind }) => kind === "redis_lost"));
   const restarts = events.filter(({ kind }) => kind === "engine_restarted");
   const explained = new Set<EpisodeSpan>();
   const engines = restarts.map((event): Episode => {
     const [span] = spansOf([event]) as [EpisodeSpan];
     const [engine, exit] = [text(event, "engine"), text(event, "exit")];
-    const outage = engine === "nats-server" ? outages.find((each) => overlaps(each, span)) : undefined;
+    const isRedis = engine === "redis-server";
+    const outage = (isRedis ? redisOutages : outages).find((each) => overlaps(each, span));
     if (outage !== undefined) explained.add(outage);
-    const meanwhile =
-      outage === undefined
-        ? (EFFECTS[engine] ?? "")
-        : `; ${counted(outage.by.length, "gateway")} did not reach NATS for up to ${ms(outage.worstMs)}, and ${waitsIn(outage, slow)}`;
+    const unreached = outage === undefined ? [] : [unreachedIn(outage, isRedis ? "Redis" : "NATS")];
+    const effects = isRedis ? [REDIS_EFFECT] : outage === undefined ? [] : [waitsIn(outage, slow)];
     return {
       ...datesOf(span),
       key: span.key,
       tone: "error",
       what: `${engine} stopped, and was restarted after ${ms(number(event, "downMs"))}`,
-      why: `${EXITS[exit] ?? `it ended with ${exit}`}${meanwhile}`,
+      why: [EXITS[exit] ?? `it ended with ${exit}`, ...unreached, ...effects].join("; "),
       by: event.by,
     };
   });
-  const others = outages
-    .filter((outage) => !explained.has(outage))
-    .map((outage): Episode => ({
-      ...datesOf(outage),
-      key: outage.key,
-      tone: "error",
-      what: `${counted(outage.by.length, "gateway")} did not reach NATS for up to ${ms(outage.worstMs)}`,
+  const others = [
+    ...outages.map((outage) => ({
+      outage,
+      what: unreachedIn(outage, "NATS"),
+      tone: "error" as const,
       why: `${waitsIn(outage, slow)}; check the NATS servers and the network`,
-      by: outage.by.join(", "),
-    }));
-  return [...engines, ...others];
+    })),
+    ...redisOutages.map((outage) => ({
+      outage,
+      what: unreachedIn(outage, "Redis"),
+      tone: "warning" as const,
+      why: `${REDIS_EFFECT}; check Redis and its disk, and the network`,
+    })),
+  ];
+  const unexplained = others
+    .filter(({ outage }) => !explained.has(outage))
+    .map(({ outage, ...shown }): Episode => ({ ...datesOf(outage), key: outage.key, ...shown, by: outage.by.join(", ") }));
+  return [...engines, ...unexplained];
 }
 
-/** A redis-server of a local system that died has its own row. */
-function redisEpisodes(events: readonly ListedEvent[]): Episode[] {
-  const restarts = spansOf(events.filter((event) => event.kind === "engine_restarted" && text(event, "engine") === "redis-server"));
-  return spansOf(events.filter(({ kind }) => kind === "redis_lost"))
-    .filter((outage) => !restarts.some((each) => overlaps(each, outage)))
-    .map((outage) => ({
-      ...datesOf(outage),
-      key: outage.key,
-      tone: "warning",
-      what: `${counted(outage.by.length, "gateway")} got no answers from Redis for up to ${ms(outage.worstMs)}`,
-      why: "leaderboards and new bans waited for it, edits did not; check Redis and its disk, and the network",
-      by: outage.by.join(", "),
-    }));
+/** A Redis whose disk is full is reached, but does not answer. */
+function unreachedIn({ by, worstMs }: EpisodeSpan, engine: "NATS" | "Redis"): string {
+  const missed = engine === "NATS" ? "did not reach NATS" : "got no answers from Redis";
+  return `${counted(by.length, "gateway")} ${missed} for up to ${ms(worstMs)}`;
 }
 
 /** The wait that the room servers report for the same time. A wait that began much earlier has another cause. */
