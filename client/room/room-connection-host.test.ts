@@ -480,6 +480,17 @@ test("[ROO26] while the room admits no client the application receives each reas
   expect([reported.at(-1), ann.host.outage]).toEqual([{ status: "connected" }, undefined]);
 });
 
+test("[ROO26] connect() sends no JOIN before the time that the server named is over", async () => {
+  const server = serverOn();
+  server.refuseJoins = { reason: "room-full", retryAfterMs: 10_000 };
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  server.refuseJoins = undefined;
+  ann.host.connect();
+  await server.clock.advance(5_000);
+  expect([ann.host.status, receivedFrames(server, "join").length]).toEqual(["waiting", 1]);
+});
+
 test("[ROO26] a connection that is lost while the room admits no client is reported as a connection error", async () => {
   const server = serverOn();
   server.refuseJoins = { reason: "room-full", retryAfterMs: 10_000 };

@@ -157,8 +157,8 @@ export class RoomConnection {
   }
 
   /**
-   * Joins the room and stays in it. After a refusal, or while it waits for the server, tries at once. If another member
-   * has the room on a shared connection, this one uses an additional connection.
+   * Joins the room and stays in it. After a refusal, or while it waits to reach the server, tries at once. If another
+   * member has the room on a shared connection, this one uses an additional connection.
    */
   connect(): void {
     if (this.#isDestroyed) return;

@@ -196,8 +196,8 @@ export class YjsProvider<State extends object = AwarenessState> {
   }
 
   /**
-   * Joins the room and stays in it. After a refusal, or while it waits for the server, tries at once. If another member
-   * has the room on a shared connection, this provider uses an additional connection.
+   * Joins the room and stays in it. After a refusal, or while it waits to reach the server, tries at once. If another
+   * member has the room on a shared connection, this provider uses an additional connection.
    */
   connect(): void {
     this.#room.connect();
