@@ -158,7 +158,7 @@ test("[EPI16] an outage of Redis is one row for all gateways, and that of a loca
   const row = "10:59:59 to 11:00:01 | redis-server stopped, and was restarted after 2 s | it was killed, or the machine had no memory left";
   const effect = "leaderboards and new bans waited for it, edits did not";
   expect(shown(died)).toEqual([`${row}; ${effect}`]);
-  expect(shown(died, lost("11:00:19", "gw-1"))).toEqual([`${row}; 1 gateway did not reach Redis for up to 20 s; ${effect}`]);
+  expect(shown(died, lost("11:00:19", "gw-1"))).toEqual([`${row}; 1 gateway got no answers from Redis for up to 20 s; ${effect}`]);
 });
 
 test("[EPI4] a full disk that several room servers report is one episode until the last of them stores again", () => {
