@@ -45,9 +45,14 @@ export class Entrance {
     return this.#members.count("waiting") > 0;
   }
 
-  /** Members know a head that the log of a later owner does not have. They would wait for edits until the log reaches that head again. */
-  hasAnnouncedBeyond(head: Position): boolean {
-    return head.epoch > this.#announced.epoch && head.seq < this.#announced.seq;
+  /**
+   * Members know a head, or have edits up to it, that the log of a later owner may not have. They would wait for edits
+   * until the log reaches that head again, or miss the other edits up to it. `position`: up to it the log is known to
+   * have the room's edits, or is asked.
+   */
+  hasAnnouncedBeyond(head: Position, position: Position | undefined): boolean {
+    const known = Math.min(head.seq, position?.seq ?? head.seq);
+    return head.epoch > this.#announced.epoch && known < this.#announced.seq;
   }
 
   /** The later owner's log has reached the head that members know. */
@@ -78,10 +83,10 @@ export class Entrance {
     if (member.state.kind === "live") effects.push({ kind: "unlisten", connection });
   }
 
-  /** Sends JOINED, unless the member has received it. */
+  /** Sends JOINED, unless the member has received it. `head`: the member knows it, or receives the edits up to it. */
   admit(member: MemberConnection, head: Seq, now: Millis, effects: FollowedRoomEffect[]): MemberConnection {
     const isHigher = this.#epoch > this.#announced.epoch || head > this.#announced.seq;
-    if (member.state.kind === "waiting" && isHigher) this.#announced = { epoch: this.#epoch, seq: head };
+    if (isHigher) this.#announced = { epoch: this.#epoch, seq: head };
     return this.#sendJoined(member, { head, toSnapshot: false }, now, effects);
   }
 
@@ -108,8 +113,8 @@ export class Entrance {
   }
 
   /** Members cannot continue from their edits. A member that is catching up also resyncs if it knows a head that the log has lost. */
-  beginAnew(reason: ResyncReason, head: Position, now: Millis, effects: FollowedRoomEffect[]): void {
-    const isAnnouncedBeyond = this.hasAnnouncedBeyond(head);
+  beginAnew(reason: ResyncReason, head: Position, position: Position | undefined, now: Millis, effects: FollowedRoomEffect[]): void {
+    const isAnnouncedBeyond = this.hasAnnouncedBeyond(head, position);
     if (isAnnouncedBeyond) this.#announced = START;
     const served = this.#members.all().filter(({ state: { kind } }) => kind === "live" || (isAnnouncedBeyond && kind === "catching-up"));
     this.sendToSnapshot(served, reason, head, now, effects);

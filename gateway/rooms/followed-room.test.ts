@@ -695,6 +695,20 @@ test.each<[string, number]>([
   expect(summaryOf(feed(epochBegins(3, 3))), "sent once").toEqual([]);
 });
 
+test.each<[string, FollowedRoomInput]>([
+  ["whose log ends before them", epochBegins(2, 3)],
+  ["whose log has become as long with other edits", committed(6, [bob], 2)],
+])("[ROOM60] a member that caught up beyond the room resyncs if a later owner comes %s", (_, input) => {
+  bothLive(2);
+  feed({ kind: "leave", connection: ann.connection });
+  feed({ kind: "tick" }, 20_000); // Recent edits have expired.
+  expect(summaryOf(join(ann))).toEqual(["ask #2 after 0"]);
+  expect(summaryOf(feed(catchUp(2, 2, [part(1, [bob])])))).toContain("ask #3 after 1");
+  expect(summaryOf(feed(catchUp(3, 5, [part(2, [bob, bob, bob, bob])])))).toContain("listen 1");
+  expect(room.position?.seq, "the records are lost on their way to this gateway").toBe(2);
+  expect(summaryOf(feed(input))).toContain("resync-required to 1");
+});
+
 test("[ROOM32] an owner that begins at the room's position has lost nothing", () => {
   bothLive(5);
   expect(summaryOf(feed(epochBegins(2, 5)))).toEqual([]);

@@ -596,6 +596,18 @@ const REGRESSION_SEEDS: readonly {
       aimed("log and stores lose their ends apart", 2_499, 82, 0.2504358855076134, 0.6329982841853052),
     ],
   },
+  {
+    seed: 7_143_367,
+    size: "small",
+    reason: "a member that had caught up beyond its room kept edits that the log had lost",
+    faults: [
+      aimed("snapshots away", 765, 79, 0.8976268791593611, 0.7574209852609783),
+      aimed("document service's connection stalled", 921, 229, 0.5867134595755488, 0.4704952852334827),
+      aimed("document service cut off", 1_252, 264, 0.669729910325259, 0.6102954274974763),
+      aimed("room moved", 1_577, 2_363, 0.6991306857671589, 0.7400722657330334),
+      aimed("log and stores lose their ends apart", 2_348, 1_171, 0.05352137447334826, 0.35915797646157444),
+    ],
+  },
 ];
 const SIZE_NAMES = ["small", "large", "small-edit-path", "large-edit-path", "local-owners", "batches", "first-content"] as const;
 /** Fresh seeds of a size, from 1. */
