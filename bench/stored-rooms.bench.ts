@@ -229,6 +229,8 @@ async function measureAt(rooms: number, system: System, { pauseSeconds, print }:
     };
     const byStream = await natsByStream(nats, ENVIRONMENT);
     await system.nats.restart();
+    // Until then, the gateway refuses the users of the next rooms.
+    await eventually("the gateway reaches NATS again", async () => (await fetch(`${system.url.replace("ws:", "http:")}/readyz`)).ok);
     await sleep(pauseSeconds * 1_000);
     const bytes = {
       ...before,
