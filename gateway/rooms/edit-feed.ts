@@ -122,7 +122,7 @@ export class MemberEditFeed {
 
   /** Members have edits that the log has lost. They resync without a question, because only the new owner's log is valid. */
   resyncIfBeyond(begin: Position, now: Millis, effects: FollowedRoomEffect[]): void {
-    if (!this.#order.isBeyond(begin) && !this.#entrance.hasAnnouncedBeyond(begin, this.position)) return this.#entrance.receiveHead(begin);
+    if (!this.#order.isBeyond(begin) && !this.#entrance.hasAnnouncedBeyond(begin)) return this.#entrance.receiveHead(begin);
     this.#questions.forgetOrder();
     this.restart("other-epoch", begin, now, effects);
   }
@@ -130,7 +130,7 @@ export class MemberEditFeed {
   /** The members' edits are not in this log, or the missing edits are no longer stored: all members resync. */
   restart(reason: ResyncReason, head: Position, now: Millis, effects: FollowedRoomEffect[]): void {
     this.#announcedHead = undefined;
-    this.#entrance.beginAnew(reason, head, this.position, now, effects);
+    this.#entrance.beginAnew(reason, head, now, effects);
     this.startAt(head, now, effects);
   }
 

@@ -48,7 +48,7 @@ test("[ETR2] a member that joins while the log is slow is informed of it, and of
   expect(effects.slice(1)).toEqual([{ kind: "send", to: [connection], frame: { type: "saving", channel: 7, state: "saving" } }]);
   entrance.receiveSaving("saved", effects);
   expect(effects.slice(2)).toEqual([{ kind: "send", to: [connection], frame: { type: "saving", channel: 7, state: "saved" } }]);
-  entrance.goLive(member, effects);
+  entrance.goLive(member, undefined, effects);
   entrance.receiveSaving("saving", effects);
   expect(effects.slice(3)).toEqual([
     { kind: "listen", connection },

@@ -45,14 +45,9 @@ export class Entrance {
     return this.#members.count("waiting") > 0;
   }
 
-  /**
-   * Members know a head, or have edits up to it, that the log of a later owner may not have. They would wait for edits
-   * until the log reaches that head again, or miss the other edits up to it. `position`: up to it the log is known to
-   * have the room's edits, or is asked.
-   */
-  hasAnnouncedBeyond(head: Position, position: Position | undefined): boolean {
-    const known = Math.min(head.seq, position?.seq ?? head.seq);
-    return head.epoch > this.#announced.epoch && known < this.#announced.seq;
+  /** Members know a head that the log of a later owner does not have. They would wait for edits until the log reaches that head again. */
+  hasAnnouncedBeyond(head: Position): boolean {
+    return head.epoch > this.#announced.epoch && head.seq < this.#announced.seq;
   }
 
   /** The later owner's log has reached the head that members know. */
@@ -90,10 +85,16 @@ export class Entrance {
     return this.#sendJoined(member, { head, toSnapshot: false }, now, effects);
   }
 
-  /** Call when the member has all edits up to the room's position. */
-  goLive(member: MemberConnection, effects: FollowedRoomEffect[]): void {
-    this.#members.set({ ...member, state: LIVE });
+  /** Call when the member has all edits up to the room's position. `beyond`: its own, if that is later. */
+  goLive(member: MemberConnection, beyond: Position | undefined, effects: FollowedRoomEffect[]): void {
+    this.#members.set({ ...member, state: beyond === undefined ? LIVE : { kind: "live", beyond } });
     effects.push({ kind: "listen", connection: member.connection });
+  }
+
+  /** A live member receives no edits of the room until its own position is confirmed. */
+  catchUpAgain(member: MemberConnection, effects: FollowedRoomEffect[]): void {
+    this.#members.set({ ...member, state: CATCHING_UP });
+    effects.push({ kind: "unlisten", connection: member.connection });
   }
 
   sendToSnapshot(
@@ -113,8 +114,8 @@ export class Entrance {
   }
 
   /** Members cannot continue from their edits. A member that is catching up also resyncs if it knows a head that the log has lost. */
-  beginAnew(reason: ResyncReason, head: Position, position: Position | undefined, now: Millis, effects: FollowedRoomEffect[]): void {
-    const isAnnouncedBeyond = this.hasAnnouncedBeyond(head, position);
+  beginAnew(reason: ResyncReason, head: Position, now: Millis, effects: FollowedRoomEffect[]): void {
+    const isAnnouncedBeyond = this.hasAnnouncedBeyond(head);
     if (isAnnouncedBeyond) this.#announced = START;
     const served = this.#members.all().filter(({ state: { kind } }) => kind === "live" || (isAnnouncedBeyond && kind === "catching-up"));
     this.sendToSnapshot(served, reason, head, now, effects);

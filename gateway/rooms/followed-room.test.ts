@@ -695,18 +695,37 @@ test.each<[string, number]>([
   expect(summaryOf(feed(epochBegins(3, 3))), "sent once").toEqual([]);
 });
 
-test.each<[string, FollowedRoomInput]>([
-  ["whose log ends before them", epochBegins(2, 3)],
-  ["whose log has become as long with other edits", committed(6, [bob], 2)],
-])("[ROOM60] a member that caught up beyond the room resyncs if a later owner comes %s", (_, input) => {
-  bothLive(2);
-  feed({ kind: "leave", connection: ann.connection });
-  feed({ kind: "tick" }, 20_000); // Recent edits have expired.
-  expect(summaryOf(join(ann))).toEqual(["ask #2 after 0"]);
-  expect(summaryOf(feed(catchUp(2, 2, [part(1, [bob])])))).toContain("ask #3 after 1");
-  expect(summaryOf(feed(catchUp(3, 5, [part(2, [bob, bob, bob, bob])])))).toContain("listen 1");
-  expect(room.position?.seq, "the records are lost on their way to this gateway").toBe(2);
-  expect(summaryOf(feed(input))).toContain("resync-required to 1");
+describe("a member that caught up beyond the room, whose records are lost on their way to this gateway", () => {
+  beforeEach(() => {
+    bothLive(2);
+    feed({ kind: "leave", connection: ann.connection });
+    feed({ kind: "tick" }, 20_000); // Recent edits have expired.
+    expect(summaryOf(join(ann))).toEqual(["ask #2 after 0"]);
+    expect(summaryOf(feed(catchUp(2, 2, [part(1, [bob])])))).toContain("ask #3 after 1");
+    expect(summaryOf(feed(catchUp(3, 5, [part(2, [bob, bob, bob, bob])])))).toContain("listen 1");
+    expect(room.position?.seq).toBe(2);
+  });
+
+  test("[ROOM60] resyncs if the log of a later owner ends before its edits", () => {
+    expect(summaryOf(feed(epochBegins(2, 3)))).toContain("resync-required to 1");
+  });
+
+  test("[ROOM60] receives nothing of a later owner's log, which may have other edits, before the owner has judged its position", () => {
+    expect(summaryOf(feed(committed(6, [bob], 2)))).toEqual(["unlisten 1", "ask #5 after 5", "ask #6 after 2"]);
+    expect(summaryOf(feed(catchUp(6, 6, [part(3, [bob, bob, bob, bob], 2)], 2)))).toEqual(["edits from 3 to all"]);
+    expect(summaryOf(feed(resync(5, 6, 2)))).toEqual(["resync-required to 1"]);
+  });
+
+  test("[ROOM60] continues if the later owner's log has its edits", () => {
+    feed(committed(6, [bob], 2));
+    feed(catchUp(6, 6, [part(3, [bob, bob, bob], 1), part(6, [bob], 2)], 2));
+    expect(summaryOf(feed(catchUp(5, 6, [part(6, [bob], 2)], 2)))).toEqual(["edits from 6 to 1", "listen 1"]);
+  });
+
+  test("[ROOM60] is not asked about once the room has come to its position", () => {
+    feed(committed(3, [bob, bob, bob]));
+    expect(summaryOf(feed(committed(6, [bob], 2)))).toEqual(["ask #4 after 5"]);
+  });
 });
 
 test("[ROOM32] an owner that begins at the room's position has lost nothing", () => {

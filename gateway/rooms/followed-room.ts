@@ -202,7 +202,7 @@ export class FollowedRoom {
     this.#receiveSignOfLife(now);
     if (epoch > this.#entrance.epoch) {
       const isNext = message.kind === "epoch" && message.before === this.#entrance.epoch;
-      this.#receiveNewEpoch(epoch, isNext ? message.head : undefined, effects);
+      this.#receiveNewEpoch(epoch, isNext ? message.head : undefined, now, effects);
       this.#receiveNewOwner(ownerOf(message), now, effects);
     }
     this.#receiveCurrentMessage(message, epoch, now, effects);
@@ -229,7 +229,7 @@ export class FollowedRoom {
     if (answer.epoch < this.#entrance.epoch) return this.#receiveFormerOwner(now, effects);
     this.#receiveSignOfLife(now);
     const isNew = answer.epoch > this.#entrance.epoch;
-    if (isNew) this.#receiveNewEpoch(answer.epoch, undefined, effects);
+    if (isNew) this.#receiveNewEpoch(answer.epoch, undefined, now, effects);
     switch (answer.kind) {
       case "catch-up":
         this.#catchUps.receiveCatchUp(answer, now, effects);
@@ -252,9 +252,9 @@ export class FollowedRoom {
   }
 
   /** `begin`: the seq after which the epoch begins, if it directly follows the last known one. Undefined: not known. */
-  #receiveNewEpoch(epoch: Epoch, begin: Seq | undefined, effects: FollowedRoomEffect[]): void {
+  #receiveNewEpoch(epoch: Epoch, begin: Seq | undefined, now: Millis, effects: FollowedRoomEffect[]): void {
     this.#feed.receiveNewEpoch(epoch, begin, effects);
-    this.#catchUps.receiveNewEpoch();
+    this.#catchUps.receiveNewEpoch(now, effects);
   }
 
   /**

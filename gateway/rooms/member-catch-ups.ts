@@ -92,10 +92,19 @@ export class MemberCatchUps {
         this.#ask(this.#questions.askForMember(connection, state.position, now), effects);
   }
 
-  /** Another owner may assess positions differently. */
-  receiveNewEpoch(): void {
+  /**
+   * Another owner may assess positions differently. Its log may lack edits that a live member has beyond the room's
+   * position, so it is asked about the member's own. The question is sent with all that are open.
+   */
+  receiveNewEpoch(now: Millis, effects: FollowedRoomEffect[]): void {
     this.#tooOld.forget();
     this.#gate?.receiveNewEpoch();
+    for (const member of this.#members.all()) {
+      const beyond = member.state.kind === "live" ? member.state.beyond : undefined;
+      if (beyond === undefined || beyond.seq <= this.#feed.position!.seq) continue;
+      this.#entrance.catchUpAgain(member, effects);
+      this.#questions.askForMember(member.connection, beyond, now);
+    }
   }
 
   /** Whether the position is the room's own or among its recent ones. Only the owner can judge other positions. */
@@ -123,7 +132,7 @@ export class MemberCatchUps {
         : this.#feed.recent.after(position.seq);
     if (missing === undefined) return this.#ask(this.#questions.askForMember(connection, position, now, fruitless), effects);
     this.#sendEdits([connection], missing, effects);
-    this.#entrance.goLive(member, effects);
+    this.#entrance.goLive(member, position.seq > this.#feed.position!.seq ? position : undefined, effects);
   }
 
   #receiveEdits(caughtUp: CaughtUp, parts: readonly Uint8Array[], head: Position, now: Millis, effects: FollowedRoomEffect[]): void {

@@ -15,13 +15,13 @@ type MemberState =
   | { readonly kind: "waiting"; readonly request: number; readonly position: Position; readonly since: Millis }
   /** Has received JOINED, and not all edits up to the room's position. */
   | { readonly kind: "catching-up" }
-  /** Receives all edits of the room. */
-  | { readonly kind: "live" }
+  /** Receives all edits of the room. `beyond`: it came with edits up to here, and the room's own were on their way. */
+  | { readonly kind: "live"; readonly beyond: Position | undefined }
   /** Has to fetch a snapshot, and receives nothing until it joins again. */
   | { readonly kind: "resyncing" };
 
 export const CATCHING_UP: MemberState = { kind: "catching-up" };
-export const LIVE: MemberState = { kind: "live" };
+export const LIVE: MemberState = { kind: "live", beyond: undefined };
 export const RESYNCING: MemberState = { kind: "resyncing" };
 
 export class MemberConnections {
