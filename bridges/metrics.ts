@@ -21,7 +21,7 @@ export const yWebsocketMetrics = (registry: Registry) => {
     updates: new Counter({ name: "coroom_y_updates_total", help: "Updates received from clients", registers }),
     closes: new Counter({
       name: "coroom_y_closes_total",
-      help: "Connections closed by the bridge, by code: 4400 unreadable, 4401 refused, 4501 token expired, 4508 no first message, 4529 too fast, 1009 message too large, 1013 overloaded, banned or slow reader",
+      help: "Connections closed by the bridge, and documents refused on a connection that stays open, by code: 4400 unreadable, 4401 refused, 4501 token expired, 4508 no first message, 4529 too fast, 1009 message too large, 1013 overloaded, banned or slow reader",
       labelNames: ["code"],
       registers,
     }),
