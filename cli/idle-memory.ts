@@ -20,7 +20,7 @@ export interface Heap {
   busyShare(): number;
   /**
    * `held`: bytes of V8's pages for old objects. `live`: bytes of the objects that survived the last full collection;
-   * before the first one, of all objects. `used`: bytes of all objects. Those since that collection may all be live.
+   * before the first one, of all objects. `used`: bytes of all objects, garbage since that collection included.
    */
   bytes(): { readonly held: number; readonly live: number; readonly used: number };
   /**
@@ -51,7 +51,7 @@ const LIVE_BYTES_MAX = 96 * 1024 ** 2;
 const USED_BYTES_MAX = 120 * 1024 ** 2;
 /**
  * V8 alone marks a heap of 40 MB again after 10 MB of growth. With 50 rooms that was every 5 s, for 0.1 s of one core
- * (docs/PERFORMANCE.md). In a larger heap, V8's own choice is a similar growth.
+ * (docs/PERFORMANCE.md).
  */
 const OLD_GROWTH_BYTES = 48 * 1024 ** 2;
 /** A heap may have become several times as large since the last full collection, and V8 takes the percentage of that. */

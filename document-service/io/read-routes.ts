@@ -111,8 +111,8 @@ export function readRoutes(
 
   /**
    * A caller that knows the seq of its own write waits until the document includes it. A caller of a room without any
-   * edit here waits until the first edit in the log was read. Nobody waits for an edit that the log does not have: each request that waits holds one
-   * of a gateway's connections to this service.
+   * edit here waits until the first edit in the log was read. Nobody waits for an edit that the log does not have: each
+   * request that waits holds one of a gateway's connections to this service.
    */
   const serveAt = async ({ room, signal }: RoomQuestion, minSeq: number, freshness: Freshness): Promise<Answered> => {
     const deadline = clock.now() + (minSeq > 0 ? documentsAnswerMsMax : Math.min(documentsAnswerMsMax, FIRST_EDIT_MS_MAX));
