@@ -9,23 +9,28 @@ import { ensureOperationsStream, natsOperations } from "../../../shared/io/nats-
 import { systemClock } from "../../../shared/io/system-clock.ts";
 import { sharedSettings } from "../../../shared/settings/common-settings.ts";
 import { readSettings } from "../../../shared/settings/settings.ts";
+import type { Log } from "../../../shared/process/log.ts";
+import type { Clock } from "../../../shared/time/clock.ts";
 import { FakeClock } from "../../../shared/testing/fake-clock.ts";
 import { SILENT_LOG } from "../../../shared/testing/silent-log.ts";
 import { startRealNats, until } from "../../../test/contract/real-nats.ts";
 import { natsEvents } from "./nats-events.ts";
 
-test("[EVK5] a console keeps its events while NATS does not answer, and receives new ones afterwards", async () => {
+async function start({ clock, log }: { readonly clock: Clock; readonly log: Log }) {
   const server = await startRealNats();
   onTestFinished(() => server.stop());
   const nats = await connectNats({ servers: server.url, name: "test" });
   onTestFinished(() => closeNats(nats));
-  const subjects = subjectsOf("evk5");
+  const subjects = subjectsOf("events");
   const config = readSettings(sharedSettings, { flags: {}, env: {} });
   await ensureOperationsStream(nats, subjects, config);
-  const operations = natsOperations(nats, subjects, "gw-1", { clock: systemClock, log: SILENT_LOG, count: () => {} });
+  const operations = natsOperations(nats, subjects, "gw-1", { clock, log: SILENT_LOG, count: () => {} });
+  return { server, nats, subjects, operations, events: natsEvents(nats, subjects, config, { clock, log }) };
+}
+
+test("[EVK5] a console keeps its events while NATS does not answer, and receives new ones afterwards", async () => {
   let failures = 0;
-  const log = { ...SILENT_LOG, warn: () => void failures++ };
-  const events = natsEvents(nats, subjects, config, { clock: systemClock, log });
+  const { server, operations, events } = await start({ clock: systemClock, log: { ...SILENT_LOG, warn: () => void failures++ } });
   const downs = async () =>
     (await events.read()).since(0, 10, () => true).events.map(({ event }) => event.kind === "nats_lost" && event.downMs);
   operations.report({ kind: "nats_lost", downMs: 1 });
@@ -44,16 +49,8 @@ test("[EVK5] a console keeps its events while NATS does not answer, and receives
 });
 
 test("[EVK6] a console shows no events of a stream that has none any more", async () => {
-  const server = await startRealNats();
-  onTestFinished(() => server.stop());
-  const nats = await connectNats({ servers: server.url, name: "test" });
-  onTestFinished(() => closeNats(nats));
-  const subjects = subjectsOf("evk6");
-  const config = readSettings(sharedSettings, { flags: {}, env: {} });
-  await ensureOperationsStream(nats, subjects, config);
   const clock = new FakeClock();
-  const operations = natsOperations(nats, subjects, "gw-1", { clock, log: SILENT_LOG, count: () => {} });
-  const events = natsEvents(nats, subjects, config, { clock, log: SILENT_LOG });
+  const { nats, subjects, operations, events } = await start({ clock, log: SILENT_LOG });
   const seen = async () => (await events.read()).since(0, 10, () => true).events.length;
   operations.report({ kind: "nats_lost", downMs: 1 });
   await operations.settled();
