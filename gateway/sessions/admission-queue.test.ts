@@ -24,7 +24,7 @@ test("[ADM2] queued connections are admitted at the rate, in the order of arriva
   for (const connection of [0, 1, 2, 3, 4]) queue.receiveConnection(connection, at(0));
   expect(queue.admitDue(at(49))).toEqual([]);
   expect(queue.receiveConnection(9, at(50))).toBe("queued");
-  expect(queue.admitDue(at(50))).toEqual([{ connection: 1, waitedMs: 50 }]);
+  expect(queue.admitDue(at(50))).toEqual([{ connection: 1, waitedMs: 50, frames: [] }]);
   queue.remove(2);
   expect([100, 150, 200].flatMap((ms) => queue.admitDue(at(ms))).map(({ connection }) => connection)).toEqual([3, 4, 9]);
   expect(queue.size).toBe(0);
@@ -50,7 +50,10 @@ test("[ADM3] in any second the queue admits at most the rate and a twentieth of 
 test("[LOB4] an empty frame takes space as well, and the space of a removed connection is free again", () => {
   const queue = new AdmissionQueue<number>({ connectsPerSecondMax: 1, connectQueueMax: 2, connectQueueBytesMax: 410 }, at(0));
   expect([1, 2, 3].map((connection) => queue.receiveConnection(connection, at(0)))).toEqual(["admitted", "queued", "queued"]);
-  expect([0, 0, 0].map((bytes) => queue.takeFrame(2, bytes))).toEqual([true, true, false]);
-  queue.remove(2);
-  expect([0, 0, 0].map((bytes) => queue.takeFrame(3, bytes))).toEqual([true, true, false]);
+  const send = (connection: number) => queue.receiveFrame(connection, new Uint8Array(0));
+  expect([2, 2, 2, 2].map(send)).toEqual(["kept", "kept", "rejected", "not-queued"]);
+  expect([3, 3].map(send)).toEqual(["kept", "kept"]);
+  queue.remove(3);
+  queue.receiveConnection(4, at(0));
+  expect([4, 4, 4].map(send)).toEqual(["kept", "kept", "rejected"]);
 });

@@ -19,7 +19,8 @@ const BURST_SECONDS = 0.05;
 /** Memory of an array of bytes in addition to its bytes. If it did not count, a client could send empty frames without end. */
 const FRAME_OVERHEAD_BYTES = 200;
 
-type Queued = { readonly since: Millis; bytes: number };
+type Queued = { readonly since: Millis; readonly frames: Uint8Array[]; bytes: number };
+type Admitted<Connection> = { readonly connection: Connection; readonly waitedMs: number; readonly frames: readonly Uint8Array[] };
 
 export class AdmissionQueue<Connection> {
   readonly #options: AdmissionQueueOptions;
@@ -41,33 +42,38 @@ export class AdmissionQueue<Connection> {
   receiveConnection(connection: Connection, now: Millis): "admitted" | "queued" | "rejected" {
     if (this.#queue.size === 0 && this.#bucket.take(now)) return "admitted";
     if (this.#queue.size >= this.#options.connectQueueMax) return "rejected";
-    this.#queue.set(connection, { since: now, bytes: 0 });
+    this.#queue.set(connection, { since: now, frames: [], bytes: 0 });
     return "queued";
   }
 
-  /** False: the frame of a queued connection exceeds the limit, so the connection must be rejected. */
-  takeFrame(connection: Connection, byteLength: number): boolean {
+  /** Keeps a copy of the frame. `rejected`: all frames have too many bytes, so the connection has lost its place. */
+  receiveFrame(connection: Connection, bytes: Uint8Array): "kept" | "rejected" | "not-queued" {
     const queued = this.#queue.get(connection);
-    const bytes = byteLength + FRAME_OVERHEAD_BYTES;
-    if (queued === undefined || this.#bytes + bytes > this.#options.connectQueueBytesMax) return false;
-    queued.bytes += bytes;
-    this.#bytes += bytes;
-    return true;
+    if (queued === undefined) return "not-queued";
+    const size = bytes.byteLength + FRAME_OVERHEAD_BYTES;
+    if (this.#bytes + size > this.#options.connectQueueBytesMax) {
+      this.remove(connection);
+      return "rejected";
+    }
+    queued.frames.push(bytes.slice());
+    queued.bytes += size;
+    this.#bytes += size;
+    return "kept";
   }
 
-  /** Frees the place of a connection that has closed or is rejected. */
+  /** Frees the place of a connection that has closed. */
   remove(connection: Connection): void {
     this.#bytes -= this.#queue.get(connection)?.bytes ?? 0;
     this.#queue.delete(connection);
   }
 
-  /** Connections that are admitted now, and the time that each has waited. */
-  admitDue(now: Millis): { connection: Connection; waitedMs: number }[] {
-    const admitted: { connection: Connection; waitedMs: number }[] = [];
-    for (const [connection, { since }] of this.#queue) {
+  /** Connections that are admitted now, the time that each has waited, and the frames that it has sent meanwhile. */
+  admitDue(now: Millis): readonly Admitted<Connection>[] {
+    const admitted: Admitted<Connection>[] = [];
+    for (const [connection, { since, frames }] of this.#queue) {
       if (!this.#bucket.take(now)) break;
       this.remove(connection);
-      admitted.push({ connection, waitedMs: now - since });
+      admitted.push({ connection, waitedMs: now - since, frames });
     }
     return admitted;
   }

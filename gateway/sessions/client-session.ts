@@ -1,5 +1,5 @@
 /**
- * One connection, from HELLO to its end: admission, token, rates, and reasons to close. open-session.ts handles frames
+ * One admitted connection, from HELLO to its end: token, rates, and reasons to close. open-session.ts handles frames
  * after the token is valid. Deterministic. A refused frame closes the connection with a code that defines what the
  * client does next. Other connections are not affected.
  */
@@ -32,8 +32,6 @@ export type ClientSessionOptions = OpenSessionOptions & {
 
 /** `name`: the connection's name in WELCOME, for logs on both sides. `since`: when the state began. */
 type State =
-  /** The connection is still in the admission queue, so its frames wait. */
-  | { readonly kind: "queued"; readonly name: string; readonly frames: Uint8Array[] }
   | { readonly kind: "awaiting-hello"; readonly name: string; readonly since: Millis }
   /** A client may join rooms without waiting for WELCOME. */
   | { readonly kind: "checking-token"; readonly name: string; readonly since: Millis; readonly early: JoinFrame[] }
@@ -53,9 +51,9 @@ export class ClientSession {
   #rates: ConnectionRates | undefined;
   #state: State;
 
-  constructor(options: ClientSessionOptions, name: string, now: Millis, admission: "admitted" | "queued" = "admitted") {
+  constructor(options: ClientSessionOptions, name: string, now: Millis) {
     this.#options = options;
-    this.#state = admission === "queued" ? { kind: "queued", name, frames: [] } : { kind: "awaiting-hello", name, since: now };
+    this.#state = { kind: "awaiting-hello", name, since: now };
     this.#lastFrameAt = now;
   }
 
@@ -81,19 +79,7 @@ export class ClientSession {
 
   /** The bytes are valid only during the call, so the session copies the bytes that it keeps. */
   receiveFrame(bytes: Uint8Array, now: Millis, cameIn: FrameSource = "message"): SessionEffect[] {
-    if (this.#state.kind === "closed") return [];
-    if (this.#state.kind !== "queued") return this.#answer(this.#read(bytes, now, cameIn));
-    this.#state.frames.push(bytes.slice());
-    return [];
-  }
-
-  /** The admission queue has admitted the connection. The waiting frames are handled in their order. */
-  receiveAdmission(now: Millis): SessionEffect[] {
-    if (this.#state.kind !== "queued") return [];
-    const { name, frames } = this.#state;
-    this.#state = { kind: "awaiting-hello", name, since: now };
-    this.#lastFrameAt = now;
-    return frames.flatMap((bytes) => this.receiveFrame(bytes, now));
+    return this.#state.kind === "closed" ? [] : this.#answer(this.#read(bytes, now, cameIn));
   }
 
   #read(bytes: Uint8Array, now: Millis, cameIn: FrameSource): Reply {
@@ -130,7 +116,6 @@ export class ClientSession {
         return [];
       case "open":
         return state.receiveFrame(frame, rates, now);
-      case "queued":
       case "closed":
         return [];
       default:
@@ -202,7 +187,6 @@ export class ClientSession {
         return now - this.#lastFrameAt < limits.silenceMsMax
           ? NOTHING
           : this.#refuse("silent", `no frame came for ${limits.silenceMsMax} ms: send PING every ${limits.pingIntervalMs} ms`);
-      case "queued":
       case "closed":
         return NOTHING;
       default:
@@ -215,7 +199,6 @@ export class ClientSession {
     switch (this.#state.kind) {
       case "open":
         return [{ kind: "send", frame: { type: "going-away", reconnectAfterMs } }];
-      case "queued":
       case "awaiting-hello":
       case "checking-token":
         return this.#refuse("goingAway", "this gateway stops: connect to another");

@@ -66,7 +66,12 @@ function host(connectQueueBytesMax = 10_000) {
   const clients = new SessionHost(
     ports as never,
     sessions,
-    { name: "gw", session, backboneLossMsMax: 1_000, admission: { connectsPerSecondMax: 1, connectQueueMax: 2, connectQueueBytesMax } },
+    {
+      name: "gw",
+      session,
+      backboneLossMsMax: 1_000,
+      admission: { connectsPerSecondMax: 1, connectQueueMax: 2, connectQueueBytesMax },
+    },
     { clock, endOfTurn: nothing, log: SILENT_LOG, metrics: gatewayMetrics(registry) },
   );
   const admitted = (): ConnectionId[] => [...sessions.keys()];

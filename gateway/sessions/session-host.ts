@@ -1,9 +1,4 @@
-/**
- * Holds this gateway's connections, passes each frame to the session of its connection, and carries out the effects.
- *
- * A connection is upgraded to a WebSocket before it waits in the admission queue: uWebSockets.js before 20.70 may close
- * a socket that is upgraded later than in its handler (uNetworking/uWebSockets#1929), so the upgrade cannot wait.
- */
+/** Passes each frame to the session of its connection, and carries out the effects. Connections that wait for admission have no session. */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Millis, RoomKey, TenantId } from "../../shared/ids.ts";
@@ -15,7 +10,7 @@ import { every } from "../../shared/time/every.ts";
 import type { BoardHost } from "../boards/board-host.ts";
 import type { Connections } from "../connections.ts";
 import type { HostDeps } from "../host-deps.ts";
-import type { RejectionNotice, DisciplineHost } from "../limits/discipline-host.ts";
+import type { DisciplineHost } from "../limits/discipline-host.ts";
 import type { RefusedConnections } from "../limits/refused-connections.ts";
 import type { Quotas, CreditKind } from "../limits/quotas.ts";
 import type { Dispatch } from "../part-effects.ts";
@@ -23,12 +18,12 @@ import type { Clients, ConnectionId, FrameSource, ReadProgress, Sockets, Tokens 
 import type { PresenceRelayHost } from "../presence/presence-relay-host.ts";
 import type { FollowedRoomsHost } from "../rooms/room-host.ts";
 import type { UsageMeter } from "../usage/usage-meter.ts";
-import { AdmissionQueue, type AdmissionQueueOptions } from "./admission-queue.ts";
+import { Arrivals, type ArrivalsOptions } from "./arrivals-host.ts";
 import { ClientSession, type ClientSessionOptions } from "./client-session.ts";
 import { Departures, type DeparturesOptions } from "./departures-host.ts";
 import { type Identity, tenantShown, type TokenVerdict } from "./identity.ts";
 import { SessionCounts } from "./session-counts-host.ts";
-import { closingEffects, type SessionEffect } from "./session-effects.ts";
+import type { SessionEffect } from "./session-effects.ts";
 
 export type ClientSessions = Connections<ClientSession>;
 
@@ -45,16 +40,14 @@ type SessionHostPorts = {
   readonly dispatch: Dispatch;
 };
 
-type SessionHostOptions = DeparturesOptions & {
-  /** Prefix of the connections' names. */
-  readonly name: string;
-  readonly session: ClientSessionOptions;
-  readonly admission: AdmissionQueueOptions;
-};
+type SessionHostOptions = ArrivalsOptions &
+  DeparturesOptions & {
+    /** Prefix of the connections' names. */
+    readonly name: string;
+    readonly session: ClientSessionOptions;
+  };
 
-type Rejection = Omit<RejectionNotice, "close"> & { readonly address?: ClientAddress | undefined };
-
-const [TICK_MS, ADMISSION_MS] = [1_000, 10];
+const TICK_MS = 1_000;
 const NO_PLACE: Readonly<Record<CreditKind, [CloseName, string]>> = {
   user: ["tenantFull", "the user has as many connections as allowed: close others, or try again later"],
   tenant: ["tenantFull", "the tenant has as many connections as allowed: try again later"],
@@ -68,12 +61,10 @@ export class SessionHost implements Clients {
   readonly #deps: SessionHostDeps;
   /** Admitted connections. */
   readonly #sessions: ClientSessions;
-  readonly #queue: AdmissionQueue<ConnectionId>;
   readonly #counts: SessionCounts;
-  readonly #queued = new Map<ConnectionId, ClientSession>();
-  #isAdmittingLater = false;
-  #stopTicking: () => void = () => {};
+  readonly #arrivals: Arrivals;
   readonly #departures: Departures;
+  #stopTicking: () => void = () => {};
 
   constructor(ports: SessionHostPorts, sessions: ClientSessions, options: SessionHostOptions, deps: SessionHostDeps) {
     this.#ports = ports;
@@ -81,7 +72,17 @@ export class SessionHost implements Clients {
     this.#options = options;
     this.#deps = deps;
     this.#counts = new SessionCounts(ports.usage, ports.refused, deps);
-    this.#queue = new AdmissionQueue(options.admission, deps.clock.now());
+    this.#arrivals = new Arrivals(
+      {
+        ...ports,
+        counts: this.#counts,
+        isDraining: () => this.isDraining,
+        open: (connection, frames) => this.#open(connection, frames),
+        close: (connection, close) => this.#close(connection, close),
+      },
+      options,
+      deps,
+    );
     const carryOut: SessionHost["carryOut"] = (...effects) => this.carryOut(...effects);
     this.#departures = new Departures(
       sessions,
@@ -114,85 +115,22 @@ export class SessionHost implements Clients {
     this.#closeAll("goingAway");
   }
 
-  /** A queued connection also counts for its address. Otherwise one address could fill the queue. */
   receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void {
-    const { discipline, quotas } = this.#ports;
-    const ban = discipline.receiveConnection(address);
-    if (ban !== undefined) return this.#reject(connection, ban.close, { ...ban, address });
-    const now = this.#now();
-    quotas.receiveConnection(connection, address);
-    const decision = this.#queue.receiveConnection(connection, now);
-    if (decision === "rejected") return this.#rejectForLoad(connection);
-    const session = new ClientSession(this.#options.session, `${this.#options.name}-${connection}`, now, decision);
-    if (decision === "admitted") return this.#admit(connection, session);
-    this.#queued.set(connection, session);
-    this.#noteQueued();
-    this.#admitLater();
+    this.#arrivals.receiveConnection(connection, address);
+  }
+
+  #open(connection: ConnectionId, frames: readonly Uint8Array[]): void {
+    this.#sessions.set(connection, new ClientSession(this.#options.session, `${this.#options.name}-${connection}`, this.#now()));
+    this.#deps.metrics.connects.inc();
+    this.#deps.metrics.connections.set(this.#sessions.size);
+    for (const bytes of frames) this.receiveFrame(connection, bytes);
   }
 
   receiveFrame(connection: ConnectionId, bytes: Uint8Array, cameIn: FrameSource = "message"): void {
     const session = this.#sessions.get(connection);
-    if (session !== undefined) {
-      this.#counts.countReceived(session, bytes.byteLength);
-      return this.carryOut(connection, session, session.receiveFrame(bytes, this.#now(), cameIn));
-    }
-    const queued = this.#queued.get(connection);
-    if (queued === undefined) return;
-    if (this.#queue.takeFrame(connection, bytes.byteLength)) return void queued.receiveFrame(bytes, this.#now());
-    this.#removeQueued(connection);
-    this.#rejectForLoad(connection);
-  }
-
-  #admitLater(): void {
-    if (this.#isAdmittingLater) return;
-    this.#isAdmittingLater = true;
-    this.#deps.clock.after(ADMISSION_MS, () => {
-      this.#isAdmittingLater = false;
-      for (const { connection, waitedMs } of this.#queue.admitDue(this.#now())) {
-        this.#deps.metrics.connectWaitSeconds.observe(waitedMs / 1000);
-        const session = this.#removeQueued(connection);
-        if (session !== undefined) this.#admit(connection, session);
-      }
-      if (this.#queue.size > 0) this.#admitLater();
-    });
-  }
-
-  #admit(connection: ConnectionId, session: ClientSession): void {
-    if (this.isDraining)
-      return this.#reject(connection, "goingAway", { message: "this gateway stops: connect to another", retryAfterMs: 0 }); // The connection has waited too long.
-    const ban = this.#ports.discipline.receiveAddress(this.#ports.quotas.addressOf(connection));
-    if (ban !== undefined) return this.#reject(connection, ban.close, ban);
-    this.#sessions.set(connection, session);
-    this.#deps.metrics.connects.inc();
-    this.#deps.metrics.connections.set(this.#sessions.size);
-    this.carryOut(connection, session, session.receiveAdmission(this.#now()));
-  }
-
-  #removeQueued(connection: ConnectionId): ClientSession | undefined {
-    const session = this.#queued.get(connection);
-    if (session === undefined) return undefined;
-    this.#queue.remove(connection);
-    this.#queued.delete(connection);
-    this.#noteQueued();
-    return session;
-  }
-
-  #noteQueued(): void {
-    this.#deps.metrics.connectsWaiting.set(this.#queued.size);
-  }
-
-  #rejectForLoad(connection: ConnectionId): void {
-    this.#deps.metrics.turnedAway.inc({ reason: "herd" });
-    const { retryAfterMs } = this.#options.session;
-    this.#reject(connection, "overloaded", { message: "too many connections come at once: try again later", retryAfterMs });
-  }
-
-  #reject(connection: ConnectionId, close: CloseName, { message, retryAfterMs, address }: Rejection): void {
-    this.#counts.countRefused({ close, tenant: undefined, address: address ?? this.#ports.quotas.addressOf(connection) });
-    for (const effect of closingEffects(close, message, retryAfterMs)) {
-      if (effect.kind === "send") this.#ports.sockets.send(connection, encodeFrame(effect.frame));
-      else this.#close(connection, effect.close);
-    }
+    if (session === undefined) return this.#arrivals.receiveFrame(connection, bytes);
+    this.#counts.countReceived(session, bytes.byteLength);
+    this.carryOut(connection, session, session.receiveFrame(bytes, this.#now(), cameIn));
   }
 
   receiveReadProgress(connection: ConnectionId, progress: ReadProgress): void {
@@ -203,9 +141,8 @@ export class SessionHost implements Clients {
 
   receiveDisconnection(connection: ConnectionId): void {
     const session = this.#sessions.get(connection);
-    this.#removeQueued(connection);
     this.#ports.quotas.receiveDisconnection(connection);
-    if (session === undefined) return; // The gateway has not admitted the connection.
+    if (session === undefined) return this.#arrivals.receiveDisconnection(connection);
     this.#sessions.delete(connection);
     this.#deps.metrics.connections.set(this.#sessions.size);
     this.#counts.countClosed(session);
