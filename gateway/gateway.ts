@@ -44,7 +44,6 @@ import { StorageLimitsHost } from "./limits/storage-limits-host.ts";
 import type { SessionEffect } from "./sessions/session-effects.ts";
 import { Sanctions } from "./limits/sanctions.ts";
 import type { ClientSession, ClientSessionOptions } from "./sessions/client-session.ts";
-import { WholeFrames } from "./sessions/whole-frames-host.ts";
 import { SessionHost, type ClientSessions, type SessionHostDeps } from "./sessions/session-host.ts";
 import { TenantUsageHost } from "./usage/tenant-usage-host.ts";
 import { UsageMeter } from "./usage/usage-meter.ts";
@@ -79,8 +78,6 @@ export type GatewayDeps = SessionHostDeps;
 export type GatewayParts = {
   readonly rooms: FollowedRoomsHost;
   readonly presence: PresenceRelayHost;
-  /** Receives the sockets' connections and frames, and hands whole frames to `clients`. */
-  readonly frames: WholeFrames;
   readonly clients: SessionHost;
   readonly boards: BoardHost;
   readonly quotas: Quotas;
@@ -178,11 +175,11 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
       name: gateway,
       session: sessionOptions(config, { clientIdOf: ports.clientIdOf, restrictionOn }),
       admission: config,
+      frames: config,
       backboneLossMsMax: config.backboneLossMsMax,
     },
     deps,
   );
-  const frames = new WholeFrames(clients, sockets, config, deps.metrics);
   let sharing: Sharing | undefined;
 
   const start = (): void => {
@@ -210,5 +207,5 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
       return tenantUsage.stop();
     });
   };
-  return { rooms, presence, clients, frames, boards, quotas, refused, sanctions, discipline, writes, contents, storage, start, stop };
+  return { rooms, presence, clients, boards, quotas, refused, sanctions, discipline, writes, contents, storage, start, stop };
 }

@@ -72,7 +72,7 @@ export async function startGateway(
   const { rooms, clients, presence } = parts;
   await bus.start(parts);
   parts.start();
-  edge.start(parts.frames);
+  edge.start(clients);
 
   const load = { shed: new LoadShedder(config), outbound: new OutboundHealth(config) };
   const pressures = measuredPressures(bus.nats, edge, rooms.backbone);

@@ -258,14 +258,12 @@ export interface RecentEvents {
  */
 export type ReadProgress = "keeping-up" | "behind" | "stuck";
 
-export type FrameSource = "message" | "parts";
-
 /** Receives the events of the sockets. */
 export interface Clients {
   /** `address` is undefined when it is not counted. */
   receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void;
-  /** `bytes` are valid during the call only. `cameIn`: parts (WIRE54) may make a larger frame than a message. */
-  receiveFrame(connection: ConnectionId, bytes: Uint8Array, cameIn?: FrameSource): void;
+  /** `bytes` are one message, and valid during the call only. */
+  receiveFrame(connection: ConnectionId, bytes: Uint8Array): void;
   /** Called when the state changes. */
   receiveReadProgress(connection: ConnectionId, progress: ReadProgress): void;
   receiveDisconnection(connection: ConnectionId): void;

@@ -17,9 +17,9 @@ import {
   type UnknownFrame,
 } from "../../shared/wire/frames.ts";
 import type { ConnectionRates, RatePool } from "../limits/connection-rates.ts";
-import type { FrameSource } from "../ports.ts";
 import type { Identity, TokenVerdict } from "./identity.ts";
 import { type JoinFrame, OpenSession, type OpenSessionOptions, type Reply } from "./open-session.ts";
+import type { FrameSource } from "./partial-frames.ts";
 import { badFrame, outOfTurn, type SessionRefusal, type SessionEffect, tooFast, closingEffects } from "./session-effects.ts";
 
 /** Shared by all connections, because a copy for each would take more memory than the rest of an idle connection. */

@@ -7,6 +7,7 @@ import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
 import { PROTOCOL_VERSION } from "../../shared/wire/frames.ts";
+import { messagesOf } from "../../shared/wire/parts.ts";
 import { gatewaySettings } from "../config.ts";
 import { Connections } from "../connections.ts";
 import { gatewayMetrics } from "../metrics.ts";
@@ -29,7 +30,7 @@ function helloOf(token: string): Uint8Array {
  * Admits one connection at once, and one each second after that. Two connections may wait, with this many bytes of
  * frames.
  */
-function host(connectQueueBytesMax = 10_000) {
+function host(connectQueueBytesMax = 100_000) {
   const [seen, refused]: [string[], string[]] = [[], []];
   const registry = new Registry();
   const clock = new FakeClock();
@@ -71,6 +72,7 @@ function host(connectQueueBytesMax = 10_000) {
       session,
       backboneLossMsMax: 1_000,
       admission: { connectsPerSecondMax: 1, connectQueueMax: 2, connectQueueBytesMax },
+      frames: { messageBytesMax: 16_384, frameBytesMax: 100_000, partialBytesMax: 40_000 },
     },
     { clock, endOfTurn: nothing, log: SILENT_LOG, metrics: gatewayMetrics(registry) },
   );
@@ -138,4 +140,34 @@ test("[LOB6] a connection that is closed before its token is accepted counts as 
   clients.stop(); // "goingAway" is no refusal.
   expect(refused).toEqual(["tokenExpired acme 198.51.100.4", "otherProtocol undefined undefined"]);
   expect(await registry.metrics()).toMatch(/^coroom_gateway_refused_connections_total\{close="tokenExpired"\} 1$/m);
+});
+
+const partsOf = (frame: Uint8Array): readonly Uint8Array[] => messagesOf(frame, { frameBytesMax: 16_384, partedFrameBytesMax: 100_000 });
+
+test("[WHF4] a frame between the parts of another is received before it, also from a connection that waits for admission", () => {
+  const { clients, seen, clock } = host();
+  const [first, last] = partsOf(helloOf("x".repeat(20_000))) as readonly [Uint8Array, Uint8Array];
+  for (const connection of [ann, bob]) {
+    clients.receiveConnection(connection, undefined);
+    for (const message of [first, helloOf("short"), last]) clients.receiveFrame(connection, message);
+  }
+  expect(seen).toEqual(["verify short", "1 badFrame"]);
+  clock.turn(1_100);
+  expect(seen.slice(2)).toEqual(["verify short", "2 badFrame"]);
+});
+
+test("[WHF5] above the limit of all unfinished frames, the gateway closes the connection with the oldest and receives nothing more from it", async () => {
+  const { clients, seen, refused, registry, clock } = host();
+  const parts = partsOf(helloOf("x".repeat(60_000)));
+  for (const connection of [ann, bob]) clients.receiveConnection(connection, undefined);
+  clock.turn(1_100);
+  for (const part of [parts[0]!, parts[1]!]) clients.receiveFrame(ann, part);
+  expect(seen).toEqual([]);
+  clients.receiveFrame(bob, parts[0]!);
+  clients.receiveFrame(ann, helloOf("late"));
+  expect([seen, refused]).toEqual([["1 overloaded"], ["overloaded undefined undefined"]]);
+  expect(await registry.metrics()).toMatch(/^coroom_gateway_limits_reached_total\{limit="partial-frames"\} 1$/m);
+  expect(await registry.metrics()).toContain(`coroom_gateway_partial_bytes ${parts[0]!.byteLength - 4}\n`);
+  clients.receiveDisconnection(bob);
+  expect(await registry.metrics()).toContain("coroom_gateway_partial_bytes 0\n");
 });

@@ -6,6 +6,7 @@ import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { CloseName } from "../../shared/wire/close-codes.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
+import { FrameType } from "../../shared/wire/frames.ts";
 import { every } from "../../shared/time/every.ts";
 import type { BoardHost } from "../boards/board-host.ts";
 import type { Connections } from "../connections.ts";
@@ -14,7 +15,7 @@ import type { DisciplineHost } from "../limits/discipline-host.ts";
 import type { RefusedConnections } from "../limits/refused-connections.ts";
 import type { Quotas, CreditKind } from "../limits/quotas.ts";
 import type { Dispatch } from "../part-effects.ts";
-import type { Clients, ConnectionId, FrameSource, ReadProgress, Sockets, Tokens } from "../ports.ts";
+import type { Clients, ConnectionId, ReadProgress, Sockets, Tokens } from "../ports.ts";
 import type { PresenceRelayHost } from "../presence/presence-relay-host.ts";
 import type { FollowedRoomsHost } from "../rooms/room-host.ts";
 import type { UsageMeter } from "../usage/usage-meter.ts";
@@ -22,6 +23,7 @@ import { Arrivals, type ArrivalsOptions } from "./arrivals-host.ts";
 import { ClientSession, type ClientSessionOptions } from "./client-session.ts";
 import { Departures, type DeparturesOptions } from "./departures-host.ts";
 import { type Identity, tenantShown, type TokenVerdict } from "./identity.ts";
+import { type FrameSource, PartialFrames, type PartialFramesOptions } from "./partial-frames.ts";
 import { SessionCounts } from "./session-counts-host.ts";
 import type { SessionEffect } from "./session-effects.ts";
 
@@ -45,9 +47,11 @@ type SessionHostOptions = ArrivalsOptions &
     /** Prefix of the connections' names. */
     readonly name: string;
     readonly session: ClientSessionOptions;
+    readonly frames: PartialFramesOptions;
   };
 
 const TICK_MS = 1_000;
+const TOO_MANY_PARTS = "too many unfinished frames: send the parts of a frame one after another";
 const NO_PLACE: Readonly<Record<CreditKind, [CloseName, string]>> = {
   user: ["tenantFull", "the user has as many connections as allowed: close others, or try again later"],
   tenant: ["tenantFull", "the tenant has as many connections as allowed: try again later"],
@@ -61,6 +65,7 @@ export class SessionHost implements Clients {
   readonly #deps: SessionHostDeps;
   /** Admitted connections. */
   readonly #sessions: ClientSessions;
+  readonly #partial: PartialFrames;
   readonly #counts: SessionCounts;
   readonly #arrivals: Arrivals;
   readonly #departures: Departures;
@@ -72,6 +77,8 @@ export class SessionHost implements Clients {
     this.#options = options;
     this.#deps = deps;
     this.#counts = new SessionCounts(ports.usage, ports.refused, deps);
+    this.#partial = new PartialFrames(options.frames);
+    deps.metrics.partialBytesMax.set(options.frames.partialBytesMax);
     this.#arrivals = new Arrivals(
       {
         ...ports,
@@ -126,11 +133,27 @@ export class SessionHost implements Clients {
     for (const bytes of frames) this.receiveFrame(connection, bytes);
   }
 
-  receiveFrame(connection: ConnectionId, bytes: Uint8Array, cameIn: FrameSource = "message"): void {
+  receiveFrame(connection: ConnectionId, bytes: Uint8Array): void {
     const session = this.#sessions.get(connection);
-    if (session === undefined) return this.#arrivals.receiveFrame(connection, bytes);
+    if (session === undefined) this.#arrivals.receiveFrame(connection, bytes);
+    else if (bytes[0] === FrameType.part) this.#receivePart(connection, session, bytes);
+    else this.#receiveWhole(connection, session, bytes, "message");
+  }
+
+  #receivePart(connection: ConnectionId, session: ClientSession, message: Uint8Array): void {
+    const whole = this.#partial.receivePart(connection, message);
+    if (whole !== undefined) this.#receiveWhole(connection, session, whole.bytes, whole.cameIn);
+    for (const oldest of this.#partial.takeExcess()) this.#endAtLimit(oldest, "partial-frames", "overloaded", TOO_MANY_PARTS);
+    this.#notePartial();
+  }
+
+  #receiveWhole(connection: ConnectionId, session: ClientSession, bytes: Uint8Array, cameIn: FrameSource): void {
     this.#counts.countReceived(session, bytes.byteLength);
     this.carryOut(connection, session, session.receiveFrame(bytes, this.#now(), cameIn));
+  }
+
+  #notePartial(): void {
+    this.#deps.metrics.partialBytes.set(this.#partial.bytes);
   }
 
   receiveReadProgress(connection: ConnectionId, progress: ReadProgress): void {
@@ -144,6 +167,8 @@ export class SessionHost implements Clients {
     this.#ports.quotas.receiveDisconnection(connection);
     if (session === undefined) return this.#arrivals.receiveDisconnection(connection);
     this.#sessions.delete(connection);
+    this.#partial.forget(connection);
+    this.#notePartial();
     this.#deps.metrics.connections.set(this.#sessions.size);
     this.#counts.countClosed(session);
     this.#ports.boards.receiveGone(connection);
@@ -255,12 +280,15 @@ export class SessionHost implements Clients {
   #endUnplaced(now: Millis): void {
     const { quotas } = this.#ports;
     for (let unplaced = quotas.takeUnplaced(now); unplaced !== undefined; unplaced = quotas.takeUnplaced(now)) {
-      const { connection, limit } = unplaced;
-      const session = this.#sessions.get(connection);
-      this.#deps.metrics.limitsReached.inc({ limit });
-      if (session !== undefined) this.carryOut(connection, session, session.receiveRefusal(...NO_PLACE[limit]));
+      this.#endAtLimit(unplaced.connection, unplaced.limit, ...NO_PLACE[unplaced.limit]);
     }
     this.#deps.metrics.onCredit.set(quotas.onCredit);
+  }
+
+  #endAtLimit(connection: ConnectionId, limit: CreditKind | "partial-frames", close: CloseName, message: string): void {
+    const session = this.#sessions.get(connection);
+    this.#deps.metrics.limitsReached.inc({ limit });
+    if (session !== undefined) this.carryOut(connection, session, session.receiveRefusal(close, message));
   }
 
   #close(connection: ConnectionId, close: CloseName): void {

@@ -103,7 +103,7 @@ export class GatewayProcess {
       () => {
         this.#presence.start();
         this.#clients.start();
-        this.listener.start(parts.frames);
+        this.listener.start(parts.clients);
         this.#isStarted = true;
       },
       () => this.#exit(exited),
