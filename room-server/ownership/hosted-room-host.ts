@@ -155,7 +155,7 @@ export class HostedRoom implements Receiver {
   /** A gateway that asks before the room is owned receives the answer once it is. */
   receivePresence(message: PresenceToOwner): void {
     if (this.#ownership.epoch !== undefined) this.#ports.presence.receivePresence(this.key, message);
-    else if (this.#ownership.kind !== "ended") this.#presenceQuestions.set(message.gateway, message);
+    else this.#presenceQuestions.set(message.gateway, message);
   }
 
   receiveOwnershipInput(input: OwnershipInput): void {

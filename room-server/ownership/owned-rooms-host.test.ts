@@ -41,6 +41,8 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
     copy: "none" as "none" | "cold" | "warm",
     shown: Number.POSITIVE_INFINITY,
     presenceCount: 0,
+    presenceOf: [] as string[],
+    subscribes: Promise.resolve(),
   };
   let owner: Receiver | undefined;
   const logs = new Map([[room, stored]]);
@@ -76,17 +78,18 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
     },
     inbox: {
       subscribe: (_, receiver) =>
-        answering(() => {
+        answering(async () => {
           owner = receiver;
+          await state.subscribes;
           state.subscribed = true;
           return { isOpen: () => state.subscribed, close: async () => void (state.subscribed = false) };
         }),
     },
     gateways: { answer: () => {}, broadcast: () => {} },
     presence: {
-      begin: () => {},
+      begin: (key) => void state.presenceOf.push(`begin ${key}`),
       receivePresence: () => void (state.presenceCount += 1),
-      end: () => {},
+      end: (key) => void state.presenceOf.push(`end ${key}`),
       isInhabited: () => state.inhabited,
     },
     checkpoints: { newest: async () => undefined },
@@ -226,6 +229,25 @@ test("[HOST33] the late answer to a check from before a lost connection does not
   expect(settled).toEqual([claimed(3), claimed(3)]);
 });
 
+test("[HOST33] the late failure of a check from before a lost connection does not end the check after it", async () => {
+  const { host, state } = world();
+  await host.claim({ room });
+  let fail = (): void => {};
+  state.endRead = new Promise((_, reject) => (fail = () => reject(new Error("the connection was lost"))));
+  host.receiveReconnect();
+  const first = host.claim({ room });
+  await setImmediate();
+  let answer = (): void => {};
+  state.endRead = new Promise((resolve) => (answer = resolve));
+  host.receiveReconnect();
+  const second = host.claim({ room });
+  await setImmediate();
+  fail();
+  await setImmediate();
+  answer();
+  expect([await first, await second]).toEqual([claimed(1), claimed(1)]);
+});
+
 test("[HOST5] a request reveals a lost subscription, and the room is claimed again", async () => {
   const { host, state } = world();
   await host.claim({ room });
@@ -243,6 +265,65 @@ test("[HOST6] a claim without an answer from the log is refused after its time l
   expect(state.abandonedCount).toBe(1);
   expect(state.subscribed).toBe(false);
   expect(host.rooms).toBe(0);
+});
+
+test("[HOST35] a subscription that is confirmed after the claim has failed is closed, so that no gateway sends to this server", async () => {
+  const { host, clock, state } = world({ settings: { claimMsMax: "1000" } });
+  let confirm = (): void => {};
+  state.subscribes = new Promise((resolve) => (confirm = resolve));
+  const reply = host.claim({ room });
+  await clock.advance(2_500);
+  expect(await reply).toMatchObject({ kind: "refused" });
+  confirm();
+  await setImmediate();
+  expect(state.subscribed).toBe(false);
+});
+
+test("[HOST36] a handover ends, however the owner loses the room or keeps it, and an expectation that fails is refused", async () => {
+  const handover = async () => {
+    const of = world();
+    await of.host.claim({ room });
+    of.state.logAnswers = false;
+    of.send(1);
+    return { ...of, end: of.host.beginHandOver(room) };
+  };
+  const kept = await handover();
+  kept.host.endHandOver(room, "keep");
+  expect(await kept.end, "its append did not settle in time").toBeUndefined();
+
+  const fenced = world();
+  await fenced.host.claim({ room });
+  fenced.send(1);
+  fenced.stored.push({ record: otherClaim(2), streamSeq: 2 });
+  expect(await fenced.host.beginHandOver(room), "another server claimed it").toBeUndefined();
+
+  const { host, state } = world();
+  state.natsAnswers = false;
+  expect(await host.expect(room)).toBe(false);
+});
+
+test("[HOST37] a room with members is not released, and its presence ends with the ownership", async () => {
+  const { host, clock, state } = world({ settings: { roomIdleMsMax: "3000" } });
+  await host.claim({ room });
+  state.inhabited = true;
+  await clock.advance(20_000);
+  expect([host.rooms, state.presenceOf]).toEqual([1, [`begin ${room}`]]);
+  state.inhabited = false;
+  await clock.advance(5_000);
+  expect([host.rooms, state.presenceOf]).toEqual([0, [`begin ${room}`, `end ${room}`]]);
+});
+
+test("[HOST38] the edits of a fenced append are not counted as committed", async () => {
+  const registry = new Registry();
+  const { host, clock, stored, send } = world({ registry });
+  await host.claim({ room });
+  send(1);
+  await clock.advance(100);
+  stored.push({ record: otherClaim(2), streamSeq: 3 });
+  send(2);
+  await clock.advance(100);
+  expect(host.rooms).toBe(0);
+  expect(await registry.getSingleMetricAsString("coroom_edits_committed_total")).toContain("coroom_edits_committed_total 1");
 });
 
 test("[HOST7] a server owns at most its maximum number of rooms", async () => {
@@ -327,6 +408,19 @@ test("[HOST9] a stopping server waits at most its release time for a log that do
   await clock.advance(1_500);
   await stopped;
   expect(state.abandonedCount).toBe(1);
+});
+
+test("[HOST34] a stopping server releases a room whose handover fails, with its edits and its entry", async () => {
+  const { host, clock, stored, state, send } = world();
+  await host.claim({ room });
+  expect(await host.beginHandOver(room)).toMatchObject({ streamSeq: 1 });
+  send(1);
+  let hasStopped = false;
+  void host.stop().then(() => (hasStopped = true));
+  await clock.advance(500);
+  host.endHandOver(room, "keep");
+  await clock.advance(500);
+  expect([hasStopped, state.entry, state.subscribed, stored.at(-1)?.record.kind]).toEqual([true, undefined, false, "edits"]);
 });
 
 test("[HOST22] a deleted room is not claimed, and its entry is removed, whichever server it names", async () => {
@@ -450,6 +544,19 @@ test("[HOST27] presence messages reach a room's presence while the room is here"
   await clock.advance(1_000);
   await stopped;
   showPresence();
+  expect(state.presenceCount).toBe(1);
+});
+
+test("[HOST32] a gateway that asks for the owner of the presence before the claim is won is answered once it is", async () => {
+  const { host, clock, state, showPresence } = world();
+  let answerEnd = (): void => {};
+  state.endRead = new Promise((resolve) => (answerEnd = resolve));
+  const claim = host.claim({ room });
+  await clock.advance(10);
+  showPresence();
+  expect(state.presenceCount).toBe(0);
+  answerEnd();
+  expect(await claim).toEqual(claimed(1));
   expect(state.presenceCount).toBe(1);
 });
 

@@ -53,6 +53,7 @@ export type OwnedRoomsOptions = OwnershipOptions &
 const LOOK_MS = 50;
 /** One object shared by thousands of rooms. */
 const [RECONNECTED, TICK, INHABITED] = [{ kind: "reconnected" }, { kind: "tick" }, { kind: "inhabited" }] as const;
+const RELEASE = { kind: "release" } as const;
 
 export class OwnedRooms {
   readonly #ports: OwnedRoomsPorts;
@@ -214,8 +215,12 @@ export class OwnedRooms {
     const { clock, log } = this.#deps;
     this.#isStopping = true;
     const deadline = clock.now() + this.#options.releaseMsMax;
-    for (const hosted of this.#rooms.values()) hosted.receiveOwnershipInput({ kind: "release" });
-    while (this.#rooms.size + this.#removals > 0 && clock.now() < deadline) await pause(clock, LOOK_MS);
+    while (clock.now() < deadline) {
+      // Repeated, because a room that was being handed over may stay here.
+      for (const hosted of this.#rooms.values()) hosted.receiveOwnershipInput(RELEASE);
+      if (this.#rooms.size + this.#removals === 0) break;
+      await pause(clock, LOOK_MS);
+    }
     this.#cancelTick();
     if (this.#rooms.size > 0)
       log.warn({ rooms: this.#rooms.size }, "rooms were released before the log had answered; gateways send their edits again");
@@ -274,7 +279,6 @@ export class OwnedRooms {
 
   #forget(hosted: HostedRoom, isClaimLost: boolean): void {
     this.#rooms.delete(hosted.key);
-    this.#ticks.forget(hosted);
     this.#deps.metrics.rooms.set(this.#rooms.size);
     if (this.#takenReplicas.receiveEnd(hosted.key, isClaimLost, this.#isStopping)) void this.#deps.replicas.follow(hosted.key);
   }

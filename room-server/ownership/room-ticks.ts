@@ -20,18 +20,13 @@ export class RoomTicks<Room extends TickedRoom> {
     if (urgency !== "never") (urgency === "soon" ? this.#urgent : this.#lowPriority).add(room);
   }
 
-  forget(room: Room): void {
-    this.#urgent.delete(room);
-    this.#lowPriority.delete(room);
-  }
-
   /** Counts a tick. True: every room is ticked. False: the rooms of `dueRooms` are ticked. */
   beginTick(): boolean {
     this.#ticks += 1;
     return this.#ticks % TICKS_PER_ROUND === 0;
   }
 
-  /** The caller ticks each room before it takes the next one. */
+  /** The caller ticks each room before it takes the next one. A room without work in progress, or ended, is removed. */
   *dueRooms(): Generator<Room, void> {
     for (const room of this.#urgent) {
       if (room.tickUrgency === "soon") yield room;
