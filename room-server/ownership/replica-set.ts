@@ -172,7 +172,6 @@ export class ReplicaSet {
   }
 
   #forward(kept: KeptReplica, input: ReplicaInput, moment: LoadTime): readonly ReplicaSetEffect[] {
-    if (!this.isKept(kept)) return [];
     return kept.replica.receiveReplicaInput(input, moment).map((effect) => effectOf(kept, effect));
   }
 

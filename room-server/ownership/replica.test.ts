@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import { encodeEditsRecord, encodeEpochRecord, type OwnersRecord } from "../../shared/bus/record.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import type { ClientId, Epoch, Millis, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
@@ -34,11 +35,21 @@ const edits = (first: number, count = 1, of = 1): OwnersRecord =>
   );
 const stored = (record: OwnersRecord, streamSeq: number) => ({ record, streamSeq });
 
+const checkpointAt = (seq: number, streamSeq: number): Checkpoint => ({
+  epoch: 1 as Epoch,
+  seq: seq as Seq,
+  streamSeq,
+  time: 0 as UnixMillis,
+  clients: [],
+  snapshot: { object: "o", bytes: 1, sha256: "s" },
+});
+
 function replica() {
   const budget = new BacklogBudget({ bytesMax: 1_000_000 });
   const copy = new Replica(OPTIONS, budget);
   const receive = (...inputs: ReplicaInput[]): ReplicaEffect[] => inputs.flatMap((input) => copy.receiveReplicaInput(input, MOMENT));
-  return { copy, receive, budget };
+  const tickAt = (now: number): ReplicaEffect[] => copy.receiveReplicaInput({ kind: "tick" }, { ...MOMENT, now: now as Millis });
+  return { copy, receive, budget, tickAt };
 }
 
 /** A replica with the epoch record at 5 and one edit at 7. */
@@ -151,6 +162,7 @@ test("[REP8] a record in the place of lost edits is not skipped as known", () =>
 
 test.each([
   ["an epoch before it other than the replica's", epoch(3, 1, 2)],
+  ["a seq before it other than the replica's", epoch(2, 2, 1)],
   [
     "no epoch before it, as an earlier version wrote it",
     ownersRecordOf(encodeEpochRecord({ id: "s.e2", time: 0 as UnixMillis, epoch: 2 as Epoch, head: 1 as Seq })),
@@ -175,19 +187,11 @@ test("[REP10] another record with the stream sequence of the replica's last reco
 test("[REP11] a replica is not proven by a log that lacks records which a checkpoint covers", () => {
   const lookedAt = (streamSeq: number) => {
     const { receive, copy } = following();
-    const checkpoint = {
-      epoch: 2 as Epoch,
-      seq: 3 as Seq,
-      streamSeq,
-      time: 0 as UnixMillis,
-      clients: [],
-      snapshot: { object: "o", bytes: 1, sha256: "s" },
-    };
-    receive({ kind: "attached" }, { kind: "log-end-read", last: stored(edits(1), 7), checkpoint });
+    receive({ kind: "attached" }, { kind: "log-end-read", last: stored(edits(1), 7), checkpoint: checkpointAt(3, streamSeq) });
     return copy.take()?.last;
   };
   expect(lookedAt(7)).toMatchObject({ id: "s.1", streamSeq: 7 });
-  expect(lookedAt(9), "it begins again at the checkpoint").toMatchObject({ id: "", streamSeq: 9, head: 3 });
+  expect(lookedAt(9), "it begins again at the checkpoint, and has no record yet").toBeUndefined();
 });
 
 test("[REP12] a replica that missed announcements while it read the log is not complete until it has read again", () => {
@@ -197,4 +201,42 @@ test("[REP12] a replica that missed announcements while it read the log is not c
   receive({ kind: "log-read", stored: stored(epoch(1, 0), 5) }, { kind: "log-read", stored: stored(edits(1), 7) });
   expect(receive({ kind: "log-loaded" })).toEqual([{ kind: "read-log-end" }]);
   expect(receive({ kind: "log-end-read", last: stored(edits(1), 7), checkpoint: undefined })).toEqual([{ kind: "warm" }]);
+});
+
+test("[REP13] the replica of a room whose log is completely covered by a checkpoint knows the owner, and is complete", () => {
+  const { receive, copy } = replica();
+  receive({ kind: "attached" });
+  expect(receive({ kind: "log-end-read", last: stored(edits(3), 9), checkpoint: checkpointAt(3, 9) })).toEqual([{ kind: "warm" }]);
+  expect(copy.writer).toBe("s");
+  expect(copy.take()?.last).toMatchObject({ id: "s.3", streamSeq: 9, head: 3 });
+});
+
+test("[REP14] a replica that lacks an edit starts again from the newest checkpoint, and releases what it had loaded", () => {
+  const { receive, copy, budget } = replica();
+  receive({ kind: "attached" }, { kind: "log-end-read", last: stored(edits(3), 9), checkpoint: undefined });
+  receive({ kind: "log-read", stored: stored(edits(3), 9) }, { kind: "log-loaded" });
+  expect(budget.bytes).toBeGreaterThan(0);
+  expect(receive({ kind: "tick" })).toEqual([{ kind: "read-log-end" }]);
+  expect(receive({ kind: "log-end-read", last: stored(edits(3), 9), checkpoint: checkpointAt(2, 8) })).toEqual([
+    { kind: "load", after: 8, through: 9 },
+  ]);
+  expect(budget.bytes).toBe(0);
+  expect(receive({ kind: "log-read", stored: stored(edits(3), 9) }, { kind: "log-loaded" })).toEqual([{ kind: "warm" }]);
+  expect(copy.take()?.loading.head).toBe(3);
+});
+
+test("[REP15] a replica of a log that ends before the announced record tries again only at the next tick", () => {
+  const { receive } = replica();
+  receive({ kind: "attached" }, { kind: "log-end-read", last: stored(edits(2), 9), checkpoint: undefined });
+  const read = [stored(epoch(1, 0), 5), stored(edits(1), 7)].map((one): ReplicaInput => ({ kind: "log-read", stored: one }));
+  expect(receive(...read, { kind: "log-loaded" })).toEqual([]);
+  expect(receive({ kind: "tick" })).toEqual([{ kind: "read-log-end" }]);
+});
+
+test("[REP16] a replica drops edits that are too old for a catch-up, although no announcement arrives", () => {
+  const { budget, tickAt } = following();
+  tickAt(OPTIONS.backlogMsMax);
+  expect(budget.bytes).toBeGreaterThan(0);
+  tickAt(OPTIONS.backlogMsMax + 1);
+  expect(budget.bytes).toBe(0);
 });

@@ -70,13 +70,16 @@ export class Replica {
     return this.#last.id === "" ? undefined : serverOf(this.#last);
   }
 
-  /** Returns the content for a takeover. The object cannot be used afterwards. */
+  /**
+   * Returns the content for a takeover. The object cannot be used afterwards. Undefined without any record: no server
+   * is known as the owner, and the claim loads the checkpoint itself.
+   */
   take(): ReplicaContent | undefined {
     const [loading, isProven] = [this.#loading, this.isWarm];
     this.#loading = undefined;
     this.#state = { kind: "idle" };
     if (loading === undefined) return undefined;
-    if (loading.isComplete && this.#last.streamSeq > 0) return { loading, last: this.#last, isProven };
+    if (loading.isComplete && this.writer !== undefined) return { loading, last: this.#last, isProven };
     loading.clear();
     return undefined;
   }
@@ -194,7 +197,6 @@ export class Replica {
   }
 
   #add(stored: DecodedRecord, moment: LoadTime): void {
-    if (stored.streamSeq <= this.#last.streamSeq) return;
     this.#loading?.receiveRecord(stored.record, moment);
     this.#last = endAt(stored);
   }

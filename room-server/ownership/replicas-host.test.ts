@@ -1,14 +1,15 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import type { DeletedRecord } from "../../shared/bus/record.ts";
-import type { Epoch, RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
+import { type DeletedRecord, encodeEditsRecord } from "../../shared/bus/record.ts";
+import type { ClientId, Epoch, RoomKey, Seq, ServerId, UnixMillis, UserId } from "../../shared/ids.ts";
 import { readSettings } from "../../shared/settings/settings.ts";
+import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { roomHostOptions, roomServerSettings } from "../config.ts";
 import { roomServerMetrics } from "../metrics.ts";
-import type { Beacon, LastRecord, DecodedRecord } from "../ports.ts";
+import type { Beacon, DecodedRecord, KnownCheckpoint, LastRecord } from "../ports.ts";
 import { BacklogBudget } from "../rooms/backlog.ts";
 import { Replicas } from "./replicas-host.ts";
 
@@ -18,10 +19,33 @@ const epochRecord = (epoch: number, streamSeq: number): DecodedRecord => ({
   record: { kind: "epoch", id: `one.${epoch}`, time: 0 as UnixMillis, epoch: epoch as Epoch, head: 0 as Seq, before: (epoch - 1) as Epoch },
 });
 
+const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
+const EDIT = ownersRecordOf(
+  encodeEditsRecord({
+    id: "one.2",
+    time: 0 as UnixMillis,
+    users: new Map([[ann.client, ann.user]]),
+    edits: {
+      epoch: 1 as Epoch,
+      firstSeq: 1 as Seq,
+      edits: [{ client: ann.client, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(1) }],
+    },
+  }),
+);
+
 function replicasWith(settings: Record<string, string> = {}) {
   const clock = new FakeClock();
   const stored: LastRecord[] = [epochRecord(1, 5)];
-  const state = { natsAnswers: true, subscriptions: 0, subscribing: 0, reads: 0, reading: 0, readingMost: 0, stall: Promise.resolve() };
+  const state = {
+    natsAnswers: true,
+    subscriptions: 0,
+    subscribing: 0,
+    reads: 0,
+    reading: 0,
+    readingMost: 0,
+    stall: Promise.resolve(),
+    checkpoint: undefined as KnownCheckpoint,
+  };
   let announce: (announced: DecodedRecord | Beacon | DeletedRecord) => void = () => {};
   let reconnect: () => void = () => {};
   const answering = async <Value>(value: () => Value): Promise<Value> => {
@@ -44,7 +68,7 @@ function replicasWith(settings: Record<string, string> = {}) {
         );
       },
     },
-    checkpoints: { newest: async () => undefined },
+    checkpoints: { newest: async () => state.checkpoint },
     fanOut: {
       subscribe: async (_: RoomKey, receive: typeof announce) => {
         state.subscribing += 1;
@@ -60,13 +84,15 @@ function replicasWith(settings: Record<string, string> = {}) {
   };
   const options = roomHostOptions(readSettings(roomServerSettings, { flags: settings, env: {} }), undefined);
   const metrics = roomServerMetrics(new Registry());
-  const replicas = new Replicas(ports, options, { clock, log: SILENT_LOG, metrics, budget: new BacklogBudget({ bytesMax: 1_000_000 }) });
+  const budget = new BacklogBudget({ bytesMax: 1_000_000 });
+  const replicas = new Replicas(ports, options, { clock, log: SILENT_LOG, metrics, budget });
   const settle = (ms = 0): Promise<void> => clock.advance(ms);
   return {
     replicas,
     state,
     stored,
     settle,
+    budget,
     announce: (announced: DecodedRecord | Beacon | DeletedRecord) => announce(announced),
     reconnect: () => reconnect(),
   };
@@ -138,14 +164,17 @@ test("[RPH6] the number of replicas is limited, and a replica without announceme
   replicas.stop();
 });
 
-test("[RPH7] the replica of a deleted room is released, whether an announcement or the log reports the deletion, and no request waits for it", async () => {
+test("[RPH7] the replica of a deleted room is released, whether an announcement, the log or the checkpoint reports the deletion, and no request waits for it", async () => {
   const announced = replicasWith();
   await announced.replicas.follow(room);
   announced.announce({ kind: "deleted", id: "deletion.1", time: 0 as UnixMillis });
   const read = replicasWith();
   read.stored.push({ streamSeq: 9, record: { kind: "deleted", id: "deletion.1", time: 0 as UnixMillis } });
   expect(await read.replicas.follow(room)).toBe(false);
-  for (const { replicas, settle, state } of [announced, read]) {
+  const checkpointed = replicasWith();
+  checkpointed.state.checkpoint = "deleted";
+  expect(await checkpointed.replicas.follow(room)).toBe(false);
+  for (const { replicas, settle, state } of [announced, read, checkpointed]) {
     await settle();
     expect([replicas.size, state.subscriptions]).toEqual([0, 0]);
   }
@@ -203,4 +232,46 @@ test("[RPH12] the subscription of a replica that is dropped while it subscribes 
   resume();
   await settle();
   expect([state.subscribing, state.subscriptions]).toEqual([1, 0]);
+});
+
+test("[RPH13] a replica reads the log only once it is subscribed, also if the connection is lost before", async () => {
+  const { replicas, state, settle, reconnect } = replicasWith();
+  let resume = (): void => {};
+  state.stall = new Promise((resolve) => (resume = resolve));
+  const followed = replicas.follow(room);
+  reconnect();
+  await settle();
+  expect(state.reading).toBe(0);
+  resume();
+  expect(await followed).toBe(true);
+  expect(state.reads).toBe(1);
+});
+
+test("[RPH14] a replica is kept as long as it is requested, although the room is quiet", async () => {
+  const { replicas, settle } = replicasWith({ roomIdleMsMax: "5000" });
+  for (let requests = 0; requests < 4; requests++) {
+    expect(await replicas.follow(room)).toBe(true);
+    await settle(8_000);
+  }
+  expect(replicas.size).toBe(1);
+});
+
+test("[RPH15] a replica that is dropped releases its memory", async () => {
+  const { replicas, stored, budget } = replicasWith();
+  stored.push({ record: EDIT, streamSeq: 7 });
+  await replicas.follow(room);
+  expect(budget.bytes).toBeGreaterThan(0);
+  replicas.unfollow(room);
+  expect(budget.bytes).toBe(0);
+});
+
+test("[RPH16] the rooms of a lost server are listed with the most recently announced first", async () => {
+  const { replicas, settle, announce } = replicasWith();
+  const rooms = ["acme.a", "acme.b", "acme.c"] as RoomKey[];
+  for (const one of rooms) {
+    await replicas.follow(one);
+    await settle(10);
+    announce({ kind: "beacon", head: 0 as Seq });
+  }
+  expect(replicas.roomsOf("one" as ServerId)).toEqual(["acme.c", "acme.b", "acme.a"]);
 });
