@@ -11,7 +11,7 @@ import type { NatsConnection } from "../../shared/io/nats.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { natsOtherServers } from "../io/nats-ports.ts";
-import { CommandCheck, Drain } from "./handovers.ts";
+import { CommandCheck, Drain, Handover } from "./handovers.ts";
 import { RoomHandovers, RoomTakeovers } from "./handovers-host.ts";
 import { roomServerMetrics } from "../metrics.ts";
 import type { OtherServers } from "../ports.ts";
@@ -156,6 +156,30 @@ test("[HND7] a drain whose time is over tries no other server for a room, and be
   const late = new Drain(own, { until: 1_000 as Millis, ownedRooms: () => [room] });
   late.receiveDrainInput({ kind: "begun" }, 999 as Millis);
   expect(late.receiveDrainInput(located, 1_000 as Millis)).toEqual([{ kind: "ended" }]);
+});
+
+test("[HND10] a drain tries three servers for a room, and leaves it to the gateways after that", () => {
+  const available = ["two", "three", "four", "five", "six"] as ServerId[];
+  const drain = new Drain(own, { until: 1_000 as Millis, ownedRooms: () => [room] });
+  let effects = drain.receiveDrainInput({ kind: "begun" }, 0 as Millis);
+  let tried = 0;
+  while (effects.some(({ kind }) => kind === "locate")) {
+    tried += 1;
+    expect(drain.receiveDrainInput({ kind: "located", room, named: undefined, available }, 0 as Millis)).toMatchObject([
+      { kind: "hand-over" },
+    ]);
+    effects = drain.receiveDrainInput({ kind: "handover-ended", room, isDone: false }, 0 as Millis);
+  }
+  expect([tried, effects]).toEqual([3, [{ kind: "ended" }]]);
+});
+
+test("[HND11] the time limit of an append that settles in time does not end the handover", () => {
+  const handover = new Handover(own, room, peer);
+  const receive = (input: Parameters<Handover["receiveHandoverInput"]>[0]) => handover.receiveHandoverInput(input, 0 as Millis);
+  for (const input of [{ kind: "begun" }, { kind: "followed", isReady: true }, { kind: "expected", isReady: true }] as const)
+    receive(input);
+  expect(receive({ kind: "stopped", end: END })).toMatchObject([{ kind: "claim" }]);
+  expect(receive({ kind: "timed-out" })).toEqual([]);
 });
 
 const lost = "two" as ServerId;

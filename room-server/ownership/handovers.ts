@@ -130,7 +130,7 @@ export class Handover {
   }
 
   #receiveClaimReply(reply: ClaimReply | undefined, tookMs: number): readonly HandoverEffect[] {
-    if (reply?.kind === "owned" && reply.server === this.#to) {
+    if (reply?.kind === "owned") {
       this.#state = { kind: "ended" };
       return [
         { kind: "end-handover", outcome: "handed-over" },

@@ -103,11 +103,15 @@ test("[HRT4] an unreachable server is lost at once if NATS reports that nothing 
   const { pass, gone, suspect, lost, clock } = listening();
   await pass(500, "own", "peer", "other");
   gone.add("peer");
+  gone.add("stranger");
   suspect("other");
+  suspect("peer");
   suspect("peer");
   suspect("stranger");
   await clock.advance(0);
   expect(lost).toEqual(["peer"]);
+  await pass(1_000, "own", "other");
+  expect(lost, "its missed heartbeats are no second loss").toEqual(["peer"]);
 });
 
 test("[HRT5] an owner without a received heartbeat counts as alive until every live server could be received, at any permitted interval", () => {
