@@ -283,7 +283,6 @@ export class RoomClaim {
     const state = this.#state;
     if (state.kind !== "loading") return NOTHING;
     const isOff = this.#unfound !== undefined;
-    this.#unfound = undefined;
     const { sequencer, backlog, epochs, hole } = state.loading.receiveEnd(state.epoch, state.head, now);
     const unfitSince = state.unfitSince ?? now;
     if ((hole !== undefined || isOff) && (state.reloads < RELOADS_AT_ONCE || now - unfitSince < RELOAD_MS_MAX)) {

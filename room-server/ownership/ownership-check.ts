@@ -79,11 +79,6 @@ export class OwnershipCheck {
     return this.#end === "unknown" || (this.#look !== undefined && this.#look.requests.length > 0);
   }
 
-  /** Whether the log is known to have the last record since the last connection loss. False while a check is open. */
-  get isEndProven(): boolean {
-    return this.#end === "known";
-  }
-
   /** False: the answer is for a check from before a lost connection, and may be older than the requests. */
   get awaitsLogEndCheck(): boolean {
     return this.#look?.kind === "behind";
@@ -118,11 +113,10 @@ export class OwnershipCheck {
 
   /**
    * The log may have lost this owner's last record, so the next check reads that record. A check over the lost
-   * connection may never be answered.
+   * connection may never be answered. Gateways repeat its requests.
    */
   receiveReconnect(): void {
     this.#end = "unknown";
-    if (this.#look !== undefined) this.#waiting = [...this.#look.requests, ...this.#waiting];
     this.#look = undefined;
   }
 
@@ -137,7 +131,7 @@ export class OwnershipCheck {
     const isOverdue = look !== undefined && this.#end === "asked" && now - look.begunAt >= LOOK_AGAIN_MS;
     if (look !== undefined && !isOverdue) return false;
     if (isOverdue) this.#end = "unknown";
-    this.#look = { kind: "behind", requests: [...(look?.requests ?? NO_ITEMS), ...this.#waiting], begunAt: now };
+    this.#look = { kind: "behind", requests: this.#waiting, begunAt: now };
     this.#waiting = NO_ITEMS;
     this.#answeredAt = undefined;
     return true;
@@ -168,11 +162,10 @@ export class OwnershipCheck {
     return NO_ITEMS;
   }
 
-  /** The log did not answer. Gateways repeat their requests. */
+  /** The log did not answer. Gateways repeat the requests of the check. */
   drop(): void {
     if (this.#end === "asked") this.#end = "unknown";
     this.#look = undefined;
-    this.#waiting = NO_ITEMS;
   }
 }
 

@@ -105,7 +105,7 @@ export type HeldOptions = { readonly heldMessagesMax: number; readonly heldBytes
 
 export class HeldMessages {
   readonly #options: HeldOptions;
-  #messages: FromGateway[] = [];
+  readonly #messages: FromGateway[] = [];
   #bytes = 0;
 
   constructor(options: HeldOptions) {
@@ -120,10 +120,7 @@ export class HeldMessages {
     return true;
   }
 
-  takeAll(): readonly FromGateway[] {
-    const messages = this.#messages;
-    this.#messages = [];
-    this.#bytes = 0;
-    return messages;
+  get all(): readonly FromGateway[] {
+    return this.#messages;
   }
 }

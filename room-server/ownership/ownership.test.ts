@@ -104,6 +104,19 @@ const checkpoint = (epoch: number, seq: number, streamSeq: number): Checkpoint =
   clients: [],
   snapshot: { object: "o", bytes: 1, sha256: "s" },
 });
+const TAKEOVER = { kind: "takeover", from: "other" as ServerId } as const;
+/** One edit of Ann, as another owner appended it. */
+const editsRecord = (id: string, epoch: number, firstSeq: number): Uint8Array =>
+  encodeEditsRecord({
+    id,
+    time: DATE,
+    users: new Map([[ann.client, ann.user]]),
+    edits: {
+      epoch: epoch as Epoch,
+      firstSeq: firstSeq as Seq,
+      edits: [{ client: ann.client, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(1) }],
+    },
+  });
 const kinds = (effects: readonly OwnershipEffect[]) => effects.map(({ kind }) => kind);
 const records = (effects: readonly OwnershipEffect[]): OwnersRecord[] =>
   effects.flatMap((effect) => (effect.kind === "append" ? [ownersRecordOf(effect.record.bytes)] : []));
@@ -171,6 +184,9 @@ test("[OWN6] messages held during a claim are bounded", () => {
   receive(message(edits(1)));
   receive(message(edits(2)));
   expect(receive(message(edits(3)))).toEqual([{ kind: "limit-reached", limit: "held-messages" }]);
+  const large = claimOf();
+  const ofBytes = (bytes: number) => large.receive({ kind: "message", message: edits(1), bytes });
+  expect([ofBytes(60), ofBytes(41), ofBytes(40)]).toEqual([[], [{ kind: "limit-reached", limit: "held-messages" }], []]);
 });
 
 test("[OWN7] an owner that is asked again reads the log before it confirms its ownership", () => {
@@ -191,10 +207,12 @@ test("[OWN19] an owner checks the log a second after a catch-up; if it is fenced
   expect(kinds(receive(message(ask(0)), 100))).toEqual(["answer"]);
   expect([looks(1_099), looks(1_100), looks(5_000)]).toEqual([false, true, false]);
   expect(kinds(receive({ kind: "log-end-checked", isEnd: true }, 5_000))).toEqual(["confirmed"]);
-  receive(message(ask(0)), 5_000);
-  receive({ kind: "tick" }, 6_000);
-  expect(kinds(receive({ kind: "log-end-checked", isEnd: false }, 6_005))).toEqual(["read-log-end"]);
-  const [announced, ended] = receive({ kind: "log-end-read", last: last(3, 8, 20), checkpoint: undefined }, 6_010);
+  expect(looks(6_500), "without another catch-up").toBe(false);
+  receive(message(ask(0)), 7_000);
+  receive(message(ask(0)), 7_900);
+  expect(looks(8_000), "later catch-ups do not postpone it").toBe(true);
+  expect(kinds(receive({ kind: "log-end-checked", isEnd: false }, 8_005))).toEqual(["read-log-end"]);
+  const [announced, ended] = receive({ kind: "log-end-read", last: last(3, 8, 20), checkpoint: undefined }, 8_010);
   expect(announced).toEqual({ kind: "broadcast", message: { kind: "beacon", epoch: 3, head: 8 } });
   expect(ended).toMatchObject({ kind: "ended", why: "fenced" });
 });
@@ -227,6 +245,17 @@ test("[OWN62] a check alone does not prove that a position is in the log: a reco
   expect(kinds(askedAgain(23_001))).not.toContain("answer");
 });
 
+test("[OWN62] the record of a claim counts from the time at which it was sent, however long the server waited for the room before", () => {
+  const { receive } = claimOf({}, { begin: { kind: "expectation" } });
+  receive({ kind: "subscribed" });
+  receive({ kind: "claimed" }, 2_900);
+  receive({ kind: "log-end-read", last: undefined, checkpoint: undefined }, 2_900);
+  receive(appended(5), 2_950);
+  receive(message(ask(3)), 5_900);
+  const answered = receive({ kind: "log-end-read", last: own(5), checkpoint: undefined }, 5_900);
+  expect(kinds(answered)).toEqual(["confirmed", "answer"]);
+});
+
 test("[OWN62] a check that began before the owner's record was in the log proves nothing", () => {
   const { receive } = owning();
   receive(message(ask(3)), 20_000);
@@ -237,18 +266,18 @@ test("[OWN62] a check that began before the owner's record was in the log proves
 
 test("[OWN63] an owner that could not prove its ownership ends when gateways search for an owner, because a new claim is the proof", () => {
   const { receive } = owning();
-  receive(message(ask(3)), 20_000);
-  receive({ kind: "log-end-read", last: own(5), checkpoint: undefined }, 20_000);
-  receive(message(edits(1)), 21_000);
-  expect(kinds(receive({ kind: "ownership-questioned" }, 21_000)), "while its own record is in flight").toEqual(["check-log-end"]);
-  receive({ kind: "log-end-checked", isEnd: true }, 21_000);
-  receive(appended(6), 21_000);
-  expect(kinds(receive({ kind: "ownership-questioned" }, 21_000)), "once the log contains that record").toEqual(["check-log-end"]);
-  receive({ kind: "log-end-checked", isEnd: true }, 21_000);
-
   receive(message(ask(3)), 40_000);
-  receive({ kind: "log-end-read", last: { ...own(6), record: { ...own(6).record, id: "s.2" } }, checkpoint: undefined }, 40_000);
-  expect(receive({ kind: "ownership-questioned" }, 47_000)).toMatchObject([{ kind: "ended", why: "fenced", epoch: expect.any(Number) }]);
+  receive({ kind: "log-end-read", last: own(5), checkpoint: undefined }, 40_000);
+  receive(message(edits(1)), 41_000);
+  expect(kinds(receive({ kind: "ownership-questioned" }, 41_000)), "while its own record is in flight").toEqual(["check-log-end"]);
+  receive({ kind: "log-end-checked", isEnd: true }, 41_000);
+  receive(appended(6), 41_000);
+  expect(kinds(receive({ kind: "ownership-questioned" }, 41_000)), "once the log contains that record").toEqual(["check-log-end"]);
+  receive({ kind: "log-end-checked", isEnd: true }, 41_000);
+
+  receive(message(ask(3)), 70_000);
+  receive({ kind: "log-end-read", last: { ...own(6), record: { ...own(6).record, id: "s.2" } }, checkpoint: undefined }, 70_000);
+  expect(receive({ kind: "ownership-questioned" }, 77_000)).toMatchObject([{ kind: "ended", why: "fenced", epoch: expect.any(Number) }]);
 });
 
 test("[OWN68] clients that name epochs nobody knows make an owner claim its room again at most every 30 s", () => {
@@ -262,6 +291,43 @@ test("[OWN68] clients that name epochs nobody knows make an owner claim its room
   expect(asked(22_999)).toEqual(["check-log-end"]);
   receive({ kind: "log-end-checked", isEnd: true }, 29_999);
   expect(asked(23_000)).toEqual(["ended"]);
+});
+
+test("[OWN69] requests that wait for a check are bounded, and none is kept from a check that was lost with its connection", () => {
+  const { receive } = owning();
+  const asked = () => kinds(receive(message(ask(3))));
+  expect([asked(), asked(), asked()]).toEqual([["read-log-end"], [], []]);
+  expect(receive(message(ask(3)))).toEqual([{ kind: "limit-reached", limit: "deferred-catch-ups" }]);
+  receive({ kind: "reconnected" });
+  receive({ kind: "ownership-questioned" });
+  expect(kinds(receive({ kind: "log-end-read", last: own(5), checkpoint: undefined }))).toEqual(["confirmed", "answer", "answer"]);
+});
+
+test("[OWN70] an owner whose records are gone from the log ends", () => {
+  const { receive } = owning();
+  receive({ kind: "reconnected" });
+  receive(message(edits(1)));
+  expect(receive({ kind: "log-end-read", last: undefined, checkpoint: undefined })).toMatchObject([{ kind: "ended", why: "fenced" }]);
+});
+
+test("[OWN71] the question for a lost owner during a claim or a handover is answered and never held", () => {
+  const { receive } = claimOf();
+  receive({ kind: "subscribed" });
+  receive({ kind: "log-end-read", last: last(6, 0, 400), checkpoint: undefined });
+  expect(receive(message({ kind: "check-ownership" })), "before the claim is won").toEqual([]);
+  receive(appended(401));
+  expect(receive(message({ kind: "check-ownership" })), "while the log is loaded").toEqual([{ kind: "confirmed", epoch: 7 }]);
+  expect(receive({ kind: "log-loaded" })).toEqual([]);
+  receive({ kind: "hand-over" });
+  expect(receive(message({ kind: "check-ownership" }))).toEqual([{ kind: "check-log-end", streamSeq: 401 }]);
+});
+
+test("[OWN72] a claim that a server already waits for is answered as soon as no earlier owner can append", () => {
+  const { receive } = claimOf();
+  receive({ kind: "subscribed" });
+  receive({ kind: "log-end-read", last: last(6, 0, 400), checkpoint: undefined });
+  receive(appended(401));
+  expect(receive({ kind: "ownership-questioned" })).toEqual([{ kind: "confirmed", epoch: 7 }]);
 });
 
 test("[OWN9] when the log does not answer, the owner continues and reports that its ownership is unconfirmed", () => {
@@ -282,7 +348,45 @@ test("[OWN10] a released owner accepts what has arrived, commits it, and only th
   expect(receive(appended(7))).toMatchObject([{ kind: "ended", why: "released" }]);
 });
 
-test("[OWN11] an unused room is released; a room with catch-ups is not", () => {
+test("[OWN10] a released owner whose append settles first still accepts what arrives until it is unsubscribed", () => {
+  const { receive } = owning();
+  receive(message(edits(1)));
+  receive({ kind: "release" });
+  expect(receive(appended(6))).toEqual([]);
+  expect(records(receive(message(edits(2))))).toMatchObject([{ edits: { edits: [{ counter: 2 }] } }]);
+  receive({ kind: "unsubscribed" });
+  expect(receive(appended(7))).toMatchObject([{ kind: "ended", why: "released" }]);
+});
+
+test("[OWN75] a released owner ends without its edits if the storage of the log is full", () => {
+  const { receive } = owning();
+  receive(message(edits(1)));
+  receive({ kind: "release" });
+  receive({ kind: "log-full" });
+  expect(receive({ kind: "unsubscribed" })).toMatchObject([{ kind: "ended", why: "released" }]);
+});
+
+test("[OWN73] a released owner whose connection was lost ends without its waiting edits, but finishes an append in flight", () => {
+  const gathering = owning();
+  gathering.receive(message(edits(1)));
+  gathering.receive({ kind: "gather", everyMs: 1_000 });
+  gathering.receive(appended(6), 10);
+  expect(gathering.receive(message(edits(2)), 20)).toEqual([]);
+  gathering.receive({ kind: "release" }, 20);
+  expect(gathering.receive({ kind: "reconnected" }, 30)).toMatchObject([{ kind: "ended", why: "released" }]);
+
+  const appending = owning();
+  appending.receive(message(edits(1)));
+  appending.receive({ kind: "release" });
+  expect(appending.receive({ kind: "reconnected" })).toEqual([]);
+  appending.receive({ kind: "unsubscribed" });
+  expect(appending.receive(appended(6))).toMatchObject([{ kind: "ended", why: "released" }]);
+});
+
+test("[OWN11] an unused room is released; a room with members or catch-ups is not", () => {
+  const inhabited = owning();
+  inhabited.receive({ kind: "inhabited" }, 59_000);
+  expect(kinds(inhabited.receive({ kind: "tick" }, 60_000))).not.toContain("unsubscribe");
   const { receive } = owning();
   receive({ kind: "tick" }, 30_000);
   receive(message(ask(1)), 50_000);
@@ -341,6 +445,50 @@ test("[OWN61] a claim that reads an old checkpoint reads it again until it fits 
   receive({ kind: "checkpoint-read", checkpoint: checkpoint(1, 50, 400) }, 1_000);
   expect(receive({ kind: "log-loaded" }, 1_000)).toEqual([]);
   expect(ownership.kind).toBe("owning");
+});
+
+test("[OWN41] a claim ends if the room was deleted while it was loaded", () => {
+  const { receive } = claimOf();
+  receive({ kind: "subscribed" });
+  receive({ kind: "log-end-read", last: last(1, 50, 400), checkpoint: checkpoint(1, 10, 100) });
+  receive(appended(401));
+  receive({ kind: "log-loaded" });
+  expect(receive({ kind: "checkpoint-read", checkpoint: "deleted" })).toMatchObject([{ kind: "ended", why: "deleted" }]);
+});
+
+test("[OWN74] a claim that ends, or loads again, releases the memory of what it has loaded", () => {
+  const warmed = (streamSeq: number, id: string) => {
+    const budget = new BacklogBudget({ bytesMax: 1_000_000 });
+    const loading = new Loading(undefined, OPTIONS, budget, at(0));
+    loading.receiveRecord(ownersRecordOf(editsRecord("other.1", 6, 1)), { now: at(0), wallNow: DATE });
+    const warm: ReplicaContent = { loading, last: { id, streamSeq, epoch: 6 as Epoch, head: 1 as Seq }, isProven: false };
+    expect(budget.bytes).toBeGreaterThan(0);
+    return { ...claimOf({}, { warm, begin: TAKEOVER }), held: budget };
+  };
+  const fenced = warmed(400, "other.1");
+  fenced.receive({ kind: "subscribed" });
+  fenced.receive({ kind: "log-end-read", last: last(6, 1, 400), checkpoint: undefined });
+  expect(fenced.receive(FENCED)).toMatchObject([{ kind: "ended" }]);
+  expect(fenced.held.bytes, "of the replica of a lost claim").toBe(0);
+
+  const unfit = warmed(400, "other.9");
+  unfit.receive({ kind: "subscribed" });
+  unfit.receive({ kind: "log-end-read", last: last(6, 1, 400), checkpoint: undefined });
+  expect(unfit.receive(appended(401))).toContainEqual({ kind: "load", after: 0, through: 401 });
+  expect(unfit.held.bytes, "of a replica of another log").toBe(0);
+
+  const loading = claimOf();
+  loading.receive({ kind: "subscribed" });
+  loading.receive({ kind: "log-end-read", last: last(6, 2, 400), checkpoint: undefined });
+  loading.receive(appended(401));
+  loading.receive({ kind: "log-read", record: ownersRecordOf(editsRecord("other.1", 6, 1)) });
+  expect(loading.budget.bytes).toBeGreaterThan(0);
+  expect(kinds(loading.receive({ kind: "log-loaded" }))).toEqual(["read-checkpoint"]);
+  expect(loading.budget.bytes, "of a load that lacks an edit").toBe(0);
+  loading.receive({ kind: "checkpoint-read", checkpoint: undefined });
+  loading.receive({ kind: "log-read", record: ownersRecordOf(editsRecord("other.1", 6, 1)) });
+  expect(loading.receive({ kind: "failed", reason: "NATS does not answer" })).toMatchObject([{ kind: "ended" }]);
+  expect(loading.budget.bytes, "of a load that failed").toBe(0);
 });
 
 test("[OWN14] a checkpoint with edits beyond the claim shows that the claim has a successor", () => {
@@ -483,16 +631,7 @@ test("[OWN40] all effects of messages held during the claim are carried out, how
   receive(appended(401));
   const repeat = { author: ann, counter: 1, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) };
   receive(message({ kind: "edits", gateway, edits: Array.from({ length: 200_000 }, () => repeat) }));
-  const committed = encodeEditsRecord({
-    id: "other.2",
-    time: DATE,
-    users: new Map([[ann.client, ann.user]]),
-    edits: {
-      epoch: 6 as Epoch,
-      firstSeq: 1 as Seq,
-      edits: [{ client: ann.client, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(1) }],
-    },
-  });
+  const committed = editsRecord("other.2", 6, 1);
   receive({ kind: "log-read", record: ownersRecordOf(committed) });
   expect(receive({ kind: "log-loaded" })).toHaveLength(200_000);
 });
@@ -528,8 +667,6 @@ test("[OWN42] an owner that checks the log and is still the owner continues", ()
   receive({ kind: "log-end-checked", isEnd: false });
   expect(receive({ kind: "log-end-read", last: own(5), checkpoint: undefined })).toMatchObject([{ kind: "confirmed", epoch: 1 }]);
 });
-
-const TAKEOVER = { kind: "takeover", from: "other" as ServerId } as const;
 
 test("[OWN54] a takeover fences after its replica's last record without reading, and owns the room with that one append", () => {
   const { receive, ownership } = claimOf({}, { warm: replicaAt(400, "other.1"), begin: TAKEOVER });
@@ -578,16 +715,7 @@ test("[OWN47] a writer whose edit the replica lacked, however old the replica, i
   receive(FENCED, claimedAt);
   receive({ kind: "log-end-read", last: last(6, 1, 402), checkpoint: undefined }, claimedAt);
   receive(appended(403), claimedAt);
-  const missed = encodeEditsRecord({
-    id: "other.2",
-    time: DATE,
-    users: new Map([[ann.client, ann.user]]),
-    edits: {
-      epoch: 6 as Epoch,
-      firstSeq: 1 as Seq,
-      edits: [{ client: ann.client, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(1) }],
-    },
-  });
+  const missed = editsRecord("other.2", 6, 1);
   receive({ kind: "log-read", record: last(6, 0, 400).record }, claimedAt);
   receive({ kind: "log-read", record: ownersRecordOf(missed) }, claimedAt);
   receive({ kind: "log-loaded" }, claimedAt);
@@ -603,6 +731,10 @@ test("[OWN48] an owner that the log confirms still ends if a gateway knows of a 
   const { receive } = owning();
   expect(receive(askedFor(9))).toEqual([{ kind: "check-log-end", streamSeq: 5 }]);
   expect(receive({ kind: "log-end-checked", isEnd: true })).toMatchObject([{ kind: "ended", why: "fenced", epoch: expect.any(Number) }]);
+  const twice = owning();
+  twice.receive(askedFor(9));
+  twice.receive(askedFor(1));
+  expect(twice.receive({ kind: "log-end-checked", isEnd: true }), "whoever asks last").toMatchObject([{ kind: "ended" }]);
   const other = owning();
   other.receive(askedFor(1));
   expect(other.receive({ kind: "log-end-checked", isEnd: true })).toEqual([{ kind: "confirmed", epoch: 1 }]);
@@ -710,6 +842,8 @@ test("[OWN57] after a lost connection, a room is handed over only after records 
   const { receive } = owning();
   receive({ kind: "reconnected" });
   expect(kinds(receive({ kind: "hand-over" }))).toEqual(["read-log-end"]);
+  receive({ kind: "failed", reason: "NATS does not answer" });
+  expect(kinds(receive({ kind: "tick" })), "after a failed search").toEqual(["read-log-end"]);
   const effects = receive({ kind: "log-end-read", last: own(5), checkpoint: undefined });
   expect(kinds(effects)).toEqual(["confirmed", "ready-to-hand-over"]);
 });
@@ -759,16 +893,7 @@ test("[OWN64] over a log that ends too far below the checkpoint no edit is order
 test("[OWN65] a claim loads from the record that the checkpoint names, or from the epoch record of an owner that knew the checkpoint", () => {
   const of = { ...checkpoint(1, 40, 300), recordId: "gone.1" };
   const epochBehind = { kind: "epoch", id: "rs-2.1", time: DATE, epoch: 2 as Epoch, head: 40 as Seq } as const;
-  const written = encodeEditsRecord({
-    id: "rs-2.2",
-    time: DATE,
-    users: new Map([[ann.client, ann.user]]),
-    edits: {
-      epoch: 2 as Epoch,
-      firstSeq: 41 as Seq,
-      edits: [{ client: ann.client, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(1) }],
-    },
-  });
+  const written = editsRecord("rs-2.2", 2, 41);
   for (const [first, expected] of [
     [{ ...epochBehind, id: "gone.1", epoch: 1 as Epoch }, "owning"],
     [epochBehind, "owning"],

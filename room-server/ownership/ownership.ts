@@ -169,7 +169,7 @@ export class Ownership {
   }
 
   #receiveHeld(room: OwnedRoom, now: Millis): readonly OwnershipEffect[] {
-    const held = this.#held?.takeAll() ?? [];
+    const held = this.#held?.all ?? [];
     this.#held = undefined;
     return held.flatMap((message) => this.#carry(room.receiveRoomInput(message, now), now));
   }
@@ -235,7 +235,7 @@ export class Ownership {
     const answers = check.settle(now).map((request) => room.answerOwnershipCheck(request));
     const again: OwnershipEffect[] = check.waiting && check.begin(now) ? [readLogEnd({ room, check })] : [];
     const confirmed: OwnershipEffect = { kind: "confirmed", epoch: room.epoch };
-    return [confirmed, ...this.#carry(answers, now), ...again, ...(check.isEndProven ? this.#receiveEndProven(room, now) : [])];
+    return [confirmed, ...this.#carry(answers, now), ...again, ...this.#receiveEndProven(room, now)];
   }
 
   #receiveEndProven(room: OwnedRoom, now: Millis): readonly OwnershipEffect[] {

@@ -100,10 +100,10 @@ export class OwnedRoom {
     return this.unacked > 0 && this.isEndProven && !this.#isLogFull;
   }
 
-  /** Urgency of the next tick: "soon" while an edit waits, otherwise low, for the repeated head announcement. */
+  /** Urgency of the next tick: "soon" while an edit waits, otherwise low, for repeated announcements. */
   get tickUrgency(): TickUrgency {
-    if (this.unacked > 0 || this.#writing?.savingAnnouncer.isPending === true) return "soon";
-    return this.#beacons.isPending ? "low-priority" : "never";
+    if (this.unacked > 0) return "soon";
+    return this.#beacons.isPending || this.#writing?.savingAnnouncer.isPending === true ? "low-priority" : "never";
   }
 
   /** False from a connection loss until the log was checked. */
@@ -141,7 +141,7 @@ export class OwnedRoom {
         this.#lastUsed = now;
         break;
       case "gather":
-        if (input.everyMs > 0 || this.#writing !== undefined) this.#startedWriting.unacked.gatherFor(input.everyMs);
+        this.#startedWriting.unacked.gatherFor(input.everyMs);
         this.#appendNext(now, effects);
         break;
       case "tick":
