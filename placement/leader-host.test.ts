@@ -68,9 +68,15 @@ function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
     },
     plans: {
       onEntry: async () => {},
-      write: async (key: RoomKey, entry: PlannedRoom | undefined) => {
+      write: async (key: RoomKey, entry: PlannedRoom) => {
         if (!state.planIsKept) throw new Error("no answer");
         planned.set(key, entry);
+      },
+      remove: async (key: RoomKey, generation: number) => {
+        if (!state.planIsKept) throw new Error("no answer");
+        if ((planned.get(key)?.generation ?? Infinity) > generation) return;
+        planned.set(key, undefined);
+        view.receivePlanned(key, undefined);
       },
     },
     servers: {
@@ -399,4 +405,18 @@ test("[LDR19] while a lost server's room is not claimed, its replica stays where
   expect(requests.filter((request) => request.includes(" claims ")).length).toBeGreaterThan(0);
   expect(requests.filter((request) => request.startsWith(`${other}: follow`))).toEqual([]);
   expect(planned.get(room)?.replica).toBe(replica);
+});
+
+test("[LDR26] the entry of a released room is removed also after the plan bucket did not answer", async () => {
+  const { view, pass, planned, state } = leaderOf({ controlLoopMs: 1_000 });
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  await pass(2_500);
+  expect(planned.get(room)).toMatchObject({ replica: b });
+  view.receiveEntry(room, undefined);
+  state.planIsKept = false;
+  await pass(1_500);
+  expect(planned.get(room)).toMatchObject({ replica: b });
+  state.planIsKept = true;
+  await pass(1_500);
+  expect(planned.get(room)).toBeUndefined();
 });

@@ -2,6 +2,7 @@
 
 import { assertNever } from "../shared/assert.ts";
 import type { Operations } from "../shared/bus/operations-events.ts";
+import type { PlannedRoom } from "../shared/bus/placement-messages.ts";
 import type { Leases } from "../shared/cluster/lease.ts";
 import type { Membership } from "../shared/cluster/membership.ts";
 import type { RoomKey } from "../shared/ids.ts";
@@ -81,6 +82,8 @@ export class LeaderHost {
         return void servers.order(effect.server, { kind: "unfollow", room: effect.room, generation: effect.generation });
       case "write-plan-entry":
         return this.#writePlanEntry(effect.room, effect.planned);
+      case "remove-plan-entry":
+        return this.#removePlanEntry(effect.room, effect.generation);
       case "report":
         return operations.report(effect.report);
       case "servers-lost":
@@ -140,10 +143,16 @@ export class LeaderHost {
     }
   }
 
-  #writePlanEntry(room: RoomKey, planned: Parameters<PlanEntries["write"]>[1]): void {
+  #writePlanEntry(room: RoomKey, planned: PlannedRoom): void {
     this.#ports.plans.write(room, planned).catch((cause: unknown) => {
       this.#deps.log.warn({ room, cause }, "the plan bucket did not store a room's entry; it is planned anew");
       this.#feed({ kind: "plan-entry-failed", room, planned });
+    });
+  }
+
+  #removePlanEntry(room: RoomKey, generation: number): void {
+    this.#ports.plans.remove(room, generation).catch((cause: unknown) => {
+      this.#deps.log.warn({ room, cause }, "the plan bucket did not remove the entry of a released room; trying again");
     });
   }
 }

@@ -26,7 +26,7 @@ export type LeaderInput =
   /** `refused`: the reason why the step was not carried out; undefined: it was carried out. */
   | { kind: "step-settled"; step: PlanStep; generation: number; refused: string | undefined; wallNow: UnixMillis }
   /** The bucket did not store a room's planned entry. */
-  | { kind: "plan-entry-failed"; room: RoomKey; planned: PlannedRoom | undefined };
+  | { kind: "plan-entry-failed"; room: RoomKey; planned: PlannedRoom };
 
 export type LeaderEffect =
   | { kind: "tick-after"; delayMs: number }
@@ -35,7 +35,9 @@ export type LeaderEffect =
   /** Answered by "step-settled". */
   | { kind: "carry-out-step"; step: PlanStep; generation: number }
   | { kind: "unfollow"; server: ServerId; room: RoomKey; generation: number }
-  | { kind: "write-plan-entry"; room: RoomKey; planned: PlannedRoom | undefined }
+  | { kind: "write-plan-entry"; room: RoomKey; planned: PlannedRoom }
+  /** Removes the entry unless a later plan than this one wrote it. */
+  | { kind: "remove-plan-entry"; room: RoomKey; generation: number }
   | { kind: "report"; report: OperationsReport }
   | { kind: "servers-lost"; servers: readonly ServerId[] }
   | { kind: "leading-began"; generation: number }
@@ -219,10 +221,11 @@ export class Leader {
     endRound(effects);
   }
 
+  /** The view keeps the room until its entry is removed, so a removal that fails is repeated. */
   #forgetReleasedRooms(effects: LeaderEffect[]): void {
-    for (const { room, replica } of this.#deps.view.released()) {
+    for (const { room, replica, generation } of this.#deps.view.released()) {
       if (this.#steps.isUnderWay(room)) continue;
-      this.#writePlanEntry(room, undefined, effects);
+      effects.push({ kind: "remove-plan-entry", room, generation });
       if (replica !== undefined) effects.push({ kind: "unfollow", server: replica, room, generation: this.#leadership.generation });
     }
   }
@@ -302,7 +305,7 @@ export class Leader {
    * A step may end after another leader planned the room: its entry stays. If none did, a process that no longer leads
    * writes the entry, so that the next leader knows the replica.
    */
-  #writePlanEntry(room: RoomKey, planned: PlannedRoom | undefined, effects: LeaderEffect[]): void {
+  #writePlanEntry(room: RoomKey, planned: PlannedRoom, effects: LeaderEffect[]): void {
     if (this.#deps.view.receivePlanned(room, planned)) effects.push({ kind: "write-plan-entry", room, planned });
   }
 }

@@ -40,7 +40,11 @@ function placementWith() {
       entry: async () => undefined,
       onEntry: (receive) => new Promise((resolve) => (sendEntry = (entry) => (receive(room, entry), resolve()))),
     },
-    plans: { onEntry: async (receive) => receive(room, PLANNED), write: async (_, entry) => void planned.push(entry) },
+    plans: {
+      onEntry: async (receive) => receive(room, PLANNED),
+      write: async (_, entry) => void planned.push(entry),
+      remove: async () => void planned.push(undefined),
+    },
     pins: { onEntry: async () => {} },
     leases: {
       read: async () => ({ lease, revision: 0 }),

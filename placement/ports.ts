@@ -28,8 +28,10 @@ export interface RoomEntryFeed {
 export interface PlanEntries {
   /** Like the rooms' entries. */
   onEntry(receive: (room: RoomKey, planned: PlannedRoom | undefined) => void): Promise<void>;
-  /** Undefined removes the entry. An entry of a newer plan stays. Throws when the bucket does not answer. */
-  write(room: RoomKey, planned: PlannedRoom | undefined): Promise<void>;
+  /** An entry of a newer plan stays. Throws when the bucket does not answer. */
+  write(room: RoomKey, planned: PlannedRoom): Promise<void>;
+  /** Removes the entry, unless a later plan than `generation` wrote it. Throws when the bucket does not answer. */
+  remove(room: RoomKey, generation: number): Promise<void>;
 }
 
 export interface RoomPins {

@@ -59,8 +59,8 @@ export class PlacementView {
   }
 
   /** The plan bucket did not store an entry. Another leader's newer one stays known. */
-  receiveUnstored(room: RoomKey, planned: PlannedRoom | undefined): void {
-    if ((this.#planned.get(room)?.generation ?? 0) <= (planned?.generation ?? 0)) this.#planned.delete(room);
+  receiveUnstored(room: RoomKey, planned: PlannedRoom): void {
+    if ((this.#planned.get(room)?.generation ?? 0) <= planned.generation) this.#planned.delete(room);
   }
 
   ownerOf(room: RoomKey): ServerId | undefined {
@@ -85,8 +85,8 @@ export class PlacementView {
   }
 
   /** Planned rooms that no server owns any more. */
-  *released(): Iterable<{ room: RoomKey; replica: ServerId | undefined }> {
-    for (const [room, { replica }] of this.#planned) if (!this.#rooms.has(room)) yield { room, replica };
+  *released(): Iterable<{ room: RoomKey; replica: ServerId | undefined; generation: number }> {
+    for (const [room, { replica, generation }] of this.#planned) if (!this.#rooms.has(room)) yield { room, replica, generation };
   }
 
   world(heartbeats: readonly ServerHeartbeat[]): ObservedWorld {

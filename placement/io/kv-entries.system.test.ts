@@ -44,7 +44,7 @@ test("[ENT3] a removed entry leaves a marker that watches receive, and that disa
   const watched = await watchedBucket(nats, "passing", 1, RoomEntry, SILENT_LOG);
   const received = new Map<RoomKey, RoomEntry | undefined>();
   await watched.onEntry((room, entry) => void received.set(room, entry));
-  await kvPlans({ ...watched, onEntry: () => Promise.resolve() }).write("acme.a" as RoomKey, undefined);
+  await removeEntry(kv, "acme.a");
   await until(() => received.has("acme.a" as RoomKey) && received.get("acme.a" as RoomKey) === undefined, "the removal");
   const { streams } = await jetstreamManager(nats);
   const marker = await streams.getMessage("KV_passing", { last_by_subj: "$KV.passing.acme.a" });
@@ -55,7 +55,7 @@ test("[ENT3] a removed entry leaves a marker that watches receive, and that disa
   await until(() => received.get("acme.a" as RoomKey)?.epoch === 2, "the next entry");
 });
 
-test("[ENT4] a leader that was paused replaces no entry of a newer plan", async () => {
+test("[ENT4] a leader that was paused replaces and removes no entry of a newer plan", async () => {
   const watched = await watchedBucket(nats, "plans", 1, PlannedRoom, SILENT_LOG);
   const plans = kvPlans(watched);
   const room = "acme.a" as RoomKey;
@@ -72,7 +72,10 @@ test("[ENT4] a leader that was paused replaces no entry of a newer plan", async 
   expect(await stored(), "the other leader's entry is newer").toBe("two");
   await plans.write(room, planned(5, "four"));
   expect(await stored(), "a later step of the same plan").toBe("four");
-  await plans.write(room, undefined);
+  await plans.remove(room, 4);
+  expect(await stored(), "the leader that was paused knows only plan 4").toBe("four");
+  await plans.remove(room, 5);
+  expect(await stored()).toBeUndefined();
   await plans.write(room, planned(3, "five"));
   expect(await stored(), "a removed entry has no plan").toBe("five");
 });

@@ -76,8 +76,13 @@ export function kvPlans({ kv, onEntry }: WatchedBucket<PlannedRoom>): PlanEntrie
   return {
     onEntry,
     write: async (room, planned) => {
-      if (planned === undefined) return removeEntry(kv, room);
       await writeUnlessNewer(kv, PlannedRoom, room, (stored) => ((stored?.generation ?? 0) > planned.generation ? undefined : planned));
+    },
+    remove: async (room, generation) => {
+      const found = await kv.get(room);
+      const stored = decodeEntry(PlannedRoom, found);
+      if (found === null || stored === undefined || stored.generation > generation) return;
+      await removeEntry(kv, room, { previousSeq: found.revision });
     },
   };
 }

@@ -8,7 +8,7 @@ import { jetstream } from "@nats-io/jetstream";
 
 import { RoomEntry } from "../../shared/bus/placement-messages.ts";
 import type { Epoch, RoomKey, ServerId } from "../../shared/ids.ts";
-import { decodeEntry, isRevisionConflict, passingEntries, removeEntry, writeUnlessNewer } from "../../shared/io/jetstream-stores.ts";
+import { decodeEntry, passingEntries, removeEntry, writeUnlessNewer } from "../../shared/io/jetstream-stores.ts";
 import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { RoomEntries } from "../ports.ts";
@@ -30,13 +30,8 @@ export async function kvRooms(nats: NatsConnection, bucket: string, replicas: nu
       const found = await kv.get(room);
       const entry = decodeEntry(RoomEntry, found);
       if (found === null || entry?.owner !== server || entry.epoch > epoch) return;
-      await removeEntry(kv, room, { previousSeq: found.revision }).catch(ignoreOvertaken);
+      await removeEntry(kv, room, { previousSeq: found.revision });
     },
     forget: (room) => removeEntry(kv, room),
   };
-}
-
-function ignoreOvertaken(error: unknown): undefined {
-  if (isRevisionConflict(error)) return undefined;
-  throw error;
 }

@@ -43,7 +43,15 @@ export class PlacementProcess {
           void (await this.connection.ask(
             () => {
               const { entry, revision } = plans.read(room);
-              return (planned !== undefined && (entry?.generation ?? 0) > planned.generation) || plans.write(room, planned, revision);
+              return (entry?.generation ?? 0) > planned.generation || plans.write(room, planned, revision);
+            },
+            () => entries.answers(),
+          )),
+        remove: async (room, generation) =>
+          void (await this.connection.ask(
+            () => {
+              const { entry, revision } = plans.read(room);
+              return entry === undefined || entry.generation > generation || plans.write(room, undefined, revision);
             },
             () => entries.answers(),
           )),
