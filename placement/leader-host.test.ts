@@ -360,7 +360,7 @@ test("[LDR16] a leader plans above the highest generation of the planned entries
   kept.lease = { holder: "", floor: 3 };
   await pass(2_500);
   expect([planned.get(room)?.replica, view.replicaOf(room)]).toEqual([b, b]);
-  expect([requests, kept.lease?.floor]).toEqual([["gone: unfollow of plan 41", "b: follow of plan 41"], 41]);
+  expect([requests, kept.lease?.floor]).toEqual([["b: follow of plan 41", "gone: unfollow of plan 41"], 41]);
   await pass(30_000);
   expect(requests).toHaveLength(2);
 });
@@ -405,6 +405,62 @@ test("[LDR19] while a lost server's room is not claimed, its replica stays where
   expect(requests.filter((request) => request.includes(" claims ")).length).toBeGreaterThan(0);
   expect(requests.filter((request) => request.startsWith(`${other}: follow`))).toEqual([]);
   expect(planned.get(room)?.replica).toBe(replica);
+});
+
+test("[LDR22] the former replica of a room stays until the next one is complete", async () => {
+  const c = "c" as ServerId;
+  const { view, pass, requests, state, planned } = leaderOf({ controlLoopMs: 1_000 });
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  await pass(2_500);
+  expect(requests).toEqual(["b: follow of plan 1"]);
+  state.heartbeats.set(c, { labels: { host: "", zone: "far", pool: "" } });
+  [state.alive, state.refuses] = [[a, b, c], true];
+  await pass(1_000);
+  expect([requests, planned.get(room)?.replica]).toEqual([["b: follow of plan 1", "c: follow of plan 2"], b]);
+  state.refuses = false;
+  await pass(1_200);
+  expect(requests.slice(2)).toEqual(["c: follow of plan 3", "b: unfollow of plan 3"]);
+  expect(planned.get(room)?.replica).toBe(c);
+});
+
+test("[LDR23] a server that refused to follow a room, and perhaps completed its replica later, drops it once another server is chosen", async () => {
+  const c = "c" as ServerId;
+  const { view, pass, requests, state } = leaderOf({ controlLoopMs: 1_000 });
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  state.refuses = true;
+  await pass(2_200);
+  expect(requests).toEqual(["b: follow of plan 1"]);
+  await pass(1_000);
+  expect(requests.slice(1), "the same server is asked again, and may have its replica by now").toEqual(["b: follow of plan 2"]);
+  state.heartbeats.set(c, { labels: { host: "", zone: "far", pool: "" } });
+  [state.alive, state.refuses] = [[a, b, c], false];
+  await pass(3_000);
+  expect(requests.slice(2)).toEqual(["b: unfollow of plan 3", "c: follow of plan 3"]);
+});
+
+test("[LDR24] a server that refused to follow a room drops its replica once the room needs none", async () => {
+  const { view, pass, requests, state } = leaderOf({ controlLoopMs: 1_000 });
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  state.refuses = true;
+  await pass(2_200);
+  view.receiveEntry(room, undefined);
+  await pass(2_000);
+  expect(requests).toEqual(["b: follow of plan 1", "b: unfollow of plan 1"]);
+});
+
+test("[LDR25] a replica that is complete only after another leader chose another server is dropped", async () => {
+  const c = "c" as ServerId;
+  const { view, pass, requests, kept, state } = leaderOf();
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  let goOn = (): void => {};
+  state.orders = new Promise((resolve) => (goOn = resolve));
+  await pass(2_500);
+  [kept.lease, kept.revision] = [{ holder: "two", floor: 2 }, kept.revision + 1];
+  await pass(500); // This leader fails to renew the lease.
+  view.receivePlanned(room, { owner: a, replica: c, reason: "by the new leader", generation: 2, at: 0 as UnixMillis });
+  goOn();
+  await pass(50);
+  expect(requests).toEqual(["b: follow of plan 1", "b: unfollow of plan 1"]);
 });
 
 test("[LDR26] the entry of a released room is removed also after the plan bucket did not answer", async () => {

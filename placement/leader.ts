@@ -217,7 +217,7 @@ export class Leader {
     const world = { ...observed, cooled: this.#cooled.receiveLook(observed, roundAt) };
     const plan = decide(world, view.placements(this.#leadership.generation));
     if (plan.steps.length > 0) return this.#renew(state, plan.generation, roundAt, effects, plan);
-    this.#steps.adopt(NO_STEPS);
+    this.#adoptSteps(NO_STEPS, effects);
     endRound(effects);
   }
 
@@ -242,24 +242,32 @@ export class Leader {
   }
 
   #adoptPlan(plan: PlacementPlan, now: Millis, effects: LeaderEffect[]): void {
-    const stepCount = this.#steps.adopt(plan);
+    const stepCount = this.#adoptSteps(plan, effects);
     const promotionCount = this.#steps.waitingPromotionCount;
     effects.push({ kind: "plan-adopted", generation: plan.generation, stepCount, promotionCount });
     this.#beginSteps(now, effects);
   }
 
+  #adoptSteps(plan: PlacementPlan, effects: LeaderEffect[]): number {
+    const stepCount = this.#steps.adopt(plan);
+    for (const [room, server] of this.#steps.takeUnchosenFollowers())
+      this.#unfollowUnlessPlanned(room, server, this.#leadership.generation, effects);
+    return stepCount;
+  }
+
+  #unfollowUnlessPlanned(room: RoomKey, server: ServerId, generation: number, effects: LeaderEffect[]): void {
+    if (this.#deps.view.replicaOf(room) !== server) effects.push({ kind: "unfollow", server, room, generation });
+  }
+
   #beginSteps(now: Millis, effects: LeaderEffect[]): void {
     for (let next = this.#steps.takeNext(); next !== undefined; next = this.#steps.takeNext()) {
       const { step, generation } = next;
-      const { room, action } = step;
       const refused = this.#reasonToSkip(step, now);
       if (refused !== undefined) {
         this.#steps.settle(step, true);
         effects.push({ kind: "step-counted", step, refused });
         continue;
       }
-      if (action.kind === "follow" && action.instead !== undefined)
-        effects.push({ kind: "unfollow", server: action.instead, room, generation });
       effects.push({ kind: "carry-out-step", step, generation });
     }
   }
@@ -278,14 +286,23 @@ export class Leader {
   ): void {
     this.#steps.settle(step, refused !== undefined);
     effects.push({ kind: "step-counted", step, refused });
-    if (refused === undefined) this.#recordStep(step, generation, wallNow, effects);
+    const isRecorded = refused === undefined && this.#recordStep(step, generation, wallNow, effects);
+    const { room, action } = step;
+    if (refused === undefined && action.kind === "follow") {
+      const unneeded = isRecorded ? action.instead : action.by; // The former replica stays until the new one is complete.
+      if (unneeded !== undefined) this.#unfollowUnlessPlanned(room, unneeded, generation, effects);
+    }
     this.#beginSteps(now, effects);
   }
 
-  #recordStep({ room, action, reason }: PlanStep, generation: number, at: UnixMillis, effects: LeaderEffect[]): void {
+  /**
+   * Returns whether the step is part of the plan now. A step may end after another leader planned the room: its entry
+   * stays. If none did, a process that no longer leads writes the entry, so that the next leader knows the replica.
+   */
+  #recordStep({ room, action, reason }: PlanStep, generation: number, at: UnixMillis, effects: LeaderEffect[]): boolean {
     const { view } = this.#deps;
     const owner = "to" in action ? action.to : view.ownerOf(room);
-    if (owner === undefined) return;
+    if (owner === undefined) return false;
     const replica = replicaAfter(action, view.replicaOf(room));
     const ownerReason = "to" in action ? reason : view.ownerReasonOf(room);
     const planned: PlannedRoom = {
@@ -296,17 +313,11 @@ export class Leader {
       generation,
       at,
     };
-    this.#writePlanEntry(room, planned, effects);
+    const isNewest = view.receivePlanned(room, planned);
+    if (isNewest) effects.push({ kind: "write-plan-entry", room, planned });
     const server = "to" in action ? action.to : action.by;
     effects.push({ kind: "report", report: { kind: "room_placed", room, action: action.kind, server, reason } });
-  }
-
-  /**
-   * A step may end after another leader planned the room: its entry stays. If none did, a process that no longer leads
-   * writes the entry, so that the next leader knows the replica.
-   */
-  #writePlanEntry(room: RoomKey, planned: PlannedRoom, effects: LeaderEffect[]): void {
-    if (this.#deps.view.receivePlanned(room, planned)) effects.push({ kind: "write-plan-entry", room, planned });
+    return isNewest;
   }
 }
 

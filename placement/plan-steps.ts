@@ -4,7 +4,7 @@
  * placed while its owner is lost, the promotion begins as soon as the replica is placed or refused.
  */
 
-import type { RoomKey } from "../shared/ids.ts";
+import type { RoomKey, ServerId } from "../shared/ids.ts";
 import type { PlanAction, PlacementPlan, PlanStep } from "./plan.ts";
 
 type Queue = { readonly underWayMax: number; waiting: PlanStep[]; underWay: number };
@@ -13,7 +13,7 @@ type Queue = { readonly underWayMax: number; waiting: PlanStep[]; underWay: numb
 const PROMOTIONS_MAX = 32;
 /** Maximum number of concurrent moves. Low, because users must not notice them. */
 const MOVES_MAX = 4;
-/** Maximum number of replicas that are made concurrently. A room has no replica until its new one is complete. */
+/** Maximum number of replicas that are made concurrently. Each reads its room's log. */
 const REPLICAS_MAX = 16;
 
 export class PlanSteps {
@@ -23,6 +23,8 @@ export class PlanSteps {
   readonly #underWay = new Map<RoomKey, PlanStep>();
   /** Rooms whose promotion or move waits. */
   readonly #ownersWaiting = new Set<RoomKey>();
+  /** The last server that refused to follow each room. It may complete its replica later, for example if the log was slow. */
+  readonly #refusedFollowers = new Map<RoomKey, ServerId>();
   #generation = 0;
 
   get waitingPromotionCount(): number {
@@ -49,6 +51,17 @@ export class PlanSteps {
     return steps.length;
   }
 
+  /**
+   * Removes and returns the refused followers that the adopted plan does not choose again. They must keep no replica.
+   * Otherwise every server could end with one, each chosen once while the log was slow.
+   */
+  takeUnchosenFollowers(): (readonly [room: RoomKey, server: ServerId])[] {
+    const chosen = new Map(this.#replicas.waiting.map(({ room, action }) => [room, "by" in action ? action.by : undefined]));
+    const unchosen = [...this.#refusedFollowers].filter(([room, server]) => chosen.get(room) !== server && !this.isUnderWay(room));
+    for (const [room] of unchosen) this.#refusedFollowers.delete(room);
+    return unchosen;
+  }
+
   /** The next step to begin, which is in progress from now on, and its plan's generation. Undefined: none may begin. */
   takeNext(): { readonly step: PlanStep; readonly generation: number } | undefined {
     for (const queue of [this.#promotions, this.#moves, this.#replicas]) {
@@ -72,6 +85,8 @@ export class PlanSteps {
   settle({ room, action }: PlanStep, isRefused: boolean): void {
     this.#underWay.delete(room);
     this.#queueOf(action).underWay -= 1;
+    if (action.kind === "follow" && isRefused) this.#refusedFollowers.set(room, action.by);
+    else if (action.kind === "follow") this.#refusedFollowers.delete(room);
     if (isRefused && "to" in action) this.#replicas.waiting = this.#replicas.waiting.filter((step) => step.room !== room);
   }
 
