@@ -93,5 +93,71 @@ const lostEndUnnoticed: PlantedBug = {
   ],
 };
 
+const NO_FAULTS = (): readonly Fault[] => [];
+
+/** The entry of a history names versions only, so trimmed edits can no longer be read. */
+const segmentsForgotten: PlantedBug = {
+  name: "history forgets its segments",
+  documentService: (ports) => ({
+    ...ports,
+    histories: {
+      ...ports.histories,
+      write: (room, history, revision) => ports.histories.write(room, { ...history, segments: [] }, revision),
+    },
+  }),
+  faults: NO_FAULTS,
+};
+
+/** The history treats its objects as durable when it has sent them. */
+const historyUnwritten: PlantedBug = {
+  name: "history not written",
+  documentService: (ports) => {
+    const sent = new Map<string, Uint8Array>();
+    return {
+      ...ports,
+      history: {
+        ...ports.history,
+        write: (name, bytes) => Promise.resolve(void sent.set(name, bytes)),
+        read: (name) => Promise.resolve(sent.get(name)),
+      },
+    };
+  },
+  faults: NO_FAULTS,
+};
+
+const roomDeleted = ({ faultyMs }: Size): readonly Fault[] => [
+  { kind: "room deleted", atMs: Math.floor(0.7 * faultyMs), forMs: 0, whom: 0, how: 0 },
+];
+
+/** A deletion is reported as complete, and the room's last snapshot is still in the object store. */
+const deletedSnapshotKept: PlantedBug = {
+  name: "snapshot of a deleted room kept",
+  documentService: (ports) => ({ ...ports, snapshots: { ...ports.snapshots, remove: () => Promise.resolve() } }),
+  faults: roomDeleted,
+};
+
+const deletedBoardKept: PlantedBug = {
+  name: "board of a deleted room kept",
+  leaderboard: (ports) => ({ ...ports, boards: { ...ports.boards, remove: () => Promise.resolve() } }),
+  faults: roomDeleted,
+};
+
+/** After a loss of Redis, the board of the deleted room would return from its checkpoint. */
+const deletedCheckpointKept: PlantedBug = {
+  name: "checkpoint of a deleted room's boards kept",
+  leaderboard: (ports) => ({ ...ports, checkpoints: { ...ports.checkpoints, remove: () => Promise.resolve([]) } }),
+  faults: roomDeleted,
+};
+
 /** They show only where document services and leaderboards run. */
-export const PLANTED_SERVICE_BUGS: readonly PlantedBug[] = [snapshotNotReadBack, refusalOfFullStore, appliedSeqUnchecked, lostEndUnnoticed];
+export const PLANTED_SERVICE_BUGS: readonly PlantedBug[] = [
+  snapshotNotReadBack,
+  refusalOfFullStore,
+  appliedSeqUnchecked,
+  lostEndUnnoticed,
+  segmentsForgotten,
+  historyUnwritten,
+  deletedSnapshotKept,
+  deletedBoardKept,
+  deletedCheckpointKept,
+];

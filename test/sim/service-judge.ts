@@ -1,10 +1,13 @@
 /**
  * Checks the promises of the document service and the leaderboard against the judge's log. Each trimmed record is
- * covered by a readable snapshot, each room keeps its last record, and the boards count each edit exactly once.
+ * covered by a readable snapshot and is in the history, each room keeps its last record, the boards count each edit
+ * exactly once, and nothing is left of a deleted room.
  */
 
 import { type Checkpoint, isDeleted } from "../../shared/bus/checkpoint.ts";
-import { type OwnersRecord } from "../../shared/bus/record.ts";
+import { type OwnersRecord, recordIdOf } from "../../shared/bus/record.ts";
+import { type History, NO_HISTORY } from "../../document-service/history/history.ts";
+import { decodeSegment } from "../../document-service/history/segments.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import { type ScoringOptions, pointsOfEdit } from "../../leaderboard/counting/scoring.ts";
 import type { LastRecord } from "../../room-server/ports.ts";
@@ -44,7 +47,7 @@ export class ServiceJudge {
     const entry = this.#stores.checkpoints.entryAsOf(key, Number.POSITIVE_INFINITY).entry;
     if (entry === undefined || isDeleted(entry) || entry.streamSeq < last.streamSeq)
       return this.#judge.fail(`record ${last.streamSeq} is trimmed, and no checkpoint covers it`, key);
-    const wrong = this.wrongAboutSnapshot(key, entry);
+    const wrong = this.wrongAboutSnapshot(key, entry) ?? this.#missingInHistory(key, removed);
     if (wrong !== undefined) this.#judge.fail(`record ${last.streamSeq} is trimmed, and ${wrong}`, key);
   }
 
@@ -52,9 +55,50 @@ export class ServiceJudge {
   wrongAboutSnapshot(key: RoomKey, { seq, snapshot }: Checkpoint): string | undefined {
     const state = this.#stores.snapshots.read(snapshot.object);
     if (state === undefined) return `the snapshot at seq ${seq} is not there`;
+    return this.#isStateAt(key, seq, state) ? undefined : `the snapshot at seq ${seq} is not what the log had up to there`;
+  }
+
+  #isStateAt(key: RoomKey, seq: number, state: Uint8Array): boolean {
     const expected = this.#judge.room(key).order.slice(0, seq);
-    const content = Buffer.concat(expected.map(({ payload }) => payload));
-    return content.equals(contentOf(state)) ? undefined : `the snapshot at seq ${seq} is not what the log had up to there`;
+    return Buffer.concat(expected.map(({ payload }) => payload)).equals(contentOf(state));
+  }
+
+  #historyOf(key: RoomKey): History {
+    return this.#stores.histories.entryAsOf(key, Number.POSITIVE_INFINITY).entry ?? NO_HISTORY;
+  }
+
+  /** Checks that readable segments contain the edits of these records. Undefined: they do. */
+  #missingInHistory(key: RoomKey, records: readonly LastRecord[]): string | undefined {
+    const segments = this.#historyOf(key).segments.map(({ object }) => this.#stores.archive.read(object));
+    const archived = segments.flatMap((bytes) => (bytes && decodeSegment(bytes)) ?? []).map(({ bytes }) => recordIdOf(bytes));
+    const missing = records.find(({ record }) => record.kind === "edits" && !archived.includes(record.id));
+    return missing && `the history does not have the edits of record ${missing.streamSeq}`;
+  }
+
+  /** Checks that the history and the log together have all edits, and each version the edits up to its seq. */
+  #wrongAboutHistory(key: RoomKey, { records, lost }: RoomTruth): string | undefined {
+    const [first] = this.#log.read(key, 0, 1, Number.POSITIVE_INFINITY);
+    const missing = this.#missingInHistory(
+      key,
+      records.filter(({ streamSeq }) => streamSeq < first!.streamSeq),
+    );
+    if (missing !== undefined || lost.hasAny) return missing; // A version may have edits that the log lost.
+    const wrong = this.#historyOf(key).versions.find(({ object, seq }) => {
+      const state = this.#stores.archive.read(object);
+      return state === undefined || !this.#isStateAt(key, seq, state);
+    });
+    return wrong && `the version at seq ${wrong.seq} is not what the log had up to there`;
+  }
+
+  /** Describes data of a deleted room that is still stored. */
+  #leftOf(key: RoomKey): string | undefined {
+    const { snapshots, archive, boardCheckpoints, redis } = this.#stores;
+    const [object] = [...snapshots.names(), ...archive.names()].filter((name) => name.startsWith(`${key}/`));
+    if (object !== undefined) return object;
+    if (this.#log.read(key, 0, 2, Number.POSITIVE_INFINITY).length > 1) return "the edits in its log";
+    const points = redis.pointsOf(key);
+    if (points !== "deleted" && points.size > 0) return "its board in Redis";
+    return boardCheckpoints.entryAsOf(key, Number.POSITIVE_INFINITY).entry?.kind === "boards" ? "the checkpoint of its boards" : undefined;
   }
 
   /** Describes unfinished work of document services and leaderboards. Undefined: all state is correct. */
@@ -65,12 +109,14 @@ export class ServiceJudge {
       if (room.isDeleted) {
         if (!isDeleted(entry) || entry.wiping === true)
           return `room ${key} is deleted, and its checkpoint does not record that nothing is left`;
+        const left = this.#leftOf(key);
+        if (left !== undefined) return `room ${key} is deleted, and ${left} is left`;
         continue;
       }
       if (room.head === 0) continue;
       if (entry === undefined || isDeleted(entry)) return `room ${key} has edits and no checkpoint`;
       if (entry.seq !== room.head) return `the checkpoint of room ${key} is at seq ${entry.seq}, the log at ${room.head}`;
-      const wrong = this.wrongAboutSnapshot(key, entry);
+      const wrong = this.wrongAboutSnapshot(key, entry) ?? this.#wrongAboutHistory(key, room);
       if (wrong !== undefined) return `of room ${key}, ${wrong}`;
       const wrongBoard = points === "deleted" ? points : this.#wrongPoints(points, room);
       if (wrongBoard !== undefined) return `the board of room ${key} is wrong: ${wrongBoard}`;
