@@ -12,6 +12,7 @@ import type { ClientId, RoomKey } from "../../shared/ids.ts";
 import { keystrokesIn } from "./keystrokes.ts";
 import { beginsWith, LostEnds, type Ordered } from "./lost-ends.ts";
 import type { RoomEdit } from "../../client/room/room-messages.ts";
+import type { TentativeEdit } from "../../shared/wire/frames.ts";
 
 export type Failure = { readonly room: RoomKey | undefined; readonly reason: string };
 
@@ -110,6 +111,8 @@ export class Judge {
   /** Ids of clients with empty edits. Only a hostile client sends these; a damaged JOIN gives it another id. */
   readonly #strangers = new Set<ClientId>();
   readonly #typists = new Set<ClientId>();
+  /** By author: the user of the tab. */
+  readonly #users = new Map<number, string>();
   /** Returns the content of the room's checkpointed snapshot if that snapshot is at this seq, and covers more than `streamSeq`. */
   snapshotContent: (room: RoomKey, seq: number, streamSeq: number) => Uint8Array | undefined = () => undefined;
 
@@ -129,6 +132,10 @@ export class Judge {
     const known = this.#rooms.get(key) ?? new RoomTruth();
     this.#rooms.set(key, known);
     return known;
+  }
+
+  receiveTab(author: number, user: string): void {
+    this.#users.set(author, user);
   }
 
   /** Checks that the log has one order without gaps and repeats, and one writer in each epoch. */
@@ -171,7 +178,16 @@ export class Judge {
         this.fail(`the edit of ${client} that must be the room's first, and was answered with "${first}", has seq ${room.head + 1}`, key);
       room.counters.set(client, counter);
       room.order.push({ client, counter, payload });
+      this.#checkUser(key, payload, record.users.get(client));
       this.#receiveKeystrokes(key, room, payload);
+    }
+  }
+
+  /** Checks that an edit is stored or shown under the user who typed it. */
+  #checkUser(key: RoomKey, payload: Uint8Array, user: string | undefined): void {
+    for (const { author, index } of keystrokesIn(payload)) {
+      const typist = this.#users.get(author) ?? user;
+      if (typist !== user) this.fail(`keystroke ${index} of tab ${author} is an edit of ${user}, but ${typist} typed it`, key);
     }
   }
 
@@ -218,6 +234,15 @@ export class Judge {
         this.fail(`the log has keystroke ${index} of tab ${author} where ${logged} comes next`, key);
       room.countKeystroke(author, index);
     }
+  }
+
+  receiveTentative({ room }: CheckedTab, edits: readonly TentativeEdit[]): void {
+    for (const { payload, user } of edits) this.#checkUser(room, payload, user);
+  }
+
+  /** Whether the log has all keystrokes of an edit, or lost them. */
+  isAccountedFor(key: RoomKey, payload: Uint8Array): boolean {
+    return keystrokesIn(payload).every(({ author, index }) => index < this.room(key).accountedFor(author));
   }
 
   /** Checks that each tab receives the log's order without gaps, and only edits of the log. */

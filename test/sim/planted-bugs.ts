@@ -10,6 +10,7 @@ import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { CommittedEdits } from "../../shared/wire/frames.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq } from "../../shared/ids.ts";
 import type { Fault } from "./faults.ts";
+import { editsOfAnotherUser } from "./planted-gateway-bugs.ts";
 import { forgedTaken, refusalIgnored } from "./planted-room-server-bugs.ts";
 import type { PlantedHooks } from "./planted-hooks.ts";
 import type { Size } from "./sizes.ts";
@@ -315,6 +316,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   refusalIgnored,
   outboxDropped,
   statesSentOnce,
+  editsOfAnotherUser,
 ];
 
 /** A connection's bound methods, for object spread. */

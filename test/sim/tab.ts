@@ -13,6 +13,7 @@ import { beginsWith } from "./lost-ends.ts";
 import { contentOf, keystroke, keystrokeEdits } from "./keystrokes.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { SimConnection, SimListener } from "./sim-sockets.ts";
+import type { TentativeEdit } from "../../shared/wire/frames.ts";
 import type { World } from "./world.ts";
 import { SteadyTime } from "../../client/io/system.ts";
 
@@ -48,6 +49,8 @@ export class Tab implements CheckedTab {
   #shows: { typed: number; tool: string | null } = { typed: 0, tool: "pen" };
   isOffline = false;
   #isToldDeleted = false;
+  /** Edits that were shown as tentative, and not reported as unconfirmed. */
+  #tentative: TentativeEdit[] = [];
   readonly device: Device | undefined;
   readonly #store: ReturnType<Device["storeOf"]> | undefined;
 
@@ -65,6 +68,7 @@ export class Tab implements CheckedTab {
     this.device = device;
     this.#store = device?.storeOf(this.process);
     this.#host = this.#open();
+    world.judge.receiveTab(author, this.user);
   }
 
   get unsaved(): number {
@@ -100,8 +104,14 @@ export class Tab implements CheckedTab {
       this.#host.saved &&
       this.#deliveredSeq === room.head &&
       beginsWith(room.order, this.content) &&
-      room.accountedFor(this.author) === this.typed
+      room.accountedFor(this.author) === this.typed &&
+      this.#isEveryTentativeSettled
     );
+  }
+
+  /** Whether each tentative edit is in the log by now, or was reported as unconfirmed. */
+  get #isEveryTentativeSettled(): boolean {
+    return this.#tentative.every(({ payload }) => this.#world.judge.isAccountedFor(this.room, payload));
   }
 
   get state(): string {
@@ -119,6 +129,7 @@ export class Tab implements CheckedTab {
       `typed ${this.typed}`,
       `unsaved ${unsavedEdits}`,
       `in the log ${inLog(this.author)}${lost.hasAny ? ", which has lost its end" : ""}`,
+      ...(this.#isEveryTentativeSettled ? [] : ["shows tentative edits that the log does not have"]),
       ...kept,
     ].join(", ");
   }
@@ -190,6 +201,16 @@ export class Tab implements CheckedTab {
       this.#deliveredSeq = edits.at(-1)!.seq;
       this.content = Uint8Array.from([...this.content, ...edits.flatMap(({ payload }) => [...payload])]);
       trace.note(`${this.name} is given seq ${edits[0]!.seq} to ${this.#deliveredSeq}`, this.room);
+    });
+    host.on("tentative", (edits) => {
+      judge.receiveTentative(this, edits);
+      this.#tentative.push(...edits);
+    });
+    host.on("unconfirmed", (edits) => {
+      const isUnconfirmed = ({ client, counter }: TentativeEdit): boolean =>
+        edits.some((edit) => edit.client === client && edit.counter === counter);
+      this.#tentative = this.#tentative.filter((edit) => !isUnconfirmed(edit));
+      trace.note(`${this.name} receives that ${edits.length} edits are unconfirmed`, this.room);
     });
     host.on("snapshot", ({ position, payload }) => {
       judge.receiveSnapshot(this, this.#deliveredSeq, position.seq);
