@@ -114,6 +114,14 @@ test("[FAIR9] a changed status is sent at once, even if a delta is due at that m
   ); // Deltas are due every 50 ms, at level 5 every 200 ms.
   expect(statuses).toContainEqual({ ms: 5_000, shed: 8 });
   expect(statuses).toContainEqual({ ms: 7_000, shed: 0 });
+  const sameRate = statusesUntil(
+    9_000,
+    new Map([
+      [5_000, 4],
+      [7_350, 5],
+    ]),
+  );
+  expect(sameRate).toContainEqual({ ms: 7_350, shed: 8 });
 });
 
 test("[FAIR10] the status is sent again every second while deltas never pause, so that a lost one is repaired", () => {

@@ -27,6 +27,7 @@ test("[MOD2] between the thresholds a room keeps its mode", () => {
     "flat",
     "flat",
   ]);
+  expect(modesOf([51, 40], 5), "exactly at the minimum time").toEqual(["hierarchical", "flat"]);
 });
 
 test("[MOD3] a room that grows and shrinks quickly switches at most once in the minimum stay", () => {

@@ -84,6 +84,19 @@ test("[PRS5] the state that a client showed at its previous gateway is removed w
   expect(shown(room, ann)).toEqual({ tool: "pen" });
 });
 
+test("[PRS5] the state at a gateway that lost the client is removed, and the next gateway's repeated state counts from then on", () => {
+  const room = roster();
+  room.enter(here, member(ann));
+  room.setFields(here, ann, [field("tool", "pen")], true);
+  room.enter(there, member(ann));
+  room.setFields(there, ann, [field("tool", "brush")], false);
+  expect(shown(room, ann)).toEqual({ tool: "pen" });
+  room.exit(here, ann);
+  expect(shown(room, ann)).toEqual({});
+  room.setFields(there, ann, [field("tool", "brush")], false);
+  expect(shown(room, ann)).toEqual({ tool: "brush" });
+});
+
 test("[PRS6] a gateway cannot change the state of a client that it does not have", () => {
   const room = roster();
   room.enter(here, member(ann));
@@ -96,6 +109,9 @@ test("[PRS7] a member above the room's maximum is announced once another has lef
   expect(room.enter(here, member(ann))).toBeUndefined();
   expect(room.enter(here, member(bob))).toBe("participants");
   expect([shown(room, bob), room.size]).toEqual([undefined, 1]);
+  const { bytes } = room;
+  room.setFields(here, bob, [field("tool", "pen")], true);
+  expect([room.bytes, room.takeDelta().states], "nothing of a member that is not announced").toEqual([bytes, []]);
   room.exit(here, ann);
   expect(shown(room, bob)).toEqual({});
 });

@@ -106,6 +106,7 @@ test("[PRS12] a gateway's member messages are applied once and in order, and req
 test("[PRS13] an unknown gateway that only asks whether it is known is asked for all its members", () => {
   const room = new Owned();
   expect(room.receiveAll(members(here, 5, [], { snapshot: false }))).toMatchObject([{ answer: { kind: "missed" } }]);
+  expect(room.receiveAll(members(there, 1, [], { snapshot: false }))).toMatchObject([{ answer: { kind: "missed" } }]);
 });
 
 test("[PRS14] a lost gateway's members leave, except those that another gateway also has", () => {
@@ -152,6 +153,36 @@ test("[PRS21] a gateway that has sent nothing about its members for long is aske
   expect(room.presence.participants).toBe(1);
 });
 
+test("[PRS31] a gateway without members receives no deltas and is not asked, until it has members or asks for a snapshot", () => {
+  const room = new Owned();
+  room.receiveAll(members(here, 1, ["ann"]), members(there, 1, ["bob"]));
+  room.pass(100);
+  room.receiveAll(members(there, 2, [], { exited: ["bob"] }));
+  room.pass(100);
+  const recipientsOfJoin = (version: number) => {
+    room.receiveAll(members(here, version, [`joins${version}`]));
+    return broadcasts(room.pass(100), "delta").map((effect) => effect.kind === "broadcast" && effect.to);
+  };
+  expect(recipientsOfJoin(2)).toEqual([[here]]);
+  room.pass(12_000);
+  expect(answers(room.receiveAll({ kind: "look" }), "missed")).toMatchObject([{ gateway: here }]);
+  room.receiveAll({ kind: "sync", gateway: there });
+  expect(recipientsOfJoin(3)).toEqual([[here, there]]);
+});
+
+test("[PRS32] a lost gateway receives the delta that removes its members, then nothing", () => {
+  const room = new Owned();
+  room.receiveAll(members(here, 1, ["ann"]), members(there, 1, ["bob"]));
+  room.pass(100);
+  room.receiveAll({ kind: "connection-lost" }, { kind: "gateway-lost", gateway: there });
+  const removal = broadcasts(room.pass(100), "delta");
+  expect(removal).toMatchObject([{ to: [here, there] }]);
+  room.receiveAll(members(here, 1, ["ann"], { snapshot: true }), members(here, 2, ["cid"]));
+  const later = room.pass(1_000);
+  expect(broadcasts(later, "delta")).toMatchObject([{ to: [here] }]);
+  expect(answers(later, "missed")).toEqual([]);
+});
+
 test("[PRS15] late or repeated states do not replace newer ones", () => {
   const room = new Owned();
   const states = (number: number, tool: string): OwnerPresenceInput => ({
@@ -174,6 +205,7 @@ test("[PRS16] after its last delta the room sends its version three times, then 
   const room = new Owned(10_000);
   expect(room.presence.dueAt).toBeUndefined();
   room.receiveAll(members(here, 1, ["ann"]));
+  expect(broadcasts(room.pass(950), "head"), "the delta itself has the number").toEqual([]);
   expect(broadcasts(room.pass(10_000), "head")).toMatchObject([
     { message: { number: 1 } },
     { message: { number: 1 } },
@@ -190,10 +222,12 @@ test("[PRS17] a room above its size changes its mode, announces it at once, and 
   expect(broadcasts(grown, "head")).toMatchObject([{ message: { status: { mode: "hierarchical" } } }]);
   room.receiveAll(members(here, 2, [], { exited: ["ann", "bob"] }));
   expect(room.pass(4_900).filter(({ kind }) => kind === "mode-changed")).toEqual([]);
-  expect(room.pass(200).filter(({ kind }) => kind === "mode-changed")).toMatchObject([{ to: "flat" }]);
+  const shrunk = room.pass(200);
+  expect(shrunk.filter(({ kind }) => kind === "mode-changed")).toMatchObject([{ to: "flat" }]);
+  expect(broadcasts(shrunk, "head"), "without any delta").toMatchObject([{ message: { status: { mode: "flat" } } }]);
 });
 
-test("[PRS30] a mode change names the number of participants now and the highest number since the change before", () => {
+test("[PRS30] a mode change names its cause, the number of participants now, and the highest number since the change before", () => {
   const room = new Owned();
   room.receiveAll(members(here, 1, ["ann", "bob", "cid"]));
   const grown = room.pass(20);
@@ -203,10 +237,10 @@ test("[PRS30] a mode change names the number of participants now and the highest
   const shrunk = room.pass(6_000);
   room.receiveAll(members(here, 4, ["ann", "bob", "cid"]));
   const changes = [...grown, ...shrunk, ...room.pass(6_000)].filter(({ kind }) => kind === "mode-changed");
-  expect(changes.map((change) => change.kind === "mode-changed" && [change.to, change.participants, change.peak])).toEqual([
-    ["hierarchical", 3, 3],
-    ["flat", 1, 5],
-    ["hierarchical", 4, 4],
+  expect(changes.map((change) => change.kind === "mode-changed" && [change.to, change.participants, change.peak, change.cause])).toEqual([
+    ["hierarchical", 3, 3, "new-owner"],
+    ["flat", 1, 5, "shrank"],
+    ["hierarchical", 4, 4, "grew"],
   ]);
 });
 

@@ -206,7 +206,7 @@ export class OwnerPresence {
     const follows = all !== "broken" && (snapshot ? version >= known.version : version === known.version + 1 && existing !== undefined);
     if (all === "broken" || (!follows && (version > known.version || this.#unconfirmed.has(gateway))))
       return void effects.push(questionFor(gateway, this.#epoch));
-    if (version === known.version || follows) known.lastReceivedAt = now;
+    known.lastReceivedAt = now;
     if (follows) {
       this.#unconfirmed.forget(gateway);
       if (existing === undefined) this.#gateways.set(known);
