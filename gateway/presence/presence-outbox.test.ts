@@ -4,7 +4,7 @@ import type { ClientId, Millis } from "../../shared/ids.ts";
 import { VIEWPORT } from "../../shared/wire/presence.ts";
 import { PresenceOutbox } from "./presence-outbox.ts";
 
-const ann = "annannannannann1" as ClientId;
+const [ann, bob] = ["annannannannann1", "bobbobbobbobbob1"] as ClientId[] as [ClientId, ClientId];
 const options = { memberBytesMax: 100, memberFieldsMax: 3, flushMs: 15, repeatMs: 500 };
 const at = (ms: number) => ms as Millis;
 const field = (name: string, text: string) => ({ name, value: new TextEncoder().encode(text) });
@@ -18,6 +18,9 @@ test("[PRG10] the first value is sent immediately, later ones at the sender's in
   expect(texts(outbox.takeDue(10, at(0)).fresh)).toEqual(["x=1"]);
   for (let ms = 1; ms < 300; ms++) outbox.set(ann, [field("x", String(ms))]);
   expect(texts(outbox.takeDue(10, at(300)).fresh)).toEqual(["x=299"]);
+  outbox.set(ann, [field("x", "newer")]);
+  outbox.receiveShown(ann, [field("x", "299")]);
+  expect(texts(outbox.takeDue(10, at(400)).fresh), "although the room shows the earlier value").toEqual(["x=newer"]);
 });
 
 test("[PRG18] a sender without fields makes nothing due", () => {
@@ -37,6 +40,17 @@ test("[PRG11] a sender's fields are sent at its rate, without falling below it",
   expect(sentCount).toBeLessThanOrEqual(302);
 });
 
+test("[PRG11] a sender that is due does not make others send above their rate", () => {
+  const outbox = new PresenceOutbox(options);
+  outbox.set(ann, [field("x", "1")]);
+  outbox.takeDue(10, at(0));
+  outbox.set(ann, [field("x", "2")]);
+  outbox.takeDue(10, at(20));
+  outbox.set(ann, [field("x", "3")]);
+  outbox.set(bob, [field("y", "1")]);
+  expect(texts(outbox.takeDue(10, at(60)).fresh)).toEqual(["y=1"]);
+});
+
 test("[PRG12] a viewport is sent five times a second, with or without other fields", () => {
   const outbox = new PresenceOutbox(options);
   let viewports = 0;
@@ -53,11 +67,11 @@ test("[PRG13] a field that the room does not show is sent again, at growing inte
   const again: number[] = [];
   outbox.set(ann, [field("x", "1")]);
   outbox.takeDue(30, at(0));
-  for (let ms = 0; ms < 20_000; ms += 100) {
+  for (let ms = 0; ms < 32_000; ms += 100) {
     outbox.findUnshown(nothing, at(ms));
     if (texts(outbox.takeDue(30, at(ms)).again).length > 0) again.push(ms);
   }
-  expect(again).toEqual([500, 1_500, 3_500, 7_500, 15_500]);
+  expect(again).toEqual([500, 1_500, 3_500, 7_500, 15_500, 23_500, 31_500]);
   outbox.receiveShown(ann, [field("x", "1")]);
   outbox.findUnshown((_, name) => (name === "x" ? field("x", "1").value : undefined), at(60_000));
   expect([outbox.dueAt, outbox.hasUnshown]).toEqual([Number.POSITIVE_INFINITY, false]);
@@ -92,6 +106,32 @@ test("[PRG16] a new owner receives all fields, none of them marked as fresh", ()
   outbox.resend();
   const { fresh, again } = outbox.takeDue(30, at(20));
   expect([texts(fresh), texts(again)]).toEqual([[], ["x=1", "y=2"]]);
+});
+
+test("[PRG16] a new owner receives all fields at once, even if they have just been sent", () => {
+  const outbox = new PresenceOutbox(options);
+  for (const [ms, text] of [
+    [0, "1"],
+    [20, "2"],
+  ] as const) {
+    outbox.set(ann, [field("x", text), field(VIEWPORT, text)]);
+    outbox.takeDue(1, at(ms));
+  }
+  outbox.resend();
+  expect(texts(outbox.takeDue(1, at(40)).again)).toEqual(["x=2", `${VIEWPORT}=2`]);
+});
+
+test("[PRG16] a new owner that does not show a field receives it again after the shortest interval", () => {
+  const outbox = new PresenceOutbox(options);
+  outbox.set(ann, [field("x", "1")]);
+  for (const ms of [0, 500, 1_500]) {
+    outbox.findUnshown(nothing, at(ms));
+    outbox.takeDue(30, at(ms));
+  }
+  outbox.resend();
+  outbox.takeDue(30, at(1_520));
+  outbox.findUnshown(nothing, at(2_020));
+  expect(texts(outbox.takeDue(30, at(2_060)).again)).toEqual(["x=1"]);
 });
 
 test("[PRG17] fields beyond a member's limits are refused together, and the shown ones stay", () => {

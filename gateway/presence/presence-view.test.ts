@@ -35,6 +35,7 @@ test("[PRG30] consecutive deltas are passed on in the owner's own bytes", () => 
   expect(view.receiveDelta({ number: 5, delta: bytes })).toMatchObject([{ bytes }]);
   expect([namesIn(view), view.isBehind]).toEqual([["ann", "bob"], false]);
   expect(view.receiveDelta({ number: 5, delta: bytes })).toEqual([]);
+  expect(view.isBehind, "a repeat is not a gap").toBe(false);
 });
 
 test("[PRG31] deltas after a gap wait for the snapshot, and follow it", () => {
@@ -47,6 +48,22 @@ test("[PRG31] deltas after a gap wait for the snapshot, and follow it", () => {
     { states: [{ number: 2 }] },
   ]);
   expect([view.shown(bob.client, "tool"), view.isBehind]).toEqual([field("tool", "brush").value, false]);
+});
+
+test("[PRG31] a delta that waited, and that the snapshot contains, is forgotten", () => {
+  const view = known();
+  view.receiveDelta({ number: 6, delta: delta({ present: [bob] }) });
+  view.receiveSnapshot({ number: 6, delta: delta({ snapshot: true, present: [ann, bob] }) });
+  view.receiveDelta({ number: 7, delta: delta({ gone: [2] }) });
+  expect([namesIn(view), view.isBehind]).toEqual([["ann"], false]);
+});
+
+test("[PRG31] a snapshot reports a changed name and status of a known participant", () => {
+  const view = known();
+  const changed = { ...ann, name: "Anna", spectator: true };
+  const states = [{ number: 1, fields: [field("tool", "pen")] }];
+  const updates = view.receiveSnapshot({ number: 6, delta: delta({ snapshot: true, present: [changed], states }) });
+  expect(updates.map((update) => update.delta)).toMatchObject([{ present: [changed], gone: [], states: [] }]);
 });
 
 test("[PRG32] a late delta that closes the gap makes the snapshot unnecessary", () => {
@@ -62,6 +79,15 @@ test("[PRG33] a head beyond the last delta shows that deltas were lost", () => {
   expect(view.isBehind).toBe(false);
   view.receiveHead(5);
   expect(view.isBehind).toBe(true);
+});
+
+test("[PRG33] after a reconnect a snapshot with the known number proves that nothing was lost", () => {
+  const view = known();
+  const { snapshot } = view;
+  view.receiveReconnect();
+  expect(view.isBehind).toBe(true);
+  expect(view.receiveSnapshot({ number: 4, delta: snapshot })).toEqual([]);
+  expect(view.isBehind).toBe(false);
 });
 
 test("[PRG34] nothing of a new epoch is shown before its snapshot, and what was shown stays", () => {
@@ -83,6 +109,14 @@ test("[PRG34] nothing of a new epoch is shown before its snapshot, and what was 
   expect(view.receiveEpoch(first)).toBe("past");
 });
 
+test("[PRG34] a delta that waited in the former epoch does not follow the snapshot of the new one", () => {
+  const view = known();
+  view.receiveDelta({ number: 6, delta: delta({ gone: [1] }) });
+  view.receiveEpoch(2 as Epoch);
+  expect(view.receiveSnapshot({ number: 5, delta: delta({ snapshot: true, present: [ann] }) })).toHaveLength(1);
+  expect([namesIn(view), view.isBehind]).toEqual([["ann"], false]);
+});
+
 test("[PRG35] a snapshot older than the known state is ignored", () => {
   const view = known();
   view.receiveDelta({ number: 5, delta: delta({ present: [bob] }) });
@@ -96,6 +130,12 @@ test("[PRG36] a delta that does not decode is a gap", () => {
   expect(view.isBehind).toBe(true);
 });
 
+test("[PRG35] a known participant with another name keeps its fields", () => {
+  const view = known();
+  view.receiveDelta({ number: 5, delta: delta({ present: [{ ...ann, name: "Anna" }] }) });
+  expect([namesIn(view), view.shown(ann.client, "tool")]).toEqual([["Anna"], field("tool", "pen").value]);
+});
+
 test("[PRG56] a client is found by its newest number until that leaves, however many participants there are", () => {
   for (const others of [3, 40]) {
     const view = new PresenceView();
@@ -107,5 +147,7 @@ test("[PRG56] a client is found by its newest number until that leaves, however 
     expect([ann, bob, present[0]!, present[1]!].map(({ client }) => view.numberOf(client))).toEqual([99, 2, undefined, 11]);
     view.receiveDelta({ number: 7, delta: delta({ gone: [99] }) });
     expect([view.has(ann.client), view.everything.present.length]).toEqual([false, others]);
+    view.receiveSnapshot({ number: 8, delta: delta({ snapshot: true, present: present.slice(2) }) });
+    expect([present[1]!, present[2]!].map(({ client }) => view.has(client))).toEqual([false, true]);
   }
 });
