@@ -75,6 +75,13 @@ test("[OPN5] a value over the limit is rejected as a whole, and the earlier valu
   expect(own.set(["d", "e", "f"].map((name) => field(name, 1)))).toBe(false);
 });
 
+test("[OPN5] more fields than the limit are rejected as a whole, even if they have fewer bytes than before", () => {
+  const own = new OwnPresence(OPTIONS);
+  own.set([{ name: "large", value: new Uint8Array(150) }]);
+  expect(own.set([field("large"), ...["a", "b", "c", "d", "e"].map((name) => field(name, 1))])).toBe(false);
+  expect([...own.values.keys()]).toEqual(["large"]);
+});
+
 test("[OPN7] a field that is removed before it was sent is never sent, however many there were", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1)]);

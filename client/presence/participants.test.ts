@@ -91,6 +91,18 @@ test("[PAR4] fields for a number that is reassigned or unknown reach no listener
   expect(seenBy(participants)).toEqual({ [BOB]: { name: "n", role: "editor", cursor: undefined, fields: {} } });
 });
 
+test("[PAR4] a participant that returns under another number has none of its earlier fields, and its earlier number is nobody's", () => {
+  const participants = new Participants();
+  const one = (number: number, client: ClientId) => ({ number, client, user: "u" as UserId, name: "n", canWrite: true, spectator: false });
+  const delta = (more: Partial<PresenceDelta>): PresenceDelta => ({ snapshot: false, present: [], gone: [], states: [], ...more });
+  participants.receiveDelta(delta({ present: [one(1, ANN)], states: [{ number: 1, fields: fieldsOf({ mood: "calm" }) }] }));
+  expect(participants.receiveDelta(delta({ present: [one(2, ANN)] }))).toMatchObject({ entered: [], changed: [ANN], left: [] });
+  expect(participants.all.get(ANN)!.fields).toEqual({});
+  expect(participants.receiveDelta(delta({ gone: [1] }))).toEqual({ entered: [], changed: [], left: [], roster: false });
+  participants.receiveDelta(delta({ snapshot: true, present: [one(2, BOB)] }));
+  expect([...participants.all.keys()], "the number of a client that the snapshot lacks is another client's").toEqual([BOB]);
+});
+
 test("[PAR5] a roster delta turns a participant into a spectator; its fields stay", () => {
   const room = new ModelPresence();
   const participants = new Participants();
@@ -99,6 +111,18 @@ test("[PAR5] a roster delta turns a participant into a spectator; its fields sta
   participants.receiveDelta(room.snapshot);
   expect(participants.receiveDelta(room.enter(ANN, { spectator: true }))).toEqual({ entered: [], changed: [ANN], left: [], roster: true });
   expect(participants.all.get(ANN)).toMatchObject({ role: "spectator", fields: { mood: "calm" } });
+});
+
+test("[PAR5] a changed name, user or right is reported as a change of the roster", () => {
+  const room = new ModelPresence();
+  const participants = new Participants();
+  participants.receiveDelta(room.enter(ANN, { name: "Ann" }));
+  const before = participants.all.get(ANN)!;
+  for (const change of [{ name: "Anna" }, { user: "other" as UserId }, { canWrite: false }]) {
+    expect(participants.receiveDelta(room.enter(ANN, change))).toEqual({ entered: [], changed: [ANN], left: [], roster: true });
+    expect(participants.all.get(ANN)).toMatchObject(change);
+  }
+  expect(before.name, "the earlier object stays as it was").toBe("Ann");
 });
 
 test("[PAR6] this client shows its own values, even if the room still holds older ones", () => {
@@ -111,6 +135,9 @@ test("[PAR6] this client shows its own values, even if the room still holds olde
   participants.receiveDelta(room.snapshot);
   expect(participants.all.get(ANN)).toMatchObject({ self: true, fields: { mood: "new" } });
   expect(participants.selfIs(ANN, own({ mood: "newer" }))).toMatchObject({ changed: [ANN] });
+  participants.receiveDelta(room.enter(BOB));
+  expect(participants.selfIs(BOB, own({})), "after a reconnect as another user").toMatchObject({ changed: [ANN, BOB], roster: true });
+  expect([ANN, BOB].map((client) => participants.all.get(client)!.self)).toEqual([false, true]);
 });
 
 test("[PAR6] fields named like properties of an object's prototype are ordinary fields", () => {
