@@ -11,7 +11,6 @@ import { pinoLog } from "../shared/io/pino-log.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
 import type { Log } from "../shared/process/log.ts";
-import type { HttpRoute } from "../gateway/http/route-table.ts";
 import { buildInfoGauge } from "./build-info.ts";
 import { startBusProcess } from "./bus-process.ts";
 import { botsThread, demoBots } from "./demo-bots.ts";
@@ -154,26 +153,27 @@ async function startEdge(
   const noDemo = demoObstacle(given);
   const bots =
     noDemo === undefined ? demoBots({ jwtSecret, url: () => `ws://127.0.0.1:${gateway.port}`, ...botsThread(deps.log) }) : undefined;
-  const { startGateway } = await load.gateway();
+  const [{ startGateway }, { demoPageRoutes, pageRoutes }] = await Promise.all([
+    load.gateway(),
+    import("../gateway/io/http/static-files.ts"),
+  ]);
   const gateway = await startGateway(
-    { ...config, redisUrl: hasRedis ? config.redisUrl : "", drainMsMax, staticDir: bots === undefined ? config.staticDir : CONSOLE },
+    { ...config, redisUrl: hasRedis ? config.redisUrl : "", drainMsMax, staticDir: bots === undefined ? config.staticDir : "" },
     {
       ...deps,
       routes: [
         openapiRoute(),
-        ...(bots === undefined ? [] : [...demoRoutes({ jwtSecret, operatorSecret, bots }), ...(await page("/docs", DOCS))]),
+        ...(bots === undefined
+          ? []
+          : [...demoRoutes({ jwtSecret, operatorSecret, bots }), ...pageRoutes("/docs", DOCS), ...demoPageRoutes(CONSOLE)]),
         ...(noDemo === undefined || config.staticDir !== "" ? [] : [noPageRoute(noDemo)]),
-        ...(config.operationsPage ? await page("/operations", join(CONSOLE, "operations")) : []),
+        ...(config.operationsPage ? pageRoutes("/operations", join(CONSOLE, "operations")) : []),
       ],
     },
   );
   add(gateway);
   if (bots !== undefined) add(bots);
   return `${config.tlsCertFile === "" ? "http" : "https"}://127.0.0.1:${gateway.port}`;
-}
-
-async function page(at: string, folder: string): Promise<HttpRoute[]> {
-  return (await import("../gateway/io/http/static-files.ts")).pageRoutes(at, folder);
 }
 
 function print(line: string): void {

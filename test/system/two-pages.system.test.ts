@@ -221,6 +221,13 @@ test("[PAGE14] while the log is held back the page reports it, then that nothing
   await eventually("the notice is gone", async () => (await ada.notice()) === "");
 });
 
+test("[DEM7] no page of a local system can be framed, also under an encoded path", async () => {
+  for (const path of ["/", "/index.html", "/operations/", "/%6fperations/", "/operations%2findex.html"]) {
+    const answer = await fetch(demo.system.url + path);
+    expect([answer.status, answer.headers.get("content-security-policy")], path).toEqual([200, "frame-ancestors 'none'"]);
+  }
+});
+
 /** A token as the page requests it. */
 async function demoToken(room: string): Promise<string> {
   const answer = await fetch(`${demo.system.url}/demo/token?${new URLSearchParams({ room, user: "backend", name: "Backend" })}`);

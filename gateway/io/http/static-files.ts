@@ -29,6 +29,14 @@ export function staticRoutes(folder: string): HttpRoute[] {
   return folder === "" ? [] : [{ method: "get", path: "/*", answer: ({ path }) => serveFile(folder, path) }];
 }
 
+/**
+ * The demo page at /. Its folder also contains the operations console, which this route serves under an encoded path
+ * such as /%6fperations/.
+ */
+export function demoPageRoutes(folder: string): HttpRoute[] {
+  return staticRoutes(folder).map((route) => ({ ...route, answer: async (request) => unframed(await route.answer(request)) }));
+}
+
 /** Forbids other pages to frame a page with commands. A page laid over it could make people press invisible buttons. */
 const UNFRAMED = { "content-security-policy": "frame-ancestors 'none'", "referrer-policy": "no-referrer" };
 
@@ -38,12 +46,16 @@ export function pageRoutes(at: string, folder: string): HttpRoute[] {
     const name = path.slice(at.length);
     const found = await serveFile(folder, name);
     const answer = found === NOT_FOUND ? await serveInstead(folder, name, path) : found;
-    return { ...answer, headers: { ...answer.headers, ...UNFRAMED } };
+    return unframed(answer);
   };
   return [
     { method: "get", path: at, answer: () => ({ status: 308, headers: { location: `${at}/` } }) },
     { method: "get", path: `${at}/*`, answer: serve },
   ];
+}
+
+function unframed(answer: HttpAnswer): HttpAnswer {
+  return { ...answer, headers: { ...answer.headers, ...UNFRAMED } };
 }
 
 /** People type the address of a page without its ending. A site may have a page for addresses that do not exist. */
