@@ -28,11 +28,18 @@ test("[DEM5] a system without a demo page shows at / the setting that disables i
 });
 
 test.each([
-  ["same-origin", 200],
-  ["", 200], // A client that is not a browser.
-  ["cross-site", 403],
-  ["same-site", 403],
-])("[DEM2] the answer to a request from '%s' has status %i", async (site, status) => {
+  ["same-origin", "", 200],
+  ["same-origin", "http://localhost:5173", 200], // Through a proxy.
+  ["", "", 200], // A client that is not a browser, or a page of the same origin.
+  ["cross-site", "", 403],
+  ["same-site", "", 403],
+  // Browsers send no Sec-Fetch-Site to http://192.168.0.7.
+  ["", "http://localhost:8080", 200],
+  ["", "https://localhost:8080", 200],
+  ["", "http://evil.example", 403],
+  ["", "http://localhost:8081", 403],
+  ["", "null", 403],
+])("[DEM2] the answer to a request from '%s' with the origin '%s' has status %i", async (site, origin, status) => {
   const route = demoRoutes({ jwtSecret: "x".repeat(32), operatorSecret: "y".repeat(32), bots: { set: async () => 0 } }).find(
     ({ path }) => path === "/demo/token",
   );
@@ -40,7 +47,7 @@ test.each([
     path: "/demo/token",
     parameters: [],
     query: new URLSearchParams({ room: "notes", user: "ada" }),
-    header: (name) => ({ "sec-fetch-site": site, "host": "localhost:8080" })[name] ?? "",
+    header: (name) => ({ "sec-fetch-site": site, origin, "host": "localhost:8080" })[name] ?? "",
     address: undefined,
     body: new Uint8Array(),
     signal: new AbortController().signal,

@@ -68,13 +68,21 @@ const LOCAL_HOST = /^(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:.]+\]|[^.:[\]]+|[^:[\]
 
 function forThePage(answer: (question: RouteRequest) => Promise<HttpAnswer>): HttpRoute["answer"] {
   return (question) => {
-    const site = question.header("sec-fetch-site");
-    const isPage = site === "" || site === "same-origin" || site === "none";
-    if (!isPage) return errorAnswer(403, "not-allowed", "only the demo page may call this address");
+    if (!isOfThePage(question)) return errorAnswer(403, "not-allowed", "only the demo page may call this address");
     if (!LOCAL_HOST.test(question.header("host")))
       return errorAnswer(403, "not-allowed", "the demo is served under an IP address or a local name: open the page under one of them");
     return answer(question);
   };
+}
+
+/**
+ * Browsers send Sec-Fetch-Site to this machine only. To another address of the network they send the origin of the page, if
+ * it is another one or the method is POST.
+ */
+function isOfThePage({ header }: RouteRequest): boolean {
+  const [site, origin, host] = [header("sec-fetch-site"), header("origin"), header("host")];
+  if (site !== "") return site === "same-origin" || site === "none";
+  return ["", `http://${host}`, `https://${host}`].includes(origin);
 }
 
 async function answerToken({ query }: RouteRequest, jwtSecret: string): Promise<HttpAnswer> {
