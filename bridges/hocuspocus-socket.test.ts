@@ -111,6 +111,18 @@ test("[YHP11] a client that does not read the refusals of its documents is close
   expect([sent.length, closed]).toEqual([1, [1013]]);
 });
 
+test("[YHP12] a client that opens and closes documents again and again is closed", async () => {
+  const { hocuspocus, clock, documents, closed, closes } = rig();
+  const openAndClose = (): void => [token("a"), toDocument("a", message(7))].forEach((bytes) => hocuspocus.receiveMessage(bytes));
+  for (let time = 0; time < 4; time++) openAndClose();
+  clock.turn(100);
+  openAndClose();
+  expect([documents.length, closed]).toEqual([5, []]);
+  openAndClose();
+  expect([documents.length, closed]).toEqual([5, [4529]]);
+  expect((await closes.get()).values).toMatchObject([{ labels: { code: "4529" }, value: 1 }]);
+});
+
 test("[YHP4] a socket above the limit of clients is closed with a retry", () => {
   const full = rig({ rejection: "full" });
   full.hocuspocus.receiveMessage(token("a"));

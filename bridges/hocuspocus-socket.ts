@@ -1,11 +1,12 @@
 /**
  * One socket of a HocuspocusProvider. Each document that it opens with a token becomes a separate client, as if it had
  * its own socket. The rejection of one document leaves the others open. Any other close ends the socket, because the
- * provider reconnects sockets and not documents. Rules YHP1 to YHP11.
+ * provider reconnects sockets and not documents. Rules YHP1 to YHP12.
  */
 
 import { assertNever } from "../shared/assert.ts";
 import { parseRoomId, ROOM_ID_RULE } from "../shared/ids.ts";
+import { TokenBucket } from "../shared/limits/token-bucket.ts";
 import type { Clock } from "../shared/time/clock.ts";
 import { CLOSE } from "../shared/wire/close-codes.ts";
 import { decodeFrame, encodeFrame } from "../shared/wire/codec.ts";
@@ -28,6 +29,13 @@ export type HocuspocusSocketDeps = {
 const STRANGER = "this port serves HocuspocusProvider and y-websocket clients. y-websocket needs the option params: { token }";
 const SDK = "this port serves y-websocket and Hocuspocus clients. CoroomProvider connects to a gateway: use the gateway's URL";
 
+/**
+ * Each opened document costs a connection to the gateway, and its request has a few bytes. A page may open all its
+ * documents twice at once, as React does in development.
+ */
+const OPENS_AT_ONCE = 2;
+const OPENS_PER_SECOND = 10;
+
 export class HocuspocusSocket implements YListener {
   readonly #socket: YSocket;
   readonly #origin: YOrigin;
@@ -35,6 +43,7 @@ export class HocuspocusSocket implements YListener {
   readonly #deps: HocuspocusSocketDeps;
   readonly #documents = new Map<string, YListener>();
   readonly #held: EarlyMessages;
+  readonly #opens: TokenBucket;
   #stopWaiting = (): void => {};
   #hasToken = false;
   /** A room was joined, which proves that a token is valid. */
@@ -47,6 +56,7 @@ export class HocuspocusSocket implements YListener {
     this.#options = options;
     this.#deps = deps;
     this.#held = new EarlyMessages(deps.budget);
+    this.#opens = new TokenBucket({ burst: OPENS_AT_ONCE * options.yDocumentsMax, perSecond: OPENS_PER_SECOND }, deps.clock.now());
     this.#awaitDocument();
   }
 
@@ -92,6 +102,8 @@ export class HocuspocusSocket implements YListener {
     const { yDocumentsMax } = this.#options;
     if (this.#documents.size >= yDocumentsMax)
       return this.#refuse(document, `a socket opens ${yDocumentsMax} documents at most: close some, or open this one on another socket`);
+    if (!this.#opens.take(this.#deps.clock.now()))
+      return this.#close(Y_CLOSE.tooFast, "the client opens documents too fast: connect again later");
     const listener = this.#deps.enter({ ...this.#origin, room, token }, this.#socketOf(document));
     if (typeof listener === "string")
       return this.#close(Y_CLOSE.overloaded, "this server admits no more documents now: connect again later");
