@@ -199,6 +199,11 @@ test("[SES8] an edit without the right to write, or a too large one, is refused,
   expect(receive(reader, { type: "ping", nonce: 5 })).toEqual([{ kind: "send", frame: { type: "pong", nonce: 5 } }]);
 });
 
+test("[WIRE30] a counter that only edits over HTTP have closes the connection", () => {
+  expect(receive(joined(), edit(2 ** 32 - 1))).toMatchObject([{ kind: "edit" }]); // The owner answers with the counter that it expects.
+  expect(receive(joined(), edit(2 ** 32))).toMatchObject(closed("badFrame"));
+});
+
 test("[SES9] a frame on a channel that is not joined closes the connection", () => {
   for (const frame of [
     edit(1, 3, 8),

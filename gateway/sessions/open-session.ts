@@ -3,6 +3,7 @@
  * the token and from sanctions, and both may change while the connection is open.
  */
 
+import { ONLY_EDIT_COUNTER_MIN } from "../../shared/bus/envelope.ts";
 import {
   type ClientId,
   type ClientKey,
@@ -210,6 +211,8 @@ export class OpenSession {
     return this.#inRoom(frame, (joined) => {
       const { room, client, rights } = joined;
       const { channel, counter, ackedThrough, parentSeq, payload } = frame;
+      // The owner would accept one such edit and answer no other one.
+      if (counter >= ONLY_EDIT_COUNTER_MIN) return badFrame("a counter is 2^32 or more: number the edits of a room 1, 2, 3, …");
       if (!rates.takeEdit(counter, joined, now)) return tooFast("edits");
       if (!rights.write) return [nack(channel, counter, "read-only")];
       if (payload.byteLength > this.#options.limits.editBytesMax) return [nack(channel, counter, "too-large")];
