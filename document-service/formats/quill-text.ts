@@ -39,7 +39,7 @@ function linesOf(text: Y.Text, budget: ResultBudget): Line[] {
   for (const { insert, attributes } of piecesOf(text, 1, budget)) {
     if (typeof insert !== "string") {
       const image = (insert as { readonly image?: unknown } | null)?.image;
-      if (typeof image === "string") content.push({ type: "image", attrs: { src: image } });
+      if (typeof image === "string") content.push(imageOf(image, attributes));
       continue; // Formulas, videos and the application's own embeds have no text.
     }
     const marks = [...attributes].map(([name, value]) => markOf(name, value));
@@ -56,6 +56,16 @@ function linesOf(text: Y.Text, budget: ResultBudget): Line[] {
     }
   }
   return content.length === 0 ? lines : [...lines, { content, format: UNFORMATTED }];
+}
+
+/** Quill stores these attributes of an image beside its marks, such as a link. */
+const IMAGE_ATTRIBUTES: ReadonlySet<string> = new Set(["alt", "width", "height"]);
+
+function imageOf(src: string, attributes: ReadonlyMap<string, unknown>): RichNode {
+  const given = [...attributes];
+  const marks = given.flatMap(([name, value]) => (IMAGE_ATTRIBUTES.has(name) ? [] : [markOf(name, value)]));
+  const attrs = Object.fromEntries(given.filter(([name]) => IMAGE_ATTRIBUTES.has(name)));
+  return { type: "image", attrs: { src, ...attrs }, ...(marks.length === 0 ? {} : { marks }) };
 }
 
 function markOf(name: string, value: unknown): RichMark {

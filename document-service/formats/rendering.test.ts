@@ -165,6 +165,19 @@ test("[RND4] a text of Quill becomes blocks; one without formatting becomes para
   expect(render(plain, "html")).toBe("<p>a</p>\n<p></p>\n<p># b</p>\n");
 });
 
+test("[RND4] an image of Quill keeps its link, and the text that Quill stores for it", () => {
+  const quill = stateOf((doc) =>
+    doc
+      .getText("quill")
+      .applyDelta([
+        { insert: { image: "https://h/a.png" }, attributes: { alt: "a plan", width: "80", link: "https://example.org", bold: true } },
+        { insert: "\n", attributes: { align: "center" } },
+      ]),
+  );
+  expect(render(quill, "markdown")).toBe("[**![a plan](https://h/a.png)**](https://example.org)\n");
+  expect(render(quill, "html")).toContain('<strong><img src="https://h/a.png" alt="a plan"></strong></a>');
+});
+
 /** Nested elements: `[name, attributes, ...children]`. */
 type Tree = string | readonly [string, Readonly<Record<string, unknown>>, ...Tree[]];
 function elementOf(tree: Tree): Y.XmlElement | Y.XmlText {
