@@ -112,6 +112,13 @@ async function playServer(
   return played;
 }
 
+/** Answers lists of rooms as a room server whose heartbeats do not arrive. */
+function playSilentServer(rooms: readonly ListedRoom[]): void {
+  rig.connection.subscribe(rig.subjects.listRooms, {
+    callback: (_, msg) => void msg.respond(encodeJson({ rooms, matching: rooms.length })),
+  });
+}
+
 async function ownedBy(server: string): Promise<void> {
   const rooms = await kvBucket(jetstream(rig.connection), rig.subjects.roomsBucket, { replicas: 1 });
   await rooms.put(NOTES, encodeJson({ owner: server as ServerId, epoch: 3 as Epoch } satisfies RoomEntry));
@@ -362,4 +369,10 @@ test("[OPR8] only operators may use servers, moves and drains, only administrato
     .sign(privateKey);
   expect(await ask("/rooms", signed, undefined, keyless)).toMatchObject({ status: 503, body: { error: "unavailable" } });
   expect(declared.unmet).toEqual([]); // The earlier tests of this file cover the other errors.
+});
+
+test("[OPR18] a list of rooms waits for a room server even if none sends heartbeats, because NATS may be silent", async () => {
+  playSilentServer([listed(ROOM, 3)]);
+  await rig.connection.flush();
+  expect((await ask("/rooms", OPERATOR)).body).toMatchObject({ matching: 1, servers: 1, serversKnown: 0, rooms: [{ room: ROOM }] });
 });

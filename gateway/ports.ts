@@ -215,14 +215,22 @@ export interface AdminCommands {
   onCommand(carryOut: (order: AdminCommand) => AdminReply): void;
 }
 
+/**
+ * `gateways`: those that answered a question, this gateway included. `servers`: room servers with a recent heartbeat at that
+ * moment, by name. `serversLost`: servers that stopped in the last minutes without handing over their rooms, the newest first.
+ */
+export type FleetSight = {
+  readonly gateways: readonly GatewayReport[];
+  readonly servers: readonly ServerHeartbeat[];
+  readonly serversLost: readonly LostRoomServer[];
+};
+
 /** Gateways and room servers, for operators. */
 export interface FleetControl {
-  /** Room servers with a recent heartbeat, by name. */
+  /** Room servers with a recent heartbeat now. */
   servers(): readonly ServerHeartbeat[];
-  /** Servers that stopped in the last minutes without handing over their rooms, the newest first. */
-  serversLost(): readonly LostRoomServer[];
-  /** This gateway included. */
-  gateways(): Promise<readonly GatewayReport[]>;
+  /** All parts are of one moment. Without NATS, room servers go missing before an earlier answer of this gateway expires. */
+  look(): Promise<FleetSight>;
   /** The placement process that leads. Undefined: none, or unknown. */
   leader(): Promise<string | undefined>;
   /** Undefined: no gateway with that name answers. */

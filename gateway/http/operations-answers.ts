@@ -13,9 +13,8 @@ import type { MoveOutcome, ServerCommandReply, ServerHeartbeat } from "../../sha
 import { VITALS_EVERY_MS } from "../../shared/bus/vitals.ts";
 import { type RoomKey, roomOf, type ServerId, tenantOf } from "../../shared/ids.ts";
 import type { KeptEventsSince, TakeoverTally } from "../operations/events-kept.ts";
-import type { LostRoomServer } from "../operations/servers-lost.ts";
 import type { RoomOverTime, RunningProcess, VitalsOverTime } from "../operations/vitals-history.ts";
-import type { RoomDescription } from "../ports.ts";
+import type { FleetSight, RoomDescription } from "../ports.ts";
 import { errorAnswer, type HttpAnswer, isoDate, jsonAnswer } from "./answers.ts";
 import type { Authority } from "./authorize.ts";
 import { cursorText } from "./operations-requests.ts";
@@ -27,24 +26,22 @@ export function noServer(server: string): HttpAnswer {
   return errorAnswer(404, "no-such-server", `${server} sends no heartbeat: GET /v1/admin/fleet lists the servers that do`);
 }
 
-/** The gateways that answered, and whether this gateway reaches NATS. */
-export type SeenGateways = { readonly gateways: readonly GatewayReport[]; readonly reachesNats: boolean };
+/** What this gateway knows of others, and whether it reaches NATS. */
+export type SeenFleet = FleetSight & { readonly reachesNats: boolean };
 
 /**
  * A gateway also answers its own request. If it does not receive its own answer, it has lost NATS, even if its
  * connection has not reported that yet. `own` is this gateway's report.
  */
-export function seenGateways(own: GatewayReport, answered: readonly GatewayReport[]): SeenGateways {
-  if (own.state !== "degraded" && answered.some(({ gateway }) => gateway === own.gateway)) return { gateways: answered, reachesNats: true };
-  const others = answered.filter(({ gateway }) => gateway !== own.gateway);
-  return { gateways: [{ ...own, state: own.state === "ready" ? "degraded" : own.state }, ...others], reachesNats: false };
+export function seenFleet(own: GatewayReport, sight: FleetSight): SeenFleet {
+  if (own.state !== "degraded" && sight.gateways.some(({ gateway }) => gateway === own.gateway)) return { ...sight, reachesNats: true };
+  const others = sight.gateways.filter(({ gateway }) => gateway !== own.gateway);
+  return { ...sight, gateways: [{ ...own, state: own.state === "ready" ? "degraded" : own.state }, ...others], reachesNats: false };
 }
 
-type FleetFacts = SeenGateways & {
+type FleetFacts = SeenFleet & {
   readonly environment: string;
   readonly at: number;
-  readonly servers: readonly ServerHeartbeat[];
-  readonly serversLost: readonly LostRoomServer[];
   readonly leader: string | undefined;
   readonly processes: readonly RunningProcess[];
   /** Of the disk with the data of local engines. Undefined: no gateway runs beside them. */

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { GatewayReport } from "../../shared/bus/fleet-messages.ts";
 import type { ServerId, UnixMillis } from "../../shared/ids.ts";
-import { moveAnswer, seenGateways, serverDrainAnswer } from "./operations-answers.ts";
+import { moveAnswer, seenFleet, serverDrainAnswer } from "./operations-answers.ts";
 import { drainRequest, eventsAfter, moveRequest, roomListRequest, slotsAfter } from "./operations-requests.ts";
 
 const query = (text: string) => ({ query: new URLSearchParams(text) });
@@ -34,9 +34,10 @@ test("[ORQ3] a move names a room and a server, a drain a server", () => {
 test("[ORQ4] a gateway that does not receive its own answer has lost NATS", () => {
   const report = (gateway: string, state: GatewayReport["state"] = "ready") => ({ gateway, state }) as GatewayReport;
   const other = report("two");
-  expect(seenGateways(report("one"), [report("one"), other])).toMatchObject({ reachesNats: true });
-  expect(seenGateways(report("one"), [other])).toEqual({ gateways: [report("one", "degraded"), other], reachesNats: false });
-  expect(seenGateways(report("one", "draining"), [])).toEqual({ gateways: [report("one", "draining")], reachesNats: false });
+  const seen = (own: GatewayReport, gateways: readonly GatewayReport[]) => seenFleet(own, { gateways, servers: [], serversLost: [] });
+  expect(seen(report("one"), [report("one"), other])).toMatchObject({ reachesNats: true });
+  expect(seen(report("one"), [other])).toMatchObject({ gateways: [report("one", "degraded"), other], reachesNats: false });
+  expect(seen(report("one", "draining"), [])).toMatchObject({ gateways: [report("one", "draining")], reachesNats: false });
 });
 
 test("[ORQ5] a refused move or drain is a conflict, and a silent server is unavailable", () => {

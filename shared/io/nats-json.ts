@@ -54,15 +54,15 @@ export function requestMany<Answer>(
   return collect(nats, subject, question, schema, REQUEST_MANY);
 }
 
-/** The same for a known number of replies, at most one second. */
-export async function requestManyCounted<Answer>(
+/** The same for a known number of replies, at least one, within one second. */
+export function requestManyCounted<Answer>(
   nats: NatsConnection,
   subject: string,
   question: Uint8Array,
   schema: z.ZodType<Answer>,
   count: number,
 ): Promise<Answer[]> {
-  return count === 0 ? [] : collect(nats, subject, question, schema, { strategy: "count", maxMessages: count, maxWait: COUNTED_MS_MAX });
+  return collect(nats, subject, question, schema, { strategy: "count", maxMessages: count, maxWait: COUNTED_MS_MAX });
 }
 
 async function collect<Answer>(

@@ -7,29 +7,36 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
 import type { GatewayReport } from "../../../shared/bus/fleet-messages.ts";
+import type { ServerHeartbeat } from "../../../shared/bus/placement-messages.ts";
 import type { ServerId, UnixMillis } from "../../../shared/ids.ts";
 import { systemClock as clock } from "../../../shared/io/system-clock.ts";
 import { gatewayMetrics } from "../../metrics.ts";
 import { VitalsHistory } from "../../operations/vitals-history.ts";
 import { RecentEventLog } from "../../operations/events-kept.ts";
-import type { FleetControl, OpenRooms } from "../../ports.ts";
+import type { FleetControl, FleetSight, OpenRooms } from "../../ports.ts";
 import type { RouteRequest } from "../../http/requests.ts";
 import { operationsRoutes } from "./operations-routes.ts";
 
 const OPERATOR = "a secret of operators, 32 characters";
 const own: GatewayReport = { gateway: "gw-1", connections: 7, rooms: 2, shedLevel: 0, state: "ready" };
+const LOST = { server: "rs-9" as ServerId, rooms: 12, at: 1_000 as UnixMillis };
 const FEW = { eventsMax: 5, takeoversMax: 5 };
 const other: GatewayReport = { ...own, gateway: "gw-2" };
 
 async function ask(
   path: string,
   answering: readonly GatewayReport[],
-  { kept = new RecentEventLog(FEW), query = "", account = () => own, leader = async (): Promise<string> => "placement-1" } = {},
+  {
+    kept = new RecentEventLog(FEW),
+    query = "",
+    account = () => own,
+    leader = async (): Promise<string | undefined> => "placement-1",
+    look = async (): Promise<FleetSight> => ({ gateways: answering, servers: [], serversLost: [LOST] }),
+  } = {},
 ) {
   const fleet: FleetControl = {
     servers: () => [],
-    serversLost: () => [{ server: "rs-9" as ServerId, rooms: 12, at: 1_000 as UnixMillis }],
-    gateways: async () => answering,
+    look,
     leader,
     drainGateway: async () => undefined,
     drainServer: async () => undefined,
@@ -89,8 +96,21 @@ test("[OPR14] a gateway that has lost NATS sends no request, and reports a loss 
       return "placement-1";
     },
   });
-  expect(lost.body).toMatchObject({ reachesNats: false, gateways: [degraded, other], placement: {} });
+  expect(lost.body).toMatchObject({ reachesNats: false, gateways: [degraded], placement: {} });
   expect(lost.body["placement"]).toEqual({});
+});
+
+test("[OPR17] when NATS falls silent during a request, the answer blames NATS and not the room servers", async () => {
+  const server = { server: "rs-1", rooms: 3, draining: false } as ServerHeartbeat;
+  let seen: FleetSight = { gateways: [own, other], servers: [server], serversLost: [] };
+  const answer = (leader: () => Promise<string | undefined>) => ask("/v1/admin/fleet", [], { look: async () => seen, leader });
+  const leads = await answer(async () => "placement-1"); // By now `servers()` is empty.
+  expect(leads.body).toMatchObject({ reachesNats: true, servers: [{ server: "rs-1" }], serversLost: [] });
+  const silent = await answer(async () => {
+    seen = { gateways: [], servers: [], serversLost: [LOST] };
+    return undefined;
+  });
+  expect(silent.body).toMatchObject({ reachesNats: false, gateways: [{ ...own, state: "degraded" }] });
 });
 
 test("[OPR11] without NATS a list of rooms is refused, because an empty list could be wrong", async () => {

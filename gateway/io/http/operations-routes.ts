@@ -21,8 +21,8 @@ import {
   roomAnswer,
   roomListAnswer,
   roomVitalsAnswer,
-  type SeenGateways,
-  seenGateways,
+  type SeenFleet,
+  seenFleet,
   serverDrainAnswer,
   vitalsAnswer,
 } from "../../http/operations-answers.ts";
@@ -40,7 +40,7 @@ import type { HttpRoute } from "../../http/route-table.ts";
 import { type Rate, UserRates } from "../../limits/reader-rates.ts";
 import type { GatewayMetrics } from "../../metrics.ts";
 import type { VitalsHistory } from "../../operations/vitals-history.ts";
-import type { FleetControl, OpenRooms, RecentEvents } from "../../ports.ts";
+import type { FleetControl, FleetSight, OpenRooms, RecentEvents } from "../../ports.ts";
 import type { ServiceDirectoryWithRedis, ServiceDirectory } from "../nats/nats-services.ts";
 import { authorityOf, type HttpTokens, isOperator } from "./authenticate.ts";
 
@@ -110,6 +110,8 @@ export function operationsRoutes(
   ];
 }
 
+const NOTHING_SEEN: FleetSight = { gateways: [], servers: [], serversLost: [] };
+
 type Queries = Readonly<
   Record<"showFleet" | "listRooms" | "describeRoom" | "listEvents" | "showVitals" | "showRoomVitals", AuthorizedAnswer>
 >;
@@ -117,22 +119,18 @@ type Queries = Readonly<
 function operationsQueries(ports: OperationsPorts, environment: string, clock: Clock): Queries {
   const { fleet, openRooms, events, vitals, account, documents, leaderboards } = ports;
   /** A gateway that has lost NATS asks no other process. */
-  const findGateways = async (): Promise<SeenGateways> =>
-    account().state === "degraded" ? seenGateways(account(), []) : answeredGateways(await fleet.gateways());
-  const answeredGateways = (answered: readonly GatewayReport[]): SeenGateways => seenGateways(account(), answered);
+  const look = async (): Promise<SeenFleet> => seenFleet(account(), account().state === "degraded" ? NOTHING_SEEN : await fleet.look());
 
   return {
     showFleet: async () => {
-      const seen = await findGateways();
-      const leader = seen.reachesNats ? await fleet.leader() : undefined;
-      const after = seen.reachesNats ? answeredGateways(seen.gateways) : seen; // NATS may have been lost meanwhile.
+      const before = await look();
+      const leader = before.reachesNats ? await fleet.leader() : undefined;
+      const seen = before.reachesNats ? await look() : before; // NATS may have been lost meanwhile.
       return fleetAnswer({
-        ...after,
-        leader: after.reachesNats ? leader : undefined,
+        ...seen,
+        leader: seen.reachesNats ? leader : undefined,
         environment,
         at: clock.wallNow(),
-        servers: fleet.servers(),
-        serversLost: fleet.serversLost(),
         processes: vitals.running(clock.wallNow()),
         diskFreeBytes: vitals.lowest("diskFreeBytes", clock.wallNow()),
         services: {
@@ -146,7 +144,7 @@ function operationsQueries(ports: OperationsPorts, environment: string, clock: C
       const asked = roomListRequest(request, authority);
       if ("status" in asked) return asked;
       const replies = await openRooms.list(asked.list);
-      if (replies.length === 0 && !(await findGateways()).reachesNats) return NO_NATS;
+      if (replies.length === 0 && !(await look()).reachesNats) return NO_NATS;
       return roomListAnswer(replies, asked.limit, fleet.servers().length);
     },
     describeRoom: async (request, authority) => {

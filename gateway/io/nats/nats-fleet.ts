@@ -20,10 +20,13 @@ import { isNoAnswer, requestMany, requestManyCounted, requestReply, subscribeJso
 import { type NatsConnection, respond } from "../../../shared/io/nats.ts";
 import type { Clock } from "../../../shared/time/clock.ts";
 import type { LostRoomServer } from "../../operations/servers-lost.ts";
-import type { FleetControl, OpenRooms } from "../../ports.ts";
+import type { FleetControl, FleetSight, OpenRooms } from "../../ports.ts";
 
-/** Gateways are asked at most once a second, even if many consoles are open. */
-const KEPT_MS = 1_000;
+/**
+ * Gateways are asked at most twice a second, even if many consoles are open. Shorter than the wait for room servers: after a
+ * wait without any answer, a new question decides whether NATS is reachable.
+ */
+const KEPT_MS = 500;
 /** The index of placement's only lease. */
 const LEASE = 0;
 /** A leader renews its lease several times within this. */
@@ -53,9 +56,14 @@ export function natsFleet(
     return lease.holder;
   };
 
+  const look = async (): Promise<FleetSight> => {
+    const gateways = (await ask({})).sort((a, b) => (a.gateway < b.gateway ? -1 : 1));
+    return { gateways, servers: observed.servers(), serversLost: observed.serversLost() };
+  };
+
   return {
-    ...observed,
-    gateways: cachedFor(async () => (await ask({})).sort((a, b) => (a.gateway < b.gateway ? -1 : 1)), KEPT_MS, clock),
+    servers: observed.servers,
+    look: cachedFor(look, KEPT_MS, clock),
     leader: cachedFor(readLeader, KEPT_MS, clock),
     drainGateway: async (gateway) => (await ask({ drain: gateway })).find((account) => account.gateway === gateway),
     drainServer: (server) => commandServer({ nats, subjects }, server, { kind: "drain" }),
@@ -80,11 +88,11 @@ export function answerGatewayQuestions(nats: NatsConnection, subjects: Subjects,
  */
 const OWNER_MS_MAX = 1_000;
 
-/** `servers` is the number of room servers that send heartbeats. */
+/** `servers` is the number of room servers that send heartbeats. One is expected without any, because NATS may be silent. */
 export function natsOpenRooms(nats: NatsConnection, subjects: Subjects, servers: () => number): OpenRooms {
   const placed = { nats, subjects };
   return {
-    list: (question) => requestManyCounted(nats, subjects.listRooms, encodeJson(question), RoomListReply, servers()),
+    list: (question) => requestManyCounted(nats, subjects.listRooms, encodeJson(question), RoomListReply, Math.max(1, servers())),
     describe: async (room) => {
       const [account, planned, pin] = await Promise.all([
         requestReply(nats, subjects.askRooms, { room } satisfies RoomReportRequest, RoomReport, OWNER_MS_MAX),
