@@ -72,9 +72,9 @@ export class Backlog {
     this.#start = 0;
   }
 
-  /** The edits in `after < seq <= through`. */
+  /** The edits in `after < seq <= through`. `through`: at most the seq of the last record. */
   range(after: Seq, through: Seq): BacklogAnswer {
-    if (after >= Math.min(through, this.#head)) return { kind: "edits", parts: [] };
+    if (after >= through) return { kind: "edits", parts: [] };
 
     const first = this.#indexOf((after + 1) as Seq);
     if (first === undefined) return { kind: "older" };

@@ -52,6 +52,10 @@ test("[GRP3] edits and bytes that the log does not have yet are bounded, includi
   for (let counter = 1; counter <= 3; counter++) byBytes.add(edit(counter, 30), now);
   expect(byBytes.hasRoomFor(new Uint8Array(10))).toBe(true);
   expect(byBytes.hasRoomFor(new Uint8Array(11))).toBe(false);
+  byBytes.takeNext(now);
+  expect(byBytes.hasRoomFor(new Uint8Array(11)), "in flight").toBe(false);
+  byBytes.settle();
+  expect([byBytes.hasRoomFor(new Uint8Array(40)), byBytes.hasRoomFor(new Uint8Array(41))], "stored").toEqual([true, false]);
 });
 
 test("[GRP4] the group commit reports how long the append in flight takes and how long the oldest edit has waited", () => {

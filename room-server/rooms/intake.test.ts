@@ -79,11 +79,13 @@ test("[INT6] another body under the key of a write over HTTP is answered as such
 test("[INT3] an edit is refused with the reason if the room is full, the log is stalled, or the edit could never fit", () => {
   const { intake: of } = intake();
   expect(answerOf(of.receiveEdit(edit(1, 101), SAVED, at(0)))).toMatchObject({ reason: "too-large", retryAfterMs: 0 });
+  expect(of.receiveEdit(edit(2), SAVED, at(199)).kind, "edits sent before the refusal arrived").toBe("passed-over");
+  expect(answerOf(of.receiveEdit(edit(2), SAVED, at(200)))).toMatchObject({ reason: "gap", expected: 1 });
   expect(answerOf(of.receiveEdit(edit(1), { ...SAVED, saving: "refusing" }, at(0)))).toMatchObject({
     reason: "log-stalled",
     retryAfterMs: 1_000,
   });
-  for (const counter of [1, 2]) expect(of.receiveEdit(edit(counter), SAVED, at(0)).kind).toBe("accepted");
+  for (const counter of [1, 2]) expect(of.receiveEdit(edit(counter, 100), SAVED, at(0)).kind, "as large as a record").toBe("accepted");
   const full = of.receiveEdit(edit(3), SAVED, at(0));
   expect(full.kind).toBe("full");
   expect(answerOf(full)).toMatchObject({ reason: "write-backpressure", expected: 3 });

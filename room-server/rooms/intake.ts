@@ -302,10 +302,9 @@ export function nextRecord(taken: readonly UnackedEdit[], at: { epoch: Epoch; he
   const { epoch, head, stamp, now } = at;
   const firstSeq = (head + 1) as Seq;
   const users = new Map<ClientId, UserId>();
-  const edits = taken.map(({ author, counter, parentSeq, payload }, index) => {
+  const edits = taken.map(({ author, counter, parentSeq, payload }) => {
     users.set(author.client, author.user);
-    // A parent comes before its edit. A writer that claims otherwise has seen a log that is lost.
-    return { client: author.client, counter, parentSeq: Math.min(parentSeq, firstSeq + index - 1) as Seq, payload };
+    return { client: author.client, counter, parentSeq, payload };
   });
   const committed: CommittedEdits = { epoch, firstSeq, edits };
   const bytes = encodeEditsRecord({ ...stamp, users, edits: committed });

@@ -2,11 +2,11 @@ import { expect, test } from "vitest";
 
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import { checkPosition } from "../../shared/bus/epoch-history.ts";
-import { encodeEditsRecord, type OwnersRecord } from "../../shared/bus/record.ts";
+import { encodeEditsRecord, encodeEpochRecord, type OwnersRecord } from "../../shared/bus/record.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import type { ClientId, Epoch, Millis, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { BacklogBudget } from "./backlog.ts";
-import { Loading } from "./loading.ts";
+import { isFirstBehind, Loading } from "./loading.ts";
 
 const ann = "annannannannann1" as ClientId;
 const bob = "bobbobbobbobbob1" as ClientId;
@@ -174,3 +174,30 @@ test.each([1, 20, 31, 40])(
     expect(checkPosition({ epoch: from.epoch, seq: from.seq }, load(from, log, 10).epochs, from.seq)).toBe("of-this-log");
   },
 );
+
+test("[LOD8] edits before a hole are not kept, and writers that are silent for too long are forgotten at the end", () => {
+  const budget = new BacklogBudget({ bytesMax: 1_000_000 });
+  const loading = new Loading(undefined, options, budget, now);
+  loading.receiveRecord(edits(1, [[ann, 1]]), claimedAt);
+  loading.receiveRecord(edits(3, [[bob, 1]]), claimedAt);
+  const { sequencer } = loading.receiveEnd(EPOCH, 3 as Seq, 2_001 as Millis);
+  expect(sequencer.writers).toBe(0);
+  loading.clear();
+  expect(budget.bytes).toBe(0);
+});
+
+test("[LOD9] a record of a server whose date is ahead counts as stored now", () => {
+  const { backlog } = load(undefined, [edits(1, [[ann, 1]], 900_000)], 1);
+  backlog.expire((now + options.backlogMsMax + 1) as Millis);
+  expect(backlog.range(0 as Seq, 1 as Seq)).toEqual({ kind: "older" });
+});
+
+test("[LOD10] an epoch record shows that its owner knew the checkpoint only if it is later and begins at the checkpoint's seq", () => {
+  const of = { ...checkpoint(4, []), epoch: 3 as Epoch, recordId: "gone.1" };
+  const epochAt = (epoch: number, head: number) =>
+    ownersRecordOf(
+      encodeEpochRecord({ id: `e.${epoch}`, time: 0 as UnixMillis, epoch: epoch as Epoch, head: head as Seq, before: 0 as Epoch }),
+    );
+  const isFirst = (record: OwnersRecord) => isFirstBehind({ kind: "checkpoint", checkpoint: of }, record);
+  expect([epochAt(4, 4), epochAt(3, 4), epochAt(4, 3), epochAt(4, 5)].map(isFirst)).toEqual([true, false, false, false]);
+});

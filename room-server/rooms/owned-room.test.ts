@@ -259,6 +259,8 @@ test("[RRM13] a catch-up from a position in the record in flight waits for it, b
   expect(catchUp(room, position(1))).toEqual([]);
   expect(kinds(catchUp(room, position(1)))).toEqual(["limit-reached"]);
   expect(answers(appended(room, 1))).toMatchObject([{ answer: { parts: [] } }, { answer: { parts: [expect.any(Uint8Array)] } }]);
+  send(room, 2, edit(ann, 3));
+  expect(answers(appended(room, 3, 12)), "each request is answered once").toEqual([]);
 });
 
 test("[RRM14] a position of a later epoch makes the owner check its ownership", () => {
@@ -276,6 +278,39 @@ test("[RRM15] a quiet room announces its head a few times and then rests", () =>
     [],
   ]);
   expect(room.tickUrgency).toBe("never");
+  send(room, 5_000, edit(ann, 2));
+  appended(room, 5_005, 12);
+  expect(
+    [6_004, 6_005, 7_005, 8_005].map((ms) => broadcasts(tick(room, ms)).length),
+    "again after the next edit",
+  ).toEqual([0, 1, 1, 0]);
+});
+
+test("[RRM47] a room forgets with time what it keeps for catch-ups", () => {
+  const room = roomAt();
+  send(room, 0, edit(ann, 1));
+  appended(room, 0);
+  tick(room, 300_000);
+  expect(kinds(catchUp(room, position(0)))).toEqual(["answer"]);
+  tick(room, 306_000);
+  expect(kinds(catchUp(room, position(0)))).toEqual(["read-log"]);
+});
+
+test("[RRM48] a record in flight at a reconnect proves the log's end when it settles, so the next record follows at once", () => {
+  const room = roomAt();
+  send(room, 0, edit(ann, 1));
+  room.receiveReconnect();
+  send(room, 1, edit(ann, 2));
+  expect(kinds(appended(room, 2))).toEqual(["append"]);
+});
+
+test("[RRM49] after a reconnect a room without waiting edits does not make the log be checked", () => {
+  const room = roomAt();
+  send(room, 0, edit(ann, 1));
+  appended(room, 0);
+  room.receiveReconnect();
+  expect(tick(room, 100)).toEqual([]);
+  expect(kinds(send(room, 200, edit(ann, 2)))).toEqual(["check-ownership"]);
 });
 
 test("[RRM16] a room is idle while no edit and no catch-up arrives, and never while an edit waits for the log", () => {

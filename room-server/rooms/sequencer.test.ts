@@ -230,3 +230,57 @@ test("[SEQ13] a record that repeats an older edit does not shift the digests: th
   for (const counter of [1, 2, 3, 2]) store(counter); // The former owner had forgotten the writer when 2 came again.
   expect(seq.placeOf(ann, 3, 0, payloads[2]!, at(0))).toEqual({ kind: "committed", seq: 3, exact: true });
 });
+
+test("[SEQ8] a writer that repeats an edit is still known for the dedupe window after the repeat", () => {
+  const seq = sequencer();
+  take(seq, ann, 1);
+  commit(seq, [[ann, 1]], at(0));
+  expect(seq.placeOf(ann, 1, 0, PAYLOAD, at(900)).kind).toBe("committed");
+  seq.forgetSilent(at(1_900));
+  expect(seq.placeOf(ann, 1, 0, PAYLOAD, at(1_900)).kind).toBe("committed");
+});
+
+test("[SEQ8] the dedupe window of an edit that waited long for the log begins when the log has it", () => {
+  const seq = sequencer();
+  take(seq, ann, 1, at(0));
+  commit(seq, [[ann, 1]], at(5_000));
+  seq.forgetSilent(at(6_000));
+  expect(seq.placeOf(ann, 1, 0, PAYLOAD, at(6_000)).kind).toBe("committed");
+});
+
+test("[SEQ9] a writer whose edit waits for the log is never removed, and each removed writer is reported once", () => {
+  const seq = sequencer({ writersMax: 10 });
+  const writer = (index: number) => `writer${String(index).padStart(10, "0")}` as ClientId;
+  take(seq, ann, 1, at(0));
+  for (let index = 0; index < 11; index++) commit(seq, [[writer(index), 1]], at(1 + index));
+  expect(seq.forgetSilent(at(20))).toBe(3);
+  expect(seq.placeOf(ann, 1, 0, PAYLOAD, at(20))).toEqual({ kind: "waiting" });
+  expect(seq.forgetSilent(at(21))).toBe(0);
+});
+
+test("[SEQ7] a seq is exact only within a run of consecutive counters", () => {
+  const seq = sequencer();
+  commit(seq, [
+    [ann, 1],
+    [ann, 5],
+  ]);
+  expect(seq.placeOf(ann, 5, 0, PAYLOAD, at(0))).toEqual({ kind: "committed", seq: 2, exact: true });
+  expect(seq.placeOf(ann, 2, 0, PAYLOAD, at(0))).toEqual({ kind: "committed", seq: 2, exact: false });
+});
+
+test("[SEQ13] after counters that the log does not have, only the later payloads are compared", () => {
+  const seq = sequencer();
+  const stored = (counter: number, byte: number) =>
+    seq.commit(
+      {
+        epoch: 1 as Epoch,
+        firstSeq: (seq.head + 1) as Seq,
+        edits: [{ client: ann, counter, parentSeq: 0 as Seq, payload: new Uint8Array([byte]) }],
+      },
+      at(0),
+    );
+  stored(1, 7);
+  stored(5, 8);
+  expect(seq.placeOf(ann, 4, 0, new Uint8Array([9]), at(0)).kind, "unknown").toBe("committed");
+  expect(seq.placeOf(ann, 5, 0, new Uint8Array([9]), at(0)).kind).toBe("key-reused");
+});
