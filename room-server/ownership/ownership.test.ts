@@ -477,6 +477,13 @@ test("[OWN74] a claim that ends, or loads again, releases the memory of what it 
   expect(unfit.receive(appended(401))).toContainEqual({ kind: "load", after: 0, through: 401 });
   expect(unfit.held.bytes, "of a replica of another log").toBe(0);
 
+  const missed = warmed(390, "other.9");
+  missed.receive({ kind: "subscribed" });
+  missed.receive({ kind: "log-end-read", last: last(6, 1, 400), checkpoint: undefined });
+  expect(missed.receive(appended(401))).toContainEqual({ kind: "load", after: 389, through: 401 });
+  expect(kinds(missed.receive({ kind: "log-loaded" }))).toEqual(["read-checkpoint"]);
+  expect(missed.held.bytes, "of a replica whose last record is not in the log").toBe(0);
+
   const loading = claimOf();
   loading.receive({ kind: "subscribed" });
   loading.receive({ kind: "log-end-read", last: last(6, 2, 400), checkpoint: undefined });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { ClaimRequest } from "../../shared/bus/placement-messages.ts";
 import type { Epoch, RoomKey, ServerId } from "../../shared/ids.ts";
-import { ClaimHandling, decideExpectation, decideTakeover, type RoomsHere } from "./room-claims.ts";
+import { ClaimHandling, decideExpectation, decideTakeover, type RoomsHere, TakenReplicas } from "./room-claims.ts";
 
 const [own, peer, third] = ["one", "two", "three"] as ServerId[] as [ServerId, ServerId, ServerId];
 const room = "acme.notes" as RoomKey;
@@ -30,7 +30,7 @@ test("[RCL1] a claim that was won and then lost is not repeated, because two ser
   expect(receive({ kind: "begun" })).toEqual({ kind: "find-entry" });
   expect(receive(NO_ENTRY)).toMatchObject({ kind: "claim", beginning: { kind: "claim" } });
   expect(receive(lost(true))).toEqual({ kind: "find-entry" });
-  expect(receive(entryOf(peer))).toMatchObject({ kind: "reply", reply: { kind: "elsewhere", server: peer } });
+  expect(receive(NO_ENTRY)).toMatchObject({ kind: "reply", reply: { kind: "refused", reason: "lost" } });
 });
 
 test("[RCL2] a room that this server lost unnoticed is claimed again, but not one whose ownership the log did not confirm", () => {
@@ -109,4 +109,17 @@ test("[RCL6] a full server claims only rooms that it already waits for, and a st
     expectation({ placeOf: () => "expected", isFull: () => true }),
     expectation({ placeOf: () => "claimed" }),
   ]).toEqual(["new", "refused", "limit-reached", "known", "refused"]);
+});
+
+test("[RCL7] a replica that a lost claim took is made again once, but not by a stopping server", () => {
+  const ended = (isClaimLost: boolean, isStopping: boolean) => {
+    const taken = new TakenReplicas();
+    taken.receiveTaken(room);
+    return [taken.receiveEnd(room, isClaimLost, isStopping), taken.receiveEnd(room, true, false)];
+  };
+  expect([ended(true, false), ended(false, false), ended(true, true)]).toEqual([
+    [true, false],
+    [false, false],
+    [false, false],
+  ]);
 });
