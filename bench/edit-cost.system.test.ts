@@ -16,7 +16,7 @@ test("[ECO1] in one process an edit takes one message to NATS, two from it, and 
   expect(edits).toBeGreaterThan(1_000);
   expect(messages["gateway"]!.toNats).toBeLessThan(0.2); // The owner is in the same process. Heartbeats and counts remain.
   expect(messages["room server"]!.toNats).toBeLessThan(1.2); // The append.
-  expect(messages["gateway"]!.fromNats + messages["room server"]!.fromNats).toBeLessThan(2.3); // Its answer and the record.
+  expect(messages["gateway"]!.fromNats + messages["room server"]!.fromNats).toBeLessThan(2.3); // The answer to the append, and the record.
   expect(messages["document-service"]!.fromNats).toBeLessThan(2.3); // The record again, in batches: 1.4 to 1.95 in separate runs.
   expect(messages["leaderboard"]!.fromNats).toBeLessThan(1.9);
   expect(garbage / 1024).toBeLessThan(120); // 50 to 60 once everything is compiled.

@@ -30,7 +30,7 @@ import { TypingCluster, type TypingOptions, type OwningServer } from "./typing-c
  * `emptied`: drained while it keeps running.
  */
 const OF_THE_OWNER = ["left alone", "killed", "paused", "cut off", "stopped", "emptied"] as const;
-/** These need three nats-servers. `log leader restarted`: the leader steps down, stops and starts again. */
+/** Faults that need three nats-servers. `log leader restarted`: the leader steps down, stops and starts again. */
 const OF_THE_LOG = ["log leader killed", "log leader paused", "log leader restarted"] as const;
 
 const DISTURBANCES = [...OF_THE_OWNER, ...OF_THE_LOG] as const;

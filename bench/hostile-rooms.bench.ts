@@ -173,7 +173,7 @@ async function hostileSeats(
   );
 }
 
-/** Its merges end with it, at the latest when the running one ends. */
+/** Also ends the room's merges, at the latest when the running merge ends. */
 async function deleteRoom({ gateways: [gateway], operatorSecret }: Coroom, room: string, tenant: string): Promise<void> {
   let status = 0;
   const isDeleted = async (): Promise<boolean> => {

@@ -79,7 +79,7 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
   const config = readSettings(
     { ...sharedSettings, ...leaderboardSettings },
     { env: {}, flags: { environment, boardPointsPerMinuteMax: "1000000", boardsLeaseMs: "600000" } },
-  ); // There is no second leaderboard service, and a takeover would count twice.
+  ); // A lease longer than the run: without a second leaderboard service, a takeover would only count records twice.
   const keys = keysOf(environment);
   const boards = redisBoard(connection.redis, keys, { hotMembers: HOT_MEMBERS, tail: "counted", roles: ["everyone"] });
   const batches: { room: RoomKey; batch: ScoreBatch }[] = [];

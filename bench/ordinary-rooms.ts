@@ -40,7 +40,7 @@ export function placesOf(round: number): readonly LoadPlace[] {
   return round % 2 === 0 ? ["same", "other"] : ["other", "same"];
 }
 
-/** Its members are in their rooms until `end`. */
+/** Rooms whose members stay until `end`. */
 export class OrdinaryRooms {
   readonly #load = new Worker<PresenceLoad>("presence-load");
 

@@ -125,7 +125,7 @@ type System = {
 async function startSystem(): Promise<System> {
   const folder = mkdtempSync(join(tmpdir(), "coroom-bench-stored-"));
   const [nats, redis] = await Promise.all([
-    startNatsServer({ dataDir: join(folder, "nats"), env: { GODEBUG: "gctrace=1" } }), // It logs each collection of garbage.
+    startNatsServer({ dataDir: join(folder, "nats"), env: { GODEBUG: "gctrace=1" } }), // nats-server logs each collection of garbage.
     startRedisServer({ dataDir: join(folder, "redis") }),
   ]);
   const [port, healthPort] = [await claimPort(0, "127.0.0.1", "port"), await claimPort(0, "127.0.0.1", "port")];

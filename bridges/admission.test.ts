@@ -51,7 +51,7 @@ test("[YAD1] a Hocuspocus socket that closed before its token was accepted gives
   listener.receiveMessage(tokenFor("plan"));
   expect(admission.mayEnter(origin)).toBe("address");
   listener.receiveClosed();
-  accepted.at(-1)!(); // Its document still saves an edit, and joins its room for this.
+  accepted.at(-1)!(); // The document of the closed socket still saves an edit, and joins its room for this.
   left.at(-1)!();
   for (let client = 0; client < 2; client++) {
     expect(admission.mayEnter(origin)).toBe(undefined);

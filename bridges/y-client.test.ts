@@ -597,7 +597,7 @@ test("[YCL24] a client is informed when the log has its update, or is asked for 
   room.unsavedEdits = 0;
   room.deliver(updates[0]!);
   expect(reports()).toBe(1);
-  client.receiveMessage(encodeUpdate(updates[2]!)); // Its base is missing.
+  client.receiveMessage(encodeUpdate(updates[2]!)); // The update before this one is missing.
   expect(reports()).toBe(0);
   client.receiveMessage(encodeSyncAnswer(Y.encodeStateAsUpdate(mine)));
   expect([reports(), room.written.length]).toEqual([2, 2]);

@@ -10,7 +10,7 @@ import { startSettings } from "./settings.ts";
 import { opsPinSettings } from "./command-settings.ts";
 
 const ofStart: Settings = startSettings;
-/** These settings belong to many calls: the address of the gateway and the token. */
+/** Settings that belong to many calls: the address of the gateway and the token. */
 const OF_MANY_CALLS = ["url", "token"];
 
 test.each(commands.map(({ name, settings }) => [name, settings] as const))(

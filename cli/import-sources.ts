@@ -22,7 +22,7 @@ type ImportSource = {
   close(): Promise<void>;
 };
 
-/** Its declarations cannot be imported. */
+/** The part of y-leveldb that is used. The declarations of the package cannot be imported. */
 type YLeveldb = {
   readonly LeveldbPersistence: new (folder: string) => {
     /** Null: the folder or the document cannot be read. The reason is printed on stderr. */

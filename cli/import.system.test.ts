@@ -105,7 +105,7 @@ test("[IMP6] a document that cannot be imported is named, and the others are imp
   expect(printed.at(-1)).toBe("1 imported, 0 unchanged, 1 failed");
 });
 
-// These two mostly wait for the patience of the commands, so they run at the same time.
+// IMP7 and IMP15 mostly wait for time limits of the commands, so both tests run at the same time.
 test.concurrent("[IMP7] a missing room, a refused token and a gateway that does not answer are named, and no file is written", async () => {
   const out = mkdtempSync(join(tmpdir(), "coroom-export-"));
   const token = await cluster.token("old/*", "exporter");

@@ -21,7 +21,7 @@ function enginesIn(dataDir: string): number[] {
     try {
       return readlinkSync(`/proc/${pid}/${name}`);
     } catch {
-      return ""; // It has ended, or belongs to another user.
+      return ""; // The process has ended, or belongs to another user.
     }
   };
   const isEngine = (pid: string): boolean => linkOf(pid, "cwd").startsWith(`${dataDir}/`) && /(?:nats|redis)-/.test(linkOf(pid, "exe"));
@@ -75,7 +75,7 @@ test("[LEN2] an engine that does not start again is tried until it runs, and its
   rmSync(broken);
   await eventually("the engine runs again", () => Promise.resolve(reports.length > 0));
   expect(reports).toEqual([{ engine: "engine", exit: "SIGKILL", downMs: expect.any(Number) as number }]);
-  process.kill(engine.pid, 0); // It runs.
+  process.kill(engine.pid, 0);
 
   stopping.abort();
   await engine.stop();

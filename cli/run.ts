@@ -105,7 +105,7 @@ type CommandLine = {
   readonly bare: readonly string[];
 };
 
-/** These flags never take a value, so the next word is the command. */
+/** Flags that never take a value, so the next word is the command. */
 const ALONE = ["help", "version"];
 
 /**

@@ -56,7 +56,7 @@ export async function refuseRunningProcesses(nats: NatsConnection, subjects: Sub
       { cause: failure },
     );
   if (answered.size + beating.size === 0) return;
-  for (const { roles } of answered.values()) for (const role of [...roles, "process"]) beating.delete(role); // These roles answered, so their heartbeats add nothing.
+  for (const { roles } of answered.values()) for (const role of [...roles, "process"]) beating.delete(role); // Heartbeats of roles that answered add nothing.
   if (beating.size > 1) beating.delete("process"); // Every role sends to this subject.
   const named = [
     ...[...answered.values()].map(processName),

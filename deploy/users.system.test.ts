@@ -55,7 +55,7 @@ test("[DEP15] a role connects to nats-server with the password that coroom secre
       );
       return true;
     } catch {
-      return false; // It does not listen yet.
+      return false; // nats-server does not listen yet.
     }
   });
   for (const servers of [url, withUser(url, "room-server", secrets["NATS_GATEWAY_PASSWORD"]!)])

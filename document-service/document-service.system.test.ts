@@ -254,7 +254,7 @@ test("[DOC5] a trim keeps the records from its bound on and the room's last reco
     await writer.type("a");
     await other.type("b");
   }
-  await log.trim("acme.trimmed" as RoomKey, 5); // Its records are 1, 3, 5, 7 and 9. The bound is exclusive, so 5 stays.
+  await log.trim("acme.trimmed" as RoomKey, 5); // The room's records are 1, 3, 5, 7 and 9. The bound is exclusive, so 5 stays.
   expect(await keptOf(environment, "acme.trimmed")).toEqual({ records: 3, last: 9 });
   expect(await keptOf(environment, "acme.other")).toEqual({ records: 5, last: 10 });
   await log.trim("acme.trimmed" as RoomKey, 9);
@@ -421,7 +421,7 @@ test("[DOC9] a stopping service hands over at once, with all edits in snapshots"
   const environment = "doc9";
   const settings = { documentsLeaseMs: "60000" };
   const first = await start(environment, settings);
-  expect((await get(first.url, "notes")).status).toBe(404); // It answers for all rooms before the other one starts.
+  expect((await get(first.url, "notes")).status).toBe(404); // The first service answers for all rooms until the second one starts.
   const second = await start(environment, settings);
   const writer = new Writer(environment, "acme.notes");
   await writer.claim();

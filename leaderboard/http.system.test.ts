@@ -381,7 +381,7 @@ test("[BREST7] a tenant's people and rooms are ranked by their points in all roo
   const second = await rooms(`?limit=2&cursor=${first.cursor}`);
   expect([...first.ranking, ...second.ranking].map(({ rank, room, points }) => `${rank} ${room} ${points}`)).toEqual([
     "1 busy 6",
-    "2 calm 2", // Its points were reached before those of `even`.
+    "2 calm 2", // `calm` reached 2 points before `even`.
     "3 even 2",
     "4 last 1",
   ]);

@@ -61,7 +61,7 @@ test("[VIEW4] only the owner's report counts for a room's share of the budget", 
   const reports = (share: number) => ({ load: { used: 0.5, hot: [{ room: notes, share }] } });
   const { shares } = view.world([
     { ...heartbeat(two), ...reports(0.2) },
-    { ...heartbeat(one), ...reports(0.5) }, // It has handed the room over.
+    { ...heartbeat(one), ...reports(0.5) }, // The server `one` has handed the room over.
   ]);
   expect([...shares]).toEqual([[notes, 0.2]]);
 });

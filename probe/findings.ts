@@ -19,9 +19,9 @@ export type Finding =
   /** A participant has later edits of the room, but not this one. */
   | { readonly kind: "edit-lost" }
   | { readonly kind: "edit-late" }
-  /** It is unknown whether the edit arrived: a snapshot contains it, or too many edits waited. */
+  /** Unknown whether the edit arrived: a snapshot contains it, or too many edits waited. */
   | { readonly kind: "edit-unjudged" }
-  /** Its writer has too many unacknowledged edits. */
+  /** The writer of the edit has too many unacknowledged edits. */
   | { readonly kind: "edit-withheld" }
   /** The server withdrew edits that it had delivered. */
   | { readonly kind: "rolled-back" }

@@ -80,7 +80,7 @@ const functions = {
   },
 };
 
-/** These clients keep and decode the document. For all clients that would take longer than the delivery. */
+/** The clients that keep and decode the document. Decoding for all clients would take longer than the delivery. */
 function oneOfEachRoom(seats: readonly Seat[]): Set<Seat> {
   return new Set(new Map(seats.map((seat) => [seat.room, seat])).values());
 }

@@ -180,7 +180,7 @@ async function refuseForbidden(manager: JetStreamManager, subjects: Subjects, pa
   try {
     await manager.streams.getMessage(stream, { seq: 1 }); // An operator may ask for the state of every stream.
   } catch (cause) {
-    if (cause instanceof JetStreamApiError) return; // There is no such stream yet, or no such message.
+    if (cause instanceof JetStreamApiError) return; // JetStream answered, so the user has the permission, even if the stream or the message does not exist.
     if (!isForbidden(cause)) throw cause;
     throw new SettingError(
       `this user of NATS may not use ${stream}. Print the users with coroom nats-users --log-partitions ${partitions}, and reload nats-server's configuration. For a local system, run coroom start --roles engines --log-partitions ${partitions} meanwhile`,

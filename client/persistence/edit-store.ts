@@ -84,7 +84,7 @@ export type SentAs = {
   readonly clientKey: ClientKey;
   /** The sender's client id, if known. */
   readonly client?: ClientId | undefined;
-  /** Its number among the edits of this client in the room, from 1. */
+  /** Number of the edit among the edits of this client in the room, from 1. */
   readonly counter: Counter;
   /** Seq of the newest edit that the page had received. */
   readonly parentSeq: Seq;
@@ -93,7 +93,7 @@ export type SentAs = {
 export type EditName = {
   /** The client that made it. */
   readonly client: ClientId;
-  /** Its number among the edits of this client in the room, from 1. */
+  /** Number of the edit among the edits of this client in the room, from 1. */
   readonly counter: Counter;
 };
 

@@ -30,7 +30,7 @@ type State =
   /** The store could not be opened, or the room is deleted. */
   | { readonly kind: "off" }
   | ({ readonly kind: "opening" } & Partial<Wait>)
-  /** It did not open in time. The room continues without it until it opens. */
+  /** The store did not open in time. The room continues without the store until it opens. */
   | { readonly kind: "late" }
   | { readonly kind: "ready" }
   /** `isRetry`: edits are sent without waiting for this write. */

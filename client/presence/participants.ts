@@ -19,7 +19,7 @@ import { decodeValue } from "./presence-fields.ts";
 
 /** A participant of the room. The object is replaced, never modified, when something changes. */
 export type Participant = {
-  /** Its client id: one for each page of a user. */
+  /** Client id of the participant: one for each page of a user. */
   readonly client: ClientId;
   /** The user, as the token names them. */
   readonly user: UserId;

@@ -29,7 +29,7 @@ const LEFT_SENDERS_MAX = 2_000;
 
 /** A message that another client sent. */
 type Broadcast = {
-  /** Its sender, a key of `participants`. */
+  /** The sender, a key of `participants`. */
   readonly client: ClientId;
   /** The JSON value. Another client may send anything: check it. */
   readonly message: unknown;

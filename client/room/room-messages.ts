@@ -9,11 +9,11 @@ import type { Problem, Refusal } from "./problems.ts";
 
 /** A committed edit. */
 export type RoomEdit = {
-  /** Its number in the room, from 1, without gaps. */
+  /** Number of the edit in the room, from 1, without gaps. */
   readonly seq: Seq;
   /** The client that made it. */
   readonly client: ClientId;
-  /** Its number among the edits of this client in the room, from 1. */
+  /** Number of the edit among the edits of this client in the room, from 1. */
   readonly counter: Counter;
   /** The content, in the application's format. */
   readonly payload: Uint8Array;

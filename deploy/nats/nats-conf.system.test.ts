@@ -36,7 +36,7 @@ async function jetStreamWith(syncInterval: string): Promise<JetStreamConfig> {
   try {
     let response: Response | undefined;
     await eventually("nats-server answers", async () => {
-      response = await fetch(`http://127.0.0.1:${monitorPort}/varz`).catch(() => undefined); // It does not listen yet.
+      response = await fetch(`http://127.0.0.1:${monitorPort}/varz`).catch(() => undefined); // nats-server does not listen yet.
       return response?.ok === true;
     });
     return ((await response!.json()) as { jetstream: { config: JetStreamConfig } }).jetstream.config;

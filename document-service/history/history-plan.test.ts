@@ -19,7 +19,7 @@ const POLICY: HistoryPolicy = {
   historySegmentMsMin: 1,
 };
 const NOW = 1_000 as UnixMillis;
-const RECORDS = recordsOf("abcd"); // Their stream sequences are 10 to 40.
+const RECORDS = recordsOf("abcd"); // Four records with stream sequences 10 to 40.
 
 const DOCUMENT = { state: EMPTY_STATE, applied: { epoch: 1 as Epoch, seq: 4 as Seq }, leftOut: 0 };
 const addVersion = (name?: string): HistoryInput => ({ kind: "job", job: { kind: "add-version", document: DOCUMENT, name } });

@@ -8,7 +8,7 @@ import { type History, NO_HISTORY } from "./history.ts";
 import { type RestoreEffect, type RestoreInput, RoomRestore } from "./restore.ts";
 import { encodeSegment } from "./segments.ts";
 
-const RECORDS = recordsOf("abcdef"); // Their stream sequences are 10 to 60.
+const RECORDS = recordsOf("abcdef"); // Six records with stream sequences 10 to 60.
 const TIME = 9 as UnixMillis;
 const SNAPSHOT = { object: `${ROOM}/1-2-old`, bytes: 2, sha256: "x" };
 const CHECKPOINT: Checkpoint = {

@@ -83,7 +83,7 @@ test("[RMH4] a gap in the log that a newer checkpoint covers is filled from that
   await slow.take(records[0]!);
   const other = new RoomRun(stores);
   await other.take(...records.slice(0, 3));
-  await other.save(); // It also trims what it covers, before the slow service has read it.
+  await other.save(); // A save also trims the records that it covers, before the slow service has read them.
   await slow.take(records[3]!);
   expect(await slow.served()).toBe("4 abcd");
   await slow.save();
@@ -425,7 +425,7 @@ test("[RMH15] a long document's state behind the newest checkpoint is not served
   expect((await slow.served("joinable")).slice(0, 2)).toBe("1 ");
   await other.take(records[1]!);
   await other.save();
-  await slow.room.sweepSnapshots(["acme.notes/none"]); // This finds the other service's checkpoint.
+  await slow.room.sweepSnapshots(["acme.notes/none"]); // The sweep finds the other service's checkpoint.
   expect((await slow.served("joinable")).slice(0, 2)).toBe("3 ");
 });
 

@@ -118,7 +118,7 @@ test("[TRM9] the logs of a round are trimmed one at a time, spread over the roun
   expect(rig.after(0)).toEqual(["a"]);
   expect(rig.after(ROUND_MS / 4 - 1)).toEqual([]);
   expect(rig.after(1)).toEqual(["b"]);
-  rig.advance(ROUND_MS); // It takes long, and no other trim begins meanwhile.
+  rig.advance(ROUND_MS); // The trim of b takes long, and no other trim begins meanwhile.
   expect(rig.underWay).toEqual(["b"]);
   expect(rig.after(0)).toEqual(["c"]);
   expect(rig.after(ROUND_MS / 4)).toEqual(["d"]);

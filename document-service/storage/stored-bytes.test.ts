@@ -67,7 +67,7 @@ test("[STB3] a tenant's bytes are those of the listed objects, what rooms change
     ]),
   );
   expect(bytes.tenants?.get(acme), "a room counts 4 KiB at least").toBe(20_000 + 4_096 + 7_050 + 500);
-  bytes.receiveRoom(notes, { snapshots: 25_000, history: 3_000, log: 100 }); // Its history was listed.
+  bytes.receiveRoom(notes, { snapshots: 25_000, history: 3_000, log: 100 }); // The room has read the size of its history.
   bytes.receiveRoom(plan, { snapshots: 100, history: 7_050, log: 0 });
   bytes.receiveRoom(plan, { snapshots: 100, history: 50, log: 0 });
   expect(bytes.tenants?.get(acme)).toBe(25_000 + 4_096 + 50 + 100);
@@ -121,7 +121,7 @@ test("[STB11] a tenant never counts less than nothing, so that the counts of all
   const room = { snapshots: 0, history: 0, log: 0 };
   bytes.receiveRoom(notes, room);
   bytes.receiveRoom(notes, { ...room, snapshots: 10_000 });
-  bytes.receiveListed("snapshots", new Map([["other.plan/1-2-b", 20_000]])); // It began before the snapshot was written.
+  bytes.receiveListed("snapshots", new Map([["other.plan/1-2-b", 20_000]])); // The listing began before the snapshot was written.
   bytes.receiveListed("history", new Map());
   bytes.receiveRoom(notes, room); // Deleted.
   const tenants = [...bytes.tenants!];

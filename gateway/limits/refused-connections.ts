@@ -19,7 +19,7 @@ export type RefusedConnection = {
 const WINDOW_MS = 10_000;
 /** Number of refused connections in a window from which on they are reported. */
 const REFUSED_MIN = 50;
-/** They are over after a minute with less than half of that rate. A hostile client could otherwise cause events all the time. */
+/** Refusals are over after a minute with less than half of that rate. A hostile client could otherwise cause events all the time. */
 const CALM_MS = 60_000;
 const CALM_REFUSED_MAX = ((REFUSED_MIN / 2) * CALM_MS) / WINDOW_MS;
 /** Values that are counted apart. One that caused half of the refusals is always among them. */

@@ -95,7 +95,7 @@ test("[WRI5] while a write waits, a different write with the same key is refused
   expect(await writes.write(ROOM, editOf("a", 8))).toMatchObject({ kind: "refused", reason: "key-reused" });
   expect(sent).toEqual([`${ROOM} a`]);
   writes.settle(ROOM, "a" as ClientId, 9, { kind: "committed", epoch: 3 as Epoch, seq: 1 as Seq });
-  writes.receiveCommitted(ROOM, committed("a", 6)); // Its counter is 1.
+  writes.receiveCommitted(ROOM, committed("a", 6)); // The committed edit has counter 1.
   expect(await first).toMatchObject({ kind: "refused", reason: "key-reused" });
 });
 

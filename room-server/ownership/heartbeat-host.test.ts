@@ -116,7 +116,7 @@ test("[HRT4] an unreachable server is lost at once if NATS reports that nothing 
 
 test("[HRT5] an owner without a received heartbeat counts as alive until every live server could be received, at any permitted interval", () => {
   const { clock, peers, beatFrom } = fakePeers();
-  const membership = new Membership({ silenceMsMax: 150 }); // Its own heartbeats come every 50 ms.
+  const membership = new Membership({ silenceMsMax: 150 }); // This server sends heartbeats every 50 ms.
   const since = clock.now();
   const stop = listenToPeers(own, membership, peers, { clock, log, receiveLost: () => {} });
   const believed = (): boolean[] => ["slow", "dead"].map((server) => isBelievedAlive(membership, since, server as ServerId, clock.now()));

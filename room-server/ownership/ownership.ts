@@ -223,7 +223,7 @@ export class Ownership {
     if (last === undefined) return this.#end("fenced", "the room's records are gone from the log");
     const { record } = last;
     if (record.kind === "deleted") return [{ kind: "broadcast", message: record }, ...this.#end("deleted", "the room is deleted")];
-    // This announcement informs gateways of the later owner. It may be the only message that does.
+    // This announcement may be the only message that informs gateways of the later owner.
     const head: OwnershipEffect = { kind: "broadcast", message: { kind: "beacon", epoch: epochOf(record), head: headOf(record) } };
     if (hasLostEnd(last, end, checkpoint)) return this.#end("fenced", "the log has lost records of this owner or of a later one");
     if (epochOf(record) !== room.epoch) return [head, ...this.#end("fenced", "the room's last record in the log is not of this owner")];
@@ -248,7 +248,7 @@ export class Ownership {
     const state = this.#state;
     if (state.kind === "releasing") return this.#receiveUnsubscribed(); // The connection is lost, and the subscription with it.
     if (!("check" in state)) return this.#end("failed", reason);
-    state.check.drop(); // There is no sign of another owner yet.
+    state.check.drop(); // A failed check is no sign of another owner.
     return [{ kind: "unconfirmed", reason }];
   }
 

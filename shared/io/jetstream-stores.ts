@@ -28,7 +28,7 @@ const UNSETTLED: readonly number[] = [10_005, 10_008, STREAM_NOT_FOUND];
  * and a store that failed (the limit of the stream).
  */
 export const STORAGE_FULL: ReadonlySet<number | undefined> = new Set([10_023, 10_047, 10_077]);
-/** Its file store failed, for example on a full disk; nats-server gives no further code. */
+/** The stream's file store failed, for example on a full disk; nats-server gives no further code. */
 const STREAM_NOT_CREATED = 10_049;
 /** Storage counts too: a process that searches for the log's automatic limit can reserve all of it for a moment. */
 const SETTLED_MS_MAX = 20_000;

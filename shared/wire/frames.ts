@@ -163,11 +163,11 @@ export type CommittedEdit = { readonly client: ClientId; readonly counter: Count
 export type TentativeEdit = {
   /** The epoch in which the room server accepted it. */
   readonly epoch: Epoch;
-  /** Its author. */
+  /** The user who made the edit. */
   readonly user: UserId;
   /** The client that made it. */
   readonly client: ClientId;
-  /** Its number among the edits of this client in the room, from 1. */
+  /** Number of the edit among the edits of this client in the room, from 1. */
   readonly counter: Counter;
   /** The author knows that its edits up to this counter are committed. 0: none. */
   readonly ackedThrough: Counter;

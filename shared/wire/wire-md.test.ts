@@ -42,7 +42,7 @@ test("WIRE.md lists exactly the frame types of frames.ts", () => {
   expect(Object.fromEntries(documented)).toEqual(FrameType);
 });
 
-/** These fields are at the end of WELCOME, although the code keeps them elsewhere. */
+/** Fields at the end of WELCOME, although the code keeps them elsewhere. */
 const AT_THE_END: ReadonlySet<string> = new Set([
   "bytesBurst",
   "bytesPerSecond",
@@ -58,7 +58,7 @@ const AT_THE_END: ReadonlySet<string> = new Set([
 test("WIRE.md lists every field in the order of the bytes", () => {
   const kinds = /: (?:bytes|text|name|one byte)$/;
   for (const [, name, fields] of WIRE.matchAll(/^\| 0x[0-9a-f]{2} \| (\S+) \| (.+) \|$/gm)) {
-    // Their layouts have their own tables.
+    // WIRE.md describes the layouts of these frames in separate tables.
     if (name === "committed" || name === "board" || name === "presence" || name === "presence-delta") continue;
     const example = vectors.find(({ frame }) => frame?.type === name)!.frame as object;
     const leaves = leavesOf(example).filter((leaf) => leaf !== "type");

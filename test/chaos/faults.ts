@@ -182,7 +182,7 @@ function loseNames(names: HostNames): OnProcess {
   };
 }
 
-/** It may live on what it has, or end. A supervisor would start it again. */
+/** The process may continue with the memory that it has, or end. A supervisor would start it again. */
 async function takeMemory({ revive }: DisturbedSystem, process: Process): Promise<Struck> {
   await allowNoMore(process.pid);
   return {

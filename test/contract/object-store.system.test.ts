@@ -105,7 +105,7 @@ describe("properties of only one store", () => {
     mkdirSync(join(root, ".unfinished"));
     writeFileSync(join(root, ".unfinished", "half"), "ha");
     const store = await folderObjects(root);
-    expect([await store.sweep(), [...(await store.list()).keys()], readdirSync(join(root, ".unfinished"))]).toEqual([0, [], ["half"]]); // Its writer may only be slow.
+    expect([await store.sweep(), [...(await store.list()).keys()], readdirSync(join(root, ".unfinished"))]).toEqual([0, [], ["half"]]); // The writer of the file may only be slow.
     utimesSync(join(root, ".unfinished", "half"), 0, 0);
     expect([await store.sweep(), readdirSync(join(root, ".unfinished"))]).toEqual([1, []]);
     await store.write("acme.a/1", bytesOf(5));

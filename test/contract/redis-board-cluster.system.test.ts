@@ -54,7 +54,7 @@ beforeAll(async () => {
       dataDir,
     ];
     const child = await spawnChild({ path, args, env, cwd: dataDir, logFile: join(dataDir, `${index}.log`) });
-    servers.push({ child, port, redis: new Redis(port, "127.0.0.1", { protocol: 2 }).on("error", () => {}) }); // It connects before the server listens, and again.
+    servers.push({ child, port, redis: new Redis(port, "127.0.0.1", { protocol: 2 }).on("error", () => {}) }); // The client fails until the server listens, and then connects.
     await servers[index]!.redis.cluster("ADDSLOTSRANGE", (SLOTS / 2) * index, (SLOTS / 2) * (index + 1) - 1);
     if (index > 0) await servers[0]!.redis.call("CLUSTER", "MEET", "127.0.0.1", port, bus);
   }

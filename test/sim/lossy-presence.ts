@@ -187,7 +187,7 @@ export class LossyPresence {
     for (const person of this.#people) if (person.at?.gateway === gateway) person.at = undefined;
     this.#gateways[this.#gateways.indexOf(gateway)] = this.#newGateway();
     this.#after(2_000, () => this.#feedOwner(this.#owner, { kind: "gateway-lost", gateway: gateway.id }));
-    // Its delayed messages have arrived, and it has been silent since.
+    // By now the delayed messages of the gateway have arrived, and it has been silent since.
     this.#after(4_000, () => this.#feedOwner(this.#owner, { kind: "gateway-lost", gateway: gateway.id }));
   }
 

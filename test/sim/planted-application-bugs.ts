@@ -39,5 +39,5 @@ const postNotWaiting: PlantedBug = {
   faults: (size) => [...applicationStarting(size), { kind: "new room edited over HTTP", atMs: 600, forMs: 100, whom: 0, how: 0 }],
 };
 
-/** They show only in runs with an application. */
+/** Bugs that show only in runs with an application. */
 export const PLANTED_APPLICATION_BUGS: readonly PlantedBug[] = [failureTakenForNone, failureWithoutOutcome, postNotWaiting];

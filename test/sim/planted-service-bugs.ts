@@ -149,7 +149,7 @@ const deletedCheckpointKept: PlantedBug = {
   faults: roomDeleted,
 };
 
-/** They show only where document services and leaderboards run. */
+/** Bugs that show only where document services and leaderboards run. */
 export const PLANTED_SERVICE_BUGS: readonly PlantedBug[] = [
   snapshotNotReadBack,
   refusalOfFullStore,

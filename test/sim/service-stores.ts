@@ -77,7 +77,7 @@ export class SimObjects<Value> {
   #damagedEver = 0;
   #refusedEver = 0;
   isThere = true;
-  /** It has no storage left for another object. Objects can be read and removed. */
+  /** The store has no storage left for another object. Objects can be read and removed. */
   isFull = false;
   /** Set: what a write stores in place of the value. The write is answered as if nothing were wrong. */
   damage: ((value: Value) => Value) | undefined;

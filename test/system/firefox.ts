@@ -92,7 +92,7 @@ export class Firefox {
   async close(): Promise<void> {
     this.#session.close();
     await this.#child.stop(STOP_PATIENCE_MS);
-    rmSync(this.#folder, { recursive: true, maxRetries: 10, retryDelay: 100 }); // Its content processes may end a little later.
+    rmSync(this.#folder, { recursive: true, maxRetries: 10, retryDelay: 100 }); // Content processes of Firefox may end a little later.
   }
 }
 

@@ -81,7 +81,7 @@ async function fill({ room }: Person, edit: () => Uint8Array): Promise<void> {
   });
 }
 
-/** It is joined, without the right to write. */
+/** The room is joined, without the right to write. */
 function isReadOnly({ room: { rights } }: Pick<Person, "room">): boolean {
   return rights.read && !rights.write;
 }

@@ -90,7 +90,7 @@ test("[NAT23] an edit goes to the owner of the same process or over NATS, never 
 
   rooms.sendToOwner(room("one"), message, 6 as Epoch);
   expect([handedOver, published]).toEqual([1, []]);
-  rooms.sendToOwner(room("one"), message, 7 as Epoch); // Its successor is elsewhere.
+  rooms.sendToOwner(room("one"), message, 7 as Epoch); // The owner of epoch 7 is another process.
   rooms.sendToOwner(room("one"), message, 5 as Epoch); // The gateway does not know this owner yet.
   rooms.sendToOwner(room("one"), message); // Presence names no epoch.
   owner.openEpoch = undefined; // The room is being handed over, so the other server needs the message too.
