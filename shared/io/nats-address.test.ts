@@ -32,6 +32,7 @@ test("[NAT8] an error names the setting and the remedy, and contains no secret",
   const refused: readonly (readonly [NatsSettings, RegExp])[] = [
     [{ natsUrl: "http://ada:SECRET@nats" }, /COROOM_NATS_URL is no address: it is nats:/],
     [{ natsUrl: "nats://ada:SECRET%zz@nats" }, /Percent-encode special characters in a password, for example @ as %40/],
+    [{ natsUrl: "nats://ada:SECRET%ff@nats" }, /Percent-encode special characters in a password/],
     [{ natsUrl: "nats://ada:SECRET@nats:port" }, /COROOM_NATS_URL is no address/],
     [{ natsUrl: "nats://ada:SECRET@nats,nats://bob:SECRET@nats" }, /names several users/],
     [{ natsUrl: "nats://ada:SECRET@nats", natsCredentials: damaged }, /set one of them/],

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 
 import { type Authenticator, type ConnectionOptions, credsAuthenticator } from "nats";
 
-import { SettingError } from "../settings/settings.ts";
+import { isDecodable, SettingError } from "../settings/settings.ts";
 import { certificateFiles, textIn } from "./certificate-files.ts";
 
 /** The settings with these names. Absent and empty are the same. */
@@ -66,10 +66,6 @@ function parsed(url: string): URL {
   throw new SettingError(
     "COROOM_NATS_URL is no address: it is nats://host:port or tls://host:port, with a user nats://user:password@host:port. Separate several servers by commas. Percent-encode special characters in a password, for example @ as %40",
   );
-}
-
-function isDecodable(text: string): boolean {
-  return !/%(?![0-9A-Fa-f]{2})/.test(text);
 }
 
 /** A single text before the @ is a token, as in other NATS clients. */
