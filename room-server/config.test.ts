@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { LABEL_LENGTH_MAX, ServerHeartbeat } from "../shared/bus/placement-messages.ts";
 import { readSettings } from "../shared/settings/settings.ts";
 import { roomHostOptions, roomServerSettings } from "./config.ts";
 
@@ -24,6 +25,17 @@ test("[RCF2] answers larger than the maximum payload of NATS are refused at the 
 
 test("[RCF3] a short secret is refused", () => {
   expect(() => read({ roomSecret: "short" })).toThrow(/--room-secret.*32/);
+});
+
+test("[RCF6] a name of a machine, zone or pool that no other process would accept in a heartbeat is refused", () => {
+  for (const setting of ["serverHost", "serverZone", "serverPool"]) {
+    expect(read({ [setting]: "x".repeat(LABEL_LENGTH_MAX) })).toMatchObject({ [setting]: "x".repeat(LABEL_LENGTH_MAX) });
+    expect(() => read({ [setting]: "x".repeat(LABEL_LENGTH_MAX + 1) })).toThrow(/must have at most 64 characters/);
+  }
+  const labels = { host: "x".repeat(LABEL_LENGTH_MAX), zone: "", pool: "" };
+  const heartbeat = { server: "a", rooms: 0, draining: false, time: 0 };
+  expect(ServerHeartbeat.safeParse({ ...heartbeat, labels }).success).toBe(true);
+  expect(ServerHeartbeat.safeParse({ ...heartbeat, labels: { ...labels, host: `${labels.host}x` } }).success).toBe(false);
 });
 
 test("[RCF4] a heartbeat interval so long that newly started processes would consider the server dead is refused", () => {

@@ -1,6 +1,7 @@
 /** The room server's settings. */
 
-import { constant, positiveInteger, type Settings, SettingError, text, type Values } from "../shared/settings/settings.ts";
+import { constant, positiveInteger, type Settings, SettingError, type Values } from "../shared/settings/settings.ts";
+import { LABEL_LENGTH_MAX } from "../shared/bus/placement-messages.ts";
 import { HEARTBEAT_MS_MAX } from "../shared/cluster/membership.ts";
 import type { RoomServerOptions } from "./room-server.ts";
 
@@ -21,19 +22,19 @@ export const roomServerSettings = {
     meaning: "Milliseconds between two heartbeats of a room server, at most 1,000. Three missed heartbeats mean that it is dead.",
   },
   serverHost: {
-    parse: text,
+    parse: label,
     fallback: "",
     meaning:
       "Name of the machine that a room server runs on. Placement puts an owner and its replica on different machines. Empty: the host name.",
   },
   serverZone: {
-    parse: text,
+    parse: label,
     fallback: "",
     meaning: "Availability zone of a room server. Placement puts an owner and its replica in different zones.",
     basic: true,
   },
   serverPool: {
-    parse: text,
+    parse: label,
     fallback: "",
     meaning:
       'Pool of a room server. It receives rooms that are pinned to this pool, and hot rooms if the pool is "dedicated". Empty: all other rooms.',
@@ -197,6 +198,12 @@ function heartbeat(raw: string): number {
       `must be at most ${HEARTBEAT_MS_MAX}: a process that has just started listens only slightly longer, and would consider a silent server dead. If machines pause for longer than three heartbeats, set ${HEARTBEAT_MS_MAX} and raise COROOM_SERVER_SILENCE_MS_MAX`,
     );
   return everyMs;
+}
+
+/** Text for a label of the heartbeat. */
+function label(raw: string): string {
+  if (raw.length > LABEL_LENGTH_MAX) throw new SettingError(`must have at most ${LABEL_LENGTH_MAX} characters`);
+  return raw;
 }
 
 function secret(raw: string): string {

@@ -27,7 +27,9 @@ const seq = z
   .transform((number) => number as Seq);
 const date = z.number().transform((number) => number as UnixMillis);
 
-const label = z.string().max(64);
+/** Other processes ignore the heartbeats of a server with a longer label. */
+export const LABEL_LENGTH_MAX = 64;
+const label = z.string().max(LABEL_LENGTH_MAX);
 
 /** The location of a server, used to keep a room's owner and its replica apart. `pool`: empty for the general pool. */
 export const ServerLabels = z.object({ host: label, zone: label, pool: label });
