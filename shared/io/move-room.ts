@@ -6,7 +6,6 @@ import { jetstream } from "@nats-io/jetstream";
 import type { KV } from "@nats-io/kv";
 import type { z } from "zod";
 
-import { encodeJson } from "../bus/json-messages.ts";
 import {
   SERVER_COMMAND_MS_MAX,
   ServerCommandReply,
@@ -17,7 +16,7 @@ import {
 } from "../bus/placement-messages.ts";
 import type { Subjects } from "../bus/subjects.ts";
 import type { RoomKey, ServerId, UnixMillis } from "../ids.ts";
-import { decodeEntry, existingBucket } from "./jetstream-stores.ts";
+import { decodeEntry, existingBucket, writeUnlessNewer } from "./jetstream-stores.ts";
 import type { NatsConnection } from "./nats.ts";
 import { requestReply } from "./nats-json.ts";
 
@@ -30,18 +29,20 @@ export async function moveRoomTo(placed: PlacementAccess, room: RoomKey, to: Ser
   const outcome = await orderOwner(placed, { kind: "hand-over", room, to, generation: 0 });
   if (outcome.kind !== "moved" || outcome.from === to) return outcome;
   const plans = await bucketOf(placed, subjects.planBucket);
-  const before = await readEntry(plans, room, PlannedRoom);
-  const kept = before?.replica === to ? undefined : before?.replica;
   const reason = `an operator moved it from ${outcome.from}`;
-  const planned: PlannedRoom = {
-    owner: to,
-    ...(kept === undefined ? {} : { replica: kept }),
-    reason,
-    ownerReason: reason,
-    generation: before?.generation ?? 1,
-    at: Date.now() as UnixMillis,
-  };
-  await plans?.put(room, encodeJson(planned));
+  const at = Date.now() as UnixMillis;
+  if (plans !== undefined)
+    await writeUnlessNewer(plans, PlannedRoom, room, (before) => {
+      const kept = before?.replica === to ? undefined : before?.replica;
+      return {
+        owner: to,
+        ...(kept === undefined ? {} : { replica: kept }),
+        reason,
+        ownerReason: reason,
+        generation: before?.generation ?? 1,
+        at,
+      };
+    });
   return outcome;
 }
 
