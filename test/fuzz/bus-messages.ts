@@ -32,6 +32,7 @@ import {
   ServerHeartbeat,
   ServiceHeartbeat,
 } from "../../shared/bus/placement-messages.ts";
+import { decodePresenceDown, decodePresenceUp, encodePresenceDown, encodePresenceUp } from "../../shared/bus/presence-batches.ts";
 import {
   decodePresenceFromServer,
   decodePresenceToOwner,
@@ -48,7 +49,7 @@ import {
   runsOf,
 } from "../../shared/bus/record.ts";
 import { WebhookEvent } from "../../shared/bus/webhook-events.ts";
-import { type ClientId, type Epoch, type GatewayId, parseRoomKey, roomOf, tenantOf, type UserId } from "../../shared/ids.ts";
+import { type ClientId, type Epoch, type GatewayId, parseRoomKey, type RoomKey, roomOf, tenantOf, type UserId } from "../../shared/ids.ts";
 import { encodeDelta } from "../../shared/wire/presence.ts";
 import * as arbitrary from "../wire/arbitraries.ts";
 import { amongOthers, assertEqual, heldSize } from "./held.ts";
@@ -66,6 +67,8 @@ const BINARY: readonly Binary[] = [
   { decode: decodeOwnerReply, encode: encodeOwnerReply },
   { decode: decodePresenceToOwner, encode: encodePresenceToOwner },
   { decode: decodePresenceFromServer, encode: encodePresenceFromServer },
+  { decode: decodePresenceUp, encode: encodePresenceUp },
+  { decode: decodePresenceDown, encode: encodePresenceDown },
   { decode: decodeCountsReport, encode: (report) => encodeCountsReport(report, Number.POSITIVE_INFINITY) },
   { decode: decodeRecord, encode: encodeRecord },
 ];
@@ -139,7 +142,10 @@ function presenceSeeds(client: ClientId): Uint8Array[] {
   const status = { mode: "flat", participants: 2, presencePerSecond: 30, shed: 0 } as const;
   const delta = encodeDelta({ snapshot: true, present: [{ ...member, number: 1 }], gone: [2], states: [{ number: 1, fields }] });
   const entered = { kind: "members", gateway, epoch, version: 1, snapshot: true, entered: [member], exited: [client] } as const;
+  const entries = [{ room: "acme.notes" as RoomKey, message: encodePresenceToOwner({ kind: "sync", gateway }) }];
   return [
+    encodePresenceUp({ gateway, sentAtMs: 1_000, entries }),
+    encodePresenceDown({ timing: { tickMs: 50, slots: 5, sendAtMs: 20 }, entries }),
     encodePresenceToOwner(entered),
     encodePresenceToOwner({ ...entered, partOf: { part: 1, parts: 2 } }),
     encodePresenceToOwner({ kind: "states", gateway, number: 1, fresh: true, states: [{ client, fields }] }),
