@@ -73,6 +73,8 @@ export class DocumentPartitionHost {
   /** Ends the current read of the log. The next one continues after the last record received. */
   #readAgain = new AbortController();
   #namedCount = 0;
+  /** How often this run has taken the lease. */
+  #leaseCount = 0;
 
   constructor(partition: number, ports: DocumentPartitionPorts, options: DocumentPartitionOptions, deps: DocumentPartitionDeps) {
     const ahead = new ReadAheadHost(partition, ports.log, options, deps);
@@ -85,7 +87,7 @@ export class DocumentPartitionHost {
     this.#lease = new LeaseHolder(partition, ports.leases, { holder: options.service, leaseMs: options.documentsLeaseMs }, deps);
     this.#roomDeps = {
       ...deps,
-      newName: () => `${options.service}-${partition}-${++this.#namedCount}`,
+      newName: () => `${this.#writer}${++this.#namedCount}`,
       boardsFloor: () => this.#state.boardsFloor,
     };
     this.stored = new StoredBytes(partition, options);
@@ -99,6 +101,11 @@ export class DocumentPartitionHost {
 
   get isHeld(): boolean {
     return this.#lease.isHeld && !this.#stopping.signal.aborted;
+  }
+
+  /** Begins the names of objects that are written under the current lease. A sweep under the next lease removes the unnamed ones. */
+  get #writer(): string {
+    return `${this.#options.service}-${this.#partition}-${this.#leaseCount}-`;
   }
 
   measureRooms(): readonly RoomLimitChange[] {
@@ -171,13 +178,14 @@ export class DocumentPartitionHost {
 
   async #hold(from: LeaseFacts): Promise<void> {
     this.#deps.log.info({ partition: this.#partition, after: from.floor }, "reading this partition of the log from here on");
+    this.#leaseCount += 1;
     this.#receive({ kind: "held", from });
     const reading = new AbortController();
     const working = new AbortController();
     const parts = [
       this.#follow(reading.signal),
       this.#work(working.signal),
-      this.#sweep.run(reading.signal),
+      this.#sweep.run(this.#writer, reading.signal),
       this.#trims.run(reading.signal),
       this.#followBoardsFloor(reading.signal),
     ];

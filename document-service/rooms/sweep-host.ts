@@ -30,19 +30,19 @@ type SweepDeps = {
 export class SweepHost {
   readonly #partition: number;
   readonly #ports: SweepPorts;
-  readonly #options: SweepOptions;
+  readonly #options: Omit<SweepOptions, "writer">;
   readonly #deps: SweepDeps;
 
-  constructor(partition: number, ports: SweepPorts, options: SweepOptions, deps: SweepDeps) {
+  constructor(partition: number, ports: SweepPorts, options: Omit<SweepOptions, "writer">, deps: SweepDeps) {
     this.#partition = partition;
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
   }
 
-  /** Sweeps until the signal. */
-  async run(signal: AbortSignal): Promise<void> {
-    const sweep = new Sweep(this.#partition, this.#options);
+  /** Sweeps until the signal. `writer`: see `SweepOptions`. */
+  async run(writer: string, signal: AbortSignal): Promise<void> {
+    const sweep = new Sweep(this.#partition, { ...this.#options, writer });
     for (let input: SweepInput = { kind: "started" }; !signal.aborted;) {
       input = await this.#carryOut(sweep.receive(input), signal).catch((cause: unknown) => {
         rethrowMistake(cause);

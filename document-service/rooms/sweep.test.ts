@@ -4,7 +4,7 @@ import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import { decideSnapshotSweep, planSnapshotRemoval, Sweep, type SweepInput } from "./sweep.ts";
 
-const OPTIONS = { service: "this-run", logPartitions: 1, documentsSweepMs: 60_000 };
+const OPTIONS = { writer: "this-run-0-1-", logPartitions: 1, documentsSweepMs: 60_000 };
 const [A, B] = ["acme.a", "acme.b"] as [RoomKey, RoomKey];
 const LOOK_MS = 5_000;
 const pass = { kind: "pause", ms: OPTIONS.documentsSweepMs };
@@ -18,9 +18,9 @@ test("[SWE1] a pass visits untrimmed rooms, then sweeps snapshots, histories and
     { kind: "untrimmed-listed", rooms: [A, B] },
     { kind: "visited" },
     { kind: "visited" },
-    listed([`${A}/1-1-old`, `${A}/1-2-old`, `${B}/1-1-this-run-0-1`, "no room"]),
+    listed([`${A}/1-1-old`, `${A}/1-2-old`, `${B}/1-1-this-run-0-1-1`, "no room"]),
     swept(true),
-    { kind: "history-listed", names: [`${B}/edits-1-2-old`, `${A}/edits-1-2-this-run-0-1`] },
+    { kind: "history-listed", names: [`${B}/edits-1-2-old`, `${A}/edits-1-2-this-run-0-1-2`] },
     { kind: "history-swept" },
     { kind: "history-swept" },
     { kind: "unfinished-removed", objects: 0 },

@@ -4,8 +4,8 @@
  * due), and removes objects
  * that no entry names. It visits every room with a history, because that of a room that nobody edits ends only here.
  *
- * The invariant: a sweep names only objects that another run of the service wrote; this run may be about to name its
- * own objects.
+ * The invariant: a sweep names only objects that were written under another lease; the holder of this lease may be
+ * about to name its own objects.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -13,8 +13,8 @@ import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import { partitionOf } from "../../shared/bus/subjects.ts";
 import { parseRoomKey, type RoomKey } from "../../shared/ids.ts";
 
-/** `service`: this run of the service; the names of its objects contain it. */
-export type SweepOptions = { readonly service: string; readonly logPartitions: number; readonly documentsSweepMs: number };
+/** `writer`: the names of all objects that are written under the current lease contain it. */
+export type SweepOptions = { readonly writer: string; readonly logPartitions: number; readonly documentsSweepMs: number };
 
 export type SweepInput =
   | { readonly kind: "started" }
@@ -139,16 +139,16 @@ export class Sweep {
     return { kind: "pause", ms: this.#options.documentsSweepMs };
   }
 
-  /** This partition's rooms that have objects, with those that another run wrote. An entry may name one of them. */
+  /** This partition's rooms that have objects, with those that were written under another lease. An entry may name one of them. */
   #byRoom(names: readonly string[]): RoomObjectNames[] {
-    const { service, logPartitions } = this.#options;
+    const { writer, logPartitions } = this.#options;
     const byRoom = new Map<RoomKey, string[]>();
     for (const name of names) {
       const room = parseRoomKey(name.slice(0, name.indexOf("/")));
       if (room === undefined || partitionOf(room, logPartitions) !== this.#partition) continue;
       const ofRoom = byRoom.get(room) ?? [];
       byRoom.set(room, ofRoom);
-      if (!name.includes(service)) ofRoom.push(name);
+      if (!name.includes(writer)) ofRoom.push(name);
     }
     return [...byRoom];
   }

@@ -608,6 +608,28 @@ const REGRESSION_SEEDS: readonly {
       aimed("log and stores lose their ends apart", 2_348, 1_171, 0.05352137447334826, 0.35915797646157444),
     ],
   },
+  {
+    seed: 7_170_351,
+    size: "small",
+    reason:
+      "a document service lost its lease after it had written a snapshot, took the lease again, and did not sweep this snapshot although the room was deleted",
+    faults: [
+      aimed("document made of content", 24, 1_985, 0.496, 0.987),
+      aimed("room deleted", 215, 1_993, 0.406, 0.391),
+      fault("gateway's connection stalled", 295, 2_444, 0.368, 0.485),
+      fault("Redis loses data", 493, 2_873, 0.831, 0.369),
+      aimed("object store away", 719, 337, 0.088, 0.627),
+      aimed("leaderboard paused", 756, 733, 0.601, 0.876),
+      aimed("NATS nodes cut from each other", 778, 2_421, 0.051, 0.003),
+      fault("log and stores lose their ends apart", 834, 69, 0.882, 0.982),
+      aimed("room server receives nothing", 974, 289, 0.811, 0.125),
+      aimed("gateway paused", 1_337, 783, 0.677, 0.532),
+      aimed("leaderboard's connection stalled", 1_401, 234, 0.403, 0.701),
+      aimed("room server killed", 2_293, 617, 0.135, 0.963),
+      aimed("document service cut off", 2_299, 847, 0.831, 0.63),
+      aimed("NATS nodes cut from each other", 2_486, 311, 0.819, 0.474),
+    ],
+  },
 ];
 const SIZE_NAMES = ["small", "large", "small-edit-path", "large-edit-path", "local-owners", "batches", "first-content"] as const;
 /** Fresh seeds of a size, from 1. */
