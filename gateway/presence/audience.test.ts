@@ -97,6 +97,11 @@ function room({ sender }: { sender?: ConnectionId } = {}) {
       carryOut(audience.receiveEntry(connection, undefined));
       carryOut(audience.receiveTick(at(now)));
     },
+    become: (connection: ConnectionId, lane: "editors" | "spectators"): void => {
+      const member = { ...here.get(connection)!, spectator: lane === "spectators" };
+      here.set(connection, member);
+      audience.changeLanes([member]);
+    },
     move: (to: number) => send(delta({ states: [cursor((x = to))] })),
     joined: () => send(delta({ present: [person] })),
     newOwner: () => send(delta({ snapshot: true, present: [person], states: [cursor(x)] })),
@@ -169,6 +174,20 @@ test("[REA5] the first snapshot of a new owner reaches every lane", () => {
   newOwner();
   expect([received(ann), received(bob)]).toEqual([["move", "snapshot"], ["snapshot"]]);
   expect(audience.dueAt).toBe(Number.POSITIVE_INFINITY);
+});
+
+test("[REA7] a member who becomes a spectator in a small room is in the lane of spectators once the room has lanes", () => {
+  const { audience, topics, carryOut, enter, become } = room();
+  enter(ann, "editors");
+  become(ann, "spectators");
+  enter(bob, "editors");
+  carryOut(audience.receiveBehind(bob));
+  become(bob, "spectators");
+  carryOut(audience.receiveShed(1, at(1_000)));
+  expect([topics.get(ann), topics.get(bob)], "bob first has to receive the snapshot").toEqual([
+    new Set(["everybody", "spectators", "spectators/*"]),
+    new Set(),
+  ]);
 });
 
 test("[REA6] a connection that leaves listens to no topic", () => {

@@ -353,3 +353,79 @@ test("[LANE6] without views every member receives every move, and a member that 
   room.carryOut(room.lanes.removeAll());
   expect(room.clients.get(connection(1))!.topics.size).toBe(0);
 });
+
+test("[LANE7] a member that leaves while it changes lanes is forgotten", () => {
+  const room = new Room();
+  room.enter(1, "editors", undefined);
+  room.lanes.changeLane(connection(1), "spectators");
+  room.lanes.remove(connection(1));
+  expect([room.lanes.dueAt, room.lanes.receiveTick(at(1_000))]).toEqual([undefined, []]);
+});
+
+test("[LANE8] a member that moves its view receives only the cursors that moved since it had them all", () => {
+  const room = new Room();
+  room.join();
+  room.join();
+  room.point(1, { x: 5_000, y: 0 });
+  room.tick();
+  const lookAt = (x: number) =>
+    room.lanes.changeView(connection(1), { x, y: 0, width: 100, height: 100 }).filter(({ kind }) => kind === "send");
+  room.enter(1, "editors", { x: 0, y: 0, width: 100, height: 100 });
+  expect(lookAt(4_990), "its snapshot has the cursor").toEqual([]);
+  room.point(2, { x: 9_000, y: 0 });
+  room.tick();
+  expect(lookAt(8_990)).toMatchObject([{ delta: { states: [{ number: 2 }] } }]);
+  expect(lookAt(4_990)).toEqual([]);
+  room.point(1, { x: 4_995, y: 0 });
+  room.tick();
+  room.lanes.receiveSnapshot(room.truth.snapshot());
+  expect(lookAt(8_990), "the snapshot for all has every cursor").toEqual([]);
+});
+
+test("[LANE9] a member that becomes an editor receives a snapshot if spectators received less, and none the other way", () => {
+  const room = new Room();
+  room.join();
+  room.tick();
+  for (const id of [1, 2]) room.enter(id, "spectators", { x: 0, y: 0, width: 10, height: 10 });
+  room.carryOut(room.lanes.changeRates(MEMBERS_ONLY));
+  room.point(1, { x: 500, y: 500 });
+  room.tick();
+  expect(room.lanes.changeView(connection(1), { x: 490, y: 490, width: 20, height: 20 }).filter(({ kind }) => kind === "send")).toEqual([]);
+  const snapshotsAfter = (ms: number) =>
+    room.lanes.receiveTick(at(ms)).flatMap((effect) => (effect.kind === "send-snapshot" ? [effect.to] : []));
+  room.lanes.changeLane(connection(1), "editors");
+  expect(snapshotsAfter(1_000)).toEqual([connection(1)]);
+  room.lanes.changeLane(connection(1), "spectators");
+  expect(snapshotsAfter(2_000)).toEqual([]);
+  room.lanes.changeLane(connection(2), "editors");
+  room.lanes.changeLane(connection(2), "spectators");
+  expect([snapshotsAfter(3_000), room.lanes.dueAt], "a spectator again before it changed").toEqual([[], undefined]);
+});
+
+test("[LANE10] a member does not receive what its lane still had for members who have left", () => {
+  const room = new Room();
+  room.join();
+  room.tick();
+  room.enter(1, "spectators", undefined);
+  room.point(1, { x: 1, y: 0 });
+  room.tick();
+  room.carryOut(room.lanes.remove(connection(1)));
+  room.point(1, { x: 2, y: 0 });
+  room.tick();
+  room.enter(2, "spectators", undefined);
+  for (let ticks = 0; ticks < 5; ticks++) room.tick();
+  expect(room.clients.get(connection(2))!.knows.cursor(1)).toEqual({ x: 2, y: 0 });
+});
+
+test("[LANE11] nothing is published for a view that nobody has any more", () => {
+  const room = new Room();
+  room.join();
+  room.tick();
+  room.enter(1, "editors", { x: 0, y: 0, width: 10, height: 10 });
+  room.look(1, { x: 9_000, y: 0, width: 10, height: 10 });
+  const moves = room.lanes.receiveDelta(
+    { snapshot: false, present: [], gone: [], states: [{ number: 1, fields: [{ name: CURSOR, value: encodePoint({ x: 5, y: 5 }) }] }] },
+    at(1_000),
+  );
+  expect(moves.map((effect) => effect.kind === "publish" && effect.topic)).toEqual(["editors/*"]);
+});

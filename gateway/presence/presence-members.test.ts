@@ -41,6 +41,23 @@ test("[PRG20] the first announcement is a snapshot, the next ones are changes, a
   expect(members.takeDue(epoch, at(4_000))).toBeUndefined();
 });
 
+test("[PRG70] a client that joins and leaves between two announcements is announced as left only", () => {
+  const members = acknowledged();
+  members.enter(connection(2), member("bob"), at(10));
+  members.leave(connection(2));
+  expect(members.takeDue(epoch, at(100))).toMatchObject({ snapshot: false, entered: [], exited: [member("bob").client] });
+});
+
+test("[PRG71] a member that the room has removed is reported once", () => {
+  const members = acknowledged();
+  members.receiveNumber(member("ann").client, 7);
+  expect([members.receiveGone(() => true), members.receiveGone(() => false), members.receiveGone(() => false)]).toEqual([
+    false,
+    true,
+    false,
+  ]);
+});
+
 test("[PRG21] an unacknowledged version is repeated as a snapshot", () => {
   const members = acknowledged();
   members.receiveOtherParticipant();
