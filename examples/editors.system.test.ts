@@ -496,6 +496,7 @@ test("[EXA8] the developer panel shows connection, edits, participants and frame
       eventually(`the panel shows ${what}`, async () => what.test(await panel.locator("section").innerText()), READY_MS_MAX);
     await shows(/ada \(you\)/);
     await shows(/ben/);
+    await shows(/Participants: 2, flat/);
     const seq = Number(/seq\s+(\d+)/.exec(await panel.locator("section").innerText())![1]);
     await ada.typesAtEnd("a");
     await shows(new RegExp(`ack of edit \\d+: seq ${seq + 1}`));

@@ -88,7 +88,7 @@ function sectionsOf<State extends object>(room: RoomConnection | YjsProvider<Sta
       lanes.map(([lane, counts]): Row => [lane, `${counts.out} out`, `${counts.in} in`]),
     ),
     ...titled(
-      `Participants${mode === undefined ? "" : `: ${mode.participants}, ${mode.mode}, at most ${mode.presencePerSecond}/s`}`,
+      `Participants: ${room.participants.size}${mode === undefined ? "" : `, ${mode.mode}, at most ${mode.presencePerSecond}/s`}`,
       [...room.participants.values()].map(({ name, user, role, self, fields }): Row => [
         self ? `${name || user} (you)` : name || user,
         role,

@@ -21,7 +21,7 @@ export type PresenceSessionInput = RoomSessionInput | ShowInput;
 export type ModeFacts = {
   /** Whether each member receives all presence. */
   readonly mode: RoomMode;
-  /** Number of participants, counted by the server. */
+  /** Number of participants when the server sent the mode. The size of the room's `participants` is the present number. */
   readonly participants: number;
   /** Maximum presence frames per second of this client. */
   readonly presencePerSecond: number;
