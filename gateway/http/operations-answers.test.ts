@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
 
 import type { ListedRoom } from "../../shared/bus/fleet-messages.ts";
+import type { OperationsEvent } from "../../shared/bus/operations-events.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import { cursorText, parseCursor } from "./operations-requests.ts";
-import { pageOf } from "./operations-answers.ts";
+import type { Identity } from "../sessions/identity.ts";
+import { maySeeEvent, pageOf } from "./operations-answers.ts";
 
 const listed = (room: string, participants: number, more: Partial<ListedRoom> = {}): ListedRoom => ({
   room: room as RoomKey,
@@ -48,4 +50,17 @@ test("[RPG3] a cursor that is encoded as text decodes to the same cursor, and ot
   expect(parseCursor(cursorText(cursor))).toEqual(cursor);
   for (const text of ["", "12", "12:", ":acme.notes", "-1:acme.notes", "12:no key", "1e3:acme.notes"])
     expect(parseCursor(text)).toBeUndefined();
+});
+
+test("[RPG4] an administrator sees the events of its tenant and its tenant's rooms, and an operator sees all", () => {
+  const events = [
+    { kind: "room_claimed", room: "acme.notes" },
+    { kind: "room_claimed", room: "globex.notes" },
+    { kind: "tenant_storage", tenant: "acme" },
+    { kind: "tenant_storage", tenant: "globex" },
+    { kind: "placement_leads" },
+  ] as unknown as OperationsEvent[];
+  const seenBy = (authority: Identity | undefined) => events.map((event) => maySeeEvent(event, authority));
+  expect(seenBy({ tenant: "acme" } as unknown as Identity)).toEqual([true, false, true, false, false]);
+  expect(seenBy(undefined)).toEqual([true, true, true, true, true]);
 });

@@ -12,7 +12,7 @@ import type { HttpAnswer } from "../../http/answers.ts";
 import { gatewayMetrics } from "../../metrics.ts";
 import type { Identity } from "../../sessions/identity.ts";
 import type { HttpTokens } from "./authenticate.ts";
-import { boardRoutes } from "./board-routes.ts";
+import { activityRoutes, boardRoutes } from "./board-routes.ts";
 import { bytesOf } from "./call-services.ts";
 import { serviceHttp } from "./service-http.ts";
 
@@ -136,4 +136,30 @@ test("[HTTP31] a page that does not fit in memory is fetched for each client, al
   for (const answer of answers) expect(await textOf(answer)).toBe('{"ranking":[]}');
   expect(await get("/v1/leaderboard/people", "acme/cy", 'W/"one"')).toMatchObject({ status: 304 });
   expect(asked).toHaveLength(3);
+});
+
+test("[HTTP33] the id of a report belongs to its sender, so that two backends may use the same one", async () => {
+  const ids: string[] = [];
+  const [route] = activityRoutes(
+    {
+      verify: async (user) => ({
+        kind: "valid",
+        identity: { tenant: "acme", user, rooms: ["*"], rights: { award: true } } as unknown as Identity,
+      }),
+    },
+    { storeActivity: async (_room, _activity, id) => (ids.push(id), "stored") },
+    { kinds: ["comment"], reportRate: { burst: 10, perSecond: 10 }, reportersMax: 10 },
+    { clock: new FakeClock(), metrics: gatewayMetrics(new Registry()) },
+  );
+  for (const backend of ["crm", "forum", "crm"])
+    await route!.answer({
+      parameters: ["notes"],
+      query: new URLSearchParams(),
+      header: (name) => (name === "authorization" ? `Bearer ${backend}` : ""),
+      body: new TextEncoder().encode('{"id":"1","activities":[{"user":"ann","kind":"comment","times":1}]}'),
+      signal: new AbortController().signal,
+      path: "",
+      address: undefined,
+    });
+  expect([ids.length, new Set(ids).size, ids[0] === ids[2]]).toEqual([3, 2, true]);
 });

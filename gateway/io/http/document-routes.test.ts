@@ -1,9 +1,9 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 
 import { Registry } from "prom-client";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 
 import type { Epoch, Position, Seq } from "../../../shared/ids.ts";
 import { FakeClock } from "../../../shared/testing/fake-clock.ts";
@@ -11,6 +11,7 @@ import { gatewayMetrics } from "../../metrics.ts";
 import type { Identity } from "../../sessions/identity.ts";
 import { documentReadRoutes } from "./document-routes.ts";
 import type { HttpTokens } from "./authenticate.ts";
+import { bytesOf } from "./call-services.ts";
 import { serviceHttp } from "./service-http.ts";
 import { StreamedAnswers } from "./streamed-answers.ts";
 
@@ -23,19 +24,19 @@ const OPTIONS = {
   shared: { sharedMs: 1_000, bytesMax: 1_000 },
 };
 
-test("[SNAP9] many clients share one snapshot until the room has newer edits", async () => {
-  let asked = 0;
-  let served = 3;
-  const service = createServer((_, response) => {
-    asked += 1;
-    response.setHeader("x-coroom-seq", String(served)).setHeader("x-coroom-epoch", "1").end("small");
-  }).listen(0, "127.0.0.1");
+/** A gateway with one document service, and clients whose token is the name of their tenant. */
+async function gateway(answer: RequestListener, positionOf: () => Position | undefined) {
+  const service = createServer(answer).listen(0, "127.0.0.1");
+  onTestFinished(() => {
+    service.closeAllConnections();
+    service.close();
+  });
   await once(service, "listening");
   const [clock, metrics] = [new FakeClock(), gatewayMetrics(new Registry())];
   const tokens: HttpTokens = {
-    verify: async () => ({
+    verify: async (tenant) => ({
       kind: "valid",
-      identity: { tenant: "acme", user: "ann", rooms: ["*"], rights: { read: true, write: false } } as unknown as Identity,
+      identity: { tenant, user: "ann", rooms: ["*"], rights: { read: true, write: false } } as unknown as Identity,
     }),
   };
   const documents = {
@@ -43,41 +44,74 @@ test("[SNAP9] many clients share one snapshot until the room has newer edits", a
     firstHeartbeat: Promise.resolve(),
     ask: serviceHttp(),
   };
-  const at = (epoch: number, seq: number): Position => ({ epoch: epoch as Epoch, seq: seq as Seq });
-  let position: Position | undefined = at(1, 3);
-  const route = documentReadRoutes(
-    { tokens, documents, streamed: new StreamedAnswers({ eachMax: 8, allMax: 60 }, metrics), rooms: { positionOf: () => position } },
-    OPTIONS,
-    { clock, metrics },
-  ).find(({ path }) => path.endsWith("/snapshot"))!;
-  /** Sends two requests within one second. Returns the number of calls to the service so far. */
-  const second = async (): Promise<number> => {
-    for (let reader = 0; reader < 2; reader++)
-      await route.answer({
+  const streamed = new StreamedAnswers({ eachMax: 8, allMax: 60 }, metrics);
+  const routes = documentReadRoutes({ tokens, documents, streamed, rooms: { positionOf } }, OPTIONS, { clock, metrics });
+  const read = (place: string, headers: Readonly<Record<string, string>>) =>
+    routes
+      .find(({ path }) => path.endsWith(`/${place}`))!
+      .answer({
         parameters: ["notes"],
         query: new URLSearchParams(),
-        header: (name) => (name === "authorization" ? "Bearer t" : ""),
+        header: (name) => headers[name] ?? "",
         body: new Uint8Array(0),
         signal: new AbortController().signal,
         path: "",
         address: undefined,
       });
+  return { read, clock };
+}
+
+test("[SNAP9] many clients share one snapshot until the room has newer edits", async () => {
+  let asked = 0;
+  let served = 3;
+  const at = (epoch: number, seq: number): Position => ({ epoch: epoch as Epoch, seq: seq as Seq });
+  let position: Position | undefined = at(1, 3);
+  const { read, clock } = await gateway(
+    (_, response) => {
+      asked += 1;
+      response.setHeader("x-coroom-seq", String(served)).setHeader("x-coroom-epoch", "1").end("small");
+    },
+    () => position,
+  );
+  /** Sends two requests within one second. Returns the number of calls to the service so far. */
+  const second = async (): Promise<number> => {
+    for (let reader = 0; reader < 2; reader++) await read("snapshot", { authorization: "Bearer acme" });
     clock.turn(1_000);
     return asked;
   };
-  try {
-    expect([await second(), await second(), await second()]).toEqual([1, 1, 1]);
-    position = at(1, 4);
-    expect([await second(), await second()], "an edit arrived").toEqual([1, 2]);
-    expect(await second(), "the service has not read it yet").toBe(3);
-    served = 4;
-    expect([await second(), await second()], "the service has read it").toEqual([4, 4]);
-    position = at(2, 4);
-    expect([await second(), await second()], "of another epoch").toEqual([4, 5]);
-    position = undefined;
-    expect([await second(), await second()], "the room is not followed here").toEqual([5, 6]);
-  } finally {
-    service.closeAllConnections();
-    service.close();
-  }
+  expect([await second(), await second(), await second()]).toEqual([1, 1, 1]);
+  position = at(1, 4);
+  expect([await second(), await second()], "an edit arrived").toEqual([1, 2]);
+  expect(await second(), "the service has not read it yet").toBe(3);
+  served = 4;
+  expect([await second(), await second()], "the service has read it").toEqual([4, 4]);
+  position = at(2, 4);
+  expect([await second(), await second()], "of another epoch").toEqual([4, 5]);
+  position = undefined;
+  expect([await second(), await second()], "the room is not followed here").toEqual([5, 6]);
+});
+
+test("[SNAP10] a shared document is only for readers of the same tenant and place that accept the same encoding", async () => {
+  const { read } = await gateway(
+    ({ headers, url }, response) => response.end(`${headers["x-coroom-tenant"]} ${url} ${headers["x-coroom-accept"] ?? "plain"}`),
+    () => undefined,
+  );
+  const textOf = async (tenant: string, place: string, encoding: string): Promise<string> => {
+    const { body } = await read(place, { "authorization": `Bearer ${tenant}`, "accept-encoding": encoding });
+    return new TextDecoder().decode(await bytesOf(body!));
+  };
+  const texts = await Promise.all(
+    ["acme", "globex"].flatMap((tenant) => [
+      textOf(tenant, "snapshot", "gzip"),
+      textOf(tenant, "snapshot", "identity"),
+      textOf(tenant, "text", "gzip"),
+    ]),
+  );
+  expect(texts).toEqual(
+    ["acme", "globex"].flatMap((tenant) => [
+      `${tenant} /v1/rooms/notes/snapshot gzip`,
+      `${tenant} /v1/rooms/notes/snapshot plain`,
+      `${tenant} /v1/rooms/notes/text gzip`,
+    ]),
+  );
 });
