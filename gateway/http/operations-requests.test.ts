@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 
 import type { GatewayReport } from "../../shared/bus/fleet-messages.ts";
 import type { ServerId, UnixMillis } from "../../shared/ids.ts";
+import type { Identity } from "../sessions/identity.ts";
 import { moveAnswer, seenFleet, serverDrainAnswer } from "./operations-answers.ts";
 import { drainRequest, eventsAfter, moveRequest, roomListRequest, slotsAfter } from "./operations-requests.ts";
 
@@ -14,6 +15,12 @@ test("[ORQ1] a request lists one room more than the page holds, of all tenants u
   expect(roomListRequest(query("limit=0"), undefined)).toMatchObject({ status: 400 });
   expect(roomListRequest(query("limit=0x5"), undefined)).toMatchObject({ status: 400 });
   expect(roomListRequest(query("after=nothing"), undefined)).toMatchObject({ status: 400 });
+});
+
+test("[ORQ6] an administrator lists the rooms of its tenant, whether or not the request names it, and of no other", () => {
+  const admin = { tenant: "acme", user: "ann", rooms: ["*"] } as unknown as Identity;
+  for (const named of ["", "tenant=acme"]) expect(roomListRequest(query(named), admin)).toMatchObject({ list: { tenant: "acme" } });
+  expect(roomListRequest(query("tenant=globex"), admin)).toMatchObject({ status: 403 });
 });
 
 test("[ORQ2] events and slots are asked for after a number, 0 by default", () => {
