@@ -32,3 +32,27 @@ test("[HOOK12] a component that changes its room shows no version of the room be
   await answers("tasks", "two");
   expect(shown.filter((text) => text.startsWith("tasks") && !text.includes("loading"))).toEqual(["tasks ready two"]);
 });
+
+test.each([
+  {
+    body: JSON.stringify({ error: "not-yet", message: "the newest seq of the room is 21" }),
+    text: "HTTP 404: the newest seq of the room is 21",
+  },
+  { body: "<h1>The page of a proxy</h1>", text: "HTTP 404" },
+  { body: "null", text: "HTTP 404" },
+])("[HOOK23] an action that fails rejects with the server's message, if there is one: $text", async ({ body, text }) => {
+  vi.stubGlobal("fetch", (url: string) =>
+    Promise.resolve(url.includes("restore") ? new Response(body, { status: 404 }) : new Response('{"versions":[],"readableFrom":null}')),
+  );
+  onTestFinished(() => void vi.unstubAllGlobals());
+  let restore: (seq: number) => Promise<void> = () => Promise.resolve();
+  const History = (): ReactNode => {
+    const { state, ...actions } = useHistory(useRoom("notes"));
+    restore = actions.restore;
+    return state;
+  };
+  const tree = new MountedTree(h(CoroomProvider, { url: "ws://127.0.0.1:9", token: "t" }, h(History)));
+  onTestFinished(() => tree.unmount());
+  await eventually("the versions are read", () => tree.text === "ready");
+  await expect(restore(99)).rejects.toThrow(new Error(`POST restore?seq=99 failed with ${text}`));
+});

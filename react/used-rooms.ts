@@ -102,14 +102,16 @@ export class UsedRooms {
     };
   }
 
-  /** A request to the HTTP API of the room. Throws the server's message if the answer is an error. */
+  /** A request to the HTTP API of the room. Throws the server's message if the answer is an error, and only its status if a proxy answered. */
   async request(name: string, path: string, options: RequestInit = {}): Promise<Response> {
     const base = this.#url.replace(/^ws/, "http").replace(/\/+$/, "");
     const authorization = `Bearer ${await this.#token()}`;
     const headers = { ...(options.headers as Record<string, string>), authorization };
     const answer = await fetch(`${base}/v1/rooms/${encodeURIComponent(name)}/${path}`, { ...options, headers });
     if (answer.ok) return answer;
-    throw new Error(`${options.method ?? "GET"} ${path} failed with HTTP ${answer.status}: ${await answer.text()}`);
+    const { message } = ((await answer.json().catch(() => undefined)) ?? {}) as { readonly message?: unknown };
+    const why = typeof message === "string" ? `: ${message}` : "";
+    throw new Error(`${options.method ?? "GET"} ${path} failed with HTTP ${answer.status}${why}`);
   }
 
   /** For requests of a tenant's boards, which belong to no room. */
