@@ -16,6 +16,8 @@ export type Episode = {
   readonly by: string;
   /** Whether the verdict of the page names it while it goes on. Other ongoing problems are in the state of the fleet. */
   readonly isForVerdict?: boolean;
+  /** Processes did not reach NATS. Room servers that lost rooms at that time are not the cause. */
+  readonly isNatsOutage?: boolean;
 };
 
 export const text = (event: ListedEvent, name: string): string => String(event[name] ?? "");

@@ -240,3 +240,12 @@ test("[EPI9] an episode that ended on another day shows both days", () => {
   expect(times(begin!, end!, MIDNIGHT + 5 * 86_400_000)).toBe("Nov 23 01:00:00 to Nov 25 01:00:00");
   expect(times(begin!, end!, Date.parse(begin!) + 1)).toBe("01:00:00 to Nov 25 01:00:00");
 });
+
+test("[EPI17] the moves of a drained server displace no failure, and rooms that a server lost are listed as the takeover only", () => {
+  const failure = event("10:00:02", "log_slow", "rs-1", { state: "slow", forMs: 1_500, worstMs: 1_500 });
+  const ended = (why: string): ListedEvent => event("10:05:00", "room_ended", "rs-1", { room: "trial1", why, reason: "" });
+  const rows = rowsOf(failure, ...Array.from({ length: 600 }, () => ended("handed-over")));
+  expect([rows.length, rows.filter(EVENT_FILTERS.problem.shows).length]).toEqual([301, 1]);
+  const lost = rowsOf(ended("fenced"), ended("handed-over"));
+  expect([lost.length, lost.filter(EVENT_FILTERS.notable.shows).length, marksOf(lost).length]).toEqual([2, 1, 0]);
+});

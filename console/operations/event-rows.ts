@@ -1,6 +1,6 @@
 /**
  * Builds the rows of the event list from the answers of the gateway, newest first. An event appears once, even when two
- * answers contain it. Routine events are kept apart, so that a thousand opened rooms displace no change of a mode.
+ * answers contain it. Routine events and moves are kept apart: a thousand rooms that open or move displace no failure.
  */
 
 import type { EventsAnswer, FleetAnswer, HealthTone, ListedEvent, ListedTakeover } from "./answers.ts";
@@ -20,6 +20,7 @@ export type EventRow = {
   readonly by: string;
   /** See `Episode`. */
   readonly isForVerdict?: boolean;
+  readonly isNatsOutage?: boolean;
 };
 /** `takeovers`: all known takeovers. Rows combine takeovers of several tenants. */
 export type EventRows = {
@@ -27,12 +28,13 @@ export type EventRows = {
   readonly rows: readonly EventRow[];
   readonly notable: readonly ListedEvent[];
   readonly routine: readonly EventRow[];
+  readonly moves: readonly EventRow[];
   readonly takeovers: readonly ListedTakeover[];
   readonly last: number;
 };
 
-export const NO_EVENTS: EventRows = { rows: [], notable: [], routine: [], takeovers: [], last: 0 };
-const [NOTABLE_MAX, ROUTINE_MAX, TAKEOVERS_MAX] = [500, 300, 500];
+export const NO_EVENTS: EventRows = { rows: [], notable: [], routine: [], moves: [], takeovers: [], last: 0 };
+const [NOTABLE_MAX, ROUTINE_MAX, MOVES_MAX, TAKEOVERS_MAX] = [500, 300, 300, 500];
 /** Takeovers between the same two servers within this time form one row. */
 const TAKEOVER_MS_MAX = 60_000;
 const NAMES_MAX = 3;
@@ -43,14 +45,16 @@ export function addEvents(known: EventRows, answer: EventsAnswer): EventRows {
   const takeovers = withNewestCounts(before.takeovers, answer.takeovers ?? []);
   const added = answer.events.filter(({ seq }) => seq > before.last);
   if (added.length === 0 && (answer.takeovers ?? []).length === 0) return { ...before, last: answer.last };
-  const isRoutine = (event: ListedEvent): boolean => !isOfEpisode(event) && textsOf(event).topic === "routine";
-  const notable = [...before.notable, ...added.filter((event) => !isRoutine(event))].slice(-NOTABLE_MAX);
-  const routine = [...before.routine, ...added.filter(isRoutine).map(rowOf)].slice(-ROUTINE_MAX);
-  const events = { notable, routine, takeovers, last: answer.last };
+  const topicOf = (event: ListedEvent): EventTopic => (isOfEpisode(event) ? "problem" : textsOf(event).topic);
+  const about = (topic: EventTopic): EventRow[] => added.filter((event) => topicOf(event) === topic).map(rowOf);
+  const notable = [...before.notable, ...added.filter((event) => !["routine", "move"].includes(topicOf(event)))].slice(-NOTABLE_MAX);
+  const routine = [...before.routine, ...about("routine")].slice(-ROUTINE_MAX);
+  const moves = [...before.moves, ...about("move")].slice(-MOVES_MAX);
+  const events = { notable, routine, moves, takeovers, last: answer.last };
   return { ...events, rows: rowsFrom(events, () => true) };
 }
 
-function rowsFrom({ notable, routine, takeovers }: Omit<EventRows, "rows">, isAlive: (by: string) => boolean): EventRow[] {
+function rowsFrom({ notable, routine, moves, takeovers }: Omit<EventRows, "rows">, isAlive: (by: string) => boolean): EventRow[] {
   const episodes = episodesOf(
     notable.filter(isOfEpisode).toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at)),
     isAlive,
@@ -59,6 +63,7 @@ function rowsFrom({ notable, routine, takeovers }: Omit<EventRows, "rows">, isAl
     ...episodes.map((episode): EventRow => ({ ...episode, until: episode.until ?? "now", topic: "problem" })),
     ...notable.filter((event) => !isOfEpisode(event)).map(rowOf),
     ...mergedTakeovers(takeovers).map(takeoverRow),
+    ...moves,
     ...routine,
   ];
   return rows.reverse().sort((a, b) => Date.parse(b.at) - Date.parse(a.at));

@@ -21,7 +21,7 @@ const PLACED: Readonly<Record<string, { readonly topic: EventTopic; readonly wor
 const ENDED: Readonly<Record<string, { readonly topic: EventTopic; readonly tone: HealthTone; readonly words: string }>> = {
   "handed-over": { topic: "move", tone: "calm", words: "handed over" },
   "released": { topic: "routine", tone: "calm", words: "closed: no members left" },
-  "fenced": { topic: "move", tone: "warning", words: "lost to another owner" },
+  "fenced": { topic: "routine", tone: "calm", words: "lost to another owner" }, // The row of the takeover names both servers.
   "failed": { topic: "move", tone: "warning", words: "closed after a failure" },
   "deleted": { topic: "routine", tone: "calm", words: "deleted" },
 };

@@ -54,7 +54,7 @@ export function verdictOf(
             ...problemsOfAll(fleet, page),
             ...ongoing(fleet, rows),
             ...problemsOfLost(fleet, takeovers),
-            ...problemsOfReturned(fleet, takeovers),
+            ...problemsOfReturned(fleet, takeovers, rows),
           ]
         : [...problemsOfDisk(fleet), NO_NATS];
   problems.sort((a, b) => Number(b.tone === "error") - Number(a.tone === "error"));
@@ -282,11 +282,23 @@ function problemsOfLost({ serversLost = [] }: FleetAnswer, takeovers: readonly L
   });
 }
 
-/** Reports servers that send heartbeats again and lost rooms recently. */
-function problemsOfReturned({ at, servers }: FleetAnswer, takeovers: readonly ListedTakeover[]): HealthProblem[] {
+/** Takeovers follow an outage of NATS within this time. */
+const AFTER_OUTAGE_MS = 10_000;
+
+/** Reports servers that send heartbeats again and lost rooms recently, unless NATS was the cause. */
+function problemsOfReturned(
+  { at, servers }: FleetAnswer,
+  takeovers: readonly ListedTakeover[],
+  rows: readonly EventRow[],
+): HealthProblem[] {
+  const outages = rows.filter(({ isNatsOutage }) => isNatsOutage === true);
+  const isOfOutage = (begun: number): boolean =>
+    outages.some(({ at: from, until = from }) => begun >= Date.parse(from) && begun <= Date.parse(until) + AFTER_OUTAGE_MS);
   const since = Date.parse(at) - RETURNED_MS_MAX;
   return servers.flatMap(({ server }): HealthProblem[] => {
-    const taken = takeovers.filter(({ from, at: begun }) => from === server && Date.parse(begun) >= since);
+    const taken = takeovers.filter(
+      ({ from, at: begun }) => from === server && Date.parse(begun) >= since && !isOfOutage(Date.parse(begun)),
+    );
     if (taken.length === 0) return [];
     const rooms = roomsOf(taken);
     const what = rooms === 1 ? "one of its rooms" : `${count(rooms)} of its rooms`;

@@ -247,6 +247,18 @@ test("[OPC9] the verdict names a recently lost server and its rooms, but not a s
   expect(problems({ at: "2026-11-23T14:13:02.000Z" }, both)).toEqual([]);
 });
 
+test("[OPC32] an outage of NATS, and not a room server, is the cause of takeovers at its end", () => {
+  const servers = [server, { ...server, server: "rs-2" }];
+  const problems = (...events: readonly ListedEvent[]) =>
+    verdictOf({ ...WELL, servers }, page, LIVE, [taken(9, "rs-2", 3)], addEvents(NO_EVENTS, { events, last: 9 }).rows).problems.length;
+  const at = (clock: string): string => `2026-11-23T${clock}.000Z`;
+  const outage = (clock: string): ListedEvent => ({ seq: 1, at: at(clock), kind: "nats_lost", by: "gw-1", downMs: 20_000 });
+  const restart: ListedEvent = { ...outage("14:03:00"), kind: "engine_restarted", by: "engines", engine: "nats-server", exit: "SIGKILL" };
+  const elsewhere = [[], [outage("14:02:50")], [outage("14:03:30")], [{ ...restart, engine: "redis-server" }]];
+  expect(elsewhere.map((events) => problems(...events))).toEqual([1, 1, 1, 1]);
+  expect([[outage("14:03:00")], [outage("14:03:10")], [restart]].map((events) => problems(...events))).toEqual([0, 0, 0]);
+});
+
 test("[OPC10] the verdict reports missing Redis connections and their effect: rooms and edits do not need Redis", () => {
   const without = { ...gateway, gateway: "gw-2", reachesRedis: false };
   const boards = (leaderboards: number, leaderboardsWithoutRedis: number) => ({ documents: 1, leaderboards, leaderboardsWithoutRedis });
