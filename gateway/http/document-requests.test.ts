@@ -127,6 +127,7 @@ test("[DRQ7] a refused write carries a retry time, unless the write can never su
   for (const reason of never) expect(refused(reason).headers, reason).not.toHaveProperty("retry-after");
   expect(writeAnswer({ kind: "unanswered" }, 200).status).toBe(504);
   expect(NO_DOCUMENT_SERVICE).toMatchObject({ status: 503, headers: { "retry-after": "1" } });
+  expect(NO_DOCUMENT_SERVICE.body, "without NATS a gateway knows no document service").toContain("check the NATS servers");
 });
 
 test("[DRQ8] a list of rooms is for operators, who name the tenant, and for administrators of all rooms", () => {

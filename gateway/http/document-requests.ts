@@ -28,7 +28,7 @@ export type ServiceRequest = {
 export const NO_DOCUMENT_SERVICE = errorAnswer(
   503,
   "unavailable",
-  "no document service answers right now: try again in a moment",
+  "no document service answers right now: try again in a moment. If this lasts, check the NATS servers, and that a document service runs",
   retryAfter(1),
 );
 export const NO_FIRST_CONTENT = errorAnswer(
