@@ -34,12 +34,13 @@ export type DocumentPartitionPorts = DocumentRoomPorts & {
   readonly leases: Leases;
   readonly boards: Pick<Leases, "read">;
 };
+/** `service`: the unique name of this run. */
 export type DocumentPartitionOptions = DocumentRoomHostOptions &
-  SweepOptions &
+  Omit<SweepOptions, "writer"> &
   StoredBytesOptions &
   ReadAheadOptions &
   TrimRoundsOptions &
-  DocumentPartitionLimits & { readonly documentsLeaseMs: number };
+  DocumentPartitionLimits & { readonly service: string; readonly documentsLeaseMs: number };
 type DocumentPartitionDeps = Pick<DocumentRoomHostDeps, "clock" | "log" | "metrics" | "notifications" | "operations" | "leftOut">;
 
 type RoomDeletionResult =
