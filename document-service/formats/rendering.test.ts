@@ -167,12 +167,10 @@ test("[RND4] a text of Quill becomes blocks; one without formatting becomes para
 
 test("[RND4] an image of Quill keeps its link, and the text that Quill stores for it", () => {
   const quill = stateOf((doc) =>
-    doc
-      .getText("quill")
-      .applyDelta([
-        { insert: { image: "https://h/a.png" }, attributes: { alt: "a plan", width: "80", link: "https://example.org", bold: true } },
-        { insert: "\n", attributes: { align: "center" } },
-      ]),
+    doc.getText("quill").applyDelta([
+      { insert: { image: "https://h/a.png" }, attributes: { alt: "a plan", width: "80", link: "https://example.org", bold: true } },
+      { insert: "\n", attributes: { align: "center" } },
+    ]),
   );
   expect(render(quill, "markdown")).toBe("[**![a plan](https://h/a.png)**](https://example.org)\n");
   expect(render(quill, "html")).toContain('<strong><img src="https://h/a.png" alt="a plan"></strong></a>');
