@@ -181,7 +181,7 @@ export function objectBucket(jetstream: JetStreamClient, bucket: string, replica
 const WRONG_LAST_SEQUENCE: readonly number[] = [10_071, 10_164];
 
 /** Nothing was written: the entry changed since it was read. */
-export function isRevisionConflict(error: unknown): boolean {
+function isRevisionConflict(error: unknown): boolean {
   return error instanceof JetStreamApiError && WRONG_LAST_SEQUENCE.includes(error.code);
 }
 
