@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
-import { LABEL_LENGTH_MAX, ServerHeartbeat } from "../shared/bus/placement-messages.ts";
+import { ServerHeartbeat } from "../shared/bus/placement-messages.ts";
+import { LABEL_LENGTH_MAX } from "../shared/ids.ts";
 import { readSettings } from "../shared/settings/settings.ts";
 import { roomHostOptions, roomServerSettings } from "./config.ts";
 

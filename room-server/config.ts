@@ -1,7 +1,7 @@
 /** The room server's settings. */
 
 import { constant, positiveInteger, type Settings, SettingError, type Values } from "../shared/settings/settings.ts";
-import { LABEL_LENGTH_MAX } from "../shared/bus/placement-messages.ts";
+import { LABEL_LENGTH_MAX } from "../shared/ids.ts";
 import { HEARTBEAT_MS_MAX } from "../shared/cluster/membership.ts";
 import type { RoomServerOptions } from "./room-server.ts";
 

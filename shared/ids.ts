@@ -31,6 +31,8 @@ export type ClientId = Brand<string, "ClientId">;
 export type GatewayId = Brand<string, "GatewayId">;
 /** One run of one room server process; a restart is another server. */
 export type ServerId = Brand<string, "ServerId">;
+/** Maximum characters of a server's host, zone and pool. Other processes ignore the heartbeats of a server with a longer one. */
+export const LABEL_LENGTH_MAX = 64;
 /** The ownership term of a room, which increases with every new owner. 0: none yet. */
 export type Epoch = Brand<number, "Epoch">;
 /** An edit's number in its room's order, from 1, without gaps. 0: before the first edit. */

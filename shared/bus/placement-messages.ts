@@ -2,7 +2,16 @@
 
 import { z } from "zod";
 
-import { type Epoch, type GatewayId, type UnixMillis, parseRoomKey, type RoomKey, type Seq, type ServerId } from "../ids.ts";
+import {
+  type Epoch,
+  type GatewayId,
+  LABEL_LENGTH_MAX,
+  type UnixMillis,
+  parseRoomKey,
+  type RoomKey,
+  type Seq,
+  type ServerId,
+} from "../ids.ts";
 
 const serverId = z
   .string()
@@ -27,8 +36,6 @@ const seq = z
   .transform((number) => number as Seq);
 const date = z.number().transform((number) => number as UnixMillis);
 
-/** Other processes ignore the heartbeats of a server with a longer label. */
-export const LABEL_LENGTH_MAX = 64;
 const label = z.string().max(LABEL_LENGTH_MAX);
 
 /** The location of a server, used to keep a room's owner and its replica apart. `pool`: empty for the general pool. */
