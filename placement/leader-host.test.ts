@@ -476,3 +476,22 @@ test("[LDR26] the entry of a released room is removed also after the plan bucket
   await pass(1_500);
   expect(planned.get(room)).toBeUndefined();
 });
+
+test("[LDR27] a replica that ends only after a newer plan is ended with that plan, because its server ignores older commands", async () => {
+  const c = "c" as ServerId;
+  const { view, pass, requests, state } = leaderOf({ controlLoopMs: 1_000 });
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  await pass(2_500);
+  let goOn = (): void => {};
+  state.orders = new Promise((resolve) => (goOn = resolve));
+  state.heartbeats.set(c, { labels: { host: "", zone: "far", pool: "" } });
+  state.alive = [a, b, c];
+  await pass(1_000);
+  expect(requests).toEqual(["b: follow of plan 1", "c: follow of plan 2"]);
+  view.receiveEntry(other, { owner: c, epoch: 1 as Epoch });
+  await pass(1_000);
+  expect(requests.slice(2)).toEqual([expect.stringMatching("follow of plan 3")]);
+  goOn();
+  await pass(50);
+  expect(requests.slice(3)).toEqual(["b: unfollow of plan 3"]);
+});

@@ -255,7 +255,9 @@ export class Leader {
     return stepCount;
   }
 
-  #unfollowUnlessPlanned(room: RoomKey, server: ServerId, generation: number, effects: LeaderEffect[]): void {
+  /** The server ignores commands of older plans than the newest it received. A process that no longer leads has only `plan`. */
+  #unfollowUnlessPlanned(room: RoomKey, server: ServerId, plan: number, effects: LeaderEffect[]): void {
+    const generation = Math.max(plan, this.#leadership.generation);
     if (this.#deps.view.replicaOf(room) !== server) effects.push({ kind: "unfollow", server, room, generation });
   }
 
