@@ -45,6 +45,7 @@ function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
     bucketAnswers: true,
     plansAreConfirmed: true,
     planIsKept: true,
+    planIsWatched: true,
     alive: [a, b],
     heartbeats: new Map<ServerId, Partial<ServerHeartbeat>>(),
     refuses: false,
@@ -74,9 +75,10 @@ function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
       },
       remove: async (key: RoomKey, generation: number) => {
         if (!state.planIsKept) throw new Error("no answer");
-        if ((planned.get(key)?.generation ?? Infinity) > generation) return;
+        if ((planned.get(key)?.generation ?? 0) > generation) return false;
         planned.set(key, undefined);
-        view.receivePlanned(key, undefined);
+        if (state.planIsWatched) view.receivePlanned(key, undefined);
+        return true;
       },
     },
     servers: {
@@ -494,4 +496,28 @@ test("[LDR27] a replica that ends only after a newer plan is ended with that pla
   goOn();
   await pass(50);
   expect(requests.slice(3)).toEqual(["b: unfollow of plan 3"]);
+});
+
+test("[LDR28] the replica of a released room stays until the room's entry is removed, because the room may open again before", async () => {
+  const { view, pass, requests, planned, state } = leaderOf({ controlLoopMs: 1_000 });
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  await pass(2_500);
+  view.receiveEntry(room, undefined);
+  state.planIsKept = false;
+  await pass(1_500);
+  view.receiveEntry(room, { owner: a, epoch: 2 as Epoch });
+  state.planIsKept = true;
+  await pass(1_500);
+  expect(planned.get(room)).toMatchObject({ replica: b });
+  expect(requests).toEqual(["b: follow of plan 1"]);
+});
+
+test("[LDR29] a leader forgets a released room whose entry is gone, also if its watch missed the removal", async () => {
+  const { view, pass, requests, state } = leaderOf({ controlLoopMs: 1_000 });
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  await pass(2_500);
+  state.planIsWatched = false;
+  view.receiveEntry(room, undefined);
+  await pass(5_000);
+  expect(requests).toEqual(["b: follow of plan 1", "b: unfollow of plan 1"]);
 });

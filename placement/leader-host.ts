@@ -14,7 +14,7 @@ import { Leader, type LeaderCoreOptions, type LeaderEffect, type LeaderInput, re
 import type { PlacementMetrics } from "./metrics.ts";
 import type { PlanStep } from "./plan.ts";
 import type { PlanEntries, RoomServers } from "./ports.ts";
-import type { PlacementView } from "./view.ts";
+import type { PlacementView, PlannedReplica } from "./view.ts";
 
 export type LeaderPorts = {
   readonly leases: Leases;
@@ -83,7 +83,7 @@ export class LeaderHost {
       case "write-plan-entry":
         return this.#writePlanEntry(effect.room, effect.planned);
       case "remove-plan-entry":
-        return this.#removePlanEntry(effect.room, effect.generation);
+        return this.#removePlanEntry(effect.planned);
       case "report":
         return operations.report(effect.report);
       case "servers-lost":
@@ -150,9 +150,11 @@ export class LeaderHost {
     });
   }
 
-  #removePlanEntry(room: RoomKey, generation: number): void {
-    this.#ports.plans.remove(room, generation).catch((cause: unknown) => {
-      this.#deps.log.warn({ room, cause }, "the plan bucket did not remove the entry of a released room; trying again");
-    });
+  #removePlanEntry(planned: PlannedReplica): void {
+    const { room, generation } = planned;
+    this.#ports.plans.remove(room, generation).then(
+      (isGone) => isGone && this.#feed({ kind: "plan-entry-removed", planned }),
+      (cause: unknown) => this.#deps.log.warn({ room, cause }, "the plan bucket did not remove the entry of a released room; trying again"),
+    );
   }
 }

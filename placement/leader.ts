@@ -14,7 +14,7 @@ import { CooledRooms, type CooledRoomsOptions } from "./cooled-rooms.ts";
 import { Leadership, type LeadershipOptions } from "./leadership.ts";
 import { type Placements, type PlacementPlan, type PlacementWorld, type PlanStep, replicaAfter } from "./plan.ts";
 import { PlanSteps } from "./plan-steps.ts";
-import type { PlacementView } from "./view.ts";
+import type { PlacementView, PlannedReplica } from "./view.ts";
 
 export type LeaderInput =
   | { kind: "start" }
@@ -26,7 +26,8 @@ export type LeaderInput =
   /** `refused`: the reason why the step was not carried out; undefined: it was carried out. */
   | { kind: "step-settled"; step: PlanStep; generation: number; refused: string | undefined; wallNow: UnixMillis }
   /** The bucket did not store a room's planned entry. */
-  | { kind: "plan-entry-failed"; room: RoomKey; planned: PlannedRoom };
+  | { kind: "plan-entry-failed"; room: RoomKey; planned: PlannedRoom }
+  | { kind: "plan-entry-removed"; planned: PlannedReplica };
 
 export type LeaderEffect =
   | { kind: "tick-after"; delayMs: number }
@@ -36,8 +37,8 @@ export type LeaderEffect =
   | { kind: "carry-out-step"; step: PlanStep; generation: number }
   | { kind: "unfollow"; server: ServerId; room: RoomKey; generation: number }
   | { kind: "write-plan-entry"; room: RoomKey; planned: PlannedRoom }
-  /** Removes the entry unless a later plan than this one wrote it. */
-  | { kind: "remove-plan-entry"; room: RoomKey; generation: number }
+  /** Removes the entry unless a later plan wrote it. Answered by "plan-entry-removed" if it is gone. */
+  | { kind: "remove-plan-entry"; planned: PlannedReplica }
   | { kind: "report"; report: OperationsReport }
   | { kind: "servers-lost"; servers: readonly ServerId[] }
   | { kind: "leading-began"; generation: number }
@@ -117,7 +118,10 @@ export class Leader {
         this.#receiveStepSettled(input, now, effects);
         break;
       case "plan-entry-failed":
-        this.#deps.view.receiveUnstored(input.room, input.planned); // Other processes cannot read it, so the room is planned again.
+        this.#deps.view.receiveUnstored(input.room, input.planned.generation); // Other processes cannot read it, so the room is planned again.
+        break;
+      case "plan-entry-removed":
+        this.#receiveRemoved(input.planned, effects);
         break;
       default:
         assertNever(input);
@@ -221,13 +225,19 @@ export class Leader {
     endRound(effects);
   }
 
-  /** The view keeps the room until its entry is removed, so a removal that fails is repeated. */
+  /**
+   * The view keeps the room until its entry is removed, so a removal that fails is repeated. The replica stays as long:
+   * if the room opens again before, its entry still names the replica.
+   */
   #forgetReleasedRooms(effects: LeaderEffect[]): void {
-    for (const { room, replica, generation } of this.#deps.view.released()) {
-      if (this.#steps.isUnderWay(room)) continue;
-      effects.push({ kind: "remove-plan-entry", room, generation });
-      if (replica !== undefined) effects.push({ kind: "unfollow", server: replica, room, generation: this.#leadership.generation });
+    for (const planned of this.#deps.view.released()) {
+      if (!this.#steps.isUnderWay(planned.room)) effects.push({ kind: "remove-plan-entry", planned });
     }
+  }
+
+  #receiveRemoved({ room, replica, generation }: PlannedReplica, effects: LeaderEffect[]): void {
+    this.#deps.view.receiveUnstored(room, generation);
+    if (replica !== undefined) this.#unfollowUnlessPlanned(room, replica, generation, effects);
   }
 
   #withoutUnaskedTakeovers(plan: PlacementPlan, state: Leading, roundAt: Millis): PlacementPlan {

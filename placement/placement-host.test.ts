@@ -43,7 +43,7 @@ function placementWith() {
     plans: {
       onEntry: async (receive) => receive(room, PLANNED),
       write: async (_, entry) => void planned.push(entry),
-      remove: async () => void planned.push(undefined),
+      remove: async () => planned.push(undefined) > 0,
     },
     pins: { onEntry: async () => {} },
     leases: {

@@ -30,8 +30,8 @@ export interface PlanEntries {
   onEntry(receive: (room: RoomKey, planned: PlannedRoom | undefined) => void): Promise<void>;
   /** An entry of a newer plan stays. Throws when the bucket does not answer. */
   write(room: RoomKey, planned: PlannedRoom): Promise<void>;
-  /** Removes the entry, unless a later plan than `generation` wrote it. Throws when the bucket does not answer. */
-  remove(room: RoomKey, generation: number): Promise<void>;
+  /** Removes the entry. False: it changed, or a later plan than `generation` wrote it. Throws when the bucket does not answer. */
+  remove(room: RoomKey, generation: number): Promise<boolean>;
 }
 
 export interface RoomPins {

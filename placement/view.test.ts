@@ -48,10 +48,10 @@ test("[VIEW5] an entry that was not stored is forgotten, unless another leader's
   const view = new PlacementView();
   const late = { reason: "", at: 0 as UnixMillis, owner: one, replica: two, generation: 5 };
   view.receivePlanned(notes, late);
-  view.receiveUnstored(notes, late);
+  view.receiveUnstored(notes, late.generation);
   expect(view.replicaOf(notes)).toBeUndefined();
   view.receivePlanned(notes, { ...late, owner: two, replica: one, generation: 6 });
-  view.receiveUnstored(notes, late);
+  view.receiveUnstored(notes, late.generation);
   expect(view.replicaOf(notes)).toBe(one);
 });
 

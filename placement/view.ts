@@ -16,6 +16,8 @@ import type { Assignment, Placements, ObservedWorld, RoomState, ServerState } fr
 /** `ownerReason`: the reason of the step that gave the room to `owner`. Undefined: neither a plan nor an operator did. */
 type Planned = Assignment & { readonly owner: ServerId; readonly ownerReason: string | undefined };
 
+export type PlannedReplica = { readonly room: RoomKey; readonly replica: ServerId | undefined; readonly generation: number };
+
 export class PlacementView {
   readonly #rooms = new Map<RoomKey, RoomState>();
   /** One object is shared by all rooms of a server. Separate objects took a third of a room's memory. */
@@ -58,9 +60,9 @@ export class PlacementView {
     return isNewest;
   }
 
-  /** The plan bucket did not store an entry. Another leader's newer one stays known. */
-  receiveUnstored(room: RoomKey, planned: PlannedRoom): void {
-    if ((this.#planned.get(room)?.generation ?? 0) <= planned.generation) this.#planned.delete(room);
+  /** The plan bucket has no entry of this or an earlier plan. Another leader's newer one stays known. */
+  receiveUnstored(room: RoomKey, generation: number): void {
+    if ((this.#planned.get(room)?.generation ?? 0) <= generation) this.#planned.delete(room);
   }
 
   ownerOf(room: RoomKey): ServerId | undefined {
@@ -85,7 +87,7 @@ export class PlacementView {
   }
 
   /** Planned rooms that no server owns any more. */
-  *released(): Iterable<{ room: RoomKey; replica: ServerId | undefined; generation: number }> {
+  *released(): Iterable<PlannedReplica> {
     for (const [room, { replica, generation }] of this.#planned) if (!this.#rooms.has(room)) yield { room, replica, generation };
   }
 

@@ -72,10 +72,10 @@ test("[ENT4] a leader that was paused replaces and removes no entry of a newer p
   expect(await stored(), "the other leader's entry is newer").toBe("two");
   await plans.write(room, planned(5, "four"));
   expect(await stored(), "a later step of the same plan").toBe("four");
-  await plans.remove(room, 4);
-  expect(await stored(), "the leader that was paused knows only plan 4").toBe("four");
-  await plans.remove(room, 5);
-  expect(await stored()).toBeUndefined();
+  expect(await plans.remove(room, 4), "the leader that was paused knows only plan 4").toBe(false);
+  expect(await stored()).toBe("four");
+  expect([await plans.remove(room, 5), await stored()]).toEqual([true, undefined]);
+  expect(await plans.remove(room, 5), "it is gone").toBe(true);
   await plans.write(room, planned(3, "five"));
   expect(await stored(), "a removed entry has no plan").toBe("five");
 });

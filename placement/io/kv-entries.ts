@@ -81,8 +81,8 @@ export function kvPlans({ kv, onEntry }: WatchedBucket<PlannedRoom>): PlanEntrie
     remove: async (room, generation) => {
       const found = await kv.get(room);
       const stored = decodeEntry(PlannedRoom, found);
-      if (found === null || stored === undefined || stored.generation > generation) return;
-      await removeEntry(kv, room, { previousSeq: found.revision });
+      if (found === null || stored === undefined) return true;
+      return stored.generation <= generation && (await removeEntry(kv, room, { previousSeq: found.revision }));
     },
   };
 }

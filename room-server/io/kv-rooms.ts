@@ -32,6 +32,6 @@ export async function kvRooms(nats: NatsConnection, bucket: string, replicas: nu
       if (found === null || entry?.owner !== server || entry.epoch > epoch) return;
       await removeEntry(kv, room, { previousSeq: found.revision });
     },
-    forget: (room) => removeEntry(kv, room),
+    forget: async (room) => void (await removeEntry(kv, room)),
   };
 }

@@ -138,17 +138,19 @@ export async function passingEntries(jetstream: JetStreamClient, bucket: string,
 /**
  * Removes an entry. Watches receive a marker, which itself disappears after `ttl`: otherwise one would stay for each room
  * that was ever in use. A watch that is interrupted for longer than `ttl` may miss the removal. With `previousSeq` an
- * entry that changed after this revision stays.
+ * entry that changed after this revision stays: false.
  */
 export async function removeEntry(
   kv: KV,
   key: string,
   { previousSeq, ttl = "24h" }: { readonly previousSeq?: number; readonly ttl?: string } = {},
-): Promise<void> {
+): Promise<boolean> {
   try {
     await kv.purge(key, { ttl, ...(previousSeq !== undefined && { previousSeq }) });
+    return true;
   } catch (error) {
     if (!isRevisionConflict(error)) throw error;
+    return false;
   }
 }
 

@@ -48,13 +48,14 @@ export class PlacementProcess {
             () => entries.answers(),
           )),
         remove: async (room, generation) =>
-          void (await this.connection.ask(
+          await this.connection.ask(
             () => {
               const { entry, revision } = plans.read(room);
-              return entry === undefined || entry.generation > generation || plans.write(room, undefined, revision);
+              if (entry === undefined) return true;
+              return entry.generation <= generation && plans.write(room, undefined, revision);
             },
             () => entries.answers(),
-          )),
+          ),
       },
       pins: { onEntry: async () => {} },
       leases: this.#leases(),
