@@ -36,7 +36,7 @@ export type EventRows = {
 export const NO_EVENTS: EventRows = { rows: [], notable: [], routine: [], moves: [], takeovers: [], last: 0 };
 const [NOTABLE_MAX, ROUTINE_MAX, MOVES_MAX, TAKEOVERS_MAX] = [500, 300, 300, 500];
 /** Takeovers between the same two servers within this time form one row. */
-const TAKEOVER_MS_MAX = 60_000;
+export const TAKEOVER_MS_MAX = 60_000;
 const NAMES_MAX = 3;
 
 /** An answer with a lower `last` means that the event stream was recreated: the rows start again. */

@@ -11,7 +11,7 @@ import type {
   RoomPageAnswer,
 } from "./answers.ts";
 import { bytes, clockTime, count, counted, percent, shortName, droppedAt } from "./format.ts";
-import { aliveIn, type EventRow } from "./event-rows.ts";
+import { aliveIn, type EventRow, TAKEOVER_MS_MAX } from "./event-rows.ts";
 import type { PollState } from "./polling.ts";
 
 type HealthProblem = { readonly tone: "warning" | "error"; readonly text: string };
@@ -300,9 +300,10 @@ function problemsOfReturned(
       ({ from, at: begun }) => from === server && Date.parse(begun) >= since && !isOfOutage(Date.parse(begun)),
     );
     if (taken.length === 0) return [];
-    const rooms = roomsOf(taken);
+    const last = Math.max(...taken.map(({ at: begun }) => Date.parse(begun)));
+    const rooms = roomsOf(taken.filter(({ at: begun }) => Date.parse(begun) >= last - TAKEOVER_MS_MAX));
     const what = rooms === 1 ? "one of its rooms" : `${count(rooms)} of its rooms`;
-    const text = `Room server ${shortName(server)} was unreachable and is back. Other servers took over ${what} at ${clockTime(new Date(taken[0]!.at))}. Check its CPU load and its network connection to NATS.`;
+    const text = `Room server ${shortName(server)} was unreachable and is back. Other servers took over ${what} at ${clockTime(new Date(last))}. Check its CPU load and its network connection to NATS.`;
     return [{ tone: "warning", text }];
   });
 }

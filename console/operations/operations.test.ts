@@ -244,6 +244,8 @@ test("[OPC9] the verdict names a recently lost server and its rooms, but not a s
   expect(problems({}, both)).toEqual([
     `Room server rs-1 was unreachable and is back. Other servers took over 500 of its rooms at ${at}. Check its CPU load and its network connection to NATS.`,
   ]);
+  const earlier = taken(0, "rs-2", 498, { at: "2026-11-23T14:00:00.000Z" }); // The same rooms, at a first failure.
+  expect(problems({}, [earlier, ...both])).toEqual(problems({}, both));
   expect(problems({ at: "2026-11-23T14:13:02.000Z" }, both)).toEqual([]);
 });
 

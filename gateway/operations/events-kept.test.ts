@@ -59,6 +59,8 @@ test("[EVK4] takeovers are counted completely for each tenant, and remove no oth
   kept.receiveEvent(5_002, claim("acme", "late", 70_000));
   kept.receiveEvent(5_003, claim("acme", "of another", 70_000, "rs-3"));
   expect(shown(0).map(([seq]) => seq)).toEqual([3, 5_002, 5_003]); // As many as are kept. A minute later a takeover is counted separately.
+  kept.receiveEvent(5_004, claim("acme", "late", 71_000)); // The lost server had returned and owned the room again.
+  expect(shown(5_003)).toEqual([[5_002, 1, "late"]]);
   kept.receiveEvent(1, claim("acme", "anew", 80_000));
   expect(shown(0)).toEqual([[1, 1, "anew"]]);
 });

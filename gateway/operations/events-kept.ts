@@ -63,8 +63,9 @@ export type TakeoverTally = {
   readonly rooms: readonly RoomKey[];
 };
 type TakenRoom = OperationsEvent & { readonly kind: "room_claimed"; readonly from: string };
+type RunningTakeover = { readonly seq: number; readonly first: TakenRoom; readonly rooms: Set<RoomKey> };
 
-/** Moves between the same two servers within this time of the first one are one takeover. */
+/** Moves between the same two servers within this time of the first one are one takeover, which counts a room once. */
 const TAKEOVER_MS_MAX = 60_000;
 const NAMES_MAX = 3;
 
@@ -74,8 +75,8 @@ const NAMES_MAX = 3;
  */
 class Takeovers {
   readonly #takeoversMax: number;
-  /** The newest takeover per receiving server, lost server and tenant, in order of their beginning. */
-  #newest = new Map<string, TakeoverTally>();
+  /** The takeovers that may go on, by receiving server, lost server and tenant. */
+  #running = new Map<string, RunningTakeover>();
   #all = new Map<number, TakeoverTally>();
 
   constructor(options: { takeoversMax: number }) {
@@ -84,13 +85,22 @@ class Takeovers {
 
   receive(seq: number, event: TakenRoom): void {
     const key = `${event.by} ${event.from} ${tenantOf(event.room)}`;
-    const before = this.#newest.get(key);
-    const goesOn = before !== undefined && event.at - before.first.at <= TAKEOVER_MS_MAX;
-    const { seq: begun, first, count, rooms } = goesOn ? before : { seq, first: event, count: 0, rooms: [] };
-    const takeover = { seq: begun, first, newest: seq, count: count + 1, rooms: [...rooms, event.room].slice(0, NAMES_MAX) };
-    this.#newest.set(key, takeover);
-    this.#all.set(begun, takeover);
+    const before = this.#running.get(key);
+    const takeover = before !== undefined && goesOn(before, event.at) ? before : this.#begin(key, seq, event);
+    const { seq: begun, first, rooms } = takeover;
+    const names = this.#all.get(begun)?.rooms ?? [];
+    const isNamed = rooms.has(event.room) || names.length >= NAMES_MAX;
+    rooms.add(event.room);
+    this.#all.set(begun, { seq: begun, first, newest: seq, count: rooms.size, rooms: isNamed ? names : [...names, event.room] });
     if (this.#all.size > this.#takeoversMax) this.#forgetOldest();
+  }
+
+  /** The rooms of takeovers that are over are forgotten here. */
+  #begin(key: string, seq: number, first: TakenRoom): RunningTakeover {
+    for (const [other, begun] of this.#running) if (!goesOn(begun, first.at)) this.#running.delete(other);
+    const takeover = { seq, first, rooms: new Set<RoomKey>() };
+    this.#running.set(key, takeover);
+    return takeover;
   }
 
   /** Takeovers that have grown since, oldest first. */
@@ -102,8 +112,12 @@ class Takeovers {
     const [[seq, { first }]] = this.#all as unknown as [[number, TakeoverTally]];
     this.#all.delete(seq);
     const key = `${first.by} ${first.from} ${tenantOf(first.room)}`;
-    if (this.#newest.get(key)?.seq === seq) this.#newest.delete(key);
+    if (this.#running.get(key)?.seq === seq) this.#running.delete(key);
   }
+}
+
+function goesOn({ first }: RunningTakeover, at: number): boolean {
+  return at - first.at <= TAKEOVER_MS_MAX;
 }
 
 function isTakeover(event: OperationsEvent): event is TakenRoom {
