@@ -132,6 +132,13 @@ test("[EPI2] a gateway under pressure names the measurement that its cause was a
     "since 09:00:00 | Gateway gw-1 is under pressure: eased to level 1, worst level 2 | NATS answered after 412 ms; dropped spectators' presence except joins and leaves",
   ]);
   expect(shown(shed("09:00:00", 2, 0, "calm"))[0]).toContain("Gateway gw-1 was under pressure, worst level 2");
+  const silent = [shed("09:00:03", 0, 6, "nats-lag"), shed("09:00:30", 6, 0, "calm")];
+  const lost = (by: string): ListedEvent => event("09:00:15", "nats_lost", by, { downMs: 13_000 });
+  expect(shown(...silent, lost("gw-1")), "a gateway under pressure because NATS was lost").toEqual([
+    "09:00:02 to 09:00:15 | 1 gateway did not reach NATS for up to 13 s | edits waited; check the NATS servers and the network",
+  ]);
+  expect(shown(...silent, lost("gw-2")), "another gateway lost NATS").toHaveLength(2);
+  expect(shown(shed("09:00:03", 0, 6, "delay"), lost("gw-1")), "its own event loop was late").toHaveLength(2);
 });
 
 test("[EPI3] a nats-server that died is one row with the outage that gateways saw and the wait of edits; a later outage is its own", () => {

@@ -51,7 +51,7 @@ export function episodesOf(events: readonly ListedEvent[], isAlive: (by: string)
   const fullDisks = stateSpans(storage, (event) => text(event, "state") === "stores", isAlive);
   const causes: SlowCauses = { outages, lags: lagsOf(events), fullDisks, late: latenessOf(events) };
   return [
-    ...pressureEpisodes(events),
+    ...pressureEpisodes(events, outages),
     ...refusalEpisodes(events),
     ...unmergedEpisodes(events),
     ...engineEpisodes(events, outages, slow),

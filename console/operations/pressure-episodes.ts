@@ -4,13 +4,14 @@
  */
 
 import type { ListedEvent } from "./answers.ts";
-import { type Episode, number, text } from "./episode-spans.ts";
+import { type Episode, type EpisodeSpan, number, overlaps, text } from "./episode-spans.ts";
 import { bytes, counted, droppedAt, duration, shortName, throttledAt } from "./format.ts";
 
 /** The levels of one gateway or room from its first rise until it is back at 0. */
 type Pressure = { readonly first: ListedEvent; readonly last: ListedEvent; readonly worst: ListedEvent; readonly lateMs: number };
 
-export function pressureEpisodes(events: readonly ListedEvent[]): Episode[] {
+/** `outages`: times in which gateways did not reach NATS. Their rows explain why these gateways dropped presence. */
+export function pressureEpisodes(events: readonly ListedEvent[], outages: readonly EpisodeSpan[]): Episode[] {
   const open = new Map<string, Pressure>();
   const all: Pressure[] = [];
   for (const event of events) {
@@ -30,7 +31,16 @@ export function pressureEpisodes(events: readonly ListedEvent[]): Episode[] {
   }
   all.push(...open.values());
   const isOfGateway = ({ first }: Pressure): boolean => first.kind === "shed_level";
-  return [...all.filter(isOfGateway).map(gatewayEpisode), ...byTenant(all.filter((each) => !isOfGateway(each))).map(roomsEpisode)];
+  const ofGateways = all.filter((each) => isOfGateway(each) && !isOfOutage(each, outages));
+  return [...ofGateways.map(gatewayEpisode), ...byTenant(all.filter((each) => !isOfGateway(each))).map(roomsEpisode)];
+}
+
+/** A silent NATS is a slow one until the gateway knows that it is lost. */
+function isOfOutage({ worst }: Pressure, outages: readonly EpisodeSpan[]): boolean {
+  const at = Date.parse(worst.at);
+  return (
+    text(worst, "cause") === "nats-lag" && outages.some((each) => each.by.includes(worst.by) && overlaps({ from: at, until: at }, each))
+  );
 }
 
 /** The beginning may be older than the known events. */
