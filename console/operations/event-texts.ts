@@ -14,7 +14,7 @@ const CAUSES: Readonly<Record<string, string>> = {
 };
 const PLACED: Readonly<Record<string, { readonly topic: EventTopic; readonly words: string }>> = {
   move: { topic: "move", words: "moved to" },
-  promote: { topic: "move", words: "taken over by" },
+  promote: { topic: "routine", words: "taken over by" }, // The new owner's claim is counted in the row of the takeover.
   follow: { topic: "routine", words: "replicated to" },
   unfollow: { topic: "routine", words: "no longer replicated to" },
 };

@@ -173,7 +173,7 @@ test("[OPC4] each event row states what happened and why", () => {
     why: "by rs-1",
   });
   expect(rowOf({ kind: "room_placed", action: "promote", server: "rs-2", reason: "rs-1 was gone" })).toMatchObject({
-    topic: "move",
+    topic: "routine",
     what: "notes taken over by rs-2",
     why: "rs-1 was gone",
   });
