@@ -14,7 +14,7 @@ import { systemClock } from "../shared/io/system-clock.ts";
 import { readSettings } from "../shared/settings/settings.ts";
 import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
-import { gatewayRig } from "../gateway/testing/gateway-rig.ts";
+import { gatewayRig, OPERATOR } from "../gateway/testing/gateway-rig.ts";
 import { doctor } from "./doctor.ts";
 import { localSecrets } from "./secrets.ts";
 import { startSettings } from "./settings.ts";
@@ -88,6 +88,21 @@ test("[DCTR3] a gateway with another secret than coroom token uses here is a pro
   expect(await tokensAt(other)).toMatch(/^PROBLEM +tokens +.* refuses tokens of coroom token \([^{}]*signature.*COROOM_JWT_SECRET/);
   expect(await tokensAt(other, { jwtSecret: "a secret of at least 32 bytes, for tests only" })).toMatch(/^ok/);
   expect(await tokensAt(other, { jwksUrl: "http://127.0.0.1:2/keys" }), "coroom token has no key of a JWKS").toBeUndefined();
+});
+
+test("[DCTR7] a ready gateway beside no document service is a problem of the document service", async () => {
+  rig.startOwner();
+  const address = await rig.start();
+  await until(async () => (await fetch(`http://${address}/readyz`)).ok, "the gateway is ready");
+  const reported = async (operatorSecret: string): Promise<readonly string[]> => {
+    const { lines } = await examine({ natsUrl: nats.url, port: address.split(":")[1]!, operatorSecret });
+    return lines.filter((line) => /^\S+ +(documents|placement|room servers|roles) /.test(line));
+  };
+  expect(await reported(OPERATOR)).toEqual([
+    expect.stringMatching(/^PROBLEM +documents +no document service sends heartbeats, so clients that open a document wait/),
+    expect.stringMatching(/^warning +placement +no process leads/),
+  ]);
+  expect(await reported("another secret of operators, long enough"), "doctor cannot ask").toEqual([]);
 });
 
 test("[DCTR4] the settings of a local system with a JWKS are well: it needs no secret for tokens", async () => {

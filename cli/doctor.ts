@@ -6,6 +6,7 @@ import { statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
 import { JetStreamApiError, JetStreamError, jetstreamManager } from "@nats-io/jetstream";
+import { z } from "zod";
 
 import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
 import { joinBus } from "../shared/io/bus-announcements.ts";
@@ -14,6 +15,7 @@ import { isNoAnswer } from "../shared/io/nats-json.ts";
 import { closeNats, type NatsConnection } from "../shared/io/nats.ts";
 import { redisConnection } from "../shared/io/redis.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
+import { parseJson } from "../shared/parse-json.ts";
 import { StartError } from "../shared/process/lifecycle.ts";
 import type { Log } from "../shared/process/log.ts";
 import { SettingError } from "../shared/settings/settings.ts";
@@ -28,13 +30,14 @@ import {
   judgeOpenFiles,
   judgeRedis,
   judgeSecrets,
+  judgeServices,
   judgeStorage,
   judgeStream,
   problem,
 } from "./findings.ts";
 import { readAnswer } from "./ask-gateway.ts";
 import { hasLocalNats, localGatewayUrl, localRedisUrl } from "./local-addresses.ts";
-import { missingSecrets } from "./secrets.ts";
+import { missingSecrets, startedRoleSecrets } from "./secrets.ts";
 import { connectOperator } from "./ops.ts";
 import type { StartConfig } from "./settings.ts";
 import { refuseUnfit } from "./start-checks.ts";
@@ -242,7 +245,32 @@ async function checkGateway(config: StartConfig): Promise<readonly DoctorFinding
       { about: "gateway", state: "warning", text: `nothing answers at ${url}. Start it with coroom start, or set COROOM_PORT to its port` },
     ];
   if (!ready.ok) return [problem("gateway", `${url} is not ready: ${ready.text}`)];
-  return [{ about: "gateway", state: "ok", text: `${url} is ready` }, ...(await checkTokens(url, config))];
+  return [
+    { about: "gateway", state: "ok", text: `${url} is ready` },
+    ...(await checkServices(url, config)),
+    ...(await checkTokens(url, config)),
+  ];
+}
+
+const Fleet = z.object({
+  reachesNats: z.literal(true), // Otherwise the gateway knows only itself.
+  servers: z.array(z.unknown()),
+  services: z.object({ documents: z.number() }),
+  placement: z.object({ leader: z.unknown() }).partial(),
+});
+
+/** A gateway is ready without them, so that its clients stay connected. */
+async function checkServices(url: string, { dataDir, operatorSecret }: StartConfig): Promise<readonly DoctorFinding[]> {
+  if (operatorSecret === "" && !existsSync(join(dataDir, "role-secrets.json"))) return [];
+  const answer = await answerOf(`${url}/v1/admin/fleet`, operatorSecret || startedRoleSecrets(dataDir, "").operatorSecret);
+  const fleet = Fleet.safeParse(parseJson(answer?.text ?? "")); // No fleet: the gateway has another secret.
+  if (!fleet.success) return [];
+  const { servers, services, placement } = fleet.data;
+  return judgeServices({
+    roomServers: servers.length,
+    documents: services.documents,
+    hasPlacementLeader: placement.leader !== undefined,
+  });
 }
 
 /** Undefined: no server answers in time. */

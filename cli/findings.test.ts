@@ -8,6 +8,7 @@ import {
   judgeOpenFiles,
   judgeRedis,
   judgeSecrets,
+  judgeServices,
   judgeStorage,
   judgeStream,
 } from "./findings.ts";
@@ -42,6 +43,15 @@ test("[DCT1] every finding that is not well states what to do", () => {
   ];
   for (const [finding, state, text] of cases) expect([finding.state, finding.text]).toEqual([state, expect.stringMatching(text)]);
   expect(findingLine(judgeClock(12))).toBe("ok       clock        differs from the nats-server's by 12 ms");
+});
+
+test("[DCT5] each role that sends no heartbeats is a finding, and placement alone stops nobody's work", () => {
+  const well = { roomServers: 2, documents: 1, hasPlacementLeader: true };
+  const found = (services: Partial<typeof well>): readonly string[] =>
+    judgeServices({ ...well, ...services }).map(({ about, state }) => `${about} ${state}`);
+  expect(found({})).toEqual(["roles ok"]);
+  expect(found({ roomServers: 0 })).toEqual(["room servers problem"]);
+  expect(found({ documents: 0, hasPlacementLeader: false })).toEqual(["documents problem", "placement warning"]);
 });
 
 test("[DCT2] secrets that are short, or equal to another, are named", () => {

@@ -25,6 +25,21 @@ export function judgeClock(aheadMs: number): DoctorFinding {
   return ms < SKEW_MS_PROBLEM ? warning("clock", text) : problem("clock", text);
 }
 
+/** The roles beside a gateway, by their heartbeats. */
+type RunningServices = { readonly roomServers: number; readonly documents: number; readonly hasPlacementLeader: boolean };
+
+export function judgeServices({ roomServers, documents, hasPlacementLeader }: RunningServices): readonly DoctorFinding[] {
+  const remedy = "Start one, or check whether it reaches NATS";
+  const found = [
+    ...(roomServers === 0 ? [problem("room servers", `none sends heartbeats, so nothing can be edited. ${remedy}`)] : []),
+    ...(documents === 0
+      ? [problem("documents", `no document service sends heartbeats, so clients that open a document wait. ${remedy}`)]
+      : []),
+    ...(hasPlacementLeader ? [] : [warning("placement", `no process leads, so no room is moved or gets a replica. ${remedy}`)]),
+  ];
+  return found.length > 0 ? found : [ok("roles", "room servers, document services and placement send heartbeats")];
+}
+
 const GIB = 1_024 ** 3;
 const FREE_SHARE_MIN = 0.1;
 
