@@ -8,6 +8,8 @@ import { destination, type DestinationStream, pino } from "pino";
 import type { Log } from "../process/log.ts";
 
 const STANDARD_ERROR = 2;
+/** A file on a full disk takes no lines. Lines beyond this are dropped, and the others are written once it has space. */
+const UNWRITTEN_BYTES_MAX = 65_536;
 
 /** Loaded only for a terminal. */
 const pretty = process.stderr.isTTY ? (await import("pino-pretty")).default : undefined;
@@ -18,7 +20,10 @@ export function pinoLog(facts: Record<string, unknown>, level: string): Log {
 }
 
 function standardError(): DestinationStream {
-  if (pretty === undefined) return destination({ fd: STANDARD_ERROR, sync: true });
+  if (pretty === undefined) {
+    const lines = destination({ fd: STANDARD_ERROR, sync: true, maxLength: UNWRITTEN_BYTES_MAX });
+    return lines.on("error", () => {}); // Without a listener, a full disk ends the process. The next line tries again.
+  }
   return pretty({
     destination: STANDARD_ERROR,
     sync: true,
