@@ -129,7 +129,7 @@ test("[EPI2] a gateway under pressure names the measurement that its cause was a
   const shed = (clock: string, from: number, to: number, cause: string): ListedEvent =>
     event(clock, "shed_level", "gw-1", { from, to, cause, delayMs: 1, outboundBytes: 12_000_000, natsLagMs: 412 });
   expect(shown(shed("09:00:00", 0, 1, "outbound"), shed("09:00:05", 1, 2, "nats-lag"), shed("09:00:20", 2, 1, "calm"))).toEqual([
-    "since 09:00:00 | Gateway gw-1 is under pressure: eased to level 1, worst level 2 | NATS answered after 412 ms; dropped spectators' presence except joins and leaves",
+    "since 09:00:00 | Gateway gw-1 is under pressure: eased to level 1, worst level 2 | NATS took 412 ms or more to answer; dropped spectators' presence except joins and leaves",
   ]);
   expect(shown(shed("09:00:00", 2, 0, "calm"))[0]).toContain("Gateway gw-1 was under pressure, worst level 2");
   const silent = [shed("09:00:03", 0, 6, "nats-lag"), shed("09:00:30", 6, 0, "calm")];

@@ -69,7 +69,7 @@ function causeOfShedding(worst: ListedEvent, highest: number): string {
   const causes: Readonly<Record<string, string>> = {
     "delay": `its event loop was ${ms(number(worst, "delayMs"))} late`,
     "outbound": `clients had ${bytes(number(worst, "outboundBytes"))} unread`,
-    "nats-lag": `NATS answered after ${ms(number(worst, "natsLagMs"))}`,
+    "nats-lag": `NATS took ${ms(number(worst, "natsLagMs"))} or more to answer`,
   };
   const cause = causes[text(worst, "cause")];
   return [...(cause === undefined ? [] : [cause]), `dropped ${droppedAt(highest)}`].join("; ");

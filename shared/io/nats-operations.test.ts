@@ -7,8 +7,13 @@ import { reportOutages } from "./nats-operations.ts";
 
 type Status = ReturnType<NatsConnection["status"]> extends AsyncIterable<infer One> ? One : never;
 
-async function outagesOf(statuses: readonly (readonly [ms: number, status: Status])[]): Promise<OperationsReport[]> {
+/** `answersAt`: when NATS answers a ping of a connection that was not lost. Undefined: never. */
+async function outagesOf(statuses: readonly (readonly [ms: number, status: Status])[], answersAt?: number): Promise<OperationsReport[]> {
   let now = 0;
+  const flush = async (): Promise<void> => {
+    if (answersAt === undefined) throw new Error("connection disconnected");
+    now = answersAt;
+  };
   async function* all(): AsyncIterable<Status> {
     for (const [ms, status] of statuses) {
       now = ms;
@@ -16,7 +21,7 @@ async function outagesOf(statuses: readonly (readonly [ms: number, status: Statu
     }
   }
   const reports: OperationsReport[] = [];
-  await reportOutages({ status: all }, { report: (report) => void reports.push(report) }, { now: () => now as Millis });
+  await reportOutages({ status: all, flush }, { report: (report) => void reports.push(report) }, { now: () => now as Millis });
   return reports;
 }
 
@@ -46,4 +51,15 @@ test("[OPS7] an outage begins with the lost connection, and for a stuck server w
   ] as const;
   expect(await outagesOf([...stuck, [28_000, reconnect!]])).toEqual([{ kind: "nats_lost", downMs: 18_000 }]);
   expect(await outagesOf([...stuck, [28_000, reconnect!], [30_000, disconnect!], [31_000, reconnect!]])).toHaveLength(2);
+});
+
+test("[OPS14] a server that answers again before the connection is lost was out of reach since the first ping without an answer", async () => {
+  const silent = [
+    [5_000, ping(1)],
+    [10_000, ping(1)],
+    [15_000, ping(2)],
+  ] as const;
+  expect(await outagesOf(silent, 17_000)).toEqual([{ kind: "nats_lost", downMs: 7_000 }]);
+  expect(await outagesOf(silent), "the connection is lost, and not back yet").toEqual([]);
+  expect(await outagesOf(silent.slice(0, 2), 17_000), "all pings were answered in time").toEqual([]);
 });

@@ -124,21 +124,30 @@ function undefinedIfSilent(error: unknown): undefined {
 
 /**
  * Reports each time that NATS was out of reach, once it is back. The connection to a stuck server ends up to 15 s after
- * the server stops to answer, so that outage begins with the first ping without an answer.
+ * the server stops to answer, so that outage begins with the first ping without an answer. A server that answers again
+ * before keeps the connection, but was out of reach as well.
  */
 export async function reportOutages(
-  nats: Pick<NatsConnection, "status">,
+  nats: Pick<NatsConnection, "status" | "flush">,
   operations: Operations,
   clock: Pick<Clock, "now">,
 ): Promise<void> {
   let pingedAt: Millis | undefined;
   let lostAt: Millis | undefined;
+  const reportSince = (begin: Millis): void => operations.report({ kind: "nats_lost", downMs: Math.round(clock.now() - begin) });
   for await (const status of nats.status()) {
     if (status.type === "ping" && status.pendingPings === 1) pingedAt = clock.now();
+    if (status.type === "ping" && status.pendingPings === 2 && pingedAt !== undefined) {
+      const begin = pingedAt;
+      nats.flush().then(
+        () => reportSince(begin),
+        () => {}, // The connection ended: `disconnect` and `reconnect` follow.
+      );
+    }
     if (status.type === "staleConnection") lostAt ??= pingedAt;
     if (status.type === "disconnect") lostAt ??= clock.now();
     if (status.type !== "reconnect" || lostAt === undefined) continue;
-    operations.report({ kind: "nats_lost", downMs: Math.round(clock.now() - lostAt) });
+    reportSince(lostAt);
     lostAt = undefined;
   }
 }
