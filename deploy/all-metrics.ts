@@ -46,3 +46,13 @@ export async function allMetrics(): Promise<Readonly<Record<string, readonly Met
   });
   return Object.fromEntries(await Promise.all(groups));
 }
+
+/** What Prometheus reads from new processes of all roles. */
+export async function firstScrape(): Promise<string> {
+  const roles = Object.values(ROLES).map((register) => {
+    const registry = new Registry();
+    register(registry);
+    return registry.metrics();
+  });
+  return (await Promise.all(roles)).join("\n");
+}

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 
 import { expect, test } from "vitest";
 
-import { allMetrics } from "./all-metrics.ts";
+import { allMetrics, firstScrape } from "./all-metrics.ts";
 
 const ALERTS = readFileSync("deploy/prometheus/alerts.yaml", "utf8");
 const DASHBOARD = readFileSync("deploy/grafana/coroom.json", "utf8");
@@ -14,7 +14,7 @@ const EVERYWHERE = ["le", "instance", "role", "job"];
 type Panel = { readonly title: string; readonly targets?: readonly { readonly expr: string }[] };
 type Asked = { readonly where: string; readonly expr: string };
 
-const alerts: Asked[] = [...ALERTS.matchAll(/alert: (?<where>\w+)\n\s+expr: (?<expr>.+)/g)].map(({ groups }) => ({
+const alerts: Asked[] = [...ALERTS.matchAll(/alert: (?<where>\w+)\n {8}expr: (?<expr>.+(?:\n {10}.+)*)/g)].map(({ groups }) => ({
   where: groups!["where"]!,
   expr: groups!["expr"]!,
 }));
@@ -48,6 +48,18 @@ test("[WAT3] each metric that a page names exists", async () => {
     .flatMap((page) => [...readFileSync(page, "utf8").matchAll(/\bcoroom_\w*[a-z\d]/g)].map(([name]) => ({ page, name })));
   expect(named.length).toBeGreaterThan(100);
   expect(named.filter(({ name }) => !known.has(name.replace(/_(bucket|sum|count)$/, "")) && !known.has(name))).toEqual([]);
+});
+
+test("[WAT4] the first event of a counter fires its alert, because the counter is 0 before", async () => {
+  const lines = (await firstScrape()).split("\n");
+  const increases = alerts.flatMap(({ expr }) => [
+    ...expr.matchAll(/increase\((?<name>\w+)(?:\{(?<labels>[^}]*)\})?\[\w+\]\)\)? > 0(?![.\d])/g),
+  ]);
+  const absent = increases.filter(
+    ({ groups }) => !lines.some((line) => line.split(/[ {]/)[0] === groups!["name"] && line.includes(groups!["labels"] ?? "")),
+  );
+  expect(increases.length).toBeGreaterThan(5);
+  expect(absent.map(([increase]) => increase)).toEqual([]);
 });
 
 function labelsIn(expr: string): string[] {
