@@ -36,6 +36,8 @@ function host(connectQueueBytesMax = 100_000) {
   const clock = new FakeClock();
   const nothing = (): void => {};
   const addresses = new Map<ConnectionId, ClientAddress | undefined>();
+  const banned = new Set<ClientAddress | undefined>([BANNED]);
+  const banOf = (address: ClientAddress | undefined) => (banned.has(address) ? BAN : undefined);
   const ports = {
     sockets: { send: nothing, close: (connection: ConnectionId, close: string) => seen.push(`${connection} ${close}`) },
     tokens: {
@@ -53,11 +55,8 @@ function host(connectQueueBytesMax = 100_000) {
       receiveDisconnection: nothing,
       addressOf: (connection: ConnectionId) => addresses.get(connection),
     },
-    discipline: {
-      receiveConnection: (address: ClientAddress | undefined) => (address === BANNED ? BAN : undefined),
-      receiveAddress: nothing,
-      receiveClose: nothing,
-    },
+    discipline: { receiveConnection: banOf, receiveAddress: banOf, receiveClose: nothing },
+    dispatch: nothing,
   };
   const sessions: ConstructorParameters<typeof SessionHost>[1] = new Connections();
   const session = sessionOptions(readSettings(gatewaySettings, { flags: {}, env: {} }), {
@@ -77,7 +76,7 @@ function host(connectQueueBytesMax = 100_000) {
     { clock, endOfTurn: nothing, log: SILENT_LOG, metrics: gatewayMetrics(registry) },
   );
   const admitted = (): ConnectionId[] => [...sessions.keys()];
-  return { clients, seen, refused, registry, clock, admitted };
+  return { clients, seen, refused, registry, clock, admitted, banned };
 }
 
 test("[LOB1] the gateway admits a queued connection when its turn comes, and answers the frames that waited in their order", () => {
@@ -140,6 +139,37 @@ test("[LOB6] a connection that is closed before its token is accepted counts as 
   clients.stop(); // "goingAway" is no refusal.
   expect(refused).toEqual(["tokenExpired acme 198.51.100.4", "otherProtocol undefined undefined"]);
   expect(await registry.metrics()).toMatch(/^coroom_gateway_refused_connections_total\{close="tokenExpired"\} 1$/m);
+});
+
+test("[LOB7] a queued connection is rejected at its turn if its address was banned meanwhile, or if the gateway stops", () => {
+  const { clients, seen, refused, clock, admitted, banned } = host();
+  const address = "198.51.100.4" as ClientAddress;
+  clients.receiveConnection(ann, undefined);
+  clients.receiveConnection(bob, address);
+  clients.receiveConnection(cid, undefined);
+  banned.add(address);
+  clients.receiveFrame(bob, helloOf("of bob"));
+  clock.turn(1_100);
+  expect([seen, refused]).toEqual([["2 banned"], [`banned undefined ${address}`]]);
+  void clients.drain(60_000);
+  clock.turn(1_000);
+  expect(seen.slice(1)).toEqual(["1 goingAway", "3 goingAway"]);
+  expect(admitted()).toEqual([ann]);
+});
+
+test("[LOB8] the number of waiting connections is current after each arrival, admission, rejection and disconnection", async () => {
+  const { clients, registry, clock } = host(410);
+  const waiting = async () => Number(/connects_waiting (\d+)/.exec(await registry.metrics())![1]);
+  for (const connection of [ann, bob, cid]) clients.receiveConnection(connection, undefined);
+  expect(await waiting()).toBe(2);
+  clients.receiveDisconnection(bob);
+  expect(await waiting()).toBe(1);
+  clients.receiveConnection(dan, undefined);
+  clients.receiveFrame(dan, new Uint8Array(300));
+  expect(await waiting()).toBe(1);
+  clock.turn(1_100);
+  expect(await waiting()).toBe(0);
+  expect(await registry.metrics()).toContain('coroom_gateway_turned_away_total{reason="herd"} 1\n');
 });
 
 const partsOf = (frame: Uint8Array): readonly Uint8Array[] => messagesOf(frame, { frameBytesMax: 16_384, partedFrameBytesMax: 100_000 });
