@@ -253,6 +253,8 @@ test("[EPI17] the moves of a drained server displace no failure, and rooms that 
   const ended = (why: string): ListedEvent => event("10:05:00", "room_ended", "rs-1", { room: "trial1", why, reason: "" });
   const rows = rowsOf(failure, ...Array.from({ length: 600 }, () => ended("handed-over")));
   expect([rows.length, rows.filter(EVENT_FILTERS.problem.shows).length]).toEqual([301, 1]);
+  const failed = rowsOf(ended("failed"), ...Array.from({ length: 600 }, () => ended("handed-over")));
+  expect(failed.filter(({ tone }) => tone === "warning")).toMatchObject([{ what: "trial1 closed after a failure", topic: "move" }]);
   const promoted = event("10:05:00", "room_placed", "placement-1", { room: "trial1", action: "promote", server: "rs-2", reason: "gone" });
   const lost = rowsOf(ended("fenced"), promoted, ended("handed-over"));
   expect([lost.length, lost.filter(EVENT_FILTERS.notable.shows).length, marksOf(lost).length]).toEqual([3, 1, 0]);

@@ -45,13 +45,21 @@ export function addEvents(known: EventRows, answer: EventsAnswer): EventRows {
   const takeovers = withNewestCounts(before.takeovers, answer.takeovers ?? []);
   const added = answer.events.filter(({ seq }) => seq > before.last);
   if (added.length === 0 && (answer.takeovers ?? []).length === 0) return { ...before, last: answer.last };
-  const topicOf = (event: ListedEvent): EventTopic => (isOfEpisode(event) ? "problem" : textsOf(event).topic);
-  const about = (topic: EventTopic): EventRow[] => added.filter((event) => topicOf(event) === topic).map(rowOf);
-  const notable = [...before.notable, ...added.filter((event) => !["routine", "move"].includes(topicOf(event)))].slice(-NOTABLE_MAX);
-  const routine = [...before.routine, ...about("routine")].slice(-ROUTINE_MAX);
-  const moves = [...before.moves, ...about("move")].slice(-MOVES_MAX);
+  const about = (list: EventList): ListedEvent[] => added.filter((event) => listOf(event) === list);
+  const notable = [...before.notable, ...about("notable")].slice(-NOTABLE_MAX);
+  const routine = [...before.routine, ...about("routine").map(rowOf)].slice(-ROUTINE_MAX);
+  const moves = [...before.moves, ...about("move").map(rowOf)].slice(-MOVES_MAX);
   const events = { notable, routine, moves, takeovers, last: answer.last };
   return { ...events, rows: rowsFrom(events, () => true) };
+}
+
+type EventList = "notable" | "routine" | "move";
+
+/** A room that closed after a failure is notable, although its topic is a move. */
+function listOf(event: ListedEvent): EventList {
+  if (isOfEpisode(event)) return "notable";
+  const { topic, tone } = textsOf(event);
+  return tone === "calm" && (topic === "routine" || topic === "move") ? topic : "notable";
 }
 
 function rowsFrom({ notable, routine, moves, takeovers }: Omit<EventRows, "rows">, isAlive: (by: string) => boolean): EventRow[] {
