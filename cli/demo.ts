@@ -76,8 +76,8 @@ function forThePage(answer: (question: RouteRequest) => Promise<HttpAnswer>): Ht
 }
 
 /**
- * Browsers send Sec-Fetch-Site to this machine only. To another address of the network they send the origin of the page, if
- * it is another one or the method is POST.
+ * Browsers send Sec-Fetch-Site only to this machine and to https addresses. To other addresses they send the origin of the
+ * page, if it is another one or the method is POST.
  */
 function isOfThePage({ header }: RouteRequest): boolean {
   const [site, origin, host] = [header("sec-fetch-site"), header("origin"), header("host")];
