@@ -86,8 +86,8 @@ function roundedOut({ x, y, width, height }: Rectangle): Rectangle {
 }
 
 /**
- * Encoding of the application's presence fields: JSON, except a Yjs caret. A caret changes with each keystroke and
- * takes a tenth of the size in binary. No JSON text starts with its first byte. Rules VAL1 to VAL3.
+ * Encoding of the application's presence fields: JSON, except a Yjs caret. A caret may change with each keystroke,
+ * and takes a tenth of the size in binary. No JSON text starts with its first byte. Rules VAL1 to VAL3.
  */
 const CARET = 1;
 const TEXT_ENCODER = new TextEncoder();
