@@ -4,7 +4,6 @@
  * character to its right, which stays the same while its author types. ADR 80 relies on these counts.
  */
 
-import { EditorState } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import * as yTiptap from "@tiptap/y-tiptap";
 import { schema } from "prosemirror-schema-basic";
