@@ -1,10 +1,10 @@
-/** Moves that a plan must not make, and the counts behind its choices. */
+/** Moves that a plan must not make, the counts behind its choices, and how many steps it has. */
 
 import { expect, test } from "vitest";
 
 import type { RoomKey, ServerId } from "../shared/ids.ts";
 import { decide, type DecideOptions } from "./decide.ts";
-import { NOTHING_PLANNED, type Placements, type PlacementWorld, type ServerState } from "./plan.ts";
+import { NOTHING_PLANNED, type Pin, type Placements, type PlacementWorld, type ServerState } from "./plan.ts";
 
 const OPTIONS: DecideOptions = {
   hotShare: 0.3,
@@ -25,19 +25,25 @@ const server = (name: string, more: Partial<ServerState> = {}): ServerState => (
   used: 0,
   ...more,
 });
-const world = (servers: readonly ServerState[], owners: Record<string, string>, shares: Record<string, number> = {}): PlacementWorld => ({
+type More = { readonly pins?: Record<string, Pin>; readonly shares?: Record<string, number>; readonly cooled?: readonly string[] };
+const byKey = <Value>(record: Record<string, Value>): Map<RoomKey, Value> =>
+  new Map(Object.entries(record).map(([room, value]) => [key(room), value]));
+const world = (servers: readonly ServerState[], owners: Record<string, string>, more: More = {}): PlacementWorld => ({
   servers,
-  rooms: new Map(Object.entries(owners).map(([room, owner]) => [key(room), { owner: owner as ServerId }])),
-  pins: new Map(),
-  shares: new Map(Object.entries(shares).map(([room, share]) => [key(room), share])),
-  cooled: new Set(),
+  rooms: new Map([...byKey(owners)].map(([room, owner]) => [room, { owner: owner as ServerId }])),
+  pins: byKey(more.pins ?? {}),
+  shares: byKey(more.shares ?? {}),
+  cooled: new Set((more.cooled ?? []).map(key)),
 });
 const previously = (replicas: Record<string, string>): Placements => ({
   generation: 7,
-  rooms: new Map(
-    Object.entries(replicas).map(([room, replica]) => [key(room), { replica: replica as ServerId, reason: "", generation: 7 }]),
-  ),
+  rooms: new Map([...byKey(replicas)].map(([room, replica]) => [room, { replica: replica as ServerId, reason: "", generation: 7 }])),
 });
+const stepsOf = (observed: PlacementWorld, options: Partial<DecideOptions> = {}, previous = NOTHING_PLANNED): string[] =>
+  decide(observed, previous, { ...OPTIONS, ...options }).steps.map(({ room, action }) => {
+    const where = "to" in action ? `${action.from} to ${action.to}` : `by ${action.by}`;
+    return `${room.slice("acme.".length)}: ${action.kind} ${where}`;
+  });
 const actionsOf = (observed: PlacementWorld, previous = NOTHING_PLANNED, options = OPTIONS) =>
   decide(observed, previous, options).steps.map(({ room, action }) => ({ room: room.slice("acme.".length), ...action }));
 const owned = (counts: Record<string, number>): Record<string, string> =>
@@ -47,20 +53,22 @@ const owned = (counts: Record<string, number>): Record<string, string> =>
 
 test("[DEC20] a hot room that is alone on its server stays, also beside an empty dedicated server", () => {
   const servers = [server("a", { used: 0.6 }), server("d", { pool: "dedicated" })];
-  expect(actionsOf(world(servers, { hot: "a" }, { hot: 0.6 }))).toEqual([]);
-  expect(actionsOf(world(servers, { hot: "a", x: "a" }, { hot: 0.6 }))).toEqual([{ room: "hot", kind: "move", from: "a", to: "d" }]);
+  expect(actionsOf(world(servers, { hot: "a" }, { shares: { hot: 0.6 } }))).toEqual([]);
+  expect(actionsOf(world(servers, { hot: "a", x: "a" }, { shares: { hot: 0.6 } }))).toEqual([
+    { room: "hot", kind: "move", from: "a", to: "d" },
+  ]);
 });
 
 test("[DEC21] a full server keeps a room that another server would have nearly as little space for", () => {
   const rooms = { warm: "a", x: "a", y: "b" };
   const servers = (used: number) => [server("a", { used: 0.93 }), server("b", { used })];
-  expect(actionsOf(world(servers(0.8), rooms, { warm: 0.06 }))).toEqual([]);
-  expect(actionsOf(world(servers(0.7), rooms, { warm: 0.06 }))).toEqual([{ room: "warm", kind: "move", from: "a", to: "b" }]);
+  expect(actionsOf(world(servers(0.8), rooms, { shares: { warm: 0.06 } }))).toEqual([]);
+  expect(actionsOf(world(servers(0.7), rooms, { shares: { warm: 0.06 } }))).toEqual([{ room: "warm", kind: "move", from: "a", to: "b" }]);
 });
 
 test("[DEC22] the plan moves no hot room of a draining server, which hands its rooms over itself", () => {
   const servers = [server("a", { used: 0.9, draining: true }), server("b")];
-  expect(actionsOf(world(servers, { hot: "a", x: "a", y: "b" }, { hot: 0.5 }))).toEqual([]);
+  expect(actionsOf(world(servers, { hot: "a", x: "a", y: "b" }, { shares: { hot: 0.5 } }))).toEqual([]);
 });
 
 test("[DEC23] a full server gets no rooms only because it has few", () => {
@@ -100,4 +108,94 @@ test("[DEC27] a room whose planned replica is its owner gets another replica, an
   expect(actionsOf(world([server("a"), server("b")], { x: "a" }), previously({ x: "a" }), keeping)).toEqual([
     { room: "x", kind: "follow", by: "b", instead: undefined },
   ]);
+});
+
+test("[DEC29] a plan places and ends a limited number of replicas", () => {
+  const two = world([server("a"), server("b")], owned({ a: 3 }));
+  expect(stepsOf(two, { keepsReplicas: true, followsMax: 2 })).toEqual(["a0: follow by b", "a1: follow by b"]);
+  const kept = previously({ a0: "b", a1: "b", a2: "b" });
+  expect(stepsOf(two, { followsMax: 2 }, kept)).toEqual(["a0: unfollow by b", "a1: unfollow by b"]);
+  expect(stepsOf(two, {}, previously({ gone: "b" })), "a released room is no part of a plan").toEqual([]);
+});
+
+test("[DEC30] rooms on dedicated servers stay there, whatever their share and however many they are", () => {
+  const servers = [server("a"), server("d", { used: 0.95, pool: "dedicated" }), server("e", { pool: "dedicated" })];
+  expect(stepsOf(world(servers, { hot: "d", x: "d" }, { shares: { hot: 0.5 } }))).toEqual([]);
+  expect(stepsOf(world(servers, { warm: "d", x: "d" }, { shares: { warm: 0.2 } }))).toEqual([]);
+  const many = world([server("d", { pool: "dedicated" }), server("e", { pool: "dedicated" })], owned({ d: 100 }));
+  expect(stepsOf(many)).toEqual([]);
+});
+
+test("[DEC31] a draining server's pinned room is not moved by the plan as well", () => {
+  const servers = [server("a", { draining: true }), server("b", { pool: "gold" })];
+  expect(stepsOf(world(servers, { x: "a" }, { pins: { x: { pool: "gold" } } }))).toEqual([]);
+});
+
+test("[DEC32] a lost owner's pinned room goes to its pool, although another server has its replica", () => {
+  const servers = [server("a"), server("b", { pool: "gold" })];
+  const steps = stepsOf(world(servers, { x: "gone" }, { pins: { x: { pool: "gold" } } }), {}, previously({ x: "a" }));
+  expect(steps[0]).toBe("x: promote gone to b");
+});
+
+test("[DEC33] the rooms of a lost server without replicas are divided among the others", () => {
+  expect(stepsOf(world([server("a"), server("b")], { x: "gone", y: "gone" }))).toEqual(["x: promote gone to a", "y: promote gone to b"]);
+});
+
+test("[DEC34] a plan moves a limited number of misplaced, cooled and evenly distributed rooms", () => {
+  const gold = world(
+    [server("a"), server("b", { pool: "gold" })],
+    { x: "a", y: "a" },
+    { pins: { x: { pool: "gold" }, y: { pool: "gold" } } },
+  );
+  expect(stepsOf(gold, { movesMax: 1 })).toEqual(["x: move a to b"]);
+  const dedicated = world([server("a"), server("d", { pool: "dedicated" })], { y: "d", x: "d" }, { cooled: ["y", "x"] });
+  expect(stepsOf(dedicated, { movesMax: 1 }), "in the order of their names").toEqual(["x: move d to a"]);
+  expect(stepsOf(world([server("a"), server("b")], owned({ a: 100 })), { movesMax: 3 })).toHaveLength(3);
+});
+
+test("[DEC35] the load of a room that a plan has moved counts at its new server", () => {
+  const servers = [server("a", { used: 1.2 }), server("b", { used: 0.1 }), server("c", { used: 0.2 })];
+  const rooms = { x: "a", y: "a", z: "a", p: "b", q: "c" };
+  expect(stepsOf(world(servers, rooms, { shares: { x: 0.4, y: 0.35 } }))).toEqual(["x: move a to b", "y: move a to c"]);
+});
+
+test("[DEC36] a hot room moves to an empty dedicated server even if it is too large for it, and to no server that would be as full", () => {
+  const dedicated = world(
+    [server("a", { used: 1.1 }), server("d", { pool: "dedicated" })],
+    { hot: "a", x: "a" },
+    { shares: { hot: 0.95 } },
+  );
+  expect(stepsOf(dedicated)).toEqual(["hot: move a to d"]);
+  const equal = world([server("a", { used: 0.8 }), server("b", { used: 0.35 })], { hot: "a", x: "a" }, { shares: { hot: 0.4 } });
+  expect(stepsOf(equal)).toEqual([]);
+});
+
+test("[DEC37] a full server gives rooms only to servers of its pool with space for them", () => {
+  const other = world(
+    [server("a", { used: 0.95 }), server("g", { pool: "gold" })],
+    { x: "a", y: "a", z: "g" },
+    { shares: { x: 0.2 }, pins: { z: { pool: "gold" } } },
+  );
+  expect(stepsOf(other)).toEqual([]);
+  const tooLarge = world(
+    [server("a", { used: 1.3 }), server("b", { used: 0.85 })],
+    { x: "a", y: "a", z: "b" },
+    { shares: { x: 0.2 }, pins: { z: { pool: "gold" } } },
+  );
+  expect(stepsOf(tooLarge).filter((step) => step.startsWith("x"))).toEqual([]);
+});
+
+test("[DEC38] one server with many more rooms, or with many fewer, is balanced; pinned and large rooms stay", () => {
+  const servers = ["a", "b", "c", "d", "e"].map((name) => server(name));
+  expect(stepsOf(world(servers, owned({ a: 160, b: 100, c: 100, d: 100, e: 100 }))).every((step) => step.includes("move a to"))).toBe(true);
+  expect(stepsOf(world(servers, owned({ a: 160, b: 100, c: 100, d: 100, e: 100 }))).length).toBeGreaterThan(0);
+  expect(stepsOf(world(servers, owned({ a: 100, b: 100, c: 100, d: 100, e: 40 }))).length).toBeGreaterThan(0);
+  const rooms = owned({ a: 60, b: 0 });
+  const names = Object.keys(rooms);
+  const pins = Object.fromEntries(names.map((name) => [name, { host: "a" }]));
+  expect(stepsOf(world(servers.slice(0, 2), rooms, { pins }))).toEqual([]);
+  expect(stepsOf(world(servers.slice(0, 2), rooms, { shares: Object.fromEntries(names.map((name) => [name, 0.01])) }))).toEqual([]);
+  expect(stepsOf(world(servers.slice(0, 2), owned({ a: 10_900, b: 10_000 })), { imbalance: 0.1 }), "within the allowed difference").toEqual(
+    [],
+  );
 });
