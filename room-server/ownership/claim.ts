@@ -243,8 +243,8 @@ export class RoomClaim {
     const after = warm?.last.streamSeq ?? checkpoint?.streamSeq ?? 0;
     if (after >= (end?.streamSeq ?? 0)) return this.#receiveLoaded([announced], now);
     if (warm === undefined) return goingOn(announced, this.#loadBehind(checkpoint, streamSeq));
-    this.#unfound = warm.last.id === "" ? undefined : { kind: "replica", id: warm.last.id };
-    return goingOn(announced, { kind: "load", after: this.#unfound === undefined ? after : after - 1, through: streamSeq });
+    this.#unfound = { kind: "replica", id: warm.last.id };
+    return goingOn(announced, { kind: "load", after: after - 1, through: streamSeq });
   }
 
   #loadBehind(checkpoint: Checkpoint | undefined, through: number): ClaimEffect {
