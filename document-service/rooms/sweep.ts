@@ -1,8 +1,8 @@
 /**
  * The sweep of one partition: a pass removes data that a crash left behind in its rooms, one effect at a time. It
- * visits rooms whose log has more than one record (a visited room takes records that it lacks, and is trimmed when that is
- * due), and removes objects
- * that no entry names. It visits every room with a history, because that of a room that nobody edits ends only here.
+ * visits rooms whose log has more than one record (a visited room takes records that it lacks, and is trimmed when
+ * that is due), and removes objects that no entry names. It visits every room with a history, because that of a room
+ * that nobody edits ends only here.
  *
  * The invariant: a sweep names only objects that were written under another lease; the holder of this lease may be
  * about to name its own objects.
