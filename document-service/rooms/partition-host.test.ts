@@ -264,3 +264,20 @@ test("[PTH15] a record that is gone with its room is reported as information, an
     host.stop();
   }
 });
+
+test("[PTH16] a snapshot of this run whose checkpoint is lost before the room's deletion does not outlive the deletion", async () => {
+  const rig = new OnePartition(...recordsOf("ab"));
+  const { stores } = rig;
+  stores.snapshots.clear(); // Another room's.
+  const deletions = { ...rig.ports.deletions, append: () => Promise.resolve(30) };
+  const options = { ...rig.options, documentsSweepMs: 1_000 };
+  const host = new DocumentPartitionHost(0, { ...rig.ports, deletions }, options, rig.deps);
+  void host.run();
+  await rig.until(() => stores.checkpoint?.seq === 2);
+  stores.checkpoint = undefined;
+  let isDeleted = false;
+  void host.delete(ROOM).then((deletion) => deletion.kind === "deleted" && deletion.wiped.then(() => (isDeleted = true)));
+  await rig.until(() => isDeleted);
+  expect(stores.snapshots.size).toBe(1);
+  await rig.until(() => stores.snapshots.size === 0);
+});

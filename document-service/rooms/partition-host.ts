@@ -63,7 +63,7 @@ export class DocumentPartitionHost {
   readonly #stopping = new AbortController();
   readonly #lease: LeaseHolder;
   /** Shared by all rooms of the partition. */
-  readonly #roomDeps: Omit<DocumentRoomHostDeps, "readAfter" | "lostSnapshot">;
+  readonly #roomDeps: Omit<DocumentRoomHostDeps, "newName" | "readAfter" | "lostSnapshot">;
   readonly #sweep: SweepHost;
   readonly #trims: TrimRoundsHost;
   readonly stored: StoredBytes;
@@ -86,11 +86,7 @@ export class DocumentPartitionHost {
     this.#state = new DocumentPartition(options);
     this.#trims = new TrimRoundsHost(() => new TrimRounds(this.#state.rooms, options), this.#rooms, ahead, deps.clock);
     this.#lease = new LeaseHolder(partition, ports.leases, { holder: options.service, leaseMs: options.documentsLeaseMs }, deps);
-    this.#roomDeps = {
-      ...deps,
-      newName: () => `${this.#writer}${++this.#namedCount}`,
-      boardsFloor: () => this.#state.boardsFloor,
-    };
+    this.#roomDeps = { ...deps, boardsFloor: () => this.#state.boardsFloor };
     this.stored = new StoredBytes(partition, options);
     this.#sweep = new SweepHost(partition, ports, options, {
       ...deps,
@@ -275,7 +271,9 @@ export class DocumentPartitionHost {
   #room(key: RoomKey): DocumentRoomHost {
     const known = this.#rooms.get(key);
     if (known !== undefined) return known;
-    const room = new DocumentRoomHost(key, this.#ports, this.#options, { ...this.#roomDeps, ...this.#state.reading(key) });
+    const writer = this.#writer; // Also of a save that ends under the next lease, whose sweep may remove its object.
+    const newName = (): string => `${writer}${++this.#namedCount}`;
+    const room = new DocumentRoomHost(key, this.#ports, this.#options, { ...this.#roomDeps, newName, ...this.#state.reading(key) });
     this.#rooms.set(key, room);
     this.#receive({ kind: "room-created", room: room.state });
     void room.lookedUp.then(() => this.#receive({ kind: "room-looked-up", room: room.state }));
@@ -311,9 +309,7 @@ export class DocumentPartitionHost {
   #carryOut(effect: DocumentPartitionEffect): void {
     switch (effect.kind) {
       case "start-job":
-        return void this.#roomToWorkOn(effect.room)
-          .runJob({ kind: effect.job })
-          .finally(() => this.#receive({ kind: "job-ended", room: effect.room }));
+        return void this.#runJob(effect.room, effect.job);
       case "read-again":
         this.#deps.log.info({ partition: this.#partition, room: effect.room, from: effect.from }, "reading the log again for a room");
         this.#rooms.get(effect.room)?.close();
@@ -328,10 +324,12 @@ export class DocumentPartitionHost {
     }
   }
 
-  #roomToWorkOn(key: RoomKey): DocumentRoomHost {
+  async #runJob(key: RoomKey, kind: "save" | "wipe"): Promise<void> {
     const room = this.#rooms.get(key);
     assert(room !== undefined, "a job starts in a room of the partition");
-    return room;
+    await room.runJob({ kind });
+    if (room.state.state === "deleted") this.#sweep.receiveWiped(key);
+    this.#receive({ kind: "job-ended", room: key });
   }
 
   #observe(): void {

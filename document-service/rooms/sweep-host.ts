@@ -32,6 +32,7 @@ export class SweepHost {
   readonly #ports: SweepPorts;
   readonly #options: Omit<SweepOptions, "writer">;
   readonly #deps: SweepDeps;
+  #sweep: Sweep | undefined;
 
   constructor(partition: number, ports: SweepPorts, options: Omit<SweepOptions, "writer">, deps: SweepDeps) {
     this.#partition = partition;
@@ -40,9 +41,14 @@ export class SweepHost {
     this.#deps = deps;
   }
 
+  receiveWiped(room: RoomKey): void {
+    this.#sweep?.receiveWiped(room);
+  }
+
   /** Sweeps until the signal. `writer`: see `SweepOptions`. */
   async run(writer: string, signal: AbortSignal): Promise<void> {
     const sweep = new Sweep(this.#partition, { ...this.#options, writer });
+    this.#sweep = sweep;
     for (let input: SweepInput = { kind: "started" }; !signal.aborted;) {
       input = await this.#carryOut(sweep.receive(input), signal).catch((cause: unknown) => {
         rethrowMistake(cause);

@@ -90,3 +90,39 @@ test("[SWE6] a snapshot that no checkpoint names is removed after the checkpoint
   expect(planSnapshotRemoval(["s1"], { isDeleted: false, checkpoint: undefined })).toEqual({ kind: "none" });
   expect(planSnapshotRemoval(["s1"], { isDeleted: true, checkpoint: undefined })).toEqual({ kind: "remove", names: ["s1"] });
 });
+
+test("[SWE7] every object of a room deleted under this lease is swept, until a pass lists none of them", () => {
+  const sweep = new Sweep(0, OPTIONS);
+  const own = `${A}/1-1-this-run-0-1-1`;
+  const others = `${B}/1-1-this-run-0-1-2`;
+  const passWith = (snapshots: readonly string[], history: readonly string[], end: SweepInput) => {
+    const effects = [sweep.receive({ kind: "started" }), sweep.receive({ kind: "untrimmed-listed", rooms: [] })];
+    effects.push(sweep.receive(listed(snapshots)));
+    if (effects.at(-1)?.kind === "sweep-snapshots") effects.push(sweep.receive(swept(true)));
+    effects.push(sweep.receive({ kind: "history-listed", names: history }));
+    if (effects.at(-1)?.kind === "sweep-history") effects.push(sweep.receive({ kind: "history-swept" }));
+    sweep.receive(end);
+    return effects.flatMap((effect) => ("names" in effect ? effect.names : []));
+  };
+  const done: SweepInput = { kind: "unfinished-removed", objects: 0 };
+  expect(passWith([own, others], [], done)).toEqual([]);
+  sweep.receiveWiped(A);
+  expect(passWith([own, others], [`${A}/edits-1-1-this-run-0-1-3`], done)).toEqual([own, `${A}/edits-1-1-this-run-0-1-3`]);
+  expect(passWith([], [], { kind: "failed" })).toEqual([]);
+  expect(passWith([own], [], done)).toEqual([own]);
+  expect(passWith([], [own], done)).toEqual([own]);
+  expect(passWith([], [], done)).toEqual([]);
+  expect(passWith([own], [], done)).toEqual([]);
+});
+
+test("[SWE8] a room whose deletion ends during a pass is swept in the next one too", () => {
+  const sweep = new Sweep(0, OPTIONS);
+  sweep.receive({ kind: "started" });
+  sweep.receiveWiped(A);
+  sweep.receive(listed([]));
+  sweep.receive({ kind: "history-listed", names: [] });
+  sweep.receive({ kind: "unfinished-removed", objects: 0 });
+  sweep.receive({ kind: "paused" });
+  const own = `${A}/1-1-this-run-0-1-1`;
+  expect(sweep.receive(listed([own]))).toEqual({ kind: "sweep-snapshots", room: A, names: [own] });
+});

@@ -4,8 +4,8 @@
  * that is due), and removes objects that no entry names. It visits every room with a history, because that of a room
  * that nobody edits ends only here.
  *
- * The invariant: a sweep names only objects that were written under another lease; the holder of this lease may be
- * about to name its own objects.
+ * The invariant: of a room that may still be saved, a sweep names only objects that were written under another lease; the
+ * holder of this lease may be about to name its own objects.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -64,16 +64,25 @@ export class Sweep {
   readonly #partition: number;
   readonly #options: SweepOptions;
   #state: SweepState = { kind: "between-passes" };
+  /** Rooms deleted under this lease whose objects may be left: their bucket of checkpoints may have lost the name of one (ADR 40). */
+  readonly #wiped = new Set<RoomKey>();
+  /** Those of them of which this pass has listed no object yet. */
+  #unlisted = new Set<RoomKey>();
 
   constructor(partition: number, options: SweepOptions) {
     this.#partition = partition;
     this.#options = options;
   }
 
+  /** The room's deletion is done, so nothing of the room is named any more. */
+  receiveWiped(room: RoomKey): void {
+    this.#wiped.add(room);
+  }
+
   receive(input: SweepInput): SweepEffect {
     switch (input.kind) {
       case "started":
-        return { kind: "list-untrimmed" };
+        return this.#startPass();
       case "untrimmed-listed":
         return this.#visitNext(input.rooms);
       case "visited":
@@ -93,15 +102,21 @@ export class Sweep {
         assert(this.#state.kind === "sweeping-history", "a room's history is swept while histories are swept");
         return this.#sweepNextHistory(this.#state.rooms);
       case "unfinished-removed":
-      case "failed":
         return this.#endPass();
+      case "failed":
+        return this.#pause();
       case "paused":
         return this.#state.kind === "sweeping-snapshots"
           ? this.#sweepNextSnapshots(this.#state.look, this.#state.rooms, this.#state.later)
-          : { kind: "list-untrimmed" };
+          : this.#startPass();
       default:
         return assertNever(input);
     }
+  }
+
+  #startPass(): SweepEffect {
+    this.#unlisted = new Set(this.#wiped);
+    return { kind: "list-untrimmed" };
   }
 
   #visitNext([room, ...rooms]: readonly RoomKey[]): SweepEffect {
@@ -135,11 +150,19 @@ export class Sweep {
   }
 
   #endPass(): SweepEffect {
+    for (const room of this.#unlisted) this.#wiped.delete(room);
+    return this.#pause();
+  }
+
+  #pause(): SweepEffect {
     this.#state = { kind: "between-passes" };
     return { kind: "pause", ms: this.#options.documentsSweepMs };
   }
 
-  /** This partition's rooms that have objects, with those that were written under another lease. An entry may name one of them. */
+  /**
+   * This partition's rooms that have objects, with those that were written under another lease, and with all of a deleted
+   * room. An entry may name one of them.
+   */
   #byRoom(names: readonly string[]): RoomObjectNames[] {
     const { writer, logPartitions } = this.#options;
     const byRoom = new Map<RoomKey, string[]>();
@@ -148,7 +171,8 @@ export class Sweep {
       if (room === undefined || partitionOf(room, logPartitions) !== this.#partition) continue;
       const ofRoom = byRoom.get(room) ?? [];
       byRoom.set(room, ofRoom);
-      if (!name.includes(writer)) ofRoom.push(name);
+      this.#unlisted.delete(room);
+      if (!name.includes(writer) || this.#wiped.has(room)) ofRoom.push(name);
     }
     return [...byRoom];
   }

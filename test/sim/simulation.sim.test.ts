@@ -630,6 +630,15 @@ const REGRESSION_SEEDS: readonly {
       aimed("NATS nodes cut from each other", 2_486, 311, 0.819, 0.474),
     ],
   },
+  {
+    seed: 7_195_862,
+    size: "small",
+    reason: "the checkpoint of a snapshot was lost while its service ran, so the deletion of the room left the snapshot in the store",
+    faults: [
+      aimed("room deleted", 2_499, 1_935, 0.1602773810736835, 0.5609542140737176),
+      aimed("log and stores lose their ends apart", 2_499, 845, 0.004239385714754462, 0.81432123365812),
+    ],
+  },
 ];
 const SIZE_NAMES = ["small", "large", "small-edit-path", "large-edit-path", "local-owners", "batches", "first-content"] as const;
 /** Fresh seeds of a size, from 1. */
