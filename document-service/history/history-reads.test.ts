@@ -159,3 +159,13 @@ test("[HRS10] a time between the last segment and a log that begins at seq 1 aga
   expect(stateAt(time(500))(entry(history), TAIL_READ)).toEqual(readObject("edits 1"));
   expect(stateAt(time(500))(entry({ ...history, segments: [] }), TAIL_READ)).toMatchObject({ answer: { position: { seq: 0 } } });
 });
+
+test("[HRS11] a room without any edit has no state at a time yet, while a room that lost its history kept none", () => {
+  const unwritten: History = { ...NO_HISTORY, through: RECORDS.at(-1)!.streamSeq };
+  const receive = stateAt(time(500));
+  expect(receive(entry(unwritten), TAIL_READ)).toEqual({ kind: "read-log-end" });
+  expect(receive({ kind: "log-end-read", end: { kind: "empty" } })).toEqual({ kind: "answer", answer: { kind: "not-yet", head: 0 } });
+  const lost = stateAt(time(500));
+  expect(lost(entry(unwritten), TAIL_READ, endAt(6), TAIL_READ)).toEqual(readEntry);
+  expect(lost(entry(unwritten), TAIL_READ, endAt(6), TAIL_READ)).toEqual(NOT_KEPT);
+});

@@ -140,7 +140,8 @@ export class StateRead {
   }
 
   #findSeqInSegments(time: UnixMillis): HistoryReadEffect<HistoryState | Reverted> {
-    const { segments } = this.#entry;
+    const { segments, versions } = this.#entry;
+    if (segments.length + versions.length === 0) return this.#compareWithHead(1 as Seq); // The room may have no edit.
     const segment = segments.findLast(({ firstTime }) => firstTime <= time);
     if (segment !== undefined) return this.#wait({ kind: "finding-seq-in-segment", segment, time }, readSegment(segment));
     return segments[0]?.firstSeq === 1 ? this.#compareWithHead(0 as Seq) : this.#answerNotKept();
