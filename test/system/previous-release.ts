@@ -1,6 +1,7 @@
 /**
- * Builds the previous release, which `release/previous.json` names, from the repository's history. Dependencies are
- * linked from this checkout if it has the same files of each package, and installed otherwise.
+ * Builds the previous release, which `release/previous.json` names, from the repository's history, with the compiler of
+ * this checkout. Production dependencies are linked from this checkout if it has the same files of each package, and
+ * installed otherwise.
  */
 
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -11,7 +12,7 @@ import { runProgram } from "../../engines/run-program.ts";
 
 const BUILD_MS_MAX = 300_000;
 
-type LockFile = { readonly packages: Readonly<Record<string, { readonly integrity?: string }>> };
+type LockFile = { readonly packages: Readonly<Record<string, { readonly integrity?: string; readonly dev?: boolean }>> };
 
 export type PreviousRelease = { readonly folder: string; remove(): void };
 
@@ -36,9 +37,10 @@ export async function buildPreviousRelease(): Promise<PreviousRelease> {
     await runProgram("git", ["archive", "--output", archive, commit], { msMax: BUILD_MS_MAX });
     await runProgram("tar", ["-xf", archive, "-C", folder], { msMax: BUILD_MS_MAX });
     if (hasSamePackages(folder)) symlinkSync(resolve("node_modules"), join(folder, "node_modules"));
-    else await runProgram("npm", ["ci", "--prefix", folder], { msMax: BUILD_MS_MAX });
+    else await runProgram("npm", ["ci", "--omit=dev", "--prefix", folder], { msMax: BUILD_MS_MAX });
     withoutTypeCheck(join(folder, "tsconfig.build.json"));
-    await runProgram("npm", ["run", "build:server", "--silent", "--prefix", folder], { msMax: BUILD_MS_MAX });
+    const env = { PATH: `${resolve("node_modules/.bin")}:${process.env["PATH"]}` };
+    await runProgram("npm", ["run", "build:server", "--silent", "--prefix", folder], { msMax: BUILD_MS_MAX, env });
     if (!existsSync(join(folder, "dist/cli/main.js"))) throw new Error(`the build of ${commit} made no dist/cli/main.js`);
     return release;
   } catch (error) {
@@ -47,15 +49,15 @@ export async function buildPreviousRelease(): Promise<PreviousRelease> {
   }
 }
 
-/** The types were checked when that release was made. The check takes two thirds of the build's CPU. */
+/** The types were checked when that release was made. The check takes two thirds of the build's CPU, and needs packages with types. */
 function withoutTypeCheck(file: string): void {
   const config = JSON.parse(readFileSync(file, "utf8")) as { readonly compilerOptions: object };
-  writeFileSync(file, JSON.stringify({ ...config, compilerOptions: { ...config.compilerOptions, noCheck: true } }));
+  writeFileSync(file, JSON.stringify({ ...config, compilerOptions: { ...config.compilerOptions, noCheck: true, types: [] } }));
 }
 
 function hasSamePackages(folder: string): boolean {
   const [here, there] = [".", folder].map((at) => JSON.parse(readFileSync(join(at, "package-lock.json"), "utf8")) as LockFile);
   return Object.entries(there!.packages)
-    .filter(([path]) => path.startsWith("node_modules/"))
+    .filter(([path, { dev }]) => path.startsWith("node_modules/") && dev !== true)
     .every(([path, { integrity }]) => here!.packages[path] !== undefined && here!.packages[path].integrity === integrity);
 }
