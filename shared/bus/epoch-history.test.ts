@@ -64,6 +64,9 @@ test("[EPH5] above the limit the oldest epoch without edits is removed first, th
   ]);
   expect([FULL.length, some.length, many.length]).toEqual([2 * EPOCHS_MAX, 2 * EPOCHS_MAX, 2 * EPOCHS_MAX]);
   expect([isForgotten(8 as Epoch, many), isForgotten(9 as Epoch, many)]).toEqual([true, false]);
+  expect(isForgotten(2 as Epoch, HISTORY)).toBe(false);
+  const oldestIsEmpty = historyOf(...Array.from({ length: EPOCHS_MAX + 1 }, (_, index) => [index + 1, Math.max(1, index)] as const));
+  expect([1, 2].map((epoch) => known(oldestIsEmpty, epoch))).toEqual([false, true]);
 });
 
 test("[EPH7] positions in the newest epochs are known even if these have no edits", () => {
@@ -74,7 +77,7 @@ test("[EPH7] positions in the newest epochs are known even if these have no edit
 test("[EPH8] the checkpoint's epoch is never removed, however many epochs follow", () => {
   for (const history of [historyOf([5, 10]), FULL]) {
     const [kept, seq] = [history.at(-2)!, history === FULL ? EPOCHS_MAX : 10];
-    expect(checkPosition(position(kept, seq), opened(history, 100, seq, kept), seq as Seq)).toBe("of-this-log");
+    expect(checkPosition(position(kept, seq), opened(history, 2 * EPOCHS_MAX, seq, kept), seq as Seq)).toBe("of-this-log");
   }
   const busy = Array.from({ length: 2 * EPOCHS_MAX }, (_, index) => index + 40).reduce(
     (history, epoch) => withEpoch(history, epoch as Epoch, epoch as Seq, 5 as Epoch),
@@ -88,6 +91,7 @@ test("[EPH9] a record of an earlier epoch shows that the log has lost the later 
   const gone = withNext(HISTORY, record);
   expect(checkPosition(position(5, 24), gone, HEAD)).toBe("of-this-log");
   expect([7, 9].map((epoch) => checkPosition(position(epoch, 20), gone, HEAD))).toEqual(["other-epoch", "other-epoch"]);
+  expect(checkPosition(position(3, 10), gone, HEAD)).toBe("of-this-log");
   expect(withNext(HISTORY, { ...record, epoch: 9 as Epoch })).toBe(HISTORY);
 });
 
@@ -109,6 +113,7 @@ test("[EPH10] removing an epoch to keep the checkpoint's epoch moves no end: a p
   const at = (epoch: number, seq: number) => checkPosition(position(epoch, seq), busy, 1_000 as Seq);
   const last = 2 * EPOCHS_MAX + 39;
   expect([at(5, 40), at(5, 41), at(5, 60)]).toEqual(["of-this-log", "other-epoch", "other-epoch"]);
+  expect(at(40, 41)).toBe("other-epoch");
   expect([at(last, last + 1), at(last - 1, last), at(last - 1, last + 1)]).toEqual(["of-this-log", "of-this-log", "other-epoch"]);
 });
 
