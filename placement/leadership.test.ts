@@ -16,6 +16,8 @@ function leading(generation: number) {
 test("[LEA1] a free lease is taken, with the generation that it contains", () => {
   const leadership = leading(12);
   expect([leadership.leads, leadership.generation]).toEqual([true, 12]);
+  const first = new Leadership({ holder: "one", leaseMs: 1_000 });
+  expect(first.receiveRead(undefined, 0, 0, at(0)), "no process has led yet").toEqual({ holder: "one", floor: 0 });
 });
 
 test("[LEA2] the lease of another process is not taken until it was unchanged for its whole length", () => {
@@ -38,7 +40,7 @@ test("[LEA3] a plan's generation is written into the lease over exactly the last
 test("[LEA4] a leader that was succeeded no longer leads", () => {
   const leadership = leading(12);
   leadership.receiveWritten(leadership.renewal(13)!.lease, { kind: "superseded" }, at(100));
-  expect([leadership.leads, leadership.renewal(14)]).toEqual([false, undefined]);
+  expect([leadership.leads, leadership.generation, leadership.renewal(14)]).toEqual([false, 0, undefined]);
 });
 
 test("[LEA5] a renewal never lowers the generation in the lease", () => {

@@ -34,6 +34,9 @@ test("[VIEW2] rooms with an owner and without a planned replica are counted", ()
   expect(view.roomsWithoutReplica).toBe(1);
   view.receiveEntry(notes, { owner: two, epoch: 2 as Epoch }); // The replica's server owns the room now.
   expect(view.roomsWithoutReplica).toBe(2);
+  view.receiveEntry(plans, { owner: two, epoch: 2 as Epoch });
+  view.receivePlanned(plans, { owner: one, replica: two, reason: "", generation: 1, at: 0 as UnixMillis }); // Arrives late.
+  expect(view.roomsWithoutReplica).toBe(2);
 });
 
 test("[VIEW3] an entry of an earlier plan that arrives late is ignored", () => {
@@ -42,6 +45,10 @@ test("[VIEW3] an entry of an earlier plan that arrives late is ignored", () => {
   expect(view.receivePlanned(notes, { ...planned, owner: one, replica: two, generation: 5 })).toBe(true);
   expect(view.receivePlanned(notes, { ...planned, owner: two, replica: one, generation: 4 })).toBe(false);
   expect([view.replicaOf(notes), view.generation]).toEqual([two, 5]);
+  expect(view.receivePlanned(notes, { ...planned, owner: two, replica: one, generation: 5 }), "a later step of one plan").toBe(true);
+  expect(view.replicaOf(notes)).toBe(one);
+  view.receivePlanned(notes, undefined);
+  expect([view.replicaOf(notes), view.generation]).toEqual([undefined, 5]);
 });
 
 test("[VIEW5] an entry that was not stored is forgotten, unless another leader's newer one is known", () => {
@@ -64,4 +71,12 @@ test("[VIEW4] only the owner's report counts for a room's share of the budget", 
     { ...heartbeat(one), ...reports(0.5) }, // The server `one` has handed the room over.
   ]);
   expect([...shares]).toEqual([[notes, 0.2]]);
+});
+
+test("[VIEW6] a pin counts until its entry is removed", () => {
+  const view = new PlacementView();
+  view.receivePin(notes, { pool: "gold" });
+  expect([...view.world([]).pins]).toEqual([[notes, { pool: "gold" }]]);
+  view.receivePin(notes, undefined);
+  expect([...view.world([]).pins]).toEqual([]);
 });
