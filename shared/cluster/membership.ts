@@ -85,7 +85,7 @@ export class Membership {
   nextLookAt(now: Millis): Millis {
     let next = now + this.#silenceMsMax / LOOKS_PER_SILENCE;
     for (const { at, heartbeat } of this.#lastHeartbeats.values()) next = Math.min(next, at + this.#silenceOf(heartbeat) + 1);
-    return Math.max(next, now + 1) as Millis;
+    return next as Millis;
   }
 
   /** Removes and returns the servers that became silent. Call it many times within the allowed silence. */
@@ -98,7 +98,7 @@ export class Membership {
       .filter(([, { at, heartbeat }]) => now - at > this.#silenceOf(heartbeat))
       .map(([server]) => server);
     for (const server of lost) this.#lastHeartbeats.delete(server);
-    return lost.sort();
+    return lost;
   }
 
   /** Servers and receivers are configured separately, so a longer interval does not mean that a server is dead. */
