@@ -72,7 +72,6 @@ export class LeaseHolder {
       await pause(clock, this.#options.leaseMs / 4, signal);
       if (signal.aborted) return;
       await untilStopped(clock, this.#renew(facts(), this.#revision), signal);
-      if (signal.aborted) return;
     }
     log.warn({ partition: this.#partition }, "another process has taken over this part of the log");
   }
