@@ -21,12 +21,12 @@ class TestLog {
   }
 
   /** Returns the ids of the records read until `rests` rests were made. */
-  async read(from: ReadPosition, rests: (rest: number) => void, restsMax = 3): Promise<number[]> {
+  async read(from: ReadPosition, rests: (rest: number) => void, restsMax = 3, areRecords = true): Promise<number[]> {
     const ending = new AbortController();
     let rested = 0;
     const reads: LogReads = {
       name: "log_0",
-      areRecords: true,
+      areRecords,
       read: (after) => {
         const records = this.records.filter(({ streamSeq }) => streamSeq > after).slice(0, 2);
         const through = records.at(-1)?.streamSeq ?? after;
@@ -78,6 +78,33 @@ test("[LOGREAD5] a log that has no record at the last position for 5 s has lost 
   const lag = (rest: number): void => void (log.records = rest < 4 ? [record(1)] : [...whole, record(3)]);
   expect(await log.read({ after: 0 }, lag, 6)).toEqual([1, 2, 3]);
   await expect(log.read({ after: 2, last: placeOf(record(2)) }, () => void (log.records = [record(1)]), 9)).rejects.toThrow(LogEndLost);
+  log.records = [record(1)];
+  expect(await log.read({ after: 2, last: placeOf(record(2)) }, lag, 6), "a new holder of the lease").toEqual([3]);
+});
+
+test("[LOGREAD8] messages that are not records may be removed at any time, so the last one is not read again", async () => {
+  const log = new TestLog(record(1), record(2));
+  const remove = (rest: number): void => void (rest === 1 && (log.records = [record(4)]));
+  expect(await log.read({ after: 0 }, remove, 3, false)).toEqual([1, 2, 4]);
+});
+
+test("[LOGREAD9] a reader that ends takes no further record of a batch, and waits for other work when enough time has passed", async () => {
+  const ending = new AbortController();
+  const steps: (string | number)[] = [];
+  const reads: LogReads = {
+    name: "log_0",
+    areRecords: true,
+    read: () => Promise.resolve({ records: [record(1), record(2), record(3)], through: 3, isMore: false }),
+    end: () => Promise.resolve(3),
+    rest: () => Promise.resolve(),
+    yieldTime: () => Promise.resolve().then(() => void steps.push("others work")),
+    now: () => 0,
+  };
+  for await (const { streamSeq } of followRecords(reads, { after: 0 }, ending.signal)) {
+    steps.push(streamSeq);
+    if (streamSeq === 2) ending.abort();
+  }
+  expect(steps).toEqual([1, "others work", 2, "others work"]);
 });
 
 test("[LOGREAD6] a position of an earlier build, without a record, is believed unless the log ends before it", async () => {

@@ -33,7 +33,7 @@ export async function* followRecords(reads: LogReads, from: ReadPosition, signal
   let { after, last } = from;
   if (last === undefined && after > 0 && (await reads.end()) < after) throw lost(reads, `ends before ${after}`);
   if (last !== undefined && last.streamSeq !== after) {
-    if ((await readFrom(reads, last, signal)) === undefined) return;
+    await readFrom(reads, last, signal);
     last = undefined;
   }
   while (!signal.aborted) {
