@@ -41,4 +41,17 @@ test("[PBA4] a batch above the maximum size of a NATS message is split, and an e
   const { batches, unsent } = batchesOf([entry(1, 400), entry(2, 2_000), entry(3, 400), entry(4, 400)], 1_000);
   expect(batches.map((batch) => batch.map(({ room }) => room))).toEqual([[entry(1).room, entry(3).room], [entry(4).room]]);
   expect(unsent).toBe(1);
+  const overhead = 64 + 8 + entry(1).room.length;
+  expect([0, 1].map((more) => batchesOf([entry(1, 1_000 - overhead + more)], 1_000).unsent)).toEqual([0, 1]);
+  expect(batchesOf([entry(1, 400), entry(2, 500)], 1_000).batches, "both take 922 bytes, and 64 belong to the batch").toHaveLength(2);
+});
+
+test("[PBA5] the interval of one peer is not that of another", () => {
+  const batches = new PairBatches<string>();
+  const sendAt = (now: number, peer: string): string[] => {
+    batches.add(peer, entry(1));
+    return batches.takeDue(at(now)).map((due) => due.peer);
+  };
+  expect([sendAt(0, "rs-1"), sendAt(5, "rs-2"), sendAt(6, "rs-1"), batches.dueAt]).toEqual([["rs-1"], ["rs-2"], [], 10]);
+  expect([sendAt(9, "rs-3"), batches.takeDue(at(10)).map(({ peer }) => peer)]).toEqual([["rs-3"], ["rs-1"]]);
 });

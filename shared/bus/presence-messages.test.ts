@@ -5,13 +5,16 @@ import { expect, test } from "vitest";
 
 import { clientId, epoch, gatewayId, number, payload, userId } from "../../test/wire/arbitraries.ts";
 import { almostRight } from "../../test/wire/mutate.ts";
-import type { Epoch, GatewayId, RoomKey } from "../ids.ts";
+import type { ClientId, Epoch, GatewayId, RoomKey, UserId } from "../ids.ts";
 import {
   decodePresenceFromServer,
   decodePresenceToOwner,
   encodePresenceFromServer,
   encodePresenceToOwner,
   isPresenceToOwner,
+  membersInParts,
+  PRESENCE_MESSAGE_BYTES_MAX,
+  statesInParts,
   type PresenceFromServer,
   type PresenceToOwner,
 } from "./presence-messages.ts";
@@ -162,4 +165,43 @@ test("[BUS6] repeated messages about the members of a quiet room share one hidde
   const before = oldBytes();
   say(20_000);
   expect((oldBytes() - before) / 20_000).toBeLessThan(100); // V8 would create hidden classes in old pages: 270 bytes a message.
+});
+
+const clients = (count: number) => Array.from({ length: count }, (_, index) => String(index).padStart(16, "c") as ClientId);
+
+test("[PRM6] members are one message, and several in order only if they are too large for one", () => {
+  const users = clients(2_000).map((client) => ({ client, user: "u".repeat(128) as UserId, name: "n", canWrite: true, spectator: false }));
+  const head = { kind: "members" as const, gateway: "g" as GatewayId, epoch: 3 as Epoch, version: 7, snapshot: true };
+  for (const few of [
+    { ...head, entered: [], exited: [] },
+    { ...head, entered: users.slice(0, 1), exited: [] },
+    { ...head, entered: users.slice(0, 2), exited: clients(2) },
+  ])
+    expect(membersInParts(few)).toEqual([few]);
+  for (const many of [
+    { ...head, entered: users, exited: clients(1) },
+    { ...head, entered: users.slice(0, 1), exited: clients(20_000) },
+  ]) {
+    const parts = membersInParts(many);
+    expect(parts.length).toBeGreaterThan(2);
+    expect(parts.map(({ partOf }) => partOf)).toEqual(parts.map((_, index) => ({ part: index + 1, parts: parts.length })));
+    expect(parts.flatMap(({ entered }) => entered)).toEqual(many.entered);
+    expect(parts.flatMap(({ exited }) => exited)).toEqual(many.exited);
+    for (const part of parts) {
+      expect(part).toMatchObject(head);
+      expect(encodePresenceToOwner(part).byteLength).toBeLessThan(PRESENCE_MESSAGE_BYTES_MAX + 32);
+    }
+  }
+});
+
+test("[PRM7] the states of a message fit its size, and their order stays", () => {
+  const value = new Uint8Array(1_000);
+  const states = clients(600).map((client) => ({ client, fields: [{ name: "color", value }] }));
+  const parts = statesInParts(states);
+  expect(parts.length).toBe(3);
+  expect(parts.flat()).toEqual(states);
+  for (const part of parts) {
+    const bytes = encodePresenceToOwner({ kind: "states", gateway: "g" as GatewayId, number: 1, fresh: true, states: part }).byteLength;
+    expect(bytes).toBeLessThan(PRESENCE_MESSAGE_BYTES_MAX + 32);
+  }
 });
