@@ -45,7 +45,6 @@ export class LogStorage {
 
   constructor(deps: LogStorageDeps) {
     this.#deps = deps;
-    deps.metrics.logFull.set(0);
   }
 
   get obstacle(): string | undefined {
