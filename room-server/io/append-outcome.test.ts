@@ -22,6 +22,7 @@ test("[APO2] another server's record in the expected place means fenced, and so 
 
 test("[APO5] a log that lost its end has another record at the expected place: fenced", () => {
   expect(outcomeByLast(record, last("t.1", 40))).toEqual({ kind: "fenced" });
+  expect(outcomeByLast(record, last("s.6", 38)), "a restored log has the expected record at another place").toEqual({ kind: "fenced" });
 });
 
 test("[APO3] nothing is decided while the expected record is still the last one", () => {

@@ -65,3 +65,16 @@ test("[APQ4] whatever is answered or abandoned, each append is sent exactly once
     ),
   );
 });
+
+test("[APQ5] a batch has at most 500 appends, and the others are sent in the next one", () => {
+  const queue = new AppendQueue<number>(1);
+  for (let append = 0; append <= 501; append++) queue.add(append);
+  expect([queue.takeWaiting().length, queue.takeWaiting()]).toEqual([500, [501]]);
+});
+
+test("[APQ6] after a lost connection nothing waits, and the next append is sent at once", () => {
+  const queue = new AppendQueue<number>(1);
+  for (const append of [1, 2]) queue.add(append);
+  queue.clear();
+  expect([queue.takeWaiting(), queue.add(3)]).toEqual([[], [3]]);
+});

@@ -33,3 +33,8 @@ test("[EPO3] a server whose date is set back returns no epoch below its earlier 
 test("[EPO4] epochs are safe integers for centuries", () => {
   expect(Number.isSafeInteger(epochsAt(Date.UTC(2800, 0)).after(0 as Epoch))).toBe(true);
 });
+
+test("[EPO5] an epoch is a thousand per tenth of a second since 2020, so that all releases continue one numbering", () => {
+  const date = Date.UTC(2020, 0) + 1_099;
+  expect([0, 0.9999].map((unit) => epochsAt(date, unit).after(0 as Epoch))).toEqual([10_001, 11_000]);
+});
