@@ -199,3 +199,74 @@ test("[DEC38] one server with many more rooms, or with many fewer, is balanced; 
     [],
   );
 });
+
+test("[DEC39] the replicas of one owner are spread, also over servers with many replicas of other owners, but never to a nearer server", () => {
+  const keeping = { keepsReplicas: true };
+  for (const [few, many] of [
+    ["b", "c"],
+    ["c", "b"],
+  ] as const) {
+    const servers = [server("a"), server("b"), server("c"), server("d", { draining: true })];
+    const owners = { x: "a", y: "a", u: "d", v: "d", w: "d" };
+    expect(stepsOf(world(servers, owners), keeping, previously({ y: few, u: many, v: many, w: many }))).toEqual([`x: follow by ${many}`]);
+    const apart = [server("a", { zone: "z1" }), server(few, { zone: "z2" }), server(many, { zone: "z1" })];
+    expect(stepsOf(world(apart, { x: "a", y: "a" }), keeping, previously({ y: few }))).toEqual([`x: follow by ${few}`]);
+  }
+});
+
+test("[DEC40] a pin that no server can satisfy moves no room, and a move names the pin", () => {
+  const servers = [server("a"), server("b"), server("p", { pool: "gold", host: "h" })];
+  const pinned = (pin: Pin) => world(servers, { x: "a", y: "a" }, { pins: { x: pin } });
+  expect(stepsOf(pinned({ host: "nowhere" }))).toEqual([]);
+  const reasons = [{ pool: "gold" }, { pool: "gold", host: "h" }].map(
+    (pin) => decide(pinned(pin), NOTHING_PLANNED, OPTIONS).steps[0]!.reason.split(";")[0],
+  );
+  expect(reasons).toEqual(["it is pinned to the pool gold", "it is pinned to the pool gold and the host h"]);
+});
+
+test("[DEC41] load and counts of one server or pool move no room of another", () => {
+  const full = world([server("a", { used: 0.95 }), server("b", { used: 0.5 })], { x: "a", y: "a", big: "b" }, { shares: { big: 0.2 } });
+  expect(stepsOf(full).filter((step) => !step.includes(" a to b"))).toEqual([]);
+  expect(stepsOf(full).filter((step) => step.startsWith("big"))).toEqual([]);
+  const pooled = [server("a", { used: 0.85 }), server("g", { pool: "gold" })];
+  expect(stepsOf(world(pooled, owned({ a: 100 })))).toEqual([]);
+  expect(stepsOf(world(pooled, { hot: "a", x: "a" }, { shares: { hot: 0.5 } }))).toEqual([]);
+});
+
+test("[DEC42] the largest hot room is moved first, and of equal ones the first by name, also to a dedicated server with other rooms", () => {
+  const first = (shares: Record<string, number>) =>
+    stepsOf(world([server("a", { used: 0.95 }), server("b")], { x: "a", y: "a", z: "a" }, { shares }), { movesMax: 1 });
+  expect(first({ x: 0.35, y: 0.4 })).toEqual(["y: move a to b"]);
+  expect(first({ y: 0.4, x: 0.4 })).toEqual(["x: move a to b"]);
+  const dedicated = [server("a", { used: 0.95 }), server("b"), server("d", { used: 0.3, pool: "dedicated" })];
+  expect(stepsOf(world(dedicated, { x: "a", y: "a", z: "d" }, { shares: { x: 0.4 } }))).toEqual(["x: move a to d"]);
+});
+
+test("[DEC43] balancing and relief end as soon as the servers are balanced, or the plan has as many moves as it may", () => {
+  const uneven = world([server("a"), server("b")], owned({ a: 100 }));
+  expect(stepsOf(uneven)).toHaveLength(29); // A mean of 50, and three standard deviations more.
+  const full = world([server("a", { used: 0.98 }), server("b")], owned({ a: 20, b: 20 }), { shares: { a0: 0.01, a1: 0.01 } });
+  expect(stepsOf(full, { movesMax: 1 })).toHaveLength(1);
+});
+
+test("[DEC44] the replica of a moved room is placed for its new owner, and ends if none is kept; without a server a room stays lost", () => {
+  const lost = world([server("a"), server("b")], { x: "gone" });
+  expect(stepsOf(lost, { keepsReplicas: true })).toEqual(["x: promote gone to a", "x: follow by b"]);
+  const draining = world([server("a"), server("c", { draining: true })], { x: "gone" });
+  expect(stepsOf(draining, {}, previously({ x: "c" }))).toEqual(["x: promote gone to a", "x: unfollow by c"]);
+  const unkept = { generation: 7, rooms: new Map([[key("x"), { replica: undefined, reason: "", generation: 7 }]]) };
+  expect(stepsOf(world([server("a")], { x: "a" }), {}, unkept)).toEqual([]);
+  expect(stepsOf(world([server("c", { draining: true })], { x: "gone" }))).toEqual([]);
+});
+
+test("[DEC45] a pinned room without a known share is moved, and its server is relieved as well", () => {
+  const servers = [server("a", { used: 0.98 }), server("b"), server("g", { pool: "gold" })];
+  const steps = stepsOf(world(servers, { x: "a", y: "a", z: "a" }, { pins: { x: { pool: "gold" } } }));
+  expect(steps[0]).toBe("x: move a to g");
+  expect(steps.length).toBeGreaterThan(1);
+});
+
+test("[DEC46] a room that the plan moves already is not counted again when its full server is relieved", () => {
+  const full = world([server("a", { used: 1.6 }), server("b")], { hot: "a", x: "a", y: "a", z: "a" }, { shares: { hot: 0.5 } });
+  expect(stepsOf(full)).toEqual(["hot: move a to b", "x: move a to b"]);
+});

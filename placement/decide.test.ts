@@ -66,14 +66,18 @@ test("[DEC2] the plan gives a lost owner's rooms to the server with a replica, e
   const plan = decide(lost, previously({ x: "a" }), quiet);
   expect(stepsOf(plan)).toEqual(["x: promote gone to a", "y: promote gone to b"]);
   expect(plan.steps[0]!.reason).toBe("its owner gone has missed its heartbeats; a has a replica");
+  expect(plan.generation).toBe(8);
+  const pooled = world([server("p", { pool: "gold" })], { x: "gone" });
+  expect(stepsOf(decide(pooled, NOTHING_PLANNED, quiet)), "no server outside the pools is alive").toEqual(["x: promote gone to p"]);
 });
 
 test("[DEC3] the plan places replicas as far from the owner as possible: in another zone, else on another host, else on another server", () => {
   const near = {
     a: server("a", { host: "h1", zone: "z1" }),
-    twin: server("twin", { host: "h1", zone: "z1" }),
-    near: server("near", { host: "h2", zone: "z1" }),
-    far: server("far", { host: "h3", zone: "z2" }),
+    // A later name, so that no server is chosen by its name.
+    twin: server("b", { host: "h1", zone: "z1" }),
+    near: server("c", { host: "h2", zone: "z1" }),
+    far: server("d", { host: "h3", zone: "z2" }),
   };
   const replicas = (...names: (keyof typeof near)[]): string[] =>
     stepsOf(
@@ -86,9 +90,9 @@ test("[DEC3] the plan places replicas as far from the owner as possible: in anot
         OPTIONS,
       ),
     );
-  expect(replicas("a", "twin", "near", "far")).toEqual(["x: follow by far"]);
-  expect(replicas("a", "twin", "near")).toEqual(["x: follow by near"]);
-  expect(replicas("a", "twin")).toEqual(["x: follow by twin"]);
+  expect(replicas("a", "twin", "near", "far")).toEqual(["x: follow by d"]);
+  expect(replicas("a", "twin", "near")).toEqual(["x: follow by c"]);
+  expect(replicas("a", "twin")).toEqual(["x: follow by b"]);
   expect(replicas("a")).toEqual([]);
 });
 

@@ -63,3 +63,36 @@ test("[STEPS5] after the owner's step was refused, the replica that was meant fo
   steps.settle(step("acme.y", move), false);
   expect(begun(steps)).toEqual(["follow acme.y 1"]);
 });
+
+test("[STEPS6] a server that refused to follow keeps no replica, unless it is chosen again, follows later, or the room has a step in progress", () => {
+  const steps = new PlanSteps();
+  const follows = ["acme.x", "acme.y", "acme.z"].map((room) => step(room, follow));
+  steps.adopt({ generation: 1, steps: follows });
+  begun(steps);
+  for (const one of follows) steps.settle(one, true);
+  const byOther: PlanAction = { kind: "follow", by: b, instead: undefined };
+  steps.adopt({ generation: 2, steps: [step("acme.x", follow), step("acme.y", byOther), step("acme.z", move), step("acme.w", move)] });
+  expect(steps.takeUnchosenFollowers()).toEqual([
+    ["acme.y", c],
+    ["acme.z", c],
+  ]);
+  begun(steps);
+  steps.settle(step("acme.w", move), true);
+  steps.settle(step("acme.y", byOther), true);
+  steps.adopt({ generation: 3, steps: [step("acme.y", move)] });
+  begun(steps);
+  steps.adopt({ generation: 4, steps: [] });
+  expect(steps.takeUnchosenFollowers(), "acme.y is being moved").toEqual([]);
+  steps.settle(step("acme.x", follow), false);
+  steps.settle(step("acme.y", move), false);
+  steps.adopt({ generation: 5, steps: [] });
+  expect([steps.takeUnchosenFollowers(), steps.takeUnchosenFollowers()]).toEqual([[["acme.y", b]], []]);
+});
+
+test("[STEPS7] a replica waits for its owner's move while too many moves are in progress, and not for a move that the next plan drops", () => {
+  const steps = new PlanSteps();
+  steps.adopt({ generation: 1, steps: [...many(5, move), step("acme.move4", follow)] });
+  expect(begun(steps)).toEqual([0, 1, 2, 3].map((room) => `move acme.move${room} 1`));
+  steps.adopt({ generation: 2, steps: [step("acme.move4", follow)] });
+  expect(begun(steps)).toEqual(["follow acme.move4 2"]);
+});

@@ -87,7 +87,7 @@ export class PlanSteps {
     this.#queueOf(action).underWay -= 1;
     if (action.kind === "follow" && isRefused) this.#refusedFollowers.set(room, action.by);
     else if (action.kind === "follow") this.#refusedFollowers.delete(room);
-    if (isRefused && "to" in action) this.#replicas.waiting = this.#replicas.waiting.filter((step) => step.room !== room);
+    if (isRefused) this.#replicas.waiting = this.#replicas.waiting.filter((step) => step.room !== room);
   }
 
   #mayWait({ room, action }: PlanStep): boolean {
