@@ -39,6 +39,9 @@ test("[BUSV2] a starting process is refused beside those that it cannot work wit
   expect(refusalBeside(releaseOf(1, 1), [processOf(5, 4)])).toMatch(
     /Start a release with bus version 4 or later here, or stop the other processes first/,
   );
+  expect(refusalBeside(releaseOf(3, 2), [processOf(1, 1), processOf(6, 5), processOf(5, 4)])).toMatch(
+    /process 101, of release 0\.5\.0 \(bus version 5, works with 4 and later\)\. Start a release with bus version 5 or later here/,
+  );
   const five = Array.from({ length: 5 }, (_, index) => processOf(1, 1, index));
   expect(refusalBeside(releaseOf(3, 2), five)).toMatch(
     /web-0.*web-1.*web-2, process 102, of release 0\.1\.0 \(bus version 1\) and 2 others\./,

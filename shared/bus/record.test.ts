@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { committedEdits, epoch, date, seqOrStart, userId } from "../../test/wire/arbitraries.ts";
 import { almostRight } from "../../test/wire/mutate.ts";
 import { bytesOf, hexOf } from "../../test/wire/vectors.ts";
-import type { Epoch, UnixMillis } from "../ids.ts";
+import type { ClientId, Epoch, Seq, UnixMillis, UserId } from "../ids.ts";
 import { ownersRecordOf } from "../testing/owners-record.ts";
 import { decodeFrame, encodeCommittedFrame } from "../wire/codec.ts";
 import { readCommittedEdits } from "../wire/committed-edits.ts";
@@ -17,9 +17,13 @@ import {
   encodeEditsRecord,
   encodeEpochRecord,
   epochOf,
+  headBefore,
   headOf,
+  isDeletedRecord,
   type LogRecord,
+  recordIdOf,
   runsOf,
+  serverOf,
 } from "./record.ts";
 
 const id = fc.string({ maxLength: 40, unit: "grapheme" });
@@ -89,6 +93,34 @@ test("[REC2] the bytes of edits in a record equal those in a committed frame", (
       expect(decodeFrame(encodeCommittedFrame(300, record.editsBytes))).toEqual({ type: "committed", channel: 300, edits: written.edits });
     }),
   );
+});
+
+test("[REC6] a record whose users lack one of its writers is refused, and its id names its server", () => {
+  const [one, other] = ["onewriteronewrit", "otherwriterother"] as ClientId[] as [ClientId, ClientId];
+  const edits = [one, other].map((client) => ({ client, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array() }));
+  const users = new Map([one, other].map((client) => [client, "ann" as UserId]));
+  const record = { id: "server-1.7", time: 0 as UnixMillis, users, edits: { epoch: 1 as Epoch, firstSeq: 1 as Seq, edits } };
+  expect(serverOf(ownersRecordOf(encodeEditsRecord(record)))).toBe("server-1");
+  users.delete(other);
+  expect(decodeRecord(encodeEditsRecord(record))).toBeUndefined();
+});
+
+test("[REC7] the id and the kind of a record are read without its content, and other bytes have no id", () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        epochRecord.map((record): LogRecord => ({ kind: "epoch", ...record })),
+        deletedRecord.map((record): LogRecord => ({ kind: "deleted", ...record })),
+        editsRecord.map((record): LogRecord => ({ kind: "edits", ...record, editsBytes: new Uint8Array() })),
+      ),
+      (record) => {
+        const bytes = encodeRecord(record);
+        expect([recordIdOf(bytes), isDeletedRecord(bytes)]).toEqual([record.id, record.kind === "deleted"]);
+        if (record.kind !== "deleted") expect(headBefore(record)).toBe(record.kind === "epoch" ? record.head : record.edits.firstSeq - 1);
+      },
+    ),
+  );
+  for (const bytes of [new Uint8Array(), bytesOf("02"), bytesOf("02 05 7331")]) expect(recordIdOf(bytes)).toBe("");
 });
 
 test("[REC3] a truncated record, or one with extra bytes, is refused", () => {

@@ -29,5 +29,10 @@ test("[VIT2] a percentile covers the observations since the previous reading onl
   expect(p("p50", before)).toBeUndefined();
   expect(p("p50", after(100, 0, 0))).toBeCloseTo(0.005);
   expect(p("p99", after(0, 100, 0))).toBeCloseTo(0.0991);
+  expect(p("p50", after(0, 100, 0))).toBeCloseTo(0.055);
+  expect(p("p50", after(50, 100, 0)), "a quarter of the second bucket").toBeCloseTo(0.0325);
   expect(p("p99", after(10, 0, 90))).toBe(0.1); // Above all bounds.
+  expect(vitalOf({ metric, reads: "p50" }, after(0, 0, 0), reading(0), 5_000), "the first observations").toBeCloseTo(0.005);
+  expect(vitalOf({ metric, reads: "p50" }, after(1, 0, 0), before, 0)).toBeUndefined();
+  expect(vitalOf({ metric, reads: "p50" }, reading(0), reading(0), 5_000)).toBeUndefined();
 });
