@@ -267,6 +267,6 @@ test("[DEC45] a pinned room without a known share is moved, and its server is re
 });
 
 test("[DEC46] a room that the plan moves already is not counted again when its full server is relieved", () => {
-  const full = world([server("a", { used: 1.6 }), server("b")], { hot: "a", x: "a", y: "a", z: "a" }, { shares: { hot: 0.5 } });
+  const full = world([server("a", { used: 1.6 }), server("b")], { hot: "a", x: "a", y: "a", z: "a" }, { shares: { hot: 0.35 } });
   expect(stepsOf(full)).toEqual(["hot: move a to b", "x: move a to b"]);
 });
