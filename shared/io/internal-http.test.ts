@@ -129,3 +129,59 @@ test("[IHT4] a URL and headers as long as gateways accept them are answered", as
     await server.stop();
   }
 });
+
+test("[IHT5] only a request with the secret is answered, and metrics only with their own secret; an empty secret admits nobody", async () => {
+  const statusesOf = async (options: InternalHttpOptions): Promise<number[]> => {
+    const server = await serveInternal(
+      options,
+      () => ({ status: 200, name: "read" }),
+      () => {},
+    );
+    const ask = async (path: string, headers: Record<string, string>) =>
+      (await fetch(`http://127.0.0.1:${server.port}${path}`, { headers })).status;
+    try {
+      return [
+        await ask("/v1/rooms", { "x-coroom-internal": options.secret }),
+        await ask("/v1/rooms", { "x-coroom-internal": `${options.secret}!` }),
+        await ask("/v1/rooms", {}),
+        await ask("/metrics", { authorization: `Bearer ${options.metricsSecret}` }),
+        await ask("/metrics", { authorization: `Bearer ${options.metricsSecret}!` }),
+        await ask("/metrics", { "x-coroom-internal": options.secret }),
+      ];
+    } finally {
+      await server.stop();
+    }
+  };
+  expect(await statusesOf(OPTIONS)).toEqual([200, 401, 401, 200, 401, 401]);
+  expect(await statusesOf({ ...OPTIONS, secret: "", metricsSecret: "" })).toEqual([401, 401, 401, 401, 401, 401]);
+});
+
+test("[IHT6] a body above the limit is not read, paths are decoded, and a service that is not ready names the time of a retry", async () => {
+  const server = await serveInternal(
+    OPTIONS,
+    async ({ method, segments, body }) =>
+      method === "POST"
+        ? { status: 200, name: "read", body: String((await body())?.byteLength) }
+        : { status: segments.length === 0 ? 503 : 200, name: "read", body: segments.join("|") },
+    () => {},
+  );
+  const ask = (path: string, body?: string) =>
+    fetch(`http://127.0.0.1:${server.port}${path}`, {
+      headers: { "x-coroom-internal": OPTIONS.secret },
+      ...(body === undefined ? {} : { method: "POST", body }),
+    });
+  const textOf = async (path: string, body?: string) => (await ask(path, body)).text();
+  try {
+    const most = "x".repeat(OPTIONS.bodyBytesMax);
+    expect([await textOf("/v1/rooms", most), await textOf("/v1/rooms", `${most}x`)]).toEqual(["10000", "undefined"]);
+    expect(await textOf("/v1/rooms/a%2Fb%20c")).toBe("rooms|a/b c");
+    expect(await textOf("/v2/rooms")).toBe("");
+    const [ready, unready] = [await ask("/v1/rooms"), await ask("/v1/%ff")];
+    expect([ready, unready].map(({ status, headers }) => [status, headers.get("retry-after"), headers.get("cache-control")])).toEqual([
+      [200, null, "no-cache"],
+      [503, "1", "no-cache"],
+    ]);
+  } finally {
+    await server.stop();
+  }
+});
