@@ -44,6 +44,37 @@ test("[NAT21] an owner receives edits and presence on one subscription, separate
   expect((await metrics.messagesUnread.get()).values).toMatchObject([{ value: 4 }]);
 });
 
+test("[NAT26] after the end of its subscription an owner receives nothing, and a lost connection is not drained", async () => {
+  let [isClosed, drains] = [false, 0];
+  let deliver: (error: null, message: { sid: number; data: Uint8Array }) => void = () => {};
+  const nats = {
+    subscribe: (_: string, { callback }: { callback: typeof deliver }) => {
+      deliver = callback;
+      const drain = async () => void (drains += 1);
+      return { getID: () => 7, isClosed: () => isClosed, isDraining: () => false, drain };
+    },
+    flush: () => Promise.resolve(),
+  };
+  const metrics = roomServerMetrics(new Registry());
+  const inbox = natsInbox(nats as unknown as NatsConnection, subjects, { log: SILENT_LOG, metrics });
+  let received = 0;
+  const owner = { openEpoch: undefined, receiveMessage: () => void (received += 1), receivePresence: () => {} };
+  const message = { sid: 7, data: encodeToOwner({ kind: "check-ownership" }) };
+  for (const [lost, drained] of [
+    [false, 1],
+    [true, 1],
+  ] as const) {
+    const subscription = await inbox.subscribe(room, owner);
+    deliver(null, message);
+    isClosed = lost;
+    expect(subscription.isOpen()).toBe(!lost);
+    await subscription.close();
+    deliver(null, message);
+    expect(drains).toBe(drained);
+  }
+  expect(received).toBe(2);
+});
+
 test("[NAT24] a gateway of the same process reaches the newest owner of the room until its subscription ends", async () => {
   let lastId = 0;
   const nats = {

@@ -4,6 +4,7 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
 import { subjectsOf } from "../../shared/bus/subjects.ts";
+import type { LocalOwner } from "../../shared/bus/envelope.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
@@ -32,6 +33,13 @@ function brokenConnection() {
   } as unknown as NatsConnection;
   return { nats, kept };
 }
+
+test("[SUBS2] without an answer from NATS, no gateway of the same process reaches the owner", async () => {
+  const localOwners = new Map<RoomKey, LocalOwner>();
+  const inbox = natsInbox(brokenConnection().nats, subjects, { log: SILENT_LOG, metrics: roomServerMetrics(new Registry()), localOwners });
+  await expect(inbox.subscribe(room, deaf)).rejects.toThrow("disconnected");
+  expect(localOwners.size).toBe(0);
+});
 
 test.each([
   [

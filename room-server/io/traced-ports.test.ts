@@ -81,7 +81,7 @@ test("[TRC20] an edit is processed until the log contains its record, and the ap
 });
 
 test("[TRC21] the span of an edit that was not appended records the outcome", async () => {
-  const { traces, ports, give, edits, append, settle } = await roomServer();
+  const { traces, reached, ports, give, edits, append, settle } = await roomServer();
   const answer = (message: OwnerReply): void => ports.gateways.answer(GATEWAY, ROOM, message);
   give(edits(1, 2, 3, 4));
   give({
@@ -89,7 +89,8 @@ test("[TRC21] the span of an edit that was not appended records the outcome", as
     gateway: GATEWAY,
     edit: { ...edit(5), client: CLIENT, user: USER, epoch: EPOCH, mac: new Uint8Array() },
   });
-  answer({ kind: "acked", epoch: EPOCH, client: CLIENT, counter: 1, seq: 4 as Seq, exact: true });
+  const acked: OwnerReply = { kind: "acked", epoch: EPOCH, client: CLIENT, counter: 1, seq: 4 as Seq, exact: true };
+  answer(acked);
   answer({ kind: "refused", epoch: EPOCH, client: CLIENT, counter: 2, reason: "gap", expected: 1, retryAfterMs: 0 });
   append(recordOf(3));
   settle({ kind: "fenced" });
@@ -107,12 +108,17 @@ test("[TRC21] the span of an edit that was not appended records the outcome", as
     ["process owner", 8],
   ]);
   expect(traces.spans.at(-1)!.attributes).toMatchObject({ "coroom.edit.resubmitted": true });
+  expect(traces.spans[0]!.attributes).toMatchObject({ "coroom.edit.repeated": true });
+  expect(reached).toEqual(expect.arrayContaining([[GATEWAY, ROOM, acked], "abandoned"]));
 });
 
 test("[TRC22] messages other than edits pass through without a trace", async () => {
-  const { traces, reached, give, append, settle } = await roomServer();
+  const { traces, reached, ports, give, append, settle } = await roomServer();
   give({ kind: "check-ownership" });
+  give({ kind: "catch-up-request", gateway: GATEWAY, request: 1, after: { epoch: EPOCH, seq: 1 as Seq }, through: 0 as Seq });
+  const answer = { kind: "edits" as const, parts: [] };
+  ports.gateways.answer(GATEWAY, ROOM, { kind: "catch-up", request: 1, epoch: EPOCH, head: 1 as Seq, answer });
   append({ ...recordOf(1), bytes: encodeEpochRecord({ ...STAMP, epoch: EPOCH, head: 0 as Seq }) });
   settle({ kind: "appended", streamSeq: 1 });
-  expect([traces.spans, reached.length]).toEqual([[], 3]);
+  expect([traces.spans, reached.length]).toEqual([[], 5]);
 });
