@@ -169,7 +169,7 @@ test("[BUS6] repeated messages about the members of a quiet room share one hidde
 
 const clients = (count: number) => Array.from({ length: count }, (_, index) => String(index).padStart(16, "c") as ClientId);
 
-test("[PRM6] members are one message, and several in order only if they are too large for one", () => {
+test("[PBM1] members are one message, and several in order only if they are too large for one", () => {
   const users = clients(2_000).map((client) => ({ client, user: "u".repeat(128) as UserId, name: "n", canWrite: true, spectator: false }));
   const head = { kind: "members" as const, gateway: "g" as GatewayId, epoch: 3 as Epoch, version: 7, snapshot: true };
   for (const few of [
@@ -194,7 +194,7 @@ test("[PRM6] members are one message, and several in order only if they are too 
   }
 });
 
-test("[PRM7] the states of a message fit its size, and their order stays", () => {
+test("[PBM2] the states of a message fit its size, and their order stays", () => {
   const value = new Uint8Array(1_000);
   const states = clients(600).map((client) => ({ client, fields: [{ name: "color", value }] }));
   const parts = statesInParts(states);
