@@ -65,7 +65,7 @@ test("[EPH5] above the limit the oldest epoch without edits is removed first, th
   expect([FULL.length, some.length, many.length]).toEqual([2 * EPOCHS_MAX, 2 * EPOCHS_MAX, 2 * EPOCHS_MAX]);
   expect([isForgotten(8 as Epoch, many), isForgotten(9 as Epoch, many)]).toEqual([true, false]);
   expect(isForgotten(2 as Epoch, HISTORY)).toBe(false);
-  const oldestIsEmpty = historyOf(...Array.from({ length: EPOCHS_MAX + 1 }, (_, index) => [index + 1, Math.max(1, index)] as const));
+  const oldestIsEmpty = historyOf(...Array.from({ length: EPOCHS_MAX + 1 }, (_, index) => [index + 1, Math.max(2, index)] as const));
   expect([1, 2].map((epoch) => known(oldestIsEmpty, epoch))).toEqual([false, true]);
 });
 
