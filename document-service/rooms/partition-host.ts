@@ -52,6 +52,8 @@ type RoomDeletionResult =
   | { readonly kind: "deleted"; readonly wiped: Promise<void> };
 
 const TICK_MS = 100;
+/** The metrics read every room. */
+const OBSERVED_TICKS = 10;
 const RETRY_MS = 500;
 const BOARDS_READ_MS = 2_000;
 
@@ -238,7 +240,7 @@ export class DocumentPartitionHost {
 
   #receiveRecord(stored: StoredRecord): void {
     this.#room(stored.room).receiveRecord(stored);
-    this.#receive({ kind: "record-read", place: placeOf(stored), bytes: stored.bytes.byteLength });
+    this.#receive({ kind: "record-read", room: stored.room, place: placeOf(stored), bytes: stored.bytes.byteLength });
     this.#deps.metrics.records.inc();
   }
 
@@ -293,11 +295,9 @@ export class DocumentPartitionHost {
   }
 
   async #work(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      const { isReleasing } = this.#state;
-      for (const room of this.#rooms.values()) room.tick(isReleasing);
-      this.#receive({ kind: "rooms-ticked" });
-      this.#observe();
+    for (let ticks = 0; !signal.aborted; ticks++) {
+      this.#receive({ kind: "tick" });
+      if (ticks % OBSERVED_TICKS === 0) this.#observe();
       await pause(this.#deps.clock, TICK_MS, signal);
     }
   }
@@ -308,6 +308,9 @@ export class DocumentPartitionHost {
 
   #carryOut(effect: DocumentPartitionEffect): void {
     switch (effect.kind) {
+      case "tick-rooms":
+        for (const { key } of effect.rooms) this.#rooms.get(key)?.tick(effect.isPressed);
+        return this.#receive({ kind: "rooms-ticked", rooms: effect.rooms });
       case "start-job":
         return void this.#runJob(effect.room, effect.job);
       case "read-again":

@@ -9,8 +9,12 @@ const LIMITS = { documentsBytesMax: 1_000, documentsMax: 10, documentOpeningsMax
 type FakeRoom = { -readonly [Key in keyof DocumentPartitionRoom]: DocumentPartitionRoom[Key] } & { isLooked: boolean };
 
 class Rig {
-  readonly partition = new DocumentPartition(LIMITS);
+  readonly partition: DocumentPartition;
   now = 0 as Millis;
+
+  constructor(limits: Partial<typeof LIMITS> = {}) {
+    this.partition = new DocumentPartition({ ...LIMITS, ...limits });
+  }
 
   add(name: string, facts: Partial<FakeRoom> = {}): FakeRoom {
     const room: FakeRoom = {
@@ -37,7 +41,10 @@ class Rig {
   }
 
   tick(): readonly string[] {
-    return this.partition.receive({ kind: "rooms-ticked" }, this.now).map(textOf);
+    return this.partition
+      .receive({ kind: "tick" }, this.now)
+      .flatMap((effect) => (effect.kind === "tick-rooms" ? this.partition.receive({ ...effect, kind: "rooms-ticked" }, this.now) : []))
+      .map(textOf);
   }
 
   receive(kind: "drain-ticked" | "lease-given-back"): readonly string[] {
@@ -54,6 +61,7 @@ class Rig {
 }
 
 function textOf(effect: DocumentPartitionEffect): string {
+  if (effect.kind === "tick-rooms") return "tick-rooms";
   return `${effect.kind === "start-job" ? effect.job : effect.kind} ${effect.room.replace("acme.", "")}`;
 }
 
@@ -136,7 +144,7 @@ test("[PTN5] the floor is before the first record that no snapshot covers, and r
   rig.partition.receive({ kind: "held", from: { floor: 10 } }, rig.now);
   const room = rig.add("a", { uncoveredFrom: 12 });
   rig.add("b", { uncoveredFrom: 15 });
-  rig.partition.receive({ kind: "record-read", place: { streamSeq: 20, id: "rs.1" }, bytes: 5 }, rig.now);
+  rig.partition.receive({ kind: "record-read", room: "acme.a" as RoomKey, place: { streamSeq: 20, id: "rs.1" }, bytes: 5 }, rig.now);
   expect(rig.partition.floor).toBe(11);
   room.uncoveredFrom = undefined;
   expect(rig.partition.floor).toBe(14);
@@ -148,7 +156,7 @@ test("[PTN6] a room that can take its dropped records is forgotten, and the log 
   rig.add("a", { readAgainFrom: 40, isSaveDue: due });
   expect(rig.tick()).toEqual(["read-again a"]);
   expect([rig.partition.received, rig.partition.rooms.size]).toEqual([39, 0]);
-  rig.partition.receive({ kind: "record-read", place: { streamSeq: 50, id: "server.50" }, bytes: 0 }, rig.now);
+  rig.partition.receive({ kind: "record-read", room: "acme.a" as RoomKey, place: { streamSeq: 50, id: "server.50" }, bytes: 0 }, rig.now);
   expect(
     [rig.partition.reading("acme.a" as RoomKey).readAfter, rig.partition.reading("acme.b" as RoomKey).readAfter],
     "a new room a receives all of its records from 40 on",
@@ -249,7 +257,7 @@ test("[PTN11] after the log lost its end no room stays in memory, and the log is
   rig.partition.receive({ kind: "held", from: { floor: 10, last: { streamSeq: 12, id: "rs.1" } } }, rig.now);
   expect(rig.partition.position).toEqual({ after: 10, last: { streamSeq: 12, id: "rs.1" } });
   rig.add("a", { uncoveredFrom: 12 });
-  rig.partition.receive({ kind: "record-read", place: { streamSeq: 20, id: "rs.2" }, bytes: 5 }, rig.now);
+  rig.partition.receive({ kind: "record-read", room: "acme.a" as RoomKey, place: { streamSeq: 20, id: "rs.2" }, bytes: 5 }, rig.now);
   expect(rig.partition.facts).toEqual({ floor: 11, last: { streamSeq: 20, id: "rs.2" } });
   rig.partition.receive({ kind: "log-end-lost" }, rig.now);
   expect([rig.partition.position, rig.partition.rooms.size, rig.partition.floor]).toEqual([{ after: 0, last: undefined }, 0, 0]);
@@ -269,4 +277,44 @@ test("[PTN12] a drain ends if the log turns out to have lost its end", () => {
   rig.stopReading();
   rig.partition.receive({ kind: "log-end-lost" }, rig.now);
   expect([rig.partition.isDraining, rig.receive("drain-ticked"), rig.partition.floor]).toEqual([false, [], 0]);
+});
+
+test("[PTN18] of many rooms each has one tick in ten, and all have each tick while memory is short", () => {
+  const rig = new Rig({ documentsMax: 5_000 });
+  const rooms = Array.from({ length: 1_005 }, (_, number) => rig.add(String(number)));
+  const ticked = (): readonly DocumentPartitionRoom[] =>
+    rig.partition.receive({ kind: "tick" }, rig.now).flatMap((effect) => (effect.kind === "tick-rooms" ? effect.rooms : []));
+  const turns = Array.from({ length: 10 }, ticked);
+  expect(turns.every(({ length }) => length <= 101)).toBe(true);
+  expect(new Set(turns.flat()).size).toBe(rooms.length);
+  rooms[7]!.heldBytes = 501;
+  for (let tick = 0; tick < 10; tick++) rig.tick();
+  expect(new Set(ticked()).size).toBe(rooms.length);
+  rooms[7]!.heldBytes = 0;
+  rig.tick();
+  expect(ticked()).toHaveLength(101);
+});
+
+test("[PTN19] a room that is to be saved keeps its place until a save starts, although its next tick comes later", () => {
+  const rig = new Rig({ documentsMax: 5_000 });
+  const rooms = Array.from({ length: 1_000 }, (_, number) => rig.add(String(number)));
+  for (const name of [3, 1, 2]) Object.assign(rooms[name]!, { isSaveDue: due, uncoveredSince: name as Millis });
+  expect(rig.tick()).toEqual(["save 1", "save 2"]);
+  for (const name of [1, 2]) rooms[name]!.isSaveDue = () => false;
+  expect(rig.tick()).toEqual([]);
+  expect(rig.endJob()).toEqual(["save 3"]);
+});
+
+test("[PTN17] a record counts towards the bytes in memory at once, and the room's own count replaces it at its tick", () => {
+  const rig = new Rig();
+  const room = rig.add("a");
+  rig.partition.receive({ kind: "record-read", room: room.key, place: { streamSeq: 1, id: "rs.1" }, bytes: 30 }, rig.now);
+  rig.partition.receive({ kind: "record-read", room: room.key, place: { streamSeq: 2, id: "rs.2" }, bytes: 40 }, rig.now);
+  expect(rig.partition.heldBytes).toBe(70);
+  room.heldBytes = 55;
+  rig.tick();
+  expect(rig.partition.heldBytes).toBe(55);
+  room.canRetire = due;
+  rig.tick();
+  expect(rig.partition.heldBytes).toBe(0);
 });

@@ -7,8 +7,9 @@
 import { assertNever } from "../../shared/assert.ts";
 import type { ReadPosition, RecordPlace } from "../../shared/bus/record.ts";
 import type { LeaseFacts } from "../../shared/cluster/lease-holder.ts";
-import { type Millis, type RoomKey, type TenantId, tenantOf } from "../../shared/ids.ts";
+import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { RoomLogEnd } from "../ports.ts";
+import { PartitionJobs, type StartJob } from "./partition-jobs.ts";
 import type { RoomReading } from "./record-intake.ts";
 import type { Served } from "./room-messages.ts";
 import type { DocumentRoom } from "./room.ts";
@@ -45,14 +46,16 @@ export type DocumentPartitionInput =
   | { readonly kind: "held"; readonly from: LeaseFacts }
   | { readonly kind: "room-created"; readonly room: DocumentPartitionRoom }
   | { readonly kind: "room-looked-up"; readonly room: DocumentPartitionRoom }
-  | { readonly kind: "record-read"; readonly place: RecordPlace; readonly bytes: number }
+  | { readonly kind: "record-read"; readonly room: RoomKey; readonly place: RecordPlace; readonly bytes: number }
   /**
    * The log lacks a record that was read before. So rooms start again from their checkpoints, and reading from the
    * log's first record.
    */
   | { readonly kind: "log-end-lost" }
-  /** All rooms have had their tick. */
-  | { readonly kind: "rooms-ticked" }
+  /** Every 100 ms. */
+  | { readonly kind: "tick" }
+  /** These rooms have had their tick. */
+  | { readonly kind: "rooms-ticked"; readonly rooms: readonly DocumentPartitionRoom[] }
   | { readonly kind: "job-ended"; readonly room: RoomKey }
   /** The boards' lease was read. `floor` undefined: no leaderboard ever ran. */
   | { readonly kind: "boards-lease-read"; readonly floor: number | undefined }
@@ -63,7 +66,9 @@ export type DocumentPartitionInput =
   | { readonly kind: "released" };
 
 export type DocumentPartitionEffect =
-  | { readonly kind: "start-job"; readonly room: RoomKey; readonly job: "save" | "wipe" }
+  /** Give these rooms a tick. `isPressed`: the partition needs memory. The outcome is "rooms-ticked". */
+  | { readonly kind: "tick-rooms"; readonly rooms: readonly DocumentPartitionRoom[]; readonly isPressed: boolean }
+  | StartJob
   /** Forget the room and read the log again from `from`, because a new room needs the records that this one dropped. */
   | { readonly kind: "read-again"; readonly room: RoomKey; readonly from: number }
   | { readonly kind: "forget-room"; readonly room: RoomKey };
@@ -76,15 +81,15 @@ type DocumentPartitionState =
   /** Another reader may begin at the floor. No new job starts after the lease is given back. */
   | { readonly kind: "releasing" };
 
-/** `isPressed`: the partition needs the room's memory. */
-type DueJob = { readonly room: DocumentPartitionRoom; readonly isPressed: boolean };
-
 /**
  * Share of memory above which rooms release everything that a snapshot or the log also has. Above the second share they
  * are saved first, so that they can release the rest.
  */
 const RELEASE_ABOVE = 0.5;
 const SAVE_ABOVE = 0.8;
+/** So many rooms all have each tick. Of more rooms each has one tick in ten, or thousands of rooms would occupy the process. */
+const ROOMS_IN_EACH_TICK = 200;
+const TICKS_OF_A_TURN = 10;
 
 export class DocumentPartition {
   readonly #limits: DocumentPartitionLimits;
@@ -99,15 +104,20 @@ export class DocumentPartition {
   /** The last record that was read, by this service or by the previous holder. */
   #last: RecordPlace | undefined;
   #heldBytes = 0;
-  /** Rooms whose checkpoint did not decode at the last tick. `documentsMax` omits them, or many would stop the reading of all others. */
-  #undecodableCount = 0;
-  /** The most urgent room is first. */
-  #dueJobs: DueJob[] = [];
-  /** The tenant of each running job. */
-  readonly #running: TenantId[] = [];
+  /** By the room's last tick, and the records since then. */
+  readonly #heldBytesOf = new Map<RoomKey, number>();
+  /** Rooms whose checkpoint did not decode at their last tick. `documentsMax` omits them, or many would stop the reading of all others. */
+  readonly #undecodable = new Set<RoomKey>();
+  /** Rooms that were to be saved, or wiped, at their last tick. */
+  readonly #unsaved = new Set<DocumentPartitionRoom>();
+  readonly #unwiped = new Set<DocumentPartitionRoom>();
+  readonly #jobs: PartitionJobs;
+  /** The rooms whose ticks are next. */
+  #turn = this.#rooms.values();
 
   constructor(limits: DocumentPartitionLimits) {
     this.#limits = limits;
+    this.#jobs = new PartitionJobs(limits.documentSavesMax);
   }
 
   get rooms(): ReadonlyMap<RoomKey, DocumentPartitionRoom> {
@@ -200,7 +210,7 @@ export class DocumentPartition {
       case "record-read":
         this.#received = input.place.streamSeq;
         this.#last = input.place;
-        this.#heldBytes += input.bytes;
+        this.#noteHeldBytes(input.room, (this.#heldBytesOf.get(input.room) ?? 0) + input.bytes);
         return [];
       case "log-end-lost":
         this.#received = 0;
@@ -208,11 +218,12 @@ export class DocumentPartition {
         this.#boardsFloor = 0;
         this.#release();
         return [];
+      case "tick":
+        return [{ kind: "tick-rooms", rooms: this.#takeTurn(), isPressed: this.isReleasing }];
       case "rooms-ticked":
-        return this.#review(now);
-      case "job-ended": // The next job starts at once, not at the next tick.
-        this.#running.splice(this.#running.indexOf(tenantOf(input.room)), 1);
-        return this.#startJobs(now);
+        return this.#review(input.rooms, now);
+      case "job-ended":
+        return this.#jobs.receiveEnd(input.room, now);
       case "boards-lease-read":
         this.#boardsFloor = input.floor ?? Number.POSITIVE_INFINITY;
         return [];
@@ -222,7 +233,7 @@ export class DocumentPartition {
         // A log that lost its end has ended the drain: the rooms are gone.
         return this.#state.kind === "draining" ? this.#drain(this.#state.until, now) : [];
       case "lease-given-back":
-        this.#dueJobs = [];
+        this.#jobs.clear();
         return [];
       case "released":
         this.#release();
@@ -232,76 +243,67 @@ export class DocumentPartition {
     }
   }
 
-  #review(now: Millis): readonly DocumentPartitionEffect[] {
+  /** While memory is short, every room has each tick. */
+  #takeTurn(): readonly DocumentPartitionRoom[] {
+    const { size } = this.#rooms;
+    const isWhole = this.isReleasing || size <= ROOMS_IN_EACH_TICK;
+    const rooms: DocumentPartitionRoom[] = [];
+    for (let left = isWhole ? size : Math.ceil(size / TICKS_OF_A_TURN); left > 0; left--) {
+      let next = this.#turn.next();
+      if (next.done === true) next = (this.#turn = this.#rooms.values()).next();
+      if (next.done !== true) rooms.push(next.value);
+    }
+    return rooms;
+  }
+
+  #review(rooms: readonly DocumentPartitionRoom[], now: Millis): readonly DocumentPartitionEffect[] {
     const [isReleasing, isSaving] = [this.isReleasing, this.#usedShare > SAVE_ABOVE];
-    this.#heldBytes = 0;
-    this.#undecodableCount = 0;
-    const [unwiped, unsaved]: [DocumentPartitionRoom[], DocumentPartitionRoom[]] = [[], []];
     const effects: DocumentPartitionEffect[] = [];
-    for (const room of this.#rooms.values()) {
-      this.#heldBytes += room.heldBytes;
-      if (room.isUndecodable) this.#undecodableCount += 1;
+    for (const room of this.#unsaved) if (!room.isSaveDue(now, isSaving)) this.#unsaved.delete(room);
+    for (const room of this.#unwiped) if (!room.isWipeDue(now)) this.#unwiped.delete(room);
+    for (const room of rooms) {
+      this.#noteHeldBytes(room.key, room.heldBytes);
+      if (room.isUndecodable) this.#undecodable.add(room.key);
+      else this.#undecodable.delete(room.key);
       if (room.readAgainFrom !== undefined) effects.push(this.#beginReadingAgain(room, room.readAgainFrom));
-      else if (room.isWipeDue(now)) unwiped.push(room);
-      else if (room.isSaveDue(now, isSaving)) unsaved.push(room);
+      else if (room.isWipeDue(now)) this.#unwiped.add(room);
+      else if (room.isSaveDue(now, isSaving)) this.#unsaved.add(room);
       else if (room.canRetire(now, isReleasing)) {
-        this.#rooms.delete(room.key);
+        this.#forget(room);
         effects.push({ kind: "forget-room", room: room.key });
       }
     }
-    return [...effects, ...this.#planJobs(unsaved, unwiped, isSaving, now)];
+    return [...effects, ...this.#jobs.plan(this.#unsaved, this.#unwiped, isSaving, now)];
+  }
+
+  #noteHeldBytes(room: RoomKey, bytes: number): void {
+    this.#heldBytes += bytes - (this.#heldBytesOf.get(room) ?? 0);
+    this.#heldBytesOf.set(room, bytes);
+  }
+
+  #forget(room: DocumentPartitionRoom): void {
+    this.#noteHeldBytes(room.key, 0);
+    this.#heldBytesOf.delete(room.key);
+    this.#undecodable.delete(room.key);
+    this.#unsaved.delete(room);
+    this.#unwiped.delete(room);
+    this.#rooms.delete(room.key);
   }
 
   /** All other rooms ignore the records that they have read before. */
-  #beginReadingAgain({ key, lostSnapshot }: DocumentPartitionRoom, from: number): DocumentPartitionEffect {
-    this.#rooms.delete(key);
+  #beginReadingAgain(room: DocumentPartitionRoom, from: number): DocumentPartitionEffect {
+    const { key, lostSnapshot } = room;
+    this.#forget(room);
     this.#readAgain.set(key, { readAfter: from - 1, lostSnapshot });
     this.#received = Math.min(this.#received, from - 1);
     return { kind: "read-again", room: key, from };
-  }
-
-  /**
-   * The room that waits longest is saved first, but tenants take turns, so that slow saves of many rooms of one tenant never
-   * have all places. Deleted rooms can wait.
-   */
-  #planJobs(
-    unsaved: readonly DocumentPartitionRoom[],
-    unwiped: readonly DocumentPartitionRoom[],
-    isPressed: boolean,
-    now: Millis,
-  ): readonly DocumentPartitionEffect[] {
-    const byAge = unsaved.toSorted((a, b) => (a.uncoveredSince ?? 0) - (b.uncoveredSince ?? 0));
-    const turns = new Map<TenantId, number>();
-    const nextTurn = (tenant: TenantId): number => {
-      const turn = turns.get(tenant) ?? 0;
-      turns.set(tenant, turn + 1);
-      return turn;
-    };
-    for (const tenant of this.#running) nextTurn(tenant);
-    const saves = byAge.map((room) => ({ room, isPressed, turn: nextTurn(tenantOf(room.key)) })).toSorted((a, b) => a.turn - b.turn);
-    this.#dueJobs = [...saves, ...unwiped.map((room) => ({ room, isPressed: false }))];
-    return this.#startJobs(now);
-  }
-
-  #startJobs(now: Millis): readonly DocumentPartitionEffect[] {
-    const effects: DocumentPartitionEffect[] = [];
-    while (this.#running.length < this.#limits.documentSavesMax) {
-      const next = this.#dueJobs.shift();
-      if (next === undefined) break;
-      const { room, isPressed } = next;
-      const job = room.isWipeDue(now) ? "wipe" : room.isSaveDue(now, isPressed) ? "save" : undefined;
-      if (job === undefined) continue; // No longer due.
-      this.#running.push(tenantOf(room.key));
-      effects.push({ kind: "start-job", room: room.key, job });
-    }
-    return effects;
   }
 
   #drain(until: Millis, now: Millis): readonly DocumentPartitionEffect[] {
     if (this.#isDrained || now >= until) return this.#endDrain();
     this.#state = { kind: "draining", until };
     const due = [...this.#rooms.values()].filter((room) => room.isSaveDue(now, true) || room.isWipeDue(now));
-    return this.#planJobs(due, [], true, now);
+    return this.#jobs.plan(due, [], true, now);
   }
 
   #endDrain(): readonly DocumentPartitionEffect[] {
@@ -312,23 +314,21 @@ export class DocumentPartition {
   /** Running jobs continue. */
   #release(): void {
     this.#state = { kind: "idle" };
-    this.#dueJobs = [];
-    this.#rooms.clear();
-    this.#opening.clear();
-    this.#readAgain.clear();
+    this.#jobs.clear();
+    for (const rooms of [this.#rooms, this.#opening, this.#readAgain, this.#heldBytesOf, this.#undecodable, this.#unsaved, this.#unwiped])
+      rooms.clear();
     this.#heldBytes = 0;
-    this.#undecodableCount = 0;
   }
 
   /** Everything that can be saved is saved. */
   get #isDrained(): boolean {
     return (
-      this.#running.length === 0 && this.#countRooms(({ uncoveredFrom, canBeCovered }) => uncoveredFrom !== undefined && canBeCovered) === 0
+      !this.#jobs.isRunning && this.#countRooms(({ uncoveredFrom, canBeCovered }) => uncoveredFrom !== undefined && canBeCovered) === 0
     );
   }
 
   get #countedRooms(): number {
-    return this.#rooms.size - this.#undecodableCount;
+    return this.#rooms.size - this.#undecodable.size;
   }
 
   get #usedShare(): number {
