@@ -37,6 +37,10 @@ test.each([
   expect(() => webhookEndpoints(raw)).toThrow();
 });
 
+test.each([`${SECRET}, ${SECRET}2`, `acme=${SECRET}, acme=${SECRET}2`])("[WHK15] two secrets under one name are refused: %j", (raw) => {
+  expect(() => webhookSecrets(raw)).toThrow("at most one");
+});
+
 test.each(["secret", "whsec_c2hvcnQ=", `acme=${"x".repeat(40)}`])("[WHK2] %j is refused as a setting for secrets", (raw) => {
   expect(() => webhookSecrets(raw)).toThrow();
 });

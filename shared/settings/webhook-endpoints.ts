@@ -31,14 +31,19 @@ export function webhookEndpoints(raw: string): readonly WebhookEndpoint[] {
 
 /** The secret of each endpoint, in the same form: `whsec_…, acme=whsec_…`. */
 export function webhookSecrets(raw: string): ReadonlyMap<string, string> {
-  return new Map(
-    entriesOf(raw).map(({ tenant, value }) => {
-      if (!/^whsec_[A-Za-z0-9+/]{32,}={0,2}$/.test(value)) {
-        throw new SettingError("must be secrets in the format of Standard Webhooks: whsec_ followed by at least 24 random bytes in base64");
-      }
-      return [tenant ?? "all-tenants", value];
-    }),
-  );
+  const secrets = entriesOf(raw).map(({ tenant, value }): [string, string] => {
+    if (!/^whsec_[A-Za-z0-9+/]{32,}={0,2}$/.test(value)) {
+      throw new SettingError("must be secrets in the format of Standard Webhooks: whsec_ followed by at least 24 random bytes in base64");
+    }
+    return [tenant ?? "all-tenants", value];
+  });
+  const byName = new Map(secrets);
+  if (byName.size < secrets.length) {
+    throw new SettingError(
+      "must have at most one secret for each tenant, and at most one for all tenants. To change a secret, let the endpoint accept the old and the new one for a time",
+    );
+  }
+  return byName;
 }
 
 /** The tenant's own endpoint, or the one for all tenants. */
