@@ -624,3 +624,10 @@ test("[GW30] a gateway that started before the log becomes unready when the part
   expect(unready).toContain("COROOM_LOG_PARTITIONS");
   await expect(enter(address, "ann")).rejects.toThrow("HTTP 503");
 });
+
+test("[GW33] connections that wait for admission when the gateway ends are closed with goingAway, like all others", async () => {
+  const address = await start({ connectsPerSecondMax: "1", connectQueueMax: "30", drainMsMax: "1" });
+  const group = await Promise.all(Array.from({ length: 5 }, () => WireClient.open(`ws://${address}/v1/connect`)));
+  await gateways.pop()!.stop();
+  expect(await Promise.all(group.map(async (client) => (await client.end()).code))).toEqual(group.map(() => 4001));
+});

@@ -39,6 +39,11 @@ export class AdmissionQueue<Connection> {
     return this.#queue.size;
   }
 
+  /** In the order of arrival. */
+  connections(): readonly Connection[] {
+    return [...this.#queue.keys()];
+  }
+
   receiveConnection(connection: Connection, now: Millis): "admitted" | "queued" | "rejected" {
     if (this.#queue.size === 0 && this.#bucket.take(now)) return "admitted";
     if (this.#queue.size >= this.#options.connectQueueMax) return "rejected";

@@ -75,6 +75,11 @@ export class Arrivals {
     this.#noteWaiting();
   }
 
+  /** Closes the waiting connections. Otherwise they would lose their sockets without a close code. */
+  stop(): void {
+    for (const connection of this.#queue.connections()) this.#reject(connection, STOPPING);
+  }
+
   #admitLater(): void {
     if (this.#isAdmittingLater) return;
     this.#isAdmittingLater = true;

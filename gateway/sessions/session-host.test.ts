@@ -218,3 +218,12 @@ test("[LOB20] while no token can be checked, clients that return do not fill the
   expect(logged.length).toBeLessThanOrEqual(10);
   expect(logged).toContain("tokens cannot be checked: see whether the JWKS address answers with a key set");
 });
+
+test("[LOB21] a gateway that stops closes waiting connections with the same code as others", async () => {
+  const { clients, seen } = host();
+  for (const connection of [ann, bob, cid]) clients.receiveConnection(connection, undefined);
+  clients.receiveDisconnection(ann);
+  await clients.drain(60_000); // Nobody has a session.
+  clients.stop();
+  expect(seen).toEqual([`${bob} goingAway`, `${cid} goingAway`]);
+});

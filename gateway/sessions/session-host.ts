@@ -117,9 +117,10 @@ export class SessionHost implements Clients {
     return this.#departures.drain(drainMsMax);
   }
 
-  /** Closes the remaining connections. */
+  /** Closes the remaining connections, also those that wait for admission. */
   stop(): void {
     this.#stopTicking();
+    this.#arrivals.stop();
     this.#closeAll("goingAway");
   }
 
