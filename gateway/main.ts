@@ -60,7 +60,8 @@ export async function startGateway(
   );
   const bus = await connectBus(gateway, config, { ...deps, localOwners });
   const kept = await gatewayRedis(config.redisUrl ?? "", config.environment, gateway, { ...deps, operations: bus.operations });
-  const checked = jwtTokens(config, clock, (waiting) => metrics.tokensWaiting.set(waiting));
+  const onWaiting = (waiting: number): void => metrics.tokensWaiting.set(waiting);
+  const checked = jwtTokens(config, { ...deps, onWaiting, report: (lost) => bus.operations.report(lost) });
   const tokens = rememberedTokens(checked, config, deps);
   const contents = applicationContents(bus.services.documents, config, deps);
   const parts = assembleGateway(

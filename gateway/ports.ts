@@ -155,6 +155,7 @@ export interface Placement {
   onServerLost(receive: (server: ServerId) => void): void;
 }
 
+/** Never rejects. */
 export interface Tokens {
   verify(token: string): Promise<TokenVerdict>;
 }

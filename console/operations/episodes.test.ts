@@ -49,6 +49,16 @@ test("[EPI10] rooms of one tenant that are throttled at the same time are one ep
   expect(shown(...busy, ...released, budget("16:50:00", 0, 1, 120, "a")), "a later time is its own").toHaveLength(2);
 });
 
+test("[EPI18] a JWKS that gives no keys is one episode of all gateways, with its reason", () => {
+  const reason = "connect ECONNREFUSED 127.0.0.1:9";
+  const lost = ["gw-1", "gw-2"].map((by, index) => event(`10:00:0${index}`, "jwks_lost", by, { state: "lost", forMs: 0, reason }));
+  const why = `COROOM_JWKS_URL gives no keys: ${reason}`;
+  expect(shown(...lost)).toEqual([`since 10:00:00 | 2 gateways cannot check new tokens | ${why}`]);
+  expect(rowsOf(...lost)[0]).toMatchObject({ topic: "problem", tone: "error", isForVerdict: true });
+  const found = ["gw-1", "gw-2"].map((by, index) => event(`10:03:0${index}`, "jwks_lost", by, { state: "found", forMs: 180_000, reason }));
+  expect(shown(...lost, ...found)).toEqual([`10:00:00 to 10:03:01 | 2 gateways could not check new tokens | ${why}`]);
+});
+
 const refused = (clock: string, state: string, facts: Partial<ListedEvent> = {}): ListedEvent =>
   event(clock, "connections_refused", "gw-1", { state, close: "tokenExpired", count: 60, forMs: 3_000, ...facts });
 

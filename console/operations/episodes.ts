@@ -31,6 +31,7 @@ const EPISODE_KINDS: ReadonlySet<string> = new Set([
   "nats_lost",
   "redis_lost",
   "engine_restarted",
+  "jwks_lost",
   "log_storage",
   "log_slow",
 ]);
@@ -55,6 +56,10 @@ export function episodesOf(events: readonly ListedEvent[], isAlive: (by: string)
     ...refusalEpisodes(events),
     ...unmergedEpisodes(events),
     ...engineEpisodes(events, outages, slow),
+    ...keyEpisodes(
+      events.filter(({ kind }) => kind === "jwks_lost"),
+      isAlive,
+    ),
     ...storageEpisodes(storage, fullDisks, slow),
     ...slow.filter((span) => !isExplained(span, causes)).map((span) => slowEpisode(span, causes)),
   ];
@@ -120,6 +125,20 @@ function waitsIn(cause: EpisodeSpan, slow: readonly EpisodeSpan[]): string {
   const caused = slow.filter((span) => overlaps(span, cause) && !isBefore(span, cause));
   const worstMs = Math.max(0, ...caused.map((span) => span.worstMs));
   return worstMs === 0 ? "edits waited" : `edits waited up to ${ms(worstMs)}`;
+}
+
+/** Gateways that get no keys from the JWKS address. Clients with new tokens cannot connect. */
+function keyEpisodes(events: readonly ListedEvent[], isAlive: (by: string) => boolean): Episode[] {
+  const reasons = new Map(events.map((event) => [`jwks_lost ${event.seq}`, text(event, "reason")]));
+  return stateSpans(events, (event) => text(event, "state") === "found", isAlive).map((span) => ({
+    ...datesOf(span),
+    key: span.key,
+    tone: "error",
+    what: `${counted(span.by.length, "gateway")} ${span.until === undefined ? "cannot" : "could not"} check new tokens`,
+    why: `COROOM_JWKS_URL gives no keys: ${reasons.get(span.key)}`,
+    by: span.by.join(", "),
+    isForVerdict: true,
+  }));
 }
 
 const STORAGE: Readonly<Record<string, string>> = {

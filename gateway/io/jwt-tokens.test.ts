@@ -12,6 +12,7 @@ import type { Clock } from "../../shared/time/clock.ts";
 import { SettingError } from "../../shared/settings/settings.ts";
 import type { Millis, UnixMillis } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import type { Tokens } from "../ports.ts";
 import { jwtTokens as tokensBy, type TokenOptions } from "./jwt-tokens.ts";
 
@@ -28,7 +29,8 @@ const options: TokenOptions = {
 const date = Math.floor(Date.now() / 1000) * 1000;
 /** A process that is seven seconds old. */
 const clock: Clock = { now: () => 7_000 as Millis, wallNow: () => date as UnixMillis, after: () => () => {} };
-const jwtTokens = (of: TokenOptions) => tokensBy(of, clock);
+const nothing = (): void => {};
+const jwtTokens = (of: TokenOptions) => tokensBy(of, { clock, log: SILENT_LOG, onWaiting: nothing, report: nothing });
 const key = (secret: string) => new TextEncoder().encode(secret);
 
 let folder: string;
@@ -118,9 +120,7 @@ test("[JWT5] keys of a JWKS allow their own algorithms only, and a public key is
 
 test("[JWT6] keys that cannot be fetched are a failure and do not refuse the token", async () => {
   const tokens = jwtTokens({ ...options, jwtSecret: "", jwksUrl: "http://127.0.0.1:1/jwks.json" });
-  await expect(tokens.verify(await token({}, "1h", { alg: "ES256", kid: "one" }).sign(pair.privateKey))).rejects.toThrow(
-    "could not be had",
-  );
+  expect(await tokens.verify(await of("one", pair.privateKey))).toEqual({ kind: "unchecked" });
 });
 
 test.each([
@@ -136,7 +136,7 @@ test.each([
   );
   await once(issuer, "listening");
   const tokens = jwtTokens({ ...options, jwtSecret: "", jwksUrl: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/jwks.json` });
-  await expect(tokens.verify(await of("one", pair.privateKey))).rejects.toThrow("could not be had");
+  expect(await tokens.verify(await of("one", pair.privateKey))).toEqual({ kind: "unchecked" });
   issuer.closeAllConnections();
   issuer.close();
 });
@@ -156,19 +156,32 @@ async function issuing(
     turn(ms: number): void;
     fetches(): number;
     waiting(): number;
+    /** From now on the JWKS address answers with this status. */
+    answer(status: number): void;
+    readonly reports: string[];
+    readonly logged: string[];
   }) => Promise<void>,
 ): Promise<void> {
   const keys: object[] = [];
-  let [fetches, waiting] = [0, 0];
+  let [fetches, waiting, statusCode] = [0, 0, 200];
+  const [reports, logged]: [string[], string[]] = [[], []];
   const issuer = createServer((_, response) => {
     fetches += 1;
-    response.setHeader("content-type", "application/json").end(JSON.stringify({ keys }));
+    response.writeHead(statusCode, { "content-type": "application/json" }).end(JSON.stringify({ keys }));
   }).listen(0, "127.0.0.1");
   await once(issuer, "listening");
   vi.useFakeTimers({ toFake: ["Date"], now: date }); // The age of the keys follows Date.
   const turned = new FakeClock(date);
   const jwksUrl = `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/jwks.json`;
-  const tokens = tokensBy({ ...options, jwtSecret: "", jwksUrl }, turned, (count) => (waiting = count));
+  const tokens = tokensBy(
+    { ...options, jwtSecret: "", jwksUrl },
+    {
+      clock: turned,
+      log: { ...SILENT_LOG, warn: (_, text) => void logged.push(text) },
+      onWaiting: (count) => (waiting = count),
+      report: ({ state, forMs, reason }) => void reports.push(`${state} ${forMs} ${reason}`),
+    },
+  );
   const add = async (kid: string): Promise<CryptoKey> => {
     const { publicKey, privateKey } = await generateKeyPair("ES256", { extractable: true });
     keys.push({ ...(await exportJWK(publicKey)), kid, alg: "ES256" });
@@ -179,7 +192,8 @@ async function issuing(
     turned.turn(ms);
   };
   try {
-    await run({ tokens, add, turn, fetches: () => fetches, waiting: () => waiting });
+    const answer = (status: number): void => void (statusCode = status);
+    await run({ tokens, add, turn, fetches: () => fetches, waiting: () => waiting, answer, reports, logged });
   } finally {
     vi.useRealTimers();
     issuer.closeAllConnections();
@@ -213,6 +227,22 @@ test("[JWT8] a token above the maximum number of tokens that wait for keys is no
     expect((await tokens.verify(await of("c", first))).kind).toBe("unchecked");
     turn(3_000);
     expect(await Promise.all(verdicts)).toEqual(["refused", "refused"]);
+  }));
+
+test("[JWT12] a JWKS that fails is reported and logged once, however many tokens arrive, and again when it answers", () =>
+  issuing(async ({ tokens, add, turn, answer, reports, logged }) => {
+    const first = await add("one");
+    expect((await tokens.verify(await of("one", first))).kind).toBe("valid");
+    answer(503);
+    turn(60_000);
+    for (let client = 0; client < 20; client++) expect((await tokens.verify(await of(`new-${client}`, first))).kind).toBe("unchecked");
+    expect((await tokens.verify(await of("one", first))).kind, "by keys that were fetched before").toBe("valid");
+    const reason = "Expected 200 OK from the JSON Web Key Set HTTP response";
+    expect([reports, logged.length]).toEqual([[`lost 0 ${reason}`], 1]);
+    answer(200);
+    turn(5_000);
+    expect((await tokens.verify(await of("forged", first))).kind).toBe("refused");
+    expect([reports.slice(1), logged.length]).toEqual([[`found 5000 ${reason}`], 1]);
   }));
 
 test.each([

@@ -20,8 +20,11 @@ import {
 import { z } from "zod";
 
 import { type Millis, parseTenantId, parseUserId } from "../../shared/ids.ts";
+import type { OperationsReport } from "../../shared/bus/operations-events.ts";
 import { textIn } from "../../shared/io/certificate-files.ts";
 import { SettingError } from "../../shared/settings/settings.ts";
+import { limitedLog } from "../../shared/process/limited-log.ts";
+import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import { pause } from "../../shared/time/pause.ts";
 import type { GatewayMetrics } from "../metrics.ts";
@@ -61,16 +64,28 @@ const Claims = z.object({
 type Verify = (token: string, options: JWTVerifyOptions) => Promise<{ payload: JWTPayload }>;
 /**
  * `mayBeBehind`: the keys were fetched a moment ago and are not fetched again yet, so a newer key may be missing.
- * `refetched` resolves after the next fetch.
+ * `refetched` resolves after the next fetch. `isFetched`: the newest fetch succeeded a moment ago, or nothing is fetched.
  */
-type Verifier = { readonly verify: Verify; readonly mayBeBehind: () => boolean; readonly refetched: () => Promise<void> };
+type Verifier = {
+  readonly verify: Verify;
+  readonly mayBeBehind: () => boolean;
+  readonly refetched: () => Promise<void>;
+  readonly isFetched: () => boolean;
+};
 
-/**
- * Throws a SettingError for a file without keys. `verify` rejects when keys cannot be fetched. `onWaiting` receives the
- * number of tokens that wait for keys.
- */
-export function jwtTokens(options: TokenOptions, clock: Clock, onWaiting: (tokens: number) => void = () => {}): Tokens {
-  const { verify, mayBeBehind, refetched } = verifier(options, clock);
+type KeysReport = OperationsReport & { readonly kind: "jwks_lost" };
+/** `onWaiting`: receives the number of tokens that wait for keys. `report`: receives each loss of the JWKS, and its end. */
+type TokenDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onWaiting: (tokens: number) => void;
+  readonly report: (report: KeysReport) => void;
+};
+
+/** Throws a SettingError for a file without keys. */
+export function jwtTokens(options: TokenOptions, { clock, log, onWaiting, report }: TokenDeps): Tokens {
+  const { verify, mayBeBehind, refetched, isFetched } = tokenVerifier(options, clock);
+  const receiveOutcome = jwksOutages(isFetched, report, { clock, log: limitedLog(log, clock) });
   const lists = new SharedLists();
   const checks: JWTVerifyOptions = {
     requiredClaims: ["exp", "sub"],
@@ -99,20 +114,52 @@ export function jwtTokens(options: TokenOptions, clock: Clock, onWaiting: (token
     verify: async (token) => {
       try {
         const checked = await verifiedInTime(token);
+        receiveOutcome(undefined);
         return checked === undefined
           ? { kind: "unchecked" }
           : verdictOf(checked.payload, options.jwtClockToleranceSeconds, { clock, lists });
       } catch (error) {
         const verdict = verdictOfError(error);
-        if (verdict === undefined) throw new Error("the keys to check tokens with could not be had", { cause: error });
-        return verdict;
+        receiveOutcome(verdict === undefined ? error : undefined);
+        return verdict ?? { kind: "unchecked" };
       }
     },
   };
 }
 
-function verifier(options: TokenOptions, clock: Clock): Verifier {
-  const fixed = { mayBeBehind: () => false, refetched: () => Promise.resolve() };
+/**
+ * Reports when keys cannot be fetched, and when they can be again. Clients return all the time meanwhile, and each returns
+ * without a line in the log. Keys that were fetched before check tokens while the JWKS does not answer, so a checked token
+ * alone is not the end.
+ */
+function jwksOutages(isFetched: () => boolean, report: TokenDeps["report"], { clock, log }: Pick<TokenDeps, "clock" | "log">) {
+  let lost: { readonly at: Millis; readonly reason: string } | undefined;
+  return (failure: unknown): void => {
+    if (failure === undefined) {
+      if (lost === undefined || !isFetched()) return;
+      const { at, reason } = lost;
+      lost = undefined;
+      return report({ kind: "jwks_lost", state: "found", forMs: Math.round(clock.now() - at), reason });
+    }
+    if (isFetched()) return log.warn({ cause: failure }, "a token cannot be checked: see whether the keys of the JWKS are valid");
+    if (lost !== undefined) return;
+    lost = { at: clock.now(), reason: reasonOf(failure) };
+    log.warn({ cause: failure }, "tokens cannot be checked: see whether the JWKS address answers with a key set");
+    report({ kind: "jwks_lost", state: "lost", forMs: 0, reason: lost.reason });
+  };
+}
+
+const REASON_CHARS_MAX = 200;
+
+/** The cause of `fetch failed` names the address. */
+function reasonOf(failure: unknown): string {
+  const named = failure instanceof Error && failure.cause instanceof Error ? failure.cause : failure;
+  return (named instanceof Error ? named.message : String(named)).slice(0, REASON_CHARS_MAX);
+}
+
+/** Throws a SettingError for a file without keys. */
+export function tokenVerifier(options: TokenOptions, clock: Clock): Verifier {
+  const fixed = { mayBeBehind: () => false, refetched: () => Promise.resolve(), isFetched: () => true };
   if (options.jwtSecret !== "") {
     const secret = crypto.subtle.importKey("raw", new TextEncoder().encode(options.jwtSecret), { name: "HMAC", hash: "SHA-256" }, false, [
       "verify",
@@ -138,7 +185,7 @@ function verifier(options: TokenOptions, clock: Clock): Verifier {
     });
     return next;
   };
-  return { verify: by(keys), mayBeBehind: () => keys.coolingDown || keys.reloading, refetched };
+  return { verify: by(keys), mayBeBehind: () => keys.coolingDown || keys.reloading, refetched, isFetched: () => keys.coolingDown };
 }
 
 /** Throws a SettingError when the file contains no keys. */

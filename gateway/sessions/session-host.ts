@@ -3,7 +3,6 @@
 import { assertNever } from "../../shared/assert.ts";
 import type { Millis, RoomKey, TenantId } from "../../shared/ids.ts";
 import type { ClientAddress } from "../../shared/limits/client-address.ts";
-import { limitedLog } from "../../shared/process/limited-log.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { CloseName } from "../../shared/wire/close-codes.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
@@ -76,7 +75,7 @@ export class SessionHost implements Clients {
     this.#ports = ports;
     this.#sessions = sessions;
     this.#options = options;
-    this.#deps = { ...deps, log: limitedLog(deps.log, deps.clock) };
+    this.#deps = deps;
     this.#counts = new SessionCounts(ports.usage, ports.refused, deps);
     this.#partial = new PartialFrames(options.frames);
     deps.metrics.partialBytesMax.set(options.frames.partialBytesMax);
@@ -246,10 +245,7 @@ export class SessionHost implements Clients {
       if (this.#sessions.get(connection) === session) this.#receiveVerdict(connection, session, verdict);
       else this.#receiveVerdictTooLate(shownFrom, verdict);
     };
-    this.#ports.tokens.verify(token).then(conclude, (cause: unknown) => {
-      this.#deps.log.warn({ cause }, "tokens cannot be checked: see whether the JWKS address answers with a key set");
-      conclude({ kind: "unchecked" });
-    });
+    void this.#ports.tokens.verify(token).then(conclude);
   }
 
   #receiveVerdict(connection: ConnectionId, session: ClientSession, verdict: TokenVerdict): void {

@@ -65,6 +65,8 @@ const Reports = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("nats_lost"), downMs: z.int() }),
   /** A gateway reaches Redis again. Reported at the end, so that both kinds of outages read alike. */
   z.object({ kind: z.literal("redis_lost"), downMs: z.int() }),
+  /** A gateway gets no keys from the JWKS address (`lost`), or gets them again (`found`), so it can check new tokens. */
+  z.object({ kind: z.literal("jwks_lost"), state: z.enum(["lost", "found"]), forMs: z.int(), reason: z.string() }),
   /** Edits of a room server wait for the log. `forMs`: how long it has lasted; `worstMs`: the longest wait of an edit. */
   z.object({ kind: z.literal("log_slow"), state: z.enum(["slow", "normal"]), forMs: z.int(), worstMs: z.int() }),
   /** The log stores no records of a room server (`full`, `broken`), or stores them again (`stores`). */

@@ -8,7 +8,6 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { isOperatorPass } from "../../../shared/io/operator-pass.ts";
 import { systemClock } from "../../../shared/io/system-clock.ts";
 import type { ClientAddress } from "../../../shared/limits/client-address.ts";
-import type { Log } from "../../../shared/process/log.ts";
 import { errorAnswer, type HttpAnswer } from "../../http/answers.ts";
 import { adminFrom, type Authority, identityFrom, NO_TOKEN, verdictUnderSanctions } from "../../http/authorize.ts";
 import { bearerOf, type RouteRequest, requestToken } from "../../http/requests.ts";
@@ -28,17 +27,12 @@ export type HttpTokenPorts = {
   readonly discipline: Pick<DisciplineHost, "receiveForgery">;
 };
 
-export function httpTokens({ tokens, sanctions, discipline }: HttpTokenPorts, { log }: { log: Log }): HttpTokens {
-  /** Verification rejects for one reason only: the keys are not available. */
-  const unchecked = (cause: unknown): TokenVerdict => {
-    log.error({ cause }, "tokens cannot be checked: make sure that the JWKS address answers with a key set");
-    return { kind: "unchecked" };
-  };
+export function httpTokens({ tokens, sanctions, discipline }: HttpTokenPorts): HttpTokens {
   return {
     verify: async (token, from) => {
       const banned = from === undefined ? undefined : sanctions.banOfAddress(from);
       if (banned !== undefined) return { kind: "refused", why: withReason("the sender's address is banned for a time", banned) };
-      const verdict = await tokens.verify(token).catch(unchecked);
+      const verdict = await tokens.verify(token);
       if (verdict.kind === "refused") discipline.receiveForgery(from);
       return verdictUnderSanctions(verdict, sanctions);
     },

@@ -50,7 +50,7 @@ export function serveGatewayHttp(
   deps: RouteDeps,
 ): void {
   const { leaderboards, notReady } = ports;
-  const tokens = httpTokens(ports, deps);
+  const tokens = httpTokens(ports);
   const streamed = new StreamedAnswers(streamedAnswersOptions(config), deps.metrics);
   const routes: HttpRoute[] = [
     { method: "get", path: SOCKET_PATH, answer: () => UPGRADE_REQUIRED },
