@@ -49,6 +49,22 @@ test("[EPI10] rooms of one tenant that are throttled at the same time are one ep
   expect(shown(...busy, ...released, budget("16:50:00", 0, 1, 120, "a")), "a later time is its own").toHaveLength(2);
 });
 
+test("[EPI19] processes of a role that die together are one episode until others take their place, with the effect if no other ran", () => {
+  const loss = (clock: string, state: string, instance: string, running: number, forMs: number, role = "document-service") =>
+    event(clock, "process_lost", "gw-1", { state, role, instance, running, forMs });
+  const both = [loss("10:00:20", "lost", "ds-1", 0, 20_000), loss("10:00:21", "lost", "ds-2", 0, 20_000)];
+  const why = "killed, crashed or cut off from NATS; no other ran: clients that opened a document waited";
+  const what = "2 document services stopped without notice";
+  expect(shown(...both)).toEqual([`since 10:00:00 | ${what} | ${why}; not replaced; check the log and the machine`]);
+  const backs = [loss("10:01:00", "back", "ds-1", 0, 60_000), loss("10:01:01", "back", "ds-2", 0, 60_000)];
+  expect(shown(...both, ...backs)).toEqual([`10:00:00 to 10:01:01 | ${what} | ${why}; check the log and the machine`]);
+  expect(rowsOf(...both)[0]).toMatchObject({ topic: "problem", tone: "error" });
+  const one = loss("10:00:20", "lost", "gw-2", 3, 20_000, "gateway");
+  expect(shown(one)).toEqual([
+    "10:00:00 | 1 gateway stopped without notice | killed, crashed or cut off from NATS; 3 others ran on; not replaced; check the log and the machine",
+  ]);
+});
+
 test("[EPI18] a JWKS that gives no keys is one episode of all gateways, with its reason", () => {
   const reason = "connect ECONNREFUSED 127.0.0.1:9";
   const lost = ["gw-1", "gw-2"].map((by, index) => event(`10:00:0${index}`, "jwks_lost", by, { state: "lost", forMs: 0, reason }));

@@ -20,6 +20,7 @@ import {
 } from "./episode-spans.ts";
 import { counted, duration, shortName } from "./format.ts";
 import { pressureEpisodes } from "./pressure-episodes.ts";
+import { processEpisodes } from "./process-episodes.ts";
 import { refusalEpisodes } from "./refusal-episodes.ts";
 import { unmergedEpisodes } from "./unmerged-episodes.ts";
 
@@ -32,6 +33,7 @@ const EPISODE_KINDS: ReadonlySet<string> = new Set([
   "redis_lost",
   "engine_restarted",
   "jwks_lost",
+  "process_lost",
   "log_storage",
   "log_slow",
 ]);
@@ -55,6 +57,7 @@ export function episodesOf(events: readonly ListedEvent[], isAlive: (by: string)
     ...pressureEpisodes(events, outages),
     ...refusalEpisodes(events),
     ...unmergedEpisodes(events),
+    ...processEpisodes(events),
     ...engineEpisodes(events, outages, slow),
     ...keyEpisodes(
       events.filter(({ kind }) => kind === "jwks_lost"),

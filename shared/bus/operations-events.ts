@@ -6,6 +6,7 @@
 import { z } from "zod";
 
 import { parseRoomKey, type RoomKey } from "../ids.ts";
+import { VITAL_ROLES } from "./vitals.ts";
 
 const room = z.string().transform((text, context) => {
   const key = parseRoomKey(text);
@@ -28,6 +29,20 @@ const Refused = z.object({
   address: z.string().optional(),
 });
 export type ConnectionsRefused = Omit<z.output<typeof Refused>, "kind">;
+
+/**
+ * A process was silent without an orderly stop (`lost`), and it or a new one of its role runs again (`back`). `running`:
+ * other processes of the role at the loss. `forMs`: since its last vitals. Several gateways may report it; it is stored once.
+ */
+const Lost = z.object({
+  kind: z.literal("process_lost"),
+  state: z.enum(["lost", "back"]),
+  role: z.enum(VITAL_ROLES),
+  instance: z.string(),
+  running: z.int(),
+  forMs: z.int(),
+});
+export type ProcessLost = Omit<z.output<typeof Lost>, "kind">;
 
 const Reports = z.discriminatedUnion("kind", [
   /** `by` owns the room from now on. `from`: the earlier owner, if it had not released the room. */
@@ -90,6 +105,7 @@ const Reports = z.discriminatedUnion("kind", [
   /** Edits of a room are no Yjs updates, or exceed a limit, and are left out of its document; at most once a minute. */
   z.object({ kind: z.literal("edits_left_out"), room, count: z.int(), users: z.array(z.string()) }),
   Refused,
+  Lost,
   /** A gateway sheds more, or less: its shed level, and the measured cause. */
   z.object({
     kind: z.literal("shed_level"),

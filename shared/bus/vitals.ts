@@ -13,7 +13,7 @@ export const VITALS_EVERY_MS = 5_000;
 /** A room server describes its largest rooms only. */
 export const VITAL_ROOMS_MAX = 20;
 
-const VITAL_ROLES = ["gateway", "room-server", "document-service", "leaderboard", "placement"] as const;
+export const VITAL_ROLES = ["gateway", "room-server", "document-service", "leaderboard", "placement"] as const;
 export type VitalRole = (typeof VITAL_ROLES)[number];
 
 /**
@@ -84,13 +84,14 @@ export type VitalRoom = z.output<typeof VitalRoom>;
 
 /**
  * every process -> gateways. `version`: of Coroom. 0.2.0 and earlier versions send neither it nor `bus`. `rooms`: from room
- * servers, those with most participants.
+ * servers, those with most participants. `ends`: the last vitals before an orderly stop; absent in earlier versions.
  */
 export const Vitals = z.object({
   instance: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
   role: z.enum(VITAL_ROLES),
   version: z.string().max(32).optional(),
   bus: BusRange.optional(),
+  ends: z.boolean().optional(),
   values: z.record(z.string().max(32), z.number()),
   rooms: z.array(VitalRoom).max(VITAL_ROOMS_MAX).optional(),
 });

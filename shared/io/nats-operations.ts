@@ -12,7 +12,7 @@ import { headers } from "nats";
 import { z } from "zod";
 
 import { encodeJson, decodeJson } from "../bus/json-messages.ts";
-import { OperationsEvent, type Operations } from "../bus/operations-events.ts";
+import { OperationsEvent, type Operations, type OperationsReport } from "../bus/operations-events.ts";
 import type { Subjects } from "../bus/subjects.ts";
 import type { Millis } from "../ids.ts";
 import type { Clock } from "../time/clock.ts";
@@ -109,11 +109,16 @@ export function natsOperations(
       log.info(report, "published an event to operations");
       if (ROUTINE.has(report.kind) || unstored.size >= UNSTORED_MAX)
         return publish(nats, subjects.operations(report.kind), encodeJson(event));
-      const storing = store(event, randomUUID()).finally(() => unstored.delete(storing));
+      const storing = store(event, idOf(report)).finally(() => unstored.delete(storing));
       unstored.add(storing);
     },
     settled: async () => void (await Promise.all(unstored)),
   };
+}
+
+/** Several gateways report the loss of a process, which is stored once. */
+function idOf(report: OperationsReport): string {
+  return report.kind === "process_lost" ? `${report.kind} ${report.instance} ${report.state}` : randomUUID();
 }
 
 const STORED = z.object({ seq: z.int(), error: z.undefined().optional() });

@@ -23,7 +23,7 @@ import { version } from "./version.ts";
 
 type VitalsOf = { readonly role: VitalRole; readonly instance: string; readonly rooms?: () => readonly VitalRoom[] };
 
-/** Publishes the vitals to the gateways. Returns a function that stops it. */
+/** Publishes the vitals to the gateways. Returns a function that stops it and announces the orderly stop. */
 export function publishVitals(nats: NatsConnection, subjects: Subjects, who: VitalsOf, registry: Registry, clock: Clock): () => void {
   return readVitals(who, registry, clock, (vitals) => publish(nats, subjects.vitals, encodeJson(vitals)));
 }
@@ -36,6 +36,7 @@ export function readVitals(
 ): () => void {
   let before: { readonly at: Millis; readonly readings: ReadonlyMap<string, MetricReading> } | undefined;
   let isStopped = false;
+  const own = { role, instance, version: version(), bus: OWN_BUS };
 
   const read = async (): Promise<void> => {
     const at = clock.now();
@@ -49,14 +50,14 @@ export function readVitals(
       if (value !== undefined && Number.isFinite(value)) values[name] = value;
     }
     before = { at, readings };
-    if (!isStopped)
-      receive({ role, instance, version: version(), bus: OWN_BUS, values, ...(rooms === undefined ? {} : { rooms: [...rooms()] }) });
+    if (!isStopped) receive({ ...own, ends: false, values, ...(rooms === undefined ? {} : { rooms: [...rooms()] }) });
   };
   void read();
   const stop = every(clock, VITALS_EVERY_MS, () => void read());
   return () => {
     isStopped = true;
     stop();
+    receive({ ...own, ends: true, values: {} });
   };
 }
 

@@ -54,11 +54,12 @@ export async function connectBus(
     natsServices(nats, subjects.leaderboards, deps, { ca, onWait }),
   ];
   const placement = natsPlacement(nats, subjects, config, clock);
-  const vitals = natsVitals(nats, subjects, gateway, clock);
+  const operations = natsOperations(nats, subjects, gateway, { ...deps, count: (kind) => metrics.events.inc({ kind }) });
+  const vitals = natsVitals(nats, subjects, gateway, clock, operations);
   const boards = natsBoards(nats, subjects, leaderboards);
   return {
     nats,
-    operations: natsOperations(nats, subjects, gateway, { ...deps, count: (kind) => metrics.events.inc({ kind }) }),
+    operations,
     isMisconfigured: parts.differ,
     services: { documents, leaderboards },
     ports: {

@@ -3,6 +3,7 @@
 import { JetStreamApiError, JetStreamError, jetstreamManager } from "@nats-io/jetstream";
 import type { Registry } from "prom-client";
 
+import type { Operations } from "../../../shared/bus/operations-events.ts";
 import type { Subjects } from "../../../shared/bus/subjects.ts";
 import { Vitals, VITALS_EVERY_MS } from "../../../shared/bus/vitals.ts";
 import { encodeJson } from "../../../shared/bus/json-messages.ts";
@@ -12,15 +13,18 @@ import { type NatsConnection, publish } from "../../../shared/io/nats.ts";
 import { readVitals } from "../../../shared/io/vitals.ts";
 import type { Clock } from "../../../shared/time/clock.ts";
 import type { GatewayMetrics } from "../../metrics.ts";
+import { LostProcesses } from "../../operations/processes-lost.ts";
 import { VitalsHistory } from "../../operations/vitals-history.ts";
 
 /** One hour: 29 KB for a process, 6 KB for a room. */
 const KEPT = { slotsMax: 3_600_000 / VITALS_EVERY_MS, instancesMax: 256, roomsMax: 500 };
 
 /** A gateway without NATS still keeps its own vitals. */
-export function natsVitals(nats: NatsConnection, subjects: Subjects, gateway: GatewayId, clock: Clock) {
+export function natsVitals(nats: NatsConnection, subjects: Subjects, gateway: GatewayId, clock: Clock, operations: Operations) {
   const history = new VitalsHistory(KEPT);
+  const lost = new LostProcesses(gateway);
   subscribeJson(nats, subjects.vitals, Vitals, (vitals) => {
+    for (const report of lost.receiveVitals(vitals, clock.now())) operations.report({ kind: "process_lost", ...report });
     if (vitals.instance !== gateway) history.receiveVitals(vitals, clock.wallNow());
   });
   return {
@@ -30,7 +34,7 @@ export function natsVitals(nats: NatsConnection, subjects: Subjects, gateway: Ga
       readVitals({ role: "gateway", instance: gateway }, registry, clock, (own) => {
         history.receiveVitals(own, clock.wallNow());
         publish(nats, subjects.vitals, encodeJson(own));
-        void readStoredBytes(nats, metrics);
+        if (own.ends !== true) void readStoredBytes(nats, metrics);
       }),
   };
 }
