@@ -16,8 +16,8 @@ export type Episode = {
   readonly by: string;
   /** Whether the verdict of the page names it while it goes on. Other ongoing problems are in the state of the fleet. */
   readonly isForVerdict?: boolean;
-  /** Processes did not reach NATS. Room servers that lost rooms at that time are not the cause. */
-  readonly isNatsOutage?: boolean;
+  /** Number of gateways that did not reach NATS; infinite if nats-server itself ended. */
+  readonly gatewaysWithoutNats?: number;
 };
 
 export const text = (event: ListedEvent, name: string): string => String(event[name] ?? "");

@@ -93,7 +93,7 @@ function engineEpisodes(events: readonly ListedEvent[], outages: readonly Episod
       what: `${engine} stopped, and was restarted after ${ms(number(event, "downMs"))}`,
       why: [EXITS[exit] ?? `it ended with ${exit}`, ...unreached, ...effects].join("; "),
       by: event.by,
-      ...(isRedis ? {} : { isNatsOutage: true }),
+      ...(isRedis ? {} : { gatewaysWithoutNats: Number.POSITIVE_INFINITY }),
     };
   });
   const others = [
@@ -101,7 +101,7 @@ function engineEpisodes(events: readonly ListedEvent[], outages: readonly Episod
       outage,
       what: unreachedIn(outage, "NATS"),
       tone: "error" as const,
-      isNatsOutage: true,
+      gatewaysWithoutNats: outage.by.length,
       why: `${waitsIn(outage, slow)}; check the NATS servers and the network`,
     })),
     ...redisOutages.map((outage) => ({

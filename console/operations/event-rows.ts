@@ -20,7 +20,7 @@ export type EventRow = {
   readonly by: string;
   /** See `Episode`. */
   readonly isForVerdict?: boolean;
-  readonly isNatsOutage?: boolean;
+  readonly gatewaysWithoutNats?: number;
 };
 /** `takeovers`: all known takeovers. Rows combine takeovers of several tenants. */
 export type EventRows = {

@@ -285,13 +285,16 @@ function problemsOfLost({ serversLost = [] }: FleetAnswer, takeovers: readonly L
 /** Takeovers follow an outage of NATS within this time. */
 const AFTER_OUTAGE_MS = 10_000;
 
-/** Reports servers that send heartbeats again and lost rooms recently, unless NATS was the cause. */
+/**
+ * Reports servers that send heartbeats again and lost rooms recently, unless NATS was the cause. A gateway that lost NATS
+ * alone has lost its own connection.
+ */
 function problemsOfReturned(
-  { at, servers }: FleetAnswer,
+  { at, servers, gateways }: FleetAnswer,
   takeovers: readonly ListedTakeover[],
   rows: readonly EventRow[],
 ): HealthProblem[] {
-  const outages = rows.filter(({ isNatsOutage }) => isNatsOutage === true);
+  const outages = rows.filter(({ gatewaysWithoutNats = 0 }) => gatewaysWithoutNats * 2 > gateways.length);
   const isOfOutage = (begun: number): boolean =>
     outages.some(({ at: from, until = from }) => begun >= Date.parse(from) && begun <= Date.parse(until) + AFTER_OUTAGE_MS);
   const since = Date.parse(at) - RETURNED_MS_MAX;

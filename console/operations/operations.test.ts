@@ -259,6 +259,13 @@ test("[OPC32] an outage of NATS, and not a room server, is the cause of takeover
   const elsewhere = [[], [outage("14:02:50")], [outage("14:03:30")], [{ ...restart, engine: "redis-server" }]];
   expect(elsewhere.map((events) => problems(...events))).toEqual([1, 1, 1, 1]);
   expect([[outage("14:03:00")], [outage("14:03:10")], [restart]].map((events) => problems(...events))).toEqual([0, 0, 0]);
+  const gateways = ["gw-1", "gw-2", "gw-3"].map((name) => ({ ...gateway, gateway: name }));
+  const among = (events: readonly ListedEvent[]) =>
+    verdictOf({ ...WELL, servers, gateways }, page, LIVE, [taken(9, "rs-2", 3)], addEvents(NO_EVENTS, { events, last: 9 }).rows).problems
+      .length;
+  const one = outage("14:03:00");
+  expect(among([one]), "one gateway of three lost NATS alone").toBe(1);
+  expect([among([one, { ...one, seq: 2, by: "gw-2" }]), among([restart])]).toEqual([0, 0]);
 });
 
 test("[OPC10] the verdict reports missing Redis connections and their effect: rooms and edits do not need Redis", () => {
