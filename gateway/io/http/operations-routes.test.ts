@@ -6,7 +6,7 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import type { GatewayReport } from "../../../shared/bus/fleet-messages.ts";
+import type { GatewayReport, RoomListReply } from "../../../shared/bus/fleet-messages.ts";
 import type { ServerHeartbeat } from "../../../shared/bus/placement-messages.ts";
 import type { ServerId, UnixMillis } from "../../../shared/ids.ts";
 import { systemClock as clock } from "../../../shared/io/system-clock.ts";
@@ -32,10 +32,12 @@ async function ask(
     account = () => own,
     leader = async (): Promise<string | undefined> => "placement-1",
     look = async (): Promise<FleetSight> => ({ gateways: answering, servers: [], serversLost: [LOST] }),
+    servers = (): ServerHeartbeat[] => [],
+    list = async (): Promise<RoomListReply[]> => [],
   } = {},
 ) {
   const fleet: FleetControl = {
-    servers: () => [],
+    servers,
     look,
     leader,
     drainGateway: async () => undefined,
@@ -45,7 +47,7 @@ async function ask(
     { verify: () => Promise.reject(new Error("operators show no token")) },
     {
       fleet,
-      openRooms: { list: async () => [] } as Partial<OpenRooms> as OpenRooms,
+      openRooms: { list } as Partial<OpenRooms> as OpenRooms,
       events: { read: async () => kept },
       vitals: new VitalsHistory({ slotsMax: 5, instancesMax: 5, roomsMax: 5 }),
       account,
@@ -116,6 +118,12 @@ test("[OPR17] when NATS falls silent during a request, the answer blames NATS an
 test("[OPR11] without NATS a list of rooms is refused, because an empty list could be wrong", async () => {
   expect(await ask("/v1/admin/rooms", [])).toMatchObject({ status: 503, body: { error: "unavailable" } });
   expect(await ask("/v1/admin/rooms", [own])).toMatchObject({ status: 200, body: { rooms: [], serversKnown: 0 } });
+});
+
+test("[OPR19] a room server whose first heartbeat arrives during a request was not asked, so it is not missing in the answer", async () => {
+  const started: ServerHeartbeat[] = [];
+  const list = async () => (started.push({ server: "rs-2" } as ServerHeartbeat), []);
+  expect((await ask("/v1/admin/rooms", [own], { servers: () => started, list })).body).toMatchObject({ serversKnown: 0 });
 });
 
 test("[OPR12] an answer holds the newest 500 events, oldest first", async () => {

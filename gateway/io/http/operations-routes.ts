@@ -143,9 +143,10 @@ function operationsQueries(ports: OperationsPorts, environment: string, clock: C
     listRooms: async (request, authority) => {
       const asked = roomListRequest(request, authority);
       if ("status" in asked) return asked;
+      const serversAsked = fleet.servers().length; // A server that starts during the request was not asked.
       const replies = await openRooms.list(asked.list);
       if (replies.length === 0 && !(await look()).reachesNats) return NO_NATS;
-      return roomListAnswer(replies, asked.limit, fleet.servers().length);
+      return roomListAnswer(replies, asked.limit, serversAsked);
     },
     describeRoom: async (request, authority) => {
       const scope = scopeInPath(request, authority);
