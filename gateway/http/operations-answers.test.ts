@@ -43,6 +43,7 @@ test("[RPG2] a room that two servers list belongs to the later epoch", () => {
     10,
   );
   expect(page.rooms).toEqual([listed("a.x", 0, { epoch: 5, server: "rs-2" })]);
+  expect(page.matching, "counted once").toBe(1);
 });
 
 test("[RPG3] a cursor that is encoded as text decodes to the same cursor, and other text is refused", () => {

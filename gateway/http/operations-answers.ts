@@ -214,8 +214,10 @@ type RoomPage = {
 /** `answers`: up to `limit` + 1 rooms from each room server. */
 export function pageOf(answers: readonly RoomListReply[], limit: number): RoomPage {
   const byRoom = new Map<RoomKey, ListedRoom>();
-  for (const listed of answers.flatMap(({ rooms }) => rooms)) {
-    const other = byRoom.get(listed.room); // During a handover two servers may report the room. The later epoch belongs to its owner.
+  const reported = answers.flatMap(({ rooms }) => rooms);
+  for (const listed of reported) {
+    // During a handover, or after a pause of the former owner, two servers report the room. The later epoch belongs to its owner.
+    const other = byRoom.get(listed.room);
     if (other === undefined || other.epoch < listed.epoch) byRoom.set(listed.room, listed);
   }
   const all = [...byRoom.values()].sort(compareListed);
@@ -224,7 +226,7 @@ export function pageOf(answers: readonly RoomListReply[], limit: number): RoomPa
   const next = all.length > limit && last !== undefined ? { participants: last.participants, room: last.room } : undefined;
   return {
     rooms,
-    matching: answers.reduce((sum, { matching }) => sum + matching, 0),
+    matching: answers.reduce((sum, { matching }) => sum + matching, 0) - (reported.length - byRoom.size),
     servers: answers.length,
     ...(next === undefined ? {} : { next }),
   };
