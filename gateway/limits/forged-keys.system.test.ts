@@ -69,3 +69,28 @@ test("[ABS15] invented keys count against their address even if the client disco
   expect(await outcomeOf(await rig.connect(address, FORGER))).toBe(4009);
   expect(await outcomeOf(await greet(HONEST, "two", second))).toBe("welcome");
 });
+
+test("[ABS16] a JWKS that is down is one event for all clients, and one more once it answers", async () => {
+  const signer = await add("three");
+  hold = Promise.resolve();
+  const returning = createServer((_, response) => response.end(JSON.stringify({ keys }))).listen(0, "127.0.0.1");
+  await once(returning, "listening");
+  const { port } = returning.address() as AddressInfo;
+  returning.close();
+  const address = await rig.start({ jwtSecret: "", jwksUrl: `http://127.0.0.1:${port}/jwks.json` });
+  const token = await new SignJWT({ tenant: "acme", rooms: ["*"], rights: ["read"] })
+    .setProtectedHeader({ alg: "ES256", kid: "three" })
+    .setSubject("ann")
+    .setExpirationTime("1h")
+    .sign(signer);
+  const answerOf = async (): Promise<number> =>
+    (await fetch(`http://${address}/v1/rooms`, { headers: { authorization: `Bearer ${token}` } })).status;
+  const eventCount = (): Promise<number> => metric(address, 'coroom_gateway_events_total{kind="jwks_lost"}');
+  expect([await answerOf(), await answerOf(), await answerOf(), await eventCount()]).toEqual([503, 503, 503, 1]);
+  returning.listen(port, "127.0.0.1");
+  await once(returning, "listening");
+  expect(await answerOf()).not.toBe(503);
+  expect(await eventCount()).toBe(2);
+  returning.closeAllConnections();
+  returning.close();
+});
