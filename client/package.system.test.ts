@@ -132,6 +132,16 @@ test("[PKG3] the package's types are complete", () => {
   compile("types.ts");
 });
 
+/** Types of the standard library, and their parameters, that TypeScript has had only since 5.2 or later. */
+const NEWER_TYPES =
+  /\b(?:\w+Array|DataView)<Array|\b(?:Map|Set|Array|String|RegExpString)Iterator<|IteratorObject<|NoInfer<|\b(?:Async)?Disposable\b/;
+
+test("[PKG17] the types need no TypeScript newer than 5.1", () => {
+  const types = packed.filter((path) => path.endsWith(".d.ts"));
+  expect(types.length).toBeGreaterThan(20);
+  expect(types.filter((path) => NEWER_TYPES.test(app.read(`${HOME}/${path}`)))).toEqual([]);
+});
+
 test("[PKG15] optional options of boards and of the developer panel may be undefined", () => {
   app.write(
     "options.ts",

@@ -78,7 +78,7 @@ export function isUpdate(payload: Uint8Array): boolean {
 }
 
 /** The update without structs and deletions. */
-export const NO_CONTENT = new Uint8Array([0, 0]);
+export const NO_CONTENT: Uint8Array = new Uint8Array([0, 0]);
 
 /**
  * Whether the update has neither structs nor deletions. Such an update is not sent, because a room cannot distinguish

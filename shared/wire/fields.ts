@@ -150,7 +150,7 @@ kept.cbuf = new Uint8Array(4096);
 let isTaken = false;
 
 /** Returns a copy of the bytes that `write` writes. `write` may encode other messages during the call. */
-export function encode(write: (out: Encoder) => void): Uint8Array<ArrayBuffer> {
+export function encode(write: (out: Encoder) => void): Uint8Array {
   if (isTaken) return written(createEncoder(), write);
   isTaken = true;
   const first = kept.cbuf;
@@ -164,9 +164,9 @@ export function encode(write: (out: Encoder) => void): Uint8Array<ArrayBuffer> {
   }
 }
 
-function written(out: Encoder, write: (out: Encoder) => void): Uint8Array<ArrayBuffer> {
+function written(out: Encoder, write: (out: Encoder) => void): Uint8Array {
   write(out);
-  return out.bufs.length === 0 ? (out.cbuf.slice(0, out.cpos) as Uint8Array<ArrayBuffer>) : toUint8Array(out);
+  return out.bufs.length === 0 ? out.cbuf.slice(0, out.cpos) : toUint8Array(out);
 }
 
 /** `read` throws on bytes that do not contain such a value. */
