@@ -7,6 +7,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
+import vue from "@vitejs/plugin-vue";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import type { FunctionComponent } from "react";
 import { createServer, type ViteDevServer } from "vite";
@@ -35,6 +36,7 @@ type EditorExample = {
 const EXAMPLES: readonly EditorExample[] = [
   { name: "codemirror", input: ".cm-content", text: ".cm-line", caret: ".cm-ySelectionInfo" },
   { name: "tiptap", input: ".tiptap", text: ".tiptap p", caret: ".collaboration-carets__label" },
+  { name: "vue", input: ".tiptap", text: ".tiptap p", caret: ".collaboration-carets__label" },
   { name: "prosemirror", input: ".ProseMirror", text: ".ProseMirror p", caret: ".ProseMirror-yjs-cursor > div" },
   { name: "blocknote", input: ".bn-editor", text: ".bn-inline-content", caret: ".bn-collaboration-cursor__label" },
   { name: "lexical", input: "[contenteditable]", text: "[contenteditable] p", caret: ".editor span" },
@@ -63,6 +65,9 @@ type PackageFile = {
   readonly devDependencies: Readonly<Record<string, string>>;
 };
 
+/** The element into which Vue has mounted an application. */
+type VueRoot = Element & { readonly __vue_app__: { unmount(): void } };
+
 let system: DemoSystem;
 let tokens: Program;
 let pages: ViteDevServer;
@@ -81,6 +86,7 @@ beforeAll(async () => {
     optimizeDeps: { entries: ["*/*.html", "nextjs/app/notes.jsx"] }, // A dependency that Vite finds later reloads all pages.
     server: { port: 0, host: "127.0.0.1", proxy: { "/token": `http://127.0.0.1:${port}` } },
     plugins: [
+      vue(),
       {
         name: "next",
         configureServer: (server) =>
@@ -534,6 +540,23 @@ test("[EXA9] nextjs: a server renders the page without a connection, and the bro
     expect(errors).toEqual([]);
   } finally {
     await Promise.all(people.map(({ page }) => page.close()));
+  }
+});
+
+test("[EXA17] vue: a component that is unmounted leaves the room, and the reloaded page has the text", async () => {
+  const example = EXAMPLES.find(({ name }) => name === "vue")!;
+  const coroom = system.url.replace("http", "ws");
+  const [ada, ben] = [await Person.open(example, "ada", coroom), await Person.open(example, "ben", coroom)];
+  try {
+    const before = await ben.text();
+    await ada.typesAtEnd(" kept");
+    await ada.hasSaved();
+    await ada.page.evaluate(() => (document.querySelector("#app") as VueRoot).__vue_app__.unmount());
+    await eventually("ben sees ada leave", async () => (await ben.reads("#here")) === "ben", READY_MS_MAX);
+    await ada.page.reload();
+    await eventually("ada has the text again", async () => (await ada.text()) === `${before} kept`.trim(), READY_MS_MAX);
+  } finally {
+    await Promise.all([ada.page.close(), ben.page.close()]);
   }
 });
 
