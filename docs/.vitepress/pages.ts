@@ -49,6 +49,7 @@ export const SECTIONS: readonly Section[] = [
     nav: "Guides",
     files: [
       "docs/guide/first-day.md",
+      "docs/guide/other-frameworks.md",
       "docs/guide/own-database.md",
       "docs/guide/language-models.md",
       "docs/leaving-y-websocket.md",
