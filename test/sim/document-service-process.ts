@@ -14,9 +14,15 @@ import { firstContentRoutes } from "../../document-service/io/first-content-rout
 import { answerBy, type RoomRoute } from "../../document-service/io/http.ts";
 import { writeRoutes } from "../../document-service/io/write-routes.ts";
 import type { MergedDocument } from "../../document-service/merge.ts";
-import type { EditLog, EditMaking, ObjectStore } from "../../document-service/ports.ts";
+import type { DocumentServiceMetrics } from "../../document-service/metrics.ts";
+import type { ChangeNotifications, EditLog, EditMaking, ObjectStore } from "../../document-service/ports.ts";
+import { ChangeQueueHost, NO_NOTIFICATIONS } from "../../document-service/webhooks/change-queue-host.ts";
+import { WebhooksHost } from "../../document-service/webhooks/delivery-host.ts";
 import type { ServiceCall } from "../../gateway/io/http/service-http.ts";
+import type { Operations } from "../../shared/bus/operations-events.ts";
 import type { InternalResponse } from "../../shared/io/internal-http.ts";
+import type { Log } from "../../shared/process/log.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 
 import { contentOf, type Keystroke, keystroke, keystrokesIn } from "./keystrokes.ts";
 import type { DocumentServicePorts } from "./planted-hooks.ts";
@@ -24,16 +30,15 @@ import { kvLeasesOf, kvValuesOf, followLogOf } from "./service-ports.ts";
 import { SimNatsConnection } from "./sim-nats-connection.ts";
 import type { SimObjects } from "./service-stores.ts";
 import type { SimProcess } from "./sim-process.ts";
+import { WEBHOOK_OPTIONS } from "./sim-webhooks.ts";
 import type { LedStream } from "./sim-jetstream.ts";
 import type { World } from "./world.ts";
 
-type Notifications = ConstructorParameters<typeof DocumentHost>[2]["notifications"];
+type WebhookDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics };
 
 /** Keystrokes are edits already. */
 const MAKING = { check: (edit: Uint8Array) => Promise.resolve({ kind: "edit", edit }) } as Partial<EditMaking> as EditMaking;
-/** Webhooks are off: each method does nothing. */
-const NO_NOTIFICATIONS = new Proxy({}, { get: () => () => Promise.resolve() }) as Notifications;
-
+const NO_REPORTS: Operations = { report: () => {} };
 const NEVER_ABORTED = new AbortController().signal;
 
 export class DocumentServiceProcess {
@@ -42,25 +47,22 @@ export class DocumentServiceProcess {
   readonly host: DocumentHost;
   readonly #world: World;
   readonly #routes: readonly RoomRoute[];
+  readonly #stopWebhooks: () => Promise<void>;
 
   constructor(world: World, name: string) {
     this.#world = world;
     this.process = world.process(name);
     this.connection = new SimNatsConnection(this.process, world.nats, world.scheduler, world.latencyMs);
+    const { application, telemetry } = world;
+    const deps = { clock: this.process.clock, log: world.logOf(name), metrics: telemetry.documentService };
+    const webhooks = this.#startWebhooks(deps);
+    this.#stopWebhooks = webhooks.stop;
     const ports = this.#ports();
     this.host = new DocumentHost(
       world.planted?.documentService?.(ports) ?? ports,
       { ...world.settings.documentService, service: name, logPartitions: 1 },
-      {
-        clock: this.process.clock,
-        log: world.logOf(name),
-        metrics: world.telemetry.documentService,
-        notifications: NO_NOTIFICATIONS,
-        operations: { report: () => {} },
-      },
+      { ...deps, notifications: webhooks.notifications, operations: NO_REPORTS },
     );
-    const { application, telemetry } = world;
-    const deps = { clock: this.process.clock, log: world.logOf(name), metrics: telemetry.documentService };
     this.#routes =
       application === undefined
         ? []
@@ -83,8 +85,26 @@ export class DocumentServiceProcess {
   /** An orderly shutdown. */
   async stop(): Promise<void> {
     await this.host.stop();
+    await this.#stopWebhooks();
     this.process.die();
     this.connection.end();
+  }
+
+  /** As `startWebhooks` of the document service. */
+  #startWebhooks(deps: WebhookDeps): { notifications: ChangeNotifications; stop(): Promise<void> } {
+    const { webhooks, planted } = this.#world;
+    if (webhooks === undefined) return { notifications: NO_NOTIFICATIONS, stop: () => Promise.resolve() };
+    const calls = webhooks.callsOf(this.process);
+    const real = webhooks.queueOf(this.connection, this.process);
+    const queue = planted?.webhookQueue?.(real, calls) ?? real;
+    const changes = new ChangeQueueHost(queue, WEBHOOK_OPTIONS, deps);
+    const prng = this.#world.chance(`webhooks of ${this.process.name}`);
+    const deliveries = new WebhooksHost(queue, calls, WEBHOOK_OPTIONS, { ...deps, operations: NO_REPORTS, random: () => prng.unit() });
+    const stop = async (): Promise<void> => {
+      changes.stop();
+      await deliveries.stop();
+    };
+    return { notifications: planted?.notifications?.(changes) ?? changes, stop };
   }
 
   #ports(): DocumentServicePorts {

@@ -14,6 +14,7 @@ import { draw, type Size } from "./sizes.ts";
 import { sendAnything } from "./stranger.ts";
 import type { Met, FaultParameters, Strike } from "./strike.ts";
 import * as tabs from "./tab-faults.ts";
+import { setEndpoint } from "./webhook-faults.ts";
 
 export type Fault = FaultParameters & { readonly kind: FaultKind };
 
@@ -104,7 +105,14 @@ const APPLICATION_FAULTS = {
   "new room edited over HTTP": postEdit,
 } as const satisfies Record<string, Strike>;
 
-export const FAULTS = { ...EDIT_PATH_FAULTS, ...SERVICE_FAULTS, ...APPLICATION_FAULTS };
+/** A run with one of these has webhooks. */
+const WEBHOOK_FAULTS = {
+  "webhook endpoint failing": setEndpoint("failing"),
+  "webhook endpoint hung": setEndpoint("hung"),
+  "webhook endpoint's answers lost": setEndpoint("mute"),
+} as const satisfies Record<string, Strike>;
+
+export const FAULTS = { ...EDIT_PATH_FAULTS, ...SERVICE_FAULTS, ...APPLICATION_FAULTS, ...WEBHOOK_FAULTS };
 
 const STORMS_MAX = 4;
 const STORM_MS = 1_500;
@@ -146,9 +154,15 @@ const CHOSEN_APART: ReadonlySet<string> = new Set([
   ...RARE_FAULTS,
   ...RARE_SERVICE_FAULTS,
   ...Object.keys(APPLICATION_FAULTS),
+  ...Object.keys(WEBHOOK_FAULTS),
 ]);
 /** In a run with document services, the services trim the log. Lost ends are drawn apart. */
 const NOT_WITH_SERVICES: ReadonlySet<string> = new Set([...CHOSEN_APART, "log trimmed", "log and stores lose their ends apart"]);
+
+/** Chance that a run with document services has webhooks. */
+const WEBHOOKS_CHANCE = 0.5;
+const WEBHOOK_FAULTS_MAX = 3;
+const WEBHOOK_KINDS = Object.keys(WEBHOOK_FAULTS) as (keyof typeof WEBHOOK_FAULTS)[];
 
 const SERVICE_KINDS = (Object.keys(SERVICE_FAULTS) as FaultKind[]).filter((kind) => !NOT_WITH_SERVICES.has(kind));
 
@@ -174,6 +188,10 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
       ? Array.from({ length: 1 + prng.below(PRESENCE_FAULTS_MAX) }, () => drawOne(PRESENCE_FAULTS[prng.below(PRESENCE_FAULTS.length)]!))
       : [];
   const drawRare = (of: readonly FaultKind[]): Fault[] => of.flatMap((kind) => (prng.chance(RARE_CHANCE) ? [drawOne(kind)] : []));
+  const drawWebhooks = (): Fault[] =>
+    prng.chance(WEBHOOKS_CHANCE)
+      ? Array.from({ length: 1 + prng.below(WEBHOOK_FAULTS_MAX) }, () => drawOne(WEBHOOK_KINDS[prng.below(WEBHOOK_KINDS.length)]!))
+      : [];
   /** Faults while new rooms wait for their content. */
   const drawOpening = (): Fault[] => [
     ...(prng.chance(OPENING_CHANCE) ? [{ ...drawOne(OPENING_FAULTS[prng.below(OPENING_FAULTS.length)]!), atMs: 0 }] : []),
@@ -190,7 +208,8 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
       ? [drawOne(LOSSES_WITH_SERVICES[prng.below(LOSSES_WITH_SERVICES.length)]!)]
       : [];
     const rare = [...drawPresence(), ...drawRare(RARE_FAULTS), ...drawRare(RARE_SERVICE_FAULTS)];
-    return [...drawn, ...more, ...deletedHere, ...madeHere, ...lostHere, ...rare, ...(hasApplication ? drawOpening() : [])].sort(
+    const opening = hasApplication ? drawOpening() : [];
+    return [...drawn, ...more, ...deletedHere, ...madeHere, ...lostHere, ...rare, ...opening, ...drawWebhooks()].sort(
       (a, b) => a.atMs - b.atMs,
     );
   }
@@ -200,6 +219,10 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
   const made = prng.chance(MAKING_CHANCE) ? [{ ...drawOne("document made of content"), atMs: prng.below(MAKING_MS_MAX) }] : [];
   const lost = prng.chance(LOSS_CHANCE) ? Array.from({ length: 1 + prng.below(LOSSES_MAX) }, () => drawOne("log loses its end")) : [];
   return [...drawn, ...trimmed, ...deleted, ...made, ...lost, ...drawPresence(), ...drawRare(RARE_FAULTS)].sort((a, b) => a.atMs - b.atMs);
+}
+
+export function hasWebhooks(faults: readonly Fault[]): boolean {
+  return faults.some(({ kind }) => kind in WEBHOOK_FAULTS);
 }
 
 export function strike(cluster: Cluster, fault: Fault): Met {

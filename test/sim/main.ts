@@ -8,6 +8,7 @@ import { parseOptions, sizeOf, USAGE } from "./options.ts";
 import { PLANTED_BUGS } from "./planted-bugs.ts";
 import { PLANTED_APPLICATION_BUGS } from "./planted-application-bugs.ts";
 import { PLANTED_SERVICE_BUGS } from "./planted-service-bugs.ts";
+import { PLANTED_WEBHOOK_BUGS } from "./planted-webhook-bugs.ts";
 import { RunThread, type Stuck } from "./run-thread.ts";
 import type { Outcome } from "./simulation.ts";
 import type { SizeName } from "./sizes.ts";
@@ -19,7 +20,7 @@ const PROGRESS_MS = 60_000;
 /** Modules keep some memory of each run. After thousands of runs a thread had no memory left. */
 const RUNS_PER_THREAD = 500;
 
-const plantedBugs = [...PLANTED_BUGS, ...PLANTED_SERVICE_BUGS, ...PLANTED_APPLICATION_BUGS];
+const plantedBugs = [...PLANTED_BUGS, ...PLANTED_SERVICE_BUGS, ...PLANTED_APPLICATION_BUGS, ...PLANTED_WEBHOOK_BUGS];
 const options = parseOptions(process.argv.slice(2), Math.floor(Date.now() / 1000) % 1_000_000_000);
 if (options === undefined || (options.planted !== undefined && !plantedBugs.some(({ name }) => name === options.planted))) {
   console.error(`${USAGE}\n\nbugs to plant: ${plantedBugs.map(({ name }) => JSON.stringify(name)).join(", ")}`);

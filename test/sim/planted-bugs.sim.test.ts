@@ -6,6 +6,7 @@ import { minimize } from "./minimize.ts";
 import { type PlantedBug, PLANTED_BUGS } from "./planted-bugs.ts";
 import { PLANTED_APPLICATION_BUGS } from "./planted-application-bugs.ts";
 import { PLANTED_SERVICE_BUGS } from "./planted-service-bugs.ts";
+import { PLANTED_WEBHOOK_BUGS } from "./planted-webhook-bugs.ts";
 import { type Outcome, simulate } from "./simulation.ts";
 import type { SizeName } from "./sizes.ts";
 import { telemetry } from "./world.ts";
@@ -23,6 +24,8 @@ const FIRST_SEEDS: { readonly [bugAndSize: string]: number } = {
   "snapshot not read back small": 9,
   "refusal of a full object store ignored small": 9,
   "applied seq unchecked small": 12,
+  "saves wait for the endpoints of webhooks small": 8,
+  "saves wait for the endpoints of webhooks large": 8,
 };
 const counted = telemetry();
 
@@ -32,7 +35,9 @@ const EACH_AT_EACH_SIZE = [
   ),
   ...PLANTED_BUGS.filter(({ name }) => name === "no fencing").map((planted) => ({ planted, name: planted.name, size: "batches" as const })),
   ...PLANTED_APPLICATION_BUGS.map((planted) => ({ planted, name: planted.name, size: "first-content" as const })),
-  ...PLANTED_SERVICE_BUGS.flatMap((planted) => (["small", "large"] as const).map((size) => ({ planted, name: planted.name, size }))),
+  ...[...PLANTED_SERVICE_BUGS, ...PLANTED_WEBHOOK_BUGS].flatMap((planted) =>
+    (["small", "large"] as const).map((size) => ({ planted, name: planted.name, size })),
+  ),
 ];
 
 test.each(EACH_AT_EACH_SIZE)("[SIM5] the simulator finds the planted bug: $name, in $size runs", async ({ planted, size }) => {

@@ -3,6 +3,7 @@
 import type { RoomConnection as ClientRoomHost } from "../../client/room/room-connection-host.ts";
 import type { DocumentHost } from "../../document-service/document-host.ts";
 import type { ApplicationContents, PresenceServers, RoomOwners } from "../../gateway/ports.ts";
+import type { ChangeNotifications, WebhookCalls, WebhookQueue } from "../../document-service/ports.ts";
 import type { LeaderboardHost } from "../../leaderboard/leaderboard-host.ts";
 import type { PlacementPorts } from "../../placement/placement-host.ts";
 import type { RoomServerPorts } from "../../room-server/room-server.ts";
@@ -17,6 +18,8 @@ export type PlantedHooks = {
   readonly roomServer?: (ports: RoomServerPorts) => RoomServerPorts;
   readonly documentService?: (ports: DocumentServicePorts) => DocumentServicePorts;
   readonly leaderboard?: (ports: LeaderboardPortsInSim) => LeaderboardPortsInSim;
+  readonly notifications?: (notifications: ChangeNotifications) => ChangeNotifications;
+  readonly webhookQueue?: (queue: WebhookQueue, calls: WebhookCalls) => WebhookQueue;
   readonly placement?: (ports: PlacementPorts) => PlacementPorts;
   readonly appendsConnection?: (connection: NatsConnection) => NatsConnection;
   readonly gatewayRooms?: (rooms: RoomOwners) => RoomOwners;

@@ -6,13 +6,16 @@ import { minimize } from "./minimize.ts";
 import { PLANTED_BUGS } from "./planted-bugs.ts";
 import { PLANTED_APPLICATION_BUGS } from "./planted-application-bugs.ts";
 import { PLANTED_SERVICE_BUGS } from "./planted-service-bugs.ts";
+import { PLANTED_WEBHOOK_BUGS } from "./planted-webhook-bugs.ts";
 import type { RunAnswer, RunnerData, RunOrder } from "./run-orders.ts";
 import { type Outcome, simulate } from "./simulation.ts";
 import type { Sum } from "./tally.ts";
 import { type Telemetry, telemetry } from "./world.ts";
 
 const { planted: name, pulse } = workerData as RunnerData;
-const planted = [...PLANTED_BUGS, ...PLANTED_SERVICE_BUGS, ...PLANTED_APPLICATION_BUGS].find((bug) => bug.name === name);
+const planted = [...PLANTED_BUGS, ...PLANTED_SERVICE_BUGS, ...PLANTED_APPLICATION_BUGS, ...PLANTED_WEBHOOK_BUGS].find(
+  (bug) => bug.name === name,
+);
 const counted = telemetry();
 
 parentPort?.on("message", (order: RunOrder) => {

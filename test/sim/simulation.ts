@@ -5,7 +5,7 @@
  */
 
 import { Cluster } from "./cluster.ts";
-import { describeFault, drawFaults, type Fault, type FaultKind, strike } from "./faults.ts";
+import { describeFault, drawFaults, hasWebhooks, type Fault, type FaultKind, strike } from "./faults.ts";
 import type { Met } from "./strike.ts";
 import type { Failure } from "./judge.ts";
 import type { PlantedBug } from "./planted-bugs.ts";
@@ -64,6 +64,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   process.on("uncaughtException", receiveError);
   process.on("unhandledRejection", receiveError);
   let healedInMs = 0;
+  if (hasWebhooks(faults)) world.addWebhooks();
   const strikes: { readonly kind: FaultKind; readonly met: Met }[] = [];
   const cluster = new Cluster(world, world.chance("cluster"), { devicesKeep: faults.some(({ kind }) => kind === "tab loaded again") });
   try {
@@ -83,6 +84,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
     if (judge.failure === undefined) {
       trace.note("--- peace");
       cluster.heal();
+      world.webhooks?.breakOne();
       let lookAt = scheduler.now + LOOK_MS; // Effects of the last fault may still be under way.
       const isSettled = (): boolean => {
         if (scheduler.now < lookAt || !cluster.tabs.every((tab) => tab.isSettled) || !judge.isEveryFirstEditAnswered) return false;
@@ -95,12 +97,18 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
         if (world.serviceJudge === undefined) return true;
         if (scheduler.now < lookAtServicesAt) return false;
         lookAtServicesAt = scheduler.now + LOOK_MS;
-        return world.serviceJudge.unsettled() === undefined;
+        return (world.serviceJudge.unsettled() ?? world.webhooks?.unsettled()) === undefined;
       };
       const settle = (): Promise<void> =>
         scheduler.runUntil(scheduler.now + HEALING_MS_MAX, () => checked() || (isSettled() && areServicesSettled()));
       await settle();
       healedInMs = scheduler.now - peaceAt;
+      if (world.webhooks !== undefined) {
+        const behind = world.serviceJudge?.unsettled() ?? world.webhooks.unsettled();
+        if (behind !== undefined) judge.fail(`not settled, with an endpoint that is broken: ${behind}`);
+        world.webhooks.repairAll();
+        await settle();
+      }
       const deleted = cluster.tabs.find(({ isToldDeleted }) => isToldDeleted);
       if (deleted !== undefined) {
         cluster.replaceTab(deleted); // A new tab must learn of the deletion too, because the name is never reused.
@@ -120,6 +128,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
       else if (!judge.isEveryFirstEditAnswered) judge.fail("not everybody who made the document of content is answered");
       else if (world.application?.isEveryPostAnswered === false) judge.fail("not every backend is answered");
       else if (world.serviceJudge?.unsettled() !== undefined) judge.fail(`not settled: ${world.serviceJudge.unsettled()}`);
+      else if (world.webhooks?.unsettled() !== undefined) judge.fail(`not settled: ${world.webhooks.unsettled()}`);
       else if (wrong.length > 0) judge.fail(`not every tab has the right participants and fields:\n  ${wrong.join("\n  ")}`);
     }
   } catch (error) {

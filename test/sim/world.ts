@@ -27,8 +27,10 @@ import { ServiceStores } from "./service-stores.ts";
 import { SimJetStream } from "./sim-jetstream.ts";
 import { SimNats } from "./sim-nats.ts";
 import { SimProcess } from "./sim-process.ts";
+import { SimWebhooks } from "./sim-webhooks.ts";
 import type { Size } from "./sizes.ts";
 import { Trace } from "./trace.ts";
+import { WebhookJudge } from "./webhook-judge.ts";
 
 /** The metrics of the parts over all runs. They show which code paths were covered. */
 export type Telemetry = {
@@ -92,6 +94,8 @@ export class World {
   readonly serviceJudge: ServiceJudge | undefined;
   /** Undefined: rooms begin without content. */
   readonly application: SimApplication | undefined;
+  /** Undefined: no endpoint receives webhooks. */
+  webhooks: SimWebhooks | undefined;
   readonly #latency: Prng;
   readonly #clocks: Prng;
   readonly #latencyMsMax: number;
@@ -121,6 +125,11 @@ export class World {
     const serviceJudge = new ServiceJudge(this.judge, this.stores, this.log, this.settings.leaderboard);
     this.judge.snapshotContent = (room, seq, streamSeq) => serviceJudge.snapshotContent(room, seq, streamSeq);
     this.serviceJudge = serviceJudge;
+  }
+
+  /** Call before the document services start. Without them it has no effect. */
+  addWebhooks(): void {
+    if (this.stores !== undefined) this.webhooks = new SimWebhooks(this, new WebhookJudge(this.judge));
   }
 
   /** A separate generator for each purpose, so that one more draw for one purpose changes no other one. */
