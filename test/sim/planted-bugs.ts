@@ -11,7 +11,7 @@ import type { CommittedEdits } from "../../shared/wire/frames.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq } from "../../shared/ids.ts";
 import type { Fault } from "./faults.ts";
 import { editsOfAnotherUser } from "./planted-gateway-bugs.ts";
-import { forgedTaken, refusalIgnored } from "./planted-room-server-bugs.ts";
+import { forgedTaken, refusalIgnored, savedNotAnnounced, savingNotAnnounced, tentativeNotShown } from "./planted-room-server-bugs.ts";
 import type { PlantedHooks } from "./planted-hooks.ts";
 import type { Size } from "./sizes.ts";
 
@@ -314,6 +314,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   positionBySeq,
   forgedTaken,
   refusalIgnored,
+  tentativeNotShown,
+  savingNotAnnounced,
+  savedNotAnnounced,
   outboxDropped,
   statesSentOnce,
   editsOfAnotherUser,

@@ -1,5 +1,6 @@
-/** Planted bugs of a room server: a wrong assumption about a resubmitted edit, and one about a record that the log refused. */
+/** Planted bugs of a room server: in the handling of resubmitted edits, of refused records, and of a slow log. */
 
+import type { OwnerAnnouncement } from "../../shared/bus/envelope.ts";
 import type { PlantedHooks } from "./planted-hooks.ts";
 import type { Size } from "./sizes.ts";
 
@@ -30,3 +31,30 @@ export const refusalIgnored = {
   }),
   faults: ({ faultyMs }: Size) => [{ kind: "storage of the log full" as const, atMs: faultyMs / 3, forMs: 1_600, whom: 0, how: 0 }],
 } satisfies PlantedHooks & { readonly name: string; readonly faults: unknown };
+
+/** A room server does not send some announcements to its gateways. */
+function unannounced(name: string, isDropped: (message: OwnerAnnouncement) => boolean) {
+  return {
+    name,
+    roomServer: (ports) => ({
+      ...ports,
+      gateways: {
+        answer: (...of) => ports.gateways.answer(...of),
+        broadcast: (room, message) => {
+          if (!isDropped(message)) ports.gateways.broadcast(room, message);
+        },
+      },
+    }),
+    faults: () => [],
+  } satisfies PlantedHooks & { readonly name: string; readonly faults: unknown };
+}
+
+/** Others see an edit only when the log has it. */
+export const tentativeNotShown = unannounced("tentative edits never shown", ({ kind }) => kind === "tentative");
+/** Authors take edits for saved in time that wait for the log. */
+export const savingNotAnnounced = unannounced("slow log never announced", ({ kind }) => kind === "saving");
+/** Clients show a delay after the log has recovered. */
+export const savedNotAnnounced = unannounced(
+  "end of a slow log never announced",
+  (message) => message.kind === "saving" && message.state === "saved",
+);

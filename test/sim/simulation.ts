@@ -10,6 +10,7 @@ import type { Met } from "./strike.ts";
 import type { Failure } from "./judge.ts";
 import type { PlantedBug } from "./planted-bugs.ts";
 import { START_MS } from "./scheduler.ts";
+import { checkSlowLog } from "./slow-log-check.ts";
 import { type SizeName, SIZES } from "./sizes.ts";
 import type { Tab } from "./tab.ts";
 import { type Telemetry, World } from "./world.ts";
@@ -122,6 +123,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
         await scheduler.runUntil(scheduler.now + size.quietMs, checked);
         await settle();
       }
+      await checkSlowLog(cluster, settle);
       const wrong = cluster.tabs.map((tab) => tab.wrongAbout(cluster.tabs)).filter((what) => what !== undefined);
       if (!cluster.tabs.every((tab) => tab.isSettled))
         judge.fail(`not everybody has everything and knows it saved:\n${cluster.tabs.map(({ state }) => `  ${state}`).join("\n")}`);

@@ -10,7 +10,7 @@ import type { DocumentServiceProcess } from "./document-service-process.ts";
 import type { Device } from "./device.ts";
 import type { CheckedTab } from "./judge.ts";
 import { beginsWith } from "./lost-ends.ts";
-import { contentOf, keystroke, keystrokeEdits } from "./keystrokes.ts";
+import { contentOf, keystroke, keystrokeEdits, keystrokesIn } from "./keystrokes.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { SimConnection, SimListener } from "./sim-sockets.ts";
 import type { TentativeEdit } from "../../shared/wire/frames.ts";
@@ -75,6 +75,15 @@ export class Tab implements CheckedTab {
     return this.#host.unsavedEdits;
   }
 
+  /** State of the log, as the room announced it. */
+  get saving(): RoomConnection["saving"] {
+    return this.#host.saving;
+  }
+
+  showsTentative(author: number, index: number): boolean {
+    return this.#tentative.some(({ payload }) => keystrokesIn(payload).some((one) => one.author === author && one.index === index));
+  }
+
   get isSynced(): boolean {
     return this.#host.synced;
   }
@@ -102,6 +111,7 @@ export class Tab implements CheckedTab {
       this.#host.status === "connected" &&
       this.#host.synced &&
       this.#host.saved &&
+      this.#host.saving === "saved" &&
       this.#deliveredSeq === room.head &&
       beginsWith(room.order, this.content) &&
       room.accountedFor(this.author) === this.typed &&
