@@ -27,6 +27,10 @@ let kept: Map<string, Sanction>;
 /** Delivers a sanction of another gateway. `published` holds what this gateway published. */
 let deliver: (sanction: Sanction) => void;
 let published: Sanction[];
+/** Another gateway asks for this one's sanctions. */
+let ask: () => readonly Sanction[];
+/** The answers of other gateways. A test may replace it. */
+let requestSanctions: SanctionsBus["requestSanctions"];
 /** Writes to the store. A test may replace it. */
 let save: SanctionStore["save"];
 
@@ -34,6 +38,7 @@ beforeEach(() => {
   clock = new FakeClock(1_000);
   kept = new Map();
   published = [];
+  requestSanctions = async () => [];
   save = async (sanction) => void kept.set(keyOf(sanction), sanction);
 });
 
@@ -41,8 +46,8 @@ function start(known: readonly Sanction[] = []): SanctionsHost {
   const bus: SanctionsBus = {
     publishSanction: (sanction) => void published.push(sanction),
     onSanction: (receive) => void (deliver = receive),
-    requestSanctions: async () => [],
-    onRequest: () => {},
+    requestSanctions: () => requestSanctions(),
+    onRequest: (answer) => void (ask = answer),
   };
   const store: SanctionStore = { load: async () => [...kept.values()], save: (sanction) => save(sanction) };
   const sanctions = new Sanctions({ sanctionsMax: 10 });
@@ -112,4 +117,18 @@ test.each([
   const elsewhere = new Sanctions({ sanctionsMax: 10 });
   for (const sanction of [...published, imposed]) elsewhere.receiveSanction(sanction, at(1_000));
   expect(elsewhere.banOf(acme, eve)?.until).toBe(until);
+});
+
+test.each([
+  { asked: "while it waits for answers", isEarly: true, expected: [ban()] },
+  { asked: "afterwards", isEarly: false, expected: [] },
+])("[SAN17] a gateway passes on what it learns if another one asked too early: asked $asked", async ({ isEarly, expected }) => {
+  let answer: (theirs: readonly Sanction[]) => void = () => {};
+  requestSanctions = () => new Promise((resolve) => (answer = resolve));
+  start();
+  if (isEarly) expect(ask()).toEqual([]);
+  answer([ban()]);
+  await clock.advance(0);
+  expect(ask()).toEqual([ban()]);
+  expect(published).toEqual(expected);
 });

@@ -33,6 +33,10 @@ export class SanctionsHost {
   #cancelTick: () => void = () => {};
   /** The number of connection losses when the other gateways were last asked. */
   #askedAfter: number | undefined;
+  /** Exchanges that wait for answers of other gateways. */
+  #exchangesUnderWay = 0;
+  /** Another gateway asked meanwhile, and received only what this gateway knew then. */
+  #isAskedTooEarly = false;
   /** Sanctions that this gateway imposed. If their publication is lost, no other gateway repeats them. */
   readonly #madeHere = new WeakSet<Sanction>();
   /** True until the store has been read once. */
@@ -48,7 +52,10 @@ export class SanctionsHost {
   start(onChanged: (sanction: Sanction) => void): void {
     this.#onChanged = onChanged;
     this.#bus.onSanction((sanction) => this.#take(sanction));
-    this.#bus.onRequest(() => this.#sanctions.known);
+    this.#bus.onRequest(() => {
+      this.#isAskedTooEarly ||= this.#exchangesUnderWay > 0;
+      return this.#sanctions.known;
+    });
     this.#tick();
     this.#cancelTick = every(this.#deps.clock, TICK_MS, () => this.#tick());
   }
@@ -93,10 +100,12 @@ export class SanctionsHost {
     });
   }
 
-  #take(sanction: Sanction): void {
-    if (!this.#sanctions.receiveSanction(sanction, this.#deps.clock.wallNow())) return;
+  /** Returns whether it is new here. */
+  #take(sanction: Sanction): boolean {
+    if (!this.#sanctions.receiveSanction(sanction, this.#deps.clock.wallNow())) return false;
     this.#onChanged(sanction);
     this.#count();
+    return true;
   }
 
   #tick(): void {
@@ -111,8 +120,13 @@ export class SanctionsHost {
     const { isUp, losses } = this.#deps.backbone;
     if (!isUp || losses === this.#askedAfter) return;
     this.#askedAfter = losses;
+    this.#exchangesUnderWay += 1;
     void this.#bus.requestSanctions().then((theirs) => {
-      this.#takeAll(theirs);
+      this.#exchangesUnderWay -= 1;
+      const fresh = theirs.filter((sanction) => this.#take(sanction));
+      // The gateway that knew them may be gone, and a gateway that asked too early does not ask again.
+      if (this.#isAskedTooEarly) for (const sanction of fresh) this.#bus.publishSanction(sanction);
+      if (this.#exchangesUnderWay === 0) this.#isAskedTooEarly = false;
       for (const sanction of this.#sanctions.beyond(theirs)) if (this.#madeHere.has(sanction)) this.#bus.publishSanction(sanction);
     });
   }
