@@ -6,12 +6,14 @@
 
 import type { QueuedEvent, DeliveryOutcome, NextStep, WebhookCalls, WebhookQueue } from "../../document-service/ports.ts";
 import type { WebhookEvent } from "../../shared/bus/webhook-events.ts";
+import type { Prng } from "../../shared/collections/prng.ts";
 import type { TenantId } from "../../shared/ids.ts";
 import type { WebhookEndpoint } from "../../shared/settings/webhook-endpoints.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { SimJetStream } from "./sim-jetstream.ts";
 import type { SimNatsConnection } from "./sim-nats-connection.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { WebhookJudge } from "./webhook-judge.ts";
-import type { World } from "./world.ts";
 
 /** `failing`: answers with an error. `hung`: answers nothing. `mute`: receives the event, and its answer is lost. */
 export type EndpointState = "well" | "failing" | "hung" | "mute";
@@ -35,12 +37,19 @@ const PAUSE_MS_MAX = 1_500;
 /** Chance that an endpoint stays broken after the last fault, until all other work is done. */
 const BROKEN_CHANCE = 0.3;
 
+/** The parts of the world that webhooks use. */
+type WebhookWorld = {
+  readonly scheduler: Scheduler;
+  readonly log: Pick<SimJetStream, "isReadable" | "takesWrites">;
+  readonly latencyMs: () => number;
+  readonly chance: (purpose: string) => Prng;
+};
 type Waiting = { readonly id: string; readonly event: WebhookEvent; dueAt: number; attempts: number };
 
 export class SimWebhooks {
   /** Attempts that a fault affected. */
   spoiltEver = 0;
-  readonly #world: World;
+  readonly #world: WebhookWorld;
   readonly #judge: WebhookJudge;
   readonly #states = new Map<string, EndpointState>();
   readonly #ids = new Set<string>();
@@ -49,7 +58,7 @@ export class SimWebhooks {
   /** By endpoint: called when an event may be due. */
   readonly #wakes = new Map(ENDPOINTS.map(({ name }) => [name, new Set<() => void>()]));
 
-  constructor(world: World, judge: WebhookJudge) {
+  constructor(world: WebhookWorld, judge: WebhookJudge) {
     this.#world = world;
     this.#judge = judge;
   }
