@@ -132,3 +132,34 @@ test.each([
   expect(ask()).toEqual([ban()]);
   expect(published).toEqual(expected);
 });
+
+test("[SAN18] a sanction is published again at growing intervals by the gateway that imposed it, until it ends or is replaced", async () => {
+  requestSanctions = async () => [ban({ target: { kind: "user", tenant: acme, user: "mallory" as UserId } })];
+  const host = start();
+  await clock.advance(0);
+  host.impose(ban({ until: at(100_000) }));
+  const timesAfter = async (ms: number): Promise<number> => {
+    await clock.advance(ms);
+    return published.length;
+  };
+  expect([await timesAfter(4_000), await timesAfter(2_000), await timesAfter(8_000), await timesAfter(2_000)]).toEqual([1, 2, 2, 3]);
+  expect(published.every((sanction) => sanction.target.kind === "user" && sanction.target.user === eve)).toBe(true);
+  host.impose(ban({ lifted: true, madeAt: at(20_000), until: at(40_000) }));
+  published = [];
+  expect([await timesAfter(6_000), await timesAfter(60_000)]).toEqual([1, 2]);
+  expect(published.every(({ lifted }) => lifted)).toBe(true);
+});
+
+test("[SAN19] a gateway asks the others again at growing intervals while none answers with a sanction", async () => {
+  let questions = 0;
+  requestSanctions = async () => (++questions < 4 ? [] : [ban({ until: at(200_000) })]);
+  const host = start();
+  const askedAfter = async (ms: number): Promise<number> => {
+    await clock.advance(ms);
+    return questions;
+  };
+  expect([await askedAfter(4_000), await askedAfter(2_000), await askedAfter(8_000), await askedAfter(2_000)]).toEqual([1, 2, 2, 3]);
+  expect(await askedAfter(22_000)).toBe(4);
+  expect(host.banOf(acme, eve)).toBeDefined();
+  expect(await askedAfter(60_000)).toBe(4);
+});

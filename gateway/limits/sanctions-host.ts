@@ -5,7 +5,7 @@
  */
 
 import type { Sanction } from "../../shared/bus/admin-messages.ts";
-import type { RoomKey, TenantId, UserId } from "../../shared/ids.ts";
+import type { Millis, RoomKey, TenantId, UserId } from "../../shared/ids.ts";
 import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
@@ -23,6 +23,10 @@ type SanctionsHostDeps = {
 };
 
 const TICK_MS = 1_000;
+/** Pause before a message is sent again. Each later pause is twice as long. */
+const REPEATED_MS_MIN = 5_000;
+
+type Repeat = { readonly at: Millis; readonly pauseMs: number };
 
 export class SanctionsHost {
   readonly #sanctions: Sanctions;
@@ -33,12 +37,17 @@ export class SanctionsHost {
   #cancelTick: () => void = () => {};
   /** The number of connection losses when the other gateways were last asked. */
   #askedAfter: number | undefined;
+  /** The others are asked again while nobody answers with a sanction: NATS may have lost the question. */
+  #nextQuestion: Repeat | undefined;
   /** Exchanges that wait for answers of other gateways. */
   #exchangesUnderWay = 0;
   /** Another gateway asked meanwhile, and received only what this gateway knew then. */
   #isAskedTooEarly = false;
-  /** Sanctions that this gateway imposed. If their publication is lost, no other gateway repeats them. */
-  readonly #madeHere = new WeakSet<Sanction>();
+  /**
+   * Sanctions that this gateway imposed. If their publication is lost, no other gateway repeats them. NATS servers that are
+   * cut from each other lose it although no connection of a gateway is lost.
+   */
+  readonly #madeHere = new Map<Sanction, Repeat>();
   /** True until the store has been read once. */
   #isStoreBehind = true;
 
@@ -90,7 +99,7 @@ export class SanctionsHost {
 
   #spread(made: Sanction): void {
     const sanction = this.#sanctions.madeLast(made);
-    this.#madeHere.add(sanction);
+    this.#madeHere.set(sanction, this.#repeatAfter(REPEATED_MS_MIN));
     this.#deps.log.info({ sanction }, sanction.lifted ? "a sanction is lifted" : "a sanction is imposed");
     this.#take(sanction);
     this.#bus.publishSanction(sanction);
@@ -110,18 +119,39 @@ export class SanctionsHost {
 
   #tick(): void {
     for (const sanction of this.#sanctions.expire(this.#deps.clock.wallNow())) this.#onChanged(sanction);
+    this.#repeatMade(this.#deps.clock.now());
     this.#catchUpWithOthers();
     if (this.#store !== undefined && this.#isStoreBehind) this.#catchUpWithStore(this.#store);
     this.#count();
   }
 
-  /** At the start and after each lost connection: messages in both directions were lost meanwhile. */
+  /** Until the sanction ends, or another one replaces it. */
+  #repeatMade(now: Millis): void {
+    for (const [sanction, { at, pauseMs }] of this.#madeHere) {
+      if (!this.#sanctions.isKnown(sanction)) {
+        this.#madeHere.delete(sanction);
+      } else if (now >= at) {
+        this.#bus.publishSanction(sanction);
+        this.#madeHere.set(sanction, this.#repeatAfter(2 * pauseMs));
+      }
+    }
+  }
+
+  #repeatAfter(pauseMs: number): Repeat {
+    return { at: (this.#deps.clock.now() + pauseMs) as Millis, pauseMs };
+  }
+
+  /** At the start and after each lost connection, because messages in both directions were lost meanwhile. */
   #catchUpWithOthers(): void {
     const { isUp, losses } = this.#deps.backbone;
-    if (!isUp || losses === this.#askedAfter) return;
+    const { at, pauseMs } = this.#nextQuestion ?? { at: Number.POSITIVE_INFINITY, pauseMs: 0 };
+    const isFirst = losses !== this.#askedAfter;
+    if (!isUp || (!isFirst && this.#deps.clock.now() < at)) return;
+    this.#nextQuestion = this.#repeatAfter(isFirst ? REPEATED_MS_MIN : 2 * pauseMs);
     this.#askedAfter = losses;
     this.#exchangesUnderWay += 1;
     void this.#bus.requestSanctions().then((theirs) => {
+      if (theirs.length > 0) this.#nextQuestion = undefined;
       this.#exchangesUnderWay -= 1;
       const fresh = theirs.filter((sanction) => this.#take(sanction));
       // The gateway that knew them may be gone, and a gateway that asked too early does not ask again.

@@ -35,6 +35,11 @@ export class Sanctions {
     return placed.sort((a, b) => a.place - b.place).map(({ sanction }) => sanction);
   }
 
+  /** False: it has ended, or another one has replaced it. */
+  isKnown(sanction: Sanction): boolean {
+    return this.#sanctions.get(keyOf(sanction)) === sanction;
+  }
+
   /** The sanctions known here that are new to the sender of `theirs`, which may contain one several times. */
   beyond(theirs: readonly Sanction[]): Sanction[] {
     const newest = new Map<string, Sanction>();
