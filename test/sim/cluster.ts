@@ -5,6 +5,7 @@
 
 import type { RoomId, RoomKey } from "../../shared/ids.ts";
 import type { Prng } from "../../shared/collections/prng.ts";
+import { SimBans } from "./bans.ts";
 import { Device } from "./device.ts";
 import { DocumentServiceProcess } from "./document-service-process.ts";
 import { GatewayProcess } from "./gateway-process.ts";
@@ -53,10 +54,11 @@ export class Cluster {
   #named = 0;
   readonly #devicesKeep: boolean;
 
-  /** `devicesKeep`: some devices keep unsaved edits of their tabs. */
-  constructor(world: World, prng: Prng, { devicesKeep }: { devicesKeep: boolean }) {
+  /** `hasBans`: gateways exchange sanctions. `devicesKeep`: some devices keep unsaved edits of their tabs. */
+  constructor(world: World, prng: Prng, { devicesKeep, hasBans = false }: { devicesKeep: boolean; hasBans?: boolean }) {
     this.world = world;
     this.#devicesKeep = devicesKeep;
+    if (hasBans) world.bans = new SimBans(() => this.#gateways);
     const { size } = world;
     this.#rooms = ROOM_NAMES.slice(0, prng.chance(size.twoRoomsChance) ? 2 : 1);
     this.internet = {

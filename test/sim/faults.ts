@@ -73,6 +73,7 @@ const EDIT_PATH_FAULTS = {
   "tab closed, another opened": tabs.replace,
   "tab loaded again": tabs.loadAgain,
   "hostile client in the room": sendAnything,
+  "user banned": processes.banUser,
 } as const satisfies Record<string, Strike>;
 
 const SERVICE_FAULTS = {
@@ -142,6 +143,8 @@ const RARE_FAULTS = ["hostile client in the room", "storage of the log full"] as
 /** Of a run with document services, drawn after all others. */
 const RARE_SERVICE_FAULTS = ["storage of an object store full"] as const;
 const RARE_CHANCE = 0.1;
+/** Chance that a user is banned. The other members must not be affected. */
+const BAN_CHANCE = 0.1;
 /** Chance that the application does not answer in the beginning, and the time in which new rooms wait for it. */
 const OPENING_CHANCE = 0.7;
 const OPENING_MS = 1_000;
@@ -153,6 +156,7 @@ const CHOSEN_APART: ReadonlySet<string> = new Set([
   ...PRESENCE_FAULTS,
   ...RARE_FAULTS,
   ...RARE_SERVICE_FAULTS,
+  "user banned",
   ...Object.keys(APPLICATION_FAULTS),
   ...Object.keys(WEBHOOK_FAULTS),
 ]);
@@ -192,6 +196,7 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
     prng.chance(WEBHOOKS_CHANCE)
       ? Array.from({ length: 1 + prng.below(WEBHOOK_FAULTS_MAX) }, () => drawOne(WEBHOOK_KINDS[prng.below(WEBHOOK_KINDS.length)]!))
       : [];
+  const drawBan = (): Fault[] => (prng.chance(BAN_CHANCE) ? [drawOne("user banned")] : []);
   /** Faults while new rooms wait for their content. */
   const drawOpening = (): Fault[] => [
     ...(prng.chance(OPENING_CHANCE) ? [{ ...drawOne(OPENING_FAULTS[prng.below(OPENING_FAULTS.length)]!), atMs: 0 }] : []),
@@ -209,7 +214,7 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
       : [];
     const rare = [...drawPresence(), ...drawRare(RARE_FAULTS), ...drawRare(RARE_SERVICE_FAULTS)];
     const opening = hasApplication ? drawOpening() : [];
-    return [...drawn, ...more, ...deletedHere, ...madeHere, ...lostHere, ...rare, ...opening, ...drawWebhooks()].sort(
+    return [...drawn, ...more, ...deletedHere, ...madeHere, ...lostHere, ...rare, ...opening, ...drawWebhooks(), ...drawBan()].sort(
       (a, b) => a.atMs - b.atMs,
     );
   }
@@ -218,7 +223,9 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
   const deleted = prng.chance(DELETION_CHANCE) ? [drawOne("room deleted")] : [];
   const made = prng.chance(MAKING_CHANCE) ? [{ ...drawOne("document made of content"), atMs: prng.below(MAKING_MS_MAX) }] : [];
   const lost = prng.chance(LOSS_CHANCE) ? Array.from({ length: 1 + prng.below(LOSSES_MAX) }, () => drawOne("log loses its end")) : [];
-  return [...drawn, ...trimmed, ...deleted, ...made, ...lost, ...drawPresence(), ...drawRare(RARE_FAULTS)].sort((a, b) => a.atMs - b.atMs);
+  return [...drawn, ...trimmed, ...deleted, ...made, ...lost, ...drawPresence(), ...drawRare(RARE_FAULTS), ...drawBan()].sort(
+    (a, b) => a.atMs - b.atMs,
+  );
 }
 
 export function hasWebhooks(faults: readonly Fault[]): boolean {

@@ -5,15 +5,18 @@
 
 import { assembleGateway, type GatewayPorts } from "../../gateway/gateway.ts";
 import { clientIdOf } from "../../gateway/io/client-ids.ts";
+import { natsSanctions } from "../../gateway/io/nats/nats-admin.ts";
 import { natsPlacement } from "../../gateway/io/nats/nats-placement.ts";
 import { applicationContents } from "../../gateway/io/http/first-content.ts";
 import { documentWriteRoutes } from "../../gateway/io/http/document-write-routes.ts";
 import type { HttpRoute } from "../../gateway/http/route-table.ts";
+import type { SanctionsHost } from "../../gateway/limits/sanctions-host.ts";
 import type { Activities, BoardBus, Tokens } from "../../gateway/ports.ts";
 import type { PresenceRelayHost } from "../../gateway/presence/presence-relay-host.ts";
 import type { FollowedRoomsHost } from "../../gateway/rooms/room-host.ts";
 import type { WriteOutcome, WritesHost } from "../../gateway/rooms/writes-host.ts";
 import type { SessionHost } from "../../gateway/sessions/session-host.ts";
+import type { Sanction } from "../../shared/bus/admin-messages.ts";
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import { type GatewayId, type Millis, type RoomKey, roomOf, type TenantId, type UserId } from "../../shared/ids.ts";
 import type { WebhookEndpoint } from "../../shared/settings/webhook-endpoints.ts";
@@ -31,7 +34,7 @@ const TOKEN_CHECK_MS = 1;
 /** No client watches boards in a simulation. */
 const NO_BOARDS: BoardBus = { follow: () => {}, unfollow: () => {}, watch: () => {}, publishNames: () => {}, leaderboards: () => 0 };
 const NO_ACTIVITIES: Activities = { storeActivity: () => Promise.resolve("unavailable") };
-/** No member is kicked or banned, and no limit is reached. */
+/** No member is kicked, gateways know no sanctions of others, and no limit is reached. */
 const ALONE: Pick<GatewayPorts, "counts" | "sanctionsBus" | "storageReports" | "store" | "usageStore" | "orders"> = {
   counts: { publishReport: () => {}, onReport: () => {} },
   sanctionsBus: { publishSanction: () => {}, onSanction: () => {}, requestSanctions: () => Promise.resolve([]), onRequest: () => {} },
@@ -56,6 +59,7 @@ export class GatewayProcess {
   readonly #presence: PresenceRelayHost;
   readonly #writes: WritesHost;
   readonly #routes: readonly HttpRoute[];
+  readonly #sanctions: SanctionsHost;
   #isStarted = false;
   #stopping = false;
 
@@ -80,6 +84,7 @@ export class GatewayProcess {
     const { sockets, topics } = this.listener;
 
     const rooms = world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms;
+    const sanctions = natsSanctions(this.connection.nats, world.subjects, gateway);
     const documents = simServices(this.process, world, documentServices);
     const given = world.application && applicationContents(documents, { ...config, firstContentUrls: APPLICATION }, deps);
     const ports = {
@@ -93,9 +98,11 @@ export class GatewayProcess {
       placement,
       applicationContents: given && (world.planted?.applicationContents?.(given) ?? given),
       ...ALONE,
+      ...(world.bans === undefined ? {} : { sanctionsBus: world.planted?.sanctionsBus?.(sanctions) ?? sanctions }),
       clientIdOf,
     };
     const parts = assembleGateway(gateway, config, ports, deps);
+    this.#sanctions = parts.sanctions;
     [this.#rooms, this.#presence, this.#clients, this.#writes] = [parts.rooms, parts.presence, parts.clients, parts.writes];
     this.#routes = documentWriteRoutes({ ...ports, ...parts, documents, storage: NOTHING_FULL }, WRITE_OPTIONS, deps);
     this.listener.isReady = () => !this.#stopping && this.#rooms.backbone.isUp;
@@ -103,6 +110,7 @@ export class GatewayProcess {
       () => {
         this.#presence.start();
         this.#clients.start();
+        if (world.bans !== undefined) parts.sanctions.start((sanction) => parts.discipline.receiveChanged(sanction));
         this.listener.start(parts.clients);
         this.#isStarted = true;
       },
@@ -113,6 +121,16 @@ export class GatewayProcess {
   /** Whether the gateway accepts HTTP requests. */
   get isUp(): boolean {
     return this.#isStarted && !this.#stopping;
+  }
+
+  /** As `POST /v1/admin/ban`. */
+  ban(sanction: Sanction): void {
+    this.#sanctions.impose(sanction);
+  }
+
+  /** A ban by people. */
+  knowsBanOf(user: string): boolean {
+    return this.#sanctions.all.some(({ target, by }) => by === undefined && target.kind === "user" && target.user === user);
   }
 
   /** Writes an edit as the HTTP routes do. */
@@ -152,6 +170,7 @@ export class GatewayProcess {
   stop(): void {
     this.#stopping = true;
     this.#clients.stop();
+    this.#sanctions.stop();
     this.#rooms.stop();
     this.#presence.stop();
     const end = (): void => {

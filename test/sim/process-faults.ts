@@ -155,3 +155,13 @@ export const restartNats: Strike = (cluster, { forMs }) => {
   for (const connection of connections) cluster.later(Math.max(RECONNECT_MS, forMs / 2), () => connection.reconnect());
   return connections.length > 0 ? always : never;
 };
+
+/** An administrator bans the user of a tab, over any gateway. */
+export const banUser: Strike = (cluster, { whom, how }) => {
+  const { bans } = cluster.world;
+  const gateway = cluster.gateway({ whom: how });
+  if (bans === undefined || !gateway.isUp || gateway.process.state !== "running") return never;
+  const { user } = cluster.tab(whom);
+  gateway.process.run(() => bans.impose(gateway, user));
+  return () => bans.isKnownEverywhere(user);
+};

@@ -28,6 +28,10 @@ export class SimMsg {
     return JSON.parse(new TextDecoder().decode(this.data)) as Value;
   }
 
+  string(): string {
+    return new TextDecoder().decode(this.data);
+  }
+
   respond(data: Uint8Array): boolean {
     if (this.reply !== undefined) this.#connection.publish(this.reply, data);
     return this.reply !== undefined;

@@ -180,6 +180,32 @@ export class SimNatsConnection {
     });
   }
 
+  /** Gathers replies, until none arrived for some time. */
+  async requestMany(
+    subject: string,
+    data: Uint8Array,
+    { stall, maxWait }: { stall: number; maxWait: number },
+  ): Promise<AsyncIterable<SimMsg>> {
+    const replies: SimMsg[] = [];
+    let stalled = false;
+    const inbox = `_INBOX.${this.#process.name}.${++this.#requests}`;
+    const subscription = this.subscribe(inbox, {
+      callback: (_, message) => {
+        stalled = false;
+        if (message.headers?.code !== 503) replies.push(message);
+      },
+    }) as { unsubscribe(): void };
+    this.publish(subject, data, { reply: inbox });
+    for (let waited = 0; waited < maxWait && !stalled; waited += stall) {
+      stalled = replies.length > 0;
+      await new Promise<void>((resolve) => void this.#process.clock.after(stall, resolve));
+    }
+    subscription.unsubscribe();
+    return (async function* () {
+      yield* replies;
+    })();
+  }
+
   /** Runs a function in the server, and returns its answer. `answers`: whether the server answers. */
   ask<Answer>(run: () => Answer, answers: () => boolean = () => true): Promise<Answer> {
     return this.#roundTrip(run, (side) => (side === 0 && answers() ? this.#scheduler.now : undefined));

@@ -639,6 +639,17 @@ const REGRESSION_SEEDS: readonly {
       aimed("log and stores lose their ends apart", 2_499, 845, 0.004239385714754462, 0.81432123365812),
     ],
   },
+  {
+    seed: 7_302_011,
+    size: "small-edit-path",
+    reason:
+      "a gateway asked another one for its bans before that one had received them, the gateway that knew them ended, and the banned user was admitted",
+    faults: [
+      fault("user banned", 1_657, 1_097, 0.761475790059194, 0.8901439316105098),
+      aimed("gateway stopped", 2_136, 96, 0.039538403041660786, 0.8545828778296709),
+      fault("gateway killed", 2_499, 314, 0.7768408516421914, 0.9701357656158507),
+    ],
+  },
 ];
 const SIZE_NAMES = ["small", "large", "small-edit-path", "large-edit-path", "local-owners", "batches", "first-content"] as const;
 /** Fresh seeds of a size, from 1. */

@@ -49,6 +49,8 @@ const BURST = 8;
 const BURST_MS = 300;
 /** Longer than the sum of all back-offs, deadlines and jitters of the system. */
 const HEALING_MS_MAX = 40_000;
+/** Time in which a banned tab tries to join again. */
+const REJOIN_MS = 500;
 /** Interval of the presence checks, which are expensive. */
 const LOOK_MS = 100;
 /** Chance of a long time without faults at the end, in which late repeats and resubmissions arrive. */
@@ -67,7 +69,10 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   let healedInMs = 0;
   if (hasWebhooks(faults)) world.addWebhooks();
   const strikes: { readonly kind: FaultKind; readonly met: Met }[] = [];
-  const cluster = new Cluster(world, world.chance("cluster"), { devicesKeep: faults.some(({ kind }) => kind === "tab loaded again") });
+  const cluster = new Cluster(world, world.chance("cluster"), {
+    devicesKeep: faults.some(({ kind }) => kind === "tab loaded again"),
+    hasBans: faults.some(({ kind }) => kind === "user banned"),
+  });
   try {
     for (const fault of faults) {
       scheduler.after(fault.atMs, () => {
@@ -85,11 +90,12 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
     if (judge.failure === undefined) {
       trace.note("--- peace");
       cluster.heal();
+      for (const tab of cluster.tabs) if (world.bans?.wasBanned(tab.user) === true) joinAgain(tab); // No gateway may know the ban any more.
       world.webhooks?.breakOne();
       let lookAt = scheduler.now + LOOK_MS; // Effects of the last fault may still be under way.
       const isSettled = (): boolean => {
         if (scheduler.now < lookAt || !cluster.tabs.every((tab) => tab.isSettled) || !judge.isEveryFirstEditAnswered) return false;
-        if (world.application?.isEveryPostAnswered === false) return false;
+        if (world.application?.isEveryPostAnswered === false || world.bans?.unsettled() !== undefined) return false;
         lookAt = scheduler.now + LOOK_MS;
         return cluster.tabs.every((tab) => tab.wrongAbout(cluster.tabs) === undefined);
       };
@@ -104,6 +110,9 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
         scheduler.runUntil(scheduler.now + HEALING_MS_MAX, () => checked() || (isSettled() && areServicesSettled()));
       await settle();
       healedInMs = scheduler.now - peaceAt;
+      const banned = cluster.tabs.filter(({ isBanned }) => isBanned);
+      for (const tab of banned) joinAgain(tab);
+      if (banned.length > 0) await scheduler.runUntil(scheduler.now + REJOIN_MS, checked);
       if (world.webhooks !== undefined) {
         const behind = world.serviceJudge?.unsettled() ?? world.webhooks.unsettled();
         if (behind !== undefined) judge.fail(`not settled, with an endpoint that is broken: ${behind}`);
@@ -127,6 +136,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
       const wrong = cluster.tabs.map((tab) => tab.wrongAbout(cluster.tabs)).filter((what) => what !== undefined);
       if (!cluster.tabs.every((tab) => tab.isSettled))
         judge.fail(`not everybody has everything and knows it saved:\n${cluster.tabs.map(({ state }) => `  ${state}`).join("\n")}`);
+      else if (world.bans?.unsettled() !== undefined) judge.fail(world.bans.unsettled()!);
       else if (!judge.isEveryFirstEditAnswered) judge.fail("not everybody who made the document of content is answered");
       else if (world.application?.isEveryPostAnswered === false) judge.fail("not every backend is answered");
       else if (world.serviceJudge?.unsettled() !== undefined) judge.fail(`not settled: ${world.serviceJudge.unsettled()}`);
@@ -173,4 +183,10 @@ function letType(world: World, cluster: Cluster): void {
 
 function firstOfEachRoom({ tabs }: Cluster): Tab[] {
   return [...new Map(tabs.map((tab) => [tab.room, tab])).values()];
+}
+
+/** The tab does not wait for the end of its ban. */
+function joinAgain(tab: Tab): void {
+  tab.leave();
+  tab.comeBack();
 }

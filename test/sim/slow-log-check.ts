@@ -32,14 +32,14 @@ export async function checkSlowLog(cluster: Cluster, settle: () => Promise<void>
 }
 
 function authorOfEachRoom({ tabs }: Cluster): Tab[] {
-  const open = tabs.filter(({ isToldDeleted }) => !isToldDeleted);
+  const open = tabs.filter(({ isToldDeleted, isBanned }) => !isToldDeleted && !isBanned);
   return [...new Map(open.map((tab) => [tab.room, tab])).values()];
 }
 
 /** Describes a tab that does not show the author's last keystroke as unconfirmed. */
 function unawareOf({ tabs }: Cluster, author: Tab): string | undefined {
   for (const tab of tabs) {
-    if (tab.room !== author.room) continue;
+    if (tab.room !== author.room || tab.isBanned) continue;
     if (tab.saving === "saved") return `${tab.name} shows no delay`;
     if (tab !== author && !tab.showsTentative(author.author, author.typed - 1))
       return `${tab.name} does not show the edit of ${author.name} as tentative`;

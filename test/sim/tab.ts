@@ -104,6 +104,7 @@ export class Tab implements CheckedTab {
 
   /** Whether the tab has all edits of the log, and has saved its own ones. */
   get isSettled(): boolean {
+    if (this.isBanned) return this.connection === undefined;
     const room = this.#world.judge.room(this.room);
     if (room.isDeleted) return this.#isToldDeleted;
     for (const [author, typed] of this.device?.promised ?? []) if (room.accountedFor(author) < typed) return false;
@@ -144,9 +145,14 @@ export class Tab implements CheckedTab {
     ].join(", ");
   }
 
+  /** A gateway knows a ban of this tab's user. */
+  get isBanned(): boolean {
+    return this.#world.bans?.holds(this.user) === true;
+  }
+
   /** Describes a difference between the presence that the tab received and the true presence. Undefined: no difference. */
   wrongAbout(tabs: readonly Tab[]): string | undefined {
-    if (this.#world.judge.room(this.room).isDeleted) return undefined;
+    if (this.#world.judge.room(this.room).isDeleted || this.isBanned) return undefined;
     const described = (of: readonly (readonly [string, unknown])[]): string =>
       JSON.stringify(of.map(([name, fields]) => `${name} ${JSON.stringify(fields)}`).sort());
     const received = described(
@@ -154,7 +160,9 @@ export class Tab implements CheckedTab {
         ({ name, fields }) => [name, { typed: fields["typed"], tool: fields["tool"] ?? null }] as const,
       ),
     );
-    const truth = described(tabs.filter(({ room }) => room === this.room).map(({ user, shows }) => [user, shows] as const));
+    const truth = described(
+      tabs.filter(({ room, isBanned }) => room === this.room && !isBanned).map(({ user, shows }) => [user, shows] as const),
+    );
     return received === truth ? undefined : `${this.name} received ${received}, but the room has ${truth}`;
   }
 
@@ -250,6 +258,8 @@ export class Tab implements CheckedTab {
     });
     host.on("status", ({ status }) => {
       trace.note(`${this.name} is ${status}`, this.room);
+      if (status === "connected" && this.#world.bans?.isKnownEverywhere(this.user) === true)
+        judge.fail(`${this.name} is admitted, and all gateways know the ban of its user`, this.room);
       if (this.#world.planted?.tabForgets?.(status) === true) this.process.clock.after(0, () => this.#forgetOutbox(host));
     });
     host.on("saving", (saving) => trace.note(`${this.name} shows "${saving}"`, this.room));

@@ -19,6 +19,7 @@ import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { Prng } from "../../shared/collections/prng.ts";
 import { SimApplication } from "./application.ts";
+import type { SimBans } from "./bans.ts";
 import { Judge } from "./judge.ts";
 import type { PlantedHooks } from "./planted-hooks.ts";
 import { Scheduler, type SchedulerOptions } from "./scheduler.ts";
@@ -94,6 +95,8 @@ export class World {
   readonly serviceJudge: ServiceJudge | undefined;
   /** Undefined: rooms begin without content. */
   readonly application: SimApplication | undefined;
+  /** Undefined: no user is banned, and gateways exchange no sanctions. */
+  bans: SimBans | undefined;
   /** Undefined: no endpoint receives webhooks. */
   webhooks: SimWebhooks | undefined;
   readonly #latency: Prng;
