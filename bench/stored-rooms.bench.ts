@@ -94,6 +94,11 @@ const SOON = {
   DOCUMENT_IDLE_MS_MAX: "3000",
   ROOM_IDLE_MS_MAX: "3000",
 };
+/**
+ * Rooms that wait for their trim. Users wait while there are more: the document service releases rooms before they are
+ * trimmed when memory is half full, and a sweep trims them an hour later.
+ */
+const WAITING_ROOMS_MAX = 4_000;
 /** Few, so that leaderboards release rooms and the rest is what a steady process has. */
 const BOARD_ROOMS_MAX = 500;
 const UNLIMITED = ["ROOMS_PER_TENANT_MAX", "CONTROL_BURST", "CONTROLS_PER_SECOND", "CATCH_UP_BYTES_BURST", "CATCH_UP_BYTES_PER_SECOND"];
@@ -175,9 +180,9 @@ export async function measureStoredRooms(plan: StoredRoomsPlan): Promise<StoredR
   try {
     const emptyNatsBytes = residentBytesOf(system.nats.pid);
     const half = Math.floor(plan.rooms / 2);
-    await fill(system.url, 0, half, plan);
+    await fill(system, 0, half, plan);
     const atHalf = await measureAt(half, system, plan);
-    await fill(system.url, half, plan.rooms, plan);
+    await fill(system, half, plan.rooms, plan);
     return { emptyNatsBytes, half: atHalf, all: await measureAt(plan.rooms, system, plan) };
   } finally {
     await system.stop();
@@ -185,7 +190,7 @@ export async function measureStoredRooms(plan: StoredRoomsPlan): Promise<StoredR
 }
 
 /** Edits the rooms `from` to `to`. The users are connected only meanwhile. */
-async function fill(url: string, from: number, to: number, { participants, edits, print }: StoredRoomsPlan): Promise<void> {
+async function fill({ url, metricsUrl }: System, from: number, to: number, { participants, edits, print }: StoredRoomsPlan): Promise<void> {
   const began = performance.now();
   const lanes = Array.from({ length: LANES }, (_, lane) =>
     Array.from({ length: participants }, (__, member) => new RoomVisitor(userId(lane, member))),
@@ -193,14 +198,18 @@ async function fill(url: string, from: number, to: number, { participants, edits
   const visitors = lanes.flat();
   try {
     await Promise.all(visitors.map(async (visitor) => visitor.connect(url, await tokenOf(visitor.user))));
-    let next = from;
+    let [next, waiting] = [from, 0];
+    const watchWaiting = async (): Promise<void> => {
+      for (; next < to; await sleep(500)) waiting = (await openRooms(metricsUrl))["coroom_documents_rooms"] ?? 0;
+    };
     const editInTurn = async (ofLane: readonly RoomVisitor[]): Promise<void> => {
       while (next < to) {
+        while (waiting > WAITING_ROOMS_MAX) await sleep(100);
         const room = roomId(next++);
         await Promise.all(ofLane.map((visitor) => visitor.visit(room, edits)));
       }
     };
-    await Promise.all(lanes.map(editInTurn));
+    await Promise.all([watchWaiting(), ...lanes.map(editInTurn)]);
   } finally {
     for (const visitor of visitors) visitor.close();
   }
