@@ -123,7 +123,7 @@ export class PassJobs {
 
   /** Saves the checkpoints of all rooms that need one. No checkpoint begins after `until`. */
   drain(until: Millis, now: Millis, onDrained: () => void): void {
-    this.#draining = { queue: new WorkQueue(this.#rooms.all, this.#options.boardCheckpointWritesMax), onDrained, until };
+    this.#draining = { queue: new WorkQueue([...this.#rooms.active], this.#options.boardCheckpointWritesMax), onDrained, until };
     this.#advanceDrain(now);
   }
 
@@ -186,7 +186,7 @@ export class PassJobs {
 
   /** A pass that still catches up counts all rooms in one turn. */
   #beginRound(now: Millis): void {
-    const rest = this.#rooms.all.filter(({ pending }) => pending > 0);
+    const rest = [...this.#rooms.active].filter(({ pending }) => pending > 0);
     const roomsPerTurn = this.#pass.hasCaughtUp() ? Math.ceil(rest.length / ROUND_TURNS) : rest.length;
     this.#round = { begun: now, rest, roomsPerTurn, received: this.#rooms.areOpen ? this.#pass.received() : undefined };
   }
@@ -235,7 +235,7 @@ export class PassJobs {
   #beginTotals(now: Millis): void {
     this.#dueAt.totals = NEVER;
     const hasCaughtUp = this.#pass.hasCaughtUp();
-    const unsent = hasCaughtUp || this.#rooms.isPressed ? this.#rooms.all.filter((room) => room.hasUnsentTotals) : [];
+    const unsent = hasCaughtUp || this.#rooms.isPressed ? [...this.#rooms.active].filter((room) => room.hasUnsentTotals) : [];
     const queue = new WorkQueue(unsent, this.#options.boardWritesMax);
     this.#totals = { queue, through: hasCaughtUp ? this.#pass.through() : undefined };
     this.#advanceTotals(now);

@@ -18,6 +18,8 @@ export class PassRooms {
   readonly #countedPartitions: () => number;
   readonly #rooms = new Map<RoomKey, BoardRoom>();
   readonly #opening = new Set<BoardRoom>();
+  /** Rooms with anything left to do. All regular work looks only at these: there may be thousands of quiet rooms. */
+  readonly #active = new Set<BoardRoom>();
   /**
    * Rooms whose checkpoint does not decode. They cannot be forgotten and take almost no memory, so they do not count
    * against the maximum of rooms.
@@ -42,8 +44,9 @@ export class PassRooms {
     return this.#rooms.size;
   }
 
-  get all(): BoardRoom[] {
-    return [...this.#rooms.values()];
+  /** All rooms except those that could be forgotten without losing anything. */
+  get active(): ReadonlySet<BoardRoom> {
+    return this.#active;
   }
 
   get(key: RoomKey): BoardRoom | undefined {
@@ -54,6 +57,7 @@ export class PassRooms {
   add(room: BoardRoom): void {
     this.#rooms.set(room.key, room);
     this.#opening.add(room);
+    this.#active.add(room);
   }
 
   /** Adds the number of entries that one of the rooms received. */
@@ -61,8 +65,11 @@ export class PassRooms {
     this.#pendingAtMost += count;
   }
 
-  /** The room received an outcome, which may end its look-up. */
+  /** Call after each input of the room. The input may begin or end its work, and end its look-up. */
   settle(room: BoardRoom): void {
+    if (this.#rooms.get(room.key) !== room) return; // It is only restored.
+    if (room.canRetire) this.#active.delete(room);
+    else this.#active.add(room);
     if (!this.#opening.has(room) || room.isOpening) return;
     this.#opening.delete(room);
     if (room.isAside) this.#aside.add(room);
@@ -85,13 +92,14 @@ export class PassRooms {
 
   get pending(): number {
     let pending = 0;
-    for (const room of this.#rooms.values()) pending += room.pending;
+    for (const room of this.#active) pending += room.pending;
     this.#pendingAtMost = pending;
     return pending;
   }
 
   checkpointsDue(now: Millis): BoardRoom[] {
-    return this.all.filter((room) => room.isCheckpointDue(now, { isPressed: this.isPressed }));
+    const { isPressed } = this;
+    return [...this.#active].filter((room) => room.isCheckpointDue(now, { isPressed }));
   }
 
   retire(): void {
@@ -106,7 +114,7 @@ export class PassRooms {
   /** Position in each stream up to which the received entries are in checkpoints. */
   coveredThrough(received: StreamEnds): StreamEnds {
     const covered = { ...received };
-    for (const room of this.#rooms.values()) {
+    for (const room of this.#active) {
       for (const source of SOURCES)
         covered[source] = Math.min(covered[source], (room.uncoveredFrom(source) ?? Number.POSITIVE_INFINITY) - 1);
     }

@@ -124,6 +124,23 @@ test("[PASS2] a pass that finds no sentinel restores the rooms that have checkpo
   expect(notices.map(({ kind }) => kind).slice(0, 4)).toEqual(["restoring", "floor-raised", "follow", "follow"]);
 });
 
+test("[PASS20] regular work looks only at rooms with work left, and never at rooms that are only restored", () => {
+  const { pass, feed, answers, advance, edit, release } = begin({ hold: new Set(["load"]) });
+  const dump = { applied: { ...NOTHING_APPLIED, seq: 3 as Seq }, uses: NO_USES, names: new Map(), boards: [] };
+  answers.checkpoints.set(OTHER, { dump, revision: 1 });
+  answers.beat = { kind: "lost" };
+  feed({ kind: "begin" });
+  const active = () => [...pass.rooms.active].map(({ key }) => key);
+  expect(active()).toEqual([]);
+  release();
+  for (const seq of [1, 2]) {
+    edit(ROOM, seq, seq);
+    expect(active()).toEqual([ROOM]);
+    advance(2_000);
+    expect([active(), pass.rooms.size]).toEqual([[], 1]);
+  }
+});
+
 test("[PASS3] all rooms are counted once in the batch interval, and the pass has caught up once the ends are counted", () => {
   const { pass, feed, advance, edit, notices, answers } = begin();
   feed({ kind: "begin" });

@@ -97,7 +97,7 @@ export class CountingPass {
     return this.#progress.through;
   }
 
-  get rooms(): Pick<PassRooms, "size" | "pending"> {
+  get rooms(): Pick<PassRooms, "size" | "active" | "pending"> {
     return this.#rooms;
   }
 
