@@ -240,8 +240,18 @@ test("[PTH13] a room that was not in memory counts for nothing once it is delete
   let isDeleted = false;
   void host.delete(ROOM).then((deletion) => deletion.kind === "deleted" && deletion.wiped.then(() => (isDeleted = true)));
   await rig.until(() => isDeleted);
-  host.measureRooms();
-  expect(bytes()).toBe(0);
+  await rig.until(() => bytes() === 0);
+});
+
+test("[PTH18] a room in memory is measured again after its snapshot is written", async () => {
+  const records = recordsOf(["x".repeat(2_000)]);
+  const roomBytesMax = records.reduce((sum, { bytes }) => sum + bytes.byteLength, 0) + 1;
+  const rig = new OnePartition(...records);
+  const host = new DocumentPartitionHost(0, rig.ports, { ...rig.options, roomBytesMax }, rig.deps);
+  void host.run();
+  await rig.until(() => host.stored.full.has(ROOM));
+  expect(host.takeLimitChanges()).toMatchObject([{ room: ROOM, isReached: true }]);
+  expect(host.takeLimitChanges()).toEqual([]);
 });
 
 test("[PTH15] a record that is gone with its room is reported as information, and a certain loss as an error", async () => {

@@ -107,21 +107,14 @@ export class DocumentPartitionHost {
     return `${this.#options.service}-${this.#partition}-${this.#leaseCount}-`;
   }
 
-  measureRooms(): readonly RoomLimitChange[] {
-    for (const [key, room] of this.#rooms) this.#measureRoom(key, room);
+  takeLimitChanges(): readonly RoomLimitChange[] {
     return this.#limitChanges.splice(0);
   }
 
-  #measureRoom(key: RoomKey, { storedBytes }: Pick<DocumentRoomHost, "storedBytes">): void {
+  #measureRoom(key: RoomKey): void {
+    const storedBytes = this.#rooms.get(key)?.storedBytes;
     const change = storedBytes && this.stored.receiveRoom(key, storedBytes);
     if (change !== undefined) this.#limitChanges.push(change);
-  }
-
-  /** A deleted room may leave memory before the next measurement. */
-  #forgetStored(key: RoomKey): void {
-    const room = this.#rooms.get(key);
-    if (room !== undefined) this.#measureRoom(key, room);
-    this.stored.forgetRoom(key);
   }
 
   async measure(key: RoomKey): Promise<RoomBytes | undefined> {
@@ -162,7 +155,7 @@ export class DocumentPartitionHost {
     const next = nextDeletionStep(room.state, await this.#ports.log.end(key));
     if (next.kind === "no-room") return next;
     await room.measure().catch(rethrowMistake); // A deletion counts by its difference to this; without it, with the next list.
-    this.#measureRoom(key, room);
+    this.#measureRoom(key);
     let { streamSeq } = next;
     if (next.kind === "append") {
       streamSeq = await this.#ports.deletions.append(key);
@@ -279,7 +272,7 @@ export class DocumentPartitionHost {
     this.#rooms.set(key, room);
     this.#receive({ kind: "room-created", room: room.state });
     void room.lookedUp.then(() => this.#receive({ kind: "room-looked-up", room: room.state }));
-    void room.opened.then(() => this.#rooms.get(key) === room && this.#measureRoom(key, room)); // Before it changes.
+    void room.opened.then(() => this.#rooms.get(key) === room && this.#measureRoom(key)); // Before it changes.
     return room;
   }
 
@@ -311,6 +304,8 @@ export class DocumentPartitionHost {
       case "tick-rooms":
         for (const { key } of effect.rooms) this.#rooms.get(key)?.tick(effect.isPressed);
         return this.#receive({ kind: "rooms-ticked", rooms: effect.rooms });
+      case "measure-rooms":
+        return effect.rooms.forEach(({ key }) => this.#measureRoom(key));
       case "start-job":
         return void this.#runJob(effect.room, effect.job);
       case "read-again":
@@ -320,7 +315,8 @@ export class DocumentPartitionHost {
         this.stored.forgetRoom(effect.room);
         return this.#readAgain.abort();
       case "forget-room":
-        this.#forgetStored(effect.room);
+        this.#measureRoom(effect.room); // A deleted room may leave memory before its next turn.
+        this.stored.forgetRoom(effect.room);
         return void this.#rooms.delete(effect.room);
       default:
         return assertNever(effect);

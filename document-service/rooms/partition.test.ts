@@ -61,7 +61,7 @@ class Rig {
 }
 
 function textOf(effect: DocumentPartitionEffect): string {
-  if (effect.kind === "tick-rooms") return "tick-rooms";
+  if (effect.kind === "tick-rooms" || effect.kind === "measure-rooms") return effect.kind;
   return `${effect.kind === "start-job" ? effect.job : effect.kind} ${effect.room.replace("acme.", "")}`;
 }
 
@@ -293,6 +293,21 @@ test("[PTN18] of many rooms each has one tick in ten, and all have each tick whi
   rooms[7]!.heldBytes = 0;
   rig.tick();
   expect(ticked()).toHaveLength(101);
+});
+
+test("[PTN20] each room is measured once in ten ticks, also while every room has each tick", () => {
+  const rig = new Rig({ documentsMax: 5_000 });
+  const rooms = Array.from({ length: 1_005 }, (_, number) => rig.add(String(number)));
+  const measured = (): readonly DocumentPartitionRoom[] =>
+    rig.partition.receive({ kind: "tick" }, rig.now).flatMap((effect) => (effect.kind === "measure-rooms" ? effect.rooms : []));
+  for (const heldBytes of [0, 501]) {
+    rooms[7]!.heldBytes = heldBytes;
+    for (let tick = 0; tick < 10; tick++) rig.tick();
+    const turns = Array.from({ length: 10 }, measured);
+    expect(turns.every(({ length }) => length <= 101)).toBe(true);
+    expect(turns.flat()).toHaveLength(rooms.length);
+    expect(new Set(turns.flat()).size).toBe(rooms.length);
+  }
 });
 
 test("[PTN19] a room that is to be saved keeps its place until a save starts, although its next tick comes later", () => {

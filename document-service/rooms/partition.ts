@@ -7,6 +7,7 @@
 import { assertNever } from "../../shared/assert.ts";
 import type { ReadPosition, RecordPlace } from "../../shared/bus/record.ts";
 import type { LeaseFacts } from "../../shared/cluster/lease-holder.ts";
+import { Turns } from "../../shared/collections/turns.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { RoomLogEnd } from "../ports.ts";
 import { PartitionJobs, type StartJob } from "./partition-jobs.ts";
@@ -68,6 +69,8 @@ export type DocumentPartitionInput =
 export type DocumentPartitionEffect =
   /** Give these rooms a tick. `isPressed`: the partition needs memory. The outcome is "rooms-ticked". */
   | { readonly kind: "tick-rooms"; readonly rooms: readonly DocumentPartitionRoom[]; readonly isPressed: boolean }
+  /** Measure the bytes that these rooms store. Each room is measured once in ten ticks. */
+  | { readonly kind: "measure-rooms"; readonly rooms: readonly DocumentPartitionRoom[] }
   | StartJob
   /** Forget the room and read the log again from `from`, because a new room needs the records that this one dropped. */
   | { readonly kind: "read-again"; readonly room: RoomKey; readonly from: number }
@@ -112,8 +115,8 @@ export class DocumentPartition {
   readonly #unsaved = new Set<DocumentPartitionRoom>();
   readonly #unwiped = new Set<DocumentPartitionRoom>();
   readonly #jobs: PartitionJobs;
-  /** The rooms whose ticks are next. */
-  #turn = this.#rooms.values();
+  readonly #ticks = new Turns(this.#rooms, TICKS_OF_A_TURN);
+  readonly #measurements = new Turns(this.#rooms, TICKS_OF_A_TURN);
 
   constructor(limits: DocumentPartitionLimits) {
     this.#limits = limits;
@@ -219,7 +222,10 @@ export class DocumentPartition {
         this.#release();
         return [];
       case "tick":
-        return [{ kind: "tick-rooms", rooms: this.#takeTurn(), isPressed: this.isReleasing }];
+        return [
+          { kind: "tick-rooms", rooms: this.#takeTurn(), isPressed: this.isReleasing },
+          { kind: "measure-rooms", rooms: this.#measurements.take() },
+        ];
       case "rooms-ticked":
         return this.#review(input.rooms, now);
       case "job-ended":
@@ -245,15 +251,7 @@ export class DocumentPartition {
 
   /** While memory is short, every room has each tick. */
   #takeTurn(): readonly DocumentPartitionRoom[] {
-    const { size } = this.#rooms;
-    const isWhole = this.isReleasing || size <= ROOMS_IN_EACH_TICK;
-    const rooms: DocumentPartitionRoom[] = [];
-    for (let left = isWhole ? size : Math.ceil(size / TICKS_OF_A_TURN); left > 0; left--) {
-      let next = this.#turn.next();
-      if (next.done === true) next = (this.#turn = this.#rooms.values()).next();
-      if (next.done !== true) rooms.push(next.value);
-    }
-    return rooms;
+    return this.isReleasing || this.#rooms.size <= ROOMS_IN_EACH_TICK ? [...this.#rooms.values()] : this.#ticks.take();
   }
 
   #review(rooms: readonly DocumentPartitionRoom[], now: Millis): readonly DocumentPartitionEffect[] {

@@ -22,7 +22,7 @@ test("[STB12] a report of full rooms and tenants fits into one NATS message, how
       full,
       tenants: new Map(Array.from({ length: 5_000 }, (_, index) => [tenantNamed(first + index), 1e15] as const)),
     },
-    measureRooms: () => [],
+    takeLimitChanges: () => [],
     measure: () => Promise.resolve(undefined),
   });
   const rooms = Array.from({ length: 2_000 }, (_, index) => roomKey(tenantNamed(1), `${"漢".repeat(124)}${1_000 + index}` as RoomId));

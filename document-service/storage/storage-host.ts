@@ -1,7 +1,7 @@
 /**
- * Measures once a second what the rooms of this service's partitions store, and reports rooms and tenants at their limits
- * to the gateways, which refuse edits there. Reports are repeated, because NATS may lose any of them. The service that
- * reads the first partition also reports each tenant's bytes for usage.
+ * Reports once a second which rooms and tenants are at their limits to the gateways, which refuse edits there. Reports are
+ * repeated, because NATS may lose any of them. The service that reads the first partition also reports each tenant's bytes
+ * for usage.
  */
 
 import type { FullStorage, StorageAnswer } from "../../shared/bus/storage-messages.ts";
@@ -21,8 +21,8 @@ import { TenantPeaks } from "./tenant-peaks.ts";
 type MeasuredPartition = {
   readonly isHeld: boolean;
   readonly stored: StoredBytes;
-  /** Measures the rooms in memory. */
-  measureRooms(): readonly RoomLimitChange[];
+  /** The rooms in memory that reached or left their limit since the last call. */
+  takeLimitChanges(): readonly RoomLimitChange[];
   /** Opens the room. Undefined: it is deleted, or another service took over. */
   measure(room: RoomKey): Promise<RoomBytes | undefined>;
 };
@@ -35,10 +35,10 @@ type StorageDeps = {
   readonly partitionOf: (room: RoomKey) => number;
 };
 
-const MEASURE_MS = 1_000;
-/** Unchanged reports are repeated each time after so many measurements. */
+const REPORT_MS = 1_000;
+/** Unchanged reports are repeated each time after so many reports. */
 const REPEATED_AFTER = 3;
-/** Measurements from one report of usage to the next. */
+/** Reports of limits from one report of usage to the next. */
 const PEAKS_AFTER = 60;
 /**
  * Full rooms and tenants in one report, which is one NATS message of at most 1 MiB. One beyond them is not refused before
@@ -61,7 +61,7 @@ export class StorageHost {
   /** By the last report of each partition, from whichever service. */
   readonly #reported = new Map<number, FullStorage["rooms"]>();
   readonly #wasHeld = new Set<number>();
-  #measurements = 0;
+  #reports = 0;
   #cancel: () => void = () => {};
 
   constructor(
@@ -78,29 +78,29 @@ export class StorageHost {
     bus.onCounts(({ partition, tenants }) => this.#tenants.receiveCounts(partition, new Map(tenants)));
     bus.onFull(({ partition, rooms }) => void this.#reported.set(partition, rooms));
     storageQuestions.onQuestion((room) => this.#answer(room));
-    this.#measure();
-    this.#cancel = every(deps.clock, MEASURE_MS, () => this.#measure());
+    this.#reportAll();
+    this.#cancel = every(deps.clock, REPORT_MS, () => this.#reportAll());
   }
 
   stop(): void {
     this.#cancel();
   }
 
-  #measure(): void {
-    this.#measurements += 1;
-    const isRepeated = this.#measurements % REPEATED_AFTER === 0;
+  #reportAll(): void {
+    this.#reports += 1;
+    const isRepeated = this.#reports % REPEATED_AFTER === 0;
     this.#partitions.forEach((partition, number) => {
       if (partition.isHeld) this.#report(partition, number, isRepeated);
       else this.#wasHeld.delete(number);
     });
-    if (this.#partitions[0]?.isHeld === true && this.#measurements >= this.#peaksDue) this.#reportPeaks();
+    if (this.#partitions[0]?.isHeld === true && this.#reports >= this.#peaksDue) this.#reportPeaks();
   }
 
   #report(partition: MeasuredPartition, number: number, isRepeated: boolean): void {
     const { stored } = partition;
     if (!this.#wasHeld.has(number)) stored.adoptFull(this.#reported.get(number) ?? []);
     this.#wasHeld.add(number);
-    const rooms = partition.measureRooms();
+    const rooms = partition.takeLimitChanges();
     const { operations } = this.#deps;
     for (const { room, bytes, isReached } of rooms)
       operations.report({ kind: "room_storage", room, state: stateOf(isReached), bytes, max: this.#options.roomBytesMax });
@@ -124,7 +124,7 @@ export class StorageHost {
   #reportPeaks(): void {
     const tenants = this.#tenants.all;
     if (tenants === undefined) return;
-    this.#peaksDue = this.#measurements + PEAKS_AFTER;
+    this.#peaksDue = this.#reports + PEAKS_AFTER;
     this.#peaks.receiveBytes(dayOf(this.#deps.clock.wallNow()), tenants);
     for (const message of this.#peaks.messages) this.#bus.publishPeaks(message);
   }

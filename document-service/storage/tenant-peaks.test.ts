@@ -119,7 +119,7 @@ test("[STB10] only the service that reads the first partition sends usage: as so
         return partition.bytes === undefined ? undefined : counts({ acme: partition.bytes });
       },
     },
-    measureRooms: () => [],
+    takeLimitChanges: () => [],
     measure: () => Promise.resolve(undefined),
   };
   const gauge = { set: () => {} };
