@@ -10,12 +10,20 @@ export type StartJob = { readonly kind: "start-job"; readonly room: RoomKey; rea
 /** `isPressed`: the partition needs the room's memory. */
 type DueJob = { readonly room: DueRoom; readonly isPressed: boolean };
 
+/** While more rooms than this wait for a save, they are put in order only once in so many ticks. */
+const PLANNED_IN_EACH_TICK = 200;
+const TICKS_PER_PLAN = 10;
+
 export class PartitionJobs {
   readonly #jobsMax: number;
   /** The most urgent room is first. */
   #due: DueJob[] = [];
   /** The tenant of each running job. */
   readonly #running: TenantId[] = [];
+  /** Rooms that were to be saved, or wiped, at their last tick. */
+  readonly #unsaved = new Set<DueRoom>();
+  readonly #unwiped = new Set<DueRoom>();
+  #ticksUnplanned = 0;
 
   constructor(jobsMax: number) {
     this.#jobsMax = jobsMax;
@@ -23,6 +31,29 @@ export class PartitionJobs {
 
   get isRunning(): boolean {
     return this.#running.length > 0;
+  }
+
+  receiveUnsaved(room: DueRoom): void {
+    this.#unsaved.add(room);
+  }
+
+  receiveUnwiped(room: DueRoom): void {
+    this.#unwiped.add(room);
+  }
+
+  /** The room leaves memory. */
+  forget(room: DueRoom): void {
+    this.#unsaved.delete(room);
+    this.#unwiped.delete(room);
+  }
+
+  receiveTick(isPressed: boolean, now: Millis): readonly StartJob[] {
+    this.#ticksUnplanned += 1;
+    if (this.#unsaved.size > PLANNED_IN_EACH_TICK && this.#ticksUnplanned < TICKS_PER_PLAN) return [];
+    this.#ticksUnplanned = 0;
+    for (const room of this.#unsaved) if (!room.isSaveDue(now, isPressed)) this.#unsaved.delete(room);
+    for (const room of this.#unwiped) if (!room.isWipeDue(now)) this.#unwiped.delete(room);
+    return this.plan(this.#unsaved, this.#unwiped, isPressed, now);
   }
 
   /**
@@ -52,6 +83,8 @@ export class PartitionJobs {
   /** Starts no further job before the next plan. Running jobs continue. */
   clear(): void {
     this.#due = [];
+    this.#unsaved.clear();
+    this.#unwiped.clear();
   }
 
   #start(now: Millis): readonly StartJob[] {

@@ -320,6 +320,18 @@ test("[PTN19] a room that is to be saved keeps its place until a save starts, al
   expect(rig.endJob()).toEqual(["save 3"]);
 });
 
+test("[PTN21] while hundreds of rooms wait for a save, they are put in order once in ten ticks, and saves go on between", () => {
+  const rig = new Rig({ documentsMax: 5_000 });
+  const rooms = Array.from({ length: 400 }, (_, number) => rig.add(String(number), { isSaveDue: due, uncoveredSince: number as Millis }));
+  for (let tick = 0; tick < 20; tick++) rig.tick();
+  for (const saving of [0, 1]) rooms[saving]!.isSaveDue = () => false;
+  let looks = 0;
+  rooms[399]!.isSaveDue = () => ((looks += 1), true);
+  for (let tick = 0; tick < 20; tick++) rig.tick();
+  expect(looks, "two of its ticks, and two plans").toBe(4);
+  expect([rig.endJob(), rig.endJob()].flat()).toEqual(["save 2", "save 3"]);
+});
+
 test("[PTN17] a record counts towards the bytes in memory at once, and the room's own count replaces it at its tick", () => {
   const rig = new Rig();
   const room = rig.add("a");

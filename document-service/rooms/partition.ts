@@ -111,9 +111,6 @@ export class DocumentPartition {
   readonly #heldBytesOf = new Map<RoomKey, number>();
   /** Rooms whose checkpoint did not decode at their last tick. `documentsMax` omits them, or many would stop the reading of all others. */
   readonly #undecodable = new Set<RoomKey>();
-  /** Rooms that were to be saved, or wiped, at their last tick. */
-  readonly #unsaved = new Set<DocumentPartitionRoom>();
-  readonly #unwiped = new Set<DocumentPartitionRoom>();
   readonly #jobs: PartitionJobs;
   readonly #ticks = new Turns(this.#rooms, TICKS_OF_A_TURN);
   readonly #measurements = new Turns(this.#rooms, TICKS_OF_A_TURN);
@@ -257,21 +254,19 @@ export class DocumentPartition {
   #review(rooms: readonly DocumentPartitionRoom[], now: Millis): readonly DocumentPartitionEffect[] {
     const [isReleasing, isSaving] = [this.isReleasing, this.#usedShare > SAVE_ABOVE];
     const effects: DocumentPartitionEffect[] = [];
-    for (const room of this.#unsaved) if (!room.isSaveDue(now, isSaving)) this.#unsaved.delete(room);
-    for (const room of this.#unwiped) if (!room.isWipeDue(now)) this.#unwiped.delete(room);
     for (const room of rooms) {
       this.#noteHeldBytes(room.key, room.heldBytes);
       if (room.isUndecodable) this.#undecodable.add(room.key);
       else this.#undecodable.delete(room.key);
       if (room.readAgainFrom !== undefined) effects.push(this.#beginReadingAgain(room, room.readAgainFrom));
-      else if (room.isWipeDue(now)) this.#unwiped.add(room);
-      else if (room.isSaveDue(now, isSaving)) this.#unsaved.add(room);
+      else if (room.isWipeDue(now)) this.#jobs.receiveUnwiped(room);
+      else if (room.isSaveDue(now, isSaving)) this.#jobs.receiveUnsaved(room);
       else if (room.canRetire(now, isReleasing)) {
         this.#forget(room);
         effects.push({ kind: "forget-room", room: room.key });
       }
     }
-    return [...effects, ...this.#jobs.plan(this.#unsaved, this.#unwiped, isSaving, now)];
+    return [...effects, ...this.#jobs.receiveTick(isSaving, now)];
   }
 
   #noteHeldBytes(room: RoomKey, bytes: number): void {
@@ -283,8 +278,7 @@ export class DocumentPartition {
     this.#noteHeldBytes(room.key, 0);
     this.#heldBytesOf.delete(room.key);
     this.#undecodable.delete(room.key);
-    this.#unsaved.delete(room);
-    this.#unwiped.delete(room);
+    this.#jobs.forget(room);
     this.#rooms.delete(room.key);
   }
 
@@ -313,8 +307,7 @@ export class DocumentPartition {
   #release(): void {
     this.#state = { kind: "idle" };
     this.#jobs.clear();
-    for (const rooms of [this.#rooms, this.#opening, this.#readAgain, this.#heldBytesOf, this.#undecodable, this.#unsaved, this.#unwiped])
-      rooms.clear();
+    for (const rooms of [this.#rooms, this.#opening, this.#readAgain, this.#heldBytesOf, this.#undecodable]) rooms.clear();
     this.#heldBytes = 0;
   }
 
