@@ -61,7 +61,7 @@ export class OwnedRooms {
   readonly #deps: OwnedRoomsDeps;
   readonly #rooms = new Map<RoomKey, HostedRoom>();
   readonly #here: RoomsHere;
-  readonly #ticks = new RoomTicks<HostedRoom>();
+  readonly #ticks = new RoomTicks<HostedRoom>(this.#rooms);
   readonly #takenReplicas = new TakenReplicas();
   readonly #hosted: HostedRoomDeps;
   readonly #ownership: OwnershipDeps;
@@ -284,16 +284,12 @@ export class OwnedRooms {
   }
 
   #tick(): void {
-    if (this.#ticks.beginTick()) return this.#tickAll();
-    for (const hosted of this.#ticks.dueRooms()) hosted.receiveOwnershipInput(TICK);
-  }
-
-  #tickAll(): void {
     const { metrics, budget } = this.#deps;
-    for (const hosted of this.#rooms.values()) {
+    for (const hosted of this.#ticks.beginTick()) {
       if (this.#ports.presence.isInhabited(hosted.key)) hosted.receiveOwnershipInput(INHABITED);
       hosted.receiveOwnershipInput(TICK);
     }
+    for (const hosted of this.#ticks.dueRooms()) hosted.receiveOwnershipInput(TICK);
     metrics.backlogBytes.set(budget.bytes);
   }
 

@@ -1,12 +1,13 @@
 /** Decides which rooms of this process are ticked now. Most of thousands of rooms have no work in progress. */
 
+import { Turns } from "../../shared/collections/turns.ts";
 import type { TickUrgency } from "../rooms/owned-room.ts";
 
 /** Interval of the ticks that `RoomTicks` distributes. */
 export const ROOM_TICK_MS = 50;
 /** Rooms that only repeat their head are ticked once in this many ticks. */
 const TICKS_LOW_PRIORITY = 5;
-/** Rooms without work in progress are ticked once in this many ticks. */
+/** Every room has its turn once in this many ticks. Turns are spread over them: all of thousands of rooms at once would delay edits. */
 const TICKS_PER_ROUND = 20;
 
 type TickedRoom = { readonly tickUrgency: TickUrgency };
@@ -14,16 +15,21 @@ type TickedRoom = { readonly tickUrgency: TickUrgency };
 export class RoomTicks<Room extends TickedRoom> {
   readonly #urgent = new Set<Room>();
   readonly #lowPriority = new Set<Room>();
+  readonly #turns: Turns<Room>;
   #ticks = 0;
+
+  constructor(rooms: ReadonlyMap<unknown, Room>) {
+    this.#turns = new Turns(rooms, TICKS_PER_ROUND);
+  }
 
   receiveUrgency(room: Room, urgency: TickUrgency): void {
     if (urgency !== "never") (urgency === "soon" ? this.#urgent : this.#lowPriority).add(room);
   }
 
-  /** Counts a tick. True: every room is ticked. False: the rooms of `dueRooms` are ticked. */
-  beginTick(): boolean {
+  /** Begins a tick. Returns the rooms whose turn it is, with or without work in progress. */
+  beginTick(): readonly Room[] {
     this.#ticks += 1;
-    return this.#ticks % TICKS_PER_ROUND === 0;
+    return this.#turns.take();
   }
 
   /** The caller ticks each room before it takes the next one. A room without work in progress, or ended, is removed. */
