@@ -7,7 +7,7 @@
 import { assertNever } from "../../shared/assert.ts";
 import type { ReadPosition, RecordPlace } from "../../shared/bus/record.ts";
 import type { LeaseFacts } from "../../shared/cluster/lease-holder.ts";
-import { Turns } from "../../shared/collections/turns.ts";
+import { MapTurns } from "../../shared/collections/map-turns.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { RoomLogEnd } from "../ports.ts";
 import { PartitionJobs, type StartJob } from "./partition-jobs.ts";
@@ -112,8 +112,8 @@ export class DocumentPartition {
   /** Rooms whose checkpoint did not decode at their last tick. `documentsMax` omits them, or many would stop the reading of all others. */
   readonly #undecodable = new Set<RoomKey>();
   readonly #jobs: PartitionJobs;
-  readonly #ticks = new Turns(this.#rooms, TICKS_OF_A_TURN);
-  readonly #measurements = new Turns(this.#rooms, TICKS_OF_A_TURN);
+  readonly #ticks = new MapTurns(this.#rooms, TICKS_OF_A_TURN);
+  readonly #measurements = new MapTurns(this.#rooms, TICKS_OF_A_TURN);
 
   constructor(limits: DocumentPartitionLimits) {
     this.#limits = limits;

@@ -1,6 +1,6 @@
 /** Decides which rooms of this process are ticked now. Most of thousands of rooms have no work in progress. */
 
-import { Turns } from "../../shared/collections/turns.ts";
+import { MapTurns } from "../../shared/collections/map-turns.ts";
 import type { TickUrgency } from "../rooms/owned-room.ts";
 
 /** Interval of the ticks that `RoomTicks` distributes. */
@@ -15,11 +15,11 @@ type TickedRoom = { readonly tickUrgency: TickUrgency };
 export class RoomTicks<Room extends TickedRoom> {
   readonly #urgent = new Set<Room>();
   readonly #lowPriority = new Set<Room>();
-  readonly #turns: Turns<Room>;
+  readonly #turns: MapTurns<Room>;
   #ticks = 0;
 
   constructor(rooms: ReadonlyMap<unknown, Room>) {
-    this.#turns = new Turns(rooms, TICKS_PER_ROUND);
+    this.#turns = new MapTurns(rooms, TICKS_PER_ROUND);
   }
 
   receiveUrgency(room: Room, urgency: TickUrgency): void {

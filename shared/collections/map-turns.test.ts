@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 
-import { Turns } from "./turns.ts";
+import { MapTurns } from "./map-turns.ts";
 
 test("[ROUND1] a round of turns takes each value once, and no turn takes more than its share", () => {
   const values = new Map(Array.from({ length: 1_005 }, (_, number) => [`key-${number}`, number]));
-  const turns = new Turns(values, 10);
+  const turns = new MapTurns(values, 10);
   for (let round = 0; round < 3; round++) {
     const taken = Array.from({ length: 10 }, () => turns.take());
     expect(taken.map(({ length }) => length).every((length) => length === 100 || length === 101)).toBe(true);
@@ -14,7 +14,7 @@ test("[ROUND1] a round of turns takes each value once, and no turn takes more th
 
 test("[ROUND2] a single value is taken once in a round, and values may come and go between turns", () => {
   const values = new Map<string, number>();
-  const turns = new Turns(values, 4);
+  const turns = new MapTurns(values, 4);
   const round = () => Array.from({ length: 4 }, () => turns.take()).flat();
   expect(round()).toEqual([]);
   values.set("a", 1);

@@ -3,7 +3,7 @@
  * go between two turns. A value that stays is taken once in a round.
  */
 
-export class Turns<Value> {
+export class MapTurns<Value> {
   readonly #values: ReadonlyMap<unknown, Value>;
   readonly #turnsPerRound: number;
   #rest: Iterator<Value>;
