@@ -57,9 +57,19 @@ test("[PRL4] a paused process is back itself, and without NATS nobody is lost", 
   const { steps, wait } = watch();
   steps(2, "ds-1", "ds-2");
   wait(600_000); // Nothing arrives, not even this gateway's own vitals.
-  expect(steps(3, "ds-1")).toEqual([]);
-  expect(steps(1, "ds-1")).toEqual(["lost ds-2 after 620000 with 1"]);
-  expect(steps(1, "ds-1", "ds-2")).toEqual(["back ds-2 after 625000 with 1"]);
+  expect(steps(1)).toEqual([]);
+  expect(steps(1, "ds-1", "ds-2")).toEqual([]);
+  expect(steps(4, "ds-1")).toEqual(["lost ds-2 after 20000 with 1"]);
+  expect(steps(1, "ds-1", "ds-2")).toEqual(["back ds-2 after 25000 with 1"]);
+});
+
+test("[PRL7] a process that stopped in order while this gateway did not reach NATS is not lost, and nothing takes its place", () => {
+  const { steps, wait } = watch();
+  steps(2, "ds-1", "ds-2");
+  wait(10_000); // The last vitals of ds-1 are missed.
+  expect(steps(6, "ds-2")).toEqual([]);
+  expect(steps(1, "ds-2", "ds-3")).toEqual([]);
+  expect(steps(4, "ds-2")).toEqual(["lost ds-3 after 20000 with 1"]);
 });
 
 test("[PRL5] a process that stops in order after it was lost is not reported again, and nothing takes its place", () => {

@@ -1,28 +1,33 @@
 /**
  * Processes that ended without an orderly stop, or that are cut off: killed, crashed, paused. An orderly stop sends last
  * vitals that announce it, so a rolling restart is no loss. Silence is counted in vitals of this gateway that came back
- * over NATS, so an outage of NATS is no loss of all others. Each loss is reported once, and once more when the process, or
- * a new one of its role, takes its place.
+ * over NATS, so an outage of NATS is no loss of all others. A process that is silent after such an outage is not reported:
+ * this gateway may have missed its last vitals. Each loss is reported once, and once more when the process, or a new one of
+ * its role, takes its place.
  */
 
 import type { ProcessLost } from "../../shared/bus/operations-events.ts";
-import type { VitalRole, Vitals } from "../../shared/bus/vitals.ts";
+import { type VitalRole, type Vitals, VITALS_EVERY_MS } from "../../shared/bus/vitals.ts";
 import type { Millis } from "../../shared/ids.ts";
 
 /** Own vitals without any of the other process. After a failure of one nats-server, its clients are back before. */
 const MISSED_MAX = 4;
+/** After a longer time between two own vitals, those of others may have been missed too. */
+const GAP_MS_MAX = 2 * VITALS_EVERY_MS;
 /** A process that missed more is not counted as running beside a lost one. */
 const LATE_MAX = 2;
 /** A bound only: a lost process that nothing replaced is forgotten when this many more are lost. */
 const LOST_MAX = 256;
 
-type Running = { readonly role: VitalRole; readonly since: Millis; at: Millis; missed: number; isReplacement: boolean };
+/** `isKnown`: its vitals arrived since the last gap in own vitals. */
+type Running = { readonly role: VitalRole; readonly since: Millis; at: Millis; missed: number; isKnown: boolean; isReplacement: boolean };
 type Lost = { readonly role: VitalRole; readonly at: Millis; readonly running: number };
 
 export class LostProcesses {
   readonly #own: string;
   readonly #running = new Map<string, Running>();
   readonly #lost = new Map<string, Lost>();
+  #ownAt: Millis | undefined;
 
   constructor(own: string) {
     this.#own = own;
@@ -39,22 +44,27 @@ export class LostProcesses {
     }
     const known = this.#running.get(instance);
     if (known !== undefined) {
-      [known.at, known.missed] = [now, 0];
+      [known.at, known.missed, known.isKnown] = [now, 0, true];
       return [];
     }
     const place = this.#lost.has(instance) ? instance : [...this.#lost].find(([, lost]) => lost.role === role)?.[0];
-    this.#running.set(instance, { role, since: now, at: now, missed: 0, isReplacement: place !== undefined });
+    this.#running.set(instance, { role, since: now, at: now, missed: 0, isKnown: true, isReplacement: place !== undefined });
     return place === undefined ? [] : [this.#reportBack(place, now)];
   }
 
   #receiveOwn(now: Millis): ProcessLost[] {
     const reports: ProcessLost[] = [];
-    for (const [instance, { role, at, missed }] of this.#running) {
-      if (missed < MISSED_MAX) {
-        this.#running.get(instance)!.missed += 1;
+    const isAfterGap = now - (this.#ownAt ?? now) > GAP_MS_MAX;
+    this.#ownAt = now;
+    for (const [instance, process] of this.#running) {
+      const { role, at } = process;
+      if (isAfterGap) process.isKnown = false;
+      if (process.missed < MISSED_MAX) {
+        process.missed += 1;
         continue;
       }
       this.#running.delete(instance);
+      if (!process.isKnown) continue;
       const others = [...this.#running.values()].filter((other) => other.role === role && other.missed <= LATE_MAX);
       const running = others.filter(({ since }) => since <= at).length + Number(role === "gateway");
       const replacement = others.find(({ since, isReplacement }) => since > at && !isReplacement);
