@@ -114,6 +114,7 @@ test("[STB5] the limits of tenants are one number for all, and others for single
   expect(["acme", "zoo", "other"].map((tenant) => limits.of(tenant as TenantId))).toEqual([200, 0, 100]);
   expect(tenantBytesMax("").of(acme)).toBe(0);
   for (const wrong of ["many", "acme=", "a b=1", "1.5", "-1"]) expect(() => tenantBytesMax(wrong)).toThrow(/tenant=bytes/);
+  for (const twice of ["1, 2", "0, 0", "acme=1, 5, acme=2"]) expect(() => tenantBytesMax(twice)).toThrow(/at most one/);
 });
 
 test("[STB11] a tenant never counts less than nothing, so that the counts of all others are accepted", () => {

@@ -21,7 +21,7 @@ export const NO_TENANT_LIMIT = new TenantBytesMax(0, new Map());
 
 /** `100000000000, acme=500000000000`. */
 export function tenantBytesMax(raw: string): TenantBytesMax {
-  let all = 0;
+  let all: number | undefined;
   const each = new Map<TenantId, number>();
   for (const part of raw.split(",").map((text) => text.trim())) {
     if (part === "") continue;
@@ -30,8 +30,11 @@ export function tenantBytesMax(raw: string): TenantBytesMax {
     if (digits === undefined || (name !== undefined && tenant === undefined)) {
       throw new SettingError("must be bytes for all tenants, and tenant=bytes for single ones: 100000000000, acme=500000000000");
     }
+    if (tenant === undefined ? all !== undefined : each.has(tenant)) {
+      throw new SettingError("must have at most one number of bytes for each tenant, and at most one for all tenants");
+    }
     if (tenant === undefined) all = Number(digits);
     else each.set(tenant, Number(digits));
   }
-  return new TenantBytesMax(all, each);
+  return new TenantBytesMax(all ?? 0, each);
 }
