@@ -72,6 +72,16 @@ test("[PRL7] a process that stopped in order while this gateway did not reach NA
   expect(steps(4, "ds-2")).toEqual(["lost ds-3 after 20000 with 1"]);
 });
 
+test("[PRL8] a loss and its end have the count of the last vitals before the loss, so each loss has its own", () => {
+  const lost = new LostProcesses("gw-own");
+  const receive = (instance: string, at: number, count: number) =>
+    lost.receiveVitals({ instance, role: "gateway", ends: false, count }, at as Millis).map((report) => `${report.state} ${report.count}`);
+  for (const count of [1, 2]) receive("gw-2", count * 5_000, count);
+  const own = Array.from({ length: 5 }, (_, step) => receive("gw-own", 10_000 + step * 5_000, step));
+  expect(own.flat()).toEqual(["lost 2"]);
+  expect(receive("gw-2", 40_000, 3)).toEqual(["back 2"]);
+});
+
 test("[PRL5] a process that stops in order after it was lost is not reported again, and nothing takes its place", () => {
   const { steps, receive } = watch();
   steps(2, "ds-1", "ds-2");

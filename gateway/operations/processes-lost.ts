@@ -20,8 +20,16 @@ const LATE_MAX = 2;
 const LOST_MAX = 256;
 
 /** `isKnown`: its vitals arrived since the last gap in own vitals. */
-type Running = { readonly role: VitalRole; readonly since: Millis; at: Millis; missed: number; isKnown: boolean; isReplacement: boolean };
-type Lost = { readonly role: VitalRole; readonly at: Millis; readonly running: number };
+type Running = {
+  readonly role: VitalRole;
+  readonly since: Millis;
+  at: Millis;
+  count: number;
+  missed: number;
+  isKnown: boolean;
+  isReplacement: boolean;
+};
+type Lost = { readonly role: VitalRole; readonly at: Millis; readonly count: number; readonly running: number };
 
 export class LostProcesses {
   readonly #own: string;
@@ -34,7 +42,7 @@ export class LostProcesses {
   }
 
   /** Vitals of any process, in the order in which they arrived. Returns what to report. */
-  receiveVitals({ instance, role, ends }: Pick<Vitals, "instance" | "role" | "ends">, now: Millis): ProcessLost[] {
+  receiveVitals({ instance, role, ends, count = 0 }: Pick<Vitals, "instance" | "role" | "ends" | "count">, now: Millis): ProcessLost[] {
     if (instance === this.#own) return this.#receiveOwn(now);
     if (ends === undefined) return []; // An earlier version, which does not announce its stop.
     if (ends) {
@@ -44,11 +52,11 @@ export class LostProcesses {
     }
     const known = this.#running.get(instance);
     if (known !== undefined) {
-      [known.at, known.missed, known.isKnown] = [now, 0, true];
+      [known.at, known.count, known.missed, known.isKnown] = [now, count, 0, true];
       return [];
     }
     const place = this.#lost.has(instance) ? instance : [...this.#lost].find(([, lost]) => lost.role === role)?.[0];
-    this.#running.set(instance, { role, since: now, at: now, missed: 0, isKnown: true, isReplacement: place !== undefined });
+    this.#running.set(instance, { role, since: now, at: now, count, missed: 0, isKnown: true, isReplacement: place !== undefined });
     return place === undefined ? [] : [this.#reportBack(place, now)];
   }
 
@@ -57,7 +65,7 @@ export class LostProcesses {
     const isAfterGap = now - (this.#ownAt ?? now) > GAP_MS_MAX;
     this.#ownAt = now;
     for (const [instance, process] of this.#running) {
-      const { role, at } = process;
+      const { role, at, count } = process;
       if (isAfterGap) process.isKnown = false;
       if (process.missed < MISSED_MAX) {
         process.missed += 1;
@@ -68,8 +76,8 @@ export class LostProcesses {
       const others = [...this.#running.values()].filter((other) => other.role === role && other.missed <= LATE_MAX);
       const running = others.filter(({ since }) => since <= at).length + Number(role === "gateway");
       const replacement = others.find(({ since, isReplacement }) => since > at && !isReplacement);
-      this.#lost.set(instance, { role, at, running });
-      reports.push({ state: "lost", instance, role, running, forMs: Math.round(now - at) });
+      this.#lost.set(instance, { role, at, count, running });
+      reports.push({ state: "lost", instance, role, count, running, forMs: Math.round(now - at) });
       if (replacement === undefined) continue;
       replacement.isReplacement = true;
       reports.push(this.#reportBack(instance, replacement.since));
@@ -79,8 +87,8 @@ export class LostProcesses {
   }
 
   #reportBack(instance: string, at: Millis): ProcessLost {
-    const { role, at: lostAt, running } = this.#lost.get(instance)!;
+    const { role, at: lostAt, count, running } = this.#lost.get(instance)!;
     this.#lost.delete(instance);
-    return { state: "back", instance, role, running, forMs: Math.round(at - lostAt) };
+    return { state: "back", instance, role, count, running, forMs: Math.round(at - lostAt) };
   }
 }

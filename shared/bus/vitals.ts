@@ -84,7 +84,8 @@ export type VitalRoom = z.output<typeof VitalRoom>;
 
 /**
  * every process -> gateways. `version`: of Coroom. 0.2.0 and earlier versions send neither it nor `bus`. `rooms`: from room
- * servers, those with most participants. `ends`: the last vitals before an orderly stop; absent in earlier versions.
+ * servers, those with most participants. `ends`: the last vitals before an orderly stop. `count`: the process's vitals so far.
+ * Earlier versions send neither.
  */
 export const Vitals = z.object({
   instance: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
@@ -92,6 +93,7 @@ export const Vitals = z.object({
   version: z.string().max(32).optional(),
   bus: BusRange.optional(),
   ends: z.boolean().optional(),
+  count: z.int().optional(),
   values: z.record(z.string().max(32), z.number()),
   rooms: z.array(VitalRoom).max(VITAL_ROOMS_MAX).optional(),
 });

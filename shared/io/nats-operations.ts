@@ -116,9 +116,9 @@ export function natsOperations(
   };
 }
 
-/** Several gateways report the loss of a process, which is stored once. */
+/** Several gateways report the loss of a process, which is stored once. `count` differs if the same process is lost again. */
 function idOf(report: OperationsReport): string {
-  return report.kind === "process_lost" ? `${report.kind} ${report.instance} ${report.state}` : randomUUID();
+  return report.kind === "process_lost" ? `${report.kind} ${report.instance} ${report.count} ${report.state}` : randomUUID();
 }
 
 const STORED = z.object({ seq: z.int(), error: z.undefined().optional() });

@@ -35,7 +35,7 @@ export function readVitals(
   receive: (vitals: Vitals) => void,
 ): () => void {
   let before: { readonly at: Millis; readonly readings: ReadonlyMap<string, MetricReading> } | undefined;
-  let isStopped = false;
+  let [isStopped, count] = [false, 0];
   const own = { role, instance, version: version(), bus: OWN_BUS };
 
   const read = async (): Promise<void> => {
@@ -50,14 +50,14 @@ export function readVitals(
       if (value !== undefined && Number.isFinite(value)) values[name] = value;
     }
     before = { at, readings };
-    if (!isStopped) receive({ ...own, ends: false, values, ...(rooms === undefined ? {} : { rooms: [...rooms()] }) });
+    if (!isStopped) receive({ ...own, ends: false, count: ++count, values, ...(rooms === undefined ? {} : { rooms: [...rooms()] }) });
   };
   void read();
   const stop = every(clock, VITALS_EVERY_MS, () => void read());
   return () => {
     isStopped = true;
     stop();
-    receive({ ...own, ends: true, values: {} });
+    receive({ ...own, ends: true, count: ++count, values: {} });
   };
 }
 

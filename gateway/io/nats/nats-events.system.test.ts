@@ -48,6 +48,19 @@ test("[EVK5] a console keeps its events while NATS does not answer, and receives
   expect(await downs()).toEqual([1, 2]);
 });
 
+test("[EVK7] a loss that two gateways report is stored once, and the next loss of the same process as well", async () => {
+  const { nats, subjects, operations, events } = await start({ clock: systemClock, log: SILENT_LOG });
+  const others = natsOperations(nats, subjects, "gw-2", { clock: systemClock, log: SILENT_LOG, count: () => {} });
+  const loss = { kind: "process_lost", state: "lost", role: "placement", instance: "placement-1", running: 0, forMs: 20_000 } as const;
+  for (const { report, settled } of [operations, others]) {
+    report({ ...loss, count: 3 });
+    report({ ...loss, count: 9 });
+    await settled();
+  }
+  const stored = (await events.read()).since(0, 10, () => true).events;
+  expect(stored.map(({ event }) => event.kind === "process_lost" && event.count).toSorted()).toEqual([3, 9]);
+});
+
 test("[EVK6] a console shows no events of a stream that has none any more", async () => {
   const clock = new FakeClock();
   const { nats, subjects, operations, events } = await start({ clock, log: SILENT_LOG });
