@@ -137,6 +137,36 @@ test("[PTN4] too many opening rooms, or rooms in memory, stop the reading, and u
   rooms[0]!.isUndecodable = true;
   many.tick();
   expect(many.partition.isFull).toBe(false);
+  rooms[0]!.isUndecodable = false;
+  many.tick();
+  expect(many.partition.isFull, "repaired").toBe(true);
+});
+
+test("[PTN20] a room that leaves memory leaves no count and no job behind", () => {
+  const leave: readonly [string, (rig: Rig, room: FakeRoom) => void][] = [
+    ["retired", (rig, room) => (Object.assign(room, { canRetire: due, heldBytes: 900 }), rig.tick())],
+    ["read again", (rig, room) => (Object.assign(room, { readAgainFrom: 1, heldBytes: 900 }), rig.tick())],
+    ["the log lost its end", ({ partition, now }) => partition.receive({ kind: "log-end-lost" }, now)],
+    ["released", ({ partition, now }) => partition.receive({ kind: "released" }, now)],
+  ];
+  for (const [name, leaves] of leave) {
+    const rig = new Rig();
+    const room = rig.add("a", { isUndecodable: true, heldBytes: 900 });
+    rig.tick();
+    leaves(rig, room);
+    expect([rig.partition.rooms.size, rig.partition.heldBytes], name).toEqual([0, 0]);
+    for (let index = 0; index < 11; index++) rig.add(`room${index}`);
+    expect(rig.partition.isFull, name).toBe(true);
+  }
+  for (const job of ["isSaveDue", "isWipeDue"] as const) {
+    const rig = new Rig();
+    const rooms = ["a", "b", "c"].map((name) => rig.add(name, { [job]: due }));
+    expect(rig.tick(), job).toHaveLength(2);
+    for (const room of rooms.slice(0, 2)) room[job] = () => false; // Busy.
+    rooms[2]!.readAgainFrom = 1;
+    expect(rig.tick(), job).toEqual(["read-again c"]);
+    expect(rig.endJob(), job).toEqual([]);
+  }
 });
 
 test("[PTN5] the floor is before the first record that no snapshot covers, and rises to the last record received", () => {
@@ -295,7 +325,7 @@ test("[PTN18] of many rooms each has one tick in ten, and all have each tick whi
   expect(ticked()).toHaveLength(101);
 });
 
-test("[PTN20] each room is measured once in ten ticks, also while every room has each tick", () => {
+test("[PTN22] each room is measured once in ten ticks, also while every room has each tick", () => {
   const rig = new Rig({ documentsMax: 5_000 });
   const rooms = Array.from({ length: 1_005 }, (_, number) => rig.add(String(number)));
   const measured = (): readonly DocumentPartitionRoom[] =>

@@ -307,8 +307,9 @@ export class DocumentPartition {
   #release(): void {
     this.#state = { kind: "idle" };
     this.#jobs.clear();
-    for (const rooms of [this.#rooms, this.#opening, this.#readAgain, this.#heldBytesOf, this.#undecodable]) rooms.clear();
-    this.#heldBytes = 0;
+    for (const room of this.#rooms.values()) this.#forget(room);
+    this.#opening.clear();
+    this.#readAgain.clear();
   }
 
   /** Everything that can be saved is saved. */
