@@ -291,3 +291,15 @@ test("[PTH16] a snapshot of this run whose checkpoint is lost before the room's 
   expect(stores.snapshots.size).toBe(1);
   await rig.until(() => stores.snapshots.size === 0);
 });
+
+test("[PTH17] a sweep leaves the unnamed objects of this run in a room that was saved, because its writer may be about to name them", async () => {
+  const rig = new OnePartition(...recordsOf("ab"));
+  const { stores } = rig;
+  void new DocumentPartitionHost(0, rig.ports, { ...rig.options, documentsSweepMs: 1_000 }, rig.deps).run();
+  await rig.until(() => stores.checkpoint?.seq === 2);
+  stores.historyRevision = 1; // An entry that names neither.
+  const [own, older] = [`${ROOM}/edits-1-1-this-0-1-9`, `${ROOM}/edits-1-1-older`];
+  for (const name of [own, older]) stores.objects.set(name, Uint8Array.of(1));
+  await rig.until(() => !stores.objects.has(older));
+  expect([...stores.objects.keys()]).toContain(own);
+});
