@@ -54,6 +54,7 @@ test("[MBR6] the next check is due when the next server may be silent, and often
   expect(membership.nextLookAt(at(0))).toBe(150);
   membership.receiveHeartbeat(beat("a"), at(0));
   expect([600, 700].map((ms) => membership.nextLookAt(at(ms)))).toEqual([750, 751]);
+  expect(membership.nextLookAt(at(800)), "late").toBe(800);
   expect(membership.takeLost(at(750))).toEqual([]);
   expect(membership.takeLost(at(membership.nextLookAt(at(750))))).toEqual(["a"]);
 });

@@ -85,7 +85,7 @@ export class Membership {
   nextLookAt(now: Millis): Millis {
     let next = now + this.#silenceMsMax / LOOKS_PER_SILENCE;
     for (const { at, heartbeat } of this.#lastHeartbeats.values()) next = Math.min(next, at + this.#silenceOf(heartbeat) + 1);
-    return next as Millis;
+    return Math.max(next, now) as Millis; // The work for lost servers may take long.
   }
 
   /** Removes and returns the servers that became silent. Call it many times within the allowed silence. */
