@@ -27,6 +27,7 @@ function fakePeers() {
     published,
     gone,
     beatFrom: (server: string, everyMs?: number) => beatFrom({ ...beat(server), ...(everyMs === undefined ? {} : { everyMs }) }),
+    endFrom: (server: string) => beatFrom({ ...beat(server), draining: true, ends: true }),
     suspect: (server: string) => receiveUnreached(server as ServerId),
   };
 }
@@ -52,7 +53,7 @@ test("[HRT1] only live servers are remembered, however many start and stop", () 
   expect(clock.pending).toBe(0);
 });
 
-test("[HRT2] a server sends its state and its interval in regular heartbeats until it stops, and then once more", () => {
+test("[HRT2] a server sends its state and its interval in regular heartbeats until it stops, and then announces its end", () => {
   const { clock, peers, published } = fakePeers();
   let rooms = 0;
   const { stop } = sendServerHeartbeats(() => ({ server: "one" as ServerId, rooms: rooms++, draining: false }), peers, clock, 250);
@@ -67,7 +68,7 @@ test("[HRT2] a server sends its state and its interval in regular heartbeats unt
   expect(published.every(({ everyMs }) => everyMs === 250)).toBe(true);
   stop();
   clock.turn(1_000);
-  expect(published.map((heartbeat) => heartbeat.rooms)).toEqual([0, 1, 2, 3, 4, 5]);
+  expect(published.map(({ rooms, ends = false }) => [rooms, ends])).toEqual([...[0, 1, 2, 3, 4].map((rooms) => [rooms, false]), [5, true]]);
 });
 
 function listening() {
@@ -112,6 +113,15 @@ test("[HRT4] an unreachable server is lost at once if NATS reports that nothing 
   expect(lost).toEqual(["peer"]);
   await pass(1_000, "own", "other");
   expect(lost, "its missed heartbeats are no second loss").toEqual(["peer"]);
+});
+
+test("[HRT6] a server that announces its end is not waited for, and its rooms are taken over at once and only once", async () => {
+  const { pass, endFrom, lost } = listening();
+  await pass(500, "own", "peer");
+  endFrom("peer");
+  expect(lost).toEqual(["peer"]);
+  await pass(1_000, "own");
+  expect(lost).toEqual(["peer"]);
 });
 
 test("[HRT5] an owner without a received heartbeat counts as alive until every live server could be received, at any permitted interval", () => {

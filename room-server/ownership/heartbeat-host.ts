@@ -40,7 +40,10 @@ export function listenToPeers(own: ServerId, membership: Membership, peers: Peer
     membership.forget(server);
     lose(server, "nothing listens there");
   };
-  peers.onHeartbeat((heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));
+  peers.onHeartbeat((heartbeat) => {
+    membership.receiveHeartbeat(heartbeat, clock.now());
+    if (heartbeat.ends === true) receiveLost(heartbeat.server); // Its rooms that it did not release.
+  });
   peers.onUnreached((server) => void peers.isGone(server).then((isGone) => isGone && receiveGone(server)));
   let cancel = (): void => {};
   const check = (): void => {
@@ -53,21 +56,22 @@ export function listenToPeers(own: ServerId, membership: Membership, peers: Peer
 }
 
 /**
- * `beatNow`: sends a change that others should receive at once. `stop` sends a last heartbeat, because a server that
- * released its rooms is not lost.
+ * `beatNow`: sends a change that others should receive at once. `stop` sends a last heartbeat that announces the end, so
+ * that nobody waits for this server or reports its loss.
  */
 export function sendServerHeartbeats(
-  describe: () => Omit<ServerHeartbeat, "time" | "everyMs">,
+  describe: () => Omit<ServerHeartbeat, "time" | "everyMs" | "ends">,
   peers: Peers,
   clock: Clock,
   heartbeatMs: number,
 ): { beatNow(): void; stop(): void } {
-  const publishAlive = (): void => peers.publishHeartbeat({ ...describe(), everyMs: heartbeatMs, time: clock.wallNow() });
+  const current = (): ServerHeartbeat => ({ ...describe(), everyMs: heartbeatMs, time: clock.wallNow() });
+  const publishAlive = (): void => peers.publishHeartbeat(current());
   publishAlive();
   const stopBeating = every(clock, heartbeatMs, publishAlive);
   const stop = (): void => {
     stopBeating();
-    publishAlive();
+    peers.publishHeartbeat({ ...current(), ends: true });
   };
   return { beatNow: publishAlive, stop };
 }

@@ -52,6 +52,7 @@ export type ServerLoad = z.infer<typeof ServerLoad>;
 /**
  * room server -> everyone, every `everyMs`, by default 200 ms; after three missed ones the server is lost. Earlier
  * versions do not send the interval. `logObstacle`: the reason why the log currently stores no records of this server.
+ * `ends`: the last heartbeat before an orderly stop; absent in the others, and in 0.2.0 and earlier.
  */
 export const ServerHeartbeat = z.object({
   server: serverId,
@@ -62,6 +63,7 @@ export const ServerHeartbeat = z.object({
   labels: ServerLabels.optional(),
   load: ServerLoad.optional(),
   logObstacle: z.string().optional(),
+  ends: z.literal(true).optional(),
 });
 export type ServerHeartbeat = z.infer<typeof ServerHeartbeat>;
 

@@ -79,3 +79,11 @@ test("[MBR8] a member without an announced interval is given three heartbeats of
   expect(membership.live(at(700)).map(({ server }) => server)).toEqual(["earlier"]);
   expect([200, 400, 601, 750, 751].map((ms) => membership.takeLost(at(ms)))).toEqual([[], [], ["current"], [], ["earlier"]]);
 });
+
+test("[MBR9] a server that announces its end is neither live nor lost", () => {
+  const membership = new Membership({ silenceMsMax: 750 });
+  membership.receiveHeartbeat(beat("a"), at(0));
+  membership.receiveHeartbeat({ ...beat("a", true), ends: true }, at(100));
+  expect(membership.live(at(100))).toEqual([]);
+  expect([300, 600, 900].map((ms) => membership.takeLost(at(ms)))).toEqual([[], [], []]);
+});

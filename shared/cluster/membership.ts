@@ -36,6 +36,7 @@ export class Membership {
   }
 
   receiveHeartbeat(heartbeat: ServerHeartbeat, now: Millis): void {
+    if (heartbeat.ends === true) return this.forget(heartbeat.server);
     this.#lastHeartbeats.set(heartbeat.server, { at: now, heartbeat });
   }
 

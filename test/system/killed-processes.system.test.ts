@@ -19,6 +19,7 @@ test("[PRL6] killed processes of each role leave one event for the loss and one 
   };
   await eventually("the gateway knows all processes", () => isKnown(5));
   await roomServers[0]!.restart();
+  expect(placement.printed(), "an orderly stop is no loss").not.toContain("stopped sending heartbeats");
   const dead = [placement, documentService, killed.process];
   for (const process of dead) await process.kill();
   for (const process of dead) await process.startAgain();

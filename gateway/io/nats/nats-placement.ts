@@ -33,14 +33,16 @@ export function natsPlacement(
   subscribeJson(nats, subjects.servers, ServerHeartbeat, (heartbeat) => {
     membership.receiveHeartbeat(heartbeat, clock.now());
     serversLost.receiveHeartbeat(heartbeat);
+    if (heartbeat.ends === true) lose(heartbeat.server); // With its rooms that it did not release.
   });
 
   let receiveLost: (server: ServerId) => void = () => {};
+  const lose = (server: ServerId): void => {
+    serversLost.receiveSilence(server, clock.now(), clock.wallNow());
+    receiveLost(server);
+  };
   const look = (): void => {
-    for (const server of membership.takeLost(clock.now())) {
-      serversLost.receiveSilence(server, clock.now(), clock.wallNow());
-      receiveLost(server);
-    }
+    for (const server of membership.takeLost(clock.now())) lose(server);
     lookLater();
   };
   let cancelLook = (): void => {};
