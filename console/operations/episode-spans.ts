@@ -18,6 +18,8 @@ export type Episode = {
   readonly isForVerdict?: boolean;
   /** Number of gateways that did not reach NATS; infinite if nats-server itself ended. */
   readonly gatewaysWithoutNats?: number;
+  /** Names of lost processes whose place others have taken. */
+  readonly replaced?: readonly string[];
 };
 
 export const text = (event: ListedEvent, name: string): string => String(event[name] ?? "");

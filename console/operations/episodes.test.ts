@@ -55,13 +55,13 @@ test("[EPI19] processes of a role that die together are one episode until others
   const both = [loss("10:00:20", "lost", "ds-1", 0, 20_000), loss("10:00:21", "lost", "ds-2", 0, 20_000)];
   const why = "killed, crashed or cut off from NATS; no other ran: clients that opened a document waited";
   const what = "2 document services stopped without notice";
-  expect(shown(...both)).toEqual([`since 10:00:00 | ${what} | ${why}; not replaced; check the log and the machine`]);
+  expect(shown(...both)).toEqual([`since 10:00:00 | ${what} | ds-1, ds-2; ${why}; not replaced; check the log and the machine`]);
   const backs = [loss("10:01:00", "back", "ds-1", 0, 60_000), loss("10:01:01", "back", "ds-2", 0, 60_000)];
-  expect(shown(...both, ...backs)).toEqual([`10:00:00 to 10:01:01 | ${what} | ${why}; check the log and the machine`]);
+  expect(shown(...both, ...backs)).toEqual([`10:00:00 to 10:01:01 | ${what} | ds-1, ds-2; ${why}; check the log and the machine`]);
   expect(rowsOf(...both)[0]).toMatchObject({ topic: "problem", tone: "error" });
   const one = loss("10:00:20", "lost", "gw-2", 3, 20_000, "gateway");
   expect(shown(one)).toEqual([
-    "10:00:00 | 1 gateway stopped without notice | killed, crashed or cut off from NATS; 3 others ran on; not replaced; check the log and the machine",
+    "10:00:00 | Gateway gw-2 stopped without notice | killed, crashed or cut off from NATS; 3 others ran on; not replaced; check the log and the machine",
   ]);
 });
 

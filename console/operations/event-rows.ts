@@ -21,6 +21,7 @@ export type EventRow = {
   /** See `Episode`. */
   readonly isForVerdict?: boolean;
   readonly gatewaysWithoutNats?: number;
+  readonly replaced?: readonly string[];
 };
 /** `takeovers`: all known takeovers. Rows combine takeovers of several tenants. */
 export type EventRows = {

@@ -55,6 +55,14 @@ export function shortName(name: string): string {
   return name.length <= 14 ? name : `${name.slice(0, 9)}…${name.slice(-4)}`;
 }
 
+const NAMES_MAX = 3;
+
+/** "a, b", "a, b, c and 4 others". */
+export function someOf(names: readonly string[]): string {
+  const rest = names.length - NAMES_MAX;
+  return names.slice(0, NAMES_MAX).join(", ") + (rest <= 0 ? "" : ` and ${counted(rest, "other")}`);
+}
+
 /** The presence that a gateway drops under pressure, by shed level. Edits are never dropped. */
 const LEVELS = [
   "nothing",

@@ -10,7 +10,7 @@ import type {
   ListedTakeover,
   RoomPageAnswer,
 } from "./answers.ts";
-import { bytes, clockTime, count, counted, percent, shortName, droppedAt } from "./format.ts";
+import { bytes, clockTime, count, counted, percent, shortName, droppedAt, someOf } from "./format.ts";
 import { aliveIn, type EventRow, TAKEOVER_MS_MAX } from "./event-rows.ts";
 import type { PollState } from "./polling.ts";
 
@@ -53,7 +53,7 @@ export function verdictOf(
         ? [
             ...problemsOfAll(fleet, page),
             ...ongoing(fleet, rows),
-            ...problemsOfLost(fleet, takeovers),
+            ...problemsOfLost(fleet, takeovers, rows),
             ...problemsOfReturned(fleet, takeovers, rows),
           ]
         : [...problemsOfDisk(fleet), NO_NATS];
@@ -260,20 +260,18 @@ function problemsOfVersions({ processes = [] }: FleetAnswer): HealthProblem[] {
   return [{ tone: "warning", text: `Several versions run together: ${versions.join(", ")}. Finish the upgrade.` }];
 }
 
-const NAMES_MAX = 3;
-
-/** "a, b", "a, b, c and 4 others". */
-function someOf(names: readonly string[]): string {
-  const rest = names.length - NAMES_MAX;
-  return names.slice(0, NAMES_MAX).join(", ") + (rest <= 0 ? "" : ` and ${counted(rest, "other")}`);
-}
-
 /**
- * Reports servers that were lost recently. Rooms that other servers took are counted without their dates, because the
- * clocks of the servers differ.
+ * Reports servers that were lost recently and not replaced. Rooms that other servers took are counted without their
+ * dates, because the clocks of the servers differ.
  */
-function problemsOfLost({ serversLost = [] }: FleetAnswer, takeovers: readonly ListedTakeover[]): HealthProblem[] {
-  return serversLost.map(({ server, rooms, at }) => {
+function problemsOfLost(
+  { serversLost = [] }: FleetAnswer,
+  takeovers: readonly ListedTakeover[],
+  rows: readonly EventRow[],
+): HealthProblem[] {
+  const replaced = new Set<string>(rows.flatMap((row) => row.replaced ?? []));
+  const missing = serversLost.filter(({ server }) => !replaced.has(server));
+  return missing.map(({ server, rooms, at }) => {
     const taken = Math.min(rooms, roomsOf(takeovers.filter(({ from }) => from === server)));
     const had = rooms === 0 ? "It had no rooms" : `Other servers have taken over ${count(taken)} of its ${counted(rooms, "room")}`;
     const rest = taken < rooms ? ", and take over the rest when clients need them" : "";

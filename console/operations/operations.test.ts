@@ -249,6 +249,26 @@ test("[OPC9] the verdict names a recently lost server and its rooms, but not a s
   expect(problems({ at: "2026-11-23T14:13:02.000Z" }, both)).toEqual([]);
 });
 
+test("[OPC33] the verdict names no lost server whose place another one has taken", () => {
+  const fleet = { ...WELL, serversLost: [{ server: "rs-1", rooms: 4, at: "2026-11-23T14:03:02.000Z" }] };
+  const report = (seq: number, state: string, instance: string): ListedEvent => ({
+    seq,
+    at: "2026-11-23T14:03:22.000Z",
+    kind: "process_lost",
+    by: "gw-1",
+    role: "room-server",
+    state,
+    instance,
+    running: 1,
+    forMs: 20_000,
+  });
+  const problems = (...events: readonly ListedEvent[]): number =>
+    verdictOf(fleet, page, LIVE, [], addEvents(NO_EVENTS, { events, last: 9 }).rows).problems.length;
+  const lost = report(1, "lost", "rs-1");
+  expect([problems(lost), problems(lost, report(2, "lost", "rs-0"), report(3, "back", "rs-0"))]).toEqual([1, 1]);
+  expect(problems(lost, report(2, "back", "rs-1"))).toBe(0);
+});
+
 test("[OPC32] an outage of NATS, and not a room server, is the cause of takeovers at its end", () => {
   const servers = [server, { ...server, server: "rs-2" }];
   const problems = (...events: readonly ListedEvent[]) =>

@@ -2,7 +2,7 @@
 
 import type { ListedEvent } from "./answers.ts";
 import { datesOf, type Episode, type EpisodeSpan, merged, number, text } from "./episode-spans.ts";
-import { counted } from "./format.ts";
+import { counted, shortName, someOf } from "./format.ts";
 
 /** By role: its name, and the effect while no process of it runs. */
 const ROLES: Readonly<Record<string, readonly [name: string, effect: string]>> = {
@@ -41,21 +41,29 @@ function episodesOfRole(role: string, events: readonly ListedEvent[]): Episode[]
       role,
       span,
       lost.filter((event) => span.by.includes(text(event, "instance"))),
-      span.by.every(isReplaced),
+      span.by.filter(isReplaced),
     ),
   );
 }
 
-function episodeOf(role: string, span: EpisodeSpan, lost: readonly ListedEvent[], isReplaced: boolean): Episode {
+/** `span.by`: the lost processes. */
+function episodeOf(role: string, span: EpisodeSpan, lost: readonly ListedEvent[], replaced: readonly string[]): Episode {
   const [name, effect] = ROLES[role] ?? [role, "nothing did its work"];
   const running = Math.min(...lost.map((event) => number(event, "running")));
+  const names = someOf(span.by.map(shortName));
+  const isOne = span.by.length === 1;
   const ran = running === 0 ? `no other ran: ${effect}` : `${counted(running, "other")} ran on`;
   return {
     ...datesOf(span),
     key: span.key,
     tone: running === 0 ? "error" : "warning",
-    what: `${counted(span.by.length, name)} stopped without notice`,
-    why: `killed, crashed or cut off from NATS; ${ran}${isReplaced ? "" : "; not replaced"}; check the log and the machine`,
+    what: `${isOne ? `${capitalized(name)} ${names}` : counted(span.by.length, name)} stopped without notice`,
+    why: `${isOne ? "" : `${names}; `}killed, crashed or cut off from NATS; ${ran}${replaced.length === span.by.length ? "" : "; not replaced"}; check the log and the machine`,
     by: [...new Set(lost.map(({ by }) => by))].join(", "),
+    replaced,
   };
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
