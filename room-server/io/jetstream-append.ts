@@ -63,6 +63,7 @@ type Append = {
   /** For the histogram, in fractions of a millisecond. */
   readonly begun: number;
   readonly begunAt: Millis;
+  readonly begunCheck: number;
   /** The batch in which it was last sent. */
   batch: string | undefined;
   step: Step;
@@ -174,7 +175,8 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
   const settle = (append: Append, outcome: AppendOutcome): void => {
     if (!forget(append)) return; // Abandoned, or another copy's reply came first.
     metrics.appendSeconds.observe((performance.now() - append.begun) / 1000);
-    storage.receiveAppend(clock.now() - append.begunAt);
+    // A pause of this process, in which no check ran, does not count: the log was not slow.
+    storage.receiveAppend(Math.min(clock.now() - append.begunAt, (checks - append.begunCheck + 1) * CHECK_MS));
     append.settled(outcome);
   };
 
@@ -322,6 +324,7 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
       refused,
       begun: performance.now(),
       begunAt: clock.now(),
+      begunCheck: checks,
       batch: undefined,
       step: { kind: "queued" },
     };
