@@ -20,6 +20,8 @@ export type Episode = {
   readonly gatewaysWithoutNats?: number;
   /** Names of lost processes whose place others have taken. */
   readonly replaced?: readonly string[];
+  /** A lost process has no replacement, and nothing else in the verdict shows it. The verdict names it for some minutes. */
+  readonly isMissing?: boolean;
 };
 
 export const text = (event: ListedEvent, name: string): string => String(event[name] ?? "");

@@ -22,6 +22,7 @@ export type EventRow = {
   readonly isForVerdict?: boolean;
   readonly gatewaysWithoutNats?: number;
   readonly replaced?: readonly string[];
+  readonly isMissing?: boolean;
 };
 /** `takeovers`: all known takeovers. Rows combine takeovers of several tenants. */
 export type EventRows = {

@@ -25,10 +25,10 @@ type HealthVerdict = {
 /** A higher share needs attention: the rooms of a lost server move to the others. */
 const USED_SHARE_MAX = 0.8;
 /**
- * Time for which a returned server is reported, the same as for lost servers. The clocks of two machines are compared,
- * so it is approximate.
+ * Time for which a lost process or a returned server is reported, the same as for lost servers. The clocks of two
+ * machines are compared, so it is approximate.
  */
-const RETURNED_MS_MAX = 10 * 60_000;
+const LOST_MS_MAX = 10 * 60_000;
 
 const STATES: Readonly<Record<Exclude<FleetGatewayState, "ready">, HealthProblem>> = {
   "degraded": { tone: "error", text: "does not reach NATS. Check the NATS servers and the network" },
@@ -104,12 +104,13 @@ function problemsOfDisk({ diskFreeBytes }: FleetAnswer): HealthProblem[] {
 /** Problems that only events show. An episode of a process that has gone has no end. */
 function ongoing(fleet: FleetAnswer, rows: readonly EventRow[]): HealthProblem[] {
   const isAlive = aliveIn(fleet) ?? (() => true);
-  return rows
-    .filter(({ until, by, isForVerdict }) => isForVerdict === true && until === "now" && isAlive(by))
-    .map(({ tone, what, why, at }) => ({
-      tone: tone === "error" ? "error" : "warning",
-      text: `${what} since ${clockTime(new Date(at))}: ${why}.`,
-    }));
+  const since = Date.parse(fleet.at) - LOST_MS_MAX;
+  return rows.flatMap(({ tone, what, why, at, until, by, isForVerdict, isMissing }): HealthProblem[] => {
+    const isLost = isMissing === true && Date.parse(at) >= since;
+    if (!isLost && !(isForVerdict === true && until === "now" && isAlive(by))) return [];
+    const text = `${what} ${isLost ? "at" : "since"} ${clockTime(new Date(at))}: ${why}.`;
+    return [{ tone: tone === "error" ? "error" : "warning", text }];
+  });
 }
 
 const TITLES: Readonly<Record<HealthTone, string>> = {
@@ -295,7 +296,7 @@ function problemsOfReturned(
   const outages = rows.filter(({ gatewaysWithoutNats = 0 }) => gatewaysWithoutNats * 2 > gateways.length);
   const isOfOutage = (begun: number): boolean =>
     outages.some(({ at: from, until = from }) => begun >= Date.parse(from) && begun <= Date.parse(until) + AFTER_OUTAGE_MS);
-  const since = Date.parse(at) - RETURNED_MS_MAX;
+  const since = Date.parse(at) - LOST_MS_MAX;
   return servers.flatMap(({ server }): HealthProblem[] => {
     const taken = takeovers.filter(
       ({ from, at: begun }) => from === server && Date.parse(begun) >= since && !isOfOutage(Date.parse(begun)),

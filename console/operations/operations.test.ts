@@ -269,6 +269,28 @@ test("[OPC33] the verdict names no lost server whose place another one has taken
   expect(problems(lost, report(2, "back", "rs-1"))).toBe(0);
 });
 
+test("[OPC34] the verdict names a lost process without replacement for ten minutes, unless its missing heartbeats are named", () => {
+  const at = "2026-11-23T14:03:22.000Z";
+  const problems = (role: string, running: number, now: string, state = "lost"): string[] => {
+    const lost: ListedEvent = { seq: 1, at, kind: "process_lost", by: "gw-1", role, state: "lost", instance: "it", running, forMs: 20_000 };
+    const { rows } = addEvents(NO_EVENTS, { events: [lost, { ...lost, seq: 2, state }], last: 9 });
+    return verdictOf({ ...WELL, at: now }, page, LIVE, [], rows).problems.map(({ text }) => text);
+  };
+  const clock = clockTime(new Date("2026-11-23T14:03:02.000Z"));
+  expect(problems("gateway", 1, "2026-11-23T14:13:02.000Z")).toEqual([
+    `Gateway it stopped without notice at ${clock}: killed, crashed or cut off from NATS; 1 other ran on; not replaced; check the log and the machine.`,
+  ]);
+  expect(problems("gateway", 1, "2026-11-23T14:13:03.000Z")).toEqual([]);
+  expect(problems("gateway", 1, at, "back")).toEqual([]);
+  const shown = [
+    ["document-service", 1],
+    ["document-service", 0],
+    ["leaderboard", 0],
+    ["room-server", 1],
+  ] as const;
+  expect(shown.map(([role, running]) => problems(role, running, at).length)).toEqual([1, 0, 1, 0]);
+});
+
 test("[OPC32] an outage of NATS, and not a room server, is the cause of takeovers at its end", () => {
   const servers = [server, { ...server, server: "rs-2" }];
   const problems = (...events: readonly ListedEvent[]) =>

@@ -52,15 +52,18 @@ function episodeOf(role: string, span: EpisodeSpan, lost: readonly ListedEvent[]
   const running = Math.min(...lost.map((event) => number(event, "running")));
   const names = someOf(span.by.map(shortName));
   const isOne = span.by.length === 1;
+  const isReplaced = replaced.length === span.by.length;
+  const isShown = role === "room-server" || (running === 0 && role !== "leaderboard"); // By its heartbeats, which ended.
   const ran = running === 0 ? `no other ran: ${effect}` : `${counted(running, "other")} ran on`;
   return {
     ...datesOf(span),
     key: span.key,
     tone: running === 0 ? "error" : "warning",
     what: `${isOne ? `${capitalized(name)} ${names}` : counted(span.by.length, name)} stopped without notice`,
-    why: `${isOne ? "" : `${names}; `}killed, crashed or cut off from NATS; ${ran}${replaced.length === span.by.length ? "" : "; not replaced"}; check the log and the machine`,
+    why: `${isOne ? "" : `${names}; `}killed, crashed or cut off from NATS; ${ran}${isReplaced ? "" : "; not replaced"}; check the log and the machine`,
     by: [...new Set(lost.map(({ by }) => by))].join(", "),
     replaced,
+    isMissing: !isReplaced && !isShown,
   };
 }
 
