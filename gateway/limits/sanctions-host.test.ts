@@ -27,8 +27,6 @@ let kept: Map<string, Sanction>;
 /** Delivers a sanction of another gateway. `published` holds what this gateway published. */
 let deliver: (sanction: Sanction) => void;
 let published: Sanction[];
-/** Another gateway asks for this one's sanctions. */
-let ask: () => readonly Sanction[];
 /** The answers of other gateways. A test may replace it. */
 let requestSanctions: SanctionsBus["requestSanctions"];
 /** Writes to the store. A test may replace it. */
@@ -47,7 +45,7 @@ function start(known: readonly Sanction[] = []): SanctionsHost {
     publishSanction: (sanction) => void published.push(sanction),
     onSanction: (receive) => void (deliver = receive),
     requestSanctions: () => requestSanctions(),
-    onRequest: (answer) => void (ask = answer),
+    onRequest: () => {},
   };
   const store: SanctionStore = { load: async () => [...kept.values()], save: (sanction) => save(sanction) };
   const sanctions = new Sanctions({ sanctionsMax: 10 });
@@ -117,20 +115,6 @@ test.each([
   const elsewhere = new Sanctions({ sanctionsMax: 10 });
   for (const sanction of [...published, imposed]) elsewhere.receiveSanction(sanction, at(1_000));
   expect(elsewhere.banOf(acme, eve)?.until).toBe(until);
-});
-
-test.each([
-  { asked: "while it waits for answers", isEarly: true, expected: [ban()] },
-  { asked: "afterwards", isEarly: false, expected: [] },
-])("[SAN17] a gateway passes on what it learns if another one asked too early: asked $asked", async ({ isEarly, expected }) => {
-  let answer: (theirs: readonly Sanction[]) => void = () => {};
-  requestSanctions = () => new Promise((resolve) => (answer = resolve));
-  start();
-  if (isEarly) expect(ask()).toEqual([]);
-  answer([ban()]);
-  await clock.advance(0);
-  expect(ask()).toEqual([ban()]);
-  expect(published).toEqual(expected);
 });
 
 test("[SAN18] a sanction is published again at growing intervals by the gateway that imposed it, until it ends or is replaced", async () => {

@@ -37,12 +37,11 @@ export class SanctionsHost {
   #cancelTick: () => void = () => {};
   /** The number of connection losses when the other gateways were last asked. */
   #askedAfter: number | undefined;
-  /** The others are asked again while nobody answers with a sanction: NATS may have lost the question. */
+  /**
+   * The others are asked again while none answers with a sanction: NATS may have lost the question, or they had just started
+   * and knew none yet.
+   */
   #nextQuestion: Repeat | undefined;
-  /** Exchanges that wait for answers of other gateways. */
-  #exchangesUnderWay = 0;
-  /** Another gateway asked meanwhile, and received only what this gateway knew then. */
-  #isAskedTooEarly = false;
   /**
    * Sanctions that this gateway imposed. If their publication is lost, no other gateway repeats them. NATS servers that are
    * cut from each other lose it although no connection of a gateway is lost.
@@ -61,10 +60,7 @@ export class SanctionsHost {
   start(onChanged: (sanction: Sanction) => void): void {
     this.#onChanged = onChanged;
     this.#bus.onSanction((sanction) => this.#take(sanction));
-    this.#bus.onRequest(() => {
-      this.#isAskedTooEarly ||= this.#exchangesUnderWay > 0;
-      return this.#sanctions.known;
-    });
+    this.#bus.onRequest(() => this.#sanctions.known);
     this.#tick();
     this.#cancelTick = every(this.#deps.clock, TICK_MS, () => this.#tick());
   }
@@ -109,12 +105,10 @@ export class SanctionsHost {
     });
   }
 
-  /** Returns whether it is new here. */
-  #take(sanction: Sanction): boolean {
-    if (!this.#sanctions.receiveSanction(sanction, this.#deps.clock.wallNow())) return false;
+  #take(sanction: Sanction): void {
+    if (!this.#sanctions.receiveSanction(sanction, this.#deps.clock.wallNow())) return;
     this.#onChanged(sanction);
     this.#count();
-    return true;
   }
 
   #tick(): void {
@@ -149,14 +143,9 @@ export class SanctionsHost {
     if (!isUp || (!isFirst && this.#deps.clock.now() < at)) return;
     this.#nextQuestion = this.#repeatAfter(isFirst ? REPEATED_MS_MIN : 2 * pauseMs);
     this.#askedAfter = losses;
-    this.#exchangesUnderWay += 1;
     void this.#bus.requestSanctions().then((theirs) => {
       if (theirs.length > 0) this.#nextQuestion = undefined;
-      this.#exchangesUnderWay -= 1;
-      const fresh = theirs.filter((sanction) => this.#take(sanction));
-      // The gateway that knew them may be gone, and a gateway that asked too early does not ask again.
-      if (this.#isAskedTooEarly) for (const sanction of fresh) this.#bus.publishSanction(sanction);
-      if (this.#exchangesUnderWay === 0) this.#isAskedTooEarly = false;
+      this.#takeAll(theirs);
       for (const sanction of this.#sanctions.beyond(theirs)) if (this.#madeHere.has(sanction)) this.#bus.publishSanction(sanction);
     });
   }
