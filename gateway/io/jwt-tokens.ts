@@ -64,7 +64,7 @@ const Claims = z.object({
 type Verify = (token: string, options: JWTVerifyOptions) => Promise<{ payload: JWTPayload }>;
 /**
  * `mayBeBehind`: the keys were fetched a moment ago and are not fetched again yet, so a newer key may be missing.
- * `refetched` resolves after the next fetch. `isFetched`: the newest fetch succeeded a moment ago, or nothing is fetched.
+ * `refetched` resolves after the next fetch. `isFetched`: the newest fetch succeeded a moment ago, or the keys are never fetched.
  */
 type Verifier = {
   readonly verify: Verify;

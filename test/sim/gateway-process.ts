@@ -34,7 +34,7 @@ const TOKEN_CHECK_MS = 1;
 /** No client watches boards in a simulation. */
 const NO_BOARDS: BoardBus = { follow: () => {}, unfollow: () => {}, watch: () => {}, publishNames: () => {}, leaderboards: () => 0 };
 const NO_ACTIVITIES: Activities = { storeActivity: () => Promise.resolve("unavailable") };
-/** No member is kicked, gateways know no sanctions of others, and no limit is reached. */
+/** No member is kicked, no limit is reached, and in a run without bans gateways exchange no sanctions. */
 const ALONE: Pick<GatewayPorts, "counts" | "sanctionsBus" | "storageReports" | "store" | "usageStore" | "orders"> = {
   counts: { publishReport: () => {}, onReport: () => {} },
   sanctionsBus: { publishSanction: () => {}, onSanction: () => {}, requestSanctions: () => Promise.resolve([]), onRequest: () => {} },
