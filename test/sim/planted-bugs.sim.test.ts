@@ -20,7 +20,7 @@ const FIRST_SEEDS: { readonly [bugAndSize: string]: number } = {
   "epoch given again large-edit-path": 29,
   "forged edits taken large-edit-path": 33,
   "gateway sends each presence state once small-edit-path": 9,
-  "gateway sends each presence state once large-edit-path": 74,
+  "gateway sends each presence state once large-edit-path": 111,
   "snapshot not read back small": 9,
   "refusal of a full object store ignored small": 9,
   "applied seq unchecked small": 12,
