@@ -248,6 +248,17 @@ test("[HOST33] the late failure of a check from before a lost connection does no
   expect([await first, await second]).toEqual([claimed(1), claimed(1)]);
 });
 
+test("[HOST39] after a pause of the process as long as missed heartbeats, a room that another server took over ends within a second", async () => {
+  const { host, clock, stored } = world();
+  await host.claim({ room });
+  stored.push({ record: otherClaim(2), streamSeq: 2 });
+  await clock.advance(3_000);
+  expect(host.rooms, "a quiet room does not notice it by itself").toBe(1);
+  await clock.afterPause(10_000);
+  await clock.advance(1_000);
+  expect(host.rooms).toBe(0);
+});
+
 test("[HOST5] a request reveals a lost subscription, and the room is claimed again", async () => {
   const { host, state } = world();
   await host.claim({ room });

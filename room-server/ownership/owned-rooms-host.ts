@@ -32,7 +32,7 @@ import {
   type RoomsHere,
   TakenReplicas,
 } from "./room-claims.ts";
-import { ROOM_TICK_MS, RoomTicks } from "./room-ticks.ts";
+import { ROOM_TICK_MS, RoomTicks, type RoomTicksOptions } from "./room-ticks.ts";
 
 export type OwnedRoomsPorts = HostedRoomPorts & { readonly seal: Seal; readonly epochs: Epochs };
 /** This server's replicas of other servers' rooms. */
@@ -47,13 +47,14 @@ export type OwnedRoomsDeps = {
   readonly replicas: ReplicaSource;
 };
 export type OwnedRoomsOptions = OwnershipOptions &
-  LogCatchUpsOptions & { readonly roomsMax: number; readonly releaseMsMax: number; readonly heldBackCommitMs: number };
+  LogCatchUpsOptions & { readonly roomsMax: number; readonly releaseMsMax: number; readonly heldBackCommitMs: number } & RoomTicksOptions;
 
 /** Interval at which a stopping server checks whether all rooms are released. */
 const LOOK_MS = 50;
 /** One object shared by thousands of rooms. */
 const [RECONNECTED, TICK, INHABITED] = [{ kind: "reconnected" }, { kind: "tick" }, { kind: "inhabited" }] as const;
 const RELEASE = { kind: "release" } as const;
+const CHECK_OWNERSHIP = { kind: "check-ownership" } as const;
 
 export class OwnedRooms {
   readonly #ports: OwnedRoomsPorts;
@@ -61,7 +62,7 @@ export class OwnedRooms {
   readonly #deps: OwnedRoomsDeps;
   readonly #rooms = new Map<RoomKey, HostedRoom>();
   readonly #here: RoomsHere;
-  readonly #ticks = new RoomTicks<HostedRoom>(this.#rooms);
+  readonly #ticks: RoomTicks<HostedRoom>;
   readonly #takenReplicas = new TakenReplicas();
   readonly #hosted: HostedRoomDeps;
   readonly #ownership: OwnershipDeps;
@@ -76,6 +77,7 @@ export class OwnedRooms {
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
+    this.#ticks = new RoomTicks(this.#rooms, options);
     this.#hosted = {
       ...deps,
       logCatchUps: new LogCatchUps(ports, options, deps),
@@ -284,8 +286,9 @@ export class OwnedRooms {
   }
 
   #tick(): void {
-    const { metrics, budget } = this.#deps;
-    for (const hosted of this.#ticks.beginTick()) {
+    const { metrics, budget, clock } = this.#deps;
+    for (const hosted of this.#ticks.beginTick(clock.now())) {
+      if (this.#ticks.isInDoubt) hosted.receiveMessage(CHECK_OWNERSHIP, 0);
       if (this.#ports.presence.isInhabited(hosted.key)) hosted.receiveOwnershipInput(INHABITED);
       hosted.receiveOwnershipInput(TICK);
     }

@@ -1,6 +1,8 @@
 /** Decides which rooms of this process are ticked now. Most of thousands of rooms have no work in progress. */
 
+import { HEARTBEATS_MISSED_MAX } from "../../shared/cluster/membership.ts";
 import { MapTurns } from "../../shared/collections/map-turns.ts";
+import type { Millis } from "../../shared/ids.ts";
 import type { TickUrgency } from "../rooms/owned-room.ts";
 
 /** Interval of the ticks that `RoomTicks` distributes. */
@@ -10,16 +12,30 @@ const TICKS_LOW_PRIORITY = 5;
 /** Every room has its turn once in this many ticks. Turns are spread over them: all of thousands of rooms at once would delay edits. */
 const TICKS_PER_ROUND = 20;
 
+/** `heartbeatMs`: interval of this server's heartbeats. */
+export type RoomTicksOptions = { readonly heartbeatMs: number };
 type TickedRoom = { readonly tickUrgency: TickUrgency };
 
 export class RoomTicks<Room extends TickedRoom> {
   readonly #urgent = new Set<Room>();
   readonly #lowPriority = new Set<Room>();
   readonly #turns: MapTurns<Room>;
+  readonly #silenceMsMax: number;
   #ticks = 0;
+  #tickedAt: Millis | undefined;
+  #ticksInDoubt = 0;
 
-  constructor(rooms: ReadonlyMap<unknown, Room>) {
+  constructor(rooms: ReadonlyMap<unknown, Room>, { heartbeatMs }: RoomTicksOptions) {
     this.#turns = new MapTurns(rooms, TICKS_PER_ROUND);
+    this.#silenceMsMax = HEARTBEATS_MISSED_MAX * heartbeatMs;
+  }
+
+  /**
+   * After a pause of this process as long as missed heartbeats, for one turn of each room: other servers may have taken
+   * rooms over. A room without edits would notice that only many seconds later.
+   */
+  get isInDoubt(): boolean {
+    return this.#ticksInDoubt > 0;
   }
 
   receiveUrgency(room: Room, urgency: TickUrgency): void {
@@ -27,7 +43,10 @@ export class RoomTicks<Room extends TickedRoom> {
   }
 
   /** Begins a tick. Returns the rooms whose turn it is, with or without work in progress. */
-  beginTick(): readonly Room[] {
+  beginTick(now: Millis): readonly Room[] {
+    const isPaused = this.#tickedAt !== undefined && now - this.#tickedAt > this.#silenceMsMax;
+    this.#ticksInDoubt = isPaused ? TICKS_PER_ROUND : Math.max(0, this.#ticksInDoubt - 1);
+    this.#tickedAt = now;
     this.#ticks += 1;
     return this.#turns.take();
   }

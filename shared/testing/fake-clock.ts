@@ -53,6 +53,12 @@ export class FakeClock implements Clock {
     this.#now = end;
   }
 
+  /** The process was paused: timers that were due in the meantime run afterwards. */
+  async afterPause(ms: number): Promise<void> {
+    this.#now += ms;
+    await this.advance(0);
+  }
+
   /** Enough for promises that wait for others. */
   protected async settled(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
