@@ -4,6 +4,7 @@ import type { ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
 import { HEARTBEAT_MS_MAX, Membership } from "../../shared/cluster/membership.ts";
 import type { ServerId, UnixMillis } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import type { Peers } from "../ports.ts";
 import { sendServerHeartbeats, isBelievedAlive, listenToPeers } from "./heartbeat-host.ts";
 
@@ -32,12 +33,11 @@ function fakePeers() {
   };
 }
 const own = "own" as ServerId;
-const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 test("[HRT1] only live servers are remembered, however many start and stop", () => {
   const { clock, peers, beatFrom } = fakePeers();
   const membership = new Membership({ silenceMsMax: 750 });
-  const stop = listenToPeers(own, membership, peers, { clock, log, receiveLost: () => {} });
+  const stop = listenToPeers(own, membership, peers, { clock, log: SILENT_LOG, receiveLost: () => {} });
   for (let come = 0; come < 1_000; come++) {
     beatFrom("stays");
     beatFrom(`rs-${come}`);
@@ -74,6 +74,8 @@ test("[HRT2] a server sends its state and its interval in regular heartbeats unt
 function listening() {
   const peer = fakePeers();
   const lost: ServerId[] = [];
+  const lines: object[] = [];
+  const log = { ...SILENT_LOG, info: (facts: object) => void lines.push(facts), warn: (facts: object) => void lines.push(facts) };
   listenToPeers(own, new Membership({ silenceMsMax: 750 }), peer.peers, {
     clock: peer.clock,
     log,
@@ -85,7 +87,7 @@ function listening() {
       await peer.clock.advance(250);
     }
   };
-  return { ...peer, lost, pass };
+  return { ...peer, lost, lines, pass };
 }
 
 test("[HRT3] a silent server is lost; a server that receives no heartbeats, not even its own, is cut off and declares no server lost", async () => {
@@ -93,11 +95,13 @@ test("[HRT3] a silent server is lost; a server that receives no heartbeats, not 
   await one.pass(1_000, "own", "peer");
   await one.pass(1_000, "own");
   expect(one.lost).toEqual(["peer"]);
+  expect(one.lines).toEqual([{ server: "peer", how: "its heartbeats are missed" }]);
 
   const deaf = listening();
-  await deaf.pass(1_000, "own", "peer");
+  await deaf.pass(1_000, "own", "peer", "other");
   await deaf.pass(2_000);
   expect(deaf.lost).toEqual([]);
+  expect(deaf.lines, "one line that names no server").toEqual([{}]);
 });
 
 test("[HRT4] an unreachable server is lost at once if NATS reports that nothing listens there, and only then", async () => {
@@ -128,7 +132,7 @@ test("[HRT5] an owner without a received heartbeat counts as alive until every l
   const { clock, peers, beatFrom } = fakePeers();
   const membership = new Membership({ silenceMsMax: 150 }); // This server sends heartbeats every 50 ms.
   const since = clock.now();
-  const stop = listenToPeers(own, membership, peers, { clock, log, receiveLost: () => {} });
+  const stop = listenToPeers(own, membership, peers, { clock, log: SILENT_LOG, receiveLost: () => {} });
   const believed = (): boolean[] => ["slow", "dead"].map((server) => isBelievedAlive(membership, since, server as ServerId, clock.now()));
   clock.turn(75);
   expect(believed()).toEqual([true, true]);

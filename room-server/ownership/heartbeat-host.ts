@@ -30,15 +30,19 @@ type PeersDeps = { readonly clock: Clock; readonly log: Log; readonly receiveLos
 
 /** `own`: this server also receives its own heartbeats. If they are missing, its connection is broken. */
 export function listenToPeers(own: ServerId, membership: Membership, peers: Peers, { clock, log, receiveLost }: PeersDeps): () => void {
-  const lose = (server: ServerId, how: string): void => {
-    const receivesItself = membership.isFresh(own, clock.now());
-    log.info({ server, how, receivesItself }, "another room server is lost, or this one is cut off");
-    if (receivesItself) receiveLost(server);
+  const loseAll = (servers: readonly ServerId[], how: string): void => {
+    if (servers.length === 0) return;
+    if (!membership.isFresh(own, clock.now()))
+      return log.warn({}, "this room server receives no heartbeats, not even its own: it does not reach NATS, or was paused");
+    for (const server of servers) {
+      log.info({ server, how }, "another room server is lost");
+      receiveLost(server);
+    }
   };
   const receiveGone = (server: ServerId): void => {
     if (!membership.isLive(server, clock.now())) return; // The loss was already noticed, or the question was sent twice.
     membership.forget(server);
-    lose(server, "nothing listens there");
+    loseAll([server], "nothing listens there");
   };
   peers.onHeartbeat((heartbeat) => {
     membership.receiveHeartbeat(heartbeat, clock.now());
@@ -48,7 +52,7 @@ export function listenToPeers(own: ServerId, membership: Membership, peers: Peer
   let cancel = (): void => {};
   const check = (): void => {
     const now = clock.now();
-    for (const server of membership.takeLost(now)) lose(server, "its heartbeats are missed");
+    loseAll(membership.takeLost(now), "its heartbeats are missed");
     cancel = clock.after(membership.nextLookAt(now) - now, check);
   };
   check();
