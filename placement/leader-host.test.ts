@@ -6,6 +6,7 @@ import type { Epoch, RoomKey, ServerId, UnixMillis } from "../shared/ids.ts";
 import type { Lease } from "../shared/cluster/lease.ts";
 import { Membership } from "../shared/cluster/membership.ts";
 import { FakeClock } from "../shared/testing/fake-clock.ts";
+import type { Log } from "../shared/process/log.ts";
 import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { LeaderHost, type LeaderOptions } from "./leader-host.ts";
 import { placementMetrics } from "./metrics.ts";
@@ -36,7 +37,7 @@ const beat = (server: ServerId, more: Partial<ServerHeartbeat> = {}): ServerHear
   ...more,
 });
 
-function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
+function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750, log: Log = SILENT_LOG) {
   const clock = new FakeClock();
   const kept: { lease: Lease | undefined; revision: number } = { lease: undefined, revision: 0 };
   const requests: string[] = [];
@@ -102,7 +103,7 @@ function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
     membership,
     ports,
     { ...OPTIONS, ...options },
-    { clock, log: SILENT_LOG, metrics: placementMetrics(new Registry()) },
+    { clock, log, metrics: placementMetrics(new Registry()) },
   );
   leader.start();
   const pass = async (ms: number): Promise<void> => {
@@ -520,4 +521,33 @@ test("[LDR29] a leader forgets a released room whose entry is gone, also if its 
   view.receiveEntry(room, undefined);
   await pass(5_000);
   expect(requests).toEqual(["b: follow of plan 1", "b: unfollow of plan 1"]);
+});
+
+test("[LDR30] refusals of many steps for one reason are one line with their number", async () => {
+  const lines: object[] = [];
+  const { view, pass, requests, state } = leaderOf({ imbalance: 1 }, 750, { ...SILENT_LOG, warn: (facts) => void lines.push(facts) });
+  for (const each of rooms) view.receiveEntry(each, { owner: a, epoch: 1 as Epoch });
+  state.refuses = true;
+  await pass(3_500);
+  expect(requests).toHaveLength(rooms.length);
+  expect(lines).toEqual([{ kind: "follow", by: b, refused: "busy", steps: 100, firstRoom: expect.any(String) as string }]);
+});
+
+test("[LDR31] takeovers that are no longer needed are no warning", async () => {
+  const [lines, warnings]: [object[], object[]] = [[], []];
+  const log = { ...SILENT_LOG, info: (facts: object) => void lines.push(facts), warn: (facts: object) => void warnings.push(facts) };
+  const { view, pass, state } = leaderOf({ keepsReplicas: false }, 750, log);
+  for (const each of rooms) view.receiveEntry(each, { owner: a, epoch: 1 as Epoch });
+  await pass(2_500);
+  let resolve = (): void => {};
+  state.claims = new Promise((settled) => (resolve = settled));
+  state.alive = [b];
+  await pass(1_000);
+  warnings.length = 0; // The loss itself.
+  state.alive = [a, b];
+  await pass(100);
+  resolve();
+  await pass(1_500);
+  expect(warnings).toEqual([]);
+  expect(lines.at(-1)).toMatchObject({ kind: "promote", refused: "its owner a sends heartbeats again", steps: 68 });
 });

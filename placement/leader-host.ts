@@ -27,11 +27,15 @@ export type LeaderDeps = { readonly clock: Clock; readonly log: Log; readonly me
 
 /** Placement has a single lease. */
 const LEASE = 0;
+/** Refusals for the same reason within this time are one line: a server that stops refuses a step for each of its rooms. */
+const REFUSALS_MS = 1_000;
 
 export class LeaderHost {
   readonly #ports: LeaderPorts;
   readonly #deps: LeaderDeps;
   readonly #core: Leader;
+  /** Number of steps by action and reason that the log does not have yet. */
+  readonly #refusals = new Map<string, { steps: number }>();
   #cancelTick: () => void = () => {};
   #isStopped = false;
 
@@ -100,10 +104,9 @@ export class LeaderHost {
         return log.info({ generation, steps, promotions }, "a new plan");
       }
       case "step-counted": {
-        const { step, refused } = effect;
+        const { step, refused, isSkipped } = effect;
         metrics.steps.inc({ action: step.action.kind, outcome: refused === undefined ? "done" : "refused" });
-        if (refused !== undefined) log.warn({ room: step.room, ...step.action, refused }, "a step of the plan failed; it is planned anew");
-        return;
+        return refused === undefined ? undefined : this.#logRefusal(step, refused, isSkipped ? "info" : "warn");
       }
       default:
         assertNever(effect);
@@ -125,6 +128,19 @@ export class LeaderHost {
     this.#order(step, generation)
       .catch((cause: unknown) => (cause instanceof Error ? cause.message : String(cause)))
       .then((refused) => this.#feed({ kind: "step-settled", step, generation, refused, wallNow: this.#deps.clock.wallNow() }));
+  }
+
+  #logRefusal({ room, action }: PlanStep, refused: string, level: "info" | "warn"): void {
+    const key = `${action.kind} ${refused}`;
+    const known = this.#refusals.get(key);
+    if (known !== undefined) return void (known.steps += 1);
+    const refusal = { steps: 1 };
+    this.#refusals.set(key, refusal);
+    this.#deps.clock.after(REFUSALS_MS, () => {
+      this.#refusals.delete(key);
+      const facts = { ...action, refused, ...refusal, firstRoom: room };
+      this.#deps.log[level](facts, "steps of the plan were not carried out; they are planned anew if they are still needed");
+    });
   }
 
   /** Resolves to the reason if the step was refused. */

@@ -44,7 +44,7 @@ export type LeaderEffect =
   | { kind: "leading-began"; generation: number }
   | { kind: "leading-ended" }
   | { kind: "plan-adopted"; generation: number; stepCount: number; promotionCount: number }
-  | { kind: "step-counted"; step: PlanStep; refused: string | undefined };
+  | { kind: "step-counted"; step: PlanStep; refused: string | undefined; /** It is no longer needed. */ isSkipped: boolean };
 
 export type LeaderCoreOptions = CooledRoomsOptions & LeadershipOptions & { readonly controlLoopMs: number };
 /** `decide`: computes a plan from the world and the placements so far. */
@@ -277,7 +277,7 @@ export class Leader {
       const refused = this.#reasonToSkip(step, now);
       if (refused !== undefined) {
         this.#steps.settle(step, true);
-        effects.push({ kind: "step-counted", step, refused });
+        effects.push({ kind: "step-counted", step, refused, isSkipped: true });
         continue;
       }
       effects.push({ kind: "carry-out-step", step, generation });
@@ -297,7 +297,7 @@ export class Leader {
     effects: LeaderEffect[],
   ): void {
     this.#steps.settle(step, refused !== undefined);
-    effects.push({ kind: "step-counted", step, refused });
+    effects.push({ kind: "step-counted", step, refused, isSkipped: false });
     const isRecorded = refused === undefined && this.#recordStep(step, generation, wallNow, effects);
     const { room, action } = step;
     if (refused === undefined && action.kind === "follow") {
