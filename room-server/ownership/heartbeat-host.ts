@@ -31,9 +31,8 @@ type PeersDeps = { readonly clock: Clock; readonly log: Log; readonly receiveLos
 /** `own`: this server also receives its own heartbeats. If they are missing, its connection is broken. */
 export function listenToPeers(own: ServerId, membership: Membership, peers: Peers, { clock, log, receiveLost }: PeersDeps): () => void {
   const loseAll = (servers: readonly ServerId[], how: string): void => {
-    if (servers.length === 0) return;
-    if (!membership.isFresh(own, clock.now()))
-      return log.warn({}, "this room server receives no heartbeats, not even its own: it does not reach NATS, or was paused");
+    if (servers.includes(own)) log.warn({}, "this room server receives no heartbeats, not even its own: it does not reach NATS");
+    if (!membership.isFresh(own, clock.now())) return;
     for (const server of servers) {
       log.info({ server, how }, "another room server is lost");
       receiveLost(server);
