@@ -14,6 +14,7 @@ import { publishVitals } from "../shared/io/vitals.ts";
 import { startTraces } from "../shared/io/traces/start-traces.ts";
 import { tracedLog } from "../shared/io/traces/traced-log.ts";
 import { type Running, stopOnce } from "../shared/process/lifecycle.ts";
+import { limitedLog } from "../shared/process/limited-log.ts";
 import type { Log } from "../shared/process/log.ts";
 import { serviceAddress } from "../shared/settings/service-address.ts";
 import type { SharedConfig } from "../shared/settings/common-settings.ts";
@@ -42,9 +43,10 @@ const ANSWER_MS_MAX = 2_000;
 
 export async function startDocumentService(
   config: SharedConfig & DocumentServiceConfig,
-  { log, registry }: { log: Log; registry: Registry },
+  { log: given, registry }: { log: Log; registry: Registry },
 ): Promise<Running & { url: string }> {
   refuseUnfit(config);
+  const log = limitedLog(given, systemClock);
   const service = randomUUID();
   const subjects = subjectsOf(config.environment);
   const metrics = documentServiceMetrics(registry);

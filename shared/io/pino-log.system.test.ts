@@ -20,3 +20,22 @@ test("[PLOG3] a process goes on while the disk with its log is full", () => {
   const { stdout, status } = spawnSync("sh", ["-c", 'exec "$0" -e "$1" 2>/dev/full', process.execPath, goesOn], { encoding: "utf8" });
   expect({ stdout, status }).toEqual({ stdout: "goes on", status: 0 });
 });
+
+test("[PLOG4] a warning contains the messages of its cause without a stack, and an error or a mistake of the program its stack", () => {
+  const writes = `import("./dist/shared/io/pino-log.js").then(({ pinoLog }) => {
+    const log = pinoLog({}, "info");
+    const cause = new Error("the lease was not written", { cause: new Error("timeout") });
+    log.warn({ room: "notes", cause: Object.assign(cause, { code: 503 }) }, "trying again");
+    log.warn({ cause: new TypeError("no function") }, "trying again");
+    log.error({ cause }, "given up");
+  })`;
+  const { stderr } = spawnSync(process.execPath, ["-e", writes], { encoding: "utf8" });
+  const [warning, mistake, error] = stderr
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { room?: string; cause: { stack?: string } });
+  expect(warning).toMatchObject({ room: "notes" });
+  expect(warning!.cause).toEqual({ type: "Error", message: "the lease was not written: timeout", code: 503 });
+  expect(mistake!.cause.stack).toContain("TypeError: no function");
+  expect(error!.cause.stack).toContain("caused by: Error: timeout");
+});

@@ -5,6 +5,7 @@
 
 import { destination, type DestinationStream, pino } from "pino";
 
+import { AssertionError } from "../assert.ts";
 import type { Log } from "../process/log.ts";
 
 const STANDARD_ERROR = 2;
@@ -14,9 +15,30 @@ const UNWRITTEN_BYTES_MAX = 65_536;
 /** Loaded only for a terminal. */
 const pretty = process.stderr.isTTY ? (await import("pino-pretty")).default : undefined;
 
-/** `level` is pino's: debug, info, warn, error or silent. `cause` is written out as an error. */
+/**
+ * `level` is pino's: debug, info, warn, error or silent. `cause` is written out as an error. Below "error" another system
+ * failed, and many rooms may report it, so the stack is left out unless the cause is a mistake of the program.
+ */
 export function pinoLog(facts: Record<string, unknown>, level: string): Log {
-  return pino({ base: facts, level, serializers: { cause: pino.stdSerializers.err } }, standardError());
+  const log = pino({ base: facts, level, serializers: { cause: written } }, standardError());
+  const write =
+    (at: "debug" | "info" | "warn") =>
+    (given: object, sentence: string): void =>
+      log[at]("cause" in given ? { ...given, cause: withoutStack(given.cause) } : given, sentence);
+  return { debug: write("debug"), info: write("info"), warn: write("warn"), error: (given, sentence) => log.error(given, sentence) };
+}
+
+const MISTAKES = [AssertionError, TypeError, RangeError, ReferenceError] as const;
+
+function withoutStack(cause: unknown): unknown {
+  if (!(cause instanceof Error) || MISTAKES.some((Mistake) => cause instanceof Mistake)) return cause;
+  const { stack: _, ...rest } = pino.stdSerializers.err(cause);
+  return rest;
+}
+
+/** The serializer of pino would convert what `withoutStack` returns once more. */
+function written(cause: unknown): unknown {
+  return cause instanceof Error ? pino.stdSerializers.err(cause) : cause;
 }
 
 function standardError(): DestinationStream {
