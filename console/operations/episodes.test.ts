@@ -276,9 +276,14 @@ test("[EPI9] an episode that ended on another day shows both days", () => {
 
 test("[EPI17] the moves of a drained server displace no failure, and rooms that a server lost are listed as the takeover only", () => {
   const failure = event("10:00:02", "log_slow", "rs-1", { state: "slow", forMs: 1_500, worstMs: 1_500 });
-  const ended = (why: string): ListedEvent => event("10:05:00", "room_ended", "rs-1", { room: "trial1", why, reason: "" });
-  const rows = rowsOf(failure, ...Array.from({ length: 600 }, () => ended("handed-over")));
-  expect([rows.length, rows.filter(EVENT_FILTERS.problem.shows).length]).toEqual([301, 1]);
+  const ended = (why: string, room = "trial1"): ListedEvent => event("10:05:00", "room_ended", "rs-1", { room, why, reason: "" });
+  const rows = rowsOf(failure, ...Array.from({ length: 600 }, (_, index) => ended("handed-over", `trial${index}`)));
+  expect([rows.length, rows.filter(EVENT_FILTERS.problem.shows).length]).toEqual([2, 1]);
+  expect(rows[0]).toMatchObject({
+    what: "rs-1 handed over at least 300 rooms",
+    why: "trial300, trial301, trial302 and 297 more",
+    topic: "move",
+  });
   const failed = rowsOf(ended("failed"), ...Array.from({ length: 600 }, () => ended("handed-over")));
   expect(failed.filter(({ tone }) => tone === "warning")).toMatchObject([{ what: "trial1 closed after a failure", topic: "move" }]);
   const promoted = event("10:05:00", "room_placed", "placement-1", { room: "trial1", action: "promote", server: "rs-2", reason: "gone" });

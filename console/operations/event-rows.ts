@@ -30,7 +30,7 @@ export type EventRows = {
   readonly rows: readonly EventRow[];
   readonly notable: readonly ListedEvent[];
   readonly routine: readonly EventRow[];
-  readonly moves: readonly EventRow[];
+  readonly moves: readonly ListedEvent[];
   readonly takeovers: readonly ListedTakeover[];
   readonly last: number;
 };
@@ -50,7 +50,7 @@ export function addEvents(known: EventRows, answer: EventsAnswer): EventRows {
   const about = (list: EventList): ListedEvent[] => added.filter((event) => listOf(event) === list);
   const notable = [...before.notable, ...about("notable")].slice(-NOTABLE_MAX);
   const routine = [...before.routine, ...about("routine").map(rowOf)].slice(-ROUTINE_MAX);
-  const moves = [...before.moves, ...about("move").map(rowOf)].slice(-MOVES_MAX);
+  const moves = [...before.moves, ...about("move")].slice(-MOVES_MAX);
   const events = { notable, routine, moves, takeovers, last: answer.last };
   return { ...events, rows: rowsFrom(events, () => true) };
 }
@@ -73,7 +73,7 @@ function rowsFrom({ notable, routine, moves, takeovers }: Omit<EventRows, "rows"
     ...episodes.map((episode): EventRow => ({ ...episode, until: episode.until ?? "now", topic: "problem" })),
     ...notable.filter((event) => !isOfEpisode(event)).map(rowOf),
     ...mergedTakeovers(takeovers).map(takeoverRow),
-    ...moves,
+    ...moveRows(moves),
     ...routine,
   ];
   return rows.reverse().sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
@@ -131,6 +131,32 @@ function takeoverRow({ seq, at, by, from, count, rooms }: ListedTakeover): Event
   const more = count > rooms.length ? ` and ${counted(count - rooms.length, "more", "more")}` : "";
   const what = `${shortName(by)} took over ${counted(count, "room")} from ${shortName(from)}`;
   return { key: `takeover ${seq}`, at, by, topic: "takeover", tone: "warning", what, why: `${rooms.join(", ")}${more}` };
+}
+
+/** A server that stops hands over hundreds of rooms. Handovers of one server within a minute are one row. */
+function moveRows(moves: readonly ListedEvent[]): EventRow[] {
+  const groups: ListedEvent[][] = [];
+  for (const event of moves) {
+    const group = groups.findLast(([first]) => first!.by === event.by && isHandover(first!));
+    const goesOn = group !== undefined && Date.parse(event.at) - Date.parse(group[0]!.at) <= TAKEOVER_MS_MAX;
+    if (goesOn && isHandover(event)) group.push(event);
+    else groups.push([event]);
+  }
+  return groups.map((group) => (group.length === 1 ? rowOf(group[0]!) : handoversRow(group, moves)));
+}
+
+function isHandover({ kind, why }: ListedEvent): boolean {
+  return kind === "room_ended" && why === "handed-over";
+}
+
+/** Older moves than the known ones may belong to the oldest row. */
+function handoversRow(events: readonly ListedEvent[], moves: readonly ListedEvent[]): EventRow {
+  const first = events[0]!;
+  const rooms = [...new Map(events.map(({ tenant, room = "" }) => [`${tenant} ${room}`, room])).values()];
+  const least = moves.length === MOVES_MAX && first === moves[0] ? "at least " : "";
+  const more = rooms.length > NAMES_MAX ? ` and ${counted(rooms.length - NAMES_MAX, "more", "more")}` : "";
+  const what = `${shortName(first.by)} handed over ${least}${counted(rooms.length, "room")}`;
+  return { ...rowOf(first), what, why: `${rooms.slice(0, NAMES_MAX).join(", ")}${more}` };
 }
 
 function rowOf(event: ListedEvent): EventRow {

@@ -211,6 +211,21 @@ const taken = (seq: number, by: string, count: number, more: Partial<ListedTakeo
   ...more,
 });
 
+test("[OPC35] the rooms that a server hands over within a minute form one row", () => {
+  const handover = (seq: number, clock: string, by: string, room = `r${seq}`): ListedEvent =>
+    event(seq, { at: `2026-11-23T${clock}.000Z`, kind: "room_ended", by, room, why: "handed-over", reason: "" });
+  const stopped = [handover(1, "10:00:00", "rs-1"), handover(2, "10:00:01", "rs-2"), handover(3, "10:00:01", "rs-1")];
+  const rows = addEvents(NO_EVENTS, { events: stopped, last: 3 });
+  expect(what(rows)).toEqual(["r2 handed over", "rs-1 handed over 2 rooms"]);
+  expect(rows.rows[1]).toMatchObject({ topic: "move", tone: "calm", why: "r1, r3" });
+  const later = [handover(4, "10:00:59", "rs-1", "r1"), handover(5, "10:01:01", "rs-1"), handover(6, "10:01:02", "rs-1")];
+  expect(what(addEvents(rows, { events: later, last: 6 })), "each room counts once").toEqual([
+    "rs-1 handed over 2 rooms",
+    "r2 handed over",
+    "rs-1 handed over 2 rooms",
+  ]);
+});
+
 test("[OPC8] the rooms of a lost server form one row per server that takes them, with a growing count", () => {
   const first = addEvents(NO_EVENTS, { events: [], takeovers: [taken(1, "rs-2", 2, { rooms: ["a", "b"] })], last: 2 });
   expect(what(first)).toEqual(["rs-2 took over 2 rooms from rs-1"]);
