@@ -8,34 +8,40 @@ import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Pressures } from "../ports.ts";
 import type { BackboneStatus } from "../rooms/backbone-status.ts";
 
-/** `backbone`: no round trip is measured while NATS is disconnected. */
+/**
+ * `backbone`: no round trip is measured while NATS is disconnected. A round trip counts once it is answered: a silent NATS
+ * sends no presence that a gateway could shed.
+ */
 export function measuredPressures(
-  nats: NatsConnection,
+  nats: Pick<NatsConnection, "flush">,
   { outboundBytes, outboundP99Ms }: { outboundBytes(): number; outboundP99Ms(): number },
   backbone: Pick<BackboneStatus, "isUp">,
 ): Pressures & { stop(): void } {
   const delay = eventLoopDelay();
-  let asked: number | undefined;
-  let lagMs = 0;
+  let isAsked = false;
+  let natsLagMs = 0;
 
   const askNats = (): void => {
-    if (asked !== undefined) return;
+    if (isAsked) return;
+    isAsked = true;
     const from = performance.now();
-    asked = from;
-    const answered = (): void => {
-      lagMs = performance.now() - from;
-      asked = undefined;
+    const receiveEnd = (lagMs: number): void => {
+      natsLagMs = lagMs;
+      isAsked = false;
     };
-    nats.flush().then(answered, answered); // Rejects when the connection is lost. The next measurement asks again.
+    nats.flush().then(
+      () => receiveEnd(performance.now() - from),
+      () => receiveEnd(0), // The connection is lost. The next measurement asks again.
+    );
   };
 
   return {
     measure: () => {
       const delayMs = delay.measure();
       if (!backbone.isUp) return { delayMs, outboundBytes: outboundBytes(), natsLagMs: 0 };
-      const natsLagMs = Math.max(lagMs, asked === undefined ? 0 : performance.now() - asked);
+      const pressure = { delayMs, outboundBytes: outboundBytes(), natsLagMs };
       askNats();
-      return { delayMs, outboundBytes: outboundBytes(), natsLagMs };
+      return pressure;
     },
     outboundP99Ms,
     stop: () => delay.stop(),
