@@ -32,8 +32,8 @@ const MISTAKES = [AssertionError, TypeError, RangeError, ReferenceError] as cons
 
 function withoutStack(cause: unknown): unknown {
   if (!(cause instanceof Error) || MISTAKES.some((Mistake) => cause instanceof Mistake)) return cause;
-  const { stack: _, ...rest } = pino.stdSerializers.err(cause);
-  return rest;
+  const { type, message, code } = pino.stdSerializers.err(cause); // Others may be large: a client of Redis adds the whole command.
+  return { type, message, code };
 }
 
 /** The serializer of pino would convert what `withoutStack` returns once more. */
