@@ -81,6 +81,7 @@ function unreached(since: Date): HealthProblem {
 function problemsOfAll(fleet: FleetAnswer, page: RoomPageAnswer | undefined): HealthProblem[] {
   return [
     ...problemsOfDisk(fleet),
+    ...problemsOfStorage(fleet),
     ...problemsOfServers(fleet),
     ...problemsOfFleet(fleet),
     ...problemsOfServices(fleet),
@@ -174,7 +175,8 @@ function problemsOfFleet({ servers, gateways, placement }: FleetAnswer): HealthP
       tone: "error",
       text: `No gateway is ready, so no new client can connect. ${gateways.length === 0 ? "Start a gateway." : "The reason of each is named here."}`,
     });
-  if (placement.leader === undefined)
+  if (placement.leader === undefined && problemsOfStorage({ servers }).length === 0)
+    // A leader cannot renew its lease while nothing is stored.
     problems.push({
       tone: "warning",
       text: "No placement leader: rooms keep running, but no room is moved or gets a replica. Start placement, or check its log.",
@@ -223,21 +225,23 @@ function problemsOfGateway({ gateway, state, shedLevel }: FleetGateway): HealthP
 }
 
 function problemsOfServers({ servers }: FleetAnswer): HealthProblem[] {
-  return servers.flatMap(({ server, used, draining, rooms, logObstacle }) => [
-    ...(logObstacle === undefined ? [] : [{ tone: "error" as const, text: `${shortName(server)} refuses edits: ${logObstacle}.` }]),
-    ...(used > USED_SHARE_MAX ? [{ tone: "warning" as const, text: `${shortName(server)} uses ${percent(used)} of its budget.` }] : []),
-    ...(draining
-      ? [
-          {
-            tone: "warning" as const,
-            text:
-              rooms > 0
-                ? `${shortName(server)} is draining: ${counted(rooms, "room")} left.`
-                : `${shortName(server)} is drained. You can stop it.`,
-          },
-        ]
-      : []),
-  ]);
+  return servers.flatMap(({ server, used, draining, rooms }) => {
+    const drained = rooms > 0 ? `is draining: ${counted(rooms, "room")} left` : "is drained. You can stop it";
+    return [
+      ...(used > USED_SHARE_MAX ? [{ tone: "warning" as const, text: `${shortName(server)} uses ${percent(used)} of its budget.` }] : []),
+      ...(draining ? [{ tone: "warning" as const, text: `${shortName(server)} ${drained}.` }] : []),
+    ];
+  });
+}
+
+/** A full disk has the same effect on all room servers. */
+function problemsOfStorage({ servers }: Pick<FleetAnswer, "servers">): HealthProblem[] {
+  const obstacles = new Set(servers.flatMap(({ logObstacle = [] }) => logObstacle));
+  return [...obstacles].map((obstacle) => {
+    const names = servers.filter(({ logObstacle }) => logObstacle === obstacle).map(({ server }) => shortName(server));
+    const who = names.length === 1 ? `${names[0]} refuses` : `${counted(names.length, "room server")} refuse`;
+    return { tone: "error", text: `${who} edits: ${obstacle}.` };
+  });
 }
 
 /** A process that was paused or without NATS did not refuse the start of the other one. */

@@ -342,6 +342,10 @@ test("[OPC12] the verdict names a room server that cannot store edits, and a gat
   const [server] = WELL.servers;
   const full = { ...WELL, servers: [{ ...server!, logObstacle: "the storage of the log is full" }] };
   expect(texts(full)).toEqual(["rs-1 refuses edits: the storage of the log is full."]);
+  const all = [...full.servers, { ...full.servers[0]!, server: "rs-2" }];
+  expect(texts({ ...full, servers: all, placement: {} }), "placement cannot store its lease either").toEqual([
+    "2 room servers refuse edits: the storage of the log is full.",
+  ]);
   expect(texts({ ...WELL, gateways: [{ ...gateway, state: "log-full" }, gateway] })).toEqual([
     "Gateway gw-1 is not ready, because no room server can store edits.",
   ]);

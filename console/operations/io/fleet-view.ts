@@ -106,9 +106,10 @@ function processRow(name: string, drain: () => void): HTMLElement {
   );
 }
 
-function fillServer(row: HTMLElement, { server, rooms, draining, host, zone, pool, used, hot }: FleetServer): void {
+function fillServer(row: HTMLElement, { server, rooms, draining, host, zone, pool, used, hot, logObstacle }: FleetServer): void {
   const tone: HealthTone = draining || used > USED_SHARE_MAX ? "warning" : "good";
-  fillState(row, draining ? "draining" : "ready", draining ? "warning" : "good", draining);
+  if (logObstacle === undefined) fillState(row, draining ? "draining" : "ready", draining ? "warning" : "good", draining);
+  else fillState(row, "log-full", STATES["log-full"], draining);
   const where = [host, zone, pool === "" ? "" : `pool ${pool}`].filter((part) => part !== "").join(" · ");
   setText(
     row.querySelector<HTMLElement>(".process-facts")!,
