@@ -92,6 +92,22 @@ test("[LB3] rooms without further edits get their boards back too", async () => 
   await expectTenantReference(log, started);
 });
 
+test("[LB25] lost boards are a warning only if Redis has lost boards", async () => {
+  const [log, clock, prng] = [new FakeEditLog(1), new SetClock(NEW_YEARS_EVE), new Prng(25)];
+  const started = await rig.start("lb25", log, clock);
+  const { redis } = started.connection;
+  type(log, prng, clock.wallNow(), 60);
+  await eventually("all is counted", () => counted(log, started));
+  await eventually("all is in checkpoints", async () => (await started.ports.leases.read(0)).lease?.floor === (await log.end(0)));
+  const losses = (): number => started.warnings.filter((sentence) => sentence.startsWith("Redis had lost boards")).length;
+  const sentinel = (await redis.keys("lb25:*:progress*"))[0]!;
+  await redis.del(sentinel); // As if another leaderboard had written a sentinel and ended before its lease named it.
+  await eventually("a sentinel is written again", async () => (await redis.exists(sentinel)) === 1);
+  expect(losses()).toBe(0);
+  await redis.flushall();
+  await eventually("the loss is reported", () => losses() === 1);
+});
+
 test("[LB4] leaderboards that share the log, stop, start and lose their leases change no score", async () => {
   const [log, clock, prng] = [new FakeEditLog(2), new SetClock(NEW_YEARS_EVE), new Prng(4)];
   const flags = { logPartitions: "2" };

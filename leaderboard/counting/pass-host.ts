@@ -36,6 +36,7 @@ export class PassHost {
   readonly #onFloor: (floor: LogFloor) => void;
   readonly #over = new AbortController();
   #underWay = 0;
+  #restoredCount = 0;
   #timerAt = Number.POSITIVE_INFINITY;
   #callOff: () => void = () => {};
   /** Callers that wait for a room to be counted. */
@@ -178,6 +179,7 @@ export class PassHost {
       case "write-sentinel":
         return { kind: "sentinel-written", beat: await progress.beat(partition, request.report, request.last) };
       case "begin-progress":
+        this.#reportRestored();
         return { kind: "progress-begun", sentinel: await progress.begin(partition, request.report) };
       case "list-checkpoints":
         return { kind: "checkpoints-listed", rooms: await checkpoints.rooms(partition) };
@@ -206,7 +208,7 @@ export class PassHost {
         return { kind: "swept" };
       case "room": {
         const { room } = request;
-        const deps = { ...this.#deps, partition };
+        const deps = { ...this.#deps, partition, onRestored: () => (this.#restoredCount += 1) };
         return { kind: "room", room, outcome: await carryOutRoom(room.key, request.request, this.#ports, deps) };
       }
       case "archiving":
@@ -239,6 +241,16 @@ export class PassHost {
     }
   }
 
+  /** Without a sentinel Redis may still have all boards: another leaderboard wrote one, and ended before its lease named it. */
+  #reportRestored(): void {
+    const [partition, rooms] = [this.#partition, this.#restoredCount];
+    if (rooms > 0)
+      this.#deps.log.warn(
+        { partition, rooms },
+        "Redis had lost boards: they are restored from checkpoints, and the log is counted from there",
+      );
+  }
+
   #reportSkip({ end, through }: PassRequest & { kind: "skip-activities" }): void {
     this.#deps.metrics.rolledBack.inc();
     this.#deps.log.error(
@@ -251,9 +263,9 @@ export class PassHost {
     const [partition, { log, metrics }] = [this.#partition, this.#deps];
     switch (notice.kind) {
       case "restoring":
-        return log.warn(
+        return log.info(
           { partition, rooms: notice.rooms },
-          "Redis may have lost boards: missing ones are restored from checkpoints, and the log is counted from there",
+          "Redis does not have the last sentinel: its boards are compared with the checkpoints of all rooms",
         );
       case "caught-up":
         return log.info({ partition, through: notice.through }, "the boards are up to date");

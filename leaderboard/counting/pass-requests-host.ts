@@ -37,6 +37,7 @@ type BoardRoomDeps = {
   readonly partition: number;
   readonly clock: Clock;
   readonly metrics: Pick<LeaderboardMetrics, "batches" | "checkpoints" | "restores">;
+  readonly onRestored: () => void;
 };
 
 export async function carryOutRoom(
@@ -63,7 +64,10 @@ export async function carryOutRoom(
       await closings.open(deps.partition, room, request.windows);
       return { kind: "windows-opened" };
     case "restore":
-      if ((await boards.restore(room, request.dump)).kind === "written") deps.metrics.restores.inc();
+      if ((await boards.restore(room, request.dump)).kind === "written") {
+        deps.metrics.restores.inc();
+        deps.onRestored();
+      }
       return { kind: "restored" };
     case "apply-batch": {
       const endTimer = deps.metrics.batches.startTimer();

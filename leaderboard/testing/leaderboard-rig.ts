@@ -71,6 +71,8 @@ export type Started = {
   readonly connection: RedisConnection;
   readonly shown: BoardSnapshot[];
   readonly registry: Registry;
+  /** Sentences of all warnings. */
+  readonly warnings: readonly string[];
 };
 
 export class LeaderboardRig {
@@ -160,9 +162,18 @@ export class LeaderboardRig {
       shown: { publish: (update) => void (update.kind === "shown" && shown.push(update)) },
     });
     const registry = new Registry();
-    const host = new LeaderboardHost(ports, { ...config, service }, { clock, log: LOG, metrics: leaderboardMetrics(registry) });
+    const warnings: string[] = [];
+    const warn = (facts: object, sentence: string): void => {
+      warnings.push(sentence);
+      LOG.warn(facts, sentence);
+    };
+    const host = new LeaderboardHost(
+      ports,
+      { ...config, service },
+      { clock, log: { ...LOG, warn }, metrics: leaderboardMetrics(registry) },
+    );
     this.#hosts.push(host);
-    return { host, ports, connection, shown, registry };
+    return { host, ports, connection, shown, registry, warnings };
   }
 
   async #begin(): Promise<void> {
