@@ -16,7 +16,8 @@ import { RoomServerProcess } from "./room-server-process.ts";
 import type { SimNatsConnection } from "./sim-nats-connection.ts";
 import type { SimProcess } from "./sim-process.ts";
 import { draw } from "./sizes.ts";
-import { type Internet, Tab } from "./tab.ts";
+import { Tab } from "./tab.ts";
+import type { Internet } from "./tab-snapshots.ts";
 import type { World } from "./world.ts";
 
 /**
@@ -53,11 +54,20 @@ export class Cluster {
   readonly #remedies = new Set<() => void>();
   #named = 0;
   readonly #devicesKeep: boolean;
+  readonly #sharesConnections: boolean;
 
-  /** `hasBans`: gateways exchange sanctions. `devicesKeep`: some devices keep unsaved edits of their tabs. */
-  constructor(world: World, prng: Prng, { devicesKeep, hasBans = false }: { devicesKeep: boolean; hasBans?: boolean }) {
+  /**
+   * `hasBans`: gateways exchange sanctions. `devicesKeep`: some devices keep unsaved edits of their tabs.
+   * `sharesConnections`: tabs may have two rooms on their connection.
+   */
+  constructor(
+    world: World,
+    prng: Prng,
+    { devicesKeep, hasBans = false, sharesConnections = false }: { devicesKeep: boolean; hasBans?: boolean; sharesConnections?: boolean },
+  ) {
     this.world = world;
     this.#devicesKeep = devicesKeep;
+    this.#sharesConnections = sharesConnections;
     if (hasBans) world.bans = new SimBans(() => this.#gateways);
     const { size } = world;
     this.#rooms = ROOM_NAMES.slice(0, prng.chance(size.twoRoomsChance) ? 2 : 1);
@@ -206,12 +216,30 @@ export class Cluster {
   replaceTab(tab: Tab): void {
     tab.close();
     this.#replace(this.tabs, tab, () => this.#openTab(tab));
+    this.#replaceGuests(tab);
+  }
+
+  /** The page has closed with all its rooms. */
+  #replaceGuests(tab: Tab): void {
+    const guests = this.tabs.filter(({ isGuest, page }) => isGuest && page!.first === tab);
+    for (const guest of guests) this.#replace(this.tabs, guest, () => this.#openTab(guest));
+  }
+
+  /** Opens the other room on the tab's connection. Returns the place in the list of tabs. Undefined: the page has both rooms. */
+  openSecondRoom(tab: Tab): number | undefined {
+    if (tab.isGuest || this.tabs.some(({ isGuest, page }) => isGuest && page === tab.page)) return undefined;
+    const author = this.everyTab.length + 1;
+    const other = ROOM_NAMES.find((name) => name !== roomIdOf(tab.room))!;
+    const guest = new Tab(this.world, this.internet, author, other, { page: tab.page });
+    this.everyTab.push(guest);
+    return this.tabs.push(guest) - 1;
   }
 
   /** The same person reopens the page on the same device, which has its kept edits. */
   reloadTab(tab: Tab): void {
     tab.close();
     this.#replace(this.tabs, tab, () => this.#openTab(tab, tab.device));
+    this.#replaceGuests(tab);
   }
 
   /** Undoes all effects of faults: from now on nothing fails, and each ended process is replaced. */
@@ -277,7 +305,8 @@ export class Cluster {
   #openTab(before?: Tab, device?: Device): Tab {
     const author = this.everyTab.length + 1;
     const roomId = before === undefined ? this.#rooms[author % this.#rooms.length]! : roomIdOf(before.room);
-    const tab = new Tab(this.world, this.internet, author, roomId, device ?? this.#newDevice(author));
+    const options = { device: device ?? this.#newDevice(author), sharesConnection: this.#sharesConnections };
+    const tab = new Tab(this.world, this.internet, author, roomId, options);
     this.everyTab.push(tab);
     return tab;
   }

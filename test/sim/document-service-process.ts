@@ -24,7 +24,7 @@ import type { InternalResponse } from "../../shared/io/internal-http.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 
-import { contentOf, type Keystroke, keystroke, keystrokesIn } from "./keystrokes.ts";
+import { concatenated, contentOf, type Keystroke, keystrokesIn, textsIn } from "./keystrokes.ts";
 import type { DocumentServicePorts } from "./planted-hooks.ts";
 import { kvLeasesOf, kvValuesOf, followLogOf } from "./service-ports.ts";
 import { SimNatsConnection } from "./sim-nats-connection.ts";
@@ -217,6 +217,9 @@ export class DocumentServiceProcess {
 function mergeKeystrokes(state: Uint8Array, edits: readonly Uint8Array[]): MergedDocument {
   const nameOf = ({ author, index }: Keystroke): number => author * 65_536 + index;
   const known = new Set(keystrokesIn(contentOf(state)).map(nameOf));
-  const added = edits.flatMap((edit) => keystrokesIn(edit)).filter((one) => !known.has(nameOf(one)) && known.add(nameOf(one)));
-  return { state: Uint8Array.from([...state, ...added.flatMap((one) => [...keystroke(one)])]), refused: 0 };
+  const isNew = (text: Uint8Array): boolean => {
+    const names = keystrokesIn(text).map(nameOf);
+    return names.every((name) => !known.has(name) && known.add(name));
+  };
+  return { state: concatenated([state, ...edits.flatMap(textsIn).filter(isNew)]), refused: 0 };
 }

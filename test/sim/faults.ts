@@ -8,6 +8,7 @@ import type { Cluster } from "./cluster.ts";
 import * as engine from "./engine-faults.ts";
 import { postEdit, setApplication } from "./application-faults.ts";
 import { makeDocument } from "./makers.ts";
+import { pasteText } from "./pastes.ts";
 import * as processes from "./process-faults.ts";
 import * as services from "./service-faults.ts";
 import { draw, type Size } from "./sizes.ts";
@@ -74,6 +75,8 @@ const EDIT_PATH_FAULTS = {
   "tab loaded again": tabs.loadAgain,
   "hostile client in the room": sendAnything,
   "user banned": processes.banUser,
+  "large text pasted": pasteText,
+  "second room opened": tabs.openSecondRoom,
 } as const satisfies Record<string, Strike>;
 
 const SERVICE_FAULTS = {
@@ -145,6 +148,12 @@ const RARE_SERVICE_FAULTS = ["storage of an object store full"] as const;
 const RARE_CHANCE = 0.1;
 /** Chance that a user is banned. The other members must not be affected. */
 const BAN_CHANCE = 0.1;
+/** Chance that people paste large texts. */
+const PASTE_CHANCE = 0.2;
+const PASTES_MAX = 5;
+/** Chance that pages have two rooms on their connection. */
+const SECOND_ROOM_CHANCE = 0.2;
+const SECOND_ROOMS_MAX = 3;
 /** Chance that the application does not answer in the beginning, and the time in which new rooms wait for it. */
 const OPENING_CHANCE = 0.7;
 const OPENING_MS = 1_000;
@@ -157,6 +166,8 @@ const CHOSEN_APART: ReadonlySet<string> = new Set([
   ...RARE_FAULTS,
   ...RARE_SERVICE_FAULTS,
   "user banned",
+  "large text pasted",
+  "second room opened",
   ...Object.keys(APPLICATION_FAULTS),
   ...Object.keys(WEBHOOK_FAULTS),
 ]);
@@ -197,6 +208,16 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
       ? Array.from({ length: 1 + prng.below(WEBHOOK_FAULTS_MAX) }, () => drawOne(WEBHOOK_KINDS[prng.below(WEBHOOK_KINDS.length)]!))
       : [];
   const drawBan = (): Fault[] => (prng.chance(BAN_CHANCE) ? [drawOne("user banned")] : []);
+  const drawPastes = (): Fault[] =>
+    prng.chance(PASTE_CHANCE) ? Array.from({ length: 1 + prng.below(PASTES_MAX) }, () => drawOne("large text pasted")) : [];
+  /** Mostly early, so that other faults follow. */
+  const drawSecondRooms = (): Fault[] =>
+    prng.chance(SECOND_ROOM_CHANCE)
+      ? Array.from({ length: 1 + prng.below(SECOND_ROOMS_MAX) }, () => ({
+          ...drawOne("second room opened"),
+          atMs: Math.floor(prng.unit() ** 2 * faultyMs),
+        }))
+      : [];
   /** Faults while new rooms wait for their content. */
   const drawOpening = (): Fault[] => [
     ...(prng.chance(OPENING_CHANCE) ? [{ ...drawOne(OPENING_FAULTS[prng.below(OPENING_FAULTS.length)]!), atMs: 0 }] : []),
@@ -214,18 +235,16 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
       : [];
     const rare = [...drawPresence(), ...drawRare(RARE_FAULTS), ...drawRare(RARE_SERVICE_FAULTS)];
     const opening = hasApplication ? drawOpening() : [];
-    return [...drawn, ...more, ...deletedHere, ...madeHere, ...lostHere, ...rare, ...opening, ...drawWebhooks(), ...drawBan()].sort(
-      (a, b) => a.atMs - b.atMs,
-    );
+    const later = [...drawWebhooks(), ...drawBan(), ...drawPastes(), ...drawSecondRooms()];
+    return [...drawn, ...more, ...deletedHere, ...madeHere, ...lostHere, ...rare, ...opening, ...later].sort((a, b) => a.atMs - b.atMs);
   }
   // Trimming is normal operation, not a fault. Frequent trims are necessary to show its effects.
   const trimmed = prng.chance(0.5) ? Array.from({ length: prng.below(trims) }, () => drawOne("log trimmed")) : [];
   const deleted = prng.chance(DELETION_CHANCE) ? [drawOne("room deleted")] : [];
   const made = prng.chance(MAKING_CHANCE) ? [{ ...drawOne("document made of content"), atMs: prng.below(MAKING_MS_MAX) }] : [];
   const lost = prng.chance(LOSS_CHANCE) ? Array.from({ length: 1 + prng.below(LOSSES_MAX) }, () => drawOne("log loses its end")) : [];
-  return [...drawn, ...trimmed, ...deleted, ...made, ...lost, ...drawPresence(), ...drawRare(RARE_FAULTS), ...drawBan()].sort(
-    (a, b) => a.atMs - b.atMs,
-  );
+  const rare = [...drawPresence(), ...drawRare(RARE_FAULTS), ...drawBan(), ...drawPastes(), ...drawSecondRooms()];
+  return [...drawn, ...trimmed, ...deleted, ...made, ...lost, ...rare].sort((a, b) => a.atMs - b.atMs);
 }
 
 export function hasWebhooks(faults: readonly Fault[]): boolean {

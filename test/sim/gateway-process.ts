@@ -24,7 +24,7 @@ import { simServices } from "./sim-http.ts";
 import { SimNatsConnection } from "./sim-nats-connection.ts";
 import type { SimProcess } from "./sim-process.ts";
 import { SimListener } from "./sim-sockets.ts";
-import type { Internet } from "./tab.ts";
+import type { Internet } from "./tab-snapshots.ts";
 import type { World } from "./world.ts";
 import { natsPresenceServers } from "../../gateway/io/nats/nats-presence.ts";
 import { natsRoomOwners } from "../../gateway/io/nats/nats-rooms.ts";
@@ -111,7 +111,7 @@ export class GatewayProcess {
         this.#presence.start();
         this.#clients.start();
         if (world.bans !== undefined) parts.sanctions.start((sanction) => parts.discipline.receiveChanged(sanction));
-        this.listener.start(parts.clients);
+        this.listener.start(world.planted?.gatewayClients?.(parts.clients) ?? parts.clients);
         this.#isStarted = true;
       },
       () => this.#exit(exited),

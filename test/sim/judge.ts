@@ -9,7 +9,7 @@ import type { DecodedRecord } from "../../room-server/ports.ts";
 import { epochOf, headOf, type RecordStamp, serverOf } from "../../shared/bus/record.ts";
 import { ONLY_EDIT_COUNTER_MIN } from "../../shared/bus/envelope.ts";
 import type { ClientId, RoomKey } from "../../shared/ids.ts";
-import { keystrokesIn } from "./keystrokes.ts";
+import { concatenated, hasComplete, keystrokesIn } from "./keystrokes.ts";
 import { beginsWith, LostEnds, type Ordered } from "./lost-ends.ts";
 import type { RoomEdit } from "../../client/room/room-messages.ts";
 import type { TentativeEdit } from "../../shared/wire/frames.ts";
@@ -113,6 +113,7 @@ export class Judge {
   readonly #typists = new Set<ClientId>();
   /** By author: the user of the tab. */
   readonly #users = new Map<number, string>();
+  readonly #pasted: Uint8Array[] = [];
   /** Returns the content of the room's checkpointed snapshot if that snapshot is at this seq, and covers more than `streamSeq`. */
   snapshotContent: (room: RoomKey, seq: number, streamSeq: number) => Uint8Array | undefined = () => undefined;
 
@@ -136,6 +137,10 @@ export class Judge {
 
   receiveTab(author: number, user: string): void {
     this.#users.set(author, user);
+  }
+
+  receivePasted(text: Uint8Array): void {
+    this.#pasted.push(text);
   }
 
   /** Checks that the log has one order without gaps and repeats, and one writer in each epoch. */
@@ -180,6 +185,8 @@ export class Judge {
       room.order.push({ client, counter, payload });
       this.#checkUser(key, payload, record.users.get(client));
       this.#receiveKeystrokes(key, room, payload);
+      if (!this.#pasted.every((text) => hasComplete(payload, text)))
+        this.fail(`a pasted text is incomplete in edit ${counter} of ${client}`, key);
     }
   }
 
@@ -263,7 +270,7 @@ export class Judge {
     edits.forEach(({ seq }, index) => {
       if (seq !== after + 1 + index) this.fail(`${tab.name} is given seq ${seq} after ${after + index}`, tab.room);
     });
-    const content = Uint8Array.from([...tab.content, ...edits.flatMap(({ payload }) => [...payload])]);
+    const content = concatenated([tab.content, ...edits.map(({ payload }) => payload)]);
     const { order, lost } = this.room(tab.room);
     if (!beginsWith(order, content) && !lost.had(content))
       this.fail(

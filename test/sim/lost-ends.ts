@@ -63,13 +63,19 @@ export class LostEnds {
   }
 }
 
+/** `Buffer.compare` is faster for payloads of this size, and slower for keystrokes. */
+const LARGE_BYTES_MIN = 64;
+
 /** Whether `content` is the concatenated payloads of the first edits of `order`. */
 export function beginsWith(order: readonly Ordered[], content: Uint8Array): boolean {
   let at = 0;
   for (const { payload } of order) {
     if (at >= content.byteLength) break;
-    for (let index = 0; index < payload.byteLength; index++) if (content[at + index] !== payload[index]) return false;
-    at += payload.byteLength;
+    const end = at + payload.byteLength;
+    if (payload.byteLength >= LARGE_BYTES_MIN && Buffer.compare(payload, content.subarray(at, end)) !== 0) return false;
+    for (let index = 0; payload.byteLength < LARGE_BYTES_MIN && index < payload.byteLength; index++)
+      if (content[at + index] !== payload[index]) return false;
+    at = end;
   }
   return at === content.byteLength;
 }

@@ -19,6 +19,8 @@ const FIRST_SEEDS: { readonly [bugAndSize: string]: number } = {
   "watermark one too low large-edit-path": 34,
   "epoch given again large-edit-path": 29,
   "forged edits taken large-edit-path": 33,
+  "parts of a broken connection taken for those of the next small-edit-path": 13,
+  "parts of a broken connection taken for those of the next large-edit-path": 19,
   "gateway sends each presence state once small-edit-path": 9,
   "gateway sends each presence state once large-edit-path": 111,
   "snapshot not read back small": 9,

@@ -10,7 +10,14 @@ import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { CommittedEdits } from "../../shared/wire/frames.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq } from "../../shared/ids.ts";
 import type { Fault } from "./faults.ts";
-import { bansNotExchanged, bansNotRepeated, editsOfAnotherUser } from "./planted-gateway-bugs.ts";
+import {
+  bansNotExchanged,
+  bansNotRepeated,
+  editsOfAnotherRoom,
+  editsOfAnotherUser,
+  partsNotCopied,
+  partsOfBrokenConnection,
+} from "./planted-gateway-bugs.ts";
 import { forgedTaken, refusalIgnored, savedNotAnnounced, savingNotAnnounced, tentativeNotShown } from "./planted-room-server-bugs.ts";
 import type { PlantedHooks } from "./planted-hooks.ts";
 import type { Size } from "./sizes.ts";
@@ -322,6 +329,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   editsOfAnotherUser,
   bansNotExchanged,
   bansNotRepeated,
+  partsNotCopied,
+  editsOfAnotherRoom,
+  partsOfBrokenConnection,
 ];
 
 /** A connection's bound methods, for object spread. */

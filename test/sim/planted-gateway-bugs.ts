@@ -2,6 +2,9 @@
 
 import type { Sanction } from "../../shared/bus/admin-messages.ts";
 import type { UserId } from "../../shared/ids.ts";
+import { decodeFrame, encodeFrame } from "../../shared/wire/codec.ts";
+import type { Clients, ConnectionId } from "../../gateway/ports.ts";
+import type { Fault } from "./faults.ts";
 import type { PlantedHooks } from "./planted-hooks.ts";
 
 /** A gateway forwards the edits of all its members under the user of the first one. Boards and the history name a wrong person. */
@@ -45,4 +48,78 @@ export const bansNotRepeated = {
     };
   },
   faults: () => [...banned, { kind: "gateway killed" as const, atMs: 1_500, forMs: 100, whom: 0.9, how: 0 }],
+} satisfies PlantedHooks & { readonly name: string; readonly faults: unknown };
+
+const pasted = [0.1, 0.4, 0.8].flatMap((whom) =>
+  [0.3, 0.6, 0.9].map((how): Fault => ({ kind: "large text pasted", atMs: 400 + 1_500 * how + whom, forMs: 0, whom, how })),
+);
+
+/** A gateway takes all edits of a connection for edits of the room that wrote first. */
+export const editsOfAnotherRoom = {
+  name: "edits of another room of the connection",
+  gatewayClients: (clients) => {
+    const first = new Map<ConnectionId, number>();
+    return {
+      ...asPartsReceiver(clients, (connection, bytes) => clients.receiveFrame(connection, bytes)),
+      receiveFrame: (connection, bytes) => {
+        const frame = decodeFrame(bytes);
+        if (frame?.type !== "edit") return clients.receiveFrame(connection, bytes);
+        const channel = first.get(connection) ?? frame.channel;
+        first.set(connection, channel);
+        clients.receiveFrame(connection, encodeFrame({ ...frame, channel }));
+      },
+    };
+  },
+  faults: () => [0.1, 0.5].map((whom): Fault => ({ kind: "second room opened", atMs: 300, forMs: 0, whom, how: whom })),
+} satisfies PlantedHooks & { readonly name: string; readonly faults: unknown };
+
+/** Replaces how a gateway receives the parts of frames that are not the last ones. */
+function asPartsReceiver(clients: Clients, receivePart: (connection: ConnectionId, message: Uint8Array) => void): Clients {
+  return {
+    receiveConnection: (connection, address) => clients.receiveConnection(connection, address),
+    receiveReadProgress: (connection, progress) => clients.receiveReadProgress(connection, progress),
+    receiveDisconnection: (connection) => clients.receiveDisconnection(connection),
+    receiveFrame: (connection, bytes) => {
+      const frame = decodeFrame(bytes);
+      if (frame?.type === "part" && !frame.flags.last) receivePart(connection, bytes);
+      else clients.receiveFrame(connection, bytes);
+    },
+  };
+}
+
+/** A gateway keeps the memory of a message, which the next message overwrites, instead of a copy. */
+export const partsNotCopied = {
+  name: "parts of frames not copied",
+  gatewayClients: (clients) => asPartsReceiver(clients, (connection, bytes) => clients.receiveFrame(connection, bytes.fill(0xee, 400))),
+  faults: () => pasted,
+} satisfies PlantedHooks & { readonly name: string; readonly faults: unknown };
+
+/** A gateway begins a frame with the parts of another connection, which broke before its frame was complete. */
+export const partsOfBrokenConnection = {
+  name: "parts of a broken connection taken for those of the next",
+  gatewayClients: (clients) => {
+    const unfinished = new Map<ConnectionId, Uint8Array[]>();
+    let orphaned: Uint8Array[] = [];
+    const receivePart = (connection: ConnectionId, bytes: Uint8Array): void => {
+      for (const part of orphaned) clients.receiveFrame(connection, part);
+      orphaned = [];
+      unfinished.set(connection, [...(unfinished.get(connection) ?? []), bytes.slice()]);
+      clients.receiveFrame(connection, bytes);
+    };
+    const receiver = asPartsReceiver(clients, receivePart);
+    return {
+      ...receiver,
+      receiveFrame: (connection, bytes) => {
+        const frame = decodeFrame(bytes);
+        receiver.receiveFrame(connection, bytes);
+        if (frame?.type === "part" && frame.flags.last) unfinished.delete(connection);
+      },
+      receiveDisconnection: (connection) => {
+        orphaned.push(...(unfinished.get(connection) ?? []));
+        unfinished.delete(connection);
+        clients.receiveDisconnection(connection);
+      },
+    };
+  },
+  faults: () => pasted,
 } satisfies PlantedHooks & { readonly name: string; readonly faults: unknown };

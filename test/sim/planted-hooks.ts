@@ -2,7 +2,7 @@
 
 import type { RoomConnection as ClientRoomHost } from "../../client/room/room-connection-host.ts";
 import type { DocumentHost } from "../../document-service/document-host.ts";
-import type { ApplicationContents, PresenceServers, RoomOwners, SanctionsBus } from "../../gateway/ports.ts";
+import type { ApplicationContents, Clients, PresenceServers, RoomOwners, SanctionsBus } from "../../gateway/ports.ts";
 import type { ChangeNotifications, WebhookCalls, WebhookQueue } from "../../document-service/ports.ts";
 import type { LeaderboardHost } from "../../leaderboard/leaderboard-host.ts";
 import type { PlacementPorts } from "../../placement/placement-host.ts";
@@ -22,6 +22,7 @@ export type PlantedHooks = {
   readonly webhookQueue?: (queue: WebhookQueue, calls: WebhookCalls) => WebhookQueue;
   readonly placement?: (ports: PlacementPorts) => PlacementPorts;
   readonly appendsConnection?: (connection: NatsConnection) => NatsConnection;
+  readonly gatewayClients?: (clients: Clients) => Clients;
   readonly gatewayRooms?: (rooms: RoomOwners) => RoomOwners;
   readonly gatewayPresence?: (servers: PresenceServers) => PresenceServers;
   readonly sanctionsBus?: (bus: SanctionsBus) => SanctionsBus;

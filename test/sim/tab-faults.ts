@@ -52,6 +52,20 @@ export const loadAgain: Strike = (cluster, { whom }) => {
   return tab.device === undefined ? never : always;
 };
 
+/** Keystrokes in a second room, within what is left of the time of faults. */
+const SECOND_ROOM_KEYSTROKES = 20;
+
+/** A page opens another room on its connection. */
+export const openSecondRoom: Strike = (cluster, { whom, how, atMs }) => {
+  const { scheduler, size } = cluster.world;
+  const place = cluster.openSecondRoom(cluster.tab(whom));
+  if (place === undefined) return never;
+  const prng = cluster.world.chance(`second room ${how}`);
+  for (let count = 0; count < SECOND_ROOM_KEYSTROKES; count++)
+    scheduler.after(prng.unit() * (size.faultyMs - atMs), () => cluster.tabs[place]!.type());
+  return () => cluster.everyTab.some(({ isGuest, position }) => isGuest && position > 0);
+};
+
 export const replace: Strike = (cluster, { whom }) => {
   cluster.replaceTab(cluster.tab(whom));
   return always;

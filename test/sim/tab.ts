@@ -1,18 +1,18 @@
 /** One user's tab: the real client on a simulated socket, a user who types, and the state that the judge checks. */
 
-import type { SnapshotAnswer, Socket, SocketListener, ClientWorld } from "../../client/ports.ts";
+import type { Socket, SocketListener, ClientWorld } from "../../client/ports.ts";
 import { DeviceStore } from "../../client/persistence/device-store.ts";
+import { ConnectionHost } from "../../client/connection/connection-host.ts";
 import { RoomConnection } from "../../client/room/room-connection-host.ts";
-import { type ClientKey, type Position, type RoomId, roomKey, type RoomKey, type Seq, type TenantId } from "../../shared/ids.ts";
-import { epochOf, headOf } from "../../shared/bus/record.ts";
+import { type ClientKey, type RoomId, roomKey, type RoomKey, type TenantId } from "../../shared/ids.ts";
 import type { Prng } from "../../shared/collections/prng.ts";
-import type { DocumentServiceProcess } from "./document-service-process.ts";
 import type { Device } from "./device.ts";
+import { type Internet, TabSnapshots } from "./tab-snapshots.ts";
 import type { CheckedTab } from "./judge.ts";
 import { beginsWith } from "./lost-ends.ts";
-import { contentOf, keystroke, keystrokeEdits, keystrokesIn } from "./keystrokes.ts";
+import { concatenated, keystroke, keystrokeEdits, keystrokesIn, pastedText } from "./keystrokes.ts";
 import type { SimProcess } from "./sim-process.ts";
-import type { SimConnection, SimListener } from "./sim-sockets.ts";
+import type { SimConnection } from "./sim-sockets.ts";
 import type { TentativeEdit } from "../../shared/wire/frames.ts";
 import type { World } from "./world.ts";
 import { SteadyTime } from "../../client/io/system.ts";
@@ -20,14 +20,15 @@ import { SteadyTime } from "../../client/io/system.ts";
 /** Errors that a tab may report during a fault. The client retries after them, and must reach the final state. */
 const PASSING: ReadonlySet<string> = new Set(["snapshot-unavailable", "room-unavailable"]);
 
-const SNAPSHOT_MS_MAX = 3_000;
-
-/** The servers that tabs connect to. */
-export type Internet = {
-  readonly listeners: () => readonly SimListener[];
-  readonly documentServices: () => readonly DocumentServiceProcess[];
-  snapshotsAreThere: boolean;
-  snapshotsRefused: number;
+/** A page that several rooms share, each with a tab of its own. */
+type Page = { readonly process: SimProcess; readonly user: string; readonly host: ConnectionHost; readonly first: Tab };
+type TabOptions = {
+  /** Keeps the tab's unsaved edits. Undefined: nothing is kept. */
+  readonly device?: Device | undefined;
+  /** Another room may open on the tab's connection. */
+  readonly sharesConnection?: boolean;
+  /** The tab has its room on this page's connection. */
+  readonly page?: Page | undefined;
 };
 
 export class Tab implements CheckedTab {
@@ -37,6 +38,9 @@ export class Tab implements CheckedTab {
   readonly process: SimProcess;
   readonly #world: World;
   readonly #internet: Internet;
+  readonly #snapshots: TabSnapshots;
+  /** Undefined: the tab has a connection of its own. */
+  readonly page: Page | undefined;
   readonly #prng: Prng;
   readonly #roomId: RoomId;
   readonly #mergeUnsent: boolean;
@@ -54,19 +58,20 @@ export class Tab implements CheckedTab {
   readonly device: Device | undefined;
   readonly #store: ReturnType<Device["storeOf"]> | undefined;
 
-  /** `device`: keeps the tab's unsaved edits. Undefined: nothing is kept. */
-  constructor(world: World, internet: Internet, author: number, roomId: RoomId, device: Device | undefined) {
+  constructor(world: World, internet: Internet, author: number, roomId: RoomId, { device, sharesConnection, page }: TabOptions) {
     this.name = `tab-${author}`;
     this.author = author;
     this.room = roomKey("acme" as TenantId, roomId);
-    this.process = world.process(this.name);
+    this.process = page?.process ?? world.process(this.name);
     this.#world = world;
     this.#internet = internet;
     this.#prng = world.chance(this.name);
+    this.#snapshots = new TabSnapshots(world, internet, this.room, { process: this.process, prng: this.#prng });
     this.#roomId = roomId;
     this.#mergeUnsent = this.#prng.chance(0.5);
     this.device = device;
     this.#store = device?.storeOf(this.process);
+    this.page = page ?? (sharesConnection === true ? this.#newPage() : undefined);
     this.#host = this.#open();
     world.judge.receiveTab(author, this.user);
   }
@@ -94,7 +99,7 @@ export class Tab implements CheckedTab {
   }
 
   get connection(): SimConnection | undefined {
-    return this.#connection?.isOpen === true ? this.#connection : undefined;
+    return this.isGuest ? this.page!.first.connection : this.#connection?.isOpen === true ? this.#connection : undefined;
   }
 
   /** The tab knows that its room is deleted. From then on it saves nothing and shows nothing as saved. */
@@ -167,7 +172,7 @@ export class Tab implements CheckedTab {
   }
 
   get user(): string {
-    return this.device?.user ?? `user-${this.author}`;
+    return this.page?.user ?? this.device?.user ?? `user-${this.author}`;
   }
 
   get shows(): object {
@@ -175,9 +180,22 @@ export class Tab implements CheckedTab {
   }
 
   type(): void {
+    this.#send(() => keystroke({ author: this.author, index: this.typed }));
+  }
+
+  /** `groups`: length of the text. */
+  paste(groups: number): void {
+    this.#send(() => {
+      const text = pastedText({ author: this.author, index: this.typed }, groups);
+      this.#world.judge.receivePasted(text);
+      return text;
+    });
+  }
+
+  #send(edit: () => Uint8Array): void {
     if (this.#isToldDeleted) return;
     this.process.run(() => {
-      this.#host.send(keystroke({ author: this.author, index: this.typed }));
+      this.#host.send(edit());
       this.typed += 1;
       this.#shows = { typed: this.typed, tool: this.#prng.chance(0.3) ? null : "pen" };
       this.#host.presence.set(this.#shows);
@@ -192,8 +210,19 @@ export class Tab implements CheckedTab {
     this.process.run(() => this.#host.connect());
   }
 
+  /** Another tab opened the page. */
+  get isGuest(): boolean {
+    return this.page !== undefined && this.page.first !== this;
+  }
+
+  #newPage(): Page {
+    const options = { url: "ws://sim", token: this.user };
+    return { process: this.process, user: this.user, host: new ConnectionHost(options, this.#clientWorld()), first: this };
+  }
+
   /** Closes the tab. Its unsaved edits are lost, except those that its device keeps. */
   close(): void {
+    if (this.isGuest) return this.process.run(() => this.#host.destroy());
     if (this.device !== undefined && this.#host.stored) this.device.promised.set(this.author, this.typed);
     this.process.die();
     this.#store?.die();
@@ -203,8 +232,7 @@ export class Tab implements CheckedTab {
   #open(): RoomConnection {
     const host = new RoomConnection(
       {
-        url: "ws://sim",
-        token: this.user,
+        ...(this.page === undefined ? { url: "ws://sim", token: this.user } : { connection: this.page.host }),
         room: this.#roomId,
         format: keystrokeEdits,
         mergeUnsent: this.#mergeUnsent,
@@ -217,7 +245,7 @@ export class Tab implements CheckedTab {
     host.on("edits", (edits) => {
       judge.receiveDelivered(this, this.#deliveredSeq, edits);
       this.#deliveredSeq = edits.at(-1)!.seq;
-      this.content = Uint8Array.from([...this.content, ...edits.flatMap(({ payload }) => [...payload])]);
+      this.content = concatenated([this.content, ...edits.map(({ payload }) => payload)]);
       trace.note(`${this.name} is given seq ${edits[0]!.seq} to ${this.#deliveredSeq}`, this.room);
     });
     host.on("tentative", (edits) => {
@@ -285,7 +313,7 @@ export class Tab implements CheckedTab {
         clientKey: () => `${this.name}-key-${++this.#keys}` as ClientKey,
       },
       openSocket: (_, listener) => this.#openSocket(listener),
-      fetchSnapshot: () => this.#fetchSnapshot(),
+      fetchSnapshot: () => this.#snapshots.fetch(this.isOffline),
       reportError: (error) => this.#world.judge.fail(`${this.name} throws: ${String(error)}`, this.room),
     };
   }
@@ -308,41 +336,5 @@ export class Tab implements CheckedTab {
         connection?.close();
       },
     };
-  }
-
-  /** Fetches the document from the document service, at the checkpoint or later. */
-  async #fetchSnapshot(): Promise<SnapshotAnswer> {
-    await new Promise<void>((resolve) => void this.process.clock.after(2 * this.#world.latencyMs(), resolve));
-    if (this.isOffline) throw new TypeError("the network is away");
-    if (!this.#internet.snapshotsAreThere) {
-      this.#internet.snapshotsRefused += 1;
-      return { kind: "unavailable", retryAfterMs: 500, why: "HTTP 503" };
-    }
-    if (this.#world.stores !== undefined) return this.#askDocumentServices();
-    const { records, order } = this.#world.judge.room(this.room);
-    const checkpoint = this.#world.log.checkpoint(this.room);
-    if (checkpoint === "deleted") return { kind: "deleted" };
-    const oldest = checkpoint?.streamSeq ?? 0;
-    const served = records.filter(({ streamSeq }) => streamSeq >= oldest);
-    const { record } = served[this.#prng.below(served.length)] ?? {};
-    if (record === undefined || headOf(record) === 0) return { kind: "none" };
-    const position: Position = { epoch: epochOf(record), seq: headOf(record) as Seq };
-    return { kind: "snapshot", position, payload: keystrokeEdits.merge(order.slice(0, position.seq).map(({ payload }) => payload)) };
-  }
-
-  /** The gateway asks the document service that is responsible for the room. */
-  async #askDocumentServices(): Promise<SnapshotAnswer> {
-    const service = this.#internet.documentServices().find(({ process, host }) => process.state === "running" && host.holds(this.room));
-    const unavailable: SnapshotAnswer = { kind: "unavailable", retryAfterMs: 500, why: "HTTP 503" };
-    if (service === undefined) return unavailable;
-    const served = await new Promise<Awaited<ReturnType<typeof service.host.serve>>>((resolve) => {
-      const callOff = this.process.clock.after(SNAPSHOT_MS_MAX, () => resolve({ kind: "loading" }));
-      service.process.run(() => void service.host.serve(this.room, "joinable").then((answer) => (callOff(), resolve(answer))));
-    });
-    await new Promise<void>((resolve) => void this.process.clock.after(this.#world.latencyMs(), resolve));
-    if (served.kind === "no-document") return { kind: "none" };
-    if (served.kind === "deleted") return { kind: "deleted" };
-    if (served.kind !== "snapshot") return unavailable;
-    return { kind: "snapshot", position: served.position, payload: contentOf(served.state) };
   }
 }

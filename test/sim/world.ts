@@ -17,10 +17,12 @@ import { type Subjects, subjectsOf } from "../../shared/bus/subjects.ts";
 import { readSettings } from "../../shared/settings/settings.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
+import { PART_BYTES_MIN } from "../../shared/wire/parts.ts";
 import { Prng } from "../../shared/collections/prng.ts";
 import { SimApplication } from "./application.ts";
 import type { SimBans } from "./bans.ts";
 import { Judge } from "./judge.ts";
+import { PASTED_EDIT_BYTES_MAX } from "./keystrokes.ts";
 import type { PlantedHooks } from "./planted-hooks.ts";
 import { Scheduler, type SchedulerOptions } from "./scheduler.ts";
 import { ServiceJudge } from "./service-judge.ts";
@@ -89,7 +91,7 @@ export class World {
   /** Undefined: all edits go over NATS. */
   readonly localOwners: LocalOwners | undefined;
   readonly log: SimJetStream;
-  readonly settings: SimSettings;
+  settings: SimSettings;
   /** Undefined: no document services and no leaderboards run. */
   readonly stores: ServiceStores | undefined;
   readonly serviceJudge: ServiceJudge | undefined;
@@ -133,6 +135,11 @@ export class World {
   /** Call before the document services start. Without them it has no effect. */
   addWebhooks(): void {
     if (this.stores !== undefined) this.webhooks = new SimWebhooks(this, new WebhookJudge(this.judge));
+  }
+
+  /** Call before processes start. Edits may be so large that clients send them in parts. */
+  allowPastes(): void {
+    this.settings = withPasteSettings(this.settings, this.chance("paste settings"));
   }
 
   /** A separate generator for each purpose, so that one more draw for one purpose changes no other one. */
@@ -213,6 +220,18 @@ function drawSettings(prng: Prng): Pick<SimSettings, "gateway" | "roomServer" | 
     gateway: readSettings(gatewaySettings, { flags: gateway, env: {} }),
     roomServer: readSettings(roomServerSettings, { flags: roomServer, env: {} }),
     placement: readSettings(placementSettings, { flags: { controlLoopMs: "1000", placementLeaseMs: "1500" }, env: {} }),
+  };
+}
+
+/** In half of the runs a gateway has memory for only one unfinished frame. */
+function withPasteSettings({ gateway, roomServer, ...others }: SimSettings, prng: Prng): SimSettings {
+  const frameBytesMax = PASTED_EDIT_BYTES_MAX + 1_000;
+  const partialBytesMax = prng.chance(0.5) ? frameBytesMax : gateway.partialBytesMax;
+  const recordBytesMax = Math.max(roomServer.recordBytesMax, PASTED_EDIT_BYTES_MAX);
+  return {
+    ...others,
+    gateway: { ...gateway, messageBytesMax: 2 * PART_BYTES_MIN, editBytesMax: PASTED_EDIT_BYTES_MAX, frameBytesMax, partialBytesMax },
+    roomServer: { ...roomServer, recordBytesMax },
   };
 }
 
