@@ -7,6 +7,7 @@ import type { Prng } from "../../shared/collections/prng.ts";
 import type { Cluster } from "./cluster.ts";
 import * as engine from "./engine-faults.ts";
 import { postEdit, setApplication } from "./application-faults.ts";
+import { kickUser } from "./kicks.ts";
 import { makeDocument } from "./makers.ts";
 import { pasteText } from "./pastes.ts";
 import * as processes from "./process-faults.ts";
@@ -77,6 +78,7 @@ const EDIT_PATH_FAULTS = {
   "user banned": processes.banUser,
   "large text pasted": pasteText,
   "second room opened": tabs.openSecondRoom,
+  "user kicked": kickUser,
 } as const satisfies Record<string, Strike>;
 
 const SERVICE_FAULTS = {
@@ -154,6 +156,9 @@ const PASTES_MAX = 5;
 /** Chance that pages have two rooms on their connection. */
 const SECOND_ROOM_CHANCE = 0.2;
 const SECOND_ROOMS_MAX = 3;
+/** Chance that users are kicked. */
+const KICK_CHANCE = 0.2;
+const KICKS_MAX = 4;
 /** Chance that the application does not answer in the beginning, and the time in which new rooms wait for it. */
 const OPENING_CHANCE = 0.7;
 const OPENING_MS = 1_000;
@@ -168,6 +173,7 @@ const CHOSEN_APART: ReadonlySet<string> = new Set([
   "user banned",
   "large text pasted",
   "second room opened",
+  "user kicked",
   ...Object.keys(APPLICATION_FAULTS),
   ...Object.keys(WEBHOOK_FAULTS),
 ]);
@@ -218,6 +224,8 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
           atMs: Math.floor(prng.unit() ** 2 * faultyMs),
         }))
       : [];
+  const drawKicks = (): Fault[] =>
+    prng.chance(KICK_CHANCE) ? Array.from({ length: 1 + prng.below(KICKS_MAX) }, () => drawOne("user kicked")) : [];
   /** Faults while new rooms wait for their content. */
   const drawOpening = (): Fault[] => [
     ...(prng.chance(OPENING_CHANCE) ? [{ ...drawOne(OPENING_FAULTS[prng.below(OPENING_FAULTS.length)]!), atMs: 0 }] : []),
@@ -235,7 +243,7 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
       : [];
     const rare = [...drawPresence(), ...drawRare(RARE_FAULTS), ...drawRare(RARE_SERVICE_FAULTS)];
     const opening = hasApplication ? drawOpening() : [];
-    const later = [...drawWebhooks(), ...drawBan(), ...drawPastes(), ...drawSecondRooms()];
+    const later = [...drawWebhooks(), ...drawBan(), ...drawPastes(), ...drawSecondRooms(), ...drawKicks()];
     return [...drawn, ...more, ...deletedHere, ...madeHere, ...lostHere, ...rare, ...opening, ...later].sort((a, b) => a.atMs - b.atMs);
   }
   // Trimming is normal operation, not a fault. Frequent trims are necessary to show its effects.
@@ -243,7 +251,7 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
   const deleted = prng.chance(DELETION_CHANCE) ? [drawOne("room deleted")] : [];
   const made = prng.chance(MAKING_CHANCE) ? [{ ...drawOne("document made of content"), atMs: prng.below(MAKING_MS_MAX) }] : [];
   const lost = prng.chance(LOSS_CHANCE) ? Array.from({ length: 1 + prng.below(LOSSES_MAX) }, () => drawOne("log loses its end")) : [];
-  const rare = [...drawPresence(), ...drawRare(RARE_FAULTS), ...drawBan(), ...drawPastes(), ...drawSecondRooms()];
+  const rare = [...drawPresence(), ...drawRare(RARE_FAULTS), ...drawBan(), ...drawPastes(), ...drawSecondRooms(), ...drawKicks()];
   return [...drawn, ...trimmed, ...deleted, ...made, ...lost, ...rare].sort((a, b) => a.atMs - b.atMs);
 }
 

@@ -5,18 +5,18 @@
 
 import { assembleGateway, type GatewayPorts } from "../../gateway/gateway.ts";
 import { clientIdOf } from "../../gateway/io/client-ids.ts";
-import { natsSanctions } from "../../gateway/io/nats/nats-admin.ts";
+import { natsAdminCommands, natsSanctions } from "../../gateway/io/nats/nats-admin.ts";
 import { natsPlacement } from "../../gateway/io/nats/nats-placement.ts";
 import { applicationContents } from "../../gateway/io/http/first-content.ts";
 import { documentWriteRoutes } from "../../gateway/io/http/document-write-routes.ts";
 import type { HttpRoute } from "../../gateway/http/route-table.ts";
 import type { SanctionsHost } from "../../gateway/limits/sanctions-host.ts";
-import type { Activities, BoardBus, Tokens } from "../../gateway/ports.ts";
+import type { Activities, AdminCommands, BoardBus, Tokens } from "../../gateway/ports.ts";
 import type { PresenceRelayHost } from "../../gateway/presence/presence-relay-host.ts";
 import type { FollowedRoomsHost } from "../../gateway/rooms/room-host.ts";
 import type { WriteOutcome, WritesHost } from "../../gateway/rooms/writes-host.ts";
 import type { SessionHost } from "../../gateway/sessions/session-host.ts";
-import type { Sanction } from "../../shared/bus/admin-messages.ts";
+import type { AdminCommand, Sanction } from "../../shared/bus/admin-messages.ts";
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import { type GatewayId, type Millis, type RoomKey, roomOf, type TenantId, type UserId } from "../../shared/ids.ts";
 import type { WebhookEndpoint } from "../../shared/settings/webhook-endpoints.ts";
@@ -34,7 +34,7 @@ const TOKEN_CHECK_MS = 1;
 /** No client watches boards in a simulation. */
 const NO_BOARDS: BoardBus = { follow: () => {}, unfollow: () => {}, watch: () => {}, publishNames: () => {}, leaderboards: () => 0 };
 const NO_ACTIVITIES: Activities = { storeActivity: () => Promise.resolve("unavailable") };
-/** No member is kicked, no limit is reached, and in a run without bans gateways exchange no sanctions. */
+/** No limit is reached. In a run without bans gateways exchange no sanctions, and in one without kicks no commands. */
 const ALONE: Pick<GatewayPorts, "counts" | "sanctionsBus" | "storageReports" | "store" | "usageStore" | "orders"> = {
   counts: { publishReport: () => {}, onReport: () => {} },
   sanctionsBus: { publishSanction: () => {}, onSanction: () => {}, requestSanctions: () => Promise.resolve([]), onRequest: () => {} },
@@ -60,6 +60,7 @@ export class GatewayProcess {
   readonly #writes: WritesHost;
   readonly #routes: readonly HttpRoute[];
   readonly #sanctions: SanctionsHost;
+  readonly #commands: AdminCommands;
   #isStarted = false;
   #stopping = false;
 
@@ -85,6 +86,8 @@ export class GatewayProcess {
 
     const rooms = world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms;
     const sanctions = natsSanctions(this.connection.nats, world.subjects, gateway);
+    const commands = natsAdminCommands(this.connection.nats, world.subjects);
+    this.#commands = world.kickedUsers === undefined ? ALONE.orders : (world.planted?.adminCommands?.(commands) ?? commands);
     const documents = simServices(this.process, world, documentServices);
     const given = world.application && applicationContents(documents, { ...config, firstContentUrls: APPLICATION }, deps);
     const ports = {
@@ -99,6 +102,7 @@ export class GatewayProcess {
       applicationContents: given && (world.planted?.applicationContents?.(given) ?? given),
       ...ALONE,
       ...(world.bans === undefined ? {} : { sanctionsBus: world.planted?.sanctionsBus?.(sanctions) ?? sanctions }),
+      orders: this.#commands,
       clientIdOf,
     };
     const parts = assembleGateway(gateway, config, ports, deps);
@@ -111,6 +115,7 @@ export class GatewayProcess {
         this.#presence.start();
         this.#clients.start();
         if (world.bans !== undefined) parts.sanctions.start((sanction) => parts.discipline.receiveChanged(sanction));
+        this.#commands.onCommand((order) => parts.discipline.receiveOrder(order));
         this.listener.start(world.planted?.gatewayClients?.(parts.clients) ?? parts.clients);
         this.#isStarted = true;
       },
@@ -126,6 +131,11 @@ export class GatewayProcess {
   /** As `POST /v1/admin/ban`. */
   ban(sanction: Sanction): void {
     this.#sanctions.impose(sanction);
+  }
+
+  /** As the routes of administrators, for example `POST /v1/admin/kick`. */
+  command(command: AdminCommand): Promise<{ readonly kicked: number; readonly gateways: number }> {
+    return this.#commands.issueCommand(command);
   }
 
   /** A ban by people. */

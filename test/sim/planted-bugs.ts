@@ -15,6 +15,7 @@ import {
   bansNotRepeated,
   editsOfAnotherRoom,
   editsOfAnotherUser,
+  kicksNotCarriedOut,
   partsNotCopied,
   partsOfBrokenConnection,
 } from "./planted-gateway-bugs.ts";
@@ -332,6 +333,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   partsNotCopied,
   editsOfAnotherRoom,
   partsOfBrokenConnection,
+  kicksNotCarriedOut,
 ];
 
 /** A connection's bound methods, for object spread. */

@@ -123,3 +123,14 @@ export const partsOfBrokenConnection = {
   },
   faults: () => pasted,
 } satisfies PlantedHooks & { readonly name: string; readonly faults: unknown };
+
+/** A gateway answers a kick that it has not carried out. */
+export const kicksNotCarriedOut = {
+  name: "kicks not carried out",
+  adminCommands: (commands) => ({
+    ...commands,
+    onCommand: (carryOut) => commands.onCommand((order) => (order.kind === "kick" ? { kicked: 1, members: [] } : carryOut(order))),
+  }),
+  faults: () =>
+    [0.1, 0.5, 0.9].map((whom): Fault => ({ kind: "user kicked", atMs: 1_000 + 400 * whom, forMs: 0, whom, how: whom, aimed: false })),
+} satisfies PlantedHooks & { readonly name: string; readonly faults: unknown };

@@ -127,6 +127,10 @@ export class SimConnection implements Socket {
     return this.#clientOpen;
   }
 
+  get isOpenAtGateway(): boolean {
+    return this.#gatewayOpen;
+  }
+
   /** Sends a frame from the client. */
   send(bytes: Uint8Array): void {
     const copy = bytes.slice();

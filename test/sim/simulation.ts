@@ -68,6 +68,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   process.on("unhandledRejection", receiveError);
   let healedInMs = 0;
   if (hasWebhooks(faults)) world.addWebhooks();
+  if (faults.some(({ kind }) => kind === "user kicked")) world.kickedUsers = new Set();
   if (faults.some(({ kind }) => kind === "large text pasted")) world.allowPastes();
   const strikes: { readonly kind: FaultKind; readonly met: Met }[] = [];
   const cluster = new Cluster(world, world.chance("cluster"), {

@@ -8,6 +8,7 @@ import { type ClientKey, type RoomId, roomKey, type RoomKey, type TenantId } fro
 import type { Prng } from "../../shared/collections/prng.ts";
 import type { Device } from "./device.ts";
 import { type Internet, TabSnapshots } from "./tab-snapshots.ts";
+import { isKick, KICKED_MS } from "./kicked.ts";
 import type { CheckedTab } from "./judge.ts";
 import { beginsWith } from "./lost-ends.ts";
 import { concatenated, keystroke, keystrokeEdits, keystrokesIn, pastedText } from "./keystrokes.ts";
@@ -39,7 +40,6 @@ export class Tab implements CheckedTab {
   readonly #world: World;
   readonly #internet: Internet;
   readonly #snapshots: TabSnapshots;
-  /** Undefined: the tab has a connection of its own. */
   readonly page: Page | undefined;
   readonly #prng: Prng;
   readonly #roomId: RoomId;
@@ -87,6 +87,10 @@ export class Tab implements CheckedTab {
 
   showsTentative(author: number, index: number): boolean {
     return this.#tentative.some(({ payload }) => keystrokesIn(payload).some((one) => one.author === author && one.index === index));
+  }
+
+  get isConnected(): boolean {
+    return this.#host.status === "connected";
   }
 
   get isSynced(): boolean {
@@ -275,6 +279,10 @@ export class Tab implements CheckedTab {
       trace.note(`${this.name} received that the log was rolled back`, this.room);
     });
     host.on("refused", (refusal) => {
+      if (this.#world.kickedUsers?.has(this.user) === true && isKick(refusal)) {
+        trace.note(`${this.name} is kicked`, this.room);
+        return void this.process.clock.after(KICKED_MS, () => this.comeBack());
+      }
       if (refusal.kind !== "room-refused" || refusal.reason !== "deleted")
         return judge.fail(`${this.name} is refused for good: ${refusal.kind}: ${refusal.message}`, this.room);
       judge.receiveToldDeleted(this);

@@ -99,6 +99,8 @@ export class World {
   readonly application: SimApplication | undefined;
   /** Undefined: no user is banned, and gateways exchange no sanctions. */
   bans: SimBans | undefined;
+  /** Undefined: no user is kicked, and gateways exchange no commands. */
+  kickedUsers: Set<string> | undefined;
   /** Undefined: no endpoint receives webhooks. */
   webhooks: SimWebhooks | undefined;
   readonly #latency: Prng;
