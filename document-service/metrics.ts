@@ -69,12 +69,11 @@ export const documentServiceMetrics = (registry: Registry) => {
       help: "Writers removed from checkpoints early because the list was full. A repeated edit of such a writer may be ordered again",
       registers,
     }),
-    stalledRooms: new Gauge({
-      name: "coroom_documents_stalled_rooms",
-      help: "Rooms whose last merge was aborted or whose snapshot is missing or damaged, by partition. Their log is not trimmed",
-      labelNames: ["partition"],
-      registers,
-    }),
+    stalledRooms: countedWhenRead(
+      registry,
+      "coroom_documents_stalled_rooms",
+      "Rooms whose last merge was aborted or whose snapshot is missing or damaged, by partition. Their log is not trimmed",
+    ),
     quarantinedRooms: new Gauge({
       name: "coroom_documents_quarantined_rooms",
       help: "Rooms whose last merge took longer than one second. Their merges share one thread",
@@ -113,12 +112,11 @@ export const documentServiceMetrics = (registry: Registry) => {
       labelNames: ["outcome"],
       registers,
     }),
-    unwipedRooms: new Gauge({
-      name: "coroom_documents_unwiped_rooms",
-      help: "Deleted rooms that may still have stored data, by partition",
-      labelNames: ["partition"],
-      registers,
-    }),
+    unwipedRooms: countedWhenRead(
+      registry,
+      "coroom_documents_unwiped_rooms",
+      "Deleted rooms that may still have stored data, by partition",
+    ),
     reads: new Counter({
       name: "coroom_documents_reads_total",
       help: "HTTP document requests, by answer: snapshot, diff, json, text, unchanged, or the name of the error",
@@ -173,12 +171,11 @@ export const documentServiceMetrics = (registry: Registry) => {
       labelNames: ["partition"],
       registers,
     }),
-    uncoveredRecords: new Gauge({
-      name: "coroom_documents_uncovered_records",
-      help: "Records that no durable snapshot covers, so that a restart reads them again, by partition",
-      labelNames: ["partition"],
-      registers,
-    }),
+    uncoveredRecords: countedWhenRead(
+      registry,
+      "coroom_documents_uncovered_records",
+      "Records that no durable snapshot covers, so that a restart reads them again, by partition",
+    ),
     heldForBoards: new Gauge({
       name: "coroom_documents_held_for_boards_records",
       help: "Records that are not trimmed yet because no checkpoint of the leaderboard covers them, by partition",
@@ -187,3 +184,18 @@ export const documentServiceMetrics = (registry: Registry) => {
     }),
   };
 };
+
+/** A gauge by partition that is counted when it is read, because each count looks at every room of the partition. */
+function countedWhenRead(registry: Registry, name: string, help: string) {
+  const counts = new Map<string, () => number>();
+  const gauge = new Gauge({
+    name,
+    help,
+    labelNames: ["partition"],
+    registers: [registry],
+    collect: () => {
+      for (const [partition, count] of counts) gauge.set({ partition }, count());
+    },
+  });
+  return Object.assign(gauge, { countWith: (partition: string, count: () => number): void => void counts.set(partition, count) });
+}

@@ -1,8 +1,10 @@
+import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
 import { LogEndLost } from "../../shared/bus/record.ts";
 import type { Millis, RoomKey, Seq, TenantId } from "../../shared/ids.ts";
 import { NO_HOLDER } from "../../shared/cluster/lease.ts";
+import { documentServiceMetrics } from "../metrics.ts";
 import { BROKEN, OnePartition } from "../testing/one-partition.ts";
 import { deletedRecord, recordsOf, ROOM, RoomRun } from "../testing/one-room.ts";
 import { DocumentPartitionHost, type DocumentPartitionPorts } from "./partition-host.ts";
@@ -302,4 +304,20 @@ test("[PTH17] a sweep leaves the unnamed objects of this run in a room that was 
   for (const name of [own, older]) stores.objects.set(name, Uint8Array.of(1));
   await rig.until(() => !stores.objects.has(older));
   expect([...stores.objects.keys()]).toContain(own);
+});
+
+test("[PTH19] a scrape counts the records that no snapshot covers at that moment, once the partition was held", async () => {
+  const records = recordsOf("ab");
+  const rig = new OnePartition(...records);
+  const registry = new Registry();
+  const host = new DocumentPartitionHost(0, rig.ports, rig.options, { ...rig.deps, metrics: documentServiceMetrics(registry) });
+  const uncovered = async (): Promise<string | undefined> =>
+    /^coroom_documents_uncovered_records\{partition="0"\} (\d+)$/m.exec(await registry.metrics())?.[1];
+  expect(await uncovered()).toBeUndefined();
+  void host.run();
+  await rig.until(() => host.isHeld);
+  expect(await uncovered()).toBe(String(records.at(-1)!.streamSeq - records[0]!.streamSeq + 1));
+  await rig.until(() => rig.stores.checkpoint !== undefined);
+  await rig.clock.advance(1_000);
+  expect(await uncovered()).toBe("0");
 });

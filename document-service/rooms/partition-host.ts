@@ -52,7 +52,6 @@ type RoomDeletionResult =
   | { readonly kind: "deleted"; readonly wiped: Promise<void> };
 
 const TICK_MS = 100;
-/** The metrics read every room. */
 const OBSERVED_TICKS = 10;
 const RETRY_MS = 500;
 const BOARDS_READ_MS = 2_000;
@@ -172,6 +171,10 @@ export class DocumentPartitionHost {
     this.#deps.log.info({ partition: this.#partition, after: from.floor }, "reading this partition of the log from here on");
     this.#leaseCount += 1;
     this.#receive({ kind: "held", from });
+    const { metrics } = this.#deps;
+    metrics.stalledRooms.countWith(String(this.#partition), () => this.#state.stalledCount);
+    metrics.unwipedRooms.countWith(String(this.#partition), () => this.#state.unwipedCount);
+    metrics.uncoveredRecords.countWith(String(this.#partition), () => this.#state.uncoveredCount);
     const reading = new AbortController();
     const working = new AbortController();
     const parts = [
@@ -333,14 +336,11 @@ export class DocumentPartitionHost {
 
   #observe(): void {
     const { metrics } = this.#deps;
-    const { rooms, heldBytes, stalledCount, unwipedCount, uncoveredCount, heldForBoardsCount } = this.#state;
+    const { rooms, heldBytes, heldForBoardsCount } = this.#state;
     const partition = String(this.#partition);
     metrics.rooms.set({ partition }, rooms.size);
     metrics.heldBytes.set({ partition }, heldBytes);
-    metrics.stalledRooms.set({ partition }, stalledCount);
-    metrics.unwipedRooms.set({ partition }, unwipedCount);
     metrics.isReading.set({ partition }, this.isHeld ? 1 : 0);
-    metrics.uncoveredRecords.set({ partition }, uncoveredCount);
     metrics.heldForBoards.set({ partition }, heldForBoardsCount);
   }
 }
