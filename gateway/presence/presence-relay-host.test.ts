@@ -105,3 +105,35 @@ test("[PRG48] a member that is behind when it joins receives no presence until i
   expect(sent.length).toBeGreaterThan(0);
   host.stop();
 });
+
+test("[PRG72] a new shed level reaches all rooms within 100 ms, and at most a tenth of them at once", async () => {
+  const clock = new FakeClock();
+  const rooms = Array.from({ length: 100 }, (_, index) => `acme.room-${index}` as RoomKey);
+  const silent = (): void => {};
+  let modes = 0;
+  const sockets = { send: silent, publish: () => 0, listen: silent, unlisten: silent, close: silent };
+  const topics = { publishTo: () => (modes += 1), listenTo: silent, unlistenTo: silent };
+  const servers = { sendBatch: silent, askOwner: silent, publishHeartbeat: silent };
+  const host = new PresenceRelayHost({ sockets, topics, servers, usage, dispatch: silent }, options, {
+    clock,
+    endOfTurn: (run) => void clock.after(0, run),
+    metrics: gatewayMetrics(new Registry()),
+  });
+  const status = { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 } as const;
+  const delta = encodeDelta({ snapshot: true, present, gone: [], states: [] });
+  const message = encodePresenceFromServer({ kind: "snapshot", epoch, number: 1, status, delta });
+  rooms.forEach((key, index) => host.receiveEntry(key, index, connection, ann));
+  host.receiveBatch(server, encodePresenceDown({ timing, entries: rooms.map((key) => ({ room: key, message })) }));
+  await clock.advance(1_000);
+
+  modes = 0;
+  host.receiveShed(2);
+  expect(modes).toBe(10);
+  for (let turn = 2; turn <= 10; turn++) {
+    await clock.advance(10);
+    expect(modes).toBe(10 * turn);
+  }
+  await clock.advance(1_000);
+  expect(modes).toBe(100);
+  host.stop();
+});

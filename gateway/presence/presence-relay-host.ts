@@ -12,6 +12,7 @@ import {
   type PresenceStatus,
 } from "../../shared/bus/presence-messages.ts";
 import { fnv1a } from "../../shared/collections/hash.ts";
+import { MapTurns } from "../../shared/collections/map-turns.ts";
 import { type ClientId, type Epoch, type Millis, type RoomKey, type ServerId, tenantOf } from "../../shared/ids.ts";
 import { nextMoment, type SendTiming, phaseOf } from "../../shared/presence/send-timing.ts";
 import { Alarm, Alarms } from "../../shared/time/alarm.ts";
@@ -43,6 +44,9 @@ type Hosted = { readonly key: RoomKey; readonly place: number; channel: Channel;
 const TICK = { kind: "tick" } as const;
 /** As long as members of a lost gateway stay, who also move to another one. */
 const MOVE_MS_MAX = 2_000;
+/** A new shed level reaches the rooms in this many turns. In one turn, thousands of rooms would make a late gateway later. */
+const SHED_TURNS = 10;
+const SHED_TURN_MS = 10;
 /** Used until the first message of a room server gives the time to send. */
 const UNKNOWN_TIMING: SendTiming = { tickMs: 50, slots: 1, sendAtMs: 0 };
 
@@ -63,6 +67,9 @@ export class PresenceRelayHost implements PresenceBackbone {
   /** Higher than all numbers in rooms that are no longer held, because an owner may still know those numbers. */
   #lastNumber = 0;
   #shedLevel = 0;
+  readonly #shedTurns = new MapTurns(this.#rooms, SHED_TURNS);
+  #shedTurnsLeft = 0;
+  #cancelShedTurn: () => void = () => {};
   #stopBeating: () => void = () => {};
   #isUp = true;
   #isStopped = false;
@@ -86,6 +93,7 @@ export class PresenceRelayHost implements PresenceBackbone {
     this.#isStopped = true;
     this.#stopBeating();
     this.#sending.callOff();
+    this.#cancelShedTurn();
     for (const { alarm } of this.#rooms.values()) alarm.callOff();
     this.#rooms.clear();
   }
@@ -191,8 +199,17 @@ export class PresenceRelayHost implements PresenceBackbone {
 
   /** `level`: the shed level of this gateway. */
   receiveShed(level: number): void {
+    if (this.#isStopped) return;
     this.#shedLevel = level;
-    for (const hosted of this.#rooms.values()) this.#feed(hosted, { kind: "shed", level });
+    this.#shedTurnsLeft = SHED_TURNS;
+    this.#cancelShedTurn();
+    this.#takeShedTurn();
+  }
+
+  #takeShedTurn(): void {
+    for (const hosted of this.#shedTurns.take()) this.#feed(hosted, { kind: "shed", level: this.#shedLevel });
+    this.#shedTurnsLeft -= 1;
+    if (this.#shedTurnsLeft > 0) this.#cancelShedTurn = this.#deps.clock.after(SHED_TURN_MS, () => this.#takeShedTurn());
   }
 
   receiveBackboneLost(): void {
