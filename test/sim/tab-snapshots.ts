@@ -3,7 +3,7 @@
 import type { SnapshotAnswer } from "../../client/ports.ts";
 import { epochOf, headOf } from "../../shared/bus/record.ts";
 import type { Prng } from "../../shared/collections/prng.ts";
-import type { Position, RoomKey, Seq } from "../../shared/ids.ts";
+import { parseRoomId, type Position, roomKey, type RoomKey, type Seq, type TenantId } from "../../shared/ids.ts";
 import type { DocumentServiceProcess } from "./document-service-process.ts";
 import { contentOf, keystrokeEdits } from "./keystrokes.ts";
 import type { SimProcess } from "./sim-process.ts";
@@ -23,30 +23,29 @@ export type Internet = {
 export class TabSnapshots {
   readonly #world: World;
   readonly #internet: Internet;
-  readonly #room: RoomKey;
   readonly #process: SimProcess;
   readonly #prng: Prng;
 
   /** `prng`: the tab's own. */
-  constructor(world: World, internet: Internet, room: RoomKey, { process, prng }: { process: SimProcess; prng: Prng }) {
+  constructor(world: World, internet: Internet, { process, prng }: { process: SimProcess; prng: Prng }) {
     this.#world = world;
     this.#internet = internet;
-    this.#room = room;
     this.#process = process;
     this.#prng = prng;
   }
 
   /** Fetches the document from the document service, at the checkpoint or later. */
-  async fetch(isOffline: boolean): Promise<SnapshotAnswer> {
+  async fetch(url: string, isOffline: boolean): Promise<SnapshotAnswer> {
+    const room = roomOf(url);
     await new Promise<void>((resolve) => void this.#process.clock.after(2 * this.#world.latencyMs(), resolve));
     if (isOffline) throw new TypeError("the network is away");
     if (!this.#internet.snapshotsAreThere) {
       this.#internet.snapshotsRefused += 1;
       return { kind: "unavailable", retryAfterMs: 500, why: "HTTP 503" };
     }
-    if (this.#world.stores !== undefined) return this.#askDocumentServices();
-    const { records, order } = this.#world.judge.room(this.#room);
-    const checkpoint = this.#world.log.checkpoint(this.#room);
+    if (this.#world.stores !== undefined) return this.#askDocumentServices(room);
+    const { records, order } = this.#world.judge.room(room);
+    const checkpoint = this.#world.log.checkpoint(room);
     if (checkpoint === "deleted") return { kind: "deleted" };
     const oldest = checkpoint?.streamSeq ?? 0;
     const served = records.filter(({ streamSeq }) => streamSeq >= oldest);
@@ -57,13 +56,13 @@ export class TabSnapshots {
   }
 
   /** The gateway asks the document service that is responsible for the room. */
-  async #askDocumentServices(): Promise<SnapshotAnswer> {
-    const service = this.#internet.documentServices().find(({ process, host }) => process.state === "running" && host.holds(this.#room));
+  async #askDocumentServices(room: RoomKey): Promise<SnapshotAnswer> {
+    const service = this.#internet.documentServices().find(({ process, host }) => process.state === "running" && host.holds(room));
     const unavailable: SnapshotAnswer = { kind: "unavailable", retryAfterMs: 500, why: "HTTP 503" };
     if (service === undefined) return unavailable;
     const served = await new Promise<Awaited<ReturnType<typeof service.host.serve>>>((resolve) => {
       const callOff = this.#process.clock.after(SNAPSHOT_MS_MAX, () => resolve({ kind: "loading" }));
-      service.process.run(() => void service.host.serve(this.#room, "joinable").then((answer) => (callOff(), resolve(answer))));
+      service.process.run(() => void service.host.serve(room, "joinable").then((answer) => (callOff(), resolve(answer))));
     });
     await new Promise<void>((resolve) => void this.#process.clock.after(this.#world.latencyMs(), resolve));
     if (served.kind === "no-document") return { kind: "none" };
@@ -71,4 +70,10 @@ export class TabSnapshots {
     if (served.kind !== "snapshot") return unavailable;
     return { kind: "snapshot", position: served.position, payload: contentOf(served.state) };
   }
+}
+
+/** A page with two rooms has one connection, which fetches the snapshots of both. */
+function roomOf(url: string): RoomKey {
+  const [, , , , , room] = url.split("/"); // http://sim/v1/rooms/{room}/snapshot
+  return roomKey("acme" as TenantId, parseRoomId(room!)!);
 }

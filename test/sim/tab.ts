@@ -66,7 +66,7 @@ export class Tab implements CheckedTab {
     this.#world = world;
     this.#internet = internet;
     this.#prng = world.chance(this.name);
-    this.#snapshots = new TabSnapshots(world, internet, this.room, { process: this.process, prng: this.#prng });
+    this.#snapshots = new TabSnapshots(world, internet, { process: this.process, prng: this.#prng });
     this.#roomId = roomId;
     this.#mergeUnsent = this.#prng.chance(0.5);
     this.device = device;
@@ -321,7 +321,7 @@ export class Tab implements CheckedTab {
         clientKey: () => `${this.name}-key-${++this.#keys}` as ClientKey,
       },
       openSocket: (_, listener) => this.#openSocket(listener),
-      fetchSnapshot: () => this.#snapshots.fetch(this.isOffline),
+      fetchSnapshot: (url) => this.#snapshots.fetch(url, this.isOffline),
       reportError: (error) => this.#world.judge.fail(`${this.name} throws: ${String(error)}`, this.room),
     };
   }
