@@ -221,13 +221,32 @@ test("[SES10] a room whose second join was refused keeps its channel for edits o
   expect(receive(session, edit(1))).toMatchObject([{ kind: "edit" }]);
 });
 
-test("[SES11] LEAVE is answered, and its channel ends", () => {
+test("[SES11] LEAVE is answered", () => {
   const session = joined();
   expect(receive(session, { type: "leave", channel: 7 })).toEqual([
     { kind: "leave", room: notes },
     { kind: "send", frame: { type: "left", channel: 7, reason: "asked" } },
   ]);
-  expect(receive(session, edit(1))).toMatchObject(closed("badFrame"));
+});
+
+test("[WIRE26] frames that the client sent after LEAVE, and before it received LEFT, are ignored", () => {
+  const session = joined();
+  receive(session, { type: "leave", channel: 7 });
+  for (const frame of [
+    edit(1),
+    { type: "leave", channel: 7 },
+    { type: "replay-request", channel: 7, after: 0, through: 1 },
+  ] as ClientFrame[])
+    expect(receive(session, frame)).toEqual([]);
+});
+
+test("[SES99] ignored edits count for the rate of edits", () => {
+  const session = joined();
+  for (const counter of [1, 2, 3]) receive(session, edit(counter));
+  session.open!.receiveRemoval(notes, "rights-revoked");
+  expect(receive(session, edit(2)), "a repeat").toEqual([]);
+  for (const counter of [4, 5]) expect(receive(session, edit(counter)), "after a join").toEqual([]);
+  expect(receive(session, edit(6))).toMatchObject(closed("rateLimited"));
 });
 
 test("[SES12] exceeding a rate closes the connection: new edits, repeated edits, other frames", () => {

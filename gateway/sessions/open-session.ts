@@ -29,16 +29,16 @@ import {
 } from "./session-effects.ts";
 import {
   askFor,
+  endedOn,
   findRoom,
-  type JoinedRoom,
+  joinedOn,
   NO_ROOMS,
-  roomOn,
+  type JoinedRoom,
   type SessionRoom,
   type SessionRooms,
+  withEnded,
   withJoined,
-  without,
   withRefused,
-  withRevoked,
 } from "./session-rooms.ts";
 
 export type OpenSessionOptions = {
@@ -112,7 +112,7 @@ export class OpenSession {
         return [{ kind: "verify", token: frame.token }];
       case "leave":
         return this.#inRoom(frame, (joined) => {
-          this.#rooms = without(this.#rooms, joined.room);
+          this.#rooms = withEnded(this.#rooms, joined.room, this.#options.roomsMax);
           return [
             { kind: "leave", room: joined.room },
             { kind: "send", frame: { type: "left", channel: frame.channel, reason: "asked" } },
@@ -208,12 +208,12 @@ export class OpenSession {
   }
 
   #receiveEdit(frame: Frame & { type: "edit" }, rates: ConnectionRates, now: Millis): Reply {
-    return this.#inRoom(frame, (joined) => {
-      const { room, client, rights } = joined;
-      const { channel, counter, ackedThrough, parentSeq, payload } = frame;
+    const { channel, counter, ackedThrough, parentSeq, payload } = frame;
+    const seen = joinedOn(this.#rooms, channel) ?? endedOn(this.#rooms, channel); // Ignored edits cost time too.
+    if (seen !== undefined && !rates.takeEdit(counter, seen, now)) return tooFast("edits");
+    return this.#inRoom(frame, ({ room, client, rights }) => {
       // The owner would accept one such edit and answer no other one.
       if (counter >= ONLY_EDIT_COUNTER_MIN) return badFrame("a counter is 2^32 or more: number the edits of a room 1, 2, 3, …");
-      if (!rates.takeEdit(counter, joined, now)) return tooFast("edits");
       if (!rights.write) return [nack(channel, counter, "read-only")];
       if (payload.byteLength > this.#options.limits.editBytesMax) return [nack(channel, counter, "too-large")];
       return [
@@ -240,11 +240,11 @@ export class OpenSession {
     return admit(this.#identity, room, (key) => this.#options.restrictionOn(tenant, user, key));
   }
 
-  /** A frame for a room that was taken away is ignored: the client may not know that yet. */
+  /** A frame for a room that the session has left or lost is ignored: the client may not have received LEFT yet. */
   #inRoom({ channel }: { channel: Channel }, receive: (joined: JoinedRoom) => Reply): Reply {
-    const joined = roomOn(this.#rooms, channel);
-    if (joined === "revoked") return [];
-    return joined === undefined ? badFrame("a frame names a channel that is not joined: JOIN the room first") : receive(joined);
+    const joined = joinedOn(this.#rooms, channel);
+    if (joined !== undefined) return receive(joined);
+    return endedOn(this.#rooms, channel) === undefined ? badFrame("a frame names a channel that is not joined: JOIN the room first") : [];
   }
 
   /** Undefined: the session neither is in the room nor has asked for it. */
@@ -255,7 +255,7 @@ export class OpenSession {
   ): SessionEffect[] {
     if (taken === undefined) return [];
     const { room, request, channel } = taken;
-    this.#rooms = withRevoked(this.#rooms, room, this.#options.roomsMax);
+    this.#rooms = withEnded(this.#rooms, room, this.#options.roomsMax);
     const refused = (): SessionEffect =>
       reason === "deleted" ? joinRefused(request, "deleted", ROOM_DELETED) : joinRefused(request, "not-allowed", why, retryAfterMs);
     const answer: SessionEffect = channel === undefined ? refused() : { kind: "send", frame: { type: "left", channel, reason } };

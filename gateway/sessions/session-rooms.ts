@@ -1,6 +1,6 @@
 /**
  * The rooms of one connection: the rooms that it has asked to join, the joined rooms with their channels, and the
- * channels that were taken from it. Frames that name a channel that was taken may still be on their way.
+ * rooms that it has left or lost. Frames that name a channel of the latter may still be on their way.
  */
 
 import type { ClientId, Millis, RoomKey } from "../../shared/ids.ts";
@@ -20,21 +20,25 @@ export type JoinedRoom = {
 export type SessionRoom = AskedRoom | JoinedRoom;
 
 /**
- * The lists never change, but a room's `request` changes in place. `revoked`: only the newest channels, because
- * frames for older ones have arrived.
+ * The lists never change, but a room's `request` and the edits seen change in place. `ended`: only the newest rooms,
+ * because frames for older ones have arrived.
  */
-export type SessionRooms = { readonly rooms: readonly SessionRoom[]; readonly revoked: readonly Channel[] };
+export type SessionRooms = { readonly rooms: readonly SessionRoom[]; readonly ended: readonly JoinedRoom[] };
 
-export const NO_ROOMS: SessionRooms = { rooms: [], revoked: [] };
+export const NO_ROOMS: SessionRooms = { rooms: [], ended: [] };
 const NOTHING_SEEN = { first: 1, through: 0 };
 
 export function findRoom(rooms: SessionRooms, room: RoomKey): SessionRoom | undefined {
   return rooms.rooms.find((kept) => kept.room === room);
 }
 
-export function roomOn(rooms: SessionRooms, channel: Channel): JoinedRoom | "revoked" | undefined {
+export function joinedOn(rooms: SessionRooms, channel: Channel): JoinedRoom | undefined {
   for (const room of rooms.rooms) if (room.channel === channel) return room;
-  return rooms.revoked.includes(channel) ? "revoked" : undefined;
+  return undefined;
+}
+
+export function endedOn(rooms: SessionRooms, channel: Channel): JoinedRoom | undefined {
+  return rooms.ended.find((room) => room.channel === channel);
 }
 
 /** Undefined: the connection would exceed `roomsMax`. */
@@ -56,7 +60,7 @@ export function withJoined(rooms: SessionRooms, { room, channel, client, rights 
   const joined = { room, request: before.request, channel, client, rights, joinedAt: now, first, through }; // All members share this room key in memory.
   return {
     rooms: rooms.rooms.map((kept) => (kept === before ? joined : kept)),
-    revoked: rooms.revoked.filter((taken) => taken !== channel),
+    ended: rooms.ended.filter((room) => room.channel !== channel),
   };
 }
 
@@ -65,16 +69,16 @@ export function withRefused(rooms: SessionRooms, room: RoomKey): SessionRooms {
   return findRoom(rooms, room)?.channel === undefined ? without(rooms, room) : rooms;
 }
 
-export function without(rooms: SessionRooms, room: RoomKey): SessionRooms {
-  return { ...rooms, rooms: rooms.rooms.filter((kept) => kept.room !== room) };
+/**
+ * The session leaves or loses the room. Frames that the client sends before it receives LEFT are ignored, on at most
+ * `channelsMax` channels.
+ */
+export function withEnded(rooms: SessionRooms, room: RoomKey, channelsMax: number): SessionRooms {
+  const before = findRoom(rooms, room);
+  const ended = before?.channel === undefined ? rooms.ended : [...rooms.ended, before].slice(-channelsMax);
+  return { rooms: without(rooms, room).rooms, ended };
 }
 
-/**
- * The session loses the room without a request of the client. Frames that the client sends before it knows are ignored,
- * on at most `channelsMax` channels.
- */
-export function withRevoked(rooms: SessionRooms, room: RoomKey, channelsMax: number): SessionRooms {
-  const channel = findRoom(rooms, room)?.channel;
-  const revoked = channel === undefined ? rooms.revoked : [...rooms.revoked, channel].slice(-channelsMax);
-  return { rooms: without(rooms, room).rooms, revoked };
+function without(rooms: SessionRooms, room: RoomKey): SessionRooms {
+  return { ...rooms, rooms: rooms.rooms.filter((kept) => kept.room !== room) };
 }
