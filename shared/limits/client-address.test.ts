@@ -24,6 +24,10 @@ test.each<[string, string, string | undefined]>([
   ["127.0.0.1", "203.0.113.7:51234", "203.0.113.7"],
   ["127.0.0.1", "[2001:db8:1:2::6]:443", "2001:db8:1:2"],
   ["10.0.0.1", "unknown", undefined],
+  ["10.0.0.1", "203.0.113.256", undefined],
+  ["10.0.0.1", "203.0.113.07", undefined],
+  ["10.0.0.1", "::ffff:203.0.113.256", undefined],
+  ["255.249.199.99", "", "255.249.199.99"],
   ["", "", undefined],
 ])("[ADR1] a connection from '%s', forwarded for '%s', counts under %s", (peer, forwarded, place) => {
   expect(clientAddressOf(peer, forwarded)).toBe(place);

@@ -18,11 +18,15 @@ export function clientAddressOf(peer: string, forwarded: string): ClientAddress 
   return place === "0:0:0:0" || place?.startsWith("127.") ? undefined : place; // 0:0:0:0 includes ::1, the loopback.
 }
 
+const BYTE = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
+/** With or without a port. */
+const V4 = new RegExp(`^(${BYTE}(?:\\.${BYTE}){3})(?::\\d+)?$`);
+
 /** Undefined: the text is not an address. */
 function placeOf(text: string): ClientAddress | undefined {
   const bare = text.replace(/^\[(.*)\](?::\d+)?$/, "$1").replace(/%.*$/, "");
   const mapped = /^(?:::ffff:|(?:0{1,4}:){5}ffff:)(.+)$/i.exec(bare)?.[1] ?? bare;
-  const v4 = /^(\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?$/.exec(mapped)?.[1] ?? mappedInHex(mapped, bare);
+  const v4 = V4.exec(mapped)?.[1] ?? mappedInHex(mapped, bare);
   if (v4 !== undefined) return v4 as ClientAddress;
   const groups = groupsOf(bare);
   return groups === undefined
