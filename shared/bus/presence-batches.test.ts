@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
-import type { Millis, RoomKey } from "../ids.ts";
-import { batchesOf, PairBatches } from "./presence-batches.ts";
+import type { GatewayId, Millis, RoomKey } from "../ids.ts";
+import { batchesOf, encodePresenceUp, PairBatches } from "./presence-batches.ts";
 
 const entry = (room: number, bytes = 10) => ({ room: `acme.room-${room}` as RoomKey, message: new Uint8Array(bytes) });
 const at = (ms: number) => ms as Millis;
@@ -41,9 +41,20 @@ test("[PBA4] a batch above the maximum size of a NATS message is split, and an e
   const { batches, unsent } = batchesOf([entry(1, 400), entry(2, 2_000), entry(3, 400), entry(4, 400)], 1_000);
   expect(batches.map((batch) => batch.map(({ room }) => room))).toEqual([[entry(1).room, entry(3).room], [entry(4).room]]);
   expect(unsent).toBe(1);
-  const overhead = 64 + 8 + entry(1).room.length;
+  const overhead = 96 + 8 + entry(1).room.length;
   expect([0, 1].map((more) => batchesOf([entry(1, 1_000 - overhead + more)], 1_000).unsent)).toEqual([0, 1]);
-  expect(batchesOf([entry(1, 400), entry(2, 500)], 1_000).batches, "both take 922 bytes, and 64 belong to the batch").toHaveLength(2);
+  expect(batchesOf([entry(1, 400), entry(2, 470)], 1_000).batches, "both take 908 bytes, and 96 belong to the batch").toHaveLength(2);
+});
+
+test("[PBA6] a batch from a gateway with the longest id is at most as large as NATS accepts", () => {
+  const room = "a".repeat(64).concat(".", "r".repeat(128)) as RoomKey;
+  const gateway = "g".repeat(64) as GatewayId;
+  for (const bytesMax of [1_000, 200_000])
+    for (let less = 0; less < 350; less++) {
+      const { batches } = batchesOf([{ room, message: new Uint8Array(bytesMax - less) }], bytesMax);
+      for (const entries of batches)
+        expect(encodePresenceUp({ gateway, sentAtMs: Number.MAX_SAFE_INTEGER, entries }).byteLength).toBeLessThanOrEqual(bytesMax);
+    }
 });
 
 test("[PBA5] the interval of one peer is not that of another", () => {

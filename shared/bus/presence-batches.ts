@@ -48,9 +48,9 @@ export function decodePresenceDown(bytes: Uint8Array): PresenceDown | undefined 
   return decodeAll(bytes, DOWN.read);
 }
 
-/** Bytes of the names, numbers and lengths of an entry and of a batch. */
+/** Maximum bytes of an entry and of a batch in addition to rooms and messages. The id of a gateway has up to 64 bytes. */
 const ENTRY_BYTES = 8;
-const BATCH_BYTES = 64;
+const BATCH_BYTES = 96;
 
 /** Splits entries into batches that fit a NATS message. `unsent`: number of entries that are too large for any batch. */
 export function batchesOf(
