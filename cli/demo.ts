@@ -68,7 +68,12 @@ const LOCAL_HOST = /^(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:.]+\]|[^.:[\]]+|[^:[\]
 
 function forThePage(answer: (question: RouteRequest) => Promise<HttpAnswer>): HttpRoute["answer"] {
   return (question) => {
-    if (!isOfThePage(question)) return errorAnswer(403, "not-allowed", "only the demo page may call this address");
+    if (!isOfThePage(question))
+      return errorAnswer(
+        403,
+        "not-allowed",
+        "only the demo page may call this address. A proxy must pass on the Host header with its port",
+      );
     if (!LOCAL_HOST.test(question.header("host")))
       return errorAnswer(403, "not-allowed", "the demo is served under an IP address or a local name: open the page under one of them");
     return answer(question);
