@@ -321,3 +321,19 @@ test("[PTH19] a scrape counts the records that no snapshot covers at that moment
   await rig.clock.advance(1_000);
   expect(await uncovered()).toBe("0");
 });
+
+test("[PTH20] a sweep removes the unnamed objects that the same process wrote under an earlier lease", async () => {
+  const rig = new OnePartition(...recordsOf("ab"));
+  const { stores } = rig;
+  const host = new DocumentPartitionHost(0, rig.ports, { ...rig.options, documentsSweepMs: 1_000 }, rig.deps);
+  void host.run();
+  await rig.until(() => stores.checkpoint?.seq === 2);
+  stores.historyRevision = 1; // An entry that names no object.
+  const own = `${ROOM}/edits-1-1-this-0-1-9`;
+  stores.objects.set(own, Uint8Array.of(1));
+  rig.setLease("other");
+  await rig.until(() => !host.isHeld);
+  rig.setLease(NO_HOLDER);
+  await rig.until(() => !stores.objects.has(own));
+  host.stop();
+});
