@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { ClientId, Millis, UserId } from "../../shared/ids.ts";
 import { CURSOR, decodeDelta, encodeDelta, type ParticipantEntry, type PresenceDelta, VIEWPORT } from "../../shared/wire/presence.ts";
-import type { PresenceMember } from "../../shared/bus/presence-messages.ts";
+import type { PresenceMember, PresenceStatus } from "../../shared/bus/presence-messages.ts";
 import { encodePoint, encodeRectangle, type Rectangle } from "../../shared/wire/positions.ts";
 import type { ConnectionId } from "../ports.ts";
 import { Audience, type AudienceEffect } from "./audience.ts";
@@ -197,6 +197,59 @@ test("[REA6] a connection that leaves listens to no topic", () => {
   carryOut(audience.receiveLeave(ann, undefined));
   carryOut(audience.receiveLeave(ann, undefined));
   expect(topics.get(ann)!.size).toBe(0);
+});
+
+test("[REA8] a connection that leaves before its snapshot, or while it is behind, receives none", () => {
+  const { audience } = room();
+  audience.receiveEntry(ann, undefined);
+  audience.receiveLeave(ann, undefined);
+  expect(audience.receiveTick(at(0)), "before its snapshot").toEqual([]);
+  audience.receiveBehind(ann);
+  audience.receiveKeepingUp(ann);
+  expect(audience.receiveTick(at(0)), "while it is no member").toEqual([]);
+  const { audience: other, enter } = room();
+  enter(ann, "editors");
+  other.receiveBehind(ann);
+  other.receiveLeave(ann, undefined);
+  other.receiveKeepingUp(ann);
+  expect(other.receiveTick(at(0)), "while it is behind").toEqual([]);
+});
+
+test("[REA9] a member that comes back without a view looks at the whole canvas", () => {
+  const { audience, enter, status, carryOut, topics } = room();
+  status("hierarchical", 0);
+  enter(ann, "editors", HERE);
+  expect([...topics.get(ann)!]).not.toContain("editors/*");
+  carryOut(audience.receiveLeave(ann, `client${ann}`.padEnd(16, "0") as ClientId));
+  enter(ann, "editors");
+  expect([...topics.get(ann)!]).toContain("editors/*");
+});
+
+test("[REA10] a spectator who becomes an editor alone receives what its lane left out", () => {
+  const { enter, status, become, pass, received, topics } = room();
+  status("flat", 2);
+  enter(ann, "spectators");
+  enter(bob, "spectators");
+  become(ann, "editors");
+  pass(1_000);
+  expect([received(ann), received(bob)]).toEqual([["snapshot"], []]);
+  expect([...topics.get(ann)!]).toEqual(["everybody", "editors", "editors/*"]);
+});
+
+test("[REA11] members are sent the mode when it changes, and not when only the number of participants does", () => {
+  const { audience, enter } = room();
+  enter(ann, "editors");
+  const modesAfter = (change: Partial<PresenceStatus>): number =>
+    audience
+      .receiveStatus({ mode: "flat", participants: 1, presencePerSecond: 30, shed: 0, ...change }, at(0))
+      .filter(({ kind }) => kind === "publish-mode").length;
+  expect([
+    modesAfter({ participants: 2 }),
+    modesAfter({ presencePerSecond: 20 }),
+    modesAfter({ presencePerSecond: 20, shed: 1 }),
+    modesAfter({ presencePerSecond: 20, shed: 1, mode: "hierarchical" }),
+    modesAfter({ presencePerSecond: 20, shed: 1, mode: "hierarchical" }),
+  ]).toEqual([0, 1, 1, 1, 0]);
 });
 
 test("[PRG49] a lane's flush with very many field names is split into several frames that lack nothing", () => {

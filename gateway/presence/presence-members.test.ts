@@ -188,3 +188,24 @@ test("[STEP1] everything due within the same 250 ms is done together, and never 
   expect([4_751, 4_900, 5_000].map(inStep)).toEqual([5_000, 5_000, 5_000]);
   expect(inStep(5_001)).toBe(5_250);
 });
+
+test("[PRG72] a member that enters again is announced again only if its user, name, rights or status changed", () => {
+  for (const change of [{ user: "anna" as UserId }, { name: "Anna" }, { canWrite: false }, { spectator: true }]) {
+    const members = acknowledged();
+    members.enter(connection(2), { ...member("ann"), ...change }, at(10));
+    expect(members.takeDue(epoch, at(500))).toMatchObject({ snapshot: false, entered: [change], exited: [] });
+  }
+  const same = acknowledged();
+  same.enter(connection(2), member("ann"), at(10));
+  expect(same.takeDue(epoch, at(500))).toBeUndefined();
+});
+
+test("[PRG73] a member that enters again over its connection counts as active, and leaves with it", () => {
+  const members = acknowledged();
+  members.enter(connection(1), member("ann"), at(59_000));
+  members.findSpectators(at(60_000));
+  expect(members.of(connection(1))?.spectator).toBe(false);
+  members.findSpectators(at(119_000));
+  expect(members.of(connection(1))?.spectator).toBe(true);
+  expect(members.connectionsOf(member("ann").client)).toEqual([1]);
+});

@@ -106,6 +106,71 @@ test("[PRG48] a member that is behind when it joins receives no presence until i
   host.stop();
 });
 
+/** A host with Ann in a room, whose owner has sent a snapshot, and the messages that it sends to room servers. */
+async function joined() {
+  const clock = new FakeClock();
+  const batches: ServerId[] = [];
+  const dispatched: object[] = [];
+  const silent = (): void => {};
+  const sockets = { send: silent, publish: () => 0, listen: silent, unlisten: silent, close: silent };
+  const topics = { publishTo: () => 0, listenTo: silent, unlistenTo: silent };
+  const servers = { sendBatch: (to: ServerId) => void batches.push(to), askOwner: silent, publishHeartbeat: silent };
+  const ports = { sockets, topics, servers, usage, dispatch: (effect: object) => void dispatched.push(effect) };
+  const host = new PresenceRelayHost(ports, options, {
+    clock,
+    endOfTurn: (run) => void clock.after(0, run),
+    metrics: gatewayMetrics(new Registry()),
+  });
+  const status = { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 } as const;
+  const delta = encodeDelta({ snapshot: true, present, gone: [], states: [] });
+  host.receiveEntry(room, 1, connection, ann);
+  const receiveOwner = (): void => host.receiveBatch(server, batchOf({ kind: "snapshot", epoch, number: 1, status, delta }));
+  receiveOwner();
+  await clock.advance(100);
+  return { host, clock, batches, dispatched, receiveOwner };
+}
+
+/** Whether the host has announced to the owner that Ann left: once acknowledged, it holds the room no more. */
+async function hasLeft({ host, clock }: Awaited<ReturnType<typeof joined>>): Promise<boolean> {
+  await clock.advance(200);
+  for (let version = 1; version < 5; version++) host.receiveBatch(server, batchOf({ kind: "acked", epoch, version, number: 1 }));
+  return host.epochOf(room) === undefined;
+}
+
+test("[PRG77] a member that leaves is removed at once, and one that moves to another gateway after two seconds", async () => {
+  const [left, moving] = [await joined(), await joined()];
+  left.host.receiveLeave(room, connection, false);
+  moving.host.receiveLeave(room, connection, true);
+  expect([await hasLeft(left), await hasLeft(moving)]).toEqual([true, false]);
+  await moving.clock.advance(2_000);
+  expect(await hasLeft(moving)).toBe(true);
+});
+
+test("[PRG78] a room whose server is lost sends nothing to it, and the gateway looks for another owner", async () => {
+  const { host, clock, batches, dispatched } = await joined();
+  host.receiveServerGone("rs-2" as ServerId);
+  host.receiveFields(room, connection, [{ name: "tool", value: Uint8Array.of(1) }]);
+  await clock.advance(100);
+  expect(batches.splice(0), "another server is lost").toContain(server);
+  host.receiveServerGone(server);
+  host.receiveFields(room, connection, [{ name: "tool", value: Uint8Array.of(2) }]);
+  await clock.advance(10_000);
+  expect(batches).toEqual([]);
+  host.receiveNoOwner(room);
+  expect(dispatched).toContainEqual({ kind: "owner-missing", room });
+});
+
+test("[PRG79] while NATS is out of reach, the gateway sends the owner nothing, and afterwards its members again", async () => {
+  const { host, clock, batches } = await joined();
+  host.receiveBackboneLost();
+  batches.length = 0;
+  await clock.advance(10_000);
+  expect(batches).toEqual([]);
+  host.receiveBackboneFound();
+  await clock.advance(1_000);
+  expect(batches).toContain(server);
+});
+
 test("[PRG72] a new shed level reaches all rooms within 100 ms, and at most a tenth of them at once", async () => {
   const clock = new FakeClock();
   const rooms = Array.from({ length: 100 }, (_, index) => `acme.room-${index}` as RoomKey);

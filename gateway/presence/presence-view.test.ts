@@ -58,13 +58,17 @@ test("[PRG31] a delta that waited, and that the snapshot contains, is forgotten"
   expect([namesIn(view), view.isBehind]).toEqual([["ann"], false]);
 });
 
-test("[PRG31] a snapshot reports a changed name and status of a known participant", () => {
-  const view = known();
-  const changed = { ...ann, name: "Anna", spectator: true };
-  const states = [{ number: 1, fields: [field("tool", "pen")] }];
-  const updates = view.receiveSnapshot({ number: 6, delta: delta({ snapshot: true, present: [changed], states }) });
-  expect(updates.map((update) => update.delta)).toMatchObject([{ present: [changed], gone: [], states: [] }]);
-});
+test.each<Partial<ParticipantEntry>>([{ user: "other" as UserId }, { name: "Anna" }, { canWrite: false }, { spectator: true }])(
+  "[PRG31] a known participant that changes (%o) keeps its fields, and a snapshot after a gap reports only the change",
+  (change) => {
+    const [view, missed] = [known(), known()];
+    const [changed, states] = [{ ...ann, ...change }, [{ number: 1, fields: [field("tool", "pen")] }]];
+    view.receiveDelta({ number: 5, delta: delta({ present: [changed] }) });
+    expect(decodeDelta(view.snapshot)).toEqual({ snapshot: true, present: [changed], gone: [], states });
+    const updates = missed.receiveSnapshot({ number: 6, delta: delta({ snapshot: true, present: [changed], states }) });
+    expect(updates.map((update) => update.delta)).toMatchObject([{ snapshot: false, present: [changed], gone: [], states: [] }]);
+  },
+);
 
 test("[PRG32] a late delta that closes the gap makes the snapshot unnecessary", () => {
   const view = known();
