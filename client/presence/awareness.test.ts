@@ -16,6 +16,7 @@ import { ModelServer } from "../testing/model-server.ts";
 import type { ProviderOptions } from "../yjs/provider-events.ts";
 import { YjsProvider } from "../yjs/yjs-provider.ts";
 import { RoomAwareness } from "./awareness.ts";
+import type { Participant } from "./participants.ts";
 
 const clock = new ClientFakeClock();
 const alone = (doc: Y.Doc): RoomAwareness =>
@@ -144,6 +145,24 @@ test("[AWA2] each client sees the states of others by document client id, and re
     ].map((change) => ({ ...change, origin: bob.provider })),
   );
   expect([...bob.provider.awareness.meta.keys()], "nothing is kept of clients that left").toEqual([bob.doc.clientID]);
+});
+
+test("[AWA13] a change of another client is emitted as `change` and as `update`, with the same clients and origin", () => {
+  const [client, participants] = ["bob_____________" as ClientId, new Map<ClientId, Participant>()];
+  const awareness = new RoomAwareness(
+    new Y.Doc(),
+    { participants, show: () => {} },
+    { clock, reportError: (error) => expect.unreachable(String(error)) },
+  );
+  const events: unknown[] = [];
+  for (const name of ["change", "update"]) awareness.on(name, (change: Change, origin: unknown) => events.push([name, change, origin]));
+  participants.set(client, { client, fields: { yjs: 0 } } as unknown as Participant);
+  awareness.receivePresence({ entered: [client], changed: [], left: [] }, "room");
+  const change: Change = { added: [0], updated: [], removed: [] };
+  expect(events).toEqual([
+    ["change", change, "room"],
+    ["update", change, "room"],
+  ]);
 });
 
 test("[AWA3] a changed field travels alone, and nothing is sent while nothing changes", async () => {

@@ -229,3 +229,23 @@ test("[OPN6] after any changes and lost connections the room shows the current f
     }),
   );
 });
+
+test("[OPN12] presence of exactly the maximum of bytes and fields is accepted", () => {
+  const [byBytes, byCount] = [new OwnPresence(OPTIONS), new OwnPresence(OPTIONS)];
+  const sized = (bytes: number): PresenceField => ({ name: "a", value: new Uint8Array(bytes) });
+  expect([byBytes.set([sized(196)]), byBytes.set([sized(195)])]).toEqual([false, true]); // A name and four bytes more.
+  const fields = ["a", "b", "c", "d", "e"].map((name) => field(name, 1));
+  expect([byCount.set(fields), byCount.set(fields.slice(1))]).toEqual([false, true]);
+});
+
+test("[OPN13] after a frame that came too fast, only the newest removals are repeated, so that any number of names costs no memory", () => {
+  const own = new OwnPresence(OPTIONS);
+  for (let index = 0; index < 10; index++) {
+    own.set([field(`f${index}`, 1)]);
+    own.takeDue(at(200 * index));
+    own.set([field(`f${index}`)]);
+    own.takeDue(at(200 * index + 100));
+  }
+  own.receivePresenceAgain();
+  expect(fieldsOf(own.takeDue(at(10_000)))).toEqual(["f6=", "f7=", "f8=", "f9="]);
+});

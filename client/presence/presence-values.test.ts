@@ -1,7 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as Y from "yjs";
-import { decodeValue, encodeValue } from "./presence-fields.ts";
+
+import { encodePoint, encodeRectangle, encodeSpan } from "../../shared/wire/positions.ts";
+import { CURSOR, SELECTION, VIEWPORT } from "../../shared/wire/presence.ts";
+import { decodeValue, encodeValue, fieldsOf } from "./presence-fields.ts";
 
 test("[VAL1] every JSON value is decoded as it was encoded", () => {
   fc.assert(
@@ -61,4 +64,16 @@ test.each([
 test("[VAL3] bytes that encode no value are ignored", () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => void decodeValue(Uint8Array.of(1, ...bytes))));
   for (const bytes of [[], [1], [1, 1, 9], [0x7b], [0xff, 0xff]]) expect(decodeValue(Uint8Array.from(bytes))).toBeUndefined();
+});
+
+test("[VAL4] positions are sent in whole units, a viewport rounded outwards, and null removes a field", () => {
+  const viewport = { x: 0.5, y: -0.5, width: 10, height: 10.2 };
+  expect(fieldsOf({ cursor: { x: 1.5, y: -1.4 }, selection: { anchor: 7, head: 2 }, viewport, tool: undefined })).toEqual([
+    { name: CURSOR, value: encodePoint({ x: 2, y: -1 }) },
+    { name: SELECTION, value: encodeSpan({ anchor: 7, head: 2 }) },
+    { name: VIEWPORT, value: encodeRectangle({ x: 0, y: -1, width: 11, height: 11 }) },
+  ]);
+  expect(fieldsOf({ cursor: null, selection: null, viewport: null, tool: null })).toEqual(
+    [CURSOR, SELECTION, VIEWPORT, "tool"].map((name) => ({ name, value: new Uint8Array() })),
+  );
 });

@@ -105,7 +105,12 @@ test("[TNT6] held edits are bounded by number and bytes; above that edits are ne
 test("[TNT7] authors are forgotten after a long time, except those whose edits are held", () => {
   const held = tentativeEdits();
   held.receiveTentative(edit(ann, 1));
-  for (let other = 0; other < 50; other++) held.receiveCommitted(`c${String(other).padEnd(15, "_")}` as ClientId, 1);
+  const others = Array.from({ length: 50 }, (_, other) => `c${other}`.padEnd(16, "_") as ClientId);
+  for (const other of others) held.receiveCommitted(other, 1);
+  expect(names(held.receiveTentative(edit(ann, 1))), "held").toEqual([]);
+  expect(names(held.receiveTentative(edit(others.at(-1)!, 1))), "remembered").toEqual([]);
+  expect(names(held.receiveTentative(edit(others[0]!, 1))), "forgotten").toEqual(["c0_ 1"]);
+  held.receiveCommitted(others[0]!, 1);
   held.receiveCommitted(ann, 1);
   expect(held.size).toBe(0);
 });
