@@ -33,3 +33,15 @@ test("[BMAP1] a value that is found is the last one set, and an entry stays whil
     }),
   );
 });
+
+test("[BMAP2] a key that is read or set again stays, counts once, and can be deleted in either generation", () => {
+  const map = new BoundedMap<number, number>(4);
+  for (const key of [1, 2, 3]) map.set(key, key);
+  expect([map.get(1), map.size]).toEqual([1, 3]);
+  map.set(4, 4);
+  expect([1, 2, 3, 4].map((key) => map.get(key))).toEqual([1, undefined, 3, 4]);
+  map.set(3, 30);
+  expect([map.get(1), map.get(3), map.size]).toEqual([1, 30, 3]);
+  for (const key of [1, 3, 4]) map.delete(key);
+  expect([map.get(1), map.size]).toEqual([undefined, 0]);
+});
