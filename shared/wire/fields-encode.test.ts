@@ -1,6 +1,12 @@
 import * as lib0 from "lib0/encoding";
 import { expect, test } from "vitest";
+
+import type { ClientId, Epoch, Seq } from "../ids.ts";
+import { encodeCommittedFrame, encodeFrame, encodePresenceDeltaFrame } from "./codec.ts";
+import { writeCommittedEdits } from "./committed-edits.ts";
 import { encode } from "./fields.ts";
+import type { CommittedEdits } from "./frames.ts";
+import { encodeDelta, type PresenceDelta } from "./presence.ts";
 
 const LENGTHS = [0, 1, 99, 100, 101, 150, 5_000, 3];
 
@@ -39,4 +45,15 @@ test("[ENCODE3] a message can be encoded within another, and after a failed one"
     }),
   ).toThrow("not to be written");
   expect(inner()).toEqual(new Uint8Array([7]));
+});
+
+test("[ENCODE4] frames of encoded edits and presence are the same as frames of their content, for channels of any size", () => {
+  const edit = { client: "client0000000001" as ClientId, counter: 1, parentSeq: 0 as Seq, payload: Uint8Array.of(1) };
+  const edits: CommittedEdits = { epoch: 1 as Epoch, firstSeq: 1 as Seq, edits: [edit] };
+  const delta: PresenceDelta = { snapshot: false, present: [], gone: [3], states: [] };
+  for (const channel of [1, 126, 127, 128, 16_383, 16_384, 2 ** 32, Number.MAX_SAFE_INTEGER]) {
+    const encodedEdits = encode((out) => writeCommittedEdits(out, edits));
+    expect(encodeCommittedFrame(channel, encodedEdits)).toEqual(encodeFrame({ type: "committed", channel, edits }));
+    expect(encodePresenceDeltaFrame(channel, encodeDelta(delta))).toEqual(encodeFrame({ type: "presence-delta", channel, delta }));
+  }
 });
