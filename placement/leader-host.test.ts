@@ -1,13 +1,21 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import type { ClaimRequest, PlannedRoom, ServerHeartbeat, ServerCommand } from "../shared/bus/placement-messages.ts";
+import type {
+  ClaimReply,
+  ClaimRequest,
+  PlannedRoom,
+  ServerCommand,
+  ServerCommandReply,
+  ServerHeartbeat,
+} from "../shared/bus/placement-messages.ts";
 import type { Epoch, RoomKey, ServerId, UnixMillis } from "../shared/ids.ts";
 import type { Lease } from "../shared/cluster/lease.ts";
 import { Membership } from "../shared/cluster/membership.ts";
 import { FakeClock } from "../shared/testing/fake-clock.ts";
 import type { Log } from "../shared/process/log.ts";
 import { SILENT_LOG } from "../shared/testing/silent-log.ts";
+import { refusalOfClaim, refusalOfCommand } from "./leader.ts";
 import { LeaderHost, type LeaderOptions } from "./leader-host.ts";
 import { placementMetrics } from "./metrics.ts";
 import { PlacementView } from "./view.ts";
@@ -550,4 +558,15 @@ test("[LDR31] takeovers that are no longer needed are no warning", async () => {
   await pass(1_500);
   expect(warnings).toEqual([]);
   expect(lines.at(-1)).toMatchObject({ kind: "promote", refused: "its owner a sends heartbeats again", steps: 68 });
+});
+
+test("[LDR32] a claim or a command counts as carried out only if the server answers so", () => {
+  const claims: (ClaimReply | undefined)[] = [
+    undefined,
+    { kind: "refused", reason: "full" },
+    { kind: "owned", server: b, epoch: 1 as Epoch },
+  ];
+  expect(claims.map(refusalOfClaim)).toEqual(["no answer", "full", undefined]);
+  const commands: (ServerCommandReply | undefined)[] = [undefined, { kind: "refused", reason: "full" }, { kind: "done" }];
+  expect(commands.map(refusalOfCommand)).toEqual(["no answer", "full", undefined]);
 });
