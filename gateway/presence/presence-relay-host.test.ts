@@ -171,7 +171,7 @@ test("[PRG79] while NATS is out of reach, the gateway sends the owner nothing, a
   expect(batches).toContain(server);
 });
 
-test("[PRG72] a new shed level reaches all rooms within 100 ms, and at most a tenth of them at once", async () => {
+test("[PRG80] a new shed level reaches all rooms within 100 ms, and at most a tenth of them at once", async () => {
   const clock = new FakeClock();
   const rooms = Array.from({ length: 100 }, (_, index) => `acme.room-${index}` as RoomKey);
   const silent = (): void => {};
