@@ -123,6 +123,15 @@ test("[YHP12] a client that opens and closes documents again and again is closed
   expect((await closes.get()).values).toMatchObject([{ labels: { code: "4529" }, value: 1 }]);
 });
 
+test("[YHP13] a client that opens a document under a very long name is closed, because each of its messages repeats the name", () => {
+  const { hocuspocus, documents, sent, closed } = rig();
+  const room = "r\0";
+  hocuspocus.receiveMessage(token(room.padEnd(1_024, "s")));
+  expect([documents.length, closed]).toEqual([1, []]);
+  hocuspocus.receiveMessage(token(room.padEnd(1_025, "s")));
+  expect([documents.length, sent, closed]).toEqual([1, [], [4400]]);
+});
+
 test("[YHP4] a socket above the limit of clients is closed with a retry", () => {
   const full = rig({ rejection: "full" });
   full.hocuspocus.receiveMessage(token("a"));

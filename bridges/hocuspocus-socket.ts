@@ -1,7 +1,7 @@
 /**
  * One socket of a HocuspocusProvider. Each document that it opens with a token becomes a separate client, as if it had
  * its own socket. The rejection of one document leaves the others open. Any other close ends the socket, because the
- * provider reconnects sockets and not documents. Rules YHP1 to YHP12.
+ * provider reconnects sockets and not documents. Rules YHP1 to YHP13.
  */
 
 import { assertNever } from "../shared/assert.ts";
@@ -35,6 +35,11 @@ const SDK = "this port serves y-websocket and Hocuspocus clients. CoroomProvider
  */
 const OPENS_AT_ONCE = 2;
 const OPENS_PER_SECOND = 10;
+/**
+ * Of a room and a session. Every message to the client begins with this name, so a name of megabytes would make each
+ * edit as long.
+ */
+const DOCUMENT_LENGTH_MAX = 1_024;
 
 export class HocuspocusSocket implements YListener {
   readonly #socket: YSocket;
@@ -96,6 +101,8 @@ export class HocuspocusSocket implements YListener {
   #open(document: string, token: string): void {
     this.#hasToken = true;
     if (this.#documents.has(document)) return;
+    if (document.length > DOCUMENT_LENGTH_MAX)
+      return this.#close(Y_CLOSE.unreadable, `a document's name, with its session, has ${DOCUMENT_LENGTH_MAX} characters at most`);
     const room = parseRoomId(roomNameOf(document));
     if (room === undefined || token === "")
       return this.#refuse(document, `pass a room's name and a token to HocuspocusProvider, as \`name\` and \`token\`; ${ROOM_ID_RULE}`);
