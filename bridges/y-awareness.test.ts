@@ -7,7 +7,7 @@ import type { Millis, UnixMillis } from "../shared/ids.ts";
 import { RESERVED_FIELDS } from "../client/presence/awareness.ts";
 import { refuseReserved } from "../client/presence/presence-fields.ts";
 import { type BridgedAwareness, YAwareness } from "./y-awareness.ts";
-import { encodeAwareness, type YState } from "./y-websocket-protocol.ts";
+import { decodeYMessage, encodeAwareness, type YState } from "./y-websocket-protocol.ts";
 
 const [OWN, BOB, CID] = [11, 22, 33];
 
@@ -23,9 +23,12 @@ function rig({ own }: { readonly own: number | undefined } = { own: OWN }) {
   const time = { is: 0 };
   const awareness = new YAwareness(room, own, { now: () => time.is as Millis, wallNow: () => date.is as UnixMillis });
   shown.length = 0; // Sends an awareness state of a client.
-  const say = (client: number, state: unknown, clock = 1): void =>
-    awareness.receiveStates([{ client, clock, json: JSON.stringify(state) }]);
-  return { awareness, shown, states, date, time, say };
+  const receive = (...states: readonly YState[]): void => {
+    const message = decodeYMessage(encodeAwareness(states));
+    if (message?.kind === "awareness") awareness.receiveStates(message.bytes);
+  };
+  const say = (client: number, state: unknown, clock = 1): void => receive({ client, clock, json: JSON.stringify(state) });
+  return { awareness, shown, states, date, time, receive, say };
 }
 
 test("[YAW1] a client's own state is shown with its clock, and removed", () => {
@@ -44,6 +47,14 @@ test("[YAW2] states of other clients that a client repeats do not count as its o
   say(BOB, { name: "Bob" });
   say(CID, { name: "Cid in another tab" });
   expect(shown).toEqual([]);
+});
+
+test("[YAW10] of several states of the client in one message, only the one with the highest clock is shown", () => {
+  const { shown, receive, say } = rig();
+  receive(...[1, 3, 2].map((clock) => ({ client: OWN, clock, json: JSON.stringify({ clock }) })));
+  say(OWN, { clock: 2 }, 2);
+  say(OWN, { clock: 3 }, 3);
+  expect(shown).toEqual([{ "clock": 3, "y-websocket": 3 }]);
 });
 
 test("[YAW3] the client's own id may become known late: it is the id that the bridge did not send", () => {
@@ -84,10 +95,10 @@ test.each([["a text"], [7], [[1]]])("[YAW6] a state that is no object shows noth
 });
 
 test("[YAW6] fields that the SDK rejects or reserves are skipped, and a state that is too long or not JSON is not shown", () => {
-  const { awareness, shown, say } = rig();
+  const { shown, receive, say } = rig();
   say(OWN, { "yjs": 99, "coroom": 1, "y-websocket": 5, "@me": 1, "": 1, ["x".repeat(65)]: 1, ["\ud800"]: 1, "name": "Ann" });
   say(OWN, { name: "x".repeat(10_000) }, 2);
-  awareness.receiveStates([{ client: OWN, clock: 3, json: "{" }]);
+  receive({ client: OWN, clock: 3, json: "{" });
   expect(shown).toEqual([{ "name": "Ann", "y-websocket": 1 }, null, null]);
 });
 

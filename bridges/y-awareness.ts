@@ -3,7 +3,7 @@
  * also repeats everything that it receives, for example from its other tabs. Tabs compare awareness clocks, so each
  * client's own clock is sent through the room with its state. Clients of the SDK have no clock, and get the date as
  * clock. A client accepts "gone" with the clock that it knows, and a state only with a higher clock. So a client that
- * returns unchanged is announced with its clock plus one, and keeps this difference. Rules YAW1 to YAW9.
+ * returns unchanged is announced with its clock plus one, and keeps this difference. Rules YAW1 to YAW10.
  */
 
 import { equalityDeep } from "lib0/function";
@@ -13,7 +13,7 @@ import type { Clock } from "../shared/time/clock.ts";
 import { Y_CLOCK } from "../shared/wire/presence.ts";
 import { RESERVED_FIELDS } from "../client/presence/awareness.ts";
 import type { YjsProvider } from "../client/yjs/yjs-provider.ts";
-import type { YState } from "./y-websocket-protocol.ts";
+import { readStates, type YState } from "./y-websocket-protocol.ts";
 
 export type BridgedAwareness = Pick<YjsProvider["awareness"], "clientID" | "states" | "setLocalState">;
 
@@ -59,14 +59,23 @@ export class YAwareness {
     room.setLocalState(null);
   }
 
-  receiveStates(states: readonly YState[]): void {
-    this.#own ??= states.find(({ client, json }) => json !== NOTHING && !this.#sent.has(client))?.client;
-    for (const { client, clock, json } of states) {
-      if (client !== this.#own || clock < this.#shown.clock || (clock === this.#shown.clock && json === this.#shown.json)) continue;
-      this.#shown = { json, clock };
-      const fields = fieldsOf(json);
-      this.#room.setLocalState(fields === undefined ? null : { ...fields, [Y_CLOCK]: clock });
-    }
+  /** `bytes`: of an awareness message. Of several states of the client only the newest is shown, because each takes 10 µs. */
+  receiveStates(bytes: Uint8Array): void {
+    this.#own ??= this.#newClientIn(bytes);
+    const shown = this.#shown;
+    let newest = shown;
+    const isNewer = (at: number): boolean => at > newest.clock || (at === newest.clock && newest === shown);
+    for (const state of readStates(bytes, (client, at) => client === this.#own && isNewer(at))) newest = state;
+    const { json, clock } = newest;
+    if (json === shown.json && clock === shown.clock) return;
+    this.#shown = { json, clock };
+    const fields = fieldsOf(json);
+    this.#room.setLocalState(fields === undefined ? null : { ...fields, [Y_CLOCK]: clock });
+  }
+
+  #newClientIn(bytes: Uint8Array): number | undefined {
+    for (const { client, json } of readStates(bytes, (client) => !this.#sent.has(client))) if (json !== NOTHING) return client;
+    return undefined;
   }
 
   /** Returns the states of these clients as they are sent to the y-websocket client. */

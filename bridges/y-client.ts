@@ -120,7 +120,7 @@ export class YClient {
 
   /** The first message starts a short wait for the awareness message, which has the client's id. */
   #receiveGreeting(message: YMessage, stopWaiting: () => void): void {
-    if (message.kind === "awareness") return this.#enter(message.states[0]?.client);
+    if (message.kind === "awareness") return this.#enter(message.first);
     if (this.#held.all.length > 1) return;
     stopWaiting();
     this.#state = { kind: "greeting", stopWaiting: this.#deps.clock.after(NUMBER_MS_MAX, () => this.#enter(undefined)) };

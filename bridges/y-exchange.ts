@@ -143,7 +143,7 @@ export class YExchange {
       case "update":
         return this.#write(message);
       case "awareness":
-        return connection.isOpen ? awareness.receiveStates(message.states) : undefined;
+        return connection.isOpen ? awareness.receiveStates(message.bytes) : undefined;
       case "stateless":
         return this.#relay(message.payload);
       case "unknown":
