@@ -78,3 +78,28 @@ test("[YAD2] with the default settings a socket opens as many documents at once 
   for (let document = 0; document < config.yDocumentsMax; document++) listener.receiveMessage(tokenFor(`plan-${document}`));
   expect([opened.length, closed]).toEqual([config.yDocumentsMax, []]);
 });
+
+test("[YAD3] a socket that sends too many messages or pings is cut, and what it sends then is not read", async () => {
+  const config = readSettings(yWebsocketSettings, { flags: {}, env: {} });
+  const clock = new FakeClock();
+  const metrics = yWebsocketMetrics(new Registry());
+  const cuts: number[] = [];
+  let receivedCount = 0;
+  const admission = new YAdmission({
+    places: new Places(config),
+    metrics,
+    unfinishedBytesMax: config.yUnfinishedBytesMax,
+    hocuspocus: { ...config, budget: new EarlyMessagesBudget(config.yHeldBytesMax), clock },
+    newClient: () => ({ receiveBytes: () => true, receiveMessage: () => void receivedCount++, receiveClosed: (onLeft) => onLeft() }),
+  });
+  const listener = admission.enter({ ...origin, room: "a" as RoomId, token: "" }, { ...socket, cut: (code) => void cuts.push(code) });
+  for (let message = 0; message < 65_535; message++) listener.receiveMessage(Uint8Array.of(3));
+  listener.receiveControlFrame(6);
+  clock.turn(1_000);
+  for (let message = 0; message < 6_144; message++) listener.receiveMessage(Uint8Array.of(3));
+  expect([receivedCount, cuts]).toEqual([71_679, []]);
+  listener.receiveControlFrame(6);
+  listener.receiveMessage(Uint8Array.of(3));
+  expect([receivedCount, cuts]).toEqual([71_679, [4529]]);
+  expect((await metrics.closes.get()).values).toMatchObject([{ labels: { code: "4529" }, value: 1 }]);
+});

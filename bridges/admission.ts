@@ -4,6 +4,7 @@
  * for it. For its address it counts only until its token is accepted.
  */
 
+import { type Rate, TokenBucket } from "../shared/limits/token-bucket.ts";
 import type { YWebsocketMetrics } from "./metrics.ts";
 import type { Places } from "./places.ts";
 import { HocuspocusSocket, type HocuspocusSocketDeps, type HocuspocusSocketOptions } from "./hocuspocus-socket.ts";
@@ -27,6 +28,12 @@ export type AdmissionDeps = {
   ) => Pick<YClient, "receiveBytes" | "receiveMessage" | "receiveClosed">;
 };
 
+/**
+ * Messages, pings and pongs of one socket. Each takes a few microseconds even if it is ignored, and the answer to a ping
+ * waits in memory until the client reads it. Updates have a lower rate of their own.
+ */
+const MESSAGES: Rate = { burst: 65_536, perSecond: 6_144 };
+const TOO_MANY_MESSAGES = "the client sends too many messages: connect again later";
 const TOO_MUCH_UNFINISHED = "clients sent too many unfinished messages: connect again later";
 
 export class YAdmission implements YClientAdmission {
@@ -104,8 +111,17 @@ export class YAdmission implements YClientAdmission {
     else this.#onEmpty = onEmpty;
   }
 
-  /** Counts what the socket holds of a message that is not complete. */
+  /** Counts what the socket holds of a message that is not complete, and cuts a socket that sends too many messages. */
   #counted(socket: YWebSocket, listener: YListener): YSocketListener {
+    const { clock } = this.#deps.hocuspocus;
+    const messages = new TokenBucket(MESSAGES, clock.now());
+    let isCut = false;
+    const cutIfTooFast = (): void => {
+      if (isCut || messages.take(clock.now())) return;
+      isCut = true;
+      this.#deps.metrics.closes.inc({ code: String(Y_CLOSE.tooFast) });
+      socket.cut(Y_CLOSE.tooFast, TOO_MANY_MESSAGES);
+    };
     const countBytes = (): void => this.#deps.metrics.unfinishedBytes.set(this.#unfinished.bytes);
     const forget = (): void => {
       this.#unfinished.forget(socket);
@@ -120,10 +136,12 @@ export class YAdmission implements YClientAdmission {
       receiveControlFrame: (count) => {
         this.#unfinished.receiveControlFrame(socket, count);
         countBytes();
+        cutIfTooFast();
       },
       receiveMessage: (bytes) => {
         forget();
-        listener.receiveMessage(bytes);
+        cutIfTooFast();
+        if (!isCut) listener.receiveMessage(bytes);
       },
       receiveClosed: () => {
         forget();
