@@ -156,7 +156,6 @@ export class YExchange {
   #answer(request: StateRequest): void {
     if (!this.#answers.mayAnswer(request)) return this.#deps.metrics.answersLater.inc();
     if (request.kind === "awareness-request") return this.#sendAnswer(request, encodeAwareness(this.#parts.awareness.allStates()));
-    Y.decodeStateVector(request.stateVector); // Throws on other bytes.
     const { copy } = this.#parts;
     copy.answer(request.stateVector, (merged) => {
       const readBytes = copy.bytes * CONTENT_SHARE;

@@ -84,3 +84,14 @@ test("[YPR4] an awareness message larger than any client's own state is skipped 
   const long = messageOf(AWARENESS, (output) => encoding.writeVarUint8Array(output, new Uint8Array(256 * 1024 + 1)));
   expect(decodeYMessage(long)).toEqual({ kind: "unknown" });
 });
+
+test("[YPR5] a request with a state vector that is torn, or too long to decode at once, is no message", () => {
+  const request = (stateVector: Uint8Array): unknown => decodeYMessage(encodeSyncRequest(stateVector))?.kind;
+  expect([request(Uint8Array.of(0)), request(Uint8Array.of(1, 7, 3)), request(Uint8Array.of(1, 7))]).toEqual([
+    "sync-request",
+    "sync-request",
+    undefined,
+  ]);
+  const zeros = (bytes: number): Uint8Array => new Uint8Array(bytes); // A state vector of no client, and bytes that are not read.
+  expect([request(zeros(1024 ** 2)), request(zeros(1024 ** 2 + 1))]).toEqual(["sync-request", undefined]);
+});

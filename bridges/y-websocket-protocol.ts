@@ -35,6 +35,9 @@ const PERMISSION_DENIED = 0;
 /** A client's own state needs a hundredth of this. States of other clients, which a client repeats, are not needed. */
 const AWARENESS_BYTES_MAX = 256 * 1024;
 
+/** That of a document with more than 100,000 clients. Yjs needs 5 s for one of 25 MB. */
+const STATE_VECTOR_BYTES_MAX = 1024 ** 2;
+
 /** Undefined: the bytes are not a message of the protocol. */
 export function decodeYMessage(bytes: Uint8Array): YMessage | undefined {
   try {
@@ -49,7 +52,7 @@ function read(input: decoding.Decoder): YMessage {
     case SYNC: {
       const step = decoding.readVarUint(input);
       const bytes = decoding.readVarUint8Array(input);
-      if (step === SYNC_STEP_1) return { kind: "sync-request", stateVector: bytes };
+      if (step === SYNC_STEP_1) return { kind: "sync-request", stateVector: checkedStateVector(bytes) };
       return step === SYNC_STEP_2 || step === SYNC_UPDATE
         ? { kind: "update", update: bytes, isAnswer: step === SYNC_STEP_2 }
         : { kind: "unknown" };
@@ -65,6 +68,14 @@ function read(input: decoding.Decoder): YMessage {
     default:
       return { kind: "unknown" };
   }
+}
+
+/** Throws if the bytes are not a state vector, or one that would take long to decode. Without the map that Yjs makes of it. */
+function checkedStateVector(bytes: Uint8Array): Uint8Array {
+  if (bytes.byteLength > STATE_VECTOR_BYTES_MAX) throw new Error("the state vector is too long");
+  const input = decoding.createDecoder(bytes);
+  for (let numbers = 2 * decoding.readVarUint(input); numbers > 0; numbers--) decoding.readVarUint(input);
+  return bytes;
 }
 
 /** Throws if the bytes are not states. */
