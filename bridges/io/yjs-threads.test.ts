@@ -33,6 +33,19 @@ test("[YTH1] long updates are checked and merged in worker threads, short ones o
   await threads.stop();
 });
 
+test("[YTH4] a short document with a long state vector is merged in a thread", async () => {
+  const threads = yjsThreads(SILENT_LOG);
+  let answer: unknown = "none yet";
+  const stateVector = new Uint8Array(16_385); // Of no client: the rest is not read.
+  const merged = new Promise<void>((resolve) =>
+    threads.merge({ parts: [updateOf("short")], stateVector, condense: false }, (merge) => resolve(void (answer = merge?.answer))),
+  );
+  expect(answer).toBe("none yet");
+  await merged;
+  expect(answer).toBeInstanceOf(Uint8Array);
+  await threads.stop();
+});
+
 test("[YTH3] a check that does not end gives no verdict on the update", async () => {
   const threads = yjsThreads(SILENT_LOG);
   const checked = new Promise((resolve) => threads.check(updateOf("long ".repeat(10_000)), resolve));

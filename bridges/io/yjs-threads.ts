@@ -55,7 +55,7 @@ export function yjsThreads(log: Pick<Log, "warn">): YjsWork & { stop(): Promise<
       run("check", update, (facts) => receive(facts as UpdateFacts | undefined));
     },
     merge: (question, receive) => {
-      const bytes = question.parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+      const bytes = [...question.parts, question.stateVector].reduce((sum, { byteLength }) => sum + byteLength, 0);
       if (bytes <= SHORT_BYTES && runHere(() => isLinear(question)) === true) return receive(runHere(() => mergeContent(question)));
       run("merge", question, (answer) => receive(answer as MergeAnswer | undefined));
     },
