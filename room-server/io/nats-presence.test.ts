@@ -21,7 +21,7 @@ test("[NAT6] presence too large for NATS is skipped and counted, and the other r
   const metrics = roomServerMetrics(new Registry());
   const subjects = subjectsOf("test");
   const bus = natsPresence(nats as unknown as NatsConnection, subjects, server, { metrics });
-  const entries = [900, 1_000, 3].map((bytes, index) => ({ room: `acme.room-${index}` as RoomKey, message: new Uint8Array(bytes) }));
+  const entries = [880, 1_000, 3].map((bytes, index) => ({ room: `acme.room-${index}` as RoomKey, message: new Uint8Array(bytes) }));
   bus.sendBatch(gateway, { timing, entries });
   expect(new Set(published.map(({ subject }) => subject))).toEqual(new Set([subjects.presenceToGateway(gateway, server)]));
   expect(published.flatMap(({ data }) => decodePresenceDown(data)!.entries)).toEqual([entries[0], entries[2]]);
