@@ -120,7 +120,7 @@ function createOnce(file: string, text: string): void {
   try {
     linkSync(draft, file);
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    if (!isErrno(error, "EEXIST")) throw error;
   } finally {
     rmSync(draft);
   }

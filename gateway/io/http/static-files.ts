@@ -3,6 +3,7 @@
 import { readFile, realpath } from "node:fs/promises";
 import { extname, join, sep } from "node:path";
 
+import { isErrno } from "../../../shared/io/system-error.ts";
 import type { HttpAnswer } from "../../http/answers.ts";
 import type { RouteRequest } from "../../http/requests.ts";
 import { type HttpRoute, NOT_FOUND } from "../../http/route-table.ts";
@@ -85,8 +86,7 @@ async function serveFile(folder: string, path: string): Promise<HttpAnswer> {
       body: await readFile(file),
     };
   } catch (error) {
-    if (error instanceof Error && "code" in error && ["ENOENT", "ENOTDIR", "EISDIR", "ENAMETOOLONG"].includes(String(error.code)))
-      return NOT_FOUND;
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EISDIR", "ENAMETOOLONG")) return NOT_FOUND;
     throw error;
   }
 }
