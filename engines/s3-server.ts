@@ -81,9 +81,12 @@ async function findSwift(options: FindOptions): Promise<Swift> {
 /** Uses the machine's own Python if there is one. The packages match it, because both are from the same suite. */
 function swiftIn(root: string): Swift {
   const own = "/usr/bin/python3";
-  const env: Record<string, string> = { PYTHONPATH: join(root, "usr/lib/python3/dist-packages"), PYTHONDONTWRITEBYTECODE: "1" };
   const libraries = libraryPath(root);
   assert(libraries !== "", "Swift's packages bring a library for erasure codes");
-  env["LD_LIBRARY_PATH"] = libraries;
+  const env = {
+    PYTHONPATH: join(root, "usr/lib/python3/dist-packages"),
+    PYTHONDONTWRITEBYTECODE: "1",
+    LD_LIBRARY_PATH: libraries,
+  };
   return { python: existsSync(own) ? own : join(root, "usr/bin/python3"), env };
 }
