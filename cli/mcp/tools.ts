@@ -10,6 +10,7 @@ import { type CallToolResult, McpServer } from "@modelcontextprotocol/server";
 import * as Y from "yjs";
 import { z } from "zod";
 
+import { BoundedMap } from "../../shared/collections/bounded-map.ts";
 import { SettingError } from "../../shared/settings/settings.ts";
 import { DocumentError, type DocumentsClient } from "../documents-client.ts";
 import { editText, isText, type NamedType, namedTypesIn } from "./text-edits.ts";
@@ -19,8 +20,8 @@ const WAIT_SECONDS_MAX = 60;
 const WATCH_MS = 1_000;
 const EMPTY_STATE = Y.encodeStateAsUpdate(new Y.Doc());
 const EMPTY_VECTOR = Y.encodeStateVector(new Y.Doc());
-/** Rooms whose last edit by this program is remembered. */
-const WRITTEN_ROOMS_MAX = 1_000;
+/** Maximum number of rooms whose last edit by this program is remembered: at least the last 1,000 rooms. */
+const WRITTEN_ROOMS_MAX = 2_000;
 const BINARY = { "content-type": "application/octet-stream" };
 
 const room = z.string().min(1).max(128).describe("Room id, which names the document.");
@@ -114,13 +115,10 @@ type Read = { readonly room: string; readonly text: string; readonly types: read
  * edit could be made on a document that lacks the first, and a passage would be replaced twice.
  */
 class WrittenSeqs {
-  readonly #seqs = new Map<string, number>();
+  readonly #seqs = new BoundedMap<string, number>(WRITTEN_ROOMS_MAX);
 
   note(id: string, at: number): void {
-    this.#seqs.delete(id);
     this.#seqs.set(id, at);
-    const [oldest] = this.#seqs.keys();
-    if (this.#seqs.size > WRITTEN_ROOMS_MAX && oldest !== undefined) this.#seqs.delete(oldest);
   }
 
   /** Calls `read` with the seq that its answer must include. A log that was lost never reaches the seq, so a failure forgets it. */
