@@ -28,22 +28,55 @@ const room = z.string().min(1).max(128).describe("Room id, which names the docum
 const text = z.string().default("text").describe("Name of the shared text (Y.Text) in the document.");
 const seq = z.number().int().nonnegative();
 
+const List = z.object({
+  prefix: z.string().default("").describe("Beginning of the room ids."),
+  after: z.string().default("").describe("`next` of the page before."),
+  limit: z.number().int().min(1).max(1_000).default(100),
+});
+const Read = z.object({
+  room,
+  text,
+  types: z
+    .array(z.string())
+    .max(100)
+    .default([])
+    .describe("Shared types to read as JSON instead of the text, each as name:kind. Kinds: text, array, map, xml (rich text)."),
+  minSeq: seq.default(0).describe("Seq of an edit that the answer must include. Edits of edit_document are always included."),
+});
+const Edit = z.object({
+  room,
+  text,
+  replacements: z
+    .array(z.object({ find: z.string().min(1), replace: z.string() }))
+    .max(REPLACEMENTS_MAX)
+    .default([])
+    .describe("Passages to replace, one after the other. Each must occur exactly once at its turn. An empty `replace` deletes."),
+  append: z.string().default("").describe("Text to append at the end."),
+  key: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe("Name of this edit. A repeated call with the same key and arguments makes the edit only once."),
+});
+const Watch = z.object({
+  room,
+  text,
+  afterSeq: seq.describe("Seq that is known already."),
+  seconds: z.number().min(0).max(WAIT_SECONDS_MAX).default(30).describe("Maximum wait."),
+});
+
 export function mcpServer(documents: DocumentsClient, version: string): McpServer {
   const server = new McpServer({ name: "coroom", version });
   const written = new WrittenSeqs();
   const reading = { annotations: { readOnlyHint: true } } as const;
 
-  const list = z.object({
-    prefix: z.string().default("").describe("Beginning of the room ids."),
-    after: z.string().default("").describe("`next` of the page before."),
-    limit: z.number().int().min(1).max(1_000).default(100),
-  });
   server.registerTool(
     "list_rooms",
     {
       ...reading,
       description: "Lists the rooms that have a document, a page at a time. `next` in the answer: there are more.",
-      inputSchema: list,
+      inputSchema: List,
     },
     ({ prefix, after, limit }) =>
       answered(
@@ -52,63 +85,29 @@ export function mcpServer(documents: DocumentsClient, version: string): McpServe
       ),
   );
 
-  const read = z.object({
-    room,
-    text,
-    types: z
-      .array(z.string())
-      .max(100)
-      .default([])
-      .describe("Shared types to read as JSON instead of the text, each as name:kind. Kinds: text, array, map, xml (rich text)."),
-    minSeq: seq.default(0).describe("Seq of an edit that the answer must include. Edits of edit_document are always included."),
-  });
   server.registerTool(
     "read_document",
     {
       ...reading,
       description: "Reads a document's text, or other shared types as JSON, with the seq of its last edit.",
-      inputSchema: read,
+      inputSchema: Read,
     },
     (asked) => answered(() => readDocument(documents, written, asked)),
   );
 
-  const edit = z.object({
-    room,
-    text,
-    replacements: z
-      .array(z.object({ find: z.string().min(1), replace: z.string() }))
-      .max(REPLACEMENTS_MAX)
-      .default([])
-      .describe("Passages to replace, one after the other. Each must occur exactly once at its turn. An empty `replace` deletes."),
-    append: z.string().default("").describe("Text to append at the end."),
-    key: z
-      .string()
-      .min(1)
-      .max(200)
-      .optional()
-      .describe("Name of this edit. A repeated call with the same key and arguments makes the edit only once."),
-  });
   server.registerTool(
     "edit_document",
-    { description: "Edits a text. Everybody in the room sees the edit, and it is stored before the answer.", inputSchema: edit },
+    { description: "Edits a text. Everybody in the room sees the edit, and it is stored before the answer.", inputSchema: Edit },
     (asked) => answered(() => editDocument(documents, written, asked)),
   );
 
-  const watch = z.object({
-    room,
-    text,
-    afterSeq: seq.describe("Seq that is known already."),
-    seconds: z.number().min(0).max(WAIT_SECONDS_MAX).default(30).describe("Maximum wait."),
-  });
   server.registerTool(
     "watch_document",
-    { ...reading, description: "Waits until a document has an edit after a seq, and returns its text.", inputSchema: watch },
+    { ...reading, description: "Waits until a document has an edit after a seq, and returns its text.", inputSchema: Watch },
     (asked) => answered(() => watchDocument(documents, asked)),
   );
   return server;
 }
-
-type Read = { readonly room: string; readonly text: string; readonly types: readonly string[]; readonly minSeq: number };
 
 /**
  * The last edit of this program in each room. A document service reads the log with a delay, so without this seq a second
@@ -132,7 +131,7 @@ class WrittenSeqs {
   }
 }
 
-async function readDocument(documents: DocumentsClient, written: WrittenSeqs, asked: Read): Promise<object> {
+async function readDocument(documents: DocumentsClient, written: WrittenSeqs, asked: z.output<typeof Read>): Promise<object> {
   const { room: id, text: name, types } = asked;
   return written.reading(id, async (seqOfOwn) => {
     const minSeq = String(Math.max(asked.minSeq, seqOfOwn));
@@ -173,15 +172,7 @@ function noSuchText(name: string, texts: readonly NamedType[], types: readonly N
   return `the document has no text ${JSON.stringify(name)} for this tool.${usable}${unusable}`;
 }
 
-type Edit = {
-  readonly room: string;
-  readonly text: string;
-  readonly replacements: readonly { readonly find: string; readonly replace: string }[];
-  readonly append: string;
-  readonly key?: string | undefined;
-};
-
-async function editDocument(documents: DocumentsClient, written: WrittenSeqs, asked: Edit): Promise<object> {
+async function editDocument(documents: DocumentsClient, written: WrittenSeqs, asked: z.output<typeof Edit>): Promise<object> {
   const { room: id, text: name, replacements, append, key = randomUUID() } = asked;
   if (replacements.length === 0 && append === "") throw new DocumentError(400, "there is nothing to edit: give `replacements` or `append`");
   const state = await written.reading(id, (minSeq) => newestState(documents, id, minSeq));
@@ -217,9 +208,8 @@ async function newestState(documents: DocumentsClient, id: string, minSeq: numbe
   }
 }
 
-type Watch = { readonly room: string; readonly text: string; readonly afterSeq: number; readonly seconds: number };
-
-async function watchDocument(documents: DocumentsClient, { room: id, text: name, afterSeq, seconds }: Watch): Promise<object> {
+async function watchDocument(documents: DocumentsClient, asked: z.output<typeof Watch>): Promise<object> {
+  const { room: id, text: name, afterSeq, seconds } = asked;
   const until = performance.now() + seconds * 1_000;
   for (let etag = ""; ; await sleep(WATCH_MS)) {
     const headers: Record<string, string> = etag === "" ? {} : { "if-none-match": etag };
