@@ -1,5 +1,7 @@
 /** The findings of `coroom doctor`: conclusions from its measurements, each with a remedy. */
 
+import { envName } from "../shared/settings/settings.ts";
+import { SECRETS } from "./secrets.ts";
 import type { StartConfig } from "./settings.ts";
 
 export type DoctorFinding = { readonly about: string; readonly state: "ok" | "warning" | "problem"; readonly text: string };
@@ -108,20 +110,18 @@ export function judgeCertificate(setting: string, validUntil: number, now: numbe
     : ok("TLS", `the certificate in ${setting} is valid for ${days} days`);
 }
 
-const SECRETS = ["jwtSecret", "roomSecret", "internalSecret", "operatorSecret", "metricsSecret"] as const;
 const SECRET_LENGTH_MIN = 32;
 
 export function judgeSecrets(config: Pick<StartConfig, (typeof SECRETS)[number]>): readonly DoctorFinding[] {
   const given = SECRETS.filter((name) => config[name] !== "");
-  const nameOf = (name: string): string => `COROOM_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
   const short = given.filter((name) => config[name].length < SECRET_LENGTH_MIN);
   const equal = given.filter((name, index) => given.some((other, place) => place < index && config[other] === config[name]));
   const findings = [
     ...short.map((name) =>
-      problem("secrets", `${nameOf(name)} has fewer than ${SECRET_LENGTH_MIN} characters. coroom secrets prints new ones`),
+      problem("secrets", `${envName(name)} has fewer than ${SECRET_LENGTH_MIN} characters. coroom secrets prints new ones`),
     ),
     ...equal.map((name) =>
-      problem("secrets", `${nameOf(name)} equals another secret, so who knows one has both. coroom secrets prints new ones`),
+      problem("secrets", `${envName(name)} equals another secret, so who knows one has both. coroom secrets prints new ones`),
     ),
   ];
   if (findings.length > 0) return findings;

@@ -20,6 +20,15 @@ import { SettingError } from "../shared/settings/settings.ts";
 import { parseJson } from "../shared/parse-json.ts";
 import type { Role, StartConfig } from "./settings.ts";
 
+/** The settings with the secrets of a deployment. */
+export const SECRETS = [
+  "jwtSecret",
+  "roomSecret",
+  "internalSecret",
+  "operatorSecret",
+  "metricsSecret",
+] as const satisfies readonly (keyof StartConfig)[];
+
 const Secret = z.string().min(32);
 const Secrets = z.object({ jwtSecret: Secret, roomSecret: Secret, internalSecret: Secret });
 type Secrets = z.infer<typeof Secrets>;
@@ -136,19 +145,7 @@ function allSecrets(dataDir: string): AllSecrets {
   return { ...localSecrets(dataDir), ...roleSecrets(dataDir) };
 }
 
-export type SecretsGiven = Pick<
-  StartConfig,
-  | "roles"
-  | "production"
-  | "dataDir"
-  | "jwtSecret"
-  | "jwksUrl"
-  | "jwksFile"
-  | "roomSecret"
-  | "internalSecret"
-  | "operatorSecret"
-  | "metricsSecret"
->;
+export type SecretsGiven = Pick<StartConfig, (typeof SECRETS)[number] | "roles" | "production" | "dataDir" | "jwksUrl" | "jwksFile">;
 
 /**
  * Returns generated values for missing secrets, or throws when they must be configured. A JWKS replaces the secret for

@@ -12,8 +12,7 @@ import { natsUserLines } from "../engines/nats-config.ts";
 import { REDIS_DEFAULT_USER, redisUserLine } from "../engines/redis-server.ts";
 import type { natsUsersSettings, redisUsersSettings } from "./command-settings.ts";
 import { natsUsers } from "./local-engines.ts";
-
-const SECRETS = ["jwtSecret", "roomSecret", "internalSecret", "operatorSecret", "metricsSecret"];
+import { SECRETS } from "./secrets.ts";
 
 /** For `include` in nats-server's configuration. The server reads the passwords from its environment. */
 export function natsUsersText(config: Values<typeof natsUsersSettings>): string {
