@@ -42,10 +42,11 @@ export async function findBinary(spec: BinarySpec, options: FindOptions = {}): P
   });
   const unpacked = root === undefined ? undefined : await binaryIn(spec, root);
   if (unpacked !== undefined) return unpacked;
-  throw new EngineError(
-    "binary-missing",
-    `no usable ${spec.name} found. To fix this, ${spec.remedy}.\n  tried: ${tried.join("\n  tried: ")}`,
-  );
+  throw binaryMissing(spec, tried);
+}
+
+export function binaryMissing({ name, remedy }: BinarySpec, tried: readonly string[]): EngineError {
+  return new EngineError("binary-missing", `no usable ${name} found. To fix this, ${remedy}.\n  tried: ${tried.join("\n  tried: ")}`);
 }
 
 async function findOnPath(spec: BinarySpec, tried: string[]): Promise<Binary | undefined> {

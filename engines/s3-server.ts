@@ -10,9 +10,8 @@ import { assert } from "../shared/assert.ts";
 import { answersOverTcp } from "./ask.ts";
 import { BINARIES } from "./binaries.ts";
 import { claimDataDir } from "./data-dir.ts";
-import { EngineError } from "./engine-error.ts";
 import { runEngine, type Engine } from "./engine.ts";
-import { type FindOptions, libraryPath } from "./find.ts";
+import { binaryMissing, type FindOptions, libraryPath } from "./find.ts";
 import { claimNeighbouringPorts } from "./free-port.ts";
 import { runProgram } from "./run-program.ts";
 import { unpackedRoot } from "./unpacked.ts";
@@ -70,11 +69,7 @@ async function findSwift(options: FindOptions): Promise<Swift> {
     );
   };
   const root = await unpackedRoot(BINARIES.swift, cache, { tried, print: options.print ?? (() => {}), runs });
-  if (root === undefined)
-    throw new EngineError(
-      "binary-missing",
-      `no usable ${BINARIES.swift.name} found. To fix this, ${BINARIES.swift.remedy}.\n  tried: ${tried.join("\n  tried: ")}`,
-    );
+  if (root === undefined) throw binaryMissing(BINARIES.swift, tried);
   return swiftIn(root);
 }
 
