@@ -7,15 +7,15 @@ import { jetstream } from "@nats-io/jetstream";
 import { randomUUID } from "node:crypto";
 import type { Registry } from "prom-client";
 
-import { type BoardUpdate, BoardWatch, type DisplayName, DisplayNames } from "../shared/bus/board-messages.ts";
+import { BoardWatch, DisplayNames } from "../shared/bus/board-messages.ts";
 import { encodeJson } from "../shared/bus/json-messages.ts";
-import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
+import { subjectsOf } from "../shared/bus/subjects.ts";
 import { sendHeartbeats } from "../shared/io/heartbeats.ts";
 import { internalTls } from "../shared/io/internal-tls.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { awaitLogStreams } from "../shared/io/log-stream.ts";
 import { subscribeJson } from "../shared/io/nats-json.ts";
-import { closeNats, connectAs, logForbidden, type NatsConnection, publish } from "../shared/io/nats.ts";
+import { closeNats, connectAs, logForbidden, publish } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import { publishVitals } from "../shared/io/vitals.ts";
 import { startTraces } from "../shared/io/traces/start-traces.ts";
@@ -32,7 +32,6 @@ import { kvCheckpoints } from "./io/kv-checkpoints.ts";
 import { redisPorts } from "./io/redis-ports.ts";
 import { LeaderboardHost, type LeaderboardPorts } from "./leaderboard-host.ts";
 import { leaderboardMetrics } from "./metrics.ts";
-import type { BoardPublisher } from "./ports.ts";
 
 export async function startLeaderboard(
   config: SharedConfig & LeaderboardConfig,
@@ -76,11 +75,11 @@ export async function startLeaderboard(
       newName: () => `${service}-${++named}`,
     }),
     ...(await kvArchive(nats, subjects, { replicas, daysMax: config.boardArchiveDaysMax })),
-    shown: natsBoardPublisher(nats, subjects),
+    shown: { publish: (update) => void publish(nats, subjects.boards(update.room), encodeJson(update)) },
   };
   const host: LeaderboardHost = new LeaderboardHost(ports, { ...config, service }, { clock: systemClock, log, metrics });
-  subscribeWatches(nats, subjects, (watch) => host.receiveWatch(watch));
-  subscribeNames(nats, subjects, (name) => host.receiveName(name));
+  subscribeJson(nats, subjects.watchBoard, BoardWatch, (watch) => host.receiveWatch(watch));
+  subscribeJson(nats, subjects.boardNames, DisplayNames, (names) => names.forEach((name) => host.receiveName(name)));
   const tls = internalTls(config, boardsAddress(config));
   const http = await serveHttp(host, { ...config, tls }, { log, metrics, registry });
   const url = serviceAddress(boardsAddress(config), http.port, tls !== undefined);
@@ -101,20 +100,4 @@ export async function startLeaderboard(
     await traces?.stop();
   };
   return { url, stop: stopOnce(stop) };
-}
-
-function natsBoardPublisher(nats: NatsConnection, subjects: Subjects): BoardPublisher {
-  return {
-    publish: (update: BoardUpdate) => {
-      publish(nats, subjects.boards(update.room), encodeJson(update));
-    },
-  };
-}
-
-function subscribeWatches(nats: NatsConnection, subjects: Subjects, receive: (watch: BoardWatch) => void): void {
-  subscribeJson(nats, subjects.watchBoard, BoardWatch, receive);
-}
-
-function subscribeNames(nats: NatsConnection, subjects: Subjects, receive: (name: DisplayName) => void): void {
-  subscribeJson(nats, subjects.boardNames, DisplayNames, (names) => names.forEach(receive));
 }
