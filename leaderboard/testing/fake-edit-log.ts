@@ -43,9 +43,9 @@ export class FakeEditLog implements CountedEditLog {
   /** Edits committed together, at the first one's time. */
   append(room: RoomKey, edits: readonly LoggedEdit[]): void {
     const ofRoom = this.#ofRoom(room).edits;
-    const time = edits[0]!.time;
+    const { time } = edits[0]!;
     this.#edits[partitionOf(room, this.#partitions)]!.append({ room, time, bytes: recordOf(ofRoom.length + 1, edits) });
-    ofRoom.push(...edits.map((edit) => ({ ...edit, time: time as UnixMillis })));
+    ofRoom.push(...edits.map((edit) => ({ ...edit, time })));
   }
 
   /** Marks the room as deleted: nothing more is counted. */
