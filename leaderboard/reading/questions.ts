@@ -79,8 +79,8 @@ const ANY_TIME = 0 as UnixMillis;
 const CURSOR = /^([A-Za-z0-9-]{1,16})~(\d{1,9})$/;
 
 /**
- * The part of a question that its path names: a board, and the rest of the path, which is empty, `members` or `members/{user}`. On a board of rooms,
- * `{room}` follows at once.
+ * The part of a question that its path names: a board, and the rest of the path. On a board of people the rest is empty,
+ * `members` or `members/{user}`. On a board of rooms it is empty or `{room}`, and both `members` and `user` are the room.
  */
 type Asked = {
   readonly kind: "asked";
