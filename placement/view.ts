@@ -129,10 +129,6 @@ function stateOf({ server, draining, labels, load }: ServerHeartbeat): ServerSta
   return { server, host: labels?.host ?? "", zone: labels?.zone ?? "", pool: labels?.pool ?? "", draining, used: load?.used ?? 0 };
 }
 
-/**
- * Answers which server should own a room: the live owner by the rooms bucket, otherwise the replica's server, otherwise
- * rendezvous hashing over the live servers. The answer is only a hint: the epoch record of a claim in the log decides.
- */
 export type LocateServers = {
   /** Servers that accept new rooms. */
   readonly available: readonly ServerId[];
@@ -140,8 +136,9 @@ export type LocateServers = {
 };
 
 /**
- * `replica`: the server with the replica, if any. `suspects`: servers that did not answer the requester. They are
- * skipped even if their heartbeats arrive.
+ * Answers which server should own a room: the live owner by the rooms bucket, otherwise the replica's server, otherwise
+ * rendezvous hashing over the available servers. The answer is only a hint: the epoch record of a claim in the log
+ * decides. `suspects` of the request did not answer the requester: they are skipped even if their heartbeats arrive.
  */
 export function decideOwner(
   request: LocateRequest,
@@ -149,16 +146,11 @@ export function decideOwner(
   replica: ServerId | undefined,
   servers: LocateServers,
 ): LocateReply {
-  if (entry !== undefined && servers.isLive(entry.owner) && !request.suspects.includes(entry.owner)) {
-    return { kind: "server", server: entry.owner };
-  }
-  if (replica !== undefined && servers.available.includes(replica) && !request.suspects.includes(replica)) {
-    return { kind: "server", server: replica };
-  }
-  const [best] = rankServers(
-    request.room,
-    servers.available.filter((server) => !request.suspects.includes(server)),
-  );
+  const isUntried = (server: ServerId): boolean => !request.suspects.includes(server);
+  if (entry !== undefined && servers.isLive(entry.owner) && isUntried(entry.owner)) return { kind: "server", server: entry.owner };
+  const available = servers.available.filter(isUntried);
+  if (replica !== undefined && available.includes(replica)) return { kind: "server", server: replica };
+  const [best] = rankServers(request.room, available);
   return best === undefined
     ? { kind: "none", reason: "no room server is alive that was not tried: start one, or find out why the listed ones do not answer" }
     : { kind: "server", server: best };
