@@ -60,7 +60,7 @@ class Decision {
   /** Without the rooms of lost servers. */
   #movesLeft: number;
   /**
-   * Three groups of rooms from the survey: rooms without an owner, rooms in a forbidden place, and rooms whose replica
+   * Three groups of rooms from the survey: rooms whose owner is lost, rooms in a forbidden place, and rooms whose replica
    * is missing or too near.
    */
   readonly #orphans: RoomKey[] = [];
