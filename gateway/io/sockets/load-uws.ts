@@ -43,12 +43,12 @@ function libc(): string {
   return header.glibcVersionRuntime === undefined ? "no glibc" : `glibc ${header.glibcVersionRuntime}`;
 }
 
-/** The uWebSockets.js server for sockets and HTTP, with TLS where a certificate is configured. */
+/** Paths of the certificate and its key. Empty: no TLS. */
 export type TlsOptions = { readonly tlsCertFile: string; readonly tlsKeyFile: string };
 
 /**
- * Throws a SettingError when the certificate cannot be used. The certificate is read once: a renewed one takes effect
- * at the next start.
+ * The uWebSockets.js server for sockets and HTTP, with TLS where a certificate is configured. Throws a SettingError when
+ * the certificate cannot be used. The certificate is read once: a renewed one takes effect at the next start.
  */
 export function uwsApp(uws: Uws, { tlsCertFile, tlsKeyFile }: TlsOptions): TemplatedApp {
   const files = certificateFiles({ certFile: tlsCertFile, keyFile: tlsKeyFile }, ["COROOM_TLS_CERT_FILE", "COROOM_TLS_KEY_FILE"]);
