@@ -146,7 +146,10 @@ async function withStalled(
   const options = { ...upgrade, ...outbound, messageBytesMax: 1_000, silenceMsMax: 75_000, closingMsMax };
   const admission = { unready: () => undefined, mayConnect: () => true, onTurnedAway: () => {} };
   let closing = { count: 0, bytes: 0 };
-  const web = uwsSockets(app, options, admission, lastOfTurn, { onLooked: (_, { count, bytes }) => (closing = { count, bytes }) });
+  const web = uwsSockets(app, options, admission, lastOfTurn, {
+    onLooked: (_, { count, bytes }) => (closing = { count, bytes }),
+    onEnded: () => {},
+  });
   const [inside, gone] = [new Set<ConnectionId>(), new Set<ConnectionId>()];
   web.start({
     receiveConnection: (connection) => void inside.add(connection),

@@ -48,7 +48,7 @@ type EndCause = "gateway" | "client" | "network";
 /** `onLooked`: called several times a second. */
 type SocketWatch = {
   readonly onLooked: (behind: SlowReaders, closing: ClosingSockets) => void;
-  readonly onEnded?: (cause: EndCause) => void;
+  readonly onEnded: (cause: EndCause) => void;
 };
 /** The code of uWebSockets.js for a connection without a close frame. */
 const LOST = 1006;
@@ -62,7 +62,7 @@ export function uwsSockets(
   options: SocketOptions,
   policy: UpgradePolicy,
   lastOfTurn: (run: () => void) => void,
-  { onLooked, onEnded = () => {} }: SocketWatch,
+  { onLooked, onEnded }: SocketWatch,
 ): {
   sockets: Sockets;
   topics: Topics;
