@@ -69,7 +69,7 @@ export type GatewayPorts = {
   readonly store: SanctionStore | undefined;
   /** Undefined: usage by tenant and day is not stored. */
   readonly usageStore: UsageStore | undefined;
-  readonly orders: AdminCommands;
+  readonly commands: AdminCommands;
   /** Undefined: no application is asked for first content. */
   readonly applicationContents?: ApplicationContents | undefined;
   readonly clientIdOf: ClientSessionOptions["clientIdOf"];
@@ -191,7 +191,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
     tenantUsage.start();
     if (ports.usageStore !== undefined) ports.storageReports.onPeaks((peaks) => void tenantUsage.receivePeaks(peaks));
     sanctions.start((sanction) => discipline.receiveChanged(sanction));
-    ports.orders.onCommand((order) => discipline.receiveOrder(order));
+    ports.commands.onCommand((command) => discipline.receiveCommand(command));
     sharing = shareCounts({ quotas, abuse }, ports.counts, gateway, { ...deps, backbone });
   };
   const stop = (settleMsMax: number): Promise<void> => {

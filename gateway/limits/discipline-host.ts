@@ -132,14 +132,14 @@ export class DisciplineHost {
     }
   }
 
-  receiveOrder(order: AdminCommand): AdminReply {
-    switch (order.kind) {
+  receiveCommand(command: AdminCommand): AdminReply {
+    switch (command.kind) {
       case "kick":
-        return { kicked: this.#kick(order), members: [] };
+        return { kicked: this.#kick(command), members: [] };
       case "list-members":
-        return { kicked: 0, members: this.#membersOf(order.room) };
+        return { kicked: 0, members: this.#membersOf(command.room) };
       default:
-        return assertNever(order);
+        return assertNever(command);
     }
   }
 

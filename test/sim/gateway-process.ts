@@ -35,13 +35,13 @@ const TOKEN_CHECK_MS = 1;
 const NO_BOARDS: BoardBus = { follow: () => {}, unfollow: () => {}, watch: () => {}, publishNames: () => {}, leaderboards: () => 0 };
 const NO_ACTIVITIES: Activities = { storeActivity: () => Promise.resolve("unavailable") };
 /** No limit is reached. In a run without bans gateways exchange no sanctions, and in one without kicks no commands. */
-const ALONE: Pick<GatewayPorts, "counts" | "sanctionsBus" | "storageReports" | "store" | "usageStore" | "orders"> = {
+const ALONE: Pick<GatewayPorts, "counts" | "sanctionsBus" | "storageReports" | "store" | "usageStore" | "commands"> = {
   counts: { publishReport: () => {}, onReport: () => {} },
   sanctionsBus: { publishSanction: () => {}, onSanction: () => {}, requestSanctions: () => Promise.resolve([]), onRequest: () => {} },
   storageReports: { onFull: () => {}, onPeaks: () => {} },
   store: undefined,
   usageStore: undefined,
-  orders: { issueCommand: () => Promise.resolve({ kicked: 0, members: [], gateways: 0 }), onCommand: () => {} },
+  commands: { issueCommand: () => Promise.resolve({ kicked: 0, members: [], gateways: 0 }), onCommand: () => {} },
 };
 
 const APPLICATION: readonly WebhookEndpoint[] = [{ name: "all-tenants", tenant: undefined, url: "http://application" }];
@@ -87,7 +87,7 @@ export class GatewayProcess {
     const rooms = world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms;
     const sanctions = natsSanctions(this.connection.nats, world.subjects, gateway);
     const commands = natsAdminCommands(this.connection.nats, world.subjects);
-    this.#commands = world.kickedUsers === undefined ? ALONE.orders : (world.planted?.adminCommands?.(commands) ?? commands);
+    this.#commands = world.kickedUsers === undefined ? ALONE.commands : (world.planted?.adminCommands?.(commands) ?? commands);
     const documents = simServices(this.process, world, documentServices);
     const given = world.application && applicationContents(documents, { ...config, firstContentUrls: APPLICATION }, deps);
     const ports = {
@@ -102,7 +102,7 @@ export class GatewayProcess {
       applicationContents: given && (world.planted?.applicationContents?.(given) ?? given),
       ...ALONE,
       ...(world.bans === undefined ? {} : { sanctionsBus: world.planted?.sanctionsBus?.(sanctions) ?? sanctions }),
-      orders: this.#commands,
+      commands: this.#commands,
       clientIdOf,
     };
     const parts = assembleGateway(gateway, config, ports, deps);
@@ -115,7 +115,7 @@ export class GatewayProcess {
         this.#presence.start();
         this.#clients.start();
         if (world.bans !== undefined) parts.sanctions.start((sanction) => parts.discipline.receiveChanged(sanction));
-        this.#commands.onCommand((order) => parts.discipline.receiveOrder(order));
+        this.#commands.onCommand((command) => parts.discipline.receiveCommand(command));
         this.listener.start(world.planted?.gatewayClients?.(parts.clients) ?? parts.clients);
         this.#isStarted = true;
       },

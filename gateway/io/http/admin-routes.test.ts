@@ -28,11 +28,11 @@ const question = (body: object): RouteRequest => ({
 });
 
 function routesWith(all: readonly Sanction[], imposed: Sanction[] = []): ReturnType<typeof adminRoutes> {
-  const orders = { issueCommand: () => Promise.reject(new Error("no order is given")), onCommand: () => {} };
+  const commands = { issueCommand: () => Promise.reject(new Error("no command is given")), onCommand: () => {} };
   return adminRoutes(
     {
       tokens: { verify: async () => ({ kind: "unchecked" }) },
-      orders,
+      commands,
       sanctions: { all, impose: (sanction) => void imposed.push(sanction) },
       drain: () => 0,
     },
@@ -107,7 +107,7 @@ async function askedByEve(held: Pick<Sanction, "room" | "level">, path: string, 
   const routes = adminRoutes(
     {
       tokens: { verify: async () => ({ kind: "valid", identity }) },
-      orders: {
+      commands: {
         issueCommand: async ({ kind }) => ((done += kind === "kick" ? 1 : 0), { kicked: 1, members: [], gateways: 1 }),
         onCommand: () => {},
       },

@@ -24,14 +24,14 @@ import { authorityOf, type HttpTokens, isOperator, type OperatorOptions } from "
 
 export type AdminPorts = {
   readonly tokens: HttpTokens;
-  readonly orders: AdminCommands;
+  readonly commands: AdminCommands;
   readonly sanctions: Pick<SanctionsHost, "all" | "impose">;
   /** Starts or continues to drain this gateway. Returns how many connections are left. */
   readonly drain: () => number;
 };
 
 export function adminRoutes(
-  { tokens, orders, sanctions, drain }: AdminPorts,
+  { tokens, commands, sanctions, drain }: AdminPorts,
   options: OperatorOptions,
   { clock }: { clock: Clock },
 ): HttpRoute[] {
@@ -54,14 +54,14 @@ export function adminRoutes(
   const kick = forAdmins(async (request, authority) => {
     const command = kickCommand(request, authority);
     if ("status" in command) return command;
-    const { kicked, gateways } = await orders.issueCommand(command);
+    const { kicked, gateways } = await commands.issueCommand(command);
     return jsonAnswer(200, { kicked, gateways });
   });
 
   const listMembers = forAdmins(async (request, authority) => {
     const scope = scopeInPath(request, authority);
     if ("status" in scope) return scope;
-    const { members, gateways } = await orders.issueCommand({ kind: "list-members", room: scope.room! });
+    const { members, gateways } = await commands.issueCommand({ kind: "list-members", room: scope.room! });
     return jsonAnswer(200, { members, gateways });
   });
 

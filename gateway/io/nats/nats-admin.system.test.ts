@@ -53,10 +53,10 @@ test("[NAD2] members that exceed one NATS message arrive in several messages, an
     connection: `gw-1-${user}`,
     write: user % 2 === 0,
   }));
-  const orders = natsAdminCommands(natsConnection, subjects);
-  orders.onCommand(() => ({ kicked: 3, members }));
+  const commands = natsAdminCommands(natsConnection, subjects);
+  commands.onCommand(() => ({ kicked: 3, members }));
   await natsConnection.flush();
-  expect(await orders.issueCommand({ kind: "list-members", room: "acme.notes" as RoomKey })).toEqual({ kicked: 3, members, gateways: 1 });
+  expect(await commands.issueCommand({ kind: "list-members", room: "acme.notes" as RoomKey })).toEqual({ kicked: 3, members, gateways: 1 });
   await natsConnection.flush();
   expect(bytes).toBeLessThan(NATS_BYTES_MAX);
 });

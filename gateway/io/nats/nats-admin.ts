@@ -39,9 +39,9 @@ export function natsSanctions(nats: NatsConnection, subjects: Subjects, gateway:
 
 export function natsAdminCommands(nats: NatsConnection, subjects: Subjects): AdminCommands {
   return {
-    issueCommand: async (order) => {
+    issueCommand: async (command) => {
       const outcome = { kicked: 0, members: [] as RoomMember[], gateways: 0 };
-      for await (const msg of await nats.requestMany(subjects.orders, encodeJson(order), REQUEST_MANY)) {
+      for await (const msg of await nats.requestMany(subjects.orders, encodeJson(command), REQUEST_MANY)) {
         const answer = decodeJson(AdminReply, msg.data);
         if (answer === undefined) continue;
         outcome.kicked += answer.kicked;
@@ -51,8 +51,8 @@ export function natsAdminCommands(nats: NatsConnection, subjects: Subjects): Adm
       return outcome;
     },
     onCommand: (carryOut) => {
-      subscribeJson(nats, subjects.orders, AdminCommand, (order, msg) => {
-        const { kicked, members } = carryOut(order);
+      subscribeJson(nats, subjects.orders, AdminCommand, (command, msg) => {
+        const { kicked, members } = carryOut(command);
         const answers = inAnswers(members);
         answers.forEach((part, index) => {
           const isLast = index === answers.length - 1;

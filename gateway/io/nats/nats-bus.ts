@@ -71,7 +71,7 @@ export async function connectBus(
       counts: natsCounts(nats, subjects),
       sanctionsBus: natsSanctions(nats, subjects, gateway),
       storageReports: storageReportsOf(nats, subjects),
-      orders: natsAdminCommands(nats, subjects),
+      commands: natsAdminCommands(nats, subjects),
     },
     operators: {
       fleet: natsFleet(nats, subjects, placement, clock),
