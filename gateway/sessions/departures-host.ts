@@ -103,7 +103,7 @@ export class Departures {
   }
 }
 
-/** Milliseconds until the connection at this place moves. */
-function turnOf(place: number, everybody: number, msMax: number): number {
-  return Math.floor(((msMax * SPREAD_SHARE) / everybody) * place);
+/** Milliseconds until the connection at this place moves, when `connectionCount` connections move within `msMax`. */
+function turnOf(place: number, connectionCount: number, msMax: number): number {
+  return Math.floor(((msMax * SPREAD_SHARE) / connectionCount) * place);
 }
