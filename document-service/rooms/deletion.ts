@@ -38,8 +38,8 @@ export type DeletionEffect =
   | { readonly kind: "read-log-end" }
   | { readonly kind: "trim-log"; readonly before: number }
   | { readonly kind: "announce" }
-  /** `owned`: a room server may still hold the room. `contended`: another service wrote the checkpoint at each try. */
   | { readonly kind: "end"; readonly outcome: DeletionOutcome };
+/** `owned`: a room server may still hold the room. `contended`: another service wrote the checkpoint at each try. */
 export type DeletionOutcome = "wiped" | "owned" | "contended" | "failed";
 
 /** The effect whose outcome the attempt waits for. */
@@ -117,7 +117,7 @@ export class Deletion {
     if (input.kind === "owner-answered") {
       if (input.attempt !== attempt.number) return [];
       attempt.ownerAnswer = input.answer;
-      return attempt.step.kind === "awaiting-owner" ? this.#askOwnerOnce(attempt, attempt.step.isRepeated) : [];
+      return attempt.step.kind === "awaiting-owner" ? this.#announceOnceUnowned(attempt, attempt.step.isRepeated) : [];
     }
     return input.kind === "failed" ? this.#end("failed") : this.#receiveOutcome(attempt, input);
   }
@@ -217,11 +217,11 @@ export class Deletion {
   }
 
   #finishStores(attempt: Attempt): DeletionEffect[] {
-    return attempt.wasDone ? this.#end("wiped") : this.#askOwnerOnce(attempt, false);
+    return attempt.wasDone ? this.#end("wiped") : this.#announceOnceUnowned(attempt, false);
   }
 
   /** The owner may be slow to read its log. It is asked a second time before the attempt ends. */
-  #askOwnerOnce(attempt: Attempt, isRepeated: boolean): DeletionEffect[] {
+  #announceOnceUnowned(attempt: Attempt, isRepeated: boolean): DeletionEffect[] {
     switch (attempt.ownerAnswer) {
       case undefined:
         attempt.step = { kind: "awaiting-owner", isRepeated };
