@@ -67,8 +67,9 @@ export async function restoreRooms(nats: NatsConnection, config: RestoreConfig, 
       }
     }
 
-    let [run, named, rebuilt, missing] = [randomUUID(), 0, 0, 0];
-    const spokenOf = new Map<RoomKey, number>();
+    const run = randomUUID();
+    let [named, rebuilt, missing] = [0, 0, 0];
+    const referredTo = new Map<RoomKey, number>();
     const unrestored: RoomKey[] = [];
     for (const [room, of] of objects) {
       try {
@@ -94,9 +95,9 @@ export async function restoreRooms(nats: NatsConnection, config: RestoreConfig, 
         unrestored.push(room);
         print(`${room}: not restored: ${reasonOf(cause)}`);
       }
-      spokenOf.set(room, await spokenOfRoom(room, ports));
+      referredTo.set(room, await highestReference(room, ports));
     }
-    for (const numbering of await numberingOf(nats, subjects, config.logPartitions, spokenOf)) {
+    for (const numbering of await numberingOf(nats, subjects, config.logPartitions, referredTo)) {
       if (numbering.last < numbering.needed)
         print(
           `partition ${numbering.partition} of the log ends at ${numbering.last}, but checkpoints refer to ${numbering.needed}: new records start after ${numbering.needed}`,
@@ -114,10 +115,10 @@ export async function restoreRooms(nats: NatsConnection, config: RestoreConfig, 
 }
 
 /**
- * Returns the highest stream sequence in the entries of the room. Unreadable entries count as 0; their room is in the
- * list of rooms that were not restored.
+ * Returns the highest stream sequence that the room's checkpoint or history refers to. Unreadable entries count as 0;
+ * their room is in the list of rooms that were not restored.
  */
-async function spokenOfRoom(
+async function highestReference(
   room: RoomKey,
   { checkpoints, histories }: { readonly checkpoints: Checkpoints; readonly histories: Histories },
 ): Promise<number> {

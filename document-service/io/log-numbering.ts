@@ -14,12 +14,15 @@ import type { NatsConnection } from "../../shared/io/nats.ts";
 
 type LogNumbering = { readonly partition: number; readonly last: number; readonly needed: number };
 
-/** The last number of each partition of the log, and the highest number that anything in NATS refers to. */
+/**
+ * The last number of each partition of the log, and the highest number that anything in NATS refers to. `referredTo`: the
+ * highest number that each room's entries refer to.
+ */
 export async function numberingOf(
   nats: NatsConnection,
   subjects: Subjects,
   partitions: number,
-  spokenOf: ReadonlyMap<RoomKey, number>,
+  referredTo: ReadonlyMap<RoomKey, number>,
 ): Promise<LogNumbering[]> {
   const manager = await jetstreamManager(nats);
   const kvm = new Kvm(jetstream(nats));
@@ -31,7 +34,7 @@ export async function numberingOf(
       const lease = await (await kvm.create(bucket)).get(`partition.${partition}`);
       if (lease?.operation === "PUT") needed = Math.max(needed, lease.json<{ floor: number }>().floor);
     }
-    for (const [room, streamSeq] of spokenOf) if (partitionOf(room, partitions) === partition) needed = Math.max(needed, streamSeq);
+    for (const [room, streamSeq] of referredTo) if (partitionOf(room, partitions) === partition) needed = Math.max(needed, streamSeq);
     numberings.push({ partition, last: state.last_seq, needed });
   }
   return numberings;
