@@ -23,7 +23,7 @@ export class ChangeQueueHost implements ChangeNotifications {
   readonly #queue: ChangeQueue;
   readonly #calls = new Map<number, Call>();
   #lastCall = 0;
-  #stopTicking: () => void = () => {};
+  readonly #stopTicking: () => void;
 
   constructor(webhooks: Pick<WebhookQueue, "add">, options: ChangeQueueOptions, deps: { clock: Clock; log: Log }) {
     this.#webhooks = webhooks;

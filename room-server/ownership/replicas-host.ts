@@ -47,7 +47,7 @@ export class Replicas {
   readonly #waiting = new Map<RoomKey, readonly Waiting[]>();
   readonly #logEndReads = limitConcurrency(READS_AT_ONCE, (kept: KeptReplica) => this.#readLogEnd(kept));
   readonly #loads = limitConcurrency(READS_AT_ONCE, (range: ReplicaSetEffect & { kind: "load" }) => this.#load(range));
-  #cancelTick: () => void;
+  readonly #cancelTick: () => void;
 
   constructor(ports: ReplicasPorts, options: ReplicasOptions, deps: ReplicasDeps) {
     this.#ports = ports;
