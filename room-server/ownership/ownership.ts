@@ -2,7 +2,7 @@
  * One room's ownership by this server, from the claim to its end:
  *
  *   claiming -> owning -> releasing -> ended
- *                    \\-> handing-over -> ended, or owning again
+ *                     \-> handing-over -> ended, or owning again
  *
  * Messages from gateways are held, within bounds, until the room can take them. A fenced owner ends at once and forgets
  * the room. In a handover this server stops appending, so that the next claim meets a log that does not move. Gateways
@@ -313,7 +313,7 @@ export class Ownership {
   }
 
   /** Every room is ticked each second, so a list is created only if it has entries. */
-  #receiveTickOwning({ room, check }: Extract<State, { check: OwnershipCheck }>, now: Millis): readonly OwnershipEffect[] {
+  #receiveTickOwning({ room, check }: InDoubt, now: Millis): readonly OwnershipEffect[] {
     const effects = this.#carry(room.receiveRoomInput(TICK, now), now);
     return check.due(now) ? [...effects, lookAt({ room, check })] : effects;
   }
