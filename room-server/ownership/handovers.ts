@@ -84,8 +84,7 @@ export type HandoverEffect =
   | { kind: "done"; reply: ServerCommandReply; epoch: Epoch; tookMs: number }
   | { kind: "failed"; reply: ServerCommandReply & { kind: "refused" }; outcome: "not-owned" | "not-warm" | "not-expected" | "not-claimed" };
 
-type HandoverState =
-  { kind: "beginning" | "following" | "expecting" | "ended" } | { kind: "stopping"; since: Millis } | { kind: "claiming"; since: Millis };
+type HandoverState = { kind: "beginning" | "following" | "expecting" | "ended" } | { kind: "stopping" | "claiming"; since: Millis };
 
 export class Handover {
   readonly #own: ServerId;
