@@ -13,7 +13,7 @@ import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
 import { decodeRecord, headOf, encodeDeletedRecord } from "../../shared/bus/record.ts";
 import { partitionOf, roomOfSubject, type Subjects } from "../../shared/bus/subjects.ts";
 import { type RoomId, type RoomKey, roomOf, type UnixMillis } from "../../shared/ids.ts";
-import { followLog, readLog } from "../../shared/io/log-reader.ts";
+import { followLog, readLog, restFor } from "../../shared/io/log-reader.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { EditLog, Deletions, RoomNames } from "../ports.ts";
@@ -30,7 +30,7 @@ export async function jetstreamLog(
   };
 
   return {
-    follow: await followLog(nats, subjects, { everyMs: () => options.readMs }),
+    follow: await followLog(nats, subjects, restFor(options.readMs)),
     end: async (room) => {
       const { stream, subject } = placeOf(room);
       const message = await manager.streams.getMessage(stream, { last_by_subj: subject });

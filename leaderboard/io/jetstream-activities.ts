@@ -17,7 +17,7 @@ import {
 
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
 import { ensureReplicas, retryUntilSettled } from "../../shared/io/jetstream-stores.ts";
-import { followPartitions, followStream } from "../../shared/io/log-reader.ts";
+import { followLog, followStream } from "../../shared/io/log-reader.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { ActivityRemoval, ActivityStream, CountedEditLog } from "../ports.ts";
@@ -126,7 +126,7 @@ export async function jetstreamLog(
 ): Promise<CountedEditLog> {
   const manager = await jetstreamManager(nats);
   return {
-    follow: await followPartitions(nats, subjects.logStream, (partition, signal) => intervals[partition]!.rest(signal)),
+    follow: await followLog(nats, subjects, (partition, signal) => intervals[partition]!.rest(signal)),
     end: async (partition) => (await manager.streams.info(subjects.logStream(partition))).state.last_seq,
     readNow: (partition) => intervals[partition]!.readNow(),
   };

@@ -12,6 +12,7 @@ import type { UnixMillis } from "../ids.ts";
 import { followRecords, type LogReads } from "./log-follower.ts";
 
 export type FollowPartition<From = ReadPosition> = (partition: number, from: From, signal: AbortSignal) => AsyncIterable<StoredRecord>;
+/** Resolves when reading continues, or the signal aborts. */
 type Rest = (partition: number, signal: AbortSignal) => Promise<void>;
 
 const END_OF_BATCH = 204;
@@ -26,14 +27,13 @@ const READ_MS_MAX = 3_000;
 const STRETCH_MS_MAX = 10;
 
 /** Throws when the log does not answer: start again after the last record received. Also throws `LogEndLost` (log-follower.ts). */
-export function followLog(nats: NatsConnection, subjects: Subjects, options: { readonly everyMs: () => number }): Promise<FollowPartition> {
-  // The only possible error is that of the signal.
-  return followPartitions(nats, subjects.logStream, (_, signal) => setTimeout(options.everyMs(), undefined, { signal }).catch(() => {}));
+export function followLog(nats: NatsConnection, subjects: Subjects, rest: Rest): Promise<FollowPartition> {
+  return followStreams(nats, subjects.logStream, rest, { areRecords: true });
 }
 
-/** `rest`: waits until reading continues. */
-export function followPartitions(nats: NatsConnection, streamOf: (partition: number) => string, rest: Rest): Promise<FollowPartition> {
-  return followStreams(nats, streamOf, rest, { areRecords: true });
+/** Rests for the same time after each read. */
+export function restFor(ms: number): Rest {
+  return (_, signal) => setTimeout(ms, undefined, { signal }).catch(() => {}); // The only possible error is that of the signal.
 }
 
 /** For a partitioned stream of other messages, whose subjects end with a room. Their places are not verified. */

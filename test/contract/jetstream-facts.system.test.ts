@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import { followLog } from "../../shared/io/log-reader.ts";
+import { followLog, restFor } from "../../shared/io/log-reader.ts";
 import { ensureLogStreams } from "../../shared/io/log-stream.ts";
 import { type RealNats, startRealNats, until } from "./real-nats.ts";
 
@@ -175,7 +175,7 @@ test("[JS13] a publish without a subscriber returns as 503 on its reply subject"
 });
 
 test("[JS14] a read continues from record to record over purged ones, reports when there are no more, and accepts an empty log", async () => {
-  const follow = await followLog(connection, subjects, { everyMs: () => 5 });
+  const follow = await followLog(connection, subjects, restFor(5));
   const stopping = new AbortController();
   const read: string[] = [];
   const reading = (async () => {
@@ -202,7 +202,7 @@ test("[JS14] a read continues from record to record over purged ones, reports wh
 });
 
 test("[JS15] a read after more than a stream holds, or while the stream does not answer, throws", async () => {
-  const follow = await followLog(connection, subjects, { everyMs: () => 5 });
+  const follow = await followLog(connection, subjects, restFor(5));
   let read = 0;
   const readAll = async (partition: number, after: number) => {
     for await (const { streamSeq } of follow(partition, { after }, new AbortController().signal)) read = streamSeq;
