@@ -6,6 +6,7 @@
 import type { RoomId, Seq } from "../../shared/ids.ts";
 import type { BoardPlace, BoardRole, BoardWindow } from "../../shared/wire/boards.ts";
 import type { FetchJson, JsonAnswer } from "../ports.ts";
+import { errorOf, isNothingCounted, unreadableBoard } from "./board-answers.ts";
 import { type RankedUser, rankedUsers } from "./room-boards.ts";
 
 /** The hour, day, ISO week, month or year before the current one, in UTC. */
@@ -60,8 +61,6 @@ type Page = {
 type Own = { readonly own: { readonly rank?: number; readonly score: number } };
 
 const NO_POINTS = { rank: 0, score: 0 };
-/** Errors of the server for a window without points. */
-const NOTHING_COUNTED: readonly unknown[] = ["unknown-room", "unknown-window"];
 
 export async function readBoard(
   { server, token, fetchJson }: BoardReadPorts,
@@ -83,7 +82,7 @@ export async function readBoard(
   };
 
   const answer = await ask("?", window);
-  if (answer.status === 404 && NOTHING_COUNTED.includes(errorOf(answer))) {
+  if (isNothingCounted(answer)) {
     return { role, windowId: "", ranking: [], own: NO_POINTS, members: 0, seq: 0 as Seq, isFinal: false };
   }
   const page = contentOf<Page>(answer);
@@ -106,12 +105,8 @@ function ownIn(answer: JsonAnswer): BoardReading["own"] {
   return { rank, score };
 }
 
-function contentOf<Content>({ status, body }: JsonAnswer): Content {
+function contentOf<Content>(answer: JsonAnswer): Content {
+  const { status, body } = answer;
   if (status === 200 && typeof body === "object" && body !== null) return body as Content;
-  const { message } = (body ?? {}) as { message?: unknown };
-  throw new Error(`cannot read the board: ${typeof message === "string" ? message : "the answer is not from Coroom"} (HTTP ${status})`);
-}
-
-function errorOf({ body }: JsonAnswer): unknown {
-  return ((body ?? {}) as { error?: unknown }).error;
+  throw unreadableBoard(answer);
 }

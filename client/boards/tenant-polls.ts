@@ -7,6 +7,7 @@
 import { assertNever } from "../../shared/assert.ts";
 import type { Millis } from "../../shared/ids.ts";
 import type { JsonAnswer } from "../ports.ts";
+import { errorOf, isNothingCounted, unreadableBoard } from "./board-answers.ts";
 
 /** The parts of a page that are used. `leaderboard/openapi.json` describes it. */
 type TenantPage = {
@@ -63,8 +64,6 @@ export type TenantPollOptions = {
 
 /** Part of an interval or wait that is added at random, so that clients which began together spread. */
 const JITTER = 0.5;
-/** Errors of the server for a window without points. */
-const NOTHING_COUNTED: readonly unknown[] = ["unknown-room", "unknown-window"];
 
 export class TenantPolls {
   readonly #options: TenantPollOptions;
@@ -130,7 +129,6 @@ export class TenantPolls {
     this.#asking = undefined;
     this.#isUnreachable = false;
     const { status, body, maxAgeMs = this.#options.intervalMs, etag = "" } = answer;
-    const error = errorOf(answer);
     this.#hasToken = status !== 401 && status !== 403;
     if (!this.#hasToken && token === "known") return this.#ask("new"); // The token has expired, or rights were changed.
     if (status === 304) return this.#succeed({ ...this.#facts, error: undefined, state: stateOf(this.#facts.page) }, maxAgeMs, now);
@@ -138,12 +136,12 @@ export class TenantPolls {
       this.#etag = etag;
       return this.#succeed({ state: stateOf(body), page: body, error: undefined }, maxAgeMs, now);
     }
-    if (status === 404 && NOTHING_COUNTED.includes(error)) {
+    if (isNothingCounted(answer)) {
       this.#etag = "";
       return this.#succeed({ state: "live", page: undefined, error: undefined }, maxAgeMs, now);
     }
-    const failure = new Error(`cannot read the board: ${messageOf(answer)} (HTTP ${status})`);
-    if (this.#isFinal(status, error)) {
+    const failure = unreadableBoard(answer);
+    if (this.#isFinal(status, errorOf(answer))) {
       this.#dueAt = undefined;
       return this.#show({ state: "stopped", page: undefined, error: failure }); // A user without the right sees nothing.
     }
@@ -189,13 +187,4 @@ function stateOf(page: TenantPage | undefined): TenantBoardState {
 
 function isPage(body: unknown): body is TenantPage {
   return typeof body === "object" && body !== null && "ranking" in body && "window" in body;
-}
-
-function errorOf({ body }: JsonAnswer): unknown {
-  return ((body ?? {}) as { error?: unknown }).error;
-}
-
-function messageOf({ body }: JsonAnswer): string {
-  const { message } = (body ?? {}) as { message?: unknown };
-  return typeof message === "string" ? message : "the answer is not from Coroom";
 }
