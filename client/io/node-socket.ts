@@ -2,7 +2,7 @@
 
 import { WebSocket } from "ws";
 
-import type { OpenSocket } from "../ports.ts";
+import type { OpenSocket, Socket, SocketListener } from "../ports.ts";
 import { retryAfterMsOf } from "./fetch-snapshot.ts";
 
 const PAYLOAD_BYTES_MAX = 64 * 1024 ** 2;
@@ -12,10 +12,7 @@ const CLOSING_MS_MAX = 1_000;
 export const openSocket: OpenSocket = (url, listener) => openSocketWith({}, url, listener);
 
 /** `headers`: additional headers of the WebSocket request. */
-export const openSocketWith = (
-  headers: Readonly<Record<string, string>>,
-  ...[url, listener]: Parameters<OpenSocket>
-): ReturnType<OpenSocket> => {
+export function openSocketWith(headers: Readonly<Record<string, string>>, url: string, listener: SocketListener): Socket {
   const socket = new WebSocket(url, { headers, perMessageDeflate: false, maxPayload: PAYLOAD_BYTES_MAX });
   socket.binaryType = "arraybuffer";
   let isListening = true;
@@ -42,7 +39,7 @@ export const openSocketWith = (
       setTimeout(() => socket.terminate(), CLOSING_MS_MAX).unref();
     },
   };
-};
+}
 
 /** If no address of a host name answers, the error's own message is empty. */
 function textOf(error: Error): string {
