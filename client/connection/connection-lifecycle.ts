@@ -44,7 +44,6 @@ export class ConnectionLifecycle {
   #state: State = { kind: "idle" };
   /** The last ERROR frame: the reason for the close that follows. */
   #lastError: (ServerFrame & { type: "error" }) | undefined;
-
   #detours: number;
 
   /** `unit`: returns a number in [0, 1). `detours`: how many gateways in a row sent the client away, or did not answer. */
@@ -201,9 +200,9 @@ export class ConnectionLifecycle {
         this.#retry.receiveBan();
         return this.#retryLater(reason, "answer", now);
       case "now": {
-        const lost = this.#retryLater(reason, "no-answer", now);
+        const effects = this.#retryLater(reason, "no-answer", now);
         this.#detours += 1;
-        return lost;
+        return effects;
       }
       case "after-backoff":
         return this.#retryLater(reason, isGatewayClose(code) ? "answer" : "no-answer", now);
