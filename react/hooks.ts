@@ -6,7 +6,7 @@ import type { AwarenessState, JsonOf, Participant, Presence, PresenceOf, Provide
 import { useRooms } from "./coroom-provider.ts";
 import { type OpenRoom, refusalOf, waitOf } from "./used-rooms.ts";
 
-/** The hooks below do not depend on the type of the awareness. */
+/** A room of `useRoom`, with any type of the awareness. */
 export type AnyRoom = OpenRoom<never> | OpenRoom;
 type Provider = OpenRoom["provider"];
 
@@ -31,7 +31,7 @@ export function useStatus(room: AnyRoom): RoomStatusView {
 }
 
 /** Whether this client's edits are safe, and how many are not. */
-export type SavedView = Pick<OpenRoom["provider"], "saved" | "stored" | "saving" | "unsavedEdits">;
+export type SavedView = Pick<Provider, "saved" | "stored" | "saving" | "unsavedEdits">;
 
 /** Whether this client's edits are safe. */
 export function useSaved(room: AnyRoom): SavedView {
