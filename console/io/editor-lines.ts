@@ -3,7 +3,16 @@
  * "\r\n" as one character, where Yjs counts two, every later edit would be at a wrong position.
  */
 
-import { EditorSelection, EditorState, type Extension, type Range, RangeSet, RangeValue, type Transaction } from "@codemirror/state";
+import {
+  EditorSelection,
+  EditorState,
+  type Extension,
+  type Line,
+  type Range,
+  RangeSet,
+  RangeValue,
+  type Transaction,
+} from "@codemirror/state";
 import { EditorView, Decoration, ViewPlugin } from "@codemirror/view";
 import { isRightToLeft } from "../line-direction.ts";
 
@@ -18,14 +27,19 @@ export const lineBreaks: Extension = [
 ];
 
 /** Finds each "\r\n" in view. The cursor skips both characters, and a deletion removes both. */
-function pairsInView({ state, visibleRanges }: EditorView): RangeSet<LineEnd> {
+function pairsInView(view: EditorView): RangeSet<LineEnd> {
   const pairs: Range<LineEnd>[] = [];
+  for (const { text, to } of linesInView(view))
+    if (text.endsWith("\r") && to < view.state.doc.length) pairs.push(LINE_END.range(to - 1, to + 1));
+  return RangeSet.of(pairs);
+}
+
+function* linesInView({ state, visibleRanges }: EditorView): Iterable<Line> {
   for (const { from, to } of visibleRanges)
     for (let line = state.doc.lineAt(from); ; line = state.doc.line(line.number + 1)) {
-      if (line.text.endsWith("\r") && line.to < state.doc.length) pairs.push(LINE_END.range(line.to - 1, line.to + 1));
+      yield line;
       if (line.to >= to || line.number === state.doc.lines) break;
     }
-  return RangeSet.of(pairs);
 }
 
 /** Moves a cursor from inside a "\r\n" to before it, so that typed text belongs to the line. */
@@ -50,20 +64,14 @@ class LineDirections {
   lines: RangeSet<Decoration>;
 
   constructor(view: EditorView) {
-    this.lines = linesInView(view);
+    this.lines = rightToLeftInView(view);
   }
 
   update({ view, docChanged, viewportChanged }: { view: EditorView; docChanged: boolean; viewportChanged: boolean }): void {
-    if (docChanged || viewportChanged) this.lines = linesInView(view);
+    if (docChanged || viewportChanged) this.lines = rightToLeftInView(view);
   }
 }
 
-function linesInView({ state, visibleRanges }: EditorView): RangeSet<Decoration> {
-  const lines: Range<Decoration>[] = [];
-  for (const { from, to } of visibleRanges)
-    for (let line = state.doc.lineAt(from); ; line = state.doc.line(line.number + 1)) {
-      if (isRightToLeft(line.text)) lines.push(RIGHT_TO_LEFT.range(line.from));
-      if (line.to >= to || line.number === state.doc.lines) break;
-    }
-  return RangeSet.of(lines);
+function rightToLeftInView(view: EditorView): RangeSet<Decoration> {
+  return RangeSet.of([...linesInView(view)].filter(({ text }) => isRightToLeft(text)).map(({ from }) => RIGHT_TO_LEFT.range(from)));
 }
