@@ -13,6 +13,8 @@ type Drawn = { readonly plot: uPlot; readonly lines: readonly ChartLine[]; reado
 const HEIGHT = 128;
 /** All charts show the cursor at the same time. */
 const CURSORS = "operations";
+/** A mark is named when the cursor is at most this far away. */
+const NEAR_SECONDS = 10;
 
 /** Shows one chart in a card of its own. */
 export function chartView(chart: Chart): {
@@ -27,8 +29,7 @@ export function chartView(chart: Chart): {
   let marked: readonly ChartMark[] = [];
 
   const showFigures = ({ plot, lines, figures }: Drawn): void => {
-    const { idx } = plot.cursor;
-    const hovered = idx ?? undefined;
+    const hovered = plot.cursor.idx ?? undefined;
     lines.forEach((_, index) => {
       const values = plot.data[index + 1] as (number | null)[];
       const value = hovered === undefined ? values.findLast((each) => each !== null) : values[hovered];
@@ -85,9 +86,6 @@ export function chartView(chart: Chart): {
     },
   };
 }
-
-/** A mark is named when the cursor is at most this far away. */
-const NEAR_SECONDS = 10;
 
 function optionsOf(
   chart: Chart,
