@@ -110,23 +110,22 @@ export function moveRoom(config: Values<typeof opsMoveSettings>, print: PrintLin
 export function drainServer(config: Values<typeof opsDrainSettings>, print: PrintLine): Promise<void> {
   return connected(config, async (nats) => {
     const server = config.server as ServerId;
-    const drain = (): ReturnType<typeof commandServer> =>
-      commandServer({ nats, subjects: subjectsOf(config.environment) }, server, { kind: "drain" });
+    const drain = (): ReturnType<typeof commandServer> => commandServer(placed(nats, config), server, { kind: "drain" });
     const reply = await drain();
     if (reply?.kind !== "done") throw reply === undefined ? notAnswering(server) : new SettingError(reply.reason);
     const until = performance.now() + DRAIN_MS_MAX;
     let heartbeat: ServerHeartbeat | undefined;
-    for (let left = Number.NaN; performance.now() < until; left = heartbeat?.rooms ?? left) {
-      heartbeat = (await listen(nats, config)).find(({ server }) => server === config.server);
-      if (heartbeat?.rooms === 0) return print(`${config.server} has no rooms left and can be stopped`);
-      if (heartbeat !== undefined && heartbeat.rooms !== left) print(`${config.server} has ${heartbeat.rooms} rooms`);
+    for (let left: number | undefined; performance.now() < until; left = heartbeat?.rooms ?? left) {
+      heartbeat = (await listen(nats, config)).find((beat) => beat.server === server);
+      if (heartbeat?.rooms === 0) return print(`${server} has no rooms left and can be stopped`);
+      if (heartbeat !== undefined && heartbeat.rooms !== left) print(`${server} has ${heartbeat.rooms} rooms`);
       else if (heartbeat !== undefined) await drain(); // A drain tries each room once. A room that no server accepted at that moment is tried again.
     }
     if (heartbeat === undefined)
       throw new SettingError(
-        `${config.server} sends no heartbeats any more. If it has stopped, the servers with its replicas take over its rooms. Check with coroom ops servers`,
+        `${server} sends no heartbeats any more. If it has stopped, the servers with its replicas take over its rooms. Check with coroom ops servers`,
       );
-    throw new SettingError(`${config.server} still has rooms. Check that another room server can take them`);
+    throw new SettingError(`${server} still has rooms. Check that another room server can take them`);
   });
 }
 
@@ -152,7 +151,7 @@ export function pinRoom(config: Values<typeof opsPinSettings>, print: PrintLine)
 }
 
 async function expectServerFor({ pool, host }: RoomPin, nats: NatsConnection, config: Where): Promise<void> {
-  const labels = (await listen(nats, config)).map((heartbeats) => heartbeats.labels);
+  const labels = (await listen(nats, config)).map((heartbeat) => heartbeat.labels);
   if (labels.some((of) => (pool === undefined || of?.pool === pool) && (host === undefined || of?.host === host))) return;
   const asked = [...(pool === undefined ? [] : [`of the pool ${pool}`]), ...(host === undefined ? [] : [`on the host ${host}`])].join(" ");
   const pools = [...new Set(labels.flatMap((of) => of?.pool || []))].sort().join(", ") || "none";
@@ -184,7 +183,7 @@ async function listen(nats: NatsConnection, { environment }: Where): Promise<Ser
   return [...heartbeats.values()].sort((a, b) => (a.server < b.server ? -1 : 1));
 }
 
-function placed(nats: NatsConnection, { environment }: OfRoom): PlacementAccess {
+function placed(nats: NatsConnection, { environment }: Where): PlacementAccess {
   return { nats, subjects: subjectsOf(environment) };
 }
 
