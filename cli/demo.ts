@@ -41,7 +41,7 @@ export function demoObstacle(given: DemoGiven): string | undefined {
 /** Answers / with the reason when there is no demo page. */
 export function noPageRoute(reason: string): HttpRoute {
   const message = `no page is served here: the demo requires a system with generated secrets, but ${reason}. Editors connect over WebSocket`;
-  return { method: "get", path: "/", answer: async () => errorAnswer(404, "not-found", message) };
+  return { method: "get", path: "/", answer: () => errorAnswer(404, "not-found", message) };
 }
 
 export function demoRoutes({
@@ -54,7 +54,7 @@ export function demoRoutes({
   bots: Pick<DemoBots, "set">;
 }): HttpRoute[] {
   return [
-    { method: "post", path: "/demo/operator", answer: forThePage(async (question) => answerPass(question, operatorSecret)) },
+    { method: "post", path: "/demo/operator", answer: forThePage((question) => answerPass(question, operatorSecret)) },
     { method: "get", path: "/demo/token", answer: forThePage((question) => answerToken(question, jwtSecret)) },
     { method: "post", path: "/demo/bots", answer: forThePage((question) => answerBots(question, bots)) },
   ];
@@ -66,7 +66,7 @@ export function demoRoutes({
  */
 const LOCAL_HOST = /^(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:.]+\]|[^.:[\]]+|[^:[\]]+\.local)(?::\d+)?$/i;
 
-function forThePage(answer: (question: RouteRequest) => Promise<HttpAnswer>): HttpRoute["answer"] {
+function forThePage(answer: HttpRoute["answer"]): HttpRoute["answer"] {
   return (question) => {
     if (!isOfThePage(question))
       return errorAnswer(
