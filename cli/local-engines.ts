@@ -77,7 +77,7 @@ export async function startLocalEngines(
   };
 }
 
-/** One user for each role. The operator is the first one. */
+/** One user for each role. The operator is first, because the check whether nats-server answers uses the first user. */
 export function natsUsers<Password extends string | { readonly fromEnvironment: string }>(
   { environment, logPartitions }: Pick<StartConfig, "environment" | "logPartitions">,
   passwordOf: (role: NatsRole) => Password,
