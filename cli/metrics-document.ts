@@ -1,4 +1,4 @@
-/** Writes docs/METRICS.md: every metric by role, from the declarations. `npm run metrics-doc` updates the file. */
+/** The text of docs/METRICS.md: every metric by role, from the declarations. `npm run metrics-doc` updates the file. */
 
 export type MetricDescription = {
   readonly name: string;

@@ -77,13 +77,14 @@ export class RoomEdits {
     return sum(this.#tracks.map((tracks, person) => receivedBy(tracks?.[person])));
   }
 
-  /** Receipts by other people, and how many there should be. */
+  /** Receipts by other people. */
   get received(): number {
     return sum(
       this.#tracks.map((tracks, person) => sum((tracks ?? []).map((track, author) => (author === person ? 0 : receivedBy(track))))),
     );
   }
 
+  /** Receipts by other people if no edit were missing. */
   get expected(): number {
     const isHere = this.#tracks.map((tracks) => tracks !== undefined);
     return sum(isHere.map((is, person) => (is ? this.written - this.#writtenAt[person]!.length : 0)));
