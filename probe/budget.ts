@@ -3,8 +3,6 @@
  * docs/operations/probes.md names the metric of each hop, and the alerts use these numbers.
  */
 
-import type { Millis } from "../shared/ids.ts";
-
 /** Service level within one region, in milliseconds. */
 export const BUDGET_MS = 100;
 
@@ -18,30 +16,8 @@ export const HOPS_MS = {
   "gateway to client": 20,
 } as const;
 
-/** A PING takes the first hop and the last hop, without work in between. */
+/** A PING and its PONG, each within the budget of the first hop. The last hop has more, for bytes that wait in the gateway. */
 export const ROUND_TRIP_MS = 2 * HOPS_MS["client to gateway"];
 
 /** Histogram bounds in seconds. Each part of the budget that is compared with a histogram is one of these bounds. */
 export const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-
-type RepeatedAction<What> = { readonly what: What; readonly everyMs: number };
-
-/** Schedules several repeated actions. Missed repetitions are skipped. */
-export class RepeatedActions<What> {
-  readonly #actions: { readonly what: What; readonly everyMs: number; dueAt: Millis }[];
-
-  /** `unit`: returns random numbers in [0, 1), so that several instances do not act at the same moment. */
-  constructor(actions: readonly RepeatedAction<What>[], unit: () => number, now: Millis) {
-    this.#actions = actions.map(({ what, everyMs }) => ({ what, everyMs, dueAt: (now + everyMs * unit()) as Millis }));
-  }
-
-  get dueAt(): Millis {
-    return Math.min(...this.#actions.map(({ dueAt }) => dueAt)) as Millis;
-  }
-
-  take(now: Millis): What[] {
-    const due = this.#actions.filter(({ dueAt }) => dueAt <= now);
-    for (const action of due) action.dueAt = ((action.dueAt + action.everyMs > now ? action.dueAt : now) + action.everyMs) as Millis;
-    return due.map(({ what }) => what);
-  }
-}

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Millis } from "../shared/ids.ts";
-import { RepeatedActions } from "./budget.ts";
+import { RepeatedActions } from "./repeated-actions.ts";
 
 const at = (ms: number): Millis => ms as Millis;
 

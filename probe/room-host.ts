@@ -14,7 +14,7 @@ import type { ProbeMetrics } from "./metrics.ts";
 import { PROBE_ROOM_KINDS, PAIR, type ProbeRoomPlan } from "./plan.ts";
 import { PointerLedger } from "./pointer-ledger.ts";
 import type { EnterRoom, ProbeParticipant, ParticipantListener } from "./ports.ts";
-import { RepeatedActions } from "./budget.ts";
+import { RepeatedActions } from "./repeated-actions.ts";
 
 type ProbeRoomOptions = { readonly lateMs: number; readonly reconnectMs: number; readonly unsavedEditsMax: number };
 type ProbeRoomDeps = {
