@@ -42,7 +42,7 @@ export class ParticipantHost implements ProbeParticipant {
   readonly #listener: ParticipantListener;
   readonly #addresses: readonly ServerAddress[];
   readonly #room: RoomConnection;
-  #address: number;
+  #addressIndex: number;
   /** Number of connections, attempts included. */
   #connectionCount = 0;
   #cutConnection: () => void = () => {};
@@ -56,14 +56,14 @@ export class ParticipantHost implements ProbeParticipant {
     this.#deps = deps;
     this.#listener = listener;
     this.#addresses = options.gateways.map(serverAddressOf);
-    this.#address = options.first % this.#addresses.length;
+    this.#addressIndex = options.first % this.#addresses.length;
     const { world, log } = deps;
     this.#room = new RoomConnection(
-      { url: options.gateways[this.#address]!, room: options.room, token: options.token, mergeUnsent: false, connect: false },
+      { url: options.gateways[this.#addressIndex]!, room: options.room, token: options.token, mergeUnsent: false, connect: false },
       {
         ...world,
         openSocket: this.#openSocket,
-        fetchSnapshot: (_, token, signal) => world.fetchSnapshot(snapshotUrl(this.#here, options.room), token, signal),
+        fetchSnapshot: (_, token, signal) => world.fetchSnapshot(snapshotUrl(this.#address, options.room), token, signal),
         reportError: (error) => log.error({ cause: error }, "a probe cannot measure what it received"),
       },
     );
@@ -101,8 +101,8 @@ export class ParticipantHost implements ProbeParticipant {
     this.#room.destroy();
   }
 
-  get #here(): ServerAddress {
-    const address = this.#addresses[this.#address];
+  get #address(): ServerAddress {
+    const address = this.#addresses[this.#addressIndex];
     assert(address !== undefined, "a probe has at least one gateway");
     return address;
   }
@@ -151,7 +151,7 @@ export class ParticipantHost implements ProbeParticipant {
     if (this.#connectionCount > 0) this.#takeNextAddress();
     const watch = new ConnectionWatch(clock.now());
     const watched = this.#watched(watch, listener);
-    const socket = world.openSocket(this.#here.socket, watched);
+    const socket = world.openSocket(this.#address.socket, watched);
     this.#connectionCount += 1;
     this.#cutConnection = () => {
       this.#cutConnection = () => {};
@@ -198,7 +198,7 @@ export class ParticipantHost implements ProbeParticipant {
   }
 
   #takeNextAddress(): void {
-    this.#address = (this.#address + 1) % this.#addresses.length;
+    this.#addressIndex = (this.#addressIndex + 1) % this.#addresses.length;
   }
 
   #record(findings: readonly Finding[]): void {
