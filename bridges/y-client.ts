@@ -60,8 +60,8 @@ type State =
   | (OpenRoom & { readonly kind: "in-step"; readonly exchange: YExchange })
   | { readonly kind: "ended" };
 
-/** A client sends its id directly after its first message. A client without an awareness sends none. */
-const NUMBER_MS_MAX = 50;
+/** A client sends its Yjs client id directly after its first message. A client without an awareness sends none. */
+const YJS_ID_MS_MAX = 50;
 const SAVE_LOOK_MS = 100;
 const TOO_MUCH_HELD = "clients sent too much before their rooms were open: connect again later";
 
@@ -123,7 +123,7 @@ export class YClient {
     if (message.kind === "awareness") return this.#enter(message.first);
     if (this.#held.all.length > 1) return;
     stopWaiting();
-    this.#state = { kind: "greeting", stopWaiting: this.#deps.clock.after(NUMBER_MS_MAX, () => this.#enter(undefined)) };
+    this.#state = { kind: "greeting", stopWaiting: this.#deps.clock.after(YJS_ID_MS_MAX, () => this.#enter(undefined)) };
   }
 
   #enter(yjsClient: number | undefined): void {
