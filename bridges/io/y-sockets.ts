@@ -79,11 +79,10 @@ export async function ySockets(options: YSocketsOptions, admission: YClientAdmis
   });
   http.on("upgrade", (request, stream, head) => {
     stream.on("error", () => stream.destroy()); // The connection broke.
-    const visitor = visitorOf(request, options);
-    const reason = reasonAgainst(request, visitor);
-    if (visitor === undefined || reason !== undefined) {
-      admission.receiveRejected(reason ?? "request");
-      return turnAway(stream, reason ?? "request");
+    const visitor = visitorOrReason(request);
+    if (typeof visitor === "string") {
+      admission.receiveRejected(visitor);
+      return turnAway(stream, visitor);
     }
     server.handleUpgrade(request, stream, head, (socket) => {
       const ours = ySocketOf(socket);
@@ -91,9 +90,11 @@ export async function ySockets(options: YSocketsOptions, admission: YClientAdmis
     });
   });
 
-  const reasonAgainst = (request: IncomingMessage, visitor: YOrigin | undefined): YRejection | undefined => {
+  /** The visitor, or the reason why it may not enter. */
+  const visitorOrReason = (request: IncomingMessage): YSeat | YOrigin | YRejection => {
     if (!isAllowedOrigin(request.headers.origin ?? "", options.allowedOrigins)) return "origin";
-    return visitor === undefined ? "request" : admission.mayEnter(visitor);
+    const visitor = visitorOf(request, options);
+    return visitor === undefined ? "request" : (admission.mayEnter(visitor) ?? visitor);
   };
   /** `ws` itself closes a client whose message is too large, with code 1009, and would wait longer for its answer. */
   const receiveError = (socket: WebSocket, error: Error): void => {
