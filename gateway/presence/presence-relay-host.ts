@@ -12,7 +12,7 @@ import {
   type PresenceStatus,
 } from "../../shared/bus/presence-messages.ts";
 import { fnv1a } from "../../shared/collections/hash.ts";
-import { MapTurns } from "../../shared/collections/map-turns.ts";
+import { OneRound } from "../../shared/collections/one-round.ts";
 import { type ClientId, type Epoch, type Millis, type RoomKey, type ServerId, tenantOf } from "../../shared/ids.ts";
 import { nextMoment, type SendTiming, phaseOf } from "../../shared/presence/send-timing.ts";
 import { Alarm, Alarms } from "../../shared/time/alarm.ts";
@@ -67,8 +67,6 @@ export class PresenceRelayHost implements PresenceBackbone {
   /** Higher than all numbers in rooms that are no longer held, because an owner may still know those numbers. */
   #lastNumber = 0;
   #shedLevel = 0;
-  readonly #shedTurns = new MapTurns(this.#rooms, SHED_TURNS);
-  #shedTurnsLeft = 0;
   #cancelShedTurn: () => void = () => {};
   #stopBeating: () => void = () => {};
   #isUp = true;
@@ -201,15 +199,14 @@ export class PresenceRelayHost implements PresenceBackbone {
   receiveShed(level: number): void {
     if (this.#isStopped) return;
     this.#shedLevel = level;
-    this.#shedTurnsLeft = SHED_TURNS;
     this.#cancelShedTurn();
-    this.#takeShedTurn();
+    this.#takeShedTurn(new OneRound(this.#rooms, SHED_TURNS));
   }
 
-  #takeShedTurn(): void {
-    for (const hosted of this.#shedTurns.take()) this.#feed(hosted, { kind: "shed", level: this.#shedLevel });
-    this.#shedTurnsLeft -= 1;
-    if (this.#shedTurnsLeft > 0) this.#cancelShedTurn = this.#deps.clock.after(SHED_TURN_MS, () => this.#takeShedTurn());
+  /** Rooms that open meanwhile have the new level. */
+  #takeShedTurn(round: OneRound<RoomKey, Hosted>): void {
+    for (const hosted of round.take()) this.#feed(hosted, { kind: "shed", level: this.#shedLevel });
+    if (!round.isDone) this.#cancelShedTurn = this.#deps.clock.after(SHED_TURN_MS, () => this.#takeShedTurn(round));
   }
 
   receiveBackboneLost(): void {

@@ -288,10 +288,10 @@ export class OwnedRooms {
   #tick(): void {
     const { metrics, budget, clock } = this.#deps;
     for (const hosted of this.#ticks.beginTick(clock.now())) {
-      if (this.#ticks.isInDoubt) hosted.receiveMessage(CHECK_OWNERSHIP, 0);
       if (this.#ports.presence.isInhabited(hosted.key)) hosted.receiveOwnershipInput(INHABITED);
       hosted.receiveOwnershipInput(TICK);
     }
+    for (const hosted of this.#ticks.takeDoubted()) hosted.receiveMessage(CHECK_OWNERSHIP, 0);
     for (const hosted of this.#ticks.dueRooms()) hosted.receiveOwnershipInput(TICK);
     metrics.backlogBytes.set(budget.bytes);
   }

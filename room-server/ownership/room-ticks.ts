@@ -2,6 +2,7 @@
 
 import { HEARTBEATS_MISSED_MAX } from "../../shared/cluster/membership.ts";
 import { MapTurns } from "../../shared/collections/map-turns.ts";
+import { OneRound } from "../../shared/collections/one-round.ts";
 import type { Millis } from "../../shared/ids.ts";
 import type { TickUrgency } from "../rooms/owned-room.ts";
 
@@ -19,23 +20,18 @@ type TickedRoom = { readonly tickUrgency: TickUrgency };
 export class RoomTicks<Room extends TickedRoom> {
   readonly #urgent = new Set<Room>();
   readonly #lowPriority = new Set<Room>();
+  readonly #rooms: ReadonlyMap<unknown, Room>;
   readonly #turns: MapTurns<Room>;
   readonly #silenceMsMax: number;
   #ticks = 0;
   #tickedAt: Millis | undefined;
-  #ticksInDoubt = 0;
+  /** Undefined: no room is in doubt. */
+  #doubted: OneRound<unknown, Room> | undefined;
 
   constructor(rooms: ReadonlyMap<unknown, Room>, { heartbeatMs }: RoomTicksOptions) {
+    this.#rooms = rooms;
     this.#turns = new MapTurns(rooms, TICKS_PER_ROUND);
     this.#silenceMsMax = HEARTBEATS_MISSED_MAX * heartbeatMs;
-  }
-
-  /**
-   * After a pause of this process as long as missed heartbeats, for one turn of each room: other servers may have taken
-   * rooms over. A room without edits would notice that only many seconds later.
-   */
-  get isInDoubt(): boolean {
-    return this.#ticksInDoubt > 0;
   }
 
   receiveUrgency(room: Room, urgency: TickUrgency): void {
@@ -45,10 +41,20 @@ export class RoomTicks<Room extends TickedRoom> {
   /** Begins a tick. Returns the rooms whose turn it is, with or without work in progress. */
   beginTick(now: Millis): readonly Room[] {
     const isPaused = this.#tickedAt !== undefined && now - this.#tickedAt > this.#silenceMsMax;
-    this.#ticksInDoubt = isPaused ? TICKS_PER_ROUND : Math.max(0, this.#ticksInDoubt - 1);
+    if (isPaused) this.#doubted = new OneRound(this.#rooms, TICKS_PER_ROUND);
     this.#tickedAt = now;
     this.#ticks += 1;
     return this.#turns.take();
+  }
+
+  /**
+   * Call once in each tick. Returns rooms to check against the log: after a pause of this process as long as missed
+   * heartbeats, other servers may have taken rooms over. A room without edits would notice that only many seconds later.
+   */
+  takeDoubted(): readonly Room[] {
+    const doubted = this.#doubted?.take() ?? [];
+    if (this.#doubted?.isDone === true) this.#doubted = undefined;
+    return doubted;
   }
 
   /** The caller ticks each room before it takes the next one. A room without work in progress, or ended, is removed. */

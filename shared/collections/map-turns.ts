@@ -1,6 +1,6 @@
 /**
- * Takes the values of a map in turns, so that work for thousands of values is never one long block. Values may come and
- * go between two turns. A value that stays is taken once in a round.
+ * Takes the values of a map in turns without end, so that work for thousands of values is never one long block. A value is
+ * taken about once in a round: somewhat earlier or later while other values come and go.
  */
 
 export class MapTurns<Value> {
