@@ -538,7 +538,21 @@ test("[LDR30] refusals of many steps for one reason are one line with their numb
   state.refuses = true;
   await pass(3_500);
   expect(requests).toHaveLength(rooms.length);
-  expect(lines).toEqual([{ kind: "follow", by: b, refused: "busy", steps: 100, firstRoom: expect.any(String) as string }]);
+  const line = { kind: "follow", by: b, refused: "busy", steps: 100, firstRoom: expect.any(String) as string };
+  expect(lines).toEqual([line]);
+});
+
+test("[LDR33] refusals that the log does not have yet are written when placement stops", async () => {
+  const lines: object[] = [];
+  const log = { ...SILENT_LOG, warn: (facts: object) => void lines.push(facts) };
+  const { view, pass, leader, requests, state, timers } = leaderOf({ imbalance: 1 }, 750, log);
+  for (const each of rooms) view.receiveEntry(each, { owner: a, epoch: 1 as Epoch });
+  state.refuses = true;
+  while (requests.length === 0) await pass(HEARTBEAT_MS);
+  expect(lines).toEqual([]);
+  leader.stop();
+  expect(lines).toMatchObject([{ kind: "follow", by: b, refused: "busy" }]);
+  expect(timers()).toBe(0);
 });
 
 test("[LDR31] takeovers that are no longer needed are no warning", async () => {

@@ -27,15 +27,15 @@ export type LeaderDeps = { readonly clock: Clock; readonly log: Log; readonly me
 
 /** Placement has a single lease. */
 const LEASE = 0;
-/** Refusals for the same reason within this time are one line: a server that stops refuses a step for each of its rooms. */
+/** Equal refusals within this time are one line: a server that stops refuses a step for each of its rooms. */
 const REFUSALS_MS = 1_000;
 
 export class LeaderHost {
   readonly #ports: LeaderPorts;
   readonly #deps: LeaderDeps;
   readonly #core: Leader;
-  /** Number of steps by action and reason that the log does not have yet. */
-  readonly #refusals = new Map<string, { steps: number }>();
+  /** By action and reason: the lines that are not written yet. */
+  readonly #refusals = new Map<string, { readonly facts: { steps: number }; readonly write: () => void }>();
   #cancelTick: () => void = () => {};
   #isStopped = false;
 
@@ -63,6 +63,7 @@ export class LeaderHost {
   stop(): void {
     this.#isStopped = true;
     this.#cancelTick();
+    for (const { write } of this.#refusals.values()) write();
   }
 
   #feed(input: LeaderInput): void {
@@ -131,16 +132,18 @@ export class LeaderHost {
   }
 
   #logRefusal({ room, action }: PlanStep, refused: string, level: "info" | "warn"): void {
-    const key = `${action.kind} ${refused}`;
+    const key = `${level} ${JSON.stringify(action)} ${refused}`;
     const known = this.#refusals.get(key);
-    if (known !== undefined) return void (known.steps += 1);
-    const refusal = { steps: 1 };
-    this.#refusals.set(key, refusal);
-    this.#deps.clock.after(REFUSALS_MS, () => {
+    if (known !== undefined) return void (known.facts.steps += 1);
+    const { clock, log } = this.#deps;
+    const facts = { ...action, refused, steps: 1, firstRoom: room };
+    const write = (): void => {
+      cancel();
       this.#refusals.delete(key);
-      const facts = { ...action, refused, ...refusal, firstRoom: room };
-      this.#deps.log[level](facts, "steps of the plan were not carried out; they are planned anew if they are still needed");
-    });
+      log[level](facts, "steps of the plan were not carried out; they are planned anew if they are still needed");
+    };
+    const cancel = clock.after(REFUSALS_MS, write);
+    this.#refusals.set(key, { facts, write });
   }
 
   /** Resolves to the reason if the step was refused. */
