@@ -28,9 +28,12 @@ test("[PLOG4] a warning contains the messages of its cause without a stack, and 
     log.warn({ room: "notes", cause: Object.assign(cause, { code: 503 }) }, "trying again");
     log.warn({ cause: new TypeError("no function") }, "trying again");
     log.error({ cause }, "given up");
+    log.warn({ cause: new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED") }) }, "trying again");
+    const refused = ["127.0.0.1", "::1"].map((host) => new Error("refused by " + host));
+    log.warn({ cause: Object.assign(new AggregateError(refused), { code: "ECONNREFUSED" }) }, "trying again");
   })`;
   const { stderr } = spawnSync(process.execPath, ["-e", writes], { encoding: "utf8" });
-  const [warning, mistake, error] = stderr
+  const [warning, mistake, error, network, addresses] = stderr
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line) as { room?: string; cause: { stack?: string } });
@@ -38,4 +41,10 @@ test("[PLOG4] a warning contains the messages of its cause without a stack, and 
   expect(warning!.cause).toEqual({ type: "Error", message: "the lease was not written: timeout", code: 503 });
   expect(mistake!.cause.stack).toContain("TypeError: no function");
   expect(error!.cause.stack).toContain("caused by: Error: timeout");
+  expect(network!.cause).toEqual({ type: "TypeError", message: "fetch failed: connect ECONNREFUSED" });
+  expect(addresses!.cause).toEqual({
+    type: "AggregateError",
+    message: "refused by 127.0.0.1, refused by ::1",
+    code: "ECONNREFUSED",
+  });
 });

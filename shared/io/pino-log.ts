@@ -31,9 +31,19 @@ export function pinoLog(facts: Record<string, unknown>, level: string): Log {
 const MISTAKES = [AssertionError, TypeError, RangeError, ReferenceError] as const;
 
 function withoutStack(cause: unknown): unknown {
-  if (!(cause instanceof Error) || MISTAKES.some((Mistake) => cause instanceof Mistake)) return cause;
+  if (!(cause instanceof Error) || isMistake(cause)) return cause;
   const { type, message, code } = pino.stdSerializers.err(cause); // Others may be large: a client of Redis adds the whole command.
-  return { type, message, code };
+  return { type, message: message === "" && cause instanceof AggregateError ? messagesIn(cause) : message, code };
+}
+
+/** `fetch` throws a TypeError with a cause if the network fails. */
+function isMistake(cause: Error): boolean {
+  return MISTAKES.some((Mistake) => cause instanceof Mistake) && !(cause.cause instanceof Error);
+}
+
+/** Node throws an AggregateError without a message if no address of a host can be reached. */
+function messagesIn({ errors }: AggregateError): string {
+  return errors.map((error) => (error instanceof Error ? error.message : String(error))).join(", ");
 }
 
 /** The serializer of pino would convert what `withoutStack` returns once more. */
