@@ -97,6 +97,7 @@ export class PassHost {
     if (this.#waiting.length > 0) this.#resolveCounted();
     if (!this.pass.isOver) return;
     this.#over.abort();
+    this.#reportRestored(); // The next pass finds these rooms restored.
     if (this.#underWay === 0) this.#onQuiet();
   }
 
@@ -244,6 +245,7 @@ export class PassHost {
   /** Without a sentinel Redis may still have all boards: another leaderboard wrote one, and ended before its lease named it. */
   #reportRestored(): void {
     const [partition, rooms] = [this.#partition, this.#restoredCount];
+    this.#restoredCount = 0;
     if (rooms > 0)
       this.#deps.log.warn(
         { partition, rooms },
