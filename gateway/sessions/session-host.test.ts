@@ -1,11 +1,12 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
+import type { Millis, TenantId, UserId } from "../../shared/ids.ts";
 import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import { readSettings } from "../../shared/settings/settings.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
-import { encodeFrame } from "../../shared/wire/codec.ts";
+import { decodeFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import { PROTOCOL_VERSION } from "../../shared/wire/frames.ts";
 import { messagesOf } from "../../shared/wire/parts.ts";
 import { gatewaySettings } from "../config.ts";
@@ -15,12 +16,21 @@ import type { ConnectionId } from "../ports.ts";
 import type { RefusedConnection } from "../limits/refused-connections.ts";
 import { sessionOptions } from "../settings/sessions.ts";
 import { UsageMeter } from "../usage/usage-meter.ts";
+import type { Identity } from "./identity.ts";
 import { SessionHost } from "./session-host.ts";
 
 const [ann, bob, cid, dan] = [1, 2, 3, 4] as ConnectionId[] as [ConnectionId, ConnectionId, ConnectionId, ConnectionId];
 const BANNED = "203.0.113.7" as ClientAddress;
 const BAN = { close: "banned", message: "banned", retryAfterMs: 1 } as const;
 const NO_FRAME = new Uint8Array(0);
+const ANY_IDENTITY: Identity = {
+  tenant: "acme" as TenantId,
+  user: "ann" as UserId,
+  name: "Ann",
+  rooms: ["*"],
+  rights: { read: true, write: true, admin: false, award: false, boards: false },
+  expiresAt: 3_600_000 as Millis,
+};
 
 function helloOf(token: string): Uint8Array {
   return encodeFrame({ type: "hello", version: PROTOCOL_VERSION, token, agent: "test" });
@@ -39,11 +49,18 @@ function host(connectQueueBytesMax = 100_000) {
   const banned = new Set<ClientAddress | undefined>([BANNED]);
   const banOf = (address: ClientAddress | undefined) => (banned.has(address) ? BAN : undefined);
   const ports = {
-    sockets: { send: nothing, close: (connection: ConnectionId, close: string) => seen.push(`${connection} ${close}`) },
+    sockets: {
+      send: (connection: ConnectionId, bytes: Uint8Array) => void (decodeFrame(bytes)?.type === "pong" && seen.push(`${connection} pong`)),
+      close: (connection: ConnectionId, close: string) => seen.push(`${connection} ${close}`),
+    },
     tokens: {
       verify: (token: string) => (
         seen.push(`verify ${token}`),
-        token === "late" ? Promise.resolve({ kind: "expired", tenant: "acme" }) : new Promise(nothing)
+        token === "late"
+          ? Promise.resolve({ kind: "expired", tenant: "acme" })
+          : token === "valid"
+            ? Promise.resolve({ kind: "valid", identity: ANY_IDENTITY })
+            : new Promise(nothing)
       ),
     },
     refused: { receiveRefusal: ({ close, tenant, address }: RefusedConnection) => void refused.push(`${close} ${tenant} ${address}`) },
@@ -53,9 +70,10 @@ function host(connectQueueBytesMax = 100_000) {
     quotas: {
       receiveConnection: (connection: ConnectionId, address: ClientAddress | undefined) => addresses.set(connection, address),
       receiveDisconnection: nothing,
+      admit: nothing,
       addressOf: (connection: ConnectionId) => addresses.get(connection),
     },
-    discipline: { receiveConnection: banOf, receiveAddress: banOf, receiveClose: nothing },
+    discipline: { receiveConnection: banOf, receiveAddress: banOf, receiveIdentity: nothing, receiveClose: nothing },
     dispatch: nothing,
   };
   const sessions: ConstructorParameters<typeof SessionHost>[1] = new Connections();
@@ -174,32 +192,52 @@ test("[LOB8] the number of waiting connections is current after each arrival, ad
 
 const partsOf = (frame: Uint8Array): readonly Uint8Array[] => messagesOf(frame, { frameBytesMax: 16_384, partedFrameBytesMax: 100_000 });
 
-test("[WHF4] a frame between the parts of another is received before it, also from a connection that waits for admission", () => {
-  const { clients, seen, clock } = host();
-  const [first, last] = partsOf(helloOf("x".repeat(20_000))) as readonly [Uint8Array, Uint8Array];
+const pingOf = (nonce: number): Uint8Array => encodeFrame({ type: "ping", nonce });
+
+/** Ann and Bob have received WELCOME. */
+async function welcomed() {
+  const all = host();
   for (const connection of [ann, bob]) {
-    clients.receiveConnection(connection, undefined);
-    for (const message of [first, helloOf("short"), last]) clients.receiveFrame(connection, message);
+    all.clients.receiveConnection(connection, undefined);
+    all.clients.receiveFrame(connection, helloOf("valid"));
   }
-  expect(seen).toEqual(["verify short", "1 badFrame"]);
-  clock.turn(1_100);
-  expect(seen.slice(2)).toEqual(["verify short", "2 badFrame"]);
+  all.clock.turn(1_100);
+  await new Promise(setImmediate);
+  all.seen.length = 0;
+  return all;
+}
+
+test("[WHF4] a frame between the parts of another is received before it", async () => {
+  const { clients, seen } = await welcomed();
+  const [first, last] = partsOf(encodeFrame({ type: "renew", token: "x".repeat(20_000) })) as readonly [Uint8Array, Uint8Array];
+  for (const message of [first, pingOf(1), last]) clients.receiveFrame(ann, message);
+  expect(seen).toEqual(["1 pong", `verify ${"x".repeat(20_000)}`]);
 });
 
 test("[WHF5] above the limit of all unfinished frames, the gateway closes the connection with the oldest and receives nothing more from it", async () => {
-  const { clients, seen, refused, registry, clock } = host();
-  const parts = partsOf(helloOf("x".repeat(60_000)));
-  for (const connection of [ann, bob]) clients.receiveConnection(connection, undefined);
-  clock.turn(1_100);
+  const { clients, seen, registry } = await welcomed();
+  const parts = partsOf(encodeFrame({ type: "renew", token: "x".repeat(60_000) }));
   for (const part of [parts[0]!, parts[1]!]) clients.receiveFrame(ann, part);
   expect(seen).toEqual([]);
   clients.receiveFrame(bob, parts[0]!);
-  clients.receiveFrame(ann, helloOf("late"));
-  expect([seen, refused]).toEqual([["1 overloaded"], ["overloaded undefined undefined"]]);
+  clients.receiveFrame(ann, pingOf(1));
+  expect(seen).toEqual(["1 overloaded"]);
   expect(await registry.metrics()).toMatch(/^coroom_gateway_limits_reached_total\{limit="partial-frames"\} 1$/m);
   expect(await registry.metrics()).toContain(`coroom_gateway_partial_bytes ${parts[0]!.byteLength - 4}\n`);
   clients.receiveDisconnection(bob);
   expect(await registry.metrics()).toContain("coroom_gateway_partial_bytes 0\n");
+});
+
+test("[WHF6] a connection whose token is not accepted yet cannot send parts, which the gateway would have to hold", async () => {
+  const { clients, seen, registry, clock } = host();
+  const [first] = partsOf(helloOf("x".repeat(20_000)));
+  for (const connection of [ann, bob]) clients.receiveConnection(connection, undefined);
+  clients.receiveFrame(ann, first!);
+  clock.turn(1_100);
+  clients.receiveFrame(bob, helloOf("unanswered"));
+  clients.receiveFrame(bob, first!);
+  expect(await registry.metrics()).toContain("coroom_gateway_partial_bytes 0\n");
+  expect(seen).toContain("1 badFrame");
 });
 
 test("[LOB21] a gateway that stops closes waiting connections with the same code as others", async () => {

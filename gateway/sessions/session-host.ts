@@ -137,7 +137,7 @@ export class SessionHost implements Clients {
   receiveFrame(connection: ConnectionId, bytes: Uint8Array): void {
     const session = this.#sessions.get(connection);
     if (session === undefined) this.#arrivals.receiveFrame(connection, bytes);
-    else if (bytes[0] === FrameType.part) this.#receivePart(connection, session, bytes);
+    else if (bytes[0] === FrameType.part && session.open !== undefined) this.#receivePart(connection, session, bytes);
     else this.#receiveWhole(connection, session, bytes, "message");
   }
 
