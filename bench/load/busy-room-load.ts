@@ -96,6 +96,7 @@ class Member {
             case "committed":
               return this.#receive(frame.edits.epoch, frame.edits.firstSeq, frame.edits.edits);
             case "ack":
+              if (frame.seq <= this.position.seq) return; // Of an edit that the gateway sent to the owner again (WIRE35).
               return this.#advance(frame.epoch, frame.seq, frame.count);
             case "join-refused":
             case "resync-required":
