@@ -27,24 +27,37 @@ const [connection, epoch] = [1 as ConnectionId, 1 as Epoch];
 const ann = { client: "client0000000001" as ClientId, user: "ann" as UserId, name: "Ann", canWrite: true, spectator: false };
 const present = [{ ...ann, number: 1 }];
 const server = "rs-1" as ServerId;
-const usage = new UsageMeter({ tenantsMax: 10 });
+const silent = (): void => {};
 const timing = { tickMs: 50, slots: 1, sendAtMs: 0 };
 
 function batchOf(...messages: PresenceFromServer[]): Uint8Array {
   return encodePresenceDown({ timing, entries: messages.map((message) => ({ room, message: encodePresenceFromServer(message) })) });
 }
 
-test("[PRG47] a stopped presence host sets no timer and sends nothing after any message", async () => {
+type Ports = ConstructorParameters<typeof PresenceRelayHost>[0];
+
+/** Ports that do nothing, except those that the test gives. */
+function hostWith(given: { [Port in "sockets" | "topics" | "servers"]?: Partial<Ports[Port]> } & Partial<Pick<Ports, "dispatch">>) {
   const clock = new FakeClock();
+  const ports = {
+    sockets: { send: silent, publish: () => 0, listen: silent, unlisten: silent, close: silent, ...given.sockets },
+    topics: { publishTo: () => 0, listenTo: silent, unlistenTo: silent, ...given.topics },
+    servers: { sendBatch: silent, askOwner: silent, publishHeartbeat: silent, ...given.servers },
+    dispatch: given.dispatch ?? silent,
+    usage: new UsageMeter({ tenantsMax: 10 }),
+  };
+  const deps = { clock, endOfTurn: (run: () => void) => void clock.after(0, run), metrics: gatewayMetrics(new Registry()) };
+  return { clock, host: new PresenceRelayHost(ports, options, deps) };
+}
+
+test("[PRG47] a stopped presence host sets no timer and sends nothing after any message", async () => {
   let sentCount = 0;
   const countSent = (): number => (sentCount += 1);
-  const sockets = { send: countSent, publish: countSent, listen: countSent, unlisten: countSent, close: countSent };
-  const topics = { publishTo: countSent, listenTo: countSent, unlistenTo: countSent };
-  const servers = { sendBatch: countSent, askOwner: countSent, publishHeartbeat: countSent };
-  const host = new PresenceRelayHost({ sockets, topics, servers, usage, dispatch: countSent }, options, {
-    clock,
-    endOfTurn: (run) => void clock.after(0, run),
-    metrics: gatewayMetrics(new Registry()),
+  const { clock, host } = hostWith({
+    sockets: { send: countSent, publish: countSent, listen: countSent, unlisten: countSent, close: countSent },
+    topics: { publishTo: countSent, listenTo: countSent, unlistenTo: countSent },
+    servers: { sendBatch: countSent, askOwner: countSent, publishHeartbeat: countSent },
+    dispatch: countSent,
   });
   const receiveOwner = (number: number): void => {
     const status = { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 } as const;
@@ -82,17 +95,9 @@ test("[PRG47] a stopped presence host sets no timer and sends nothing after any 
 });
 
 test("[PRG48] a member that is behind when it joins receives no presence until it keeps up", async () => {
-  const clock = new FakeClock();
   const sent: ConnectionId[] = [];
-  const silent = (): void => {};
-  const sockets = { send: (to: ConnectionId) => void sent.push(to), publish: () => 0, listen: silent, unlisten: silent, close: silent };
-  const topics = { publishTo: () => 0, listenTo: (to: ConnectionId) => void sent.push(to), unlistenTo: silent };
-  const servers = { sendBatch: silent, askOwner: silent, publishHeartbeat: silent };
-  const host = new PresenceRelayHost({ sockets, topics, servers, usage, dispatch: silent }, options, {
-    clock,
-    endOfTurn: (run) => void clock.after(0, run),
-    metrics: gatewayMetrics(new Registry()),
-  });
+  const noteSent = (to: ConnectionId): void => void sent.push(to);
+  const { clock, host } = hostWith({ sockets: { send: noteSent }, topics: { listenTo: noteSent } });
   const status = { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 } as const;
   host.receiveReadProgress(connection, "behind", [room]);
   host.receiveEntry(room, 1, connection, ann);
@@ -108,18 +113,11 @@ test("[PRG48] a member that is behind when it joins receives no presence until i
 
 /** A host with Ann in a room, whose owner has sent a snapshot, and the messages that it sends to room servers. */
 async function joined() {
-  const clock = new FakeClock();
   const batches: ServerId[] = [];
   const dispatched: object[] = [];
-  const silent = (): void => {};
-  const sockets = { send: silent, publish: () => 0, listen: silent, unlisten: silent, close: silent };
-  const topics = { publishTo: () => 0, listenTo: silent, unlistenTo: silent };
-  const servers = { sendBatch: (to: ServerId) => void batches.push(to), askOwner: silent, publishHeartbeat: silent };
-  const ports = { sockets, topics, servers, usage, dispatch: (effect: object) => void dispatched.push(effect) };
-  const host = new PresenceRelayHost(ports, options, {
-    clock,
-    endOfTurn: (run) => void clock.after(0, run),
-    metrics: gatewayMetrics(new Registry()),
+  const { clock, host } = hostWith({
+    servers: { sendBatch: (to) => void batches.push(to) },
+    dispatch: (effect) => void dispatched.push(effect),
   });
   const status = { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 } as const;
   const delta = encodeDelta({ snapshot: true, present, gone: [], states: [] });
@@ -172,18 +170,9 @@ test("[PRG79] while NATS is out of reach, the gateway sends the owner nothing, a
 });
 
 test("[PRG80] a new shed level reaches all rooms within 100 ms, and at most a tenth of them at once", async () => {
-  const clock = new FakeClock();
   const rooms = Array.from({ length: 100 }, (_, index) => `acme.room-${index}` as RoomKey);
-  const silent = (): void => {};
   let modes = 0;
-  const sockets = { send: silent, publish: () => 0, listen: silent, unlisten: silent, close: silent };
-  const topics = { publishTo: () => (modes += 1), listenTo: silent, unlistenTo: silent };
-  const servers = { sendBatch: silent, askOwner: silent, publishHeartbeat: silent };
-  const host = new PresenceRelayHost({ sockets, topics, servers, usage, dispatch: silent }, options, {
-    clock,
-    endOfTurn: (run) => void clock.after(0, run),
-    metrics: gatewayMetrics(new Registry()),
-  });
+  const { clock, host } = hostWith({ topics: { publishTo: () => (modes += 1) } });
   const status = { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 } as const;
   const delta = encodeDelta({ snapshot: true, present, gone: [], states: [] });
   const message = encodePresenceFromServer({ kind: "snapshot", epoch, number: 1, status, delta });

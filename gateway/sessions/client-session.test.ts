@@ -229,15 +229,15 @@ test("[SES11] LEAVE is answered", () => {
   ]);
 });
 
+/** Frames of a client that has not received LEFT yet. */
+function lateFrames(): ClientFrame[] {
+  return [edit(1), { type: "leave", channel: 7 }, { type: "replay-request", channel: 7, after: 0 as Seq, through: 1 as Seq }];
+}
+
 test("[WIRE26] frames that the client sent after LEAVE, and before it received LEFT, are ignored", () => {
   const session = joined();
   receive(session, { type: "leave", channel: 7 });
-  for (const frame of [
-    edit(1),
-    { type: "leave", channel: 7 },
-    { type: "replay-request", channel: 7, after: 0, through: 1 },
-  ] as ClientFrame[])
-    expect(receive(session, frame)).toEqual([]);
+  for (const frame of lateFrames()) expect(receive(session, frame)).toEqual([]);
 });
 
 test("[SES99] ignored edits count for the rate of edits", () => {
@@ -386,12 +386,7 @@ test("[SES20] the session leaves a room that the new token does not open, and ig
     { kind: "leave", room: "acme.other" },
     { kind: "send", frame: expect.objectContaining({ type: "join-refused", request: 2, reason: "not-allowed", retryAfterMs: 0 }) },
   ]);
-  for (const frame of [
-    edit(1),
-    { type: "leave", channel: 7 },
-    { type: "replay-request", channel: 7, after: 0, through: 1 },
-  ] as ClientFrame[])
-    expect(receive(session, frame)).toEqual([]);
+  for (const frame of lateFrames()) expect(receive(session, frame)).toEqual([]);
   expect(receive(session, edit(1, 3, 8)), "never joined").toMatchObject(closed("badFrame"));
 });
 
