@@ -36,8 +36,8 @@ const SDK = "this port serves y-websocket and Hocuspocus clients. CoroomProvider
 const OPENS_AT_ONCE = 2;
 const OPENS_PER_SECOND = 10;
 /**
- * Of a room and a session. Every message to the client begins with this name, so a name of megabytes would make each
- * edit as long.
+ * Maximum characters of a document's name, which consists of a room and a session. Every message to the client begins with
+ * this name, so a name of megabytes would make each edit as long.
  */
 const DOCUMENT_LENGTH_MAX = 1_024;
 

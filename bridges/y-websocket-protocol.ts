@@ -35,7 +35,7 @@ const PERMISSION_DENIED = 0;
 /** A client's own state needs a hundredth of this. States of other clients, which a client repeats, are not needed. */
 const AWARENESS_BYTES_MAX = 256 * 1024;
 
-/** That of a document with more than 100,000 clients. Yjs needs 5 s for one of 25 MB. */
+/** Enough for a document with 100,000 clients. Yjs needs 5 s to decode a state vector of 25 MB. */
 const STATE_VECTOR_BYTES_MAX = 1024 ** 2;
 
 /** Undefined: the bytes are not a message of the protocol. */
@@ -70,7 +70,7 @@ function read(input: decoding.Decoder): YMessage {
   }
 }
 
-/** Throws if the bytes are not a state vector, or one that would take long to decode. Without the map that Yjs makes of it. */
+/** Throws if the bytes are not a state vector, or too long. Builds no map of it, as Yjs would. */
 function checkedStateVector(bytes: Uint8Array): Uint8Array {
   if (bytes.byteLength > STATE_VECTOR_BYTES_MAX) throw new Error("the state vector is too long");
   const input = decoding.createDecoder(bytes);

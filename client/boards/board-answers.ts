@@ -10,7 +10,7 @@ export function isNothingCounted(answer: JsonAnswer): boolean {
   return answer.status === 404 && NOTHING_COUNTED.includes(errorOf(answer));
 }
 
-/** The code of the error. Not a string: the answer is not from Coroom. */
+/** The code of the error. If it is no string, the answer is not from Coroom. */
 export function errorOf({ body }: JsonAnswer): unknown {
   return ((body ?? {}) as { error?: unknown }).error;
 }
