@@ -265,6 +265,9 @@ test("[SES13] bytes that are no frame, a too large frame, and a gateway's own fr
   const hasLongToken = { frame: { type: "error", message: expect.stringContaining("use a shorter token") } };
   expect(connect().receiveFrame(new Uint8Array(1_001), now)).toMatchObject([hasLongToken, { kind: "close", close: "frameTooLarge" }]);
   expect(receive(joined(), { type: "pong", nonce: 1 })).toMatchObject(closed("badFrame"));
+  const part: ClientFrame = { type: "part", flags: { last: false }, payload: new Uint8Array(10) };
+  const namesTheSize = { frame: { type: "error", message: expect.stringContaining("at least 4096 bytes") } };
+  expect(receive(joined(), part)).toMatchObject([namesTheSize, { kind: "close", close: "badFrame" }]);
 });
 
 test("[SES14] a frame of a later protocol is skipped", () => {

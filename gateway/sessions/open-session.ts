@@ -15,6 +15,7 @@ import {
   type UserId,
 } from "../../shared/ids.ts";
 import type { Channel, Frame, LeftReason, Limits, Rights } from "../../shared/wire/frames.ts";
+import { PART_BYTES_MIN } from "../../shared/wire/parts.ts";
 import type { ConnectionRates } from "../limits/connection-rates.ts";
 import { type RoomAdmission, admit, type Identity, READ_ONLY, type Restriction } from "./identity.ts";
 import {
@@ -137,6 +138,10 @@ export class OpenSession {
         });
       case "ping":
         return [{ kind: "send", frame: { type: "pong", nonce: frame.nonce } }];
+      case "part": // Valid parts are joined before (partial-frames.ts).
+        return badFrame(
+          `a part of a frame has at least ${PART_BYTES_MIN} bytes of the frame, except the last one, and the frame itself is no PART`,
+        );
       default:
         return outOfTurn(frame, "it has no place in an open session");
     }
