@@ -65,16 +65,21 @@ function release(root: string, version: string, print: (text: string) => void): 
   print(`${readdirSync(at(OUTPUT)).join("\n")}\n\n${publishing(version, packed)}`);
 }
 
-/** Dates the entries under "Unreleased". A section that names the version already stays as it is. */
+/** Dates the entries under "Unreleased". A section that names the version already stays as it is, if no entry is left. */
 export function datedChangelog(file: string, text: string, version: string, today = new Date()): string {
   const section = (title: string): string | undefined =>
     text
       .split(/^## /m)
       .find((one) => one === title || one.startsWith(`${title}\n`))
       ?.slice(title.length);
-  if (section(version)?.trim()) return text;
-  if (!section("Unreleased")?.trim())
-    throw new ReleaseError(`${file} has no entry under "## Unreleased". Write what changed for users, or "No changes."`);
+  const hasVersion = section(version)?.trim();
+  const isOpen = section("Unreleased")?.trim();
+  if (hasVersion && isOpen)
+    throw new ReleaseError(
+      `${file} has a section "## ${version}" and entries under "## Unreleased". Move them into the section, or choose a higher version.`,
+    );
+  if (hasVersion) return text;
+  if (!isOpen) throw new ReleaseError(`${file} has no entry under "## Unreleased". Write what changed for users, or "No changes."`);
   return text.replace(/^## Unreleased$/m, `## Unreleased\n\n## ${version} - ${today.toISOString().slice(0, 10)}`);
 }
 

@@ -41,7 +41,11 @@ test("[SHIP4] a changelog without an entry is refused, and entries get version a
   expect(datedChangelog("C.md", text, "0.2.0", today)).toBe(
     "# Changelog\n\n## Unreleased\n\n## 0.2.0 - 2026-12-24\n\n- New.\n\n## 0.1.0\n\n- Old.\n",
   );
-  expect(datedChangelog("C.md", text, "0.1.0", today)).toBe(text);
+  expect(() => datedChangelog("C.md", text, "0.1.0", today), "its entries would stay without a date").toThrow(
+    'C.md has a section "## 0.1.0" and entries under "## Unreleased"',
+  );
+  const written = text.replace("- New.\n\n", "");
+  expect(datedChangelog("C.md", written, "0.1.0", today)).toBe(written);
   for (const empty of ["# Changelog\n\n## 0.1.0\n\n- Old.\n", "# Changelog\n\n## Unreleased\n\n## 0.1.0\n\n- Old.\n"])
     expect(() => datedChangelog("C.md", empty, "0.2.0", today)).toThrow('C.md has no entry under "## Unreleased"');
 });
