@@ -23,6 +23,7 @@ test.each([
 
 test("[PAGE2] parsing cuts a name to the characters that fit beside a face", () => {
   expect(parseName("  Ada \n Lovelace ")).toBe("Ada Lovelace");
+  expect(parseName("Ada\u202e \u2066Lovelace"), "text after it keeps its direction").toBe("Ada Lovelace");
   expect(parseName("a".repeat(99))).toHaveLength(40);
   expect(parseName(" ")).toBeUndefined();
   expect([parseName("\u200b\u2060"), parseName("👩\u200d💻")]).toEqual([undefined, "👩\u200d💻"]);

@@ -52,9 +52,10 @@ export function searchOf(address: { readonly [Part in keyof PageAddress]?: PageA
   return `?${search}`;
 }
 
+/** Also removes marks that reverse the text that follows, such as U+202E. */
 function cleanText(text: string, charsMax: number): string | undefined {
   const plain = text
-    .replace(/[\p{Cc}\s]+/gu, " ")
+    .replace(/[\p{Cc}\s\u202a-\u202e\u2066-\u2069]+/gu, " ")
     .trim()
     .slice(0, charsMax)
     .toWellFormed()

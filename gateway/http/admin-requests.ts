@@ -6,6 +6,7 @@
 import { z } from "zod";
 
 import type { AdminCommand, Sanction, SanctionTarget } from "../../shared/bus/admin-messages.ts";
+import { displayText } from "../../shared/display-text.ts";
 import { parseUserId, type RoomKey, roomOf, type TenantId, tenantOf, type UnixMillis, USER_ID_RULE } from "../../shared/ids.ts";
 import { clientAddressOf } from "../../shared/limits/client-address.ts";
 import { opens } from "../sessions/identity.ts";
@@ -23,7 +24,7 @@ const AdminBody = z.strictObject({
   room: z.string().optional(),
   level: z.enum(["banned", "read-only"]).default("banned"),
   seconds: z.int().positive().max(SECONDS_MAX).optional(),
-  reason: z.string().max(200).default(""),
+  reason: z.string().max(200).transform(displayText).default(""),
 });
 const KickBody = AdminBody.pick({ tenant: true, user: true, connection: true, room: true });
 const SanctionBody = AdminBody.pick({ tenant: true, user: true, address: true, room: true, seconds: true, reason: true });

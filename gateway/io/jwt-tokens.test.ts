@@ -66,7 +66,14 @@ test("[JWT1] a token gives its bearer, the rooms it opens, and its expiry on the
       expiresAt: 72_000,
     },
   });
-  expect(await jwtTokens(options).verify(await token().sign(key(SECRET)))).toMatchObject({ identity: { tenant: "default", name: "ann" } });
+  for (const [name, displayed] of [
+    [undefined, "ann"],
+    ["", "ann"],
+    ["Ann\n\u202eadmin", "Ann admin"],
+  ])
+    expect(await jwtTokens(options).verify(await token({ name }).sign(key(SECRET)))).toMatchObject({
+      identity: { tenant: "default", name: displayed },
+    });
 });
 
 test("[JWT2] an expired token differs from a bad one, and clocks may differ a little", async () => {

@@ -19,6 +19,7 @@ import {
 } from "jose";
 import { z } from "zod";
 
+import { displayText } from "../../shared/display-text.ts";
 import { type Millis, parseTenantId, parseUserId } from "../../shared/ids.ts";
 import type { OperationsReport } from "../../shared/bus/operations-events.ts";
 import { textIn } from "../../shared/io/certificate-files.ts";
@@ -216,7 +217,7 @@ function verdictOf(payload: JWTPayload, toleranceSeconds: number, { clock, lists
     identity: {
       tenant: tenantId,
       user,
-      name: name ?? sub,
+      name: displayText(name ?? "") || displayText(sub),
       rooms: lists.share(rooms),
       rights: rightsOf(rights),
       expiresAt: Math.floor(clock.now() + (exp + toleranceSeconds) * 1000 - clock.wallNow()) as Millis, // V8 would allocate a heap object for a fraction.

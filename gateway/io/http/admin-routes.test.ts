@@ -92,6 +92,15 @@ test("[ADN14] a body with an unknown field is refused, because the field may be 
   expect(imposed).toEqual([]);
 });
 
+test("[ADN18] a reason has no characters that end the line or change the direction of the text after it", async () => {
+  const imposed: Sanction[] = [];
+  const request = question({ tenant: "acme", user: "eve", seconds: 60, reason: "spam\r\n\u202egnp" });
+  await routesWith([], imposed)
+    .find(({ path }) => path === "/v1/admin/ban")!
+    .answer(request);
+  expect(imposed).toMatchObject([{ reason: "spam gnp" }]);
+});
+
 /**
  * Sends a request to `path` as an administrator of all rooms who has the given sanction. Returns the status and the
  * number of actions.

@@ -1,0 +1,15 @@
+import { expect, test } from "vitest";
+
+import { displayText } from "./display-text.ts";
+
+test.each([
+  ["Ann\r\nroot: admin", "Ann root: admin", "line break"],
+  ["Ann\u009b31m", "Ann 31m", "command to a terminal"],
+  ["Ann\u2028Bob\u2029", "Ann Bob", "separators"],
+  ["\u202enna", "nna", "override of the direction"],
+  ["Ann \u2066", "Ann", "isolate without an end"],
+  ["\u0007\n", "", "nothing else"],
+  ["👩\u200d💻 \u05d3\u05d5\u05d3\u200f!", "👩\u200d💻 \u05d3\u05d5\u05d3\u200f!", "emoji and right-to-left text"],
+])("[DTX1] %j is displayed as %j (%s)", (text, displayed) => {
+  expect(displayText(text)).toBe(displayed);
+});
