@@ -39,6 +39,8 @@ export const NO_EVENTS: EventRows = { rows: [], notable: [], routine: [], moves:
 const [NOTABLE_MAX, ROUTINE_MAX, MOVES_MAX, TAKEOVERS_MAX] = [500, 300, 300, 500];
 /** Takeovers between the same two servers within this time form one row. */
 export const TAKEOVER_MS_MAX = 60_000;
+/** The owner and placement report the same move within this time. */
+const MOVE_MS_MAX = 10_000;
 const NAMES_MAX = 3;
 
 /** An answer with a lower `last` means that the event stream was recreated: the rows start again. */
@@ -133,10 +135,15 @@ function takeoverRow({ seq, at, by, from, count, rooms }: ListedTakeover): Event
   return { key: `takeover ${seq}`, at, by, topic: "takeover", tone: "warning", what, why: `${rooms.join(", ")}${more}` };
 }
 
-/** A server that stops hands over hundreds of rooms. Handovers of one server within a minute are one row. */
+/**
+ * A server that stops hands over hundreds of rooms. Handovers of one server within a minute are one row. A handover that
+ * placement reports as its move is shown as that, with target and reason.
+ */
 function moveRows(moves: readonly ListedEvent[]): EventRow[] {
   const groups: ListedEvent[][] = [];
+  const placed = moves.filter(({ kind }) => kind === "room_placed");
   for (const event of moves) {
+    if (isHandover(event) && placed.some((move) => isSameMove(move, event))) continue;
     const group = groups.findLast(([first]) => first!.by === event.by && isHandover(first!));
     const goesOn = group !== undefined && Date.parse(event.at) - Date.parse(group[0]!.at) <= TAKEOVER_MS_MAX;
     if (goesOn && isHandover(event)) group.push(event);
@@ -147,6 +154,10 @@ function moveRows(moves: readonly ListedEvent[]): EventRow[] {
 
 function isHandover({ kind, why }: ListedEvent): boolean {
   return kind === "room_ended" && why === "handed-over";
+}
+
+function isSameMove(move: ListedEvent, { tenant, room, at }: ListedEvent): boolean {
+  return move.tenant === tenant && move.room === room && Math.abs(Date.parse(move.at) - Date.parse(at)) <= MOVE_MS_MAX;
 }
 
 /** Older moves than the known ones may belong to the oldest row. */

@@ -226,6 +226,21 @@ test("[OPC35] the rooms that a server hands over within a minute form one row", 
   ]);
 });
 
+test("[OPC36] a move that placement made is one row, with its target and reason", () => {
+  const handover = (seq: number, clock: string, room: string): ListedEvent =>
+    event(seq, { at: `2026-11-23T${clock}.000Z`, kind: "room_ended", by: "rs-1", room, why: "handed-over", reason: "" });
+  const move = { at: "2026-11-23T10:00:01.000Z", kind: "room_placed", by: "placement-1", room: "a", action: "move", server: "rs-2" };
+  const placed = event(2, { ...move, reason: "rs-1 is busy" });
+  const moved = addEvents(NO_EVENTS, { events: [handover(1, "10:00:00", "a"), placed], last: 2 });
+  expect(moved.rows).toMatchObject([{ what: "a moved to rs-2", why: "rs-1 is busy" }]);
+  const others = [handover(3, "10:00:02", "b"), handover(4, "11:00:00", "a")];
+  expect(what(addEvents(moved, { events: others, last: 4 })), "of another room, and at another time").toEqual([
+    "a handed over",
+    "b handed over",
+    "a moved to rs-2",
+  ]);
+});
+
 test("[OPC8] the rooms of a lost server form one row per server that takes them, with a growing count", () => {
   const first = addEvents(NO_EVENTS, { events: [], takeovers: [taken(1, "rs-2", 2, { rooms: ["a", "b"] })], last: 2 });
   expect(what(first)).toEqual(["rs-2 took over 2 rooms from rs-1"]);
