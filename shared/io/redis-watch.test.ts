@@ -33,3 +33,19 @@ test("[RAD5] Redis counts as reached only while it answers, even if its connecti
   await clock.advance(10_000);
   expect(asked).toBe(5);
 });
+
+test("[RAD6] a client that connects slowly at the start reports no outage; one that stays without an answer does", async () => {
+  for (const [failures, reported] of [
+    [1, []],
+    [3, [4_000]],
+  ] as const) {
+    const clock = new FakeClock();
+    const outages: number[] = [];
+    let left: number = failures;
+    const ping = (): Promise<string> => (left-- > 0 ? Promise.reject(new Error("Connection is closed.")) : Promise.resolve("PONG"));
+    const { stop } = watchRedis({ ping } as Partial<Redis> as Redis, clock, { set: () => {} }, (downMs) => void outages.push(downMs));
+    for (let look = 0; look <= failures; look++) await clock.advance(2_000);
+    expect(outages).toEqual(reported);
+    stop();
+  }
+});

@@ -104,18 +104,20 @@ export function watchRedis(
   let isStopped = false;
   const look = async (): Promise<void> => {
     const askedAt = clock.now();
+    const isFirst = reaches === undefined;
     const servers = redis instanceof Cluster ? redis.nodes("master") : [redis];
     const answers = await Promise.allSettled(servers.map((server) => server.ping()));
     reaches = answers.length > 0 && answers.every(({ status }) => status === "fulfilled");
     unreached.set(reaches ? 0 : 1);
-    if (!reaches) lostAt ??= askedAt;
-    else if (lostAt !== undefined) {
+    if (!reaches) {
+      if (!isFirst) lostAt ??= askedAt; // Before, the client may still be connecting, for example to a cluster.
+    } else if (lostAt !== undefined) {
       onFound(Math.round(clock.now() - lostAt));
       lostAt = undefined;
     }
     if (!isStopped) cancel = clock.after(ASK_MS, () => void look());
   };
-  let cancel = clock.after(ASK_MS, () => void look()); // Before that time the client may still be connecting.
+  let cancel = clock.after(ASK_MS, () => void look());
   return {
     reaches: () => reaches,
     stop: () => {
