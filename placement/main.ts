@@ -11,7 +11,7 @@ import { kvLeases } from "../shared/io/kv-leases.ts";
 import { closeNats, connectAs, logForbidden } from "../shared/io/nats.ts";
 import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operations.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
-import { publishVitals } from "../shared/io/vitals.ts";
+import { publishVitals, watchVitals } from "../shared/io/vitals.ts";
 import { type Running, stopOnce } from "../shared/process/lifecycle.ts";
 import { limitedLog } from "../shared/process/limited-log.ts";
 import type { Log } from "../shared/process/log.ts";
@@ -44,8 +44,10 @@ export async function startPlacement(
     operations: natsOperations(nats, subjects, holder, { clock, log, count: (kind) => metrics.events.inc({ kind }) }),
   };
   const placement = hostPlacement(ports, { ...config, ...decideOptions(config), holder }, { clock, log, metrics });
+  const own = { role: "placement", instance: holder } as const;
+  watchVitals(nats, subjects, own, { clock, operations: ports.operations });
   await nats.flush();
-  const stopVitals = publishVitals(nats, subjects, { role: "placement", instance: holder }, registry, clock);
+  const stopVitals = publishVitals(nats, subjects, own, registry, clock);
   const stop = async (): Promise<void> => {
     stopVitals();
     placement.stop();

@@ -32,8 +32,8 @@ export type ConnectionsRefused = Omit<z.output<typeof Refused>, "kind">;
 
 /**
  * A process was silent without an orderly stop (`lost`), and it or a new one of its role runs again (`back`). `running`:
- * other processes of the role at the loss. `forMs`: since its last vitals, with their `count`. Several gateways may report
- * it; it is stored once.
+ * other processes of the role at the loss. `forMs`: since its last vitals, with their `count`. Gateways and
+ * placement report it; it is stored once.
  */
 const Lost = z.object({
   kind: z.literal("process_lost"),

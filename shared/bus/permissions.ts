@@ -91,7 +91,7 @@ const RULES = {
   listRooms: { subject: (s) => s.listRooms, from: ["gateway"], to: ["room-server"], isAnswered: true },
   askGateways: { subject: (s) => s.askGateways, from: ["gateway"], to: ["gateway"], isAnswered: true },
   processes: { subject: (s) => s.processes, from: ALL, to: ALL },
-  vitals: { subject: (s) => s.vitals, from: ALL, to: ["gateway"] },
+  vitals: { subject: (s) => s.vitals, from: ALL, to: ["gateway", "placement"] },
   operations: { subject: (s) => s.allOperations, from: ["placement", "document-service", ...BOTH], to: [] },
   allOperations: "in another row",
   webhook: { subject: (s) => s.webhook("*" as TenantId), from: ["room-server", "document-service"], to: [] },

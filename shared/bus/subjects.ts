@@ -34,7 +34,7 @@
  *   {env}.rooms.list                   gateway -> room servers: request for the rooms of each server; each replies
  *   {env}.gateways.ask                 gateway -> gateways: request for a gateway's status, or order to drain; each replies
  *   {env}.processes                    every process -> all processes: announcement of a starting process with its bus version, and the answers of those that cannot work with it
- *   {env}.vitals                       every process -> gateways: its vitals, such as latencies and memory, for the charts of the console
+ *   {env}.vitals                       every process -> gateways, placement: its vitals, such as latencies and memory, for charts and lost processes
  *   {env}.webhook.{tenant}             document service, room server -> JetStream: events for webhooks, stream {env}_webhooks
  *   {env}.ops.{kind}                   all processes -> JetStream: events for operators, stream {env}_ops
  *

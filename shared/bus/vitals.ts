@@ -83,7 +83,7 @@ export const VitalRoom = z.object({
 export type VitalRoom = z.output<typeof VitalRoom>;
 
 /**
- * every process -> gateways. `version`: of Coroom. 0.2.0 and earlier versions send neither it nor `bus`. `rooms`: from room
+ * every process -> gateways, placement. `version`: of Coroom. 0.2.0 and earlier versions send neither it nor `bus`. `rooms`: from room
  * servers, those with most participants. `ends`: the last vitals before an orderly stop. `count`: the process's vitals so far.
  * Earlier versions send neither.
  */

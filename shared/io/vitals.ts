@@ -1,31 +1,44 @@
-/** Reads the vitals of one role from this process's metrics, every five seconds. */
+/**
+ * Reads the vitals of one role from this process's metrics, every five seconds, and watches those of all processes.
+ * Gateways and placement watch, so that the death of all processes of one of these roles is reported too.
+ */
 
 import type { Registry } from "prom-client";
 
 import { OWN_BUS } from "../bus/bus-version.ts";
 import { encodeJson } from "../bus/json-messages.ts";
+import type { Operations } from "../bus/operations-events.ts";
 import type { Subjects } from "../bus/subjects.ts";
-import {
-  type MetricReading,
-  VITAL_SOURCES,
-  type VitalRole,
-  vitalOf,
-  type VitalRoom,
-  type Vitals,
-  VITALS_EVERY_MS,
-  type VitalSource,
-} from "../bus/vitals.ts";
+import { type MetricReading, VITAL_SOURCES, vitalOf, type VitalRoom, Vitals, VITALS_EVERY_MS, type VitalSource } from "../bus/vitals.ts";
+import { LostProcesses } from "../cluster/lost-processes.ts";
 import type { Millis } from "../ids.ts";
 import type { Clock } from "../time/clock.ts";
 import { every } from "../time/every.ts";
+import { subscribeJson } from "./nats-json.ts";
 import { type NatsConnection, publish } from "./nats.ts";
 import { version } from "./version.ts";
 
-type VitalsOf = { readonly role: VitalRole; readonly instance: string; readonly rooms?: () => readonly VitalRoom[] };
+type Process = Pick<Vitals, "role" | "instance">;
+type VitalsOf = Process & { readonly rooms?: () => readonly VitalRoom[] };
 
 /** Publishes the vitals to the gateways. Returns a function that stops it and announces the orderly stop. */
 export function publishVitals(nats: NatsConnection, subjects: Subjects, who: VitalsOf, registry: Registry, clock: Clock): () => void {
   return readVitals(who, registry, clock, (vitals) => publish(nats, subjects.vitals, encodeJson(vitals)));
+}
+
+/** Reports processes that end without an orderly stop. `own` publishes vitals itself. `receive`: called with all vitals. */
+export function watchVitals(
+  nats: NatsConnection,
+  subjects: Subjects,
+  own: Process,
+  { clock, operations }: { clock: Clock; operations: Operations },
+  receive: (vitals: Vitals) => void = () => {},
+): void {
+  const lost = new LostProcesses(own);
+  subscribeJson(nats, subjects.vitals, Vitals, (vitals) => {
+    for (const report of lost.receiveVitals(vitals, clock.now())) operations.report({ kind: "process_lost", ...report });
+    receive(vitals);
+  });
 }
 
 export function readVitals(

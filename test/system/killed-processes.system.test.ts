@@ -36,3 +36,12 @@ test("[PRL6] killed processes of each role leave one event for the loss and one 
   for (const { state, role, instance, forMs } of events)
     expect(events.filter((other) => other.instance === instance).length, `${role} ${state} after ${forMs}`).toBe(2);
 });
+
+test("[PRL9] the loss of all gateways leaves events too", async () => {
+  const { gateways, natsUrl, environment } = cluster;
+  const before = await operationsEvents(natsUrl, environment, "process_lost", 6);
+  for (const { process } of gateways) await process.kill();
+  const events = await operationsEvents(natsUrl, environment, "process_lost", before.length + gateways.length);
+  const added = events.slice(before.length).map(({ role, state, by }) => `${role} ${state} by ${by.split("-")[0]}`);
+  expect(added).toEqual(["gateway lost by placement", "gateway lost by placement"]);
+});

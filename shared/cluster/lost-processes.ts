@@ -1,14 +1,14 @@
 /**
  * Processes that ended without an orderly stop, or that are cut off: killed, crashed, paused. An orderly stop sends last
- * vitals that announce it, so a rolling restart is no loss. Silence is counted in vitals of this gateway that came back
- * over NATS, so an outage of NATS is no loss of all others. A process that is silent after such an outage is not reported:
- * this gateway may have missed its last vitals. Each loss is reported once, and once more when the process, or a new one of
+ * vitals that announce it, so a rolling restart is no loss. Silence is counted in own vitals that came back over NATS, so
+ * an outage of NATS is no loss of all others. A process that is silent after such an outage is not reported: its last
+ * vitals may have been missed. Each loss is reported once, and once more when the process, or a new one of
  * its role, takes its place.
  */
 
-import type { ProcessLost } from "../../shared/bus/operations-events.ts";
-import { type VitalRole, type Vitals, VITALS_EVERY_MS } from "../../shared/bus/vitals.ts";
-import type { Millis } from "../../shared/ids.ts";
+import type { ProcessLost } from "../bus/operations-events.ts";
+import { type VitalRole, type Vitals, VITALS_EVERY_MS } from "../bus/vitals.ts";
+import type { Millis } from "../ids.ts";
 
 /** Own vitals without any of the other process. After a failure of one nats-server, its clients are back before. */
 const MISSED_MAX = 4;
@@ -32,18 +32,18 @@ type Running = {
 type Lost = { readonly role: VitalRole; readonly at: Millis; readonly count: number; readonly running: number };
 
 export class LostProcesses {
-  readonly #own: string;
+  readonly #own: Pick<Vitals, "instance" | "role">;
   readonly #running = new Map<string, Running>();
   readonly #lost = new Map<string, Lost>();
   #ownAt: Millis | undefined;
 
-  constructor(own: string) {
+  constructor(own: Pick<Vitals, "instance" | "role">) {
     this.#own = own;
   }
 
   /** Vitals of any process, in the order in which they arrived. Returns what to report. */
   receiveVitals({ instance, role, ends, count = 0 }: Pick<Vitals, "instance" | "role" | "ends" | "count">, now: Millis): ProcessLost[] {
-    if (instance === this.#own) return this.#receiveOwn(now);
+    if (instance === this.#own.instance) return this.#receiveOwn(now);
     if (ends === undefined) return []; // An earlier version, which does not announce its stop.
     if (ends) {
       this.#running.delete(instance);
@@ -74,7 +74,7 @@ export class LostProcesses {
       this.#running.delete(instance);
       if (!process.isKnown) continue;
       const others = [...this.#running.values()].filter((other) => other.role === role && other.missed <= LATE_MAX);
-      const running = others.filter(({ since }) => since <= at).length + Number(role === "gateway");
+      const running = others.filter(({ since }) => since <= at).length + Number(role === this.#own.role);
       const replacement = others.find(({ since, isReplacement }) => since > at && !isReplacement);
       this.#lost.set(instance, { role, at, count, running });
       reports.push({ state: "lost", instance, role, count, running, forMs: Math.round(now - at) });

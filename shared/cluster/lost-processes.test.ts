@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 
-import type { VitalRole } from "../../shared/bus/vitals.ts";
-import type { Millis } from "../../shared/ids.ts";
-import { LostProcesses } from "./processes-lost.ts";
+import type { VitalRole } from "../bus/vitals.ts";
+import type { Millis } from "../ids.ts";
+import { LostProcesses } from "./lost-processes.ts";
 
 /** One step: this gateway's own vitals after five more seconds, and those of the named processes before it. */
 function watch() {
-  const lost = new LostProcesses("gw-own");
+  const lost = new LostProcesses({ instance: "gw-own", role: "gateway" });
   let now = 0;
   const receive = (instance: string, ends?: boolean): string[] => {
     const role: VitalRole = instance.startsWith("ds") ? "document-service" : instance.startsWith("gw") ? "gateway" : "placement";
@@ -73,7 +73,7 @@ test("[PRL7] a process that stopped in order while this gateway did not reach NA
 });
 
 test("[PRL8] a loss and its end have the count of the last vitals before the loss, so each loss has its own", () => {
-  const lost = new LostProcesses("gw-own");
+  const lost = new LostProcesses({ instance: "gw-own", role: "gateway" });
   const receive = (instance: string, at: number, count: number) =>
     lost.receiveVitals({ instance, role: "gateway", ends: false, count }, at as Millis).map((report) => `${report.state} ${report.count}`);
   for (const count of [1, 2]) receive("gw-2", count * 5_000, count);
