@@ -196,12 +196,14 @@ test("[HELM9] parts that are off have no objects, and a changed setting restarts
   expect(await restarted({ nats: { users: "other" } })).toEqual(["StatefulSet nats"]);
 });
 
-test("[HELM10] misspelt values are refused by name, in every part", async () => {
+test("[HELM10] misspelt values, and parts that are null, are refused by name", async () => {
   const parts = ["top", ...Object.keys(DEFAULTS), "gateway.resources", "gateway.scheduling"];
   const nameIn = (part: string): string => `misspelt-in-${part.replace(".", "-")}`;
   const pathIn = (part: string): string => (part === "top" ? nameIn(part) : `${part}.${nameIn(part)}`);
   const refused = await refusalOf(parts.reduce((values, part) => changed(values, pathIn(part), "value"), {} as ChartValues));
   expect(parts.filter((part) => !refused.includes(`'${nameIn(part)}'`))).toEqual([]);
+  const absent = await refusalOf(Object.fromEntries(Object.keys(DEFAULTS).map((part) => [part, null])));
+  expect(Object.keys(DEFAULTS).filter((part) => !absent.includes("missing propert") || !absent.includes(`'${part}'`))).toEqual([]);
   expect(await refusalOf({ settings: { COROOM_LOG_PARTITIONS: 3 } })).toContain("COROOM_LOG_PARTITIONS");
   expect(await refusalOf({ nats: { url: "nats://user:password@nats.example:4222" } })).toContain("url");
 });
