@@ -141,23 +141,20 @@ function secret(): string {
 
 type AllSecrets = Secrets & Pick<RoleSecrets, "operatorSecret" | "metricsSecret">;
 
-function allSecrets(dataDir: string): AllSecrets {
-  return { ...localSecrets(dataDir), ...roleSecrets(dataDir) };
-}
-
 export type SecretsGiven = Pick<StartConfig, (typeof SECRETS)[number] | "roles" | "production" | "dataDir" | "jwksUrl" | "jwksFile">;
 
 /**
  * Returns generated values for missing secrets, or throws when they must be configured. A JWKS replaces the secret for
  * tokens.
  */
-export function missingSecrets(given: SecretsGiven, makeSecrets: (dataDir: string) => AllSecrets = allSecrets): Partial<AllSecrets> {
+export function missingSecrets(given: SecretsGiven): Partial<AllSecrets> {
   const hasKeys = given.jwtSecret !== "" || given.jwksUrl !== "" || given.jwksFile !== "";
   if (!given.roles.includes("engines") || given.production) {
     refuseMissing(given, hasKeys);
     return {};
   }
-  const { jwtSecret, roomSecret, internalSecret, operatorSecret, metricsSecret } = makeSecrets(given.dataDir);
+  const { jwtSecret, roomSecret, internalSecret } = localSecrets(given.dataDir);
+  const { operatorSecret, metricsSecret } = roleSecrets(given.dataDir);
   return {
     ...(hasKeys ? {} : { jwtSecret }),
     ...(given.roomSecret === "" ? { roomSecret } : {}),

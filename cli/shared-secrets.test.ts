@@ -1,18 +1,24 @@
-import { expect, test } from "vitest";
-import { ROLES } from "./settings.ts";
-import { missingSecrets, type SecretsGiven } from "./secrets.ts";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
-const made = {
+import { afterAll, expect, test } from "vitest";
+
+import { ROLES } from "./settings.ts";
+import { localSecrets, missingSecrets, roleSecrets, type SecretsGiven } from "./secrets.ts";
+
+const dataDir = mkdtempSync(join(tmpdir(), "coroom-secrets-"));
+afterAll(() => rmSync(dataDir, { recursive: true }));
+
+const configured = {
   jwtSecret: "j".repeat(32),
   roomSecret: "r".repeat(32),
   internalSecret: "i".repeat(32),
-  operatorSecret: "o".repeat(32),
-  metricsSecret: "m".repeat(32),
 };
 const nothing: SecretsGiven = {
   roles: ROLES,
   production: false,
-  dataDir: "",
+  dataDir,
   jwtSecret: "",
   jwksUrl: "",
   jwksFile: "",
@@ -21,10 +27,12 @@ const nothing: SecretsGiven = {
   operatorSecret: "",
   metricsSecret: "",
 };
-const missing = (given: Partial<SecretsGiven>) => missingSecrets({ ...nothing, ...given }, () => made);
+const missing = (given: Partial<SecretsGiven>) => missingSecrets({ ...nothing, ...given });
 
 test("[SEC1] a complete local system generates the secrets that are not configured", () => {
-  expect(missing({})).toEqual(made);
+  const made = missing({});
+  const { operatorSecret, metricsSecret } = roleSecrets(dataDir);
+  expect(made).toEqual({ ...localSecrets(dataDir), operatorSecret, metricsSecret });
   expect(missing({ jwksUrl: "https://id.example/jwks.json", roomSecret: "given", metricsSecret: "given" })).toEqual({
     internalSecret: made.internalSecret,
     operatorSecret: made.operatorSecret,
@@ -40,9 +48,12 @@ test.each<[SecretsGiven["roles"], string[]]>([
 ])("[SEC2] %s in a separate process needs configured secrets and never generates them: %s", (roles, names) => {
   if (names.length === 0) return void expect(missing({ roles })).toEqual({});
   for (const name of names) expect(() => missing({ roles })).toThrow(name);
-  expect(missing({ roles, ...made })).toEqual({});
+  expect(missing({ roles, ...configured })).toEqual({});
 });
 
 test("[SEC3] in production no secret is generated, with or without engines", () => {
-  expect(() => missing({ production: true })).toThrow("COROOM_ROOM_SECRET");
+  const unused = join(dataDir, "unused");
+  expect(() => missing({ production: true, dataDir: unused })).toThrow("COROOM_ROOM_SECRET");
+  expect(missing({ production: true, dataDir: unused, ...configured })).toEqual({});
+  expect(readdirSync(dataDir)).not.toContain("unused");
 });

@@ -233,7 +233,7 @@ test("[RMH10] a thousand concurrent requests cause one merge, and a second one o
     ...stores.ports,
     merging: { merge: (state, edits) => (merges++, new Promise((resolve) => (finish = () => resolve(mergeEdits(state, edits))))) },
   };
-  const run = new RoomRun({ ports: counting } as Stores);
+  const run = new RoomRun(Object.assign(new Stores(), { ports: counting }));
   const [one, two, three] = recordsOf("abc") as [StoredRecord, StoredRecord, StoredRecord];
   await run.take(one, two);
 

@@ -199,7 +199,7 @@ export class RoomRun {
     const clock = { now: () => this.now, wallNow: () => (this.now + this.dateAheadMs) as UnixMillis, after: () => silent };
     const log = { debug: silent, info: silent, warn: silent, error: silent };
     const at: EditLog["at"] = (_, streamSeq) =>
-      Promise.resolve(stores.log?.find((stored) => stored.streamSeq === streamSeq && streamSeq >= stores.trimmedBefore));
+      Promise.resolve(stores.log.find((stored) => stored.streamSeq === streamSeq && streamSeq >= stores.trimmedBefore));
     this.room = new DocumentRoomHost(
       ROOM,
       { ...stores.ports, log: { ...stores.ports.log, at } },
@@ -220,7 +220,7 @@ export class RoomRun {
 
   async take(...records: readonly StoredRecord[]): Promise<void> {
     for (const record of records) {
-      if (this.#stores.log?.at(-1)?.streamSeq !== record.streamSeq) this.#stores.log?.push(record);
+      if (this.#stores.log.at(-1)?.streamSeq !== record.streamSeq) this.#stores.log.push(record);
       this.room.receiveRecord(record);
     }
     await new Promise(setImmediate); // The room may read its checkpoint first.

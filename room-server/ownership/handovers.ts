@@ -84,13 +84,12 @@ export type HandoverEffect =
   | { kind: "done"; reply: ServerCommandReply; epoch: Epoch; tookMs: number }
   | { kind: "failed"; reply: ServerCommandReply & { kind: "refused" }; outcome: "not-owned" | "not-warm" | "not-expected" | "not-claimed" };
 
-type HandoverState = { kind: "beginning" | "following" | "expecting" | "ended" } | { kind: "stopping" | "claiming"; since: Millis };
-
 export class Handover {
   readonly #own: ServerId;
   readonly #room: RoomKey;
   readonly #to: ServerId;
-  #state: HandoverState = { kind: "beginning" };
+  /** Since appends stop. Undefined: they go on, or the handover has ended. */
+  #state: { readonly kind: "stopping" | "claiming"; readonly since: Millis } | undefined;
 
   constructor(own: ServerId, room: RoomKey, to: ServerId) {
     this.#own = own;
@@ -103,25 +102,23 @@ export class Handover {
     switch (input.kind) {
       case "begun":
         if (this.#to === this.#own) return this.#fail("not-owned", "the server owns the room itself");
-        this.#state = { kind: "following" };
         return [{ kind: "follow" }];
       case "followed":
         if (!input.isReady) return this.#fail("not-warm", `${this.#to} has no complete replica of the room`);
-        this.#state = { kind: "expecting" };
         return [{ kind: "expect" }];
       case "expected":
         if (!input.isReady) return this.#fail("not-expected", `${this.#to} does not receive the room's edits`);
         this.#state = { kind: "stopping", since: now };
         return [{ kind: "stop-appends", msMax: HANDOVER_STEPS_MS_MAX.stopAppends }];
       case "timed-out":
-        return state.kind === "stopping" ? [{ kind: "end-handover", outcome: "keep" }] : [];
+        return state?.kind === "stopping" ? [{ kind: "end-handover", outcome: "keep" }] : [];
       case "stopped":
-        assert(state.kind === "stopping", "appends stop once in a handover");
+        assert(state?.kind === "stopping", "appends stop once in a handover");
         if (input.end === undefined) return this.#fail("not-owned", "this server does not own the room, or its append does not settle");
         this.#state = { kind: "claiming", since: state.since };
         return [{ kind: "claim", request: { room: this.#room, suspect: this.#own, end: input.end } }];
       case "claim-answered":
-        assert(state.kind === "claiming", "a claim is answered once in a handover");
+        assert(state?.kind === "claiming", "a claim is answered once in a handover");
         return this.#receiveClaimReply(input.reply, now - state.since);
       default:
         return assertNever(input);
@@ -130,7 +127,7 @@ export class Handover {
 
   #receiveClaimReply(reply: ClaimReply | undefined, tookMs: number): readonly HandoverEffect[] {
     if (reply?.kind === "owned") {
-      this.#state = { kind: "ended" };
+      this.#state = undefined;
       return [
         { kind: "end-handover", outcome: "handed-over" },
         { kind: "done", reply: DONE, epoch: reply.epoch, tookMs },
@@ -141,7 +138,7 @@ export class Handover {
   }
 
   #fail(outcome: (HandoverEffect & { kind: "failed" })["outcome"], reason: string): readonly HandoverEffect[] {
-    this.#state = { kind: "ended" };
+    this.#state = undefined;
     return [{ kind: "failed", reply: refused(reason), outcome }];
   }
 }
