@@ -310,6 +310,32 @@ test("[ROOM10] a room without an owner searches for one, then asks, and sends ag
   expect(summaryOf(feed(epochBegins(2, 0))), "its epoch begins where the room is").toEqual(["edits 1,2"]);
 });
 
+test("[ROOM61] while no owner is found, members learn that edits wait, and also when one is there again", () => {
+  bothLive();
+  send(ann, 1);
+  feed({ kind: "no-responders" });
+  expect(summaryOf(feed({ kind: "tick" }, 3_900))).not.toContain("saving to all");
+  expect(summaryOf(feed({ kind: "tick" }, 100))).toContain("saving to all");
+  expect(summaryOf(feed({ kind: "tick" }, 1_000)), "once").not.toContain("saving to all");
+  const saving = feed(epochBegins(2, 0)).filter((effect) => effect.kind === "publish");
+  expect(saving).toMatchObject([{ frame: { type: "saving", state: "saved" } }]);
+});
+
+test("[ROOM61] the state ends when the former owner is found, and without an edit that waits it does not begin", () => {
+  bothLive();
+  feed({ kind: "no-responders" });
+  expect(summaryOf(feed({ kind: "tick" }, 9_000))).not.toContain("saving to all");
+  send(ann, 1);
+  expect(summaryOf(feed({ kind: "tick" }))).toContain("saving to all");
+  feed({ kind: "search", outcome: { kind: "located", reply: { kind: "server", server }, candidates: [] } });
+  const owned = { kind: "claimed", server, reply: { kind: "owned", server, epoch: 1 as Epoch } } as const;
+  expect(feed({ kind: "search", outcome: owned })).toContainEqual({
+    kind: "publish",
+    frame: { type: "saving", channel: 7, state: "saved" },
+    except: undefined,
+  });
+});
+
 test("[ROOM11] messages of a lower epoch are ignored", () => {
   bothLive();
   feed(epochBegins(5, 0));

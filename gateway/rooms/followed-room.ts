@@ -30,6 +30,8 @@ export type FollowedRoomOptions = EntranceOptions &
 
 /** An owner with a slow log announces this every second. After this number of silent intervals its log no longer counts as slow. */
 const SLOW_OWNER_SILENCES = 2.5;
+/** A search that lasts for this number of intervals found no owner that could announce that edits wait, so the gateway does. */
+const SEARCH_SILENCES = 4;
 /** An owner without a known name may be the lost server if it has been silent for this part of the interval. */
 const UNKNOWN_OWNER_SILENCES = 0.25;
 
@@ -140,6 +142,7 @@ export class FollowedRoom {
         if (isDeletion(input.outcome)) return this.#receiveDeleted(now);
         const { found, steps } = this.#search.receiveOutcome(input.outcome, now);
         pushSteps(steps, effects);
+        if (found) this.#entrance.receiveSaving("saved", effects);
         if (found) this.#askAndSendAgain(now, effects);
         break;
       }
@@ -315,9 +318,11 @@ export class FollowedRoom {
     this.#feed.receiveTick(now, effects);
     if (!this.#attached) return;
     pushSteps(this.#search.receiveTick(now), effects);
+    const silenceMsMax = this.#options.ownerSilenceMsMax;
+    const awaitsOwner = this.#unacked.size > 0 && this.#search.hasLasted(SEARCH_SILENCES * silenceMsMax, now);
+    if (awaitsOwner) this.#entrance.receiveSaving("saving", effects);
     if (this.#search.active) return;
 
-    const silenceMsMax = this.#options.ownerSilenceMsMax;
     for (const message of this.#questions.receiveTick(silenceMsMax, now)) effects.push({ kind: "send-to-owner", message });
     const overdue = this.#isResendDue ? undefined : this.#unacked.takeOverdue(silenceMsMax, now);
     const unanswered = this.#questions.overdue(silenceMsMax, now);

@@ -47,12 +47,17 @@ const SUSPECTS_MAX = 16;
 
 export class OwnerSearch {
   #state: State = { kind: "idle" };
+  #begunAt = 0 as Millis;
   #owner: ServerId | undefined;
   /** Number of searches in a row after which the owner was still silent. */
   #fruitless = 0;
 
   get active(): boolean {
     return this.#state.kind !== "idle";
+  }
+
+  hasLasted(ms: number, now: Millis): boolean {
+    return this.active && now - this.#begunAt >= ms;
   }
 
   /** The last owner that this gateway knows. */
@@ -63,6 +68,7 @@ export class OwnerSearch {
   /** Call when a message to the owner is not answered. Has no effect while a search is active. */
   begin(cause: SearchCause, now: Millis): SearchStep[] {
     if (this.active) return [];
+    this.#begunAt = now;
     if (this.#fruitless > 0) return this.#pause(now);
     switch (cause.kind) {
       case "no-responders":
