@@ -2,7 +2,7 @@
  * The entry point `@coroom/client/indexeddb`: stores rooms in the browser's IndexedDB, beyond the life of a page.
  * Several pages may have a room open. Each writes its unsent edits to its own rows. All pages write the same document as
  * a chain of rows, in which each row continues the one before. A page holds a Web Lock while it lives. The next page that
- * opens the room takes over the edits of pages without a lock.
+ * opens the room takes over the edits of each page whose lock it obtains.
  *
  * @module @coroom/client/indexeddb
  */
@@ -18,6 +18,7 @@ import {
   type Condense,
   type Left,
   editsOfEndedPages,
+  pagesWithEdits,
   ownBytes,
   readDocument,
   replacePieces,
@@ -44,10 +45,12 @@ type Part = {
   readonly left: Left[];
 };
 
-/** `closed`: pages that closed here; their locks are released slightly later. */
-type Here = { readonly name: string; readonly closed: Set<PageId> };
-
 const PAGE_ID_BYTES = 12;
+/**
+ * Maximum wait for the lock of a page with edits. The browser releases it some time after the page ended, and removes a
+ * page from the back/forward cache whose lock another page requests.
+ */
+const ENDING_MS_MAX = 1_000;
 /**
  * Survives the end of the page and the browser, but not always a power cut. Edits wait for the write, and a flush of
  * the disk would take too long.
@@ -56,8 +59,8 @@ const RELAXED = { durability: "relaxed" } as const;
 
 /** Create one store for the whole application; each room opens its own part. */
 export function indexedDbStore({ owner }: IndexedDbStoreOptions): DeviceStore {
-  const here: Here = { name: databaseOf(owner), closed: new Set() };
-  return new DeviceStore({ open: (room) => openRoom(here, room) });
+  const name = databaseOf(owner);
+  return new DeviceStore({ open: (room) => openRoom(name, room) });
 }
 
 /**
@@ -92,7 +95,7 @@ function databaseOf(owner: string): string {
   return `coroom/${owner}`;
 }
 
-async function openRoom({ name, closed }: Here, { server, room, condense, lost = () => {} }: StoredRoom): Promise<RoomStore> {
+async function openRoom(name: string, { server, room, condense, lost = () => {} }: StoredRoom): Promise<RoomStore> {
   if (typeof indexedDB === "undefined") {
     throw new Error("IndexedDB is not available. In Node omit the option `store`, or pass your own EditStore.");
   }
@@ -104,22 +107,17 @@ async function openRoom({ name, closed }: Here, { server, room, condense, lost =
   const database = await StoreDatabase.open(name, lost);
   const part: Part = { key, page, condense, left: [] };
   const held = new Map<PageId, () => Promise<void>>();
-  const hold = async (one: PageId): Promise<void> => {
-    held.set(one, await lock(lockOf(name, one)));
-    closed.delete(one);
-  };
+  const hold = async (one: PageId, options?: LockOptions): Promise<void> => void held.set(one, await lock(lockOf(name, one), options));
+  const holdIfEnded = (one: PageId): Promise<void> => hold(one, { signal: AbortSignal.timeout(ENDING_MS_MAX) }).catch(() => {}); // It runs.
   const release = (): void => {
-    for (const one of held.keys()) closed.add(one);
     database.close();
-    for (const [one, release] of held) void release().then(() => closed.delete(one));
+    for (const release of held.values()) void release();
   };
   try {
     await hold(page);
-    const kept = await alone(`${name} opening`, async () => {
-      const found = await readKept(database, part, await livePages(name, closed));
-      for (const one of new Set(part.left.map((edit) => edit.page))) await hold(one); // Other pages can no longer take them over.
-      return found;
-    });
+    const db = await database.connection();
+    await Promise.all([...(await pagesWithEdits(db.transaction(ALL, "readonly"), key))].map(holdIfEnded));
+    const kept = await readKept(database, part, new Set(held.keys()));
     return { kept, keep: (change) => write(database, part, change), forget: () => forgetRoom(database, key), close: release };
   } catch (cause) {
     release();
@@ -127,16 +125,13 @@ async function openRoom({ name, closed }: Here, { server, room, condense, lost =
   }
 }
 
-/**
- * `live`: pages that run now. Until the edits of ended pages are taken over, no other page may open the room, because
- * it would take them over too.
- */
-async function readKept(database: StoreDatabase, part: Part, live: ReadonlySet<PageId>): Promise<KeptRoom> {
+/** `ended`: pages whose locks this page holds. Until it closes, no other page can take over their edits. */
+async function readKept(database: StoreDatabase, part: Part, ended: ReadonlySet<PageId>): Promise<KeptRoom> {
   const { key, condense } = part;
   const db = await database.connection();
   try {
     return await transact(db.transaction(ALL, "readwrite"), async (transaction) => {
-      const left = await editsOfEndedPages(transaction, key, live);
+      const left = await editsOfEndedPages(transaction, key, ended);
       await takeOver(transaction, part, left);
       return {
         document:
@@ -147,7 +142,7 @@ async function readKept(database: StoreDatabase, part: Part, live: ReadonlySet<P
   } catch {
     return await transact(db.transaction(ALL, "readonly"), async (transaction) => {
       // A full device accepts no writes, but still has all earlier data.
-      part.left.push(...(await editsOfEndedPages(transaction, key, live)));
+      part.left.push(...(await editsOfEndedPages(transaction, key, ended)));
       return {
         document: condense && (await readDocument(transaction, key, condense, async () => {})),
         edits: part.left.map(({ edit }) => edit),
@@ -201,11 +196,11 @@ function lockOf(name: string, page: PageId): string {
   return `${name} page ${page}`;
 }
 
-/** Resolves once the lock is held, with a function that releases it. */
-function lock(name: string): Promise<() => Promise<void>> {
+/** Resolves once the lock is held, with a function that releases it. Rejects when the signal in `options` aborts before. */
+function lock(name: string, options: LockOptions = {}): Promise<() => Promise<void>> {
   return new Promise((held, failed) => {
     const until = new Promise<void>((release) => {
-      const released = navigator.locks.request(name, () => {
+      const released = navigator.locks.request(name, options, () => {
         held(() => {
           release();
           return released;
@@ -215,23 +210,4 @@ function lock(name: string): Promise<() => Promise<void>> {
       released.catch(failed);
     });
   });
-}
-
-/** During the call, no other page of this browser runs a function with this name. */
-async function alone<Result>(name: string, run: () => Promise<Result>): Promise<Result> {
-  const release = await lock(name);
-  try {
-    return await run();
-  } finally {
-    void release();
-  }
-}
-
-/** `closed`: pages known to have closed, whose locks are released slightly later. */
-async function livePages(name: string, closed: ReadonlySet<PageId>): Promise<ReadonlySet<PageId>> {
-  const prefix = lockOf(name, "");
-  const { held = [] } = await navigator.locks.query();
-  return new Set(
-    held.flatMap(({ name: lock }) => (lock?.startsWith(prefix) ? [lock.slice(prefix.length)] : [])).filter((page) => !closed.has(page)),
-  );
 }

@@ -167,9 +167,14 @@ export type Left = { readonly page: PageId; readonly place: number; readonly edi
 /** Pieces are condensed into one when they have as many bytes as the last condensed piece, and at least this many. */
 const CONDENSE_BYTES_MIN = 65_536;
 
+export async function pagesWithEdits(transaction: StoreRead, key: string): Promise<ReadonlySet<PageId>> {
+  const keys = await transaction.objectStore("edits").getAllKeys(allOf(key));
+  return new Set(keys.map(([, page]) => page));
+}
+
 /** Grouped by ended page, in order. */
-export async function editsOfEndedPages(transaction: StoreRead, key: string, live: ReadonlySet<PageId>): Promise<Left[]> {
-  const edits = (await transaction.objectStore("edits").getAll(allOf(key))).filter((edit) => !live.has(edit.page));
+export async function editsOfEndedPages(transaction: StoreRead, key: string, ended: ReadonlySet<PageId>): Promise<Left[]> {
+  const edits = (await transaction.objectStore("edits").getAll(allOf(key))).filter((edit) => ended.has(edit.page));
   return edits.map(({ page, place, payload, made, sent }, index) => ({ page, place, edit: { place: index + 1, payload, made, sent } }));
 }
 
