@@ -192,6 +192,18 @@ test.each(["read-only", "forged"] as const)("[OBX11] %s removes nothing from the
   expect(send(outbox)).toHaveLength(2);
 });
 
+test("[OBX10] a large edit is not sent again while a slow uplink may still carry it", () => {
+  const outbox = outboxWith(0);
+  outbox.add(new Uint8Array(BYTES_MAX));
+  send(outbox);
+  const uploadMs = Math.floor(BYTES_MAX / 6);
+  expect(outbox.dueAt(true, at(0))).toBe(at(10_000 + uploadMs));
+  outbox.receiveTick(at(10_000 + uploadMs - 1));
+  expect(send(outbox, at(10_000))).toEqual([]);
+  outbox.receiveTick(at(10_000 + uploadMs));
+  expect(send(outbox, at(10_000))).toHaveLength(1);
+});
+
 test("[OBX10] unanswered edits go out again even if only some of the edits may be sent", () => {
   const outbox = outboxWith(4);
   send(outbox);

@@ -14,13 +14,18 @@ export type SendWindowOptions = {
   readonly inFlightEditsMax: number;
   /** Maximum bytes of their payloads. A single edit in flight may be larger. */
   readonly inFlightBytesMax: number;
-  /** Edits in flight that are not answered within this time are sent again. The time doubles with each repetition. */
+  /**
+   * Edits in flight that are not answered within this time are sent again. The time doubles with each repetition, and
+   * grows by the time that a slow uplink needs for their bytes.
+   */
   readonly silenceMsMax: number;
 };
 
 /** The server refuses each edit after a gap, so the same gap within this time is not a new one. */
 const GAP_ECHO_MS = 1_000;
 const SILENCE_DOUBLINGS_MAX = 3;
+/** 50 kbit/s, a slow mobile network. Edits that are repeated while they still wait to be uploaded block the uplink. */
+const SLOW_UPLINK_BYTES_PER_MS = 6;
 
 export class SendWindow {
   readonly #options: SendWindowOptions;
@@ -207,7 +212,8 @@ export class SendWindow {
 
   get #silentAt(): Millis | undefined {
     if (this.#cursor === this.#ackedThrough + 1) return undefined; // No edit waits for an answer.
-    return (this.#movedAt + this.#options.silenceMsMax * 2 ** Math.min(this.#silences, SILENCE_DOUBLINGS_MAX)) as Millis;
+    const uploadMs = Math.floor(this.#bytes / SLOW_UPLINK_BYTES_PER_MS);
+    return (this.#movedAt + uploadMs + this.#options.silenceMsMax * 2 ** Math.min(this.#silences, SILENCE_DOUBLINGS_MAX)) as Millis;
   }
 
   #count({ payload, made }: SentEdit, sign: 1 | -1): void {
