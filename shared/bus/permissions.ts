@@ -197,7 +197,11 @@ function apiOf(use: Use, stream: string): readonly string[] {
 }
 
 function everythingOn(stream: string): readonly string[] {
-  return [...OWN.flatMap((use) => apiOf(use, stream)), `${API}.STREAM.DELETE.${stream}`, `${API}.STREAM.MSG.DELETE.${stream}`];
+  return [
+    ...OWN.flatMap((use) => apiOf(use, stream)),
+    ...["DELETE", "MSG.DELETE", "SNAPSHOT", "RESTORE"].map((action) => `${API}.STREAM.${action}.${stream}`),
+    ...["ACK", "RESTORE"].map((parts) => `$JS.SNAPSHOT.${parts}.${stream}.*`), // The parts of a backup, in both directions.
+  ];
 }
 
 /** Subjects of the entries of a KV bucket or object bucket. */

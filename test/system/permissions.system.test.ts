@@ -102,6 +102,38 @@ test("[PRM6] the log accepts an append and a purge of a room server", async () =
   expect(await outcome(connection, `$JS.API.STREAM.PURGE.${LOG}`)).toContain('"success":true');
 });
 
+test("[PRM12] the operator takes a backup of a stream, and restores it after the loss of the stream, as the program nats does", async () => {
+  await outcome(await as("room-server"), `${OURS}.log.0.${ROOM}`, "of the backup");
+  const operator = await connected(withUser(nats.url, "operator", passwordOf("operator")), "_INBOX");
+  const asked = async (subject: string, body: object) => JSON.parse(await outcome(operator, subject, JSON.stringify(body))) as Answer;
+  type Answer = { config?: object; state?: { messages: number }; deliver_subject?: string; success?: boolean; error?: object };
+
+  const parts: Uint8Array[] = [];
+  const inbox = `_INBOX.backup`;
+  const received = new Promise<void>((resolve, reject) => {
+    operator.subscribe(inbox, {
+      callback: (error, part) => {
+        if (error !== null) reject(error);
+        if (part.data.length === 0) return resolve();
+        parts.push(part.data);
+        if (part.reply !== undefined && part.reply !== "") operator.publish(part.reply);
+      },
+    });
+  });
+  const { config, state } = await asked(`$JS.API.STREAM.SNAPSHOT.${LOG}`, { deliver_subject: inbox });
+  await received;
+  expect(state?.messages).toBeGreaterThan(0);
+
+  expect(await asked(`$JS.API.STREAM.DELETE.${LOG}`, {})).toMatchObject({ success: true });
+  const { deliver_subject } = await asked(`$JS.API.STREAM.RESTORE.${LOG}`, { config, state });
+  for (const part of parts) expect((await operator.request(deliver_subject!, part, { timeout: 5_000 })).string()).not.toContain("error");
+  expect(JSON.parse(await outcome(operator, deliver_subject!))).toMatchObject({ state: { messages: state!.messages } });
+
+  for (const role of ["gateway", "room-server", "document-service"] as const)
+    for (const action of ["SNAPSHOT", "RESTORE"]) expect(await outcome(await as(role), `$JS.API.STREAM.${action}.${LOG}`)).toMatch(REFUSED);
+  expect(await outcome(operator, `$JS.API.STREAM.SNAPSHOT.${OTHERS}_log_0`)).toMatch(REFUSED);
+});
+
 test.each<[NatsRole, string]>([
   ["gateway", `${OURS}.owner.>`],
   ["gateway", `${OTHERS}.edits.out.${ROOM}`],
