@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { BUS_VERSION } from "../shared/bus/bus-version.ts";
+import { NATS_ROLES } from "../shared/bus/permissions.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { joinBus } from "../shared/io/bus-announcements.ts";
 import { closeNats, connectNats } from "../shared/io/nats.ts";
@@ -14,8 +15,11 @@ import { systemClock } from "../shared/io/system-clock.ts";
 import { readSettings } from "../shared/settings/settings.ts";
 import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
+import { startTestNats } from "../test/contract/test-engines.ts";
 import { gatewayRig, OPERATOR } from "../gateway/testing/gateway-rig.ts";
 import { doctor } from "./doctor.ts";
+import { withUser } from "./local-addresses.ts";
+import { natsUsers } from "./local-engines.ts";
 import { localSecrets } from "./secrets.ts";
 import { startSettings } from "./settings.ts";
 
@@ -121,4 +125,29 @@ test("[DCTR5] doctor of a release that would not start beside a running process 
   expect(await ofRelease()).toMatch(/^PROBLEM +release +.* cannot run beside gateway on web-7, process 4711, of release 9\.0\.0/);
   await closeNats(connection);
   expect(await ofRelease()).toMatch(/^ok/);
+});
+
+test("[DCTR8] doctor with the NATS user of a role examines JetStream and the release, and names a user that does not fit", async () => {
+  const users = natsUsers({ environment: "dctr8", logPartitions: 1 }, (role) => `password of ${role}`);
+  const engine = await startTestNats({ dataDir: join(folder, "nats with users"), users });
+  const natsLines = async (user: (typeof NATS_ROLES)[number], roles: string): Promise<readonly string[]> => {
+    const natsUrl = withUser(engine.url, user, `password of ${user}`);
+    const { lines } = await examine({ natsUrl, roles, environment: "dctr8" });
+    return lines.filter((line) => / (?:NATS|JetStream|release|log) /.test(line));
+  };
+  try {
+    for (const role of NATS_ROLES) {
+      const own = role === "operator" ? "engines,gateway" : role;
+      expect(
+        (await natsLines(role, own)).map((line) => line.slice(0, 18).trim()),
+        role,
+      ).toEqual(["ok       NATS", "ok       JetStream", "ok       release", "ok       log"]);
+    }
+    expect(await natsLines("gateway", "room-server")).toEqual([
+      expect.stringMatching(/^ok +NATS/),
+      expect.stringMatching(/^PROBLEM +NATS +does not allow a subject that room-server needs .*coroom nats-users/),
+    ]);
+  } finally {
+    await engine.stop();
+  }
 });

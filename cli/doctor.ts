@@ -8,11 +8,12 @@ import { dirname, join, resolve } from "node:path";
 import { JetStreamApiError, JetStreamError, jetstreamManager } from "@nats-io/jetstream";
 import { z } from "zod";
 
+import { NATS_ROLES, type NatsRole } from "../shared/bus/permissions.ts";
 import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
 import { joinBus } from "../shared/io/bus-announcements.ts";
 import { checkLogBus, checkLogPartitions } from "../shared/io/log-stream.ts";
 import { isNoAnswer } from "../shared/io/nats-json.ts";
-import { closeNats, type NatsConnection } from "../shared/io/nats.ts";
+import { closeNats, isForbidden, type NatsConnection } from "../shared/io/nats.ts";
 import { redisConnection } from "../shared/io/redis.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import { parseJson } from "../shared/parse-json.ts";
@@ -158,8 +159,13 @@ async function checkNats(config: StartConfig): Promise<readonly DoctorFinding[]>
   const isLocal = config.natsUrl === "";
   if (isLocal && !hasLocalNats(config.dataDir))
     return [{ about: "NATS", state: "ok", text: `no local system has run in ${config.dataDir} yet. coroom start starts one` }];
-  const nats = await connectOperator(config);
+  const nats = await connectOperator(config, isLocal ? "operator" : ownRole(config));
   return checkConnected(nats, config).finally(() => closeNats(nats));
+}
+
+/** A process of its own has the NATS user of its role, which receives answers only at the role's inbox. */
+function ownRole({ roles }: StartConfig): NatsRole {
+  return (roles.includes("engines") ? undefined : NATS_ROLES.find((role) => roles.some((own) => own === role))) ?? "operator";
 }
 
 async function checkConnected(nats: NatsConnection, config: StartConfig): Promise<readonly DoctorFinding[]> {
@@ -187,6 +193,10 @@ async function checkConnected(nats: NatsConnection, config: StartConfig): Promis
     return found;
   } catch (error) {
     if (error instanceof SettingError) return [answers, problem("log", error.message)];
+    if (isForbidden(error)) {
+      const text = `does not allow a subject that ${ownRole(config)} needs (${(error as Error).message}). Use the NATS user of this role, and print the users again with coroom nats-users`;
+      return [answers, problem("NATS", text)];
+    }
     if (!isNoAnswer(error) && !(error instanceof JetStreamError) && !(error instanceof JetStreamApiError)) throw error;
     return [
       answers,

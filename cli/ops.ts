@@ -10,6 +10,7 @@ import { RoomReport, type RoomReportRequest } from "../shared/bus/fleet-messages
 import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
 import type { OperationsEvent } from "../shared/bus/operations-events.ts";
 import { StorageAnswer } from "../shared/bus/storage-messages.ts";
+import type { NatsRole } from "../shared/bus/permissions.ts";
 import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
 import { parseRoomOfTenant, type RoomKey, parseRoomKey, roomOf, tenantOf } from "../shared/ids.ts";
 import { decodeEntry, existingBucket, isUnsettled } from "../shared/io/jetstream-stores.ts";
@@ -141,11 +142,17 @@ async function printEvents(nats: NatsConnection, subjects: Subjects, { last, pri
   }
 }
 
-/** Throws SettingError when no server answers (wrong address or system not running) or when NATS rejects the login. */
-export async function connectOperator({ natsUrl: given, dataDir, ...settings }: Values<typeof whereSettings>): Promise<NatsConnection> {
+/**
+ * Throws SettingError when no server answers (wrong address or system not running) or when NATS rejects the login.
+ * `role`: the role whose user of NATS the settings name.
+ */
+export async function connectOperator(
+  { natsUrl: given, dataDir, ...settings }: Values<typeof whereSettings>,
+  role: NatsRole = "operator",
+): Promise<NatsConnection> {
   const natsUrl = given === "" ? localNatsUrl(dataDir) : given;
   try {
-    return await connectAs("operator", "coroom ops", { ...settings, natsUrl });
+    return await connectAs(role, "coroom ops", { ...settings, natsUrl });
   } catch (cause) {
     if (cause instanceof SettingError) throw cause;
     throw new SettingError(
