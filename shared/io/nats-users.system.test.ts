@@ -14,6 +14,7 @@ import { gatewayMetrics } from "../../gateway/metrics.ts";
 import type { PresenceBackbone } from "../../gateway/ports.ts";
 import { natsFanOut } from "../../room-server/io/nats-fan-out.ts";
 import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";
+import { startNatsCluster } from "../../engines/nats-cluster.ts";
 import { subjectsOf } from "../bus/subjects.ts";
 import type { GatewayId, RoomKey } from "../ids.ts";
 import { SILENT_LOG } from "../testing/silent-log.ts";
@@ -67,6 +68,17 @@ test("[NAT13] a rejected client is informed at once which credentials to give, a
       expect(String(error)).toMatch(/rejects the credentials. Set a valid user and password .*COROOM_NATS_URL.*COROOM_NATS_CREDENTIALS/);
       expect(String(error)).not.toContain("WRONG");
     }
+  }
+});
+
+test("[NAT29] a cluster whose servers name each other rejects a client as one server does", async () => {
+  const users = [{ user: "coroom", password: PASSWORD }];
+  const engines = await startNatsCluster({ dataDir: join(folder, "cluster"), members: 2, users });
+  try {
+    const [first] = engines.map(({ url }) => url.replace("nats://", "nats://coroom:WRONG@"));
+    await expect(connectNats({ servers: first!, name: "test" })).rejects.toThrow(/rejects the credentials/);
+  } finally {
+    await Promise.all(engines.map((engine) => engine.stop()));
   }
 });
 

@@ -35,8 +35,8 @@ export async function connectNats(
   options: { servers: string; name: string; timeoutMs?: number; inboxPrefix?: string } & Omit<NatsSettings, "natsUrl">,
 ): Promise<NatsConnection> {
   const address = natsAddress({ ...options, natsUrl: options.servers });
-  try {
-    return await connect({
+  const connection = (isFirst: boolean): Promise<NatsConnection> =>
+    connect({
       ...address.options,
       servers: [...address.servers],
       name: options.name,
@@ -49,7 +49,12 @@ export async function connectNats(
       pingInterval: 5_000,
       maxPingOut: 2,
       noAsyncTraces: true, // Keeping two stacks for each request costs more than the request. The caller logs failures.
+      ignoreClusterUpdates: isFirst,
     });
+  try {
+    // Each server of a cluster names the others before it checks the login. The client would try them without end.
+    await (await connection(true)).close();
+    return await connection(false);
   } catch (error) {
     const where = address.servers.join(",");
     if (error instanceof errors.AuthorizationError || error instanceof errors.UserAuthenticationExpiredError) {
