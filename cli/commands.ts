@@ -98,7 +98,7 @@ export const commands: readonly CliCommand[] = [
   }),
   command({
     name: "redis-users",
-    summary: "print the Redis user of each role, for an ACL file",
+    summary: "print the Redis user of each role, for an ACL file after envsubst",
     settings: redisUsersSettings,
     examples: ["coroom redis-users --environment production"],
     run: async (config, print) => print((await import("./users.ts")).redisUsersText(config)),
