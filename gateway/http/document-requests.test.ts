@@ -121,6 +121,7 @@ test("[DRQ10] characters that HTTP does not allow in a header are replaced befor
 test("[DRQ7] a refused write carries a retry time, unless the write can never succeed", () => {
   const refused = (reason: WriteRefusal) => writeAnswer({ kind: "refused", reason, retryAfterMs: 1_500 }, 200);
   expect(refused("log-stalled")).toMatchObject({ status: 503, headers: { "retry-after": "2" } });
+  expect(refused("key-waiting")).toMatchObject({ status: 503, headers: { "retry-after": "2" } });
   expect(refused("tenant-rate")).toMatchObject({ status: 429, headers: { "retry-after": "2" } });
   const never: WriteRefusal[] = ["not-first", "deleted", "read-only", "too-large", "key-reused"];
   expect(never.map((reason) => refused(reason).status)).toEqual([409, 410, 403, 413, 422]);

@@ -72,6 +72,7 @@ const REFUSALS: Readonly<Record<WriteRefusal, { status: number; error: string; m
     message: "the tenant is at its limit of open rooms: try again once others are closed",
   },
   "too-many-writes": { status: 503, error: "busy", message: "too many edits wait for the log at this gateway: try again" },
+  "key-waiting": { status: 503, error: "busy", message: "another request with this Idempotency-Key waits for the log: try again" },
   "write-backpressure": { status: 503, error: "busy", message: "too many edits of the room wait for the log: try again" },
   "log-stalled": { status: 503, error: "log-stalled", message: "the log does not answer, so nothing was written: try again" },
   "gap": { status: 503, error: "busy", message: "the room's owner has changed: try again" },

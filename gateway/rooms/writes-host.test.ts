@@ -89,10 +89,10 @@ test("[WRI4] a write beyond the limit is refused before it is sent, and a room t
   expect(sent).toEqual([`${ROOM} a`]);
 });
 
-test("[WRI5] while a write waits, a different write with the same key is refused; a write whose key another gateway used first is refused too", async () => {
+test("[WRI5] while a write waits, a different write with the same key is asked to try again; a write whose key another gateway used first is refused", async () => {
   const { writes, sent } = start();
   const first = writes.write(ROOM, editOf("a", 7));
-  expect(await writes.write(ROOM, editOf("a", 8))).toMatchObject({ kind: "refused", reason: "key-reused" });
+  expect(await writes.write(ROOM, editOf("a", 8))).toEqual({ kind: "refused", reason: "key-waiting", retryAfterMs: 1_000 });
   expect(sent).toEqual([`${ROOM} a`]);
   writes.settle(ROOM, "a" as ClientId, 9, { kind: "committed", epoch: 3 as Epoch, seq: 1 as Seq });
   writes.receiveCommitted(ROOM, committed("a", 6)); // The committed edit has counter 1.

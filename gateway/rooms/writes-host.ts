@@ -12,7 +12,7 @@ import type { CommittedBatch } from "../../shared/wire/committed-edits.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { UsageMeter } from "../usage/usage-meter.ts";
 
-export type WriteRefusal = NackReason | "not-first" | "key-reused" | "tenant-rooms" | "too-many-writes" | "deleted";
+export type WriteRefusal = NackReason | "not-first" | "key-reused" | "tenant-rooms" | "key-waiting" | "too-many-writes" | "deleted";
 export type WriteOutcome =
   | { readonly kind: "committed"; readonly epoch: Epoch; readonly seq: Seq }
   | { readonly kind: "refused"; readonly reason: WriteRefusal; readonly retryAfterMs: number }
@@ -26,6 +26,8 @@ type Waiting = { readonly counter: Counter; readonly bytes: number; readonly cal
 
 const RETRY_MS = 1_000;
 const KEY_REUSED: WriteOutcome = { kind: "refused", reason: "key-reused", retryAfterMs: 0 };
+/** Not `key-reused`: the log may have this edit from an earlier request, and never get the one that waits. */
+const KEY_WAITING: WriteOutcome = { kind: "refused", reason: "key-waiting", retryAfterMs: RETRY_MS };
 
 export class WritesHost {
   readonly #options: WritesOptions;
@@ -47,7 +49,7 @@ export class WritesHost {
       return { kind: "refused", reason: "too-many-writes", retryAfterMs: RETRY_MS };
     }
     const waiting = this.#waiting.get(room)?.get(edit.author.client);
-    if (waiting !== undefined && waiting.counter !== edit.counter) return KEY_REUSED;
+    if (waiting !== undefined && waiting.counter !== edit.counter) return KEY_WAITING;
     const { clock, metrics } = this.#deps;
     const began = clock.now();
     metrics.writes.set((this.#writes += 1));

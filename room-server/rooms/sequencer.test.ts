@@ -45,8 +45,8 @@ test("[SEQ11] a client id of a write over HTTP stands for one edit: another coun
   expect(seq.placeOf(ann, body, 0, PAYLOAD, at(0))).toEqual({ kind: "next" });
   expect(seq.placeOf(ann, otherBody, 0, PAYLOAD, at(0)), "the first was refused").toEqual({ kind: "next" });
   take(seq, ann, body);
-  expect(seq.placeOf(ann, body, 0, PAYLOAD, at(0))).toEqual({ kind: "waiting" });
-  for (const other of [otherBody, body + 1]) expect(seq.placeOf(ann, other, other - 1, PAYLOAD, at(0))).toEqual({ kind: "key-reused" });
+  for (const any of [body, otherBody, body + 1])
+    expect(seq.placeOf(ann, any, any - 1, PAYLOAD, at(0)), "the log may not get the first").toEqual({ kind: "waiting" });
   commit(seq, [[ann, body]]);
   expect(seq.placeOf(ann, body, 0, PAYLOAD, at(0))).toEqual({ kind: "committed", seq: 1, exact: true });
   for (const other of [otherBody, body + 1]) expect(seq.placeOf(ann, other, other - 1, PAYLOAD, at(0))).toEqual({ kind: "key-reused" });

@@ -107,8 +107,8 @@ export class Sequencer {
 
   #placeOfOnly(writer: Writer, counter: Counter): EditPosition {
     if (writer.accepted === 0) return NEXT;
-    if (writer.accepted !== counter) return KEY_REUSED;
-    return writer.committed === counter ? this.#committedPlace(writer, counter) : WAITING;
+    if (writer.committed === 0) return WAITING; // If the log does not get the accepted edit, the other request may be first.
+    return writer.committed === counter ? this.#committedPlace(writer, counter) : KEY_REUSED;
   }
 
   /** Call only after `placeOf` returned "next". */
