@@ -1,12 +1,14 @@
 /** Faults of the application that gives first content, and a backend that edits a new room over HTTP. */
 
 import type { ApplicationState } from "./application.ts";
+import type { PostAnswer } from "./gateway-process.ts";
 import { keystroke } from "./keystrokes.ts";
 import { never } from "./process-faults.ts";
 import type { Strike } from "./strike.ts";
 
 /** Author number of the backend, which is no tab. */
 const BACKEND = 244;
+const USER = `backend-${BACKEND}`;
 const AGAIN_MS = 800;
 /** Time between attempts while no gateway is ready. */
 const SOON_MS = 10;
@@ -32,7 +34,7 @@ export const postEdit: Strike = (cluster, { whom, how }) => {
   if (application === undefined) return never;
   const { room } = cluster.tab(whom);
   let attempts = 0;
-  const receive = (status: number): void => {
+  const receive = ({ status }: PostAnswer): void => {
     trace.note(`the backend is answered: ${status}`, room);
     if (status === 200 || status === 410) application.receivePostAnswered(room, BACKEND, status === 200);
   };
@@ -41,7 +43,8 @@ export const postEdit: Strike = (cluster, { whom, how }) => {
     const gateway = cluster.gateway({ whom: (how + attempts / 2) % 1 });
     if (gateway.isUp) {
       attempts += 1;
-      gateway.process.run(() => void gateway.postEdit(room, `backend-${BACKEND}`, keystroke({ author: BACKEND, index: 0 })).then(receive));
+      const body = keystroke({ author: BACKEND, index: 0 });
+      gateway.process.run(() => void gateway.post("edits", room, { user: USER, key: USER, body }).then(receive));
     }
     scheduler.after(gateway.isUp ? AGAIN_MS : SOON_MS, ask);
   };

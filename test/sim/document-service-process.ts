@@ -63,10 +63,8 @@ export class DocumentServiceProcess {
       { ...world.settings.documentService, service: name, logPartitions: 1 },
       { ...deps, notifications: webhooks.notifications, operations: NO_REPORTS },
     );
-    this.#routes =
-      application === undefined
-        ? []
-        : [...writeRoutes(MAKING), ...firstContentRoutes(this.host, MAKING, application.callsOf(this.process), deps)];
+    const ofApplication = application === undefined ? [] : firstContentRoutes(this.host, MAKING, application.callsOf(this.process), deps);
+    this.#routes = [...writeRoutes(MAKING), ...ofApplication];
   }
 
   /** Answers a gateway's HTTP request, as `serveHttp`. */

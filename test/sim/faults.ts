@@ -7,6 +7,7 @@ import type { Prng } from "../../shared/collections/prng.ts";
 import type { Cluster } from "./cluster.ts";
 import * as engine from "./engine-faults.ts";
 import { postEdit, setApplication } from "./application-faults.ts";
+import { writeWithKey } from "./keyed-writes.ts";
 import { kickUser } from "./kicks.ts";
 import { makeDocument } from "./makers.ts";
 import { pasteText } from "./pastes.ts";
@@ -101,6 +102,7 @@ const SERVICE_FAULTS = {
   "Redis loses data": services.loseEndOfRedis,
   "lease buckets lose their ends": services.loseEndsOfLeases,
   "log and stores lose their ends apart": services.loseEndsApart,
+  "edit with a key repeated over HTTP": writeWithKey,
 } as const satisfies Record<string, Strike>;
 
 /** Only in runs with an application. */
@@ -159,6 +161,9 @@ const SECOND_ROOMS_MAX = 3;
 /** Chance that users are kicked. */
 const KICK_CHANCE = 0.2;
 const KICKS_MAX = 4;
+/** Chance that backends write over HTTP with keys. They begin early, so that faults come between the repeats. */
+const KEYED_CHANCE = 0.25;
+const KEYED_MAX = 4;
 /** Chance that the application does not answer in the beginning, and the time in which new rooms wait for it. */
 const OPENING_CHANCE = 0.7;
 const OPENING_MS = 1_000;
@@ -174,6 +179,7 @@ const CHOSEN_APART: ReadonlySet<string> = new Set([
   "large text pasted",
   "second room opened",
   "user kicked",
+  "edit with a key repeated over HTTP",
   ...Object.keys(APPLICATION_FAULTS),
   ...Object.keys(WEBHOOK_FAULTS),
 ]);
@@ -226,6 +232,13 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
       : [];
   const drawKicks = (): Fault[] =>
     prng.chance(KICK_CHANCE) ? Array.from({ length: 1 + prng.below(KICKS_MAX) }, () => drawOne("user kicked")) : [];
+  const drawKeyed = (): Fault[] =>
+    prng.chance(KEYED_CHANCE)
+      ? Array.from({ length: 1 + prng.below(KEYED_MAX) }, () => ({
+          ...drawOne("edit with a key repeated over HTTP"),
+          atMs: Math.floor(prng.unit() * 0.6 * faultyMs),
+        }))
+      : [];
   /** Faults while new rooms wait for their content. */
   const drawOpening = (): Fault[] => [
     ...(prng.chance(OPENING_CHANCE) ? [{ ...drawOne(OPENING_FAULTS[prng.below(OPENING_FAULTS.length)]!), atMs: 0 }] : []),
@@ -243,7 +256,7 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
       : [];
     const rare = [...drawPresence(), ...drawRare(RARE_FAULTS), ...drawRare(RARE_SERVICE_FAULTS)];
     const opening = hasApplication ? drawOpening() : [];
-    const later = [...drawWebhooks(), ...drawBan(), ...drawPastes(), ...drawSecondRooms(), ...drawKicks()];
+    const later = [...drawWebhooks(), ...drawBan(), ...drawPastes(), ...drawSecondRooms(), ...drawKicks(), ...drawKeyed()];
     return [...drawn, ...more, ...deletedHere, ...madeHere, ...lostHere, ...rare, ...opening, ...later].sort((a, b) => a.atMs - b.atMs);
   }
   // Trimming is normal operation, not a fault. Frequent trims are necessary to show its effects.

@@ -9,6 +9,7 @@ import { natsAdminCommands, natsSanctions } from "../../gateway/io/nats/nats-adm
 import { natsPlacement } from "../../gateway/io/nats/nats-placement.ts";
 import { applicationContents } from "../../gateway/io/http/first-content.ts";
 import { documentWriteRoutes } from "../../gateway/io/http/document-write-routes.ts";
+import { errorOf } from "../../gateway/http/answers.ts";
 import type { HttpRoute } from "../../gateway/http/route-table.ts";
 import type { SanctionsHost } from "../../gateway/limits/sanctions-host.ts";
 import type { Activities, AdminCommands, BoardBus, Tokens } from "../../gateway/ports.ts";
@@ -47,6 +48,10 @@ const ALONE: Pick<GatewayPorts, "counts" | "sanctionsBus" | "storageReports" | "
 const APPLICATION: readonly WebhookEndpoint[] = [{ name: "all-tenants", tenant: undefined, url: "http://application" }];
 const NOTHING_FULL = { fullOn: () => undefined };
 const WRITE_OPTIONS = { internalSecret: "", eachUser: { burst: 100, perSecond: 100 }, writersMax: 100, editBytesMax: 400 };
+
+type PostRequest = { readonly user: string; readonly key: string; readonly body: Uint8Array };
+/** `error`: the code of a refusal. `seq`: 0 if nothing was written. */
+export type PostAnswer = { readonly status: number; readonly error: string | undefined; readonly seq: number };
 
 export class GatewayProcess {
   readonly process: SimProcess;
@@ -148,15 +153,15 @@ export class GatewayProcess {
     return this.#writes.write(room, edit);
   }
 
-  /** `POST …/edits`, answered by its route. Resolves with the status. */
-  async postEdit(room: RoomKey, user: string, body: Uint8Array): Promise<number> {
+  /** `POST …/edits`, answered by its route. */
+  async post(place: "edits", room: RoomKey, { user, key, body }: PostRequest): Promise<PostAnswer> {
     const headers: Record<string, string> = {
       "authorization": `Bearer ${user}`,
       "content-type": "application/octet-stream",
-      "idempotency-key": user,
+      "idempotency-key": key,
     };
-    const route = this.#routes.find(({ path }) => path.endsWith("/edits"))!;
-    const { status } = await route.answer({
+    const route = this.#routes.find(({ path }) => path.endsWith(`/${place}`))!;
+    const answer = await route.answer({
       path: "",
       parameters: [roomOf(room)],
       query: new URLSearchParams(),
@@ -165,7 +170,8 @@ export class GatewayProcess {
       body,
       signal: new AbortController().signal,
     });
-    return status;
+    const error = typeof answer.body === "string" ? errorOf(new TextEncoder().encode(answer.body)) : undefined;
+    return { status: answer.status, error, seq: Number(answer.headers?.["x-coroom-seq"] ?? 0) };
   }
 
   /** Exits as `gateway/main.ts` does if the NATS connection fails during the start. */

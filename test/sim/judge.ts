@@ -9,7 +9,7 @@ import type { DecodedRecord } from "../../room-server/ports.ts";
 import { epochOf, headOf, type RecordStamp, serverOf } from "../../shared/bus/record.ts";
 import { ONLY_EDIT_COUNTER_MIN } from "../../shared/bus/envelope.ts";
 import type { ClientId, RoomKey } from "../../shared/ids.ts";
-import { concatenated, hasComplete, keystrokesIn } from "./keystrokes.ts";
+import { concatenated, hasComplete, isSameBytes, keystrokesIn } from "./keystrokes.ts";
 import { beginsWith, LostEnds, type Ordered } from "./lost-ends.ts";
 import type { RoomEdit } from "../../client/room/room-messages.ts";
 import type { TentativeEdit } from "../../shared/wire/frames.ts";
@@ -260,7 +260,7 @@ export class Judge {
       const truth = order[seq - 1];
       if (seq !== after + 1 + index) this.fail(`${tab.name} is given seq ${seq} after ${after + index}`, tab.room);
       if (truth === undefined) return this.fail(`${tab.name} is given seq ${seq}, which the log does not have`, tab.room);
-      if (truth.client !== client || truth.counter !== counter || !isSame(truth.payload, payload))
+      if (truth.client !== client || truth.counter !== counter || !isSameBytes(truth.payload, payload))
         this.fail(`${tab.name} is given other bytes under seq ${seq} than the log has`, tab.room);
     });
   }
@@ -297,8 +297,4 @@ export class Judge {
         room,
       );
   }
-}
-
-function isSame(a: Uint8Array, b: Uint8Array): boolean {
-  return a.byteLength === b.byteLength && a.every((byte, index) => byte === b[index]);
 }

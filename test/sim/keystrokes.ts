@@ -66,6 +66,10 @@ export function concatenated(payloads: readonly Uint8Array[]): Uint8Array {
   );
 }
 
+export function isSameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.byteLength === b.byteLength && a.every((byte, index) => byte === b[index]);
+}
+
 export const keystrokeEdits: EditFormat = {
   merge: concatenated,
   split: (payload, bytesMax) => {

@@ -1,5 +1,6 @@
 /** Bugs in the document service and the leaderboard that the simulator must find: see `planted-bugs.ts`. */
 
+import { ONLY_EDIT_COUNTER_MIN } from "../../shared/bus/envelope.ts";
 import { LogEndLost } from "../../shared/bus/record.ts";
 import type { Fault } from "./faults.ts";
 import type { PlantedBug } from "./planted-bugs.ts";
@@ -149,6 +150,25 @@ const deletedCheckpointKept: PlantedBug = {
   faults: roomDeleted,
 };
 
+/** A new owner does not learn from the checkpoint which keys of HTTP writes are used, so it writes repeats again. */
+const keysForgotten: PlantedBug = {
+  name: "keys of HTTP writes not read from the checkpoint",
+  roomServer: (ports) => ({
+    ...ports,
+    checkpoints: {
+      newest: async (room) => {
+        const newest = await ports.checkpoints.newest(room);
+        if (newest === undefined || newest === "deleted") return newest;
+        return { ...newest, clients: newest.clients.filter(({ counter }) => counter < ONLY_EDIT_COUNTER_MIN) };
+      },
+    },
+  }),
+  faults: ({ faultyMs }: Size): readonly Fault[] => [
+    ...[0.1, 0.5, 0.9].map((whom): Fault => ({ kind: "edit with a key repeated over HTTP", atMs: 300 + whom, forMs: 0, whom, how: 0 })),
+    ...[0.1, 0.5, 0.9].map((whom): Fault => ({ kind: "room server killed", atMs: Math.floor(0.8 * faultyMs), forMs: 300, whom, how: 0 })),
+  ],
+};
+
 /** Bugs that show only where document services and leaderboards run. */
 export const PLANTED_SERVICE_BUGS: readonly PlantedBug[] = [
   snapshotNotReadBack,
@@ -160,4 +180,5 @@ export const PLANTED_SERVICE_BUGS: readonly PlantedBug[] = [
   deletedSnapshotKept,
   deletedBoardKept,
   deletedCheckpointKept,
+  keysForgotten,
 ];

@@ -650,6 +650,17 @@ const REGRESSION_SEEDS: readonly {
       fault("gateway killed", 2_499, 314, 0.7768408516421914, 0.9701357656158507),
     ],
   },
+  {
+    seed: 7_400_027,
+    size: "small",
+    reason: "a request was refused because another one with its key waited at the gateway, and the log had it",
+    faults: [
+      aimed("edit with a key repeated over HTTP", 141, 903, 0.6108174666296691, 0.05296500399708748),
+      aimed("edit with a key repeated over HTTP", 214, 822, 0.11976642929948866, 0.10344118275679648),
+      aimed("edit with a key repeated over HTTP", 300, 317, 0.9163072425872087, 0.7175631837453693),
+      aimed("gateway cut off", 1_864, 945, 0.4497379483655095, 0.8721907939761877),
+    ],
+  },
 ];
 const SIZE_NAMES = ["small", "large", "small-edit-path", "large-edit-path", "local-owners", "batches", "first-content"] as const;
 /** Fresh seeds of a size, from 1. */

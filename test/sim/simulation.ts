@@ -95,10 +95,12 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
       cluster.heal();
       for (const tab of cluster.tabs) if (world.bans?.wasBanned(tab.user) === true) joinAgain(tab); // No gateway may know the ban any more.
       world.webhooks?.breakOne();
+      world.keyedWrites.repeatAll();
       let lookAt = scheduler.now + LOOK_MS; // Effects of the last fault may still be under way.
       const isSettled = (): boolean => {
         if (scheduler.now < lookAt || !cluster.tabs.every((tab) => tab.isSettled) || !judge.isEveryFirstEditAnswered) return false;
         if (world.application?.isEveryPostAnswered === false || world.bans?.unsettled() !== undefined) return false;
+        if (world.keyedWrites.unsettled() !== undefined) return false;
         lookAt = scheduler.now + LOOK_MS;
         return cluster.tabs.every((tab) => tab.wrongAbout(cluster.tabs) === undefined);
       };
@@ -142,6 +144,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
       else if (world.bans?.unsettled() !== undefined) judge.fail(world.bans.unsettled()!);
       else if (!judge.isEveryFirstEditAnswered) judge.fail("not everybody who made the document of content is answered");
       else if (world.application?.isEveryPostAnswered === false) judge.fail("not every backend is answered");
+      else if (world.keyedWrites.unsettled() !== undefined) judge.fail(world.keyedWrites.unsettled()!);
       else if (world.serviceJudge?.unsettled() !== undefined) judge.fail(`not settled: ${world.serviceJudge.unsettled()}`);
       else if (world.webhooks?.unsettled() !== undefined) judge.fail(`not settled: ${world.webhooks.unsettled()}`);
       else if (wrong.length > 0) judge.fail(`not every tab has the right participants and fields:\n  ${wrong.join("\n  ")}`);

@@ -22,6 +22,7 @@ import { Prng } from "../../shared/collections/prng.ts";
 import { SimApplication } from "./application.ts";
 import type { SimBans } from "./bans.ts";
 import { Judge } from "./judge.ts";
+import { KeyedWrites } from "./keyed-writes.ts";
 import { PASTED_EDIT_BYTES_MAX } from "./keystrokes.ts";
 import type { PlantedHooks } from "./planted-hooks.ts";
 import { Scheduler, type SchedulerOptions } from "./scheduler.ts";
@@ -97,6 +98,7 @@ export class World {
   readonly serviceJudge: ServiceJudge | undefined;
   /** Undefined: rooms begin without content. */
   readonly application: SimApplication | undefined;
+  readonly keyedWrites = new KeyedWrites();
   /** Undefined: no user is banned, and gateways exchange no sanctions. */
   bans: SimBans | undefined;
   /** Undefined: no user is kicked, and gateways exchange no commands. */
