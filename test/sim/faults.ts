@@ -17,6 +17,7 @@ import { draw, type Size } from "./sizes.ts";
 import { sendAnything } from "./stranger.ts";
 import type { Met, FaultParameters, Strike } from "./strike.ts";
 import * as tabs from "./tab-faults.ts";
+import { changeRights, takeTokensAway } from "./tokens.ts";
 import { setEndpoint } from "./webhook-faults.ts";
 
 export type Fault = FaultParameters & { readonly kind: FaultKind };
@@ -80,6 +81,8 @@ const EDIT_PATH_FAULTS = {
   "large text pasted": pasteText,
   "second room opened": tabs.openSecondRoom,
   "user kicked": kickUser,
+  "user's rights changed": changeRights,
+  "token service away": takeTokensAway,
 } as const satisfies Record<string, Strike>;
 
 const SERVICE_FAULTS = {
@@ -161,6 +164,10 @@ const SECOND_ROOMS_MAX = 3;
 /** Chance that users are kicked. */
 const KICK_CHANCE = 0.2;
 const KICKS_MAX = 4;
+/** Chance that tokens expire within seconds and rights change. */
+const TOKENS_CHANCE = 0.15;
+const TOKEN_FAULTS_MAX = 4;
+const TOKEN_FAULTS = ["user's rights changed", "user's rights changed", "token service away"] as const;
 /** Chance that backends write over HTTP with keys. They begin early, so that faults come between the repeats. */
 const KEYED_CHANCE = 0.25;
 const KEYED_MAX = 4;
@@ -179,6 +186,7 @@ const CHOSEN_APART: ReadonlySet<string> = new Set([
   "large text pasted",
   "second room opened",
   "user kicked",
+  ...TOKEN_FAULTS,
   "edit with a key repeated over HTTP",
   ...Object.keys(APPLICATION_FAULTS),
   ...Object.keys(WEBHOOK_FAULTS),
@@ -232,6 +240,10 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
       : [];
   const drawKicks = (): Fault[] =>
     prng.chance(KICK_CHANCE) ? Array.from({ length: 1 + prng.below(KICKS_MAX) }, () => drawOne("user kicked")) : [];
+  const drawTokens = (): Fault[] =>
+    prng.chance(TOKENS_CHANCE)
+      ? Array.from({ length: 1 + prng.below(TOKEN_FAULTS_MAX) }, () => drawOne(TOKEN_FAULTS[prng.below(TOKEN_FAULTS.length)]!))
+      : [];
   const drawKeyed = (): Fault[] =>
     prng.chance(KEYED_CHANCE)
       ? Array.from({ length: 1 + prng.below(KEYED_MAX) }, () => ({
@@ -256,7 +268,7 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
       : [];
     const rare = [...drawPresence(), ...drawRare(RARE_FAULTS), ...drawRare(RARE_SERVICE_FAULTS)];
     const opening = hasApplication ? drawOpening() : [];
-    const later = [...drawWebhooks(), ...drawBan(), ...drawPastes(), ...drawSecondRooms(), ...drawKicks(), ...drawKeyed()];
+    const later = [...drawWebhooks(), ...drawBan(), ...drawPastes(), ...drawSecondRooms(), ...drawKicks(), ...drawKeyed(), ...drawTokens()];
     return [...drawn, ...more, ...deletedHere, ...madeHere, ...lostHere, ...rare, ...opening, ...later].sort((a, b) => a.atMs - b.atMs);
   }
   // Trimming is normal operation, not a fault. Frequent trims are necessary to show its effects.
@@ -264,7 +276,15 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
   const deleted = prng.chance(DELETION_CHANCE) ? [drawOne("room deleted")] : [];
   const made = prng.chance(MAKING_CHANCE) ? [{ ...drawOne("document made of content"), atMs: prng.below(MAKING_MS_MAX) }] : [];
   const lost = prng.chance(LOSS_CHANCE) ? Array.from({ length: 1 + prng.below(LOSSES_MAX) }, () => drawOne("log loses its end")) : [];
-  const rare = [...drawPresence(), ...drawRare(RARE_FAULTS), ...drawBan(), ...drawPastes(), ...drawSecondRooms(), ...drawKicks()];
+  const rare = [
+    ...drawPresence(),
+    ...drawRare(RARE_FAULTS),
+    ...drawBan(),
+    ...drawPastes(),
+    ...drawSecondRooms(),
+    ...drawKicks(),
+    ...drawTokens(),
+  ];
   return [...drawn, ...trimmed, ...deleted, ...made, ...lost, ...rare].sort((a, b) => a.atMs - b.atMs);
 }
 

@@ -12,20 +12,22 @@ import { documentWriteRoutes } from "../../gateway/io/http/document-write-routes
 import { errorOf } from "../../gateway/http/answers.ts";
 import type { HttpRoute } from "../../gateway/http/route-table.ts";
 import type { SanctionsHost } from "../../gateway/limits/sanctions-host.ts";
-import type { Activities, AdminCommands, BoardBus, Tokens } from "../../gateway/ports.ts";
+import type { Activities, AdminCommands, BoardBus, RoomOwners, Tokens } from "../../gateway/ports.ts";
 import type { PresenceRelayHost } from "../../gateway/presence/presence-relay-host.ts";
 import type { FollowedRoomsHost } from "../../gateway/rooms/room-host.ts";
 import type { WriteOutcome, WritesHost } from "../../gateway/rooms/writes-host.ts";
+import type { TokenVerdict } from "../../gateway/sessions/identity.ts";
 import type { SessionHost } from "../../gateway/sessions/session-host.ts";
 import type { AdminCommand, Sanction } from "../../shared/bus/admin-messages.ts";
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
-import { type GatewayId, type Millis, type RoomKey, roomOf, type TenantId, type UserId } from "../../shared/ids.ts";
+import { type GatewayId, type Millis, type RoomKey, roomOf } from "../../shared/ids.ts";
 import type { WebhookEndpoint } from "../../shared/settings/webhook-endpoints.ts";
 import { simServices } from "./sim-http.ts";
 import { SimNatsConnection } from "./sim-nats-connection.ts";
 import type { SimProcess } from "./sim-process.ts";
 import { SimListener } from "./sim-sockets.ts";
 import type { Internet } from "./tab-snapshots.ts";
+import { identityOf } from "./tokens.ts";
 import type { World } from "./world.ts";
 import { natsPresenceServers } from "../../gateway/io/nats/nats-presence.ts";
 import { natsRoomOwners } from "../../gateway/io/nats/nats-rooms.ts";
@@ -89,7 +91,7 @@ export class GatewayProcess {
     const placement = natsPlacement(this.connection.nats, world.subjects, placementConfig, clock);
     const { sockets, topics } = this.listener;
 
-    const rooms = world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms;
+    const rooms = this.#checked(world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms, world);
     const sanctions = natsSanctions(this.connection.nats, world.subjects, gateway);
     const commands = natsAdminCommands(this.connection.nats, world.subjects);
     this.#commands = world.kickedUsers === undefined ? ALONE.commands : (world.planted?.adminCommands?.(commands) ?? commands);
@@ -100,7 +102,7 @@ export class GatewayProcess {
       topics,
       boardBus: NO_BOARDS,
       activities: NO_ACTIVITIES,
-      tokens: this.#tokens(),
+      tokens: this.#tokens(world),
       rooms,
       presence: world.planted?.gatewayPresence?.(presenceBus.servers) ?? presenceBus.servers,
       placement,
@@ -197,20 +199,26 @@ export class GatewayProcess {
     void this.connection.flush().then(end, end);
   }
 
-  /** A token is the user's name. */
-  #tokens(): Tokens {
-    const rights = { read: true, write: true, admin: false, award: false, boards: false };
+  #tokens({ tokens, planted }: World): Tokens {
+    const verdictOn = (token: string): TokenVerdict =>
+      tokens !== undefined && token.includes(".")
+        ? tokens.verify(token, this.process)
+        : { kind: "valid", identity: identityOf(token, "write", (this.process.clock.now() + 1e9) as Millis) };
+    const real: Tokens = {
+      verify: (token) => new Promise((resolve) => void this.process.clock.after(TOKEN_CHECK_MS, () => resolve(verdictOn(token)))),
+    };
+    return planted?.tokens?.(real) ?? real;
+  }
+
+  /** Checks the rights of the edits that the gateway sends. */
+  #checked(rooms: RoomOwners, { tokens }: World): RoomOwners {
+    if (tokens === undefined) return rooms;
     return {
-      verify: (token) =>
-        new Promise((resolve) => {
-          const expiresAt = (this.process.clock.now() + 1e9) as Millis;
-          this.process.clock.after(TOKEN_CHECK_MS, () =>
-            resolve({
-              kind: "valid",
-              identity: { tenant: "acme" as TenantId, user: token as UserId, name: token, rooms: ["*"], rights, expiresAt },
-            }),
-          );
-        }),
+      ...rooms,
+      sendToOwner: (room, message, epoch) => {
+        tokens.receiveSent(this.process, message);
+        rooms.sendToOwner(room, message, epoch);
+      },
     };
   }
 }

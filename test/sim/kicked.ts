@@ -1,12 +1,20 @@
-/** How a tab reacts to a kick: it comes back after a time. */
+/** How a tab reacts to refusals and errors. After a kick, or with a token that does not open the room, it comes back later. */
 
 import type { Refusal } from "../../client/room/problems.ts";
 import { CLOSE } from "../../shared/wire/close-codes.ts";
+import type { SimTokens } from "./tokens.ts";
 
-export const KICKED_MS = 400;
+export const COME_BACK_MS = 400;
+
+/** Errors that a tab may report during a fault. The client retries after them, and must reach the final state. */
+export const PASSING: ReadonlySet<string> = new Set(["snapshot-unavailable", "room-unavailable", "token-failed", "read-only"]);
+
+type Restricting = { readonly kickedUsers: ReadonlySet<string> | undefined; readonly tokens: SimTokens | undefined };
 
 /** From the room, also while the tab waits to join it, or with the whole connection. */
-export function isKick(refusal: Refusal): boolean {
-  if (refusal.kind === "room-refused") return refusal.reason === "rights-revoked" || refusal.reason === "not-allowed";
-  return refusal.kind === "connection-refused" && refusal.code === CLOSE.kicked.code;
+export function isForATime(refusal: Refusal, user: string, { kickedUsers, tokens }: Restricting): boolean {
+  const isKicked = kickedUsers?.has(user) === true;
+  if (refusal.kind === "connection-refused") return isKicked && refusal.code === CLOSE.kicked.code;
+  if (refusal.kind !== "room-refused" || (!isKicked && tokens?.wasChanged(user) !== true)) return false;
+  return refusal.reason === "rights-revoked" || refusal.reason === "not-allowed";
 }

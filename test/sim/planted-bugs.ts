@@ -15,6 +15,7 @@ import {
   bansNotRepeated,
   editsOfAnotherRoom,
   editsOfAnotherUser,
+  firstRightsKept,
   kicksNotCarriedOut,
   partsNotCopied,
   partsOfBrokenConnection,
@@ -334,6 +335,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   editsOfAnotherRoom,
   partsOfBrokenConnection,
   kicksNotCarriedOut,
+  firstRightsKept,
 ];
 
 /** A connection's bound methods, for object spread. */

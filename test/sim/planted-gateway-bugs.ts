@@ -4,6 +4,7 @@ import type { Sanction } from "../../shared/bus/admin-messages.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { decodeFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import type { Clients, ConnectionId } from "../../gateway/ports.ts";
+import type { Identity } from "../../gateway/sessions/identity.ts";
 import type { Fault } from "./faults.ts";
 import type { PlantedHooks } from "./planted-hooks.ts";
 
@@ -122,6 +123,24 @@ export const partsOfBrokenConnection = {
     };
   },
   faults: () => pasted,
+} satisfies PlantedHooks & { readonly name: string; readonly faults: unknown };
+
+/** A gateway keeps the rights of the first token of each user. */
+export const firstRightsKept = {
+  name: "rights of the first token kept",
+  tokens: (tokens) => {
+    const first = new Map<UserId, Identity["rights"]>();
+    return {
+      verify: async (token) => {
+        const verdict = await tokens.verify(token);
+        if (verdict.kind !== "valid") return verdict;
+        const { identity } = verdict;
+        if (!first.has(identity.user)) first.set(identity.user, identity.rights);
+        return { ...verdict, identity: { ...identity, rights: first.get(identity.user)! } };
+      },
+    };
+  },
+  faults: () => [0.1, 0.5, 0.9].map((whom): Fault => ({ kind: "user's rights changed", atMs: 0, forMs: 1_000, whom, how: 0, aimed: true })),
 } satisfies PlantedHooks & { readonly name: string; readonly faults: unknown };
 
 /** A gateway answers a kick that it has not carried out. */

@@ -2,7 +2,15 @@
 
 import type { RoomConnection as ClientRoomHost } from "../../client/room/room-connection-host.ts";
 import type { DocumentHost } from "../../document-service/document-host.ts";
-import type { AdminCommands, ApplicationContents, Clients, PresenceServers, RoomOwners, SanctionsBus } from "../../gateway/ports.ts";
+import type {
+  AdminCommands,
+  ApplicationContents,
+  Clients,
+  PresenceServers,
+  RoomOwners,
+  SanctionsBus,
+  Tokens,
+} from "../../gateway/ports.ts";
 import type { ChangeNotifications, WebhookCalls, WebhookQueue } from "../../document-service/ports.ts";
 import type { LeaderboardHost } from "../../leaderboard/leaderboard-host.ts";
 import type { PlacementPorts } from "../../placement/placement-host.ts";
@@ -26,6 +34,7 @@ export type PlantedHooks = {
   readonly gatewayRooms?: (rooms: RoomOwners) => RoomOwners;
   readonly gatewayPresence?: (servers: PresenceServers) => PresenceServers;
   readonly adminCommands?: (commands: AdminCommands) => AdminCommands;
+  readonly tokens?: (tokens: Tokens) => Tokens;
   readonly sanctionsBus?: (bus: SanctionsBus) => SanctionsBus;
   readonly applicationContents?: (contents: ApplicationContents) => ApplicationContents;
   readonly clock?: (clock: Clock) => Clock;

@@ -12,6 +12,8 @@ export class SimProcess {
   readonly clock: Clock;
   readonly #scheduler: Scheduler;
   #state: "running" | "paused" | "dead" = "running";
+  /** When the process was last resumed. It may not have handled all tasks of its pause yet. */
+  resumedAt = Number.NEGATIVE_INFINITY;
   /** Base of the steady clock: set at each change of its rate. */
   #since: { readonly at: number; readonly read: number };
   #rate = 1;
@@ -64,6 +66,7 @@ export class SimProcess {
   goOn(timersFirst: boolean): void {
     if (this.#state !== "paused") return;
     this.#state = "running";
+    this.resumedAt = this.#scheduler.now;
     const timers = this.#timers;
     const arrivals = this.#arrivals.map((task) => () => this.#take(task));
     this.#timers = [];

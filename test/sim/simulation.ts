@@ -70,6 +70,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   if (hasWebhooks(faults)) world.addWebhooks();
   if (faults.some(({ kind }) => kind === "user kicked")) world.kickedUsers = new Set();
   if (faults.some(({ kind }) => kind === "large text pasted")) world.allowPastes();
+  if (faults.some(({ kind }) => kind === "user's rights changed" || kind === "token service away")) world.limitTokens();
   const strikes: { readonly kind: FaultKind; readonly met: Met }[] = [];
   const cluster = new Cluster(world, world.chance("cluster"), {
     devicesKeep: faults.some(({ kind }) => kind === "tab loaded again"),

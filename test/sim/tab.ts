@@ -8,7 +8,7 @@ import { type ClientKey, type RoomId, roomKey, type RoomKey, type TenantId } fro
 import type { Prng } from "../../shared/collections/prng.ts";
 import type { Device } from "./device.ts";
 import { type Internet, TabSnapshots } from "./tab-snapshots.ts";
-import { isKick, KICKED_MS } from "./kicked.ts";
+import { COME_BACK_MS, isForATime, PASSING } from "./kicked.ts";
 import type { CheckedTab } from "./judge.ts";
 import { beginsWith } from "./lost-ends.ts";
 import { concatenated, keystroke, keystrokeEdits, keystrokesIn, pastedText } from "./keystrokes.ts";
@@ -17,9 +17,6 @@ import type { SimConnection } from "./sim-sockets.ts";
 import type { TentativeEdit } from "../../shared/wire/frames.ts";
 import type { World } from "./world.ts";
 import { SteadyTime } from "../../client/io/system.ts";
-
-/** Errors that a tab may report during a fault. The client retries after them, and must reach the final state. */
-const PASSING: ReadonlySet<string> = new Set(["snapshot-unavailable", "room-unavailable"]);
 
 /** A page that several rooms share, each with a tab of its own. */
 type Page = { readonly process: SimProcess; readonly user: string; readonly host: ConnectionHost; readonly first: Tab };
@@ -120,6 +117,7 @@ export class Tab implements CheckedTab {
     return (
       this.#host.status === "connected" &&
       this.#host.synced &&
+      this.#host.rights.write &&
       this.#host.saved &&
       this.#host.saving === "saved" &&
       this.#deliveredSeq === room.head &&
@@ -219,8 +217,12 @@ export class Tab implements CheckedTab {
     return this.page !== undefined && this.page.first !== this;
   }
 
+  #token(): string | (() => Promise<string>) {
+    return this.#world.tokens?.fetchFor(this.user, this.process) ?? this.user;
+  }
+
   #newPage(): Page {
-    const options = { url: "ws://sim", token: this.user };
+    const options = { url: "ws://sim", token: this.#token() };
     return { process: this.process, user: this.user, host: new ConnectionHost(options, this.#clientWorld()), first: this };
   }
 
@@ -236,7 +238,7 @@ export class Tab implements CheckedTab {
   #open(): RoomConnection {
     const host = new RoomConnection(
       {
-        ...(this.page === undefined ? { url: "ws://sim", token: this.user } : { connection: this.page.host }),
+        ...(this.page === undefined ? { url: "ws://sim", token: this.#token() } : { connection: this.page.host }),
         room: this.#roomId,
         format: keystrokeEdits,
         mergeUnsent: this.#mergeUnsent,
@@ -279,9 +281,9 @@ export class Tab implements CheckedTab {
       trace.note(`${this.name} received that the log was rolled back`, this.room);
     });
     host.on("refused", (refusal) => {
-      if (this.#world.kickedUsers?.has(this.user) === true && isKick(refusal)) {
-        trace.note(`${this.name} is kicked`, this.room);
-        return void this.process.clock.after(KICKED_MS, () => this.comeBack());
+      if (isForATime(refusal, this.user, this.#world)) {
+        trace.note(`${this.name} may not be in the room for a time`, this.room);
+        return void this.process.clock.after(COME_BACK_MS, () => this.comeBack());
       }
       if (refusal.kind !== "room-refused" || refusal.reason !== "deleted")
         return judge.fail(`${this.name} is refused for good: ${refusal.kind}: ${refusal.message}`, this.room);

@@ -33,6 +33,7 @@ import { SimNats } from "./sim-nats.ts";
 import { SimProcess } from "./sim-process.ts";
 import { SimWebhooks } from "./sim-webhooks.ts";
 import type { Size } from "./sizes.ts";
+import { SimTokens } from "./tokens.ts";
 import { Trace } from "./trace.ts";
 import { WebhookJudge } from "./webhook-judge.ts";
 
@@ -103,6 +104,8 @@ export class World {
   bans: SimBans | undefined;
   /** Undefined: no user is kicked, and gateways exchange no commands. */
   kickedUsers: Set<string> | undefined;
+  /** Undefined: a token is the user's name, never expires, and has all rights of a user. */
+  tokens: SimTokens | undefined;
   /** Undefined: no endpoint receives webhooks. */
   webhooks: SimWebhooks | undefined;
   readonly #latency: Prng;
@@ -139,6 +142,11 @@ export class World {
   /** Call before the document services start. Without them it has no effect. */
   addWebhooks(): void {
     if (this.stores !== undefined) this.webhooks = new SimWebhooks(this, new WebhookJudge(this.judge));
+  }
+
+  /** Call before tabs open. */
+  limitTokens(): void {
+    this.tokens = new SimTokens(this.scheduler, this.judge, this.chance("tokens"));
   }
 
   /** Call before processes start. Edits may be so large that clients send them in parts. */
