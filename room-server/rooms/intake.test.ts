@@ -63,15 +63,19 @@ test("[INT2] an edit that the log contains is answered with its seq", () => {
   expect(answerOf(of.receiveEdit(edit(1), SAVED, at(0)))).toMatchObject({ kind: "acked", seq: 1, exact: true });
 });
 
-test("[INT6] another body under the key of a write over HTTP is answered as such, and such a write is never shown as tentative", () => {
-  const { intake: of } = intake();
+test("[INT6] another body under the key of a write over HTTP is answered once the log has the first, and such a write is never shown as tentative", () => {
+  const { intake: of, sequencer } = intake();
   const taken = of.receiveEdit(edit(ONLY_EDIT_COUNTER_MIN), SAVED, at(0));
   expect(taken).toMatchObject({ kind: "accepted", edit: { shown: "never" } });
   expect(of.receiveEdit(edit(1), SAVED, at(0)).kind).not.toBe("accepted");
+  expect(of.receiveEdit(edit(ONLY_EDIT_COUNTER_MIN + 1), SAVED, at(0)), "the log may not get the first").toEqual({ kind: "passed-over" });
+  const { client } = ann;
+  const stored = { client, counter: ONLY_EDIT_COUNTER_MIN, parentSeq: 0 as Seq, payload: new Uint8Array(1) };
+  sequencer.commit({ epoch: 3 as Epoch, firstSeq: 1 as Seq, edits: [stored] }, at(0));
   expect(answerOf(of.receiveEdit(edit(ONLY_EDIT_COUNTER_MIN + 1), SAVED, at(0)))).toEqual({
     kind: "key-reused",
     epoch: 3,
-    client: ann.client,
+    client,
     counter: ONLY_EDIT_COUNTER_MIN + 1,
   });
 });
