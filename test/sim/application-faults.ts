@@ -1,7 +1,7 @@
 /** Faults of the application that gives first content, and a backend that edits a new room over HTTP. */
 
 import type { ApplicationState } from "./application.ts";
-import type { PostAnswer } from "./gateway-process.ts";
+import type { PostAnswer } from "./keyed-writes.ts";
 import { keystroke } from "./keystrokes.ts";
 import { never } from "./process-faults.ts";
 import type { Strike } from "./strike.ts";

@@ -7,7 +7,7 @@ import type { Prng } from "../../shared/collections/prng.ts";
 import type { Cluster } from "./cluster.ts";
 import * as engine from "./engine-faults.ts";
 import { postEdit, setApplication } from "./application-faults.ts";
-import { writeWithKey } from "./keyed-writes.ts";
+import { writeWithKey } from "./keyed-write-faults.ts";
 import { kickUser } from "./kicks.ts";
 import { makeDocument } from "./makers.ts";
 import { pasteText } from "./pastes.ts";
@@ -17,7 +17,7 @@ import { draw, type Size } from "./sizes.ts";
 import { sendAnything } from "./stranger.ts";
 import type { Met, FaultParameters, Strike } from "./strike.ts";
 import * as tabs from "./tab-faults.ts";
-import { changeRights, takeTokensAway } from "./tokens.ts";
+import { changeRights, takeTokensAway } from "./token-faults.ts";
 import { setEndpoint } from "./webhook-faults.ts";
 
 export type Fault = FaultParameters & { readonly kind: FaultKind };

@@ -22,6 +22,7 @@ import type { AdminCommand, Sanction } from "../../shared/bus/admin-messages.ts"
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import { type GatewayId, type Millis, type RoomKey, roomOf } from "../../shared/ids.ts";
 import type { WebhookEndpoint } from "../../shared/settings/webhook-endpoints.ts";
+import type { PostAnswer, PostRequest } from "./keyed-writes.ts";
 import { simServices } from "./sim-http.ts";
 import { SimNatsConnection } from "./sim-nats-connection.ts";
 import type { SimProcess } from "./sim-process.ts";
@@ -50,10 +51,6 @@ const ALONE: Pick<GatewayPorts, "counts" | "sanctionsBus" | "storageReports" | "
 const APPLICATION: readonly WebhookEndpoint[] = [{ name: "all-tenants", tenant: undefined, url: "http://application" }];
 const NOTHING_FULL = { fullOn: () => undefined };
 const WRITE_OPTIONS = { internalSecret: "", eachUser: { burst: 100, perSecond: 100 }, writersMax: 100, editBytesMax: 400 };
-
-type PostRequest = { readonly user: string; readonly key: string; readonly body: Uint8Array };
-/** `error`: the code of a refusal. `seq`: 0 if nothing was written. */
-export type PostAnswer = { readonly status: number; readonly error: string | undefined; readonly seq: number };
 
 export class GatewayProcess {
   readonly process: SimProcess;

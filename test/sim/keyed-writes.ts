@@ -6,11 +6,11 @@
 
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Prng } from "../../shared/collections/prng.ts";
-import type { Cluster } from "./cluster.ts";
-import type { PostAnswer } from "./gateway-process.ts";
+import type { Judge } from "./judge.ts";
 import { isSameBytes, keystroke } from "./keystrokes.ts";
-import { never } from "./process-faults.ts";
-import type { Strike } from "./strike.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { SimProcess } from "./sim-process.ts";
+import type { Trace } from "./trace.ts";
 
 /** Author numbers of the requests, which no tab has. */
 const AUTHORS_FROM = 200;
@@ -22,6 +22,26 @@ const REPEATS = 3;
 const PATIENCE_MS_MAX = 1_500;
 /** Time between attempts while no gateway is ready. */
 const SOON_MS = 10;
+
+export type PostRequest = { readonly user: string; readonly key: string; readonly body: Uint8Array };
+/** `error`: the code of a refusal. `seq`: 0 if nothing was written. */
+export type PostAnswer = { readonly status: number; readonly error: string | undefined; readonly seq: number };
+type WritingGateway = {
+  readonly isUp: boolean;
+  readonly process: SimProcess;
+  post(place: "edits", room: RoomKey, request: PostRequest): Promise<PostAnswer>;
+};
+/** The parts of the cluster that backends use. */
+type WrittenCluster = {
+  readonly world: {
+    readonly scheduler: Scheduler;
+    readonly judge: Judge;
+    readonly trace: Trace;
+    readonly chance: (purpose: string) => Prng;
+    readonly size: { readonly faultyMs: number };
+  };
+  gateway(whom: { readonly whom: number }): WritingGateway;
+};
 
 /** One request body. `answer`: the last answer that settles it. */
 type KeyedRequest = {
@@ -36,7 +56,7 @@ export class KeyedWrites {
   readonly #writes: KeyedWrite[] = [];
 
   /** Undefined: the run has the maximum of keys. */
-  begin(cluster: Cluster, room: RoomKey): KeyedWrite | undefined {
+  begin(cluster: WrittenCluster, room: RoomKey): KeyedWrite | undefined {
     if (this.#writes.length === KEYS_MAX) return undefined;
     const write = new KeyedWrite(cluster, room, this.#writes.length);
     this.#writes.push(write);
@@ -55,14 +75,14 @@ export class KeyedWrites {
 }
 
 class KeyedWrite {
-  readonly #cluster: Cluster;
+  readonly #cluster: WrittenCluster;
   readonly #room: RoomKey;
   readonly #name: string;
   readonly #prng: Prng;
   readonly #requests: readonly KeyedRequest[];
   #isLast = false;
 
-  constructor(cluster: Cluster, room: RoomKey, number: number) {
+  constructor(cluster: WrittenCluster, room: RoomKey, number: number) {
     this.#cluster = cluster;
     this.#room = room;
     this.#name = `backend-${number}`;
@@ -78,8 +98,8 @@ class KeyedWrite {
     }
   }
 
-  get attempts(): number {
-    return this.#requests.reduce((sum, { attempts }) => sum + attempts, 0);
+  get isRepeated(): boolean {
+    return this.#requests.some(({ attempts }) => attempts > 1);
   }
 
   repeatLast(): void {
@@ -157,9 +177,3 @@ class KeyedWrite {
     return undefined;
   }
 }
-
-/** A backend writes with a key of its own. */
-export const writeWithKey: Strike = (cluster, { whom }) => {
-  const write = cluster.world.keyedWrites.begin(cluster, cluster.tab(whom).room);
-  return write === undefined ? never : () => write.attempts > REPEATS;
-};

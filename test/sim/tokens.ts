@@ -9,10 +9,8 @@ import type { ToOwner } from "../../shared/bus/envelope.ts";
 import type { Millis, TenantId, UserId } from "../../shared/ids.ts";
 import type { Prng } from "../../shared/collections/prng.ts";
 import type { Judge } from "./judge.ts";
-import { never } from "./process-faults.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { SimProcess } from "./sim-process.ts";
-import type { Strike } from "./strike.ts";
 
 /** `none`: the token opens no room. */
 type Level = "write" | "read" | "none";
@@ -99,24 +97,3 @@ export function identityOf(user: string, level: Level, expiresAt: Millis): Ident
   const rights = { read: true, write: level === "write", ...RIGHTS };
   return { tenant: "acme" as TenantId, user: user as UserId, name: user, rooms: level === "none" ? [] : ["*"], rights, expiresAt };
 }
-
-/** A user becomes a viewer, or loses the room, for a time. In half of the cases the connection breaks, which shows it at once. */
-export const changeRights: Strike = (cluster, { whom, how, forMs, aimed }) => {
-  const { tokens } = cluster.world;
-  const tab = cluster.tab(whom);
-  if (tokens === undefined) return never;
-  const before = tokens.spoiltEver;
-  tokens.setLevel(tab.user, how < 0.6 ? "read" : "none");
-  if (aimed === true) tab.connection?.break();
-  cluster.later(forMs, () => tokens.setLevel(tab.user, "write"));
-  return () => tokens.spoiltEver > before;
-};
-
-export const takeTokensAway: Strike = (cluster, { forMs }) => {
-  const { tokens } = cluster.world;
-  if (tokens === undefined) return never;
-  const before = tokens.spoiltEver;
-  tokens.isAway = true;
-  cluster.later(forMs, () => (tokens.isAway = false));
-  return () => tokens.spoiltEver > before;
-};
