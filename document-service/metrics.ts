@@ -95,7 +95,7 @@ export const documentServiceMetrics = (registry: Registry) => {
     }),
     trims: new Counter({
       name: "coroom_documents_trims_total",
-      help: "Trims of a room's log, by outcome: trimmed, failed",
+      help: "Trims of a room's log, by outcome: trimmed, failed, refused (the log, the checkpoint or the snapshot is not what the trim relies on; the room is checked again)",
       labelNames: ["outcome"],
       registers,
     }),
@@ -119,7 +119,7 @@ export const documentServiceMetrics = (registry: Registry) => {
     ),
     reads: new Counter({
       name: "coroom_documents_reads_total",
-      help: "HTTP document requests, by answer: snapshot, diff, json, text, unchanged, or the name of the error",
+      help: "HTTP requests to the document service, by answer: snapshot, diff, json, text, rendered (a format), unchanged, edit (made for a write), the name of another result, or the name of the error",
       labelNames: ["answer"],
       registers,
     }),

@@ -28,12 +28,12 @@ export const gatewayMetrics = (registry: Registry) => {
     }),
     onCredit: new Gauge({
       name: "coroom_gateway_connections_on_credit",
-      help: "Reconnected clients above the limit of their address or tenant, admitted because their lost connections are still counted",
+      help: "Reconnected clients above the limit of their user or tenant, admitted because their lost connections are still counted",
       registers,
     }),
     limitsReached: new Counter({
       name: "coroom_gateway_limits_reached_total",
-      help: "Times that a limit was reached, by limit. Across gateways: user, user-edits, tenant, tenant-rooms, room, tenant-edits. Set by the room's owner: room-budget. Edits that a gateway holds for the log: room-unacked, gateway-unacked. Per connection: edits, frames, bytes, catch-ups. Per user: snapshots, streams, document-writes. Per gateway: gateway-snapshots, gateway-streams, writes, bodies, partial-frames, first-contents. Calls of documents and boards that wait for a connection: service-connections. Per HTTP request: body. Over HTTP, per room and tenant: stored-bytes. Stalled HTTP answers: answer-stall. Console requests and reads of usage: admin-reads. Tenants of a day beyond the limit, whose usage counts for (other), and whose stored bytes are missing: usage-tenants",
+      help: "Times that a limit was reached, by limit. Across gateways: user, user-edits, tenant, tenant-rooms, room, tenant-edits. Set by the room's owner: room-budget. Edits that a gateway holds for the log: room-unacked, gateway-unacked. Per connection: edits, presence, frames, bytes, catch-ups. Per user: snapshots, room-lists, streams, document-writes, activities. Per gateway: gateway-snapshots, gateway-streams, writes, bodies, partial-frames, first-contents. Calls of documents and boards that wait for a connection: service-connections. Per HTTP request: body. Over HTTP, per room and tenant: stored-bytes. Stalled HTTP answers: answer-stall. Console requests and reads of usage: admin-reads. Tenants of a day beyond the limit, whose usage counts for (other), and whose stored bytes are missing: usage-tenants",
       labelNames: ["limit"],
       registers,
     }),
