@@ -29,7 +29,8 @@ export const leaderboardSettings = {
     parse: redisUrls,
     secret: true,
     fallback: "redis://127.0.0.1:6379",
-    meaning: "Redis server for the leaderboard, or the comma-separated nodes of a Redis Cluster.",
+    meaning:
+      "Redis server for boards, persistent bans and usage by tenant, or the comma-separated nodes of a Redis Cluster. Empty with the role engines: a local redis-server is started.",
     basic: true,
   },
   ...internalTlsSettings,

@@ -33,7 +33,8 @@ export const placementSettings = {
   imbalancePercent: {
     parse: positiveInteger,
     fallback: 10,
-    meaning: "Deviation of a server's room count from the mean, in percent, above which rooms are moved.",
+    meaning:
+      "Deviation of a server's room count from the mean, in percent, above which rooms are moved. Deviations below three times the square root of the mean are ignored.",
   },
   /** Maximum number of rooms that one placement plan moves. Rooms of lost servers are not counted. */
   movesPerPlanMax: constant(64),

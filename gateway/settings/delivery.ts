@@ -22,7 +22,8 @@ export const deliverySettings = {
   slowMsMax: {
     parse: positiveInteger,
     fallback: 1_000,
-    meaning: "Maximum age, in milliseconds, of a client's oldest unread data. Beyond it the client is closed.",
+    meaning:
+      "Maximum age, in milliseconds, of a client's oldest unread data. Beyond it the client is closed, unless it reads more than it is sent.",
   },
   closingMsMax: {
     parse: positiveInteger,

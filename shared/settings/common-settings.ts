@@ -15,7 +15,8 @@ export const sharedSettings = {
     parse: text,
     secret: true,
     fallback: "nats://127.0.0.1:4222",
-    meaning: "NATS servers, comma-separated, for example nats://user:password@host or tls://host.",
+    meaning:
+      "NATS servers, comma-separated, for example nats://user:password@host or tls://host. Empty with the role engines: a local nats-server is started.",
     basic: true,
   },
   natsCredentials: {
