@@ -291,7 +291,7 @@ function sanctionDuration(raw: string): number {
   return seconds;
 }
 
-/** The defaults are the load of SPEC: 100,000 rooms with 800,000 participants. */
+/** The defaults are the load that Coroom is designed for (docs/CAPACITY.md). */
 export const capacitySettings = flagsOnly({
   rooms: { parse: positiveInteger, fallback: 100_000, meaning: "Number of rooms that people are in at the same time." },
   medianParticipants: { parse: positiveInteger, fallback: 4, meaning: "Participants of the median room." },

@@ -134,7 +134,7 @@ export function serverOfSubject(subject: string): ServerId {
   return subject.slice(subject.lastIndexOf(".") + 1) as ServerId;
 }
 
-/** The room's part of the log, fixed for the life of the deployment. */
+/** The room's part of the log. Only `coroom split-log` changes the number of partitions. */
 export function partitionOf(room: RoomKey, partitions: number): number {
   return fnv1a(room) % partitions;
 }
