@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { ConnectionOptions, PeerCertificate } from "node:tls";
 
 import { type Authenticator, nkeys } from "nats";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -19,7 +20,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 test("[NAT7] user and password are removed from the addresses of NATS, and decoded", () => {
   const { servers, options } = natsAddress({ natsUrl: "nats://ada:p%40ss%2C1@nats-1:4222, nats-2:4223,tls://ada:p%40ss%2C1@[::1]:4224" });
   expect(servers).toEqual(["nats://nats-1:4222", "nats://nats-2:4223", "tls://[::1]:4224"]);
-  expect(options).toEqual({ user: "ada", pass: "p@ss,1", tls: {} });
+  expect(options).toEqual({ user: "ada", pass: "p@ss,1", tls: { checkServerIdentity: expect.any(Function) as unknown } });
   expect(natsAddress({ natsUrl: "nats://word@nats-1" })).toEqual({ servers: ["nats://nats-1"], options: { token: "word" } });
   expect(natsAddress({ natsUrl: "nats://nats-1:4222" }).options).toEqual({});
 });
@@ -59,6 +60,26 @@ test("[NAT9] a credentials file signs connections, and certificates are used onl
   const { options } = natsAddress({ natsUrl: "nats", natsCredentials: creds, natsCa: ca });
   expect(options.tls).toEqual({ ca: "certificates" });
   expect((options.authenticator as (nonce: string) => unknown)("nonce")).toMatchObject({ jwt: "jwt", sig: expect.any(String) });
+});
+
+test("[NAT31] a certificate fits a server with an IP address only by an IP address, and Node's name for such a server is localhost", () => {
+  const ca = join(folder, "ca.pem");
+  writeFileSync(ca, "certificates");
+  const accepts = (natsUrl: string, name: string, subjectaltname: string): boolean => {
+    const { checkServerIdentity: check } = natsAddress({ natsUrl, natsCa: ca }).options.tls as Pick<
+      ConnectionOptions,
+      "checkServerIdentity"
+    >;
+    return check!(name, { subject: {}, subjectaltname } as PeerCertificate) === undefined;
+  };
+  const [ofAddress, ofLocalhost, ofName] = ["IP Address:10.0.0.2", "DNS:localhost", "DNS:nats-1"];
+  expect(accepts("tls://10.0.0.1,tls://10.0.0.2", "localhost", ofAddress)).toBe(true);
+  expect(accepts("tls://10.0.0.1", "localhost", ofAddress)).toBe(false);
+  expect(accepts("tls://10.0.0.1", "localhost", ofLocalhost)).toBe(false);
+  expect(accepts("tls://10.0.0.1,tls://localhost", "localhost", ofLocalhost)).toBe(true);
+  expect(accepts("tls://[::1]", "localhost", "IP Address:0:0:0:0:0:0:0:1")).toBe(true);
+  expect(accepts("tls://10.0.0.2,tls://nats-1", "nats-1", ofName)).toBe(true);
+  expect(accepts("tls://10.0.0.2,tls://nats-1", "nats-1", ofAddress)).toBe(false);
 });
 
 test("[NAT16] replaced credentials sign from the next connection on, and a damaged file keeps the earlier ones", () => {

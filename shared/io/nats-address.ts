@@ -4,6 +4,8 @@
  */
 
 import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
+import { checkServerIdentity, type PeerCertificate } from "node:tls";
 
 import { type Authenticator, type ConnectionOptions, credsAuthenticator } from "nats";
 
@@ -40,14 +42,32 @@ export function natsAddress({ natsUrl, natsCredentials = "", natsCa = "", natsCe
   // The client reads them again for each connection.
   const shown = certificateFiles({ certFile: natsCert, keyFile: natsKey }, ["COROOM_NATS_CERT", "COROOM_NATS_KEY"]);
   const authority = natsCa === "" ? {} : { ca: textIn("COROOM_NATS_CA", natsCa) };
+  const hosts = urls.map(({ hostname }) => hostname.replace(/^\[|\]$/g, ""));
+  const identity = hosts.some(isAddress) ? { checkServerIdentity: identityOf(hosts) } : {};
   const isTls = natsCa !== "" || shown !== undefined || urls.some(({ protocol }) => protocol === "tls:");
   return {
     servers,
     options: {
       ...(user === undefined ? {} : userOf(user)),
       ...(natsCredentials === "" ? {} : { authenticator: credentialsIn(natsCredentials) }),
-      ...(isTls ? { tls: { ...authority, ...shown } } : {}),
+      ...(isTls ? { tls: { ...authority, ...shown, ...identity } } : {}),
     },
+  };
+}
+
+function isAddress(host: string): boolean {
+  return isIP(host) !== 0;
+}
+
+/**
+ * The client gives Node no name for a server with an IP address, and Node then checks the certificate for "localhost".
+ * Such a server must have a certificate for one of the configured IP addresses.
+ */
+function identityOf(hosts: readonly string[]): (name: string, certificate: PeerCertificate) => Error | undefined {
+  return (name, certificate) => {
+    const fitting = name === "localhost" ? hosts.filter((host) => host === name || isAddress(host)) : [name];
+    const errors = fitting.map((host) => checkServerIdentity(host, certificate));
+    return errors.includes(undefined) ? undefined : errors[0];
   };
 }
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { writeCertificate } from "../../test/contract/certificate.ts";
+import { ADDRESS_CERTIFICATE, writeCertificate } from "../../test/contract/certificate.ts";
 import { type RealNats, startRealNats } from "../../test/contract/real-nats.ts";
 import { SettingError } from "../settings/settings.ts";
 import { closeNats, connectAs, connectNats } from "./nats.ts";
@@ -38,6 +38,21 @@ test("[NAT14] a client trusts NATS only with a certificate signed by COROOM_NATS
   const error = await connectNats({ servers: guarded.url, name: "test" }).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(SettingError);
   expect(String(error)).toMatch(/is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\).*COROOM_NATS_CA/);
+});
+
+test("[NAT30] a certificate for the IP address of a server is trusted at this address, and not at a name", async () => {
+  const ofAddress = writeCertificate(mkdtempSync(join(folder, "address-")), ADDRESS_CERTIFICATE);
+  const { certFile: natsCa } = ofAddress;
+  const server = await startRealNats({ tls: ofAddress });
+  try {
+    const nats = await connectNats({ servers: server.url, name: "test", natsCa });
+    await nats.flush();
+    await closeNats(nats);
+    const named = connectNats({ servers: server.url.replace("127.0.0.1", "localhost"), name: "test", natsCa });
+    await expect(named).rejects.toThrow(/is not trusted \(ERR_TLS_CERT_ALTNAME_INVALID\).*host name or IP address/);
+  } finally {
+    await server.stop();
+  }
 });
 
 test("[NAT15] a client that requires TLS sends nothing without it", async () => {

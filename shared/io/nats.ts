@@ -65,7 +65,7 @@ export async function connectNats(
     }
     if (isOfCertificates(error)) {
       throw new SettingError(
-        `the certificate of NATS at ${where} is not trusted (${error.code}). Use the host name in the certificate, and set COROOM_NATS_CA to the certificates of its issuer`,
+        `the certificate of NATS at ${where} is not trusted (${error.code}). Use the host name or IP address in the certificate, and set COROOM_NATS_CA to the certificates of its issuer`,
         { cause: error },
       );
     }
