@@ -10,6 +10,7 @@ import { BUS_VERSION } from "../shared/bus/bus-version.ts";
 import { NATS_ROLES } from "../shared/bus/permissions.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { joinBus } from "../shared/io/bus-announcements.ts";
+import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { closeNats, connectNats } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import { readSettings } from "../shared/settings/settings.ts";
@@ -147,6 +148,19 @@ test("[DCTR8] doctor with the NATS user of a role examines JetStream and the rel
       expect.stringMatching(/^ok +NATS/),
       expect.stringMatching(/^PROBLEM +NATS +does not allow a subject that room-server needs .*coroom nats-users/),
     ]);
+  } finally {
+    await engine.stop();
+  }
+});
+
+test("[DCTR9] a log without a size limit, for which JetStream has too little storage, is a problem of the log", async () => {
+  const engine = await startTestNats({ dataDir: join(folder, "nats without storage"), fileBytesMax: 3 * 1024 ** 2 });
+  try {
+    const connection = await connectNats({ servers: engine.url, name: "a room server" });
+    await ensureLogStreams(connection, subjectsOf("dctr9"), { partitions: 1, replicas: 1, bytesMax: 0 });
+    await closeNats(connection);
+    const { lines } = await examine({ natsUrl: engine.url, environment: "dctr9" });
+    expect(lines.find((line) => line.includes("dctr9_log_0"))).toMatch(/^PROBLEM +dctr9_log_0 +has no size limit.*Raise max_file_store/);
   } finally {
     await engine.stop();
   }

@@ -11,6 +11,7 @@ import { z } from "zod";
 import { NATS_ROLES, type NatsRole } from "../shared/bus/permissions.ts";
 import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
 import { joinBus } from "../shared/io/bus-announcements.ts";
+import { refusalOf } from "../shared/io/jetstream-stores.ts";
 import { checkLogBus, checkLogPartitions } from "../shared/io/log-stream.ts";
 import { isNoAnswer } from "../shared/io/nats-json.ts";
 import { closeNats, isForbidden, type NatsConnection } from "../shared/io/nats.ts";
@@ -188,7 +189,7 @@ async function checkConnected(nats: NatsConnection, config: StartConfig): Promis
       if (partition === 0) found.push(judgeClock((before + Date.now()) / 2 - Date.parse(String(ts))));
       const lagging = (cluster?.replicas ?? []).filter(({ current, offline }) => !current || offline === true).map(({ name }) => name);
       const hasLeader = cluster === undefined || cluster.leader !== undefined;
-      found.push(judgeStream({ name: stream.name, replicas: stream.num_replicas, hasLeader, lagging }, config));
+      found.push(judgeStream({ name: stream.name, replicas: stream.num_replicas, bytesMax: stream.max_bytes, hasLeader, lagging }, config));
     }
     return found;
   } catch (error) {
@@ -197,13 +198,12 @@ async function checkConnected(nats: NatsConnection, config: StartConfig): Promis
       const text = `does not allow a subject that ${ownRole(config)} needs (${(error as Error).message}). Use the NATS user of this role, and print the users again with coroom nats-users`;
       return [answers, problem("NATS", text)];
     }
+    const refusal = refusalOf(error);
+    if (refusal !== undefined) return [answers, problem("JetStream", refusal.message)];
     if (!isNoAnswer(error) && !(error instanceof JetStreamError) && !(error instanceof JetStreamApiError)) throw error;
     return [
       answers,
-      problem(
-        "JetStream",
-        `does not answer (${error instanceof Error ? error.message : ""}). Enable it with jetstream {} in nats-server's configuration, and check that most servers of the cluster run`,
-      ),
+      problem("JetStream", `does not answer (${error instanceof Error ? error.message : ""}). Check that most servers of the cluster run`),
     ];
   }
 }

@@ -18,7 +18,7 @@ const SECRETS = { jwtSecret: "", roomSecret: "", internalSecret: "", operatorSec
 const [long, other] = ["a".repeat(32), "b".repeat(32)];
 
 test("[DCT1] every finding that is not well states what to do", () => {
-  const stream = { name: "log", replicas: 3, hasLeader: true, lagging: [] };
+  const stream = { name: "log", replicas: 3, bytesMax: 1, hasLeader: true, lagging: [] };
   const cases: [ReturnType<typeof judgeClock>, string, RegExp][] = [
     [judgeClock(12), "ok", /by 12 ms/],
     [judgeClock(-4_000), "warning", /4000 ms behind the nats-server's\. Run NTP/],
@@ -26,11 +26,12 @@ test("[DCT1] every finding that is not well states what to do", () => {
     [judgeDisk("data", 40 * GIB, 100 * GIB), "ok", /40\.0 GiB of 100\.0 GiB/],
     [judgeDisk("data", 5 * GIB, 100 * GIB), "warning", /Free space/],
     [judgeDisk("data", 0.1 * GIB, 100 * GIB), "problem", /free space now/],
-    [judgeStorage(GIB, -1), "ok", /no limit/],
+    [judgeStorage(GIB, -1), "ok", /no limit, so max_file_store/],
     [judgeStorage(0.9 * GIB, GIB), "warning", /90%.*Raise the limit/],
     [judgeStorage(GIB, GIB), "problem", /100%/],
     [judgeStream(stream, { logReplicas: 3 }), "ok", /3 replicas/],
     [judgeStream({ ...stream, hasLeader: false }, { logReplicas: 3 }), "problem", /no leader/],
+    [judgeStream({ ...stream, bytesMax: -1 }, { logReplicas: 3 }), "problem", /no size limit.*Raise max_file_store/],
     [judgeStream({ ...stream, lagging: ["nats-2"] }, { logReplicas: 3 }), "warning", /nats-2/],
     [judgeStream({ ...stream, replicas: 1 }, { logReplicas: 3 }), "warning", /COROOM_LOG_REPLICAS is 3/],
     [judgeOpenFiles(1_024, { roles: ["gateway"], connectionsMax: 10_000 }), "warning", /11000 needed.*ulimit -n/],

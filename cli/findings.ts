@@ -56,7 +56,7 @@ export function judgeDisk(folder: string, freeBytes: number, totalBytes: number)
 /** `used`, `limit`: bytes of JetStream's account; a limit below 1 means none. */
 export function judgeStorage(used: number, limit: number): DoctorFinding {
   const text = `${(used / GIB).toFixed(2)} GiB stored`;
-  if (limit < 1) return ok("JetStream", `${text}; the account has no limit, so the disk is the limit`);
+  if (limit < 1) return ok("JetStream", `${text}; the account has no limit, so max_file_store of nats-server is`);
   const share = used / limit;
   const of = `${text}, ${Math.round(share * 100)}% of the account's limit`;
   if (share < 0.8) return ok("JetStream", of);
@@ -66,16 +66,24 @@ export function judgeStorage(used: number, limit: number): DoctorFinding {
 type StreamFacts = {
   readonly name: string;
   readonly replicas: number;
+  /** A limit below 1 means none. */
+  readonly bytesMax: number;
   readonly hasLeader: boolean;
   /** Replicas that are offline or behind. */
   readonly lagging: readonly string[];
 };
 
 export function judgeStream(
-  { name, replicas, hasLeader, lagging }: StreamFacts,
+  { name, replicas, bytesMax, hasLeader, lagging }: StreamFacts,
   { logReplicas }: Pick<StartConfig, "logReplicas">,
 ): DoctorFinding {
   if (!hasLeader) return problem(name, "has no leader: most of its nats-servers are down or cut off. Start them, and check the network");
+  // A start limits the log, unless nats-server cannot reserve the smallest limit.
+  if (bytesMax < 1)
+    return problem(
+      name,
+      "has no size limit, because JetStream has nearly no storage left. Raise max_file_store or the limits of the account, and restart one room server",
+    );
   if (lagging.length > 0)
     return warning(name, `replicas offline or behind: ${lagging.join(", ")}. Check these nats-servers and their disks`);
   if (replicas !== logReplicas)

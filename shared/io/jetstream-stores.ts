@@ -57,7 +57,7 @@ export async function retryUntilSettled<Made>(make: () => Promise<Made>, clock: 
 }
 
 /** Undefined: neither NATS nor the request caused the error. The client exports no class for it. */
-function refusalOf(cause: unknown): SettingError | StartError | undefined {
+export function refusalOf(cause: unknown): SettingError | StartError | undefined {
   if (cause instanceof Error && cause.name === "JetStreamNotEnabled") {
     return new StartError(
       "JetStream is not enabled in NATS, and Coroom stores the log there. Add a jetstream section with a store_dir to nats-server's configuration (or start it with -js -sd FOLDER), and enable JetStream for the account",
