@@ -30,6 +30,7 @@ import {
   judgeClock,
   judgeDisk,
   judgeOpenFiles,
+  judgeNats,
   judgeRedis,
   judgeSecrets,
   judgeServices,
@@ -171,11 +172,7 @@ function ownRole({ roles }: StartConfig): NatsRole {
 
 async function checkConnected(nats: NatsConnection, config: StartConfig): Promise<readonly DoctorFinding[]> {
   const rttMs = await nats.rtt();
-  const answers: DoctorFinding = {
-    about: "NATS",
-    state: "ok",
-    text: `${nats.info?.server_name ?? ""} ${nats.info?.version ?? ""} answers in ${rttMs} ms`,
-  };
+  const answers = judgeNats(nats.info?.server_name ?? "", nats.info?.version ?? "", rttMs);
   const subjects = subjectsOf(config.environment);
   try {
     const manager = await jetstreamManager(nats, { timeout: ANSWER_MS_MAX, checkAPI: false });

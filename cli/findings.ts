@@ -143,9 +143,28 @@ export function judgeSecrets(config: Pick<StartConfig, (typeof SECRETS)[number]>
   ];
 }
 
+const [NATS_OLDEST, REDIS_OLDEST] = [
+  [2, 11],
+  [6, 2],
+] as const;
+
+export function judgeNats(name: string, version: string, rttMs: number): DoctorFinding {
+  const text = `${name} ${version} answers in ${rttMs} ms`;
+  return isAtLeast(version, NATS_OLDEST)
+    ? ok("NATS", text)
+    : problem("NATS", `${text}; Coroom needs ${NATS_OLDEST.join(".")} or newer. Upgrade it`);
+}
+
+function isAtLeast(version: string, [oldestMajor, oldestMinor]: readonly [number, number]): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  return major > oldestMajor || (major === oldestMajor && minor >= oldestMinor);
+}
+
 /** `policy`, `aof`: from INFO; undefined if the user may not ask. */
 export function judgeRedis(version: string | undefined, policy: string | undefined, aof: boolean | undefined): DoctorFinding {
   const text = version === undefined ? "answers" : `${version} answers`;
+  if (version !== undefined && !isAtLeast(version, REDIS_OLDEST))
+    return problem("Redis", `${text}; Coroom needs ${REDIS_OLDEST.join(".")} or newer. Upgrade it`);
   if (policy !== undefined && policy !== "noeviction")
     return problem("Redis", `${text}; maxmemory-policy is ${policy}, so boards and bans may be evicted. Set it to noeviction`);
   return aof === false

@@ -104,7 +104,7 @@ export async function restoreRooms(nats: NatsConnection, config: RestoreConfig, 
         );
       await advanceNumbering(nats, subjects, numbering);
     }
-    print(`${objects.size} rooms checked, ${rebuilt} rebuilt, ${missing} edits missing`);
+    print(`${objects.size} rooms checked, ${rebuilt} rebuilt, ${missing} edits missing; rooms that only the log has need no check`);
     if (unrestored.length > 0)
       throw new SettingError(
         `${unrestored.length} rooms were not restored: ${unrestored.join(", ")}. The lines above give the reasons. Fix them and run this command again before you start the system`,
