@@ -12,6 +12,11 @@ const TENANT_SHARE = 0.75;
 /** Part of all connections that only tenants without a connection get. */
 const FIRST_CALLS_SHARE = 0.125;
 
+/** `eachMax`: the part of one tenant. `furtherMax`: the part of tenants that have one already. */
+export function tenantShares(allMax: number): { readonly eachMax: number; readonly furtherMax: number } {
+  return { eachMax: Math.ceil(TENANT_SHARE * allMax), furtherMax: Math.ceil((1 - FIRST_CALLS_SHARE) * allMax) };
+}
+
 type TenantCalls = { running: number; readonly waiting: Set<() => void> };
 
 export class ServiceTurns {
@@ -26,8 +31,9 @@ export class ServiceTurns {
 
   constructor(connectionsMax: number) {
     this.#allMax = connectionsMax;
-    this.#eachMax = Math.ceil(TENANT_SHARE * connectionsMax);
-    this.#furtherMax = Math.ceil((1 - FIRST_CALLS_SHARE) * connectionsMax);
+    const { eachMax, furtherMax } = tenantShares(connectionsMax);
+    this.#eachMax = eachMax;
+    this.#furtherMax = furtherMax;
   }
 
   get isIdle(): boolean {

@@ -35,7 +35,8 @@ export const documentSettings = {
   streamedAnswersMax: {
     parse: positiveInteger,
     fallback: 64,
-    meaning: "Maximum number of concurrent document answers that a gateway streams from the document service.",
+    meaning:
+      "Maximum number of concurrent document answers that a gateway streams from the document service. One tenant has at most three quarters of them.",
   },
   streamedAnswersPerUserMax: {
     parse: positiveInteger,

@@ -101,7 +101,7 @@ export function documentReadRoutes(
         return TOO_MANY_DOCUMENT_READS;
       }
       const answer = await fetch(asked, roomKey(identity.tenant, asked.room), request);
-      return streamed.pass(userKey(identity), answer ?? NO_DOCUMENT_SERVICE);
+      return streamed.pass(identity, answer ?? NO_DOCUMENT_SERVICE);
     });
 
   const shared = (place: string): HttpRoute["answer"] =>
@@ -146,7 +146,7 @@ export function documentHistoryRoutes(
         metrics.limitsReached.inc({ limit: "snapshots" });
         return TOO_MANY_HISTORY_READS;
       }
-      return streamed.pass(userKey(identity), (await callServices(documents, asked, request, options)) ?? NO_DOCUMENT_SERVICE);
+      return streamed.pass(identity, (await callServices(documents, asked, request, options)) ?? NO_DOCUMENT_SERVICE);
     });
 
   const versions = "/v1/rooms/:room/versions";
