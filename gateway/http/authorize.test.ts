@@ -69,3 +69,12 @@ test("[AUZ6] the error for a room `.` or `..` names the rule that it breaks", ()
   }
   expect(scopeOf({ room: ".." }, admin, "look")).toMatchObject({ status: 400, body: expect.stringContaining("is not `.` or `..`") });
 });
+
+test("[AUZ7] the boards of a tenant need the right `boards`, or `admin` for all rooms, because they name every room", () => {
+  const opens = (given: Partial<Identity>): boolean =>
+    "path" in rankedRoomPath({ parameters: ["other"], query: new URLSearchParams() }, identity(given));
+  expect(opens({ rooms: ["*"] })).toBe(true);
+  expect(opens({ rooms: [], rights: { ...RIGHTS, admin: false, boards: true } })).toBe(true);
+  expect(opens({ rooms: ["notes", "plans-*"] })).toBe(false);
+  expect(opens({ rooms: ["*"], rights: { ...RIGHTS, admin: false } })).toBe(false);
+});

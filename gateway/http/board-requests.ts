@@ -26,7 +26,7 @@ const BAD_ROOM = errorAnswer(400, "bad-room", ROOM_ID_RULE);
 const NO_TENANT_BOARDS = errorAnswer(
   403,
   "not-allowed",
-  "the token does not open the boards of the tenant: request a token whose claim `rights` contains `boards` (or `admin`)",
+  "the token does not open the boards of the tenant: request a token whose claim `rights` contains `boards` (or `admin`, with the rooms `*`)",
 );
 const BAD_USER = errorAnswer(400, "bad-user", USER_ID_RULE);
 
@@ -50,7 +50,7 @@ export function boardPath(request: RouteRequest, identity: Identity, part: Board
   return { path: pathOf(room, part(request.parameters.slice(1), identity.user), request.query) };
 }
 
-/** The path of people in the tenant's ranking. Needs the right `boards` or `admin`. */
+/** The path of people in the tenant's ranking. Needs the right `boards`, or `admin` for all rooms. */
 export function peoplePath(request: RouteRequest, identity: Identity, part: BoardPart): { readonly path: string } | HttpAnswer {
   if (!opensTenantBoards(identity)) return NO_TENANT_BOARDS;
   const [user] = request.parameters;
@@ -58,7 +58,7 @@ export function peoplePath(request: RouteRequest, identity: Identity, part: Boar
   return { path: `/v1/leaderboard/people${part(request.parameters, identity.user)}${queryWithoutToken(request.query)}` };
 }
 
-/** The path of one room in the tenant's ranking of rooms. Needs the right `boards` or `admin`. */
+/** The path of one room in the tenant's ranking of rooms. Needs the right `boards`, or `admin` for all rooms. */
 export function rankedRoomPath(
   { parameters: [room = ""], query }: Pick<RouteRequest, "parameters" | "query">,
   identity: Identity,
@@ -80,9 +80,9 @@ export function tenantPagePath(
   return { path: `/v1/leaderboard/${board}${queryWith(query, PAGE_PARAMETERS)}` };
 }
 
-/** The names of all people and rooms are on these boards, so a token for single rooms does not open them. */
-function opensTenantBoards({ rights }: Identity): boolean {
-  return rights.boards || rights.admin;
+/** The names of all people and rooms are on these boards, so an administrator of single rooms does not open them. */
+function opensTenantBoards({ rights, rooms }: Identity): boolean {
+  return rights.boards || (rights.admin && rooms.includes("*"));
 }
 
 function pathOf(room: RoomId, part: string, query: URLSearchParams): string {

@@ -1,6 +1,6 @@
 /**
  * HTTP routes for boards and activities. The gateway checks the token and passes the request to a leaderboard. A token
- * for a room may read that room's boards; the right `boards` or `admin` opens the boards of the tenant's people and rooms.
+ * for a room may read that room's boards; the right `boards`, or `admin` for all rooms, opens the boards of the tenant's people and rooms.
  * `leaderboard/openapi.json` describes each route.
  */
 
