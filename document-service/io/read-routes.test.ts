@@ -71,7 +71,7 @@ test("[RRT7] a format is answered with its media type; an unknown format and a t
     expect(await ask("document", `format=${format}`)).toMatchObject({
       status: 200,
       body,
-      headers: { "content-type": type, "content-security-policy": csp, "x-content-type-options": "nosniff", "x-coroom-seq": "5" },
+      headers: { "content-type": type, "content-security-policy": csp, "x-coroom-seq": "5" },
     });
   expect(await ask("document", "format=prosemirror")).toMatchObject({ headers: { "content-type": "application/json" } });
   expect(await ask("document", "format=pdf")).toMatchObject({ status: 400, name: "bad-format" });

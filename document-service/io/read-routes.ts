@@ -77,7 +77,7 @@ type Answered = Exclude<Served, { kind: "behind" }>;
 const BINARY = "application/octet-stream";
 const WANTED_MAX = 100;
 /** A page of the gateway's origin must not run what a document contains, should the escaping ever fail. */
-const INERT = { "content-security-policy": "default-src 'none'; sandbox", "x-content-type-options": "nosniff" };
+const INERT = { "content-security-policy": "default-src 'none'; sandbox" };
 const FORMAT_HEADERS: Readonly<Record<DocumentFormat, Readonly<Record<string, string>>>> = {
   prosemirror: { "content-type": "application/json" },
   html: { "content-type": "text/html; charset=utf-8", ...INERT },

@@ -164,7 +164,6 @@ const FORWARDED_HEADERS = [
   "retry-after",
   "vary",
   "content-security-policy",
-  "x-content-type-options",
 ];
 
 /** A URL resolves `.` and `..` as steps, even if they are encoded. */

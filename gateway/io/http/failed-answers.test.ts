@@ -78,3 +78,26 @@ test("[HTTP29] a status without a body has no content-length, and the connection
   expect(await ask("DELETE")).toEqual([204, null, "", "next"]);
   expect(await ask("OPTIONS")).toEqual([204, null, "", "next"]);
 });
+
+test("[HTTP34] a proxy stores no answer unless its route allows it, and a browser takes none for a script", async () => {
+  const cached = { status: 200, headers: { "cache-control": "public, max-age=300" }, body: "for everybody" };
+  const { url } = await serving(
+    () => ({ status: 200, body: "of one user" }),
+    [
+      { method: "get", path: "/public", answer: () => cached },
+      { method: "post", path: "/written", answer: () => ({ status: 200 }) },
+    ],
+  );
+  const headersOf = async (path: string, method: string): Promise<unknown[]> => {
+    const { headers } = await fetch(new URL(path, url), { method });
+    return [headers.get("cache-control"), headers.get("x-content-type-options")];
+  };
+  for (const method of ["GET", "HEAD"]) expect(await headersOf("/asked", method)).toEqual(["no-store", "nosniff"]);
+  for (const [path, method] of [
+    ["/written", "POST"],
+    ["/written", "GET"],
+    ["/nothing", "GET"],
+  ] as const)
+    expect([path, await headersOf(path, method)]).toEqual([path, ["no-store", "nosniff"]]);
+  expect(await headersOf("/public", "GET")).toEqual(["public, max-age=300", "nosniff"]);
+});

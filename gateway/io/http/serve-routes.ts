@@ -157,8 +157,14 @@ function readRequest(res: HttpResponse, req: HttpRequest, path: string, clientAd
   };
 }
 
+/**
+ * For every answer. Most answers depend on the token, which is no part of a proxy's key, so only routes that allow it are
+ * stored. Without `nosniff` a browser would run a document's text as a script.
+ */
+const HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+
 function writeHead(res: HttpResponse, status: number, headers: Readonly<Record<string, string>>): HttpResponse {
   res.writeStatus(statusLine(status));
-  for (const [name, value] of Object.entries(headers)) res.writeHeader(name, value);
+  for (const [name, value] of Object.entries({ ...HEADERS, ...headers })) res.writeHeader(name, value);
   return res;
 }

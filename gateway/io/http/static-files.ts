@@ -81,7 +81,6 @@ async function serveFile(folder: string, path: string): Promise<HttpAnswer> {
       headers: {
         "content-type": CONTENT_TYPES[extname(file)] ?? "application/octet-stream",
         "cache-control": cacheControl,
-        "x-content-type-options": "nosniff",
       },
       body: await readFile(file),
     };
