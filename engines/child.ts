@@ -9,7 +9,7 @@ import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { isErrno } from "../shared/io/system-error.ts";
-import type { ProgramUser } from "./run-program.ts";
+import { inheritedEnv, type ProgramUser } from "./run-program.ts";
 
 export type ChildCommand = {
   readonly path: string;
@@ -41,7 +41,7 @@ export async function spawnChild(command: ChildCommand): Promise<ChildProcessHan
     detached: true,
     stdio: ["ignore", log, log],
     cwd: command.cwd,
-    env: { ...process.env, ...command.env },
+    env: { ...inheritedEnv(), ...command.env },
     ...command.user,
   });
   closeSync(log);
@@ -79,6 +79,7 @@ function watch(child: ChildProcess, pid: number): void {
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
     cwd: "/",
+    env: inheritedEnv(),
   });
   watchdog.unref();
   if (watchdog.stdin instanceof Socket) watchdog.stdin.unref();

@@ -3,8 +3,9 @@
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { eventually } from "../test/system/eventually.ts";
+import { spawnChild } from "./child.ts";
 import { runEngine } from "./engine.ts";
 import { ENGINE_LOG_BYTES_MAX } from "./engine-log.ts";
 import { identify, isRunning } from "./pid-lock.ts";
@@ -51,4 +52,20 @@ test("[ENL1] the log of a running engine is cut at its limit, and its end stays 
       return kept.length === ENGINE_LOG_BYTES_MAX && log.length <= ENGINE_LOG_BYTES_MAX && `${kept}${log}`.endsWith(`\0${line}\n`);
     });
   }
+});
+
+test("[CENV1] an engine gets the environment without the settings of Coroom, some of which are secrets", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "coroom-engine-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  vi.stubEnv("COROOM_JWT_SECRET", "a signing secret");
+  vi.stubEnv("OTHER", "kept");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const logFile = join(folder, "log");
+  const command = { path: "/bin/sh", args: ["-c", "env"], env: { OWN: "given" }, cwd: folder, logFile };
+  await (
+    await spawnChild(command)
+  ).exited;
+  const lines = readFileSync(logFile, "utf8").split("\n");
+  expect(lines).toEqual(expect.arrayContaining(["OTHER=kept", "OWN=given"]));
+  expect(lines.filter((line) => line.startsWith("COROOM_"))).toEqual([]);
 });

@@ -12,6 +12,11 @@ type RunOptions = {
 /** A user that a program runs as. Only root can choose one. */
 export type ProgramUser = { readonly uid: number; readonly gid: number };
 
+/** The environment of this process without the settings of Coroom, some of which are secrets. */
+export function inheritedEnv(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("COROOM_")));
+}
+
 export class ProgramError extends Error {
   override readonly name = "ProgramError";
   /** The complete error output; empty if the program could not be run. */
@@ -25,7 +30,7 @@ export class ProgramError extends Error {
 
 export function runProgram(path: string, args: readonly string[], options: RunOptions): Promise<string> {
   const { msMax, cwd = process.cwd(), env, user } = options;
-  const settings = { timeout: msMax, maxBuffer: 16 * 1024 * 1024, cwd, env: { ...process.env, LC_ALL: "C", ...env }, ...user };
+  const settings = { timeout: msMax, maxBuffer: 16 * 1024 * 1024, cwd, env: { ...inheritedEnv(), LC_ALL: "C", ...env }, ...user };
   return new Promise((resolve, reject) => {
     execFile(path, args, settings, (cause, printed, complaints) => {
       if (cause === null) resolve(printed);
