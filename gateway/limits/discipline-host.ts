@@ -101,7 +101,7 @@ export class DisciplineHost {
     if (fault === undefined) return;
     if (identity !== undefined) {
       this.#receiveFault(userOf(identity), fault);
-      // The holder of a tenant's secret can create any number of users.
+      // A tenant may have any number of users.
       this.#ports.abuse.receiveFault({ kind: "tenant", tenant: identity.tenant }, fault, this.#clock.now());
     } else if (address !== undefined) this.#receiveFault({ kind: "address", address }, fault);
   }

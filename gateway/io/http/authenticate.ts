@@ -74,7 +74,7 @@ export async function authorityOf(
 
 /**
  * An operator sends the operator secret, or a pass that was made from it. No token makes its bearer an operator,
- * because tenants issue tokens. False while no secret is set.
+ * because applications issue tokens. False while no secret is set.
  */
 export function isOperator(request: Pick<RouteRequest, "header">, { operatorSecret }: OperatorOptions): boolean {
   return hasSecret(request, operatorSecret) || isOperatorPass(bearerOf(request) ?? "", operatorSecret, systemClock.wallNow());
