@@ -77,6 +77,11 @@ export class ClientSession {
     return this.#state.kind === "closed" ? this.#state.identity : this.identity;
   }
 
+  /** The client is not silent: on a slow uplink the parts of one frame may take longer than the limit of silence. */
+  receiveSign(now: Millis): void {
+    this.#lastFrameAt = now;
+  }
+
   /** The bytes are valid only during the call, so the session copies the bytes that it keeps. */
   receiveFrame(bytes: Uint8Array, now: Millis, cameIn: FrameSource = "message"): SessionEffect[] {
     return this.#state.kind === "closed" ? [] : this.#answer(this.#read(bytes, now, cameIn));

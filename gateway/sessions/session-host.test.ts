@@ -64,12 +64,14 @@ function host(connectQueueBytesMax = 100_000) {
       ),
     },
     refused: { receiveRefusal: ({ close, tenant, address }: RefusedConnection) => void refused.push(`${close} ${tenant} ${address}`) },
-    rooms: { receive: nothing },
+    rooms: { receive: nothing, closeIdle: nothing, backbone: { lostAt: undefined } },
     usage: new UsageMeter({ tenantsMax: 10 }),
     boards: { receiveGone: nothing },
     quotas: {
       receiveConnection: (connection: ConnectionId, address: ClientAddress | undefined) => addresses.set(connection, address),
       receiveDisconnection: nothing,
+      takeUnplaced: nothing,
+      onCredit: 0,
       admit: nothing,
       addressOf: (connection: ConnectionId) => addresses.get(connection),
     },
@@ -212,6 +214,19 @@ test("[WHF4] a frame between the parts of another is received before it", async 
   const [first, last] = partsOf(encodeFrame({ type: "renew", token: "x".repeat(20_000) })) as readonly [Uint8Array, Uint8Array];
   for (const message of [first, pingOf(1), last]) clients.receiveFrame(ann, message);
   expect(seen).toEqual(["1 pong", `verify ${"x".repeat(20_000)}`]);
+});
+
+test("[WHF7] a connection that uploads one frame in parts for longer than the limit of silence stays open, and is closed when no part comes", async () => {
+  const { clients, seen, clock } = await welcomed();
+  const [first, ...more] = partsOf(encodeFrame({ type: "renew", token: "x".repeat(60_000) }));
+  clients.start();
+  clock.turn(60_000);
+  clients.receiveFrame(ann, first!);
+  clock.turn(60_000);
+  expect(seen).toEqual(["2 silent"]);
+  clients.receiveFrame(ann, more[0]!);
+  clock.turn(76_000);
+  expect(seen).toEqual(["2 silent", "1 silent"]);
 });
 
 test("[WHF5] above the limit of all unfinished frames, the gateway closes the connection with the oldest and receives nothing more from it", async () => {

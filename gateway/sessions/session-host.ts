@@ -142,6 +142,7 @@ export class SessionHost implements Clients {
   }
 
   #receivePart(connection: ConnectionId, session: ClientSession, message: Uint8Array): void {
+    session.receiveSign(this.#now());
     const whole = this.#partial.receivePart(connection, message);
     if (whole !== undefined) this.#receiveWhole(connection, session, whole.bytes, whole.cameIn);
     for (const oldest of this.#partial.takeExcess()) this.#endAtLimit(oldest, "partial-frames", "overloaded", TOO_MANY_PARTS);
