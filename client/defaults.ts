@@ -16,6 +16,7 @@ export const CONNECTION: Omit<ConnectionLifecycleOptions, "agent" | "tokenIsFixe
   renewShare: 0.8,
   renewMsMin: 3_000,
   openMsMax: 10_000,
+  unansweredMsMax: 10_000,
   checkMsMax: 5_000,
   retryMsMax: 300_000,
   banMsMax: 86_400_000,

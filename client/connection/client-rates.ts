@@ -56,6 +56,14 @@ export class ClientRates {
   }
 }
 
+/** 50 kbit/s, a slow mobile network. */
+const SLOW_UPLINK_BYTES_PER_MS = 6;
+
+/** Time that a slow uplink needs for these bytes. No answer to them, or to anything sent after them, is overdue before. */
+export function slowUploadMs(bytes: number): number {
+  return Math.floor(bytes / SLOW_UPLINK_BYTES_PER_MS);
+}
+
 /** While nothing is confirmed, the time of the next send is unknown. It is checked again after this time. */
 const HELD_UP_MS = 100;
 

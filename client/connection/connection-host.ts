@@ -170,8 +170,8 @@ export class ConnectionHost {
 
   /** @internal Sends edits and presence at once, because rooms apply the send rates to them. Other frames wait in a queue. */
   send(frame: ClientFrame): void {
-    if (frame.type === "edit" || frame.type === "presence" || frame.type === "hello") return this.#sendNow(frame);
-    this.#controls.send(frame, this.#world.clock.now());
+    if (frame.type === "edit" || frame.type === "presence" || frame.type === "hello") this.#sendNow(frame);
+    else this.#controls.send(frame, this.#world.clock.now());
     this.#setAlarm();
   }
 
@@ -195,9 +195,10 @@ export class ConnectionHost {
   }
 
   #sendNow(frame: ClientFrame): void {
-    const bytes = encodeFrame(frame);
+    const [bytes, now] = [encodeFrame(frame), this.#world.clock.now()];
     for (const message of this.#rates === undefined ? [bytes] : messagesOf(bytes, this.#rates.limits)) this.#current.socket?.send(message);
-    if (frame.type !== "edit") this.#rates?.edits.spend(bytes.byteLength, this.#world.clock.now());
+    this.#current.core.receiveSent(bytes.byteLength, now);
+    if (frame.type !== "edit") this.#rates?.edits.spend(bytes.byteLength, now);
     // The PING itself counts too. Otherwise it would cause the next PING.
     if (frame.type === "ping") this.#rates?.receivePingSent(frame.nonce);
     this.#askArrivalIfDue(this.#current, "frame");
@@ -229,9 +230,8 @@ export class ConnectionHost {
       this.#rates?.receivePong(input.frame.nonce, this.#world.clock.now());
       this.#askArrivalIfDue(attempt, "pong"); // Frames sent after the PING may block all frames that would cause the next one.
     }
-    if (attempt === this.#current && input.kind === "frame" && input.frame !== undefined && input.frame.type !== "unknown") {
+    if (attempt === this.#current && input.kind === "frame" && input.frame !== undefined && input.frame.type !== "unknown")
       this.#rooms.route(input.frame);
-    }
     if (this.#next !== undefined && !this.#current.core.isOpen) this.#abandonNext(this.#next); // From now on the current connection reconnects by itself.
     this.#setAlarm();
     this.#watchNetwork();

@@ -10,7 +10,7 @@ const LIMITS: Limits = {
   pingIntervalMs: 30_000,
   silenceMsMax: 75_000,
   frameBytesMax: 1_000,
-  editBytesMax: 900,
+  editBytesMax: 120_000,
   editBurst: 30,
   editsPerSecond: 10,
   bytesBurst: 100_000,
@@ -30,6 +30,7 @@ const OPTIONS: ConnectionLifecycleOptions = {
   renewShare: 0.8,
   renewMsMin: 3_000,
   openMsMax: 10_000,
+  unansweredMsMax: 10_000,
   checkMsMax: 5_000,
   retryMsMax: 300_000,
   banMsMax: 86_400_000,
@@ -76,6 +77,10 @@ class Driver {
 
   tick(): string[] {
     return this.receive({ kind: "tick" });
+  }
+
+  sends(bytes: number): void {
+    this.connection.receiveSent(bytes, this.now);
   }
 
   open(): void {
@@ -291,7 +296,7 @@ test("[CON23] a connection that may be dead is sent a PING at once, and closed w
   expect(driver.receive({ kind: "network", change: "doubtful" })).toEqual(["send ping"]);
   expect(driver.receive({ kind: "network", change: "doubtful" }), "asked once").toEqual([]);
   expect([driver.untilDue(), driver.tick()]).toEqual([5_000, ["close-socket", "connection-lost"]]);
-  expect(driver.connection.waiting?.why).toBe("the server did not answer within 5000 ms");
+  expect(driver.connection.waiting?.why).toBe("the server does not answer: the network may be interrupted");
 
   driver.untilDue();
   driver.tick();
@@ -310,6 +315,92 @@ test("[CON23] after sleep the device checks its connection before it does anythi
   driver.now = (driver.now + 50_000) as Millis;
   expect(driver.tick()).toEqual(["send ping"]);
   expect([driver.untilDue(), driver.tick()]).toEqual([5_000, ["close-socket", "connection-lost"]]);
+});
+
+test("[CON23] a check whose time ended while the page was asleep is repeated, because its answer may not be read yet", () => {
+  const driver = new Driver();
+  driver.open();
+  driver.receive({ kind: "network", change: "doubtful" });
+  driver.now = (driver.now + 10_000) as Millis;
+  expect(driver.tick()).toEqual(["send ping"]);
+  driver.receive({ kind: "frame", frame: { type: "pong", nonce: 1 } });
+  driver.receive({ kind: "frame", frame: { type: "pong", nonce: 2 } });
+  expect([driver.untilDue(), driver.tick()]).toEqual([30_000, ["send ping"]]);
+});
+
+test("[CON28] a sent frame without any received frame for some time causes a check, and a silent network ends the connection", () => {
+  const driver = new Driver();
+  driver.open();
+  driver.sends(50);
+  driver.now = (driver.now + 4_000) as Millis;
+  driver.sends(50);
+  expect([driver.untilDue(), driver.tick()], "since the first frame").toEqual([6_000, ["send ping"]]);
+  const waitMs = driver.untilDue();
+  expect([Math.floor(waitMs / 1_000), driver.tick()]).toEqual([5, ["close-socket", "connection-lost"]]);
+});
+
+test("[CON28] a received frame, for example the PONG of a gateway whose log is away, keeps the connection", () => {
+  const driver = new Driver();
+  driver.open();
+  for (let edit = 1; edit <= 5; edit++) {
+    driver.sends(50);
+    expect([driver.untilDue(), driver.tick()]).toEqual([10_000, ["send ping"]]);
+    driver.sends(2);
+    driver.receive({ kind: "frame", frame: { type: "pong", nonce: edit } });
+  }
+  expect([driver.untilDue(), driver.connection.status], "nothing is sent").toEqual([30_000, "connected"]);
+});
+
+test("[CON28] clients of a gateway that pauses begin their checks at different times", () => {
+  const waits = [0, 0.5, 0.999].map((unit) => {
+    const driver = new Driver({}, unit);
+    driver.open();
+    driver.sends(50);
+    return driver.untilDue();
+  });
+  expect(waits.map(Math.round)).toEqual([8_000, 10_000, 11_996]);
+});
+
+test("[CON29] a slow uplink has time to carry what was sent before a check, at most one edit of the largest size", () => {
+  const driver = new Driver();
+  driver.open();
+  const checkMs = (): number => {
+    expect(driver.receive({ kind: "network", change: "doubtful" })).toEqual(["send ping"]);
+    return driver.connection.dueAt! - driver.now;
+  };
+  const answer = (nonce: number): void => void driver.receive({ kind: "frame", frame: { type: "pong", nonce } });
+  driver.sends(60_000);
+  expect(checkMs()).toBe(15_000);
+  driver.sends(30_000);
+  answer(1);
+  expect(checkMs(), "what the first PONG did not confirm").toBe(10_000);
+  answer(2);
+  expect(checkMs()).toBe(5_000);
+  answer(3);
+  driver.sends(10_000_000);
+  expect(checkMs()).toBe(25_000);
+});
+
+test("[CON29] what is sent before a PING that is not answered yet stays on its way when another PING follows", () => {
+  const driver = new Driver();
+  driver.open();
+  driver.sends(60_000);
+  driver.receive({ kind: "ask-arrival" });
+  driver.sends(60_000);
+  driver.receive({ kind: "ask-arrival" });
+  driver.receive({ kind: "frame", frame: { type: "pong", nonce: 1 } });
+  driver.receive({ kind: "network", change: "doubtful" });
+  for (const nonce of [2, 2]) driver.receive({ kind: "frame", frame: { type: "pong", nonce } });
+  expect(driver.untilDue(), "only the first 60,000 bytes have arrived").toBe(15_000);
+});
+
+test("[CON29] the limit of silence grows by the same time", () => {
+  const driver = new Driver({ unansweredMsMax: 1_000_000 });
+  driver.open();
+  driver.sends(120_000);
+  let passed = driver.untilDue();
+  while (!driver.tick().includes("close-socket")) passed += driver.untilDue();
+  expect(passed).toBe(75_000 + 20_000);
 });
 
 test("[CON26] in a hidden tab, whose timers run once a minute, the token is renewed and the gateway left", () => {

@@ -107,6 +107,10 @@ export class ConnectionLifecycle {
     }
   }
 
+  receiveSent(bytes: number, now: Millis): void {
+    if (this.#state.kind === "open") this.#state.connection.receiveSent(bytes, now);
+  }
+
   receiveInput(input: ConnectionInput, now: Millis): ConnectionEffect[] {
     switch (input.kind) {
       case "connect":

@@ -1,10 +1,12 @@
 /**
  * A connection on which frames go both ways: sends pings, detects silence, renews the token before it expires, and
- * decides when to move to another gateway. Deterministic.
+ * decides when to move to another gateway. A sent frame that nothing follows for some seconds begins a check, and the
+ * connection counts as dead only if nothing follows the PING of the check either. Deterministic.
  */
 
 import type { Millis } from "../../shared/ids.ts";
 import type { Limits, ServerFrame, UnknownFrame } from "../../shared/wire/frames.ts";
+import { slowUploadMs } from "./client-rates.ts";
 import type { ConnectionEffect } from "./connection-messages.ts";
 import { type Backoff, backoffMs } from "./retry.ts";
 
@@ -15,7 +17,12 @@ export type OpenConnectionOptions = {
   readonly tokenMsMax: number;
   /** Fraction of the token's lifetime after which a new token is requested. */
   readonly renewShare: number;
-  /** Milliseconds that a connection has to answer when it may be dead. */
+  /**
+   * Mean time without a received frame after a sent one, until the connection is checked. Each connection varies it by
+   * a fifth, so that clients do not leave a gateway that pauses all at once.
+   */
+  readonly unansweredMsMax: number;
+  /** Time that a connection has to answer a check, besides the time that a slow uplink needs for the bytes before it. */
   readonly checkMsMax: number;
   /** Minimum interval between two token requests, even if the tokens' lifetime is shorter. */
   readonly renewMsMin: number;
@@ -23,6 +30,7 @@ export type OpenConnectionOptions = {
 
 /** A tick that is late by this much shows that the device or page was asleep. */
 const SLEPT_MS_MIN = 5_000;
+const UNANSWERED_JITTER = 0.2;
 
 export class OpenConnection {
   readonly limits: Limits;
@@ -32,6 +40,14 @@ export class OpenConnection {
   #receivedAt: Millis;
   #pingAt: Millis;
   #pings = 0;
+  readonly #unansweredMs: number;
+  /** The time at which the first frame was sent after the last received one. */
+  #unansweredSince: Millis | undefined;
+  #sentBytes = 0;
+  /** The part of `#sentBytes` that a PONG has confirmed. */
+  #arrivedBytes = 0;
+  /** The oldest PING without a PONG, and the bytes sent before it. */
+  #asked: { readonly nonce: number; readonly sentBytes: number } | undefined;
   /** A check of a connection that may be dead: the ping to be answered, and the deadline. */
   #check: { readonly nonce: number; readonly until: number } | undefined;
   #moveAt: Millis | undefined;
@@ -57,6 +73,7 @@ export class OpenConnection {
     this.#unit = unit;
     this.#receivedAt = now;
     this.#pingAt = (now + limits.pingIntervalMs) as Millis;
+    this.#unansweredMs = options.unansweredMsMax * (1 + UNANSWERED_JITTER * (2 * unit() - 1));
     this.#renewBefore(tokenExpiresInMs, now);
   }
 
@@ -80,38 +97,64 @@ export class OpenConnection {
       this.#pingAt,
       this.#moveAt ?? Infinity,
       this.#renewAt ?? Infinity,
-      this.#check?.until ?? Infinity,
+      this.#check?.until ?? this.#unansweredAt,
       this.#silentAt,
     ) as Millis;
   }
 
+  get #unansweredAt(): number {
+    return this.#unansweredSince === undefined ? Infinity : this.#unansweredSince + this.#unansweredMs;
+  }
+
   get #silentAt(): number {
-    return this.#receivedAt + this.limits.silenceMsMax;
+    return this.#receivedAt + this.limits.silenceMsMax + this.#uploadMs;
+  }
+
+  /**
+   * Time in which a slow uplink may carry no frame to the server. Each edit is acknowledged separately, so it is at most
+   * the time of the largest one.
+   */
+  get #uploadMs(): number {
+    return slowUploadMs(Math.min(this.#sentBytes - this.#arrivedBytes, this.limits.editBytesMax));
   }
 
   /** The reason why the connection counts as dead, in words for a developer. Undefined: it works, as far as is known. */
   silenceReason(now: Millis): string | undefined {
-    if (this.#check !== undefined && now >= this.#check.until) return `the server did not answer within ${this.#options.checkMsMax} ms`;
+    if (this.#check !== undefined && now >= this.#check.until && !this.#isCheckOverslept(now))
+      return "the server does not answer: the network may be interrupted";
     return now >= this.#silentAt ? `nothing arrived from the server for ${this.limits.silenceMsMax} ms` : undefined;
   }
 
   /** Any frame extends the deadline of a check, because its answer may be queued behind other frames. */
   receiveSign(now: Millis): void {
     this.#receivedAt = now;
-    if (this.#check !== undefined) this.#check = { ...this.#check, until: now + this.#options.checkMsMax };
+    this.#unansweredSince = undefined;
+    if (this.#check !== undefined) this.#check = { ...this.#check, until: this.#checkUntil(now) };
+  }
+
+  receiveSent(bytes: number, now: Millis): void {
+    this.#sentBytes += bytes;
+    this.#unansweredSince ??= now;
   }
 
   /** Checks at once whether the connection still works, instead of waiting for the silence limit. */
   check(now: Millis): ConnectionEffect[] {
-    if (this.#check !== undefined) return [];
-    this.#check = { nonce: this.#pings + 1, until: now + this.#options.checkMsMax };
+    return this.#check === undefined ? this.#beginCheck(now) : [];
+  }
+
+  #beginCheck(now: Millis): ConnectionEffect[] {
+    this.#check = { nonce: this.#pings + 1, until: this.#checkUntil(now) };
     return this.ping(now);
+  }
+
+  #checkUntil(now: Millis): number {
+    return now + this.#options.checkMsMax + this.#uploadMs;
   }
 
   receiveFrame(frame: ServerFrame | UnknownFrame, now: Millis): ConnectionEffect[] {
     switch (frame.type) {
       case "pong":
-        if (this.#check !== undefined && frame.nonce >= this.#check.nonce) this.#check = undefined;
+        this.#receivePong(frame.nonce);
         return [];
       case "joined":
         this.#hasJoined = true;
@@ -138,17 +181,32 @@ export class OpenConnection {
     this.#renewAt = (now + Math.max(renewMsMin, backoffMs(backoff, this.#renewFailures, this.#unit()))) as Millis;
   }
 
+  /** The PONG of a later PING confirms at least as much. */
+  #receivePong(nonce: number): void {
+    if (this.#check !== undefined && nonce >= this.#check.nonce) this.#check = undefined;
+    if (this.#asked === undefined || nonce < this.#asked.nonce) return;
+    this.#arrivedBytes = this.#asked.sentBytes;
+    this.#asked = undefined;
+  }
+
   ping(now: Millis): ConnectionEffect[] {
     this.#pingAt = (now + this.limits.pingIntervalMs) as Millis;
     this.#pings += 1;
+    this.#asked ??= { nonce: this.#pings, sentBytes: this.#sentBytes };
     return [{ kind: "send", frame: { type: "ping", nonce: this.#pings } }];
   }
 
   receiveTick(now: Millis): ConnectionEffect[] {
     const { dueAt } = this;
     const hasSlept = now - dueAt >= SLEPT_MS_MIN && this.#receivedAt < dueAt; // In a hidden tab each tick is late, and answers arrive.
-    if (hasSlept && this.#check === undefined) return this.check(now); // The other steps are due at the next tick.
+    const isCheckDue = this.#check === undefined ? hasSlept || now >= this.#unansweredAt : this.#isCheckOverslept(now);
+    if (isCheckDue) return this.#beginCheck(now); // The other steps are due at the next tick.
     return [...this.#moveIfDue(now), ...this.#renewIfDue(now), ...this.#pingIfDue(now)];
+  }
+
+  /** The answer to the check may wait in a page that was asleep, so it gets another deadline. */
+  #isCheckOverslept(now: Millis): boolean {
+    return this.#check !== undefined && now - this.#check.until >= SLEPT_MS_MIN;
   }
 
   #moveIfDue(now: Millis): ConnectionEffect[] {

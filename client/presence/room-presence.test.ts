@@ -89,7 +89,7 @@ test("[RPR2] fields set together go out as one frame with only the changes, at t
 
 test("[RPR3] after a broken connection all fields are sent again, and no participant disappears in the meantime", async () => {
   const server = serverOn();
-  const [ann, bob] = [new App(server, 1), new App(server, 2)];
+  const [ann, bob] = [new App(server, 3), new App(server, 4)];
   ann.host.presence.set({ mood: "calm", gone: true });
   await server.clock.advance(1_000);
   const before = bob.events.length;

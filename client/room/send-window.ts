@@ -7,6 +7,7 @@
 import { isSameBytes } from "../../shared/collections/bytes.ts";
 import type { Millis } from "../../shared/ids.ts";
 import type { Counter } from "../../shared/wire/frames.ts";
+import { slowUploadMs } from "../connection/client-rates.ts";
 import type { SentEdit } from "./unsent.ts";
 
 export type SendWindowOptions = {
@@ -24,8 +25,6 @@ export type SendWindowOptions = {
 /** The server refuses each edit after a gap, so the same gap within this time is not a new one. */
 const GAP_ECHO_MS = 1_000;
 const SILENCE_DOUBLINGS_MAX = 3;
-/** 50 kbit/s, a slow mobile network. Edits that are repeated while they still wait to be uploaded block the uplink. */
-const SLOW_UPLINK_BYTES_PER_MS = 6;
 
 export class SendWindow {
   readonly #options: SendWindowOptions;
@@ -212,7 +211,7 @@ export class SendWindow {
 
   get #silentAt(): Millis | undefined {
     if (this.#cursor === this.#ackedThrough + 1) return undefined; // No edit waits for an answer.
-    const uploadMs = Math.floor(this.#bytes / SLOW_UPLINK_BYTES_PER_MS);
+    const uploadMs = slowUploadMs(this.#bytes); // Edits that are repeated while they wait to be uploaded block the uplink.
     return (this.#movedAt + uploadMs + this.#options.silenceMsMax * 2 ** Math.min(this.#silences, SILENCE_DOUBLINGS_MAX)) as Millis;
   }
 
