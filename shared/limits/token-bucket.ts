@@ -15,9 +15,10 @@ export class TokenBucket {
     this.#filledAt = now;
   }
 
-  take(now: Millis, cost = 1): boolean {
+  /** `left`: the part of the burst that has to be left. */
+  take(now: Millis, cost = 1, left = 0): boolean {
     this.#fill(now);
-    if (this.#tokens < cost) return false;
+    if (this.#tokens < cost + left) return false;
     this.#tokens -= cost;
     return true;
   }

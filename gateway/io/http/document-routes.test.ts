@@ -7,6 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 
 import type { Epoch, Position, Seq } from "../../../shared/ids.ts";
 import { FakeClock } from "../../../shared/testing/fake-clock.ts";
+import type { Rate } from "../../limits/reader-rates.ts";
 import { gatewayMetrics } from "../../metrics.ts";
 import type { Identity } from "../../sessions/identity.ts";
 import { documentReadRoutes } from "./document-routes.ts";
@@ -25,7 +26,7 @@ const OPTIONS = {
 };
 
 /** A gateway with one document service, and clients whose token is the name of their tenant. */
-async function gateway(answer: RequestListener, positionOf: () => Position | undefined) {
+async function gateway(answer: RequestListener, positionOf: () => Position | undefined, everybody: Rate = PLENTY) {
   const service = createServer(answer).listen(0, "127.0.0.1");
   onTestFinished(() => {
     service.closeAllConnections();
@@ -45,7 +46,7 @@ async function gateway(answer: RequestListener, positionOf: () => Position | und
     ask: serviceHttp(),
   };
   const streamed = new StreamedAnswers({ eachMax: 8, allMax: 60 }, metrics);
-  const routes = documentReadRoutes({ tokens, documents, streamed, rooms: { positionOf } }, OPTIONS, { clock, metrics });
+  const routes = documentReadRoutes({ tokens, documents, streamed, rooms: { positionOf } }, { ...OPTIONS, everybody }, { clock, metrics });
   const read = (place: string, headers: Readonly<Record<string, string>>) =>
     routes
       .find(({ path }) => path.endsWith(`/${place}`))!
@@ -114,4 +115,19 @@ test("[SNAP10] a shared document is only for readers of the same tenant and plac
       `${tenant} /v1/rooms/notes/text gzip`,
     ]),
   );
+});
+
+test("[SNAP11] a tenant that fetches as many snapshots as it can leaves some to another tenant", async () => {
+  const { read, clock } = await gateway(
+    (_, response) => void response.end("small"),
+    () => undefined,
+    { burst: 64, perSecond: 16 },
+  );
+  const fetchAll = async (): Promise<number> => {
+    for (let fetched = 0; ; fetched++) if ((await read("snapshot", { authorization: "Bearer evil" })).status === 429) return fetched;
+  };
+  expect(await fetchAll(), "alone").toBe(64);
+  clock.turn(1_000);
+  expect(await fetchAll()).toBe(10);
+  expect((await read("snapshot", { authorization: "Bearer acme" })).status).toBe(200);
 });

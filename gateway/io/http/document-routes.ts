@@ -5,7 +5,6 @@
  */
 
 import { type RoomKey, roomKey } from "../../../shared/ids.ts";
-import { type Rate, TokenBucket } from "../../../shared/limits/token-bucket.ts";
 import type { Clock } from "../../../shared/time/clock.ts";
 import { errorOf, type HttpAnswer } from "../../http/answers.ts";
 import { userKey } from "../../limits/quotas.ts";
@@ -27,7 +26,7 @@ import { storageFull } from "../../http/document-writes.ts";
 import { reencodeParameter, type RouteRequest } from "../../http/requests.ts";
 import type { HttpRoute } from "../../http/route-table.ts";
 import type { StorageLimitsHost } from "../../limits/storage-limits-host.ts";
-import { UserRates } from "../../limits/reader-rates.ts";
+import { type Rate, TenantRates, UserRates } from "../../limits/reader-rates.ts";
 import type { GatewayMetrics } from "../../metrics.ts";
 import type { FirstContents } from "../../rooms/first-content-host.ts";
 import type { FollowedRoomsHost } from "../../rooms/room-host.ts";
@@ -71,11 +70,11 @@ export function documentReadRoutes(
 ): HttpRoute[] {
   const rates = new UserRates(options.eachUser, options.readersMax);
   const answers = new SharedAnswers(options.shared, clock);
-  const everybody = new TokenBucket(options.everybody, clock.now());
+  const everybody = new TenantRates(options.everybody, options.readersMax, clock.now());
 
   const limitReached = (identity: Identity): "snapshots" | "gateway-snapshots" | undefined => {
     if (!rates.take(userKey(identity), clock.now())) return "snapshots";
-    return everybody.take(clock.now()) ? undefined : "gateway-snapshots";
+    return everybody.take(identity.tenant, clock.now()) ? undefined : "gateway-snapshots";
   };
   /** A room without any edit is read once the application was asked for its content. */
   const call = async (
