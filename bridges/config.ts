@@ -65,7 +65,7 @@ export const yWebsocketSettings = {
     parse: positiveInteger,
     fallback: 256 * 1024 ** 2,
     meaning:
-      "Maximum bytes of unfinished messages of all connections of the bridge together. Beyond it the oldest is cut and its client may reconnect. At least COROOM_Y_HELD_BYTES_MAX and COROOM_Y_MESSAGE_BYTES_MAX together.",
+      "Maximum bytes of unfinished messages of all connections of the bridge together. Beyond it the oldest is cut and its client may reconnect. The value must be at least COROOM_Y_HELD_BYTES_MAX and COROOM_Y_MESSAGE_BYTES_MAX together.",
   },
   yWaitingBytesMax: {
     parse: positiveInteger,

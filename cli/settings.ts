@@ -80,7 +80,7 @@ export const startSettings = {
     ...leaderboardSettings.redisUrl,
     fallback: "",
     meaning:
-      "Redis for leaderboards: redis://user:password@host:port/0, rediss:// for TLS, or several nodes of a Redis Cluster, comma-separated. Empty: a local redis-server is started.",
+      "Redis for boards, persistent bans and usage by tenant: redis://user:password@host:port/0, rediss:// for TLS, or several nodes of a Redis Cluster, comma-separated. Empty: a local redis-server is started.",
   },
   ...gatewaySettings,
   ...yWebsocketSettings,

@@ -30,7 +30,7 @@ export const leaderboardSettings = {
     secret: true,
     fallback: "redis://127.0.0.1:6379",
     meaning:
-      "Redis server for boards, persistent bans and usage by tenant, or the comma-separated nodes of a Redis Cluster. Empty with the role engines: a local redis-server is started.",
+      "Redis server for boards, persistent bans and usage by tenant, or the comma-separated nodes of a Redis Cluster. If it is not set, the role engines starts a local redis-server.",
     basic: true,
   },
   ...internalTlsSettings,

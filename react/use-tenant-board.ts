@@ -21,8 +21,8 @@ const NO_TENANT_BOARD = { ranking: [], state: "waiting", windowId: "", members: 
 
 /**
  * A ranking of the tenant: 10 places of all time, unless the options differ. The token of the `CoroomProvider` needs the
- * right `boards`: without it, `state` is `stopped`. Throws without a `CoroomProvider` above, and for a wrong
- * option when the component is mounted.
+ * right `boards`, or `admin` with the rooms `*`. Without them, `state` is `stopped`. Throws without a `CoroomProvider`
+ * above, and for a wrong option when the component is mounted.
  */
 export function useTenantBoard<Ranks extends keyof TenantRankings>({
   board: ranks,

@@ -65,7 +65,7 @@ function release(root: string, version: string, print: (text: string) => void): 
   print(`${readdirSync(at(OUTPUT)).join("\n")}\n\n${publishing(version, packed)}`);
 }
 
-/** Dates the entries under "Unreleased". A section that names the version already stays as it is, if no entry is left. */
+/** Dates the entries under "Unreleased". A section that already names the version stays as it is. Entries under "Unreleased" beside it are an error. */
 export function datedChangelog(file: string, text: string, version: string, today = new Date()): string {
   const section = (title: string): string | undefined =>
     text

@@ -33,7 +33,10 @@ export type TenantRankings = {
 export type TenantBoardOptions<Ranks extends keyof TenantRankings = keyof TenantRankings> = {
   /** URL of the server: `wss://host`, `ws://host:port`, `https:` or `http:`. A path is kept. */
   readonly url: string;
-  /** A JWT whose claim `rights` contains `boards`, or a function that returns one. It is called again after the token has expired. */
+  /**
+   * A JWT whose claim `rights` contains `boards`, or `admin` with the rooms `*`, or a function that returns one. It is
+   * called again after the token has expired.
+   */
   readonly token: Token;
   /** `people`: by their points in all rooms. `rooms`: by the points of all people. */
   readonly board: Ranks;

@@ -116,7 +116,7 @@ export function natsOperations(
   };
 }
 
-/** Several processes report the loss of one, which is stored once. `count` differs if the same process is lost again. */
+/** Several processes report the same lost process. The event is stored once. `count` differs if the same process is lost again. */
 function idOf(report: OperationsReport): string {
   return report.kind === "process_lost" ? `${report.kind} ${report.instance} ${report.count} ${report.state}` : randomUUID();
 }

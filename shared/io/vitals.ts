@@ -21,7 +21,7 @@ import { version } from "./version.ts";
 type Process = Pick<Vitals, "role" | "instance">;
 type VitalsOf = Process & { readonly rooms?: () => readonly VitalRoom[] };
 
-/** Publishes the vitals to the gateways. Returns a function that stops it and announces the orderly stop. */
+/** Publishes the vitals to gateways and placement. Returns a function that stops it and announces the orderly stop. */
 export function publishVitals(nats: NatsConnection, subjects: Subjects, who: VitalsOf, registry: Registry, clock: Clock): () => void {
   return readVitals(who, registry, clock, (vitals) => publish(nats, subjects.vitals, encodeJson(vitals)));
 }

@@ -16,7 +16,7 @@ export const sharedSettings = {
     secret: true,
     fallback: "nats://127.0.0.1:4222",
     meaning:
-      "NATS servers, comma-separated, for example nats://user:password@host or tls://host. Empty with the role engines: a local nats-server is started.",
+      "NATS servers, comma-separated, for example nats://user:password@host or tls://host. If it is not set, the role engines starts a local nats-server.",
     basic: true,
   },
   natsCredentials: {
