@@ -173,7 +173,9 @@ class KeyedWrite {
     if (status === 410 && !isDeleted) return `${this.#name} received that its room is deleted, which is false`;
     if (error !== "key-reused") return undefined;
     if (this.#requests.length === 1) return `${this.#name} received that its key was used for another request, which is false`;
-    if (isStored && !lost.hasAny) return `${this.#name} received that ${author} is refused, and the log has it`;
-    return undefined;
+    if (lost.hasAny) return undefined;
+    if (isStored) return `${this.#name} received that ${author} is refused, and the log has it`;
+    const hasOther = this.#requests.some((other) => other.author !== author && room.accountedFor(other.author) > 0);
+    return hasOther || isDeleted ? undefined : `${this.#name} received that its key is used, and the log has no edit of it`;
   }
 }

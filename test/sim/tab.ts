@@ -8,7 +8,7 @@ import { type ClientKey, type RoomId, roomKey, type RoomKey, type TenantId } fro
 import type { Prng } from "../../shared/collections/prng.ts";
 import type { Device } from "./device.ts";
 import { type Internet, TabSnapshots } from "./tab-snapshots.ts";
-import { COME_BACK_MS, isForATime, PASSING } from "./kicked.ts";
+import { COME_BACK_MS, isForATime, isPassing } from "./kicked.ts";
 import type { CheckedTab } from "./judge.ts";
 import { beginsWith } from "./lost-ends.ts";
 import { concatenated, keystroke, keystrokeEdits, keystrokesIn, pastedText } from "./keystrokes.ts";
@@ -292,7 +292,7 @@ export class Tab implements CheckedTab {
       trace.note(`${this.name} received that the room is deleted`, this.room);
     });
     host.on("error", ({ kind, message }) => {
-      if (!PASSING.has(kind)) judge.fail(`${this.name} meets a problem: ${kind}: ${message}`, this.room);
+      if (!isPassing(kind, this.user, this.#world)) judge.fail(`${this.name} meets a problem: ${kind}: ${message}`, this.room);
     });
     host.on("status", ({ status }) => {
       trace.note(`${this.name} is ${status}`, this.room);

@@ -20,7 +20,7 @@ const TTL_MS_MIN = 5_000;
 const TTL_MS_MORE = 4_000;
 const CALL_MS_MAX = 200;
 /** A gateway checks expiry once a second. Clocks are fast or slow by a tenth. */
-const SLACK_MS = 2_000;
+const SLACK_MS = 2_500;
 const RIGHTS = { admin: false, award: false, boards: false };
 
 export class SimTokens {
@@ -34,7 +34,7 @@ export class SimTokens {
   readonly #ttlMs: number;
   readonly #levels = new Map<string, Level>();
   readonly #everChanged = new Set<string>();
-  /** By gateway and user: until when a verified token allows writing. */
+  /** By gateway and user: until when a verified token allows writing. 0: none has allowed it. */
   readonly #mayWriteUntil = new Map<string, number>();
   readonly #sent = new Set<string>();
 
@@ -73,7 +73,8 @@ export class SimTokens {
     const leftMs = Number(expires) - this.#scheduler.now;
     if (leftMs <= 0) return { kind: "expired" };
     const key = `${name} ${user}`;
-    if (level === "write") this.#mayWriteUntil.set(key, Math.max(this.#mayWriteUntil.get(key) ?? 0, Number(expires)));
+    const until = this.#mayWriteUntil.get(key) ?? 0;
+    this.#mayWriteUntil.set(key, level === "write" ? Math.max(until, Number(expires)) : until);
     return { kind: "valid", identity: identityOf(user, level, (clock.now() + leftMs) as Millis) };
   }
 
@@ -88,7 +89,7 @@ export class SimTokens {
       if (until === undefined) continue; // A backend, or a hostile client.
       const now = this.#scheduler.now;
       if (now > Math.max(until, resumedAt) + SLACK_MS)
-        this.#judge.fail(`${name} takes an edit of ${author.user} ${Math.floor(now - until)} ms after the user's last right to write`);
+        this.#judge.fail(`${name} takes an edit of ${author.user} at ${Math.floor(now)}, who might write there until ${until}`);
     }
   }
 }
