@@ -36,6 +36,7 @@ export function noticeView(act: (action: NoticeAction) => Promise<string | undef
     setTimeout(show, OUTCOME_MS);
   });
   return (notice) => {
+    if (notice === current) return; // Screen readers would read it again.
     const isSame = notice?.title === current?.title;
     current = notice;
     if (isSame && !box.hidden) show(); // The advice may have changed.

@@ -58,6 +58,8 @@ test("[PAGE11] a page that loses the network reports it, accepts edits, and reco
   await eventually("the page reports that it is offline", async () => (await ada.notice()).startsWith("You are offline."));
   await grace.types("typed at a desk; ");
   await eventually("and how much is kept", async () => /^Offline, \d+ edits? kept here$/.test(await ada.saveRemark()));
+  const spoken = await changesWhile(ada, () => ada.types("still writing; "));
+  expect(spoken, "read out while typing offline").toEqual([]);
   expect(await grace.text()).not.toContain("train");
 
   cable.plug();
@@ -140,6 +142,7 @@ test("[PAGE50] a reader reaches the document with the keyboard, and copies it wh
   const hasFocus = (): Promise<boolean> => reader.page.locator(".cm-content").evaluate((content) => content === document.activeElement);
   for (let press = 0; press < 10 && !(await hasFocus()); press++) await reader.page.keyboard.press("Tab");
   expect(await hasFocus()).toBe(true);
+  expect(await reader.page.locator(".cm-content").evaluate((content) => getComputedStyle(content).outlineStyle)).toBe("solid"); // No caret shows it.
   await reader.page.keyboard.press("Control+a");
   expect(await reader.page.evaluate(() => String(getSelection()))).toContain("Nothing is lost.");
 });
@@ -227,6 +230,19 @@ test("[DEM7] no page of a local system can be framed, also under an encoded path
     expect([answer.status, answer.headers.get("content-security-policy")], path).toEqual([200, "frame-ancestors 'none'"]);
   }
 });
+
+/** Texts of status elements that change, which a screen reader reads out. */
+async function changesWhile({ page }: Visitor, act: () => Promise<void>): Promise<string[]> {
+  const changes = await page.evaluateHandle(() => {
+    const texts: string[] = [];
+    const observer = new MutationObserver((records) => texts.push(...records.map(({ target }) => target.textContent ?? "")));
+    const what = { subtree: true, childList: true, characterData: true };
+    for (const status of document.querySelectorAll("[role=status]")) observer.observe(status, what);
+    return texts;
+  });
+  await act();
+  return changes.jsonValue();
+}
 
 /** A token as the page requests it. */
 async function demoToken(room: string): Promise<string> {
