@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { isAdded, VITAL_SOURCES } from "../../shared/bus/vitals.ts";
-import { addValues, askAfter, chartData, CHARTS, chartsRemark, NO_VALUES, ROOM_CHART, type ValuesOverTime } from "./charts.ts";
+import { addValues, askAfter, chartData, CHARTS, chartsRemark, chartText, NO_VALUES, ROOM_CHART, type ValuesOverTime } from "./charts.ts";
 import { bytes, duration } from "./format.ts";
 import { consoleAddress, parseConsoleAddress, START_PAGE } from "./console-address.ts";
 
@@ -47,6 +47,14 @@ test("[CHT4] a chart covers the chosen minutes, also before the first value, and
     chartData(ROOM_CHART, addValues(values, answer(1_002, { participants: Array.from({ length: 20 }, () => 1) })), 1)!.values[0],
   ).toHaveLength(12);
   expect(chartData(ROOM_CHART, NO_VALUES, 5)).toBeUndefined();
+});
+
+test("[CHT8] the text of a chart names the range of each line within the chosen minutes", () => {
+  const values = addValues(
+    NO_VALUES,
+    answer(1_000, { participants: [90, ...Array.from({ length: 11 }, () => null), 3, 4], editsPerSecond: [0.5] }),
+  );
+  expect(chartText(ROOM_CHART, chartData(ROOM_CHART, values, 1)!)).toBe("Size and edits: participants from 3 to 4, edits/s without values");
 });
 
 test("[CHT5] durations and bytes have a unit that fits", () => {

@@ -237,6 +237,18 @@ export function chartData(
   return { times, values: shown.map(({ key }) => recent(lines.get(key)!)), lines: shown };
 }
 
+/** The range of each line, for users who do not see the lines. */
+export function chartText(
+  { title, show }: Chart,
+  { values, lines }: { readonly values: readonly (readonly (number | null)[])[]; readonly lines: readonly ChartLine[] },
+): string {
+  const ranges = lines.map(({ label }, index) => {
+    const known = values[index]!.filter((value) => value !== null);
+    return `${label} ${known.length === 0 ? "without values" : `from ${show(Math.min(...known))} to ${show(Math.max(...known))}`}`;
+  });
+  return `${title}: ${ranges.join(", ")}`;
+}
+
 function nulls(length: number): null[] {
   return Array.from({ length: Math.max(0, length) }, () => null);
 }

@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 
 import { tagged } from "../../io/element.ts";
-import { type Chart, chartData, type ChartLine, type ValuesOverTime } from "../charts.ts";
+import { type Chart, chartData, type ChartLine, chartText, type ValuesOverTime } from "../charts.ts";
 import { clockTime } from "../format.ts";
 import { setText } from "./keyed-rows.ts";
 
@@ -25,6 +25,7 @@ export function chartView(chart: Chart): {
   const hint = tagged("p", "why", chart.hint);
   const card = tagged("section", "card chart", tagged("div", "chart-head", tagged("h2", "", chart.title), time), legend, place, hint);
   card.hidden = true;
+  place.role = "img";
   let drawn: Drawn | undefined;
   let marked: readonly ChartMark[] = [];
 
@@ -74,6 +75,7 @@ export function chartView(chart: Chart): {
       const found = chartData(chart, values, minutes);
       card.hidden = found === undefined;
       if (found === undefined) return;
+      place.ariaLabel = chartText(chart, found);
       marked = marks;
       const data: uPlot.AlignedData = [found.times, ...found.values];
       if (drawn !== undefined && drawn.lines.map(({ key }) => key).join() === found.lines.map(({ key }) => key).join())
