@@ -40,6 +40,23 @@ test("[PAGE5] a caret has the colour of its owner on the page", () => {
   }
 });
 
+test("[PAGE57] white initials and a caret on the dark paper have enough contrast in each colour", () => {
+  const luminance = (colour: string): number => {
+    const [red, green, blue] = [1, 3, 5].map((at) => {
+      const part = Number.parseInt(colour.slice(at, at + 2), 16) / 255;
+      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * red! + 0.7152 * green! + 0.0722 * blue!;
+  };
+  const dark = readFileSync(new URL("./styles/tokens.css", import.meta.url), "utf8")
+    .match(/--paper: (#[0-9a-f]{6});/g)![1]!
+    .slice(-8, -1);
+  for (const colour of COLOURS) {
+    expect(1.05 / (luminance(colour) + 0.05), colour).toBeGreaterThanOrEqual(5);
+    expect((luminance(colour) + 0.05) / (luminance(dark) + 0.05), colour).toBeGreaterThanOrEqual(3);
+  }
+});
+
 test("[PAGE5] people of the same colour have carets of slightly different shades", () => {
   const names = Array.from({ length: 40 }, (_, index) => `Person ${index}`);
   expect(new Set(names.map((name) => caretOf(name).color)).size).toBe(names.length);

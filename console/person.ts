@@ -35,8 +35,8 @@ const NAMES = [
   "Whitfield",
 ] as const;
 
-/** The colours of styles/people.css, for parts that libraries draw. White text on each has a contrast of 5 or more. */
-export const COLOURS = ["#b4452c", "#1f7a6d", "#5b55c9", "#a8457e", "#2f6db3", "#8a6412", "#4b7a2b", "#6c5a7e"] as const;
+/** The colours of styles/people.css, for parts that libraries draw. White text on each has a contrast of at least 5. */
+export const COLOURS = ["#b4452c", "#1f7a6d", "#635dcd", "#a8457e", "#2f6db3", "#8a6412", "#4b7a2b", "#75638a"] as const;
 
 /** Returns an unused name, if there is one. `chance` is in [0, 1). */
 export function friendlyName(chance: number, taken: ReadonlySet<string> = new Set()): string {
