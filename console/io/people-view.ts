@@ -29,7 +29,9 @@ export function peopleView(): (here: PeopleHere) => void {
       ...more(NAMES_MAX).map((node) => tagged("li", "", node)),
     );
     count.textContent = countRemark(shown);
-    removeBots.hidden = !shown.some(({ bot }) => bot);
+    const hasBots = shown.some(({ bot }) => bot);
+    if (!hasBots && document.activeElement === removeBots) element("bots", HTMLElement).querySelector("button")?.focus(); // A hidden button loses the focus.
+    removeBots.hidden = !hasBots;
   };
 }
 

@@ -10,6 +10,7 @@ import type { ServerId, UnixMillis } from "../../shared/ids.ts";
 import { makeOperatorPass } from "../../shared/io/operator-pass.ts";
 import { makeToken } from "../../cli/token.ts";
 import { shortName } from "../../console/operations/format.ts";
+import { accessibilityViolations } from "./accessibility.ts";
 import { openBrowser, PATIENCE_MS } from "./browser.ts";
 import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
@@ -144,11 +145,18 @@ test("[OPG3] the mode change of a room that grew is listed with its cause, and a
   ); // The second cause if they joined before the owner had collected the members.
   await page.getByRole("button", { name: "all hands", exact: true }).click();
   await page.getByRole("button", { name: "Read only… Shafi" }).click();
-  await page.getByRole("button", { name: "Make read-only", exact: true }).click();
+  expect(await accessibilityViolations(page), "dialog").toEqual([]);
+  await page.getByRole("button", { name: "Make read-only", exact: true }).press("Enter");
+  await eventually("the focus stays in the dialog", () => confirm(page).evaluate((dialog) => dialog.contains(document.activeElement)));
   await eventually("it is done", async () => (await page.locator("#confirm-outcome").innerText()).includes("can only read"));
   await page.locator("#confirm-no").click();
   await page.locator("#room-close").click();
   await eventually("it is listed", async () => (await page.locator("#bans").innerText()).includes("read-only in default / all hands"));
+  for (const colorScheme of ["dark", "light"] as const) {
+    await page.emulateMedia({ colorScheme });
+    expect(await accessibilityViolations(page), colorScheme).toEqual([]);
+  }
+  expect(await page.getByRole("heading", { level: 2 }).first().getAttribute("id")).toBe("verdict-title");
   const picture = process.env["TEST_PICTURE"];
   if (picture !== undefined) await keepPicture(page, picture, await furnish());
   await page.getByRole("button", { name: "Lift the restriction of Shafi" }).click();
@@ -177,6 +185,7 @@ test("[OPG5] a token without the right is refused with the required claim, and a
   await eventually("the page names the required claim", async () =>
     (await page.locator("#sign-in-problem").innerText()).includes("whose claim `rights` contains `admin`"),
   );
+  expect(await accessibilityViolations(page)).toEqual([]);
   expect(await page.locator("#operations").isVisible()).toBe(false);
   await page.getByLabel("Pass or token").fill(await tokenWith(["read", "admin"]));
   await page.getByRole("button", { name: "Sign in" }).click();
@@ -221,7 +230,7 @@ test("[OPG7] a drained server hands over its rooms, and the page reports when it
   await process!.restart();
 });
 
-test("[OPG8] on a phone a long room name hides neither participants, mode nor server of any room", async () => {
+test("[OPG8] on a phone a long room name hides neither participants, mode nor server of any room, and each tab fits", async () => {
   const name = `a name that is far longer than a phone is wide ${"and longer ".repeat(4)}`.trim();
   await occupy(name, NAMES);
   const page = await open(operatorsPass(), PHONE);
@@ -233,6 +242,17 @@ test("[OPG8] on a phone a long room name hides neither participants, mode nor se
     const box = (await cell.boundingBox())!;
     expect(box.x + box.width).toBeLessThanOrEqual(PHONE.viewport!.width);
   }
+  await page.setViewportSize({ width: 320, height: 640 });
+  for (const tab of ["Overview", "Charts", "Events"]) {
+    await page.getByRole("link", { name: tab }).click();
+    expect(await accessibilityViolations(page), tab).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth), tab).toBe(320);
+  }
+  await page.emulateMedia({ forcedColors: "active" });
+  const outlineOf = (link: string): Promise<string> =>
+    page.getByRole("link", { name: link }).evaluate((tab) => getComputedStyle(tab).outlineStyle);
+  await page.mouse.click(5, 5); // The focus has an outline too.
+  expect([await outlineOf("Events"), await outlineOf("Charts")], "the current tab is marked").toEqual(["solid", "none"]);
 });
 
 test("[OPG9] a killed room server is named in the verdict and among the events, with the rooms that others took over", async () => {
@@ -297,6 +317,8 @@ test("[OPG11] charts show what the processes measure, and the address keeps tab,
   await page.getByRole("link", { name: "Overview" }).click();
   await page.getByRole("button", { name: "measured", exact: true }).click();
   await eventually("the room has a chart", async () => /participants\s*5/.test(await page.locator("#room-chart").innerText()));
+  expect(await accessibilityViolations(page)).toEqual([]);
+  expect(await page.getByRole("img", { name: /^Size and edits: participants from 5 to 5/ }).count()).toBe(1);
   await page.getByLabel("Part of a member’s name").fill("sha");
   await eventually("only one member is listed", async () => (await page.locator("#members .who").allInnerTexts()).join() === "Shafi");
   expect(refusals).toEqual([]);

@@ -7,6 +7,7 @@ import type { Locator } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
 
 import { COLOURS, colourOf } from "../../console/person.ts";
+import { accessibilityViolations } from "./accessibility.ts";
 import { Cable } from "./browser-cable.ts";
 import type { Visitor } from "./browser.ts";
 import { DemoPage } from "./demo-page.ts";
@@ -33,11 +34,11 @@ test("[PAGE48] the name at a caret disappears when the caret rests, and returns 
   const [ada, grace] = [await demo.open("resting", "Ada"), await demo.open("resting", "Grace")];
   await grace.types("Hello.");
   const resting = () =>
-    ada.page.locator(".cm-ySelectionInfo").evaluateAll((flags) => flags.map((flag) => getComputedStyle(flag).opacity).join());
-  await eventually("the name is shown", async () => (await resting()) === "1");
-  await eventually("the name is hidden", async () => (await resting()) === "0");
+    ada.page.locator(".cm-ySelectionInfo").evaluateAll((flags) => flags.map((flag) => getComputedStyle(flag).visibility).join());
+  await eventually("the name is shown", async () => (await resting()) === "visible");
+  await eventually("the name is hidden", async () => (await resting()) === "hidden");
   await grace.types(" Again.");
-  await eventually("the name is shown again", async () => (await resting()) === "1");
+  await eventually("the name is shown again", async () => (await resting()) === "visible");
 });
 
 test("[PAGE44] the flag of a long name stays within the editor, and a selection over several lines moves no text", async () => {
@@ -252,19 +253,33 @@ test("[PAGE18] a new name appears for everybody immediately, in the list and at 
   );
 });
 
-test("[PAGE19] bots join, move and type, and their text disappears when they leave", async () => {
+test("[PAGE19] bots join, move and type, the page stays accessible, and their text disappears when they leave", async () => {
   const ada = await demo.open("bots", "Ada");
   await ada.page.getByRole("button", { name: "10 bots" }).click();
   await eventually("ten bots are here", async () => (await countSeenBy(ada)) === "You and 10 bots");
   await eventually("most of them point", async () => (await pointersSeenBy(ada)).length >= 8);
   await eventually("one of them types", async () => (await ada.text()).length > 5);
   expect((await caretsSeenBy(ada)).every((name) => name.endsWith("(bot)"))).toBe(true);
-  await ada.page.getByRole("button", { name: "Remove bots" }).click();
+  await ada.page.getByRole("button", { name: "Note" }).click();
+  for (const colorScheme of ["light", "dark"] as const) {
+    await ada.page.emulateMedia({ colorScheme });
+    expect(await accessibilityViolations(ada.page), colorScheme).toEqual([]);
+  }
+  await ada.page.setViewportSize({ width: 320, height: 640 }); // The least width without sideways scrolling.
+  await ada.page.getByRole("button", { name: "Canvas" }).click();
+  expect(await accessibilityViolations(ada.page), "canvas on a phone").toEqual([]);
+  await ada.page.getByRole("button", { name: "Details" }).click();
+  expect(await accessibilityViolations(ada.page), "details on a phone").toEqual([]);
+  expect(await ada.page.evaluate(() => document.documentElement.scrollWidth)).toBe(320);
+  await ada.page.keyboard.press("Escape");
+  await ada.page.setViewportSize(WINDOW);
+  await ada.page.getByRole("button", { name: "Remove bots" }).press("Enter");
   await eventually(
     "Ada is alone, with an empty page",
     async () => (await countSeenBy(ada)) === "Only you" && (await pointersSeenBy(ada)).length === 0,
   );
   await eventually("the text of the bots is removed", async () => (await ada.text()) === "");
+  expect(await ada.page.evaluate(() => document.activeElement?.textContent)).toBe("10 bots"); // Not lost with the hidden button.
 });
 
 async function namesSeenBy({ page }: Visitor): Promise<string[]> {

@@ -37,6 +37,7 @@ export function confirmDialog(): <Body>(request: ConfirmationRequest<Body>) => v
     [no.textContent, yes.hidden, yes.disabled] = ["Cancel", false, false];
     showOutcome("calm", "");
     act = async (): Promise<void> => {
+      no.focus(); // A disabled button loses the focus.
       yes.disabled = true;
       showOutcome("calm", "Working…");
       const response = await request.act();
@@ -45,7 +46,6 @@ export function confirmDialog(): <Body>(request: ConfirmationRequest<Body>) => v
       if (response.kind === "answered") {
         showOutcome("good", request.done(response.body));
         yes.hidden = true;
-        no.focus();
         return;
       }
       showOutcome("error", failureText(response));
