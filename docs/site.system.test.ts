@@ -7,8 +7,12 @@ import type { Browser, Page } from "playwright-core";
 import { createServer } from "vite";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
+import { accessibilityViolations } from "../test/system/accessibility.ts";
 import { DemoSystem, FIRST_START_MS_MAX, openBrowser } from "../test/system/browser.ts";
 import { eventually } from "../test/system/eventually.ts";
+
+/** Parts of VitePress itself violate these rules: buttons in sidebar groups, and key names in the search button. */
+const RULES_OF_VITEPRESS = ["nested-interactive", "label-content-name-mismatch"];
 
 let system: DemoSystem;
 let browser: Browser;
@@ -49,6 +53,12 @@ test.each([
     await page.goto(`${system.url}/docs/${path}`);
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), path).toBeLessThanOrEqual(0);
   }
+  for (const path of ["", "guide/thirty-minutes.html", "sdk/@coroom/client/leaderboard.html"])
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.goto(`${system.url}/docs/${path}`);
+      expect(await accessibilityViolations(page, { except: RULES_OF_VITEPRESS }), `${path} ${colorScheme}`).toEqual([]);
+    }
   await page.goto(`${system.url}/docs/guide/first-day.html`);
   await page.locator(".vp-doc a", { hasText: "Leaving y-websocket" }).click();
   await eventually("the page is open", () => page.url() === `${system.url}/docs/leaving-y-websocket.html`);

@@ -30,7 +30,12 @@ export default defineConfig({
   lastUpdated: false,
   appearance: true,
   head: [["link", { rel: "icon", href: "data:," }]],
-  markdown: { html: false, attrs: { disable: true }, config: linkFiles },
+  markdown: {
+    html: false,
+    attrs: { disable: true },
+    config: linkFiles,
+    theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" }, // The default themes have colours with a contrast below 4.5.
+  },
   vite: { build: { chunkSizeWarningLimit: 2_000 } }, // The search index of all pages is one chunk; the warning would stand in the output of npm start.
   themeConfig: {
     search: { provider: "local" },
