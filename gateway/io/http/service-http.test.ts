@@ -54,6 +54,14 @@ test("[ASK6] a service over TLS answers a gateway that trusts its certificate; t
   expect(failures, "a service that is gone").toHaveLength(1);
 });
 
+test("[ASK12] a service with another secret counts as missing, and each call is reported: its answer is not for the client", async () => {
+  const url = await serving(createServer((_, response) => void response.writeHead(401).end("only gateways ask here")));
+  const refused: string[] = [];
+  const ask = serviceHttp({ onRefusedSecret: ({ href }) => void refused.push(href) });
+  expect([await ask(url, QUESTION, undefined), await ask(url, QUESTION, undefined)]).toEqual([undefined, undefined]);
+  expect(refused).toEqual([url.href, url.href]);
+});
+
 test("[ASK2] a missing service, a broken connection and a disconnected client all count as no answer", async () => {
   const ask = serviceHttp();
   const url = await serving(createServer((request) => request.socket.destroy()));

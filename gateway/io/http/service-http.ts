@@ -18,7 +18,10 @@ export type ServiceCall = {
   readonly tenant: TenantId;
   readonly body?: Uint8Array;
 };
-/** Resolves when the answer begins. Undefined: no answer in time, or the client disconnected. An unread answer keeps its connection. */
+/**
+ * Resolves when the answer begins. Undefined: no answer in time, the client disconnected, or the service has another
+ * secret than this gateway. An unread answer keeps its connection.
+ */
 export type CallService = (url: URL, question: ServiceCall, signal: AbortSignal | undefined) => Promise<IncomingMessage | undefined>;
 
 /**
@@ -46,7 +49,12 @@ export type ServiceHttpOptions = {
   readonly onWait?: () => void;
   /** Called for each call that failed because TLS failed. */
   readonly onTlsFailure?: (url: URL, cause: Error) => void;
+  /** Called for each call whose secret the service refused. */
+  readonly onRefusedSecret?: (url: URL) => void;
 };
+
+/** A service answers so only to a request without its secret. A client would take it for a refusal of its token. */
+const REFUSED_SECRET = 401;
 
 export function serviceHttp({
   silenceMsMax = SILENCE_MS_MAX,
@@ -54,6 +62,7 @@ export function serviceHttp({
   ca,
   onWait = () => {},
   onTlsFailure = () => {},
+  onRefusedSecret = () => {},
 }: ServiceHttpOptions = {}): CallService {
   const connectionsMax = SOCKETS_MAX + streamsMax;
   const connections = { keepAlive: true, maxSockets: connectionsMax, timeout: IDLE_MS_MAX };
@@ -112,7 +121,12 @@ export function serviceHttp({
           if (isTls && answer === undefined && "code" in cause && !isErrno(cause, ...GONE)) onTlsFailure(url, cause);
           resolve(undefined); // After the answer has begun, its reader gets the error.
         });
-        asked.on("response", (begun) => resolve((answer = begun)));
+        asked.on("response", (begun) => {
+          if (begun.statusCode !== REFUSED_SECRET) return resolve((answer = begun));
+          begun.resume(); // The connection becomes free.
+          onRefusedSecret(url);
+          resolve(undefined);
+        });
         asked.end(body);
       };
       const looking = setInterval(look, silenceMsMax / LOOKS);

@@ -9,7 +9,7 @@ import { subscribeJson } from "../../../shared/io/nats-json.ts";
 import { type CallService, serviceHttp, type ServiceHttpOptions } from "../http/service-http.ts";
 
 const SILENCE_MS_MAX = 5_000;
-/** A service's TLS failure is logged once in this time. */
+/** A service's TLS failure, or its refusal of this gateway's secret, is logged once in this time. */
 const REPORT_MS_MIN = 60_000;
 /** Heartbeats are sent every second, so every live service has sent one by then. */
 const FIRST_MS_MAX = 1_500;
@@ -54,14 +54,23 @@ export function natsServices(
   };
   const withoutRedis = (): number => liveServices().filter(({ isWithoutRedis }) => isWithoutRedis).length;
   const reported = new Map<string, Millis>();
-  const onTlsFailure = ({ origin }: URL, cause: Error): void => {
+  const report = ({ origin }: URL, facts: object, sentence: string): void => {
     if (clock.now() - (reported.get(origin) ?? Number.NEGATIVE_INFINITY) < REPORT_MS_MIN) return;
     for (const [service, at] of reported) if (clock.now() - at >= REPORT_MS_MIN) reported.delete(service);
     reported.set(origin, clock.now());
-    log.error(
-      { service: origin, cause },
+    log.error({ service: origin, ...facts }, sentence);
+  };
+  const onTlsFailure = (url: URL, cause: Error): void =>
+    report(
+      url,
+      { cause },
       "TLS to a service failed: sign its certificate by an authority in COROOM_INTERNAL_CA_FILE, for the host of its address",
     );
-  };
-  return { urls, withoutRedis, firstHeartbeat: first, ask: serviceHttp({ ...http, onTlsFailure }) };
+  const onRefusedSecret = (url: URL): void =>
+    report(
+      url,
+      {},
+      "a service refuses the secret of this gateway: set the same COROOM_INTERNAL_SECRET for gateways, document services and leaderboards",
+    );
+  return { urls, withoutRedis, firstHeartbeat: first, ask: serviceHttp({ ...http, onTlsFailure, onRefusedSecret }) };
 }
