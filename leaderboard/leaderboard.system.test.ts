@@ -3,6 +3,7 @@
  * if processes are killed, paused or started, or data is flushed.
  */
 
+import { Redis } from "ioredis";
 import { expect, test } from "vitest";
 import { Prng } from "../shared/collections/prng.ts";
 import { eventually } from "../test/system/eventually.ts";
@@ -106,6 +107,26 @@ test("[LB25] lost boards are a warning only if Redis has lost boards", async () 
   expect(losses()).toBe(0);
   await redis.flushall();
   await eventually("the loss is reported", () => losses() === 1);
+});
+
+test("[LB27] a Redis that rejects the login is no warning of each pass", async () => {
+  const [log, clock, prng] = [new FakeEditLog(1), new SetClock(NEW_YEARS_EVE), new Prng(27)];
+  const started = await rig.start("lb27", log, clock);
+  const { redis } = started.connection;
+  type(log, prng, clock.wallNow(), 30);
+  await eventually("all is counted", () => counted(log, started));
+  const failed = async (): Promise<number> =>
+    (await started.registry.getSingleMetric("coroom_boards_passes_total")!.get()).values.find(({ labels }) => labels["reason"] === "failed")
+      ?.value ?? 0;
+  const before = await failed();
+  await redis.config("SET", "requirepass", "another password");
+  redis.disconnect(true);
+  await eventually("passes have failed", async () => (await failed()) >= before + 3);
+  const open = new Redis(rig.redis.url, { password: "another password" });
+  await open.config("SET", "requirepass", "");
+  await open.quit();
+  await eventually("all is counted", () => counted(log, started));
+  expect(started.warnings.filter((sentence) => sentence.startsWith("counting begins again")).length).toBeLessThanOrEqual(1);
 });
 
 test("[LB4] leaderboards that share the log, stop, start and lose their leases change no score", async () => {

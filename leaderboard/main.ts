@@ -77,7 +77,11 @@ export async function startLeaderboard(
     ...(await kvArchive(nats, subjects, { replicas, daysMax: config.boardArchiveDaysMax })),
     shown: { publish: (update) => void publish(nats, subjects.boards(update.room), encodeJson(update)) },
   };
-  const host: LeaderboardHost = new LeaderboardHost(ports, { ...config, service }, { clock: systemClock, log, metrics });
+  const host: LeaderboardHost = new LeaderboardHost(
+    ports,
+    { ...config, service },
+    { clock: systemClock, log, metrics, isRedisReady: redis.isReady },
+  );
   subscribeJson(nats, subjects.watchBoard, BoardWatch, (watch) => host.receiveWatch(watch));
   subscribeJson(nats, subjects.boardNames, DisplayNames, (names) => names.forEach((name) => host.receiveName(name)));
   const tls = internalTls(config, boardsAddress(config));

@@ -23,6 +23,8 @@ export type PassDeps = PassView & {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: LeaderboardMetrics;
+  /** While false, the connection to Redis has stated why each pass fails. */
+  readonly isRedisReady: () => boolean;
   readonly onCounted: (room: RoomKey) => void;
 };
 
@@ -296,7 +298,8 @@ export class PassHost {
       case "archived":
         return metrics.archived.inc({ outcome: notice.outcome });
       case "failed": {
-        const level = notice.cause instanceof LogEndLost && !notice.cause.isCertain ? "info" : "warn";
+        const isUncertain = notice.cause instanceof LogEndLost && !notice.cause.isCertain;
+        const level = !this.#deps.isRedisReady() ? "debug" : isUncertain ? "info" : "warn";
         return log[level]({ partition, after: notice.floor.edits, cause: notice.cause }, "counting begins again from the last checkpoints");
       }
       default:

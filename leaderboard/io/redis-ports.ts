@@ -43,6 +43,7 @@ export function redisPorts(
       names: redisNames(connection.redis, keys, { perRoom: boardNamesPerRoomMax, perTenant: boardNamesPerTenantMax }),
     },
     reaches: reach.reaches,
+    isReady: connection.isReady,
     stop: (): void => {
       reach.stop();
       connection.stop();
