@@ -161,8 +161,9 @@ async function checkNats(config: StartConfig): Promise<readonly DoctorFinding[]>
   const isLocal = config.natsUrl === "";
   if (isLocal && !hasLocalNats(config.dataDir))
     return [{ about: "NATS", state: "ok", text: `no local system has run in ${config.dataDir} yet. coroom start starts one` }];
-  const nats = await connectOperator(config, isLocal ? "operator" : ownRole(config));
-  return checkConnected(nats, config).finally(() => closeNats(nats));
+  const role = isLocal ? "operator" : ownRole(config);
+  const nats = await connectOperator(config, role);
+  return checkConnected(nats, config, role).finally(() => closeNats(nats));
 }
 
 /** A process of its own has the NATS user of its role, which receives answers only at the role's inbox. */
@@ -170,7 +171,7 @@ function ownRole({ roles }: StartConfig): NatsRole {
   return (roles.includes("engines") ? undefined : NATS_ROLES.find((role) => roles.some((own) => own === role))) ?? "operator";
 }
 
-async function checkConnected(nats: NatsConnection, config: StartConfig): Promise<readonly DoctorFinding[]> {
+async function checkConnected(nats: NatsConnection, config: StartConfig, role: NatsRole): Promise<readonly DoctorFinding[]> {
   const rttMs = await nats.rtt();
   const answers = judgeNats(nats.info?.server_name ?? "", nats.info?.version ?? "", rttMs);
   const subjects = subjectsOf(config.environment);
@@ -192,7 +193,7 @@ async function checkConnected(nats: NatsConnection, config: StartConfig): Promis
   } catch (error) {
     if (error instanceof SettingError) return [answers, problem("log", error.message)];
     if (isForbidden(error)) {
-      const text = `does not allow a subject that ${ownRole(config)} needs (${(error as Error).message}). Use the NATS user of this role, and print the users again with coroom nats-users`;
+      const text = `does not allow a subject that ${role} needs (${(error as Error).message}). Use the NATS user of this role, and print the users again with coroom nats-users`;
       return [answers, problem("NATS", text)];
     }
     const refusal = refusalOf(error);

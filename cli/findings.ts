@@ -1,5 +1,6 @@
 /** The findings of `coroom doctor`: conclusions from its measurements, each with a remedy. */
 
+import { BINARIES, isAtLeast, parseVersion, type Version } from "../engines/binaries.ts";
 import { envName } from "../shared/settings/settings.ts";
 import { SECRETS } from "./secrets.ts";
 import type { StartConfig } from "./settings.ts";
@@ -56,7 +57,7 @@ export function judgeDisk(folder: string, freeBytes: number, totalBytes: number)
 /** `used`, `limit`: bytes of JetStream's account; a limit below 1 means none. */
 export function judgeStorage(used: number, limit: number): DoctorFinding {
   const text = `${(used / GIB).toFixed(2)} GiB stored`;
-  if (limit < 1) return ok("JetStream", `${text}; the account has no limit, so max_file_store of nats-server is`);
+  if (limit < 1) return ok("JetStream", `${text}; the account has no limit; max_file_store of nats-server limits the storage`);
   const share = used / limit;
   const of = `${text}, ${Math.round(share * 100)}% of the account's limit`;
   if (share < 0.8) return ok("JetStream", of);
@@ -143,28 +144,23 @@ export function judgeSecrets(config: Pick<StartConfig, (typeof SECRETS)[number]>
   ];
 }
 
-const [NATS_OLDEST, REDIS_OLDEST] = [
-  [2, 11],
-  [6, 2],
-] as const;
-
 export function judgeNats(name: string, version: string, rttMs: number): DoctorFinding {
   const text = `${name} ${version} answers in ${rttMs} ms`;
-  return isAtLeast(version, NATS_OLDEST)
+  return isSupported(version, BINARIES.natsServer)
     ? ok("NATS", text)
-    : problem("NATS", `${text}; Coroom needs ${NATS_OLDEST.join(".")} or newer. Upgrade it`);
+    : problem("NATS", `${text}; Coroom needs ${BINARIES.natsServer.versionMin.join(".")} or newer. Upgrade it`);
 }
 
-function isAtLeast(version: string, [oldestMajor, oldestMinor]: readonly [number, number]): boolean {
-  const [major = 0, minor = 0] = version.split(".").map(Number);
-  return major > oldestMajor || (major === oldestMajor && minor >= oldestMinor);
+function isSupported(version: string, { versionMin }: { readonly versionMin: Version }): boolean {
+  const parsed = parseVersion(version);
+  return parsed === undefined || isAtLeast(parsed, versionMin);
 }
 
 /** `policy`, `aof`: from INFO; undefined if the user may not ask. */
 export function judgeRedis(version: string | undefined, policy: string | undefined, aof: boolean | undefined): DoctorFinding {
   const text = version === undefined ? "answers" : `${version} answers`;
-  if (version !== undefined && !isAtLeast(version, REDIS_OLDEST))
-    return problem("Redis", `${text}; Coroom needs ${REDIS_OLDEST.join(".")} or newer. Upgrade it`);
+  if (version !== undefined && !isSupported(version, BINARIES.redisServer))
+    return problem("Redis", `${text}; Coroom needs ${BINARIES.redisServer.versionMin.join(".")} or newer. Upgrade it`);
   if (policy !== undefined && policy !== "noeviction")
     return problem("Redis", `${text}; maxmemory-policy is ${policy}, so boards and bans may be evicted. Set it to noeviction`);
   return aof === false

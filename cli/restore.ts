@@ -104,7 +104,9 @@ export async function restoreRooms(nats: NatsConnection, config: RestoreConfig, 
         );
       await advanceNumbering(nats, subjects, numbering);
     }
-    print(`${objects.size} rooms checked, ${rebuilt} rebuilt, ${missing} edits missing; rooms that only the log has need no check`);
+    print(
+      `${objects.size} rooms checked, ${rebuilt} rebuilt, ${missing} edits missing. Rooms without a checkpoint, a snapshot and a history were not checked: the log has all their edits`,
+    );
     if (unrestored.length > 0)
       throw new SettingError(
         `${unrestored.length} rooms were not restored: ${unrestored.join(", ")}. The lines above give the reasons. Fix them and run this command again before you start the system`,
