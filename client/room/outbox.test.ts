@@ -204,6 +204,17 @@ test("[OBX10] a large edit is not sent again while a slow uplink may still carry
   expect(send(outbox, at(10_000))).toHaveLength(1);
 });
 
+test("[OBX10] several edits wait for a slow uplink as long as the largest of them, because each is acknowledged separately", () => {
+  const outbox = outboxWith(0);
+  for (const size of [24, 48, 12]) outbox.add(new Uint8Array(size));
+  expect(send(outbox)).toHaveLength(3);
+  expect(outbox.dueAt(true, at(0))).toBe(at(10_000 + 8));
+  outbox.receiveAck(1, at(4));
+  expect(outbox.dueAt(true, at(4))).toBe(at(4 + 10_000 + 8));
+  outbox.receiveAck(2, at(12));
+  expect(outbox.dueAt(true, at(12))).toBe(at(12 + 10_000 + 2));
+});
+
 test("[OBX10] unanswered edits go out again even if only some of the edits may be sent", () => {
   const outbox = outboxWith(4);
   send(outbox);

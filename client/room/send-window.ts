@@ -17,7 +17,7 @@ export type SendWindowOptions = {
   readonly inFlightBytesMax: number;
   /**
    * Edits in flight that are not answered within this time are sent again. The time doubles with each repetition, and
-   * grows by the time that a slow uplink needs for their bytes.
+   * grows by the time that a slow uplink needs for the largest of them: each edit is acknowledged separately.
    */
   readonly silenceMsMax: number;
 };
@@ -211,7 +211,8 @@ export class SendWindow {
 
   get #silentAt(): Millis | undefined {
     if (this.#cursor === this.#ackedThrough + 1) return undefined; // No edit waits for an answer.
-    const uploadMs = slowUploadMs(this.#bytes); // Edits that are repeated while they wait to be uploaded block the uplink.
+    const bytesMax = this.#sent.reduce((max, { payload }) => Math.max(max, payload.byteLength), 0);
+    const uploadMs = slowUploadMs(bytesMax); // Edits that are repeated while they wait to be uploaded block the uplink.
     return (this.#movedAt + uploadMs + this.#options.silenceMsMax * 2 ** Math.min(this.#silences, SILENCE_DOUBLINGS_MAX)) as Millis;
   }
 
