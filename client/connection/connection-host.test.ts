@@ -506,28 +506,38 @@ async function onSlowConnection(limits: Partial<Limits>) {
   let losesPongs = false;
   let bytesPerMs = Infinity;
   let freeAt = 0;
+  let bytesPerMsDown = Infinity;
   const world = server.world(1);
   const watchNetwork: WatchNetwork = (report) => {
     show = () => report("doubtful");
     return () => {};
   };
   const openSocket: OpenSocket = (url, listener) => {
+    let arrivesAt = 0;
+    let isClosed = false;
     const received = (bytes: Uint8Array): void => {
-      if (!losesPongs || serverFrameOf(bytes)?.type !== "pong") listener.received(bytes);
+      if (losesPongs && serverFrameOf(bytes)?.type === "pong") return;
+      arrivesAt = Math.max(arrivesAt, world.clock.now()) + bytes.byteLength / bytesPerMsDown;
+      world.clock.after(arrivesAt - world.clock.now(), () => isClosed || listener.received(bytes));
     };
     const socket = world.openSocket(url, { ...listener, received });
+    const close = (): void => {
+      isClosed = true;
+      socket.close();
+    };
     const send = (bytes: Uint8Array): void => {
       freeAt = Math.max(freeAt, world.clock.now()) + bytes.byteLength / bytesPerMs;
       world.clock.after(freeAt - world.clock.now(), () => socket.send(bytes));
     };
-    return { ...socket, send };
+    return { send, close };
   };
   const connection = new ConnectionHost({ url: "ws://h", token: "t" }, { ...world, watchNetwork, openSocket });
   const ann = new App(server, 1, over(connection));
   await server.clock.advance(1_000);
   const losePongs = (isLosing: boolean): void => void (losesPongs = isLosing);
   const slowUplink = (rate: number): void => void (bytesPerMs = rate);
-  return { server, ann, losePongs, slowUplink, show: () => show() };
+  const slowDownlink = (rate: number): void => void (bytesPerMsDown = rate);
+  return { server, ann, losePongs, slowUplink, slowDownlink, show: () => show() };
 }
 
 test.each([
@@ -604,6 +614,29 @@ test("[COH29] a large edit on a slow uplink is sent once, even if the page is sh
   expect([ann.host.saved, ann.statuses]).toEqual([true, ["connecting", "connected"]]);
   expect(receivedFrames(server, "edit")).toHaveLength(1);
 });
+
+test.each([
+  [6, 150_000],
+  [25, 490_000],
+  [12, 490_000],
+])(
+  "[COH30] typing while a slow downlink of %d bytes/ms carries an edit of %d bytes interrupts the connection at most once",
+  async (rate, size) => {
+    const limits = { editBytesMax: 500_000, frameBytesMax: 600_000, bytesBurst: 16_000_000, bytesPerSecond: 6_000_000 };
+    const { server, ann, slowDownlink } = await onSlowConnection(limits);
+    const bob = new App(server, 2, {});
+    await server.clock.advance(1_000);
+    slowDownlink(rate);
+    bob.host.send(new Uint8Array(size));
+    for (let typed = 0; typed < 300; typed++) {
+      ann.host.send(bytes(1));
+      await server.clock.advance(1_000);
+    }
+    await server.clock.advance(10_000);
+    expect([ann.host.saved, ann.edits.some((edit) => edit.length > size)]).toEqual([true, true]);
+    expect(ann.statuses.filter((status) => status === "waiting").length).toBeLessThanOrEqual(1);
+  },
+);
 
 test("[COH25] the URL names the first room, and another gateway after one that sent the client away or did not answer", async () => {
   const server = serverOn();

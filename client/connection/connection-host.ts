@@ -2,7 +2,7 @@
  * One connection to the server: passes inputs to `connection-lifecycle.ts`, carries out its effects, and passes frames
  * of rooms to `rooms-on-connection.ts`. Several rooms may share it if one token opens all of them. When the gateway
  * announces that it stops, there are briefly two connections: the next one opens while the current one still serves.
- * Failures of the next one are ignored until it replaces the current one. Rules COH1 to COH26.
+ * Failures of the next one are ignored until it replaces the current one. Rules COH1 to COH30.
  */
 
 import { assertNever } from "../../shared/assert.ts";

@@ -361,6 +361,34 @@ test("[CON28] clients of a gateway that pauses begin their checks at different t
   expect(waits.map(Math.round)).toEqual([8_000, 10_000, 11_996]);
 });
 
+test("[CON30] after a connection that seemed dead, nothing counts as unanswered until the first PONG, which is asked for early", () => {
+  const driver = new Driver();
+  const typeUntilDue = (): [number, string[]] => {
+    driver.sends(50);
+    return [driver.untilDue(), driver.tick()];
+  };
+  driver.open();
+  expect(typeUntilDue()).toEqual([10_000, ["send ping"]]);
+  expect(typeUntilDue()[1]).toEqual(["close-socket", "connection-lost"]);
+  driver.untilDue();
+  driver.tick();
+  driver.receive({ kind: "token", token: "t" });
+  driver.receive({ kind: "socket-closed", code: 1006 });
+  driver.untilDue();
+  driver.tick();
+  driver.open();
+  expect(typeUntilDue()).toEqual([10_000, ["send ping"]]);
+  expect(typeUntilDue()).toEqual([30_000, ["send ping"]]);
+  driver.receive({ kind: "frame", frame: { type: "pong", nonce: 1 } });
+  expect(typeUntilDue(), "the rule applies again").toEqual([10_000, ["send ping"]]);
+  driver.receive({ kind: "frame", frame: { type: "pong", nonce: 3 } });
+  driver.close(1006);
+  driver.untilDue();
+  driver.tick();
+  driver.open();
+  expect([...typeUntilDue(), driver.untilDue() < 6_000], "the last connection worked").toEqual([10_000, ["send ping"], true]);
+});
+
 test("[CON29] a slow uplink has time to carry what was sent before a check, at most one edit of the largest size", () => {
   const driver = new Driver();
   driver.open();

@@ -1,6 +1,6 @@
 /**
  * The life of a connection to the server: token, socket, HELLO, open (`open-connection.ts`), and the next attempt after
- * a failure. Only the close code decides whether and when to reconnect. Deterministic. Rules CON1 to CON26.
+ * a failure. Only the close code decides whether and when to reconnect. Deterministic. Rules CON1 to CON30.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -45,6 +45,8 @@ export class ConnectionLifecycle {
   /** The last ERROR frame: the reason for the close that follows. */
   #lastError: (ServerFrame & { type: "error" }) | undefined;
   #detours: number;
+  /** A connection was closed because nothing arrived, and no PONG has arrived since. */
+  #wasSilent = false;
 
   /** `unit`: returns a number in [0, 1). `detours`: how many gateways in a row sent the client away, or did not answer. */
   constructor(options: ConnectionLifecycleOptions, unit: () => number, detours = 0) {
@@ -181,10 +183,11 @@ export class ConnectionLifecycle {
     if (frame === undefined) {
       return this.#refuse(connectionRefused(CLOSE.badFrame.code, "the server sent bytes that are no frame: it may speak another protocol"));
     }
+    if (frame.type === "pong") this.#wasSilent = false;
     if (frame.type === "retry-later") this.#retry.receiveRetryAfter(frame.retryAfterMs);
     if (state.kind === "open") return state.connection.receiveFrame(frame, now);
     if (frame.type !== "welcome" || state.kind !== "greeting") return [];
-    this.#state = { kind: "open", connection: new OpenConnection(frame, this.#options, this.#unit, now) };
+    this.#state = { kind: "open", connection: new OpenConnection(frame, this.#options, this.#unit, now, this.#wasSilent) };
     return [{ kind: "connection-open", limits: frame.limits }];
   }
 
@@ -240,7 +243,9 @@ export class ConnectionLifecycle {
           : this.#retryLater(`the server did not answer within ${this.#options.openMsMax} ms`, "no-answer", now);
       case "open": {
         const why = state.connection.silenceReason(now);
-        return why === undefined ? state.connection.receiveTick(now) : this.#retryLater(why, "no-answer", now);
+        if (why === undefined) return state.connection.receiveTick(now);
+        this.#wasSilent = true;
+        return this.#retryLater(why, "no-answer", now);
       }
       case "idle":
       case "refused":

@@ -50,6 +50,11 @@ export class OpenConnection {
   #asked: { readonly nonce: number; readonly sentBytes: number } | undefined;
   /** A check of a connection that may be dead: the ping to be answered, and the deadline. */
   #check: { readonly nonce: number; readonly until: number } | undefined;
+  /**
+   * True until the first PONG, if the connection before this one seemed dead: a slow downlink may have carried a large
+   * frame, which now comes again before that PONG. Until then no sent frame counts as unanswered.
+   */
+  #isPatient: boolean;
   #moveAt: Millis | undefined;
   /** Undefined: no other token is available. */
   #renewAt: Millis | undefined;
@@ -60,20 +65,22 @@ export class OpenConnection {
   #gatewayIsLeaving = false;
   #hasJoined = false;
 
-  /** `unit`: returns a number in [0, 1). */
+  /** `unit`: returns a number in [0, 1). `isPatient`: the connection before this one was closed because nothing arrived. */
   constructor(
     { limits, tokenExpiresInMs }: ServerFrame & { type: "welcome" },
     options: OpenConnectionOptions,
     unit: () => number,
     now: Millis,
+    isPatient: boolean,
   ) {
     this.limits = limits;
     this.since = now;
     this.#options = options;
     this.#unit = unit;
     this.#receivedAt = now;
-    this.#pingAt = (now + limits.pingIntervalMs) as Millis;
+    this.#isPatient = isPatient;
     this.#unansweredMs = options.unansweredMsMax * (1 + UNANSWERED_JITTER * (2 * unit() - 1));
+    this.#pingAt = (now + (isPatient ? Math.min(this.#unansweredMs, limits.pingIntervalMs) : limits.pingIntervalMs)) as Millis;
     this.#renewBefore(tokenExpiresInMs, now);
   }
 
@@ -103,7 +110,8 @@ export class OpenConnection {
   }
 
   get #unansweredAt(): number {
-    return this.#unansweredSince === undefined ? Infinity : this.#unansweredSince + this.#unansweredMs;
+    if (this.#unansweredSince === undefined || this.#isPatient) return Infinity;
+    return this.#unansweredSince + this.#unansweredMs;
   }
 
   get #silentAt(): number {
@@ -183,6 +191,7 @@ export class OpenConnection {
 
   /** The PONG of a later PING confirms at least as much. */
   #receivePong(nonce: number): void {
+    this.#isPatient = false;
     if (this.#check !== undefined && nonce >= this.#check.nonce) this.#check = undefined;
     if (this.#asked === undefined || nonce < this.#asked.nonce) return;
     this.#arrivedBytes = this.#asked.sentBytes;
