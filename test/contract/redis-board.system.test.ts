@@ -532,6 +532,7 @@ test("[BOARD23] a room's place among equal rooms depends on its last point, even
 
 test("[BOARD28] a leaderboard that was paused while a room was deleted elsewhere gives the tenant none of the room's points again, even if it is killed after that write", async () => {
   const paused = redisConnection(engine.url, SILENT_LOG);
+  await new Promise((resolve) => paused.redis.once("ready", resolve));
   const options = { roles: ["everyone"] as const, hotMembers: HOT_MEMBERS };
   const [tenants, late] = [
     redisTenants(connection.redis, keysOf("contract"), options),
