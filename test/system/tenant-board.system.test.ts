@@ -90,7 +90,7 @@ test("[LIVE15] people and rooms of a tenant are shown live to a user with the ri
 test("[LIVE16] without the right a board is stopped with the reason, and an expired token is replaced", async () => {
   const refused = watch("people", () => tokenOf("ada", "acme", ["read", "write"]));
   await eventually("it is stopped", () => refused.state === "stopped", PATIENCE_MS);
-  expect(refused.error?.message).toMatch(/claim `rights` contains `boards` \(or `admin`\) \(HTTP 403\)$/);
+  expect(refused.error?.message).toMatch(/claim `rights` contains `boards` \(or `admin`, with the rooms `\*`\) \(HTTP 403\)$/);
 
   let tokens = 0;
   const renewed = watch("people", () => tokenOf("bob", "initech", ["boards"], (tokens += 1) === 1 ? 2 : 3_600));
