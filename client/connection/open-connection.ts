@@ -51,10 +51,11 @@ export class OpenConnection {
   /** A check of a connection that may be dead: the ping to be answered, and the deadline. */
   #check: { readonly nonce: number; readonly until: number } | undefined;
   /**
-   * True until the first PONG, if the connection before this one seemed dead: a slow downlink may have carried a large
-   * frame, which now comes again before that PONG. Until then no sent frame counts as unanswered.
+   * Above 0: no sent frame counts as unanswered before the PONG with this nonce. It is so if the connection before this
+   * one seemed dead, because a slow downlink may have carried a large frame, which now comes again. The PING is the first
+   * one that time causes, so that its PONG follows the catch-up. Infinity: it is not sent yet.
    */
-  #isPatient: boolean;
+  #patientUntil: number;
   #moveAt: Millis | undefined;
   /** Undefined: no other token is available. */
   #renewAt: Millis | undefined;
@@ -78,7 +79,7 @@ export class OpenConnection {
     this.#options = options;
     this.#unit = unit;
     this.#receivedAt = now;
-    this.#isPatient = isPatient;
+    this.#patientUntil = isPatient ? Infinity : 0;
     this.#unansweredMs = options.unansweredMsMax * (1 + UNANSWERED_JITTER * (2 * unit() - 1));
     this.#pingAt = (now + (isPatient ? Math.min(this.#unansweredMs, limits.pingIntervalMs) : limits.pingIntervalMs)) as Millis;
     this.#renewBefore(tokenExpiresInMs, now);
@@ -110,7 +111,7 @@ export class OpenConnection {
   }
 
   get #unansweredAt(): number {
-    if (this.#unansweredSince === undefined || this.#isPatient) return Infinity;
+    if (this.#unansweredSince === undefined || this.#patientUntil > 0) return Infinity;
     return this.#unansweredSince + this.#unansweredMs;
   }
 
@@ -191,7 +192,7 @@ export class OpenConnection {
 
   /** The PONG of a later PING confirms at least as much. */
   #receivePong(nonce: number): void {
-    this.#isPatient = false;
+    if (nonce >= this.#patientUntil) this.#patientUntil = 0;
     if (this.#check !== undefined && nonce >= this.#check.nonce) this.#check = undefined;
     if (this.#asked === undefined || nonce < this.#asked.nonce) return;
     this.#arrivedBytes = this.#asked.sentBytes;
@@ -232,7 +233,9 @@ export class OpenConnection {
   }
 
   #pingIfDue(now: Millis): ConnectionEffect[] {
-    return now < this.#pingAt ? [] : this.ping(now);
+    if (now < this.#pingAt) return [];
+    if (this.#patientUntil === Infinity) this.#patientUntil = this.#pings + 1;
+    return this.ping(now);
   }
 
   #renewBefore(tokenExpiresInMs: number, now: Millis): void {

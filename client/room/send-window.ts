@@ -212,7 +212,7 @@ export class SendWindow {
   get #silentAt(): Millis | undefined {
     if (this.#cursor === this.#ackedThrough + 1) return undefined; // No edit waits for an answer.
     const bytesMax = this.#sent.reduce((max, { payload }) => Math.max(max, payload.byteLength), 0);
-    const uploadMs = slowUploadMs(bytesMax); // Edits that are repeated while they wait to be uploaded block the uplink.
+    const uploadMs = slowUploadMs(bytesMax); // Repeats of edits that still wait for the uplink would block it. Edits of other rooms are not counted.
     return (this.#movedAt + uploadMs + this.#options.silenceMsMax * 2 ** Math.min(this.#silences, SILENCE_DOUBLINGS_MAX)) as Millis;
   }
 
