@@ -130,7 +130,7 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
   const host = new LeaderboardHost(
     ports,
     { ...config, service: "bench", boardsDrainMsMax: 1 },
-    { clock: systemClock, log: SILENT_LOG, metrics: leaderboardMetrics(new Registry()), isRedisReady: () => true },
+    { clock: systemClock, log: SILENT_LOG, metrics: leaderboardMetrics(new Registry()), isRedisAway: () => false },
   );
   await allCounted;
   const { begin, batches: warmBatches, edits: warmEdits } = warm ?? { begin: markNow(connection), batches: 0, edits: 0 };

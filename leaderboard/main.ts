@@ -80,7 +80,7 @@ export async function startLeaderboard(
   const host: LeaderboardHost = new LeaderboardHost(
     ports,
     { ...config, service },
-    { clock: systemClock, log, metrics, isRedisReady: redis.isReady },
+    { clock: systemClock, log, metrics, isRedisAway: redis.isReported },
   );
   subscribeJson(nats, subjects.watchBoard, BoardWatch, (watch) => host.receiveWatch(watch));
   subscribeJson(nats, subjects.boardNames, DisplayNames, (names) => names.forEach((name) => host.receiveName(name)));

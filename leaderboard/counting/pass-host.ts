@@ -23,8 +23,8 @@ export type PassDeps = PassView & {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: LeaderboardMetrics;
-  /** While false, the connection to Redis has stated why each pass fails. */
-  readonly isRedisReady: () => boolean;
+  /** While true, the connection to Redis has stated why each pass fails. */
+  readonly isRedisAway: () => boolean;
   readonly onCounted: (room: RoomKey) => void;
 };
 
@@ -298,9 +298,11 @@ export class PassHost {
       case "archived":
         return metrics.archived.inc({ outcome: notice.outcome });
       case "failed": {
-        const isUncertain = notice.cause instanceof LogEndLost && !notice.cause.isCertain;
-        const level = !this.#deps.isRedisReady() ? "debug" : isUncertain ? "info" : "warn";
-        return log[level]({ partition, after: notice.floor.edits, cause: notice.cause }, "counting begins again from the last checkpoints");
+        const { cause, floor } = notice;
+        const isUncertain = cause instanceof LogEndLost && !cause.isCertain;
+        const isKnown = !(cause instanceof LogEndLost) && this.#deps.isRedisAway();
+        const level = isUncertain ? "info" : isKnown ? "debug" : "warn";
+        return log[level]({ partition, after: floor.edits, cause }, "counting begins again from the last checkpoints");
       }
       default:
         return assertNever(notice);

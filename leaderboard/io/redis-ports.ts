@@ -43,7 +43,7 @@ export function redisPorts(
       names: redisNames(connection.redis, keys, { perRoom: boardNamesPerRoomMax, perTenant: boardNamesPerTenantMax }),
     },
     reaches: reach.reaches,
-    isReady: connection.isReady,
+    isReported: connection.isReported,
     stop: (): void => {
       reach.stop();
       connection.stop();

@@ -17,8 +17,8 @@ export type RedisConnection = {
   readonly redis: Redis | Cluster;
   /** Number of lost connections. After a loss a server may return with less data than before. */
   breaks(): number;
-  /** While false, every command fails, and one warning has stated why. */
-  isReady(): boolean;
+  /** Redis is away, and a warning has stated why. */
+  isReported(): boolean;
   stop(): void;
 };
 
@@ -62,7 +62,7 @@ export function redisConnection(urls: string, log: Log): RedisConnection {
     if (isAway) log.info({}, "Redis answers again");
     isAway = false;
   });
-  return { redis, breaks: () => breaks, isReady: () => redis.status === "ready", stop: () => redis.disconnect() };
+  return { redis, breaks: () => breaks, isReported: () => isAway, stop: () => redis.disconnect() };
 }
 
 /**

@@ -34,7 +34,7 @@ export class LeaderboardProcess {
     this.host = new LeaderboardHost(
       world.planted?.leaderboard?.(ports) ?? ports,
       { ...world.settings.leaderboard, service: name, logPartitions: 1 },
-      { clock: this.process.clock, log: world.logOf(name), metrics: world.telemetry.leaderboard, isRedisReady: () => true },
+      { clock: this.process.clock, log: world.logOf(name), metrics: world.telemetry.leaderboard, isRedisAway: () => false },
     );
   }
 
