@@ -344,7 +344,7 @@ test("[OPG12] the late result of an action is not shown as the result of another
   await page.getByRole("button", { name: "Kick… Ada" }).click();
   await page.getByRole("button", { name: "Kick", exact: true }).press("Enter");
   await eventually("it waits", async () => (await page.locator("#confirm-outcome").innerText()) === "Working…");
-  expect(await page.locator("#confirm-no").evaluate((button) => button === document.activeElement), "the focus stays in the dialog").toBe(
+  expect(await page.locator("#confirm-outcome").evaluate((text) => text === document.activeElement), "the focus stays in the dialog").toBe(
     true,
   );
   await page.locator("#confirm-no").click();

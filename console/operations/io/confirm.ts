@@ -37,7 +37,7 @@ export function confirmDialog(): <Body>(request: ConfirmationRequest<Body>) => v
     [no.textContent, yes.hidden, yes.disabled] = ["Cancel", false, false];
     showOutcome("calm", "");
     act = async (): Promise<void> => {
-      no.focus(); // A disabled button loses the focus.
+      outcome.focus(); // A disabled button loses the focus, and a held Enter would press another one.
       yes.disabled = true;
       showOutcome("calm", "Working…");
       const response = await request.act();
