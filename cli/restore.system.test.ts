@@ -184,7 +184,7 @@ test("[RST3] lost snapshots are rebuilt from history and the log", async () => {
   rmSync(join(root, "objects", SUBJECTS.snapshotsBucket), { recursive: true });
   expect(await restored()).toEqual([
     `${ROOM}: rebuilt up to seq 6`,
-    "1 rooms checked, 1 rebuilt, 0 edits missing. Rooms without a checkpoint, a snapshot and a history were not checked: the log has all their edits",
+    "1 rooms checked, 1 rebuilt, 0 edits missing. Rooms that have no checkpoint, no snapshot and no history were not checked: only the log can have their edits",
   ]);
   await write(doc, 2, 6, "g");
   await settled(doc, 7);
@@ -199,7 +199,7 @@ test("[RST4] when all of NATS is lost, documents and history come back from the 
   expect(await restored()).toEqual(
     expect.arrayContaining([
       `${ROOM}: rebuilt up to seq 6`,
-      "1 rooms checked, 1 rebuilt, 0 edits missing. Rooms without a checkpoint, a snapshot and a history were not checked: the log has all their edits",
+      "1 rooms checked, 1 rebuilt, 0 edits missing. Rooms that have no checkpoint, no snapshot and no history were not checked: only the log can have their edits",
     ]),
   );
   await write(doc, 2, 6, "gh");
@@ -215,7 +215,7 @@ test("[RST5] after a rollback without newer snapshots, the log's content is serv
   await write(kept, 2, 3, "def"); // No document service has run since the rollback.
   await rollLogBack();
   expect((await restored()).join()).toContain(
-    "0 rebuilt, 0 edits missing. Rooms without a checkpoint, a snapshot and a history were not checked: the log has all their edits",
+    "0 rebuilt, 0 edits missing. Rooms that have no checkpoint, no snapshot and no history were not checked: only the log can have their edits",
   );
   await settled(doc, 3);
   await write(doc, 2, 3, "x");
@@ -269,7 +269,7 @@ test("[RST7] a room that cannot be restored is named and does not block others, 
   expect(printed).toContain(`${ROOM}: rebuilt up to seq 3`);
   expect(printed.join()).toContain("checkpoints refer to 500");
   expect(printed.at(-1)).toBe(
-    "2 rooms checked, 1 rebuilt, 0 edits missing. Rooms without a checkpoint, a snapshot and a history were not checked: the log has all their edits",
+    "2 rooms checked, 1 rebuilt, 0 edits missing. Rooms that have no checkpoint, no snapshot and no history were not checked: only the log can have their edits",
   );
 });
 
@@ -334,7 +334,7 @@ test("[RST11] sequences that only an emptied history refers to count as well", a
   ).put("acme.old", JSON.stringify({ versions: [], segments: [], through: 500 }));
   expect(await restored()).toEqual([
     "partition 0 of the log ends at 0, but checkpoints refer to 500: new records start after 500",
-    "1 rooms checked, 0 rebuilt, 0 edits missing. Rooms without a checkpoint, a snapshot and a history were not checked: the log has all their edits",
+    "1 rooms checked, 0 rebuilt, 0 edits missing. Rooms that have no checkpoint, no snapshot and no history were not checked: only the log can have their edits",
   ]);
 });
 

@@ -105,7 +105,7 @@ export async function restoreRooms(nats: NatsConnection, config: RestoreConfig, 
       await advanceNumbering(nats, subjects, numbering);
     }
     print(
-      `${objects.size} rooms checked, ${rebuilt} rebuilt, ${missing} edits missing. Rooms without a checkpoint, a snapshot and a history were not checked: the log has all their edits`,
+      `${objects.size} rooms checked, ${rebuilt} rebuilt, ${missing} edits missing. Rooms that have no checkpoint, no snapshot and no history were not checked: only the log can have their edits`,
     );
     if (unrestored.length > 0)
       throw new SettingError(

@@ -29,7 +29,10 @@ export class UserRates {
   }
 }
 
-/** Part of a shared rate that a tenant gets although another one takes all that it can. */
+/**
+ * Part of the shared rate that is reserved for tenants that take little. They share it, so it protects against a few
+ * tenants that take much, not against eight or more.
+ */
 const MODEST_SHARE = 1 / 8;
 
 /**

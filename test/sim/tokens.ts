@@ -19,7 +19,7 @@ type Level = "write" | "read" | "none";
 const TTL_MS_MIN = 5_000;
 const TTL_MS_MORE = 4_000;
 const CALL_MS_MAX = 200;
-/** A gateway checks expiry once a second. Clocks are fast or slow by a tenth. */
+/** A gateway checks expiry once a second, and clocks are a tenth slow: 2.1 s for the longest token, and some more. */
 const SLACK_MS = 2_500;
 const RIGHTS = { admin: false, award: false, boards: false };
 
