@@ -108,7 +108,16 @@ async function openRoom(name: string, { server, room, condense, lost = () => {} 
   const part: Part = { key, page, condense, left: [] };
   const held = new Map<PageId, () => Promise<void>>();
   const hold = async (one: PageId, options?: LockOptions): Promise<void> => void held.set(one, await lock(lockOf(name, one), options));
-  const holdIfEnded = (one: PageId): Promise<void> => hold(one, { signal: AbortSignal.timeout(ENDING_MS_MAX) }).catch(() => {}); // It runs.
+  const holdIfEnded = async (one: PageId): Promise<void> => {
+    for (;;) {
+      try {
+        return await hold(one, { signal: AbortSignal.timeout(ENDING_MS_MAX) });
+      } catch {
+        const { held: locks = [] } = await navigator.locks.query(); // A busy device may not have answered in time.
+        if (locks.some((other) => other.name === lockOf(name, one))) return; // The page runs.
+      }
+    }
+  };
   const release = (): void => {
     database.close();
     for (const release of held.values()) void release();
