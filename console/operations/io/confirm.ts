@@ -37,9 +37,9 @@ export function confirmDialog(): <Body>(request: ConfirmationRequest<Body>) => v
     [no.textContent, yes.hidden, yes.disabled] = ["Cancel", false, false];
     showOutcome("calm", "");
     act = async (): Promise<void> => {
+      showOutcome("calm", "Working…");
       outcome.focus(); // A disabled button loses the focus, and a held Enter would press another one.
       yes.disabled = true;
-      showOutcome("calm", "Working…");
       const response = await request.act();
       if (shown !== request) return; // The dialog was closed, and asks about another action now.
       no.textContent = "Close";
