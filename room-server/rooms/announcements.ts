@@ -1,8 +1,8 @@
 /**
  * What a room announces to its gateways, and when: whether its edits are saved in time, and its head. The age of the
- * append in flight decides whether they are. While the room is "saving", unacknowledged edits are sent as tentative, and
- * acks wait. While it is "refusing", new edits are refused. An accepted edit is never dropped. Rules SAV1 to SAV6, BCN1
- * to BCN3.
+ * append in flight decides whether they are, or of the oldest edit while the log is asked for its end. While the room is
+ * "saving", unacknowledged edits are sent as tentative, and acks wait. While it is "refusing", new edits are refused. An
+ * accepted edit is never dropped. Rules SAV1 to SAV7, BCN1 to BCN3.
  */
 
 import { assertNever } from "../../shared/assert.ts";

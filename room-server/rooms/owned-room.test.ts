@@ -313,6 +313,17 @@ test("[RRM49] after a reconnect a room without waiting edits does not make the l
   expect(kinds(send(room, 200, edit(ann, 2)))).toEqual(["check-ownership"]);
 });
 
+test("[SAV7] an edit that waits while the log is asked for its end is announced as delayed, as one in flight is", () => {
+  const room = roomAt();
+  send(room, 0, edit(ann, 1));
+  appended(room, 0);
+  room.receiveReconnect();
+  expect(tick(room, 100)).toEqual([]);
+  send(room, 200, edit(ann, 2));
+  expect(broadcasts(tick(room, 300))).not.toContainEqual({ kind: "saving", epoch: 4, state: "saving" });
+  expect(broadcasts(tick(room, 301))).toContainEqual({ kind: "saving", epoch: 4, state: "saving" });
+});
+
 test("[RRM16] a room is idle while no edit and no catch-up arrives, and never while an edit waits for the log", () => {
   const room = roomAt();
   expect(room.idleMs(at(700))).toBe(700);

@@ -305,7 +305,10 @@ export class OwnedRoom {
   #decideSaving(now: Millis, effects: OwnedRoomEffect[]): void {
     if (this.#writing === undefined) return; // All edits are saved.
     const { unacked, savingAnnouncer } = this.#writing;
-    const state = this.#isLogFull ? "refusing" : decideSaving(this.#saving, unacked.delays(now), this.#options);
+    const { appendMs, oldestMs } = unacked.delays(now);
+    // Before an append the log is asked for its end. A slow log answers that late too.
+    const delays = { appendMs: this.#isEndProven ? appendMs : oldestMs, oldestMs };
+    const state = this.#isLogFull ? "refusing" : decideSaving(this.#saving, delays, this.#options);
     this.#saving = state;
     const announcement = savingAnnouncer.due(state, now);
     if (announcement === "changed") effects.push({ kind: "saving-changed", state });
