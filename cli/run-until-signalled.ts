@@ -1,4 +1,7 @@
-/** Stops a command in order at SIGINT or SIGTERM. A later second signal ends the process immediately. */
+/**
+ * Stops a command in order at SIGINT, SIGTERM or SIGHUP, which a closed terminal sends. A later second signal ends the
+ * process immediately.
+ */
 
 import type { Millis } from "../shared/ids.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
@@ -22,11 +25,11 @@ export class StopSignals {
   }
 }
 
-/** Aborted by the first SIGINT or SIGTERM. A later second signal ends the process immediately. */
+/** Aborted by the first SIGINT, SIGTERM or SIGHUP. A later second signal ends the process immediately. */
 export function abortedBySignal(): AbortSignal {
   const signals = new StopSignals();
   const aborted = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => {
       const asked = signals.receiveSignal(performance.now() as Millis);
       if (asked === "end-at-once") process.exit(130);
