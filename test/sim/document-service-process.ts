@@ -11,8 +11,10 @@ import type { UnixMillis } from "../../shared/ids.ts";
 import { DocumentHost } from "../../document-service/document-host.ts";
 import { jetstreamDeletions } from "../../document-service/io/jetstream-log.ts";
 import { firstContentRoutes } from "../../document-service/io/first-content-routes.ts";
+import { historyRoutes } from "../../document-service/io/history-routes.ts";
 import { answerBy, type RoomRoute } from "../../document-service/io/http.ts";
 import { writeRoutes } from "../../document-service/io/write-routes.ts";
+import type { Reverted } from "../../document-service/history/reverting.ts";
 import type { MergedDocument } from "../../document-service/merge.ts";
 import type { DocumentServiceMetrics } from "../../document-service/metrics.ts";
 import type { ChangeNotifications, EditLog, EditMaking, ObjectStore } from "../../document-service/ports.ts";
@@ -25,6 +27,7 @@ import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 
 import { concatenated, contentOf, type Keystroke, keystrokesIn, textsIn } from "./keystrokes.ts";
+import { restoringEdit } from "./restoring-edits.ts";
 import type { DocumentServicePorts } from "./planted-hooks.ts";
 import { kvLeasesOf, kvValuesOf, followLogOf } from "./service-ports.ts";
 import { SimNatsConnection } from "./sim-nats-connection.ts";
@@ -64,7 +67,7 @@ export class DocumentServiceProcess {
       { ...deps, notifications: webhooks.notifications, operations: NO_REPORTS },
     );
     const ofApplication = application === undefined ? [] : firstContentRoutes(this.host, MAKING, application.callsOf(this.process), deps);
-    this.#routes = [...writeRoutes(MAKING), ...ofApplication];
+    this.#routes = [...writeRoutes(MAKING), ...historyRoutes(this.host, deps.log), ...ofApplication];
   }
 
   /** Answers a gateway's HTTP request, as `serveHttp`. */
@@ -145,7 +148,7 @@ export class DocumentServiceProcess {
       snapshots: this.#objects(snapshots),
       history: this.#objects(archive),
       merging: { merge },
-      reverting: { mergeHistory: merge, revert: () => Promise.reject(new Error("nobody restores a room here")) },
+      reverting: { mergeHistory: merge, revert: (current, earlier) => Promise.resolve(this.#revert(current, earlier)) },
       deletions: {
         ...jetstreamDeletions(connection.nats, undefined as never, subjects, { partitions: 1 }, clock),
         append: (room) =>
@@ -159,6 +162,11 @@ export class DocumentServiceProcess {
       },
       digest: (bytes) => createHash("sha256").update(bytes).digest("hex"),
     };
+  }
+
+  #revert(current: Uint8Array, earlier: Uint8Array): Reverted {
+    const edit = restoringEdit(this.#world.historyClients.nextIndex(), contentOf(current), contentOf(earlier));
+    return edit === undefined ? { kind: "unchanged" } : { kind: "edit", edit };
   }
 
   #log(): EditLog {

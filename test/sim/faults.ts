@@ -7,7 +7,7 @@ import type { Prng } from "../../shared/collections/prng.ts";
 import type { Cluster } from "./cluster.ts";
 import * as engine from "./engine-faults.ts";
 import { postEdit, setApplication } from "./application-faults.ts";
-import { writeWithKey } from "./keyed-write-faults.ts";
+import { useHistory, writeWithKey } from "./keyed-write-faults.ts";
 import { kickUser } from "./kicks.ts";
 import { makeDocument } from "./makers.ts";
 import { pasteText } from "./pastes.ts";
@@ -106,6 +106,8 @@ const SERVICE_FAULTS = {
   "lease buckets lose their ends": services.loseEndsOfLeases,
   "log and stores lose their ends apart": services.loseEndsApart,
   "edit with a key repeated over HTTP": writeWithKey,
+  "history read over HTTP": useHistory("read"),
+  "earlier state restored": useHistory("restore"),
 } as const satisfies Record<string, Strike>;
 
 /** Only in runs with an application. */
@@ -171,6 +173,10 @@ const TOKEN_FAULTS = ["user's rights changed", "user's rights changed", "token s
 /** Chance that backends write over HTTP with keys. They begin early, so that faults come between the repeats. */
 const KEYED_CHANCE = 0.25;
 const KEYED_MAX = 4;
+/** Chance that clients read the history and restore earlier states. */
+const HISTORY_CHANCE = 0.3;
+const HISTORY_MAX = 5;
+const HISTORY_KINDS = ["history read over HTTP", "earlier state restored"] as const;
 /** Chance that the application does not answer in the beginning, and the time in which new rooms wait for it. */
 const OPENING_CHANCE = 0.7;
 const OPENING_MS = 1_000;
@@ -188,6 +194,7 @@ const CHOSEN_APART: ReadonlySet<string> = new Set([
   "user kicked",
   ...TOKEN_FAULTS,
   "edit with a key repeated over HTTP",
+  ...HISTORY_KINDS,
   ...Object.keys(APPLICATION_FAULTS),
   ...Object.keys(WEBHOOK_FAULTS),
 ]);
@@ -251,6 +258,13 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
           atMs: Math.floor(prng.unit() * 0.6 * faultyMs),
         }))
       : [];
+  const drawHistory = (): Fault[] =>
+    prng.chance(HISTORY_CHANCE)
+      ? Array.from({ length: 1 + prng.below(HISTORY_MAX) }, () => ({
+          ...drawOne(HISTORY_KINDS[prng.below(HISTORY_KINDS.length)]!),
+          atMs: Math.floor((0.2 + prng.unit() * 0.7) * faultyMs),
+        }))
+      : [];
   /** Faults while new rooms wait for their content. */
   const drawOpening = (): Fault[] => [
     ...(prng.chance(OPENING_CHANCE) ? [{ ...drawOne(OPENING_FAULTS[prng.below(OPENING_FAULTS.length)]!), atMs: 0 }] : []),
@@ -268,7 +282,8 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
       : [];
     const rare = [...drawPresence(), ...drawRare(RARE_FAULTS), ...drawRare(RARE_SERVICE_FAULTS)];
     const opening = hasApplication ? drawOpening() : [];
-    const later = [...drawWebhooks(), ...drawBan(), ...drawPastes(), ...drawSecondRooms(), ...drawKicks(), ...drawKeyed(), ...drawTokens()];
+    const usual = [...drawWebhooks(), ...drawBan(), ...drawPastes(), ...drawSecondRooms(), ...drawKicks(), ...drawKeyed(), ...drawTokens()];
+    const later = [...usual, ...drawHistory()];
     return [...drawn, ...more, ...deletedHere, ...madeHere, ...lostHere, ...rare, ...opening, ...later].sort((a, b) => a.atMs - b.atMs);
   }
   // Trimming is normal operation, not a fault. Frequent trims are necessary to show its effects.

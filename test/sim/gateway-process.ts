@@ -8,7 +8,10 @@ import { clientIdOf } from "../../gateway/io/client-ids.ts";
 import { natsAdminCommands, natsSanctions } from "../../gateway/io/nats/nats-admin.ts";
 import { natsPlacement } from "../../gateway/io/nats/nats-placement.ts";
 import { applicationContents } from "../../gateway/io/http/first-content.ts";
+import { bytesOf } from "../../gateway/io/http/call-services.ts";
+import { documentHistoryRoutes } from "../../gateway/io/http/document-routes.ts";
 import { documentWriteRoutes } from "../../gateway/io/http/document-write-routes.ts";
+import { StreamedAnswers } from "../../gateway/io/http/streamed-answers.ts";
 import { errorOf } from "../../gateway/http/answers.ts";
 import type { HttpRoute } from "../../gateway/http/route-table.ts";
 import type { SanctionsHost } from "../../gateway/limits/sanctions-host.ts";
@@ -22,6 +25,7 @@ import type { AdminCommand, Sanction } from "../../shared/bus/admin-messages.ts"
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import { type GatewayId, type Millis, type RoomKey, roomOf } from "../../shared/ids.ts";
 import type { WebhookEndpoint } from "../../shared/settings/webhook-endpoints.ts";
+import type { RoomAnswer, RoomRequest } from "./history-clients.ts";
 import type { PostAnswer, PostRequest } from "./keyed-writes.ts";
 import { simServices } from "./sim-http.ts";
 import { SimNatsConnection } from "./sim-nats-connection.ts";
@@ -50,6 +54,7 @@ const ALONE: Pick<GatewayPorts, "counts" | "sanctionsBus" | "storageReports" | "
 
 const APPLICATION: readonly WebhookEndpoint[] = [{ name: "all-tenants", tenant: undefined, url: "http://application" }];
 const NOTHING_FULL = { fullOn: () => undefined };
+const STREAMS = { eachMax: 100, allMax: 1_000 };
 const WRITE_OPTIONS = { internalSecret: "", eachUser: { burst: 100, perSecond: 100 }, writersMax: 100, editBytesMax: 400 };
 
 export class GatewayProcess {
@@ -112,7 +117,13 @@ export class GatewayProcess {
     const parts = assembleGateway(gateway, config, ports, deps);
     this.#sanctions = parts.sanctions;
     [this.#rooms, this.#presence, this.#clients, this.#writes] = [parts.rooms, parts.presence, parts.clients, parts.writes];
-    this.#routes = documentWriteRoutes({ ...ports, ...parts, documents, storage: NOTHING_FULL }, WRITE_OPTIONS, deps);
+    const ofRoutes = { ...ports, ...parts, documents, storage: NOTHING_FULL, streamed: new StreamedAnswers(STREAMS, deps.metrics) };
+    const random = world.chance(`keys of ${name}`);
+    const randomKey = (): string => `${name}-${random.unit()}`;
+    this.#routes = [
+      ...documentWriteRoutes(ofRoutes, WRITE_OPTIONS, { ...deps, randomKey }),
+      ...documentHistoryRoutes(ofRoutes, { ...WRITE_OPTIONS, readersMax: WRITE_OPTIONS.writersMax }, deps),
+    ];
     this.listener.isReady = () => !this.#stopping && this.#rooms.backbone.isUp;
     void Promise.all([bus.start(this.#rooms), presenceBus.start(this.#presence)]).then(
       () => {
@@ -152,25 +163,33 @@ export class GatewayProcess {
     return this.#writes.write(room, edit);
   }
 
-  /** `POST …/edits`, answered by its route. */
-  async post(place: "edits", room: RoomKey, { user, key, body }: PostRequest): Promise<PostAnswer> {
+  /** `POST …/edits`. */
+  post(place: "edits", room: RoomKey, request: PostRequest): Promise<PostAnswer> {
+    return this.request("post", place, room, request);
+  }
+
+  /** A request about a room, answered by its route. `place`: the path after the room. */
+  async request(method: HttpRoute["method"], place: string, room: RoomKey, request: RoomRequest): Promise<RoomAnswer> {
+    const { user, key = "", query = {}, body = new Uint8Array(0) } = request;
     const headers: Record<string, string> = {
       "authorization": `Bearer ${user}`,
       "content-type": "application/octet-stream",
       "idempotency-key": key,
     };
-    const route = this.#routes.find(({ path }) => path.endsWith(`/${place}`))!;
+    const route = this.#routes.find((one) => one.method === method && one.path.endsWith(`/${place}`))!;
     const answer = await route.answer({
       path: "",
       parameters: [roomOf(room)],
-      query: new URLSearchParams(),
+      query: new URLSearchParams(query),
       header: (name) => headers[name] ?? "",
       address: undefined,
       body,
       signal: new AbortController().signal,
     });
-    const error = typeof answer.body === "string" ? errorOf(new TextEncoder().encode(answer.body)) : undefined;
-    return { status: answer.status, error, seq: Number(answer.headers?.["x-coroom-seq"] ?? 0) };
+    const bytes = answer.body === undefined ? new Uint8Array(0) : await bytesOf(answer.body);
+    const error = answer.status < 400 ? undefined : errorOf(bytes);
+    const { "x-coroom-seq": seq = "0", "x-coroom-epoch": epoch = "0" } = answer.headers ?? {};
+    return { status: answer.status, error, seq: Number(seq), epoch: Number(epoch), body: bytes };
   }
 
   /** Exits as `gateway/main.ts` does if the NATS connection fails during the start. */

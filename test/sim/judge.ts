@@ -11,6 +11,7 @@ import { ONLY_EDIT_COUNTER_MIN } from "../../shared/bus/envelope.ts";
 import type { ClientId, RoomKey } from "../../shared/ids.ts";
 import { concatenated, hasComplete, isSameBytes, keystrokesIn } from "./keystrokes.ts";
 import { beginsWith, LostEnds, type Ordered } from "./lost-ends.ts";
+import { isRestorer } from "./restoring-edits.ts";
 import type { RoomEdit } from "../../client/room/room-messages.ts";
 import type { TentativeEdit } from "../../shared/wire/frames.ts";
 
@@ -236,7 +237,7 @@ export class Judge {
   #receiveKeystrokes(key: RoomKey, room: RoomTruth, payload: Uint8Array): void {
     for (const { author, index } of keystrokesIn(payload)) {
       const logged = room.logged.get(author) ?? 0;
-      const isInOrder = index >= logged && index <= room.accountedFor(author);
+      const isInOrder = isRestorer(author) || (index >= logged && index <= room.accountedFor(author));
       if (!isInOrder && !room.isRegained(author, index))
         this.fail(`the log has keystroke ${index} of tab ${author} where ${logged} comes next`, key);
       room.countKeystroke(author, index);

@@ -31,17 +31,15 @@ type WritingGateway = {
   readonly process: SimProcess;
   post(place: "edits", room: RoomKey, request: PostRequest): Promise<PostAnswer>;
 };
-/** The parts of the cluster that backends use. */
-type WrittenCluster = {
-  readonly world: {
-    readonly scheduler: Scheduler;
-    readonly judge: Judge;
-    readonly trace: Trace;
-    readonly chance: (purpose: string) => Prng;
-    readonly size: { readonly faultyMs: number };
-  };
-  gateway(whom: { readonly whom: number }): WritingGateway;
+/** The parts of the world that clients of the HTTP API use. */
+export type HttpClientWorld = {
+  readonly scheduler: Scheduler;
+  readonly judge: Judge;
+  readonly trace: Trace;
+  readonly chance: (purpose: string) => Prng;
+  readonly size: { readonly faultyMs: number };
 };
+type WrittenCluster = { readonly world: HttpClientWorld; gateway(whom: { readonly whom: number }): WritingGateway };
 
 /** One request body. `answer`: the last answer that settles it. */
 type KeyedRequest = {

@@ -66,6 +66,10 @@ export function concatenated(payloads: readonly Uint8Array[]): Uint8Array {
   );
 }
 
+export function contentIn(edits: readonly { readonly payload: Uint8Array }[]): Uint8Array {
+  return concatenated(edits.map(({ payload }) => payload));
+}
+
 export function isSameBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.byteLength === b.byteLength && a.every((byte, index) => byte === b[index]);
 }

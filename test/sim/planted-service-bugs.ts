@@ -2,8 +2,11 @@
 
 import { ONLY_EDIT_COUNTER_MIN } from "../../shared/bus/envelope.ts";
 import { LogEndLost } from "../../shared/bus/record.ts";
+import { type ClientKey, type RoomKey, tenantOf, type UnixMillis } from "../../shared/ids.ts";
+import { clientIdOf } from "../../gateway/io/client-ids.ts";
 import type { Fault } from "./faults.ts";
 import type { PlantedBug } from "./planted-bugs.ts";
+import { restoringOf } from "./restoring-edits.ts";
 import type { Size } from "./sizes.ts";
 
 /** The service treats a snapshot as durable once it is written, and trims up to it without reading it back. */
@@ -169,6 +172,81 @@ const keysForgotten: PlantedBug = {
   ],
 };
 
+const useHistory = (kind: "history read over HTTP" | "earlier state restored", { faultyMs }: Size): readonly Fault[] =>
+  [0.3, 0.5, 0.6, 0.8].map((share): Fault => ({ kind, atMs: Math.floor(share * faultyMs), forMs: 0, whom: share, how: 0 }));
+
+/** An earlier state lacks its newest edit. */
+const earlierStateCut: PlantedBug = {
+  name: "earlier state without its last edit",
+  documentService: (ports) => ({
+    ...ports,
+    reverting: {
+      ...ports.reverting,
+      mergeHistory: (state, edits, room, signal) => ports.reverting.mergeHistory(state, edits.slice(0, -1), room, signal),
+    },
+  }),
+  faults: (size) => useHistory("history read over HTTP", size),
+};
+
+/** A restore is made of the document as it was at the first restore, so later edits stay. */
+const restoreOfOldDocument: PlantedBug = {
+  name: "restore made of an old document",
+  documentService: (ports) => {
+    const first = new Map<RoomKey, Uint8Array>();
+    return {
+      ...ports,
+      reverting: {
+        ...ports.reverting,
+        revert: (current, earlier, room) => {
+          if (!first.has(room)) first.set(room, current);
+          return ports.reverting.revert(first.get(room)!, earlier, room);
+        },
+      },
+    };
+  },
+  faults: (size) => useHistory("earlier state restored", size),
+};
+
+/** A gateway names the edit of a restore by its content, which differs when the request is repeated. */
+const restoreNamedByContent: PlantedBug = {
+  name: "restore with a key named by its content",
+  gatewayRooms: (rooms) => ({
+    ...rooms,
+    sendToOwner: (room, message, epoch) => {
+      const edits = message.kind === "edits" ? message.edits : [];
+      const renamed = edits.map((edit) =>
+        restoringOf(edit.payload) === undefined
+          ? edit
+          : {
+              ...edit,
+              author: { ...edit.author, client: clientIdOf(tenantOf(room), edit.author.user, String(edit.payload) as ClientKey) },
+            },
+      );
+      rooms.sendToOwner(room, message.kind === "edits" ? { ...message, edits: renamed } : message, epoch);
+    },
+  }),
+  faults: (size) => useHistory("earlier state restored", size),
+};
+
+/** A service whose date is years ahead removes the history of its rooms. */
+const datesTrusted: PlantedBug = {
+  name: "history dropped by a date that is ahead",
+  documentService: (ports) => ({
+    ...ports,
+    histories: { ...ports.histories, storeDate: () => Number.MAX_SAFE_INTEGER as UnixMillis },
+  }),
+  faults: (size) => [
+    ...useHistory("history read over HTTP", size),
+    ...Array.from({ length: 12 }, (_, index): Fault => ({
+      kind: "date set back or ahead",
+      atMs: 500,
+      forMs: 0,
+      whom: index / 12,
+      how: 0.901,
+    })),
+  ],
+};
+
 /** Bugs that show only where document services and leaderboards run. */
 export const PLANTED_SERVICE_BUGS: readonly PlantedBug[] = [
   snapshotNotReadBack,
@@ -181,4 +259,8 @@ export const PLANTED_SERVICE_BUGS: readonly PlantedBug[] = [
   deletedBoardKept,
   deletedCheckpointKept,
   keysForgotten,
+  earlierStateCut,
+  restoreOfOldDocument,
+  restoreNamedByContent,
+  datesTrusted,
 ];

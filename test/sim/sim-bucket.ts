@@ -10,6 +10,7 @@ export class SimBucket<Entry> {
   #revision = 0;
   #lateEver = 0;
   #unansweredEver = 0;
+  #lossesEver = 0;
   #isThere = true;
   lagMs = 0;
 
@@ -24,6 +25,11 @@ export class SimBucket<Entry> {
 
   get unansweredEver(): number {
     return this.#unansweredEver;
+  }
+
+  /** Count of losses of the end. */
+  get lossesEver(): number {
+    return this.#lossesEver;
   }
 
   /** Called once for each request. */
@@ -76,6 +82,7 @@ export class SimBucket<Entry> {
 
   /** The server lost power: it drops the writes since the last sync, and assigns their revisions again. */
   loseSince(syncedAt: number): void {
+    this.#lossesEver += 1;
     this.#revision = 0;
     for (const [room, history] of this.#entries) {
       const synced = history.filter(({ at }) => at <= syncedAt);

@@ -58,7 +58,9 @@ function messageOf({ status, headers = {}, body }: InternalResponse): IncomingMe
   const bytes = typeof body === "string" ? new TextEncoder().encode(body) : (body ?? new Uint8Array(0));
   return {
     statusCode: status,
-    headers: { ...headers, "content-length": String(bytes.byteLength) },
+    headers: Object.fromEntries(
+      [...Object.entries(headers), ["content-length", bytes.byteLength]].map(([name, value]) => [name, String(value)]),
+    ),
     complete: true,
     resume: () => {},
     on: (event: string, receive: (chunk?: Uint8Array) => void) => {

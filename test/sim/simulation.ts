@@ -70,6 +70,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   if (hasWebhooks(faults)) world.addWebhooks();
   if (faults.some(({ kind }) => kind === "user kicked")) world.kickedUsers = new Set();
   if (faults.some(({ kind }) => kind === "large text pasted")) world.allowPastes();
+  if (faults.some(({ kind }) => kind === "history read over HTTP" || kind === "earlier state restored")) world.keepHistoryBriefly();
   if (faults.some(({ kind }) => kind === "user's rights changed" || kind === "token service away")) world.limitTokens();
   const strikes: { readonly kind: FaultKind; readonly met: Met }[] = [];
   const cluster = new Cluster(world, world.chance("cluster"), {
@@ -97,11 +98,12 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
       for (const tab of cluster.tabs) if (world.bans?.wasBanned(tab.user) === true) joinAgain(tab); // No gateway may know the ban any more.
       world.webhooks?.breakOne();
       world.keyedWrites.repeatAll();
+      world.historyClients.repeatAll();
       let lookAt = scheduler.now + LOOK_MS; // Effects of the last fault may still be under way.
       const isSettled = (): boolean => {
         if (scheduler.now < lookAt || !cluster.tabs.every((tab) => tab.isSettled) || !judge.isEveryFirstEditAnswered) return false;
         if (world.application?.isEveryPostAnswered === false || world.bans?.unsettled() !== undefined) return false;
-        if (world.keyedWrites.unsettled() !== undefined) return false;
+        if ((world.keyedWrites.unsettled() ?? world.historyClients.unsettled()) !== undefined) return false;
         lookAt = scheduler.now + LOOK_MS;
         return cluster.tabs.every((tab) => tab.wrongAbout(cluster.tabs) === undefined);
       };
@@ -146,6 +148,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
       else if (!judge.isEveryFirstEditAnswered) judge.fail("not everybody who made the document of content is answered");
       else if (world.application?.isEveryPostAnswered === false) judge.fail("not every backend is answered");
       else if (world.keyedWrites.unsettled() !== undefined) judge.fail(world.keyedWrites.unsettled()!);
+      else if (world.historyClients.unsettled() !== undefined) judge.fail(world.historyClients.unsettled()!);
       else if (world.serviceJudge?.unsettled() !== undefined) judge.fail(`not settled: ${world.serviceJudge.unsettled()}`);
       else if (world.webhooks?.unsettled() !== undefined) judge.fail(`not settled: ${world.webhooks.unsettled()}`);
       else if (wrong.length > 0) judge.fail(`not every tab has the right participants and fields:\n  ${wrong.join("\n  ")}`);

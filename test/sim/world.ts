@@ -22,6 +22,7 @@ import { Prng } from "../../shared/collections/prng.ts";
 import { SimApplication } from "./application.ts";
 import type { SimBans } from "./bans.ts";
 import { Judge } from "./judge.ts";
+import { HistoryClients } from "./history-clients.ts";
 import { KeyedWrites } from "./keyed-writes.ts";
 import { PASTED_EDIT_BYTES_MAX } from "./keystrokes.ts";
 import type { PlantedHooks } from "./planted-hooks.ts";
@@ -73,6 +74,9 @@ const SKEW_MS_MAX = 2_000;
 const SLOW_CHANCE = 0.01;
 const SLOW_MS_MAX = 80;
 
+/** Longer than any run. */
+const BRIEF_HISTORY_MS = 600_000;
+
 type WorldOptions = Omit<SchedulerOptions, "explains"> & {
   readonly size: Size;
   readonly telemetry: Telemetry;
@@ -100,6 +104,7 @@ export class World {
   /** Undefined: rooms begin without content. */
   readonly application: SimApplication | undefined;
   readonly keyedWrites = new KeyedWrites();
+  readonly historyClients = new HistoryClients();
   /** Undefined: no user is banned, and gateways exchange no sanctions. */
   bans: SimBans | undefined;
   /** Undefined: no user is kicked, and gateways exchange no commands. */
@@ -127,6 +132,7 @@ export class World {
     this.log = new SimJetStream(this.subjects, this.nats, this.scheduler, this.latencyMs, (room, stored) => {
       this.application?.receiveStored(room, stored);
       this.judge.receiveStored(room, stored);
+      this.historyClients.receiveStored(room, stored, Math.floor(this.scheduler.now));
     });
     const drawn = { ...drawSettings(this.chance("settings")), ...drawServiceSettings(this.chance("service settings")) };
     this.application = options.size.hasApplication ? new SimApplication(this) : undefined;
@@ -152,6 +158,13 @@ export class World {
   /** Call before processes start. Edits may be so large that clients send them in parts. */
   allowPastes(): void {
     this.settings = withPasteSettings(this.settings, this.chance("paste settings"));
+  }
+
+  /** Call before document services start. In half of the runs the history is kept for less time than a date may be wrong. */
+  keepHistoryBriefly(): void {
+    const { documentService } = this.settings;
+    if (this.chance("history settings").chance(0.5))
+      this.settings = { ...this.settings, documentService: { ...documentService, historyMsMax: BRIEF_HISTORY_MS } };
   }
 
   /** A separate generator for each purpose, so that one more draw for one purpose changes no other one. */

@@ -57,17 +57,17 @@ type DocumentWriteOptions = {
 };
 
 const MAKING_MS_MAX = 15_000;
-const NAMING: EditNaming = {
+const HASHES: Omit<EditNaming, "randomKey"> = {
   digest: (of) => createHash("sha256").update(of).digest("base64url"),
   number: (of) => createHash("sha256").update(of).digest().readUInt32BE(),
-  randomKey: randomUUID,
 };
 
 export function documentWriteRoutes(
   { tokens, documents, writes, boards, storage, rooms, contents, clientIdOf }: DocumentWritePorts,
   options: DocumentWriteOptions,
-  { clock, metrics }: { clock: Clock; metrics: GatewayMetrics },
+  { clock, metrics, randomKey = randomUUID }: { clock: Clock; metrics: GatewayMetrics; randomKey?: EditNaming["randomKey"] },
 ): HttpRoute[] {
+  const naming = { ...HASHES, randomKey };
   const rates = new UserRates(options.eachUser, options.writersMax);
 
   /** An edit of a room without any edit follows the content of the application. */
@@ -96,7 +96,7 @@ export function documentWriteRoutes(
       if (made.status !== 200 || made.body === undefined) return made;
       const payload = madeEdit(await bytesOf(made.body), options.editBytesMax);
       if (!(payload instanceof Uint8Array)) return payload;
-      const { key, counter } = editNameOf(request, plan, NAMING);
+      const { key, counter } = editNameOf(request, plan, naming);
       const name = { client: clientIdOf(identity.tenant, identity.user, key), counter };
       const outcome = await writes.write(writer.room, editOf(writer, name, payload, plan));
       // Without a claim `name` it is the user id, and the user may have joined with a better one.
