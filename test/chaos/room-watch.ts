@@ -1,8 +1,10 @@
 /**
  * The clients of one room and a judge that records the edits of each client. Each edit that was delivered with a seq,
  * also by an ack, must be at that seq in the log at the end. This proves that no edit was lost and no seq was used
- * twice.
+ * twice. The document service must serve the document that all clients have, over each gateway.
  */
+
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { type RoomKey, type RoomId, roomKey, type TenantId, type UnixMillis } from "../../shared/ids.ts";
 import type { Problem, Refusal } from "../../client/room/problems.ts";
@@ -10,11 +12,14 @@ import type { LoggedEdit } from "../../leaderboard/testing/reference-boards.ts";
 import { eventually } from "../system/eventually.ts";
 import { checkLog, type LoggedRecord, readTimedLog } from "../system/log-checks.ts";
 import { insertion, Person } from "../system/person.ts";
+import { TRACE_TEXT } from "../system/traces.ts";
 import { ActivityReporter } from "./activity-reporter.ts";
 import type { BoardsWatch } from "./boards-watch.ts";
 import type { ChaosTarget } from "./target.ts";
 
 const LEVEL_MS_MAX = 90_000;
+const POLL_MS = 250;
+const ANSWER_MS_MAX = 10_000;
 /** A person stops typing while this many edits are unsaved. */
 const UNSAVED_MAX = 300;
 
@@ -98,6 +103,7 @@ export class RoomWatch {
   async judge(boards: BoardsWatch): Promise<RoomAccount> {
     const { records, faults } = await this.#compareWithLog();
     if (faults.length > 0) throw new Error(`room ${this.room}:\n${faults.slice(0, 20).join("\n")}`);
+    await this.#judgeDocument();
     boards.add({ room: this.room, edits: editsIn(records), reported: this.#reporter.reportedCounts });
     const epochs = records.filter(({ record }) => record.kind === "epoch").length;
     return {
@@ -128,6 +134,35 @@ export class RoomWatch {
       }
     });
     return { records, faults };
+  }
+
+  /** Waits while no document service is ready. */
+  async #judgeDocument(): Promise<void> {
+    const expected = this.#people[0]!.text;
+    const deadline = performance.now() + LEVEL_MS_MAX;
+    for (const url of this.#target.gatewayUrls) {
+      for (let read = await this.#readDocument(url); read !== expected; read = await this.#readDocument(url)) {
+        if (typeof read === "string") throw new Error(`room ${this.room}: ${url} serves another document than the clients have`);
+        if (performance.now() > deadline) throw new Error(`room ${this.room}: ${url} serves no document, and answers ${read}`);
+        await sleep(POLL_MS);
+      }
+    }
+  }
+
+  /** Returns the text with all typed edits, or the status of the refusal; 0 means no answer. */
+  async #readDocument(url: string): Promise<string | number> {
+    const token = await this.#target.token(this.room, "judge", { rights: ["read"] });
+    const { origin } = new URL(url.replace(/^ws/, "http"));
+    try {
+      const answer = await fetch(`${origin}/v1/rooms/${this.room}/text?type=${TRACE_TEXT}&minSeq=${this.#typed}`, {
+        headers: { authorization: `Bearer ${token}` },
+        signal: AbortSignal.timeout(ANSWER_MS_MAX),
+      });
+      const text = await answer.text();
+      return answer.status === 200 ? text : answer.status;
+    } catch {
+      return 0;
+    }
   }
 
   leave(): void {
