@@ -130,6 +130,25 @@ test("[IHT4] a URL and headers as long as gateways accept them are answered", as
   }
 });
 
+test("[IHT7] a path that begins with two slashes is a path: its request reaches the routes", async () => {
+  const server = await serveInternal(
+    OPTIONS,
+    ({ segments, query }) => ({ status: 404, name: "read", body: JSON.stringify([segments, [...query]]) }),
+    () => {},
+  );
+  try {
+    for (const [path, seen] of [
+      ["//", [[], []]],
+      ["//v1/rooms?a=b", [[], [["a", "b"]]]],
+    ] as const) {
+      const answer = await fetch(`http://127.0.0.1:${server.port}${path}`, { headers: { "x-coroom-internal": OPTIONS.secret } });
+      expect([answer.status, await answer.json()]).toEqual([404, seen]);
+    }
+  } finally {
+    await server.stop();
+  }
+});
+
 test("[IHT5] only a request with the secret is answered, and metrics only with their own secret; an empty secret admits nobody", async () => {
   const statusesOf = async (options: InternalHttpOptions): Promise<number[]> => {
     const server = await serveInternal(

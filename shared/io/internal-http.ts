@@ -141,7 +141,7 @@ function bearerOf({ headers }: IncomingMessage): string | undefined {
 }
 
 function readQuestion(request: IncomingMessage, signal: AbortSignal, { bodyBytesMax }: InternalHttpOptions): InternalRequest {
-  const url = new URL(request.url ?? "", "http://internal");
+  const url = new URL(`http://internal${request.url ?? ""}`); // Not with a base: that would read the path `//` as a host.
   const header = (name: string): string => String(request.headers[name] ?? "");
   return {
     method: request.method ?? "",
