@@ -177,6 +177,28 @@ test("[IMP19] a token that is refused or has expired ends the command at the fir
   expect(readdirSync(out)).toEqual([]);
 });
 
+test("[IMP21] a deleted room is named as deleted, without advice for applications", async () => {
+  const [files, out] = [mkdtempSync(join(tmpdir(), "coroom-import-")), mkdtempSync(join(tmpdir(), "coroom-export-"))];
+  const doc = new Y.Doc();
+  doc.getText("t").insert(0, "text");
+  writeFileSync(join(files, "gone.yjs"), Y.encodeStateAsUpdate(doc));
+  const { httpUrl: url } = cluster.gateways[0]!;
+  const flags = { token: await cluster.token("*", "exporter"), url };
+  const printed: string[] = [];
+  const print = (line: string): void => void printed.push(line);
+  const imported = () => importDocuments(readSettings(importSettings, { flags: { ...flags, from: files }, env: {} }), print);
+  await imported();
+  const headers = { authorization: `Bearer ${cluster.operatorSecret}` };
+  expect((await fetch(`${url}/v1/rooms/gone?tenant=default`, { method: "DELETE", headers })).status).toBeOneOf([200, 202]);
+
+  printed.length = 0;
+  const exported = exportRoom(readSettings(exportSettings, { flags: { ...flags, to: out, room: "gone" }, env: {} }), print);
+  await expect(exported).rejects.toThrow("1 of 1 rooms were not exported");
+  await expect(imported()).rejects.toThrow("some documents were not imported");
+  const why = "failed: the room is deleted permanently";
+  expect([printed[0], printed[2]]).toEqual([`gone: ${why}`, `1/1 gone: ${why}`]);
+});
+
 test("[IMP18] a user who is banned from the room, before or during an import, is reported at once with the reason", async () => {
   const [files, out] = [mkdtempSync(join(tmpdir(), "coroom-import-")), mkdtempSync(join(tmpdir(), "coroom-export-"))];
   const doc = new Y.Doc();

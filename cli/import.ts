@@ -37,6 +37,7 @@ const UNAVAILABLE_MS_MAX = 30_000;
 const UNAVAILABLE: ReadonlySet<string> = new Set(["room-unavailable", "snapshot-unavailable"]);
 /** HTTP status for a token that is refused or has expired. */
 const UNAUTHORIZED = 401;
+const ROOM_DELETED = "the room is deleted permanently"; // The message of the SDK is for applications.
 const TOKEN_ADVICE = "Set --token (COROOM_TOKEN) to a valid token, or leave it out and set --jwt-secret to the gateways' secret";
 /** Errors after which edits are not saved. */
 const UNWRITABLE: ReadonlySet<string> = new Set(["edit-too-large", "read-only", "outbox-full"]);
@@ -249,7 +250,7 @@ const REFUSED_FOR_ALL: readonly number[] = [CLOSE.unauthorized.code, CLOSE.versi
 function refusedBecause(refusal: Refusal): Error {
   switch (refusal.kind) {
     case "room-refused":
-      return new Error(refusal.message);
+      return new Error(refusal.reason === "deleted" ? ROOM_DELETED : refusal.message);
     case "token-expired":
       return new SettingError(`the token has expired. ${TOKEN_ADVICE}`);
     case "connection-refused":
