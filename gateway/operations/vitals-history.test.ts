@@ -58,6 +58,15 @@ test("[VHI5] running processes are those of the last three intervals, each with 
   expect(history.running(at(106))).toEqual([]);
 });
 
+test("[VHI7] a process that announced its orderly stop does not run, until vitals arrive again", () => {
+  const history = few();
+  history.receiveVitals(gateway("gw-1", {}), at(100));
+  history.receiveVitals({ ...gateway("gw-1", {}), ends: true }, at(100));
+  expect(history.running(at(101))).toEqual([]);
+  history.receiveVitals(gateway("gw-1", {}), at(101));
+  expect(history.running(at(102))).toHaveLength(1);
+});
+
 test("[VHI6] of running processes that cannot work together, each names the bus versions of the others", () => {
   const history = new VitalsHistory({ slotsMax: 5, instancesMax: 9, roomsMax: 2 });
   const receive = (instance: string, bus?: Vitals["bus"]) =>

@@ -47,6 +47,7 @@ export class VitalsHistory {
       readonly version?: string | undefined;
       readonly bus: BusRange;
       readonly lines: Map<VitalName, Line>;
+      readonly ends: boolean;
       slot: Slot;
     }
   >();
@@ -56,10 +57,10 @@ export class VitalsHistory {
     this.#options = options;
   }
 
-  receiveVitals({ instance, role, version, bus = UNSTATED_BUS, values, rooms = [] }: Vitals, at: UnixMillis): void {
+  receiveVitals({ instance, role, version, bus = UNSTATED_BUS, ends = false, values, rooms = [] }: Vitals, at: UnixMillis): void {
     const slot = slotOf(at);
-    const known = this.#instances.get(instance) ?? { role, bus, lines: new Map<VitalName, Line>(), slot };
-    keepNewest(this.#instances, instance, { ...known, version, bus, slot: Math.max(known.slot, slot) }, this.#options.instancesMax);
+    const known = this.#instances.get(instance) ?? { role, bus, lines: new Map<VitalName, Line>(), ends, slot };
+    keepNewest(this.#instances, instance, { ...known, version, bus, ends, slot: Math.max(known.slot, slot) }, this.#options.instancesMax);
     for (const name of NAMES[role]) {
       const value = values[name];
       if (value === undefined) continue;
@@ -87,9 +88,9 @@ export class VitalsHistory {
     return { from, lines, instances: alive.map(([name, { role }]) => ({ instance: name, role })) };
   }
 
-  /** Processes whose vitals arrived within the last three intervals, by role and name. */
+  /** Processes whose vitals arrived within the last three intervals and that have not stopped in order, by role and name. */
   running(now: UnixMillis): RunningProcess[] {
-    const alive = [...this.#instances].filter(([, { slot }]) => slot >= slotOf(now) - RUNNING_SLOTS);
+    const alive = [...this.#instances].filter(([, { slot, ends }]) => !ends && slot >= slotOf(now) - RUNNING_SLOTS);
     return alive
       .map(([instance, { role, version, bus }]) => {
         const strangers = alive.flatMap(([, other]) => (canWorkTogether(bus, other.bus) ? [] : [other.bus.version]));
