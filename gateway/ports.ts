@@ -207,13 +207,21 @@ export interface UsageStore {
   read(day: UsageDay, tenant: TenantId | undefined): Promise<ReadonlyMap<TenantId, StoredUsage>>;
 }
 
-/** `gateways`: the number of gateways that answered completely. */
-type AdminCommandOutcome = { readonly kicked: number; readonly members: readonly RoomMember[]; readonly gateways: number };
+/**
+ * `gateways`: the number of gateways that answered completely. `silentGateways`: those that run and did not; none are named
+ * while a gateway of an earlier release answers without its name.
+ */
+type AdminCommandOutcome = {
+  readonly kicked: number;
+  readonly members: readonly RoomMember[];
+  readonly gateways: number;
+  readonly silentGateways: readonly string[];
+};
 
 /** Commands to all gateways, this one included. */
 export interface AdminCommands {
   issueCommand(order: AdminCommand): Promise<AdminCommandOutcome>;
-  onCommand(carryOut: (order: AdminCommand) => AdminReply): void;
+  onCommand(carryOut: (order: AdminCommand) => Pick<AdminReply, "kicked" | "members">): void;
 }
 
 /**

@@ -132,7 +132,7 @@ export class DisciplineHost {
     }
   }
 
-  receiveCommand(command: AdminCommand): AdminReply {
+  receiveCommand(command: AdminCommand): Pick<AdminReply, "kicked" | "members"> {
     switch (command.kind) {
       case "kick":
         return { kicked: this.#kick(command), members: [] };

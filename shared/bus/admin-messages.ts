@@ -52,6 +52,11 @@ export type AdminCommand = z.infer<typeof AdminCommand>;
 export const RoomMember = z.object({ user: z.string(), name: z.string(), connection: z.string(), write: z.boolean() });
 export type RoomMember = z.infer<typeof RoomMember>;
 
-/** One gateway's reply. `isPart`: more parts follow. */
-export const AdminReply = z.object({ kicked: z.int(), members: z.array(RoomMember), isPart: z.literal(true).optional() });
+/** One gateway's reply. `isPart`: more parts follow. `gateway`: absent in replies of release 0.2.0 and earlier. */
+export const AdminReply = z.object({
+  kicked: z.int(),
+  members: z.array(RoomMember),
+  isPart: z.literal(true).optional(),
+  gateway: z.string().optional(),
+});
 export type AdminReply = z.infer<typeof AdminReply>;

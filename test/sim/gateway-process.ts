@@ -49,7 +49,7 @@ const ALONE: Pick<GatewayPorts, "counts" | "sanctionsBus" | "storageReports" | "
   storageReports: { onFull: () => {}, onPeaks: () => {} },
   store: undefined,
   usageStore: undefined,
-  commands: { issueCommand: () => Promise.resolve({ kicked: 0, members: [], gateways: 0 }), onCommand: () => {} },
+  commands: { issueCommand: () => Promise.resolve({ kicked: 0, members: [], gateways: 0, silentGateways: [] }), onCommand: () => {} },
 };
 
 const APPLICATION: readonly WebhookEndpoint[] = [{ name: "all-tenants", tenant: undefined, url: "http://application" }];
@@ -95,7 +95,7 @@ export class GatewayProcess {
 
     const rooms = this.#checked(world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms, world);
     const sanctions = natsSanctions(this.connection.nats, world.subjects, gateway);
-    const commands = natsAdminCommands(this.connection.nats, world.subjects);
+    const commands = natsAdminCommands(this.connection.nats, world.subjects, { gateway, running: () => [] });
     this.#commands = world.kickedUsers === undefined ? ALONE.commands : (world.planted?.adminCommands?.(commands) ?? commands);
     const documents = simServices(this.process, world, documentServices);
     const given = world.application && applicationContents(documents, { ...config, firstContentUrls: APPLICATION }, deps);

@@ -117,7 +117,7 @@ async function askedByEve(held: Pick<Sanction, "room" | "level">, path: string, 
     {
       tokens: { verify: async () => ({ kind: "valid", identity }) },
       commands: {
-        issueCommand: async ({ kind }) => ((done += kind === "kick" ? 1 : 0), { kicked: 1, members: [], gateways: 1 }),
+        issueCommand: async ({ kind }) => ((done += kind === "kick" ? 1 : 0), { kicked: 1, members: [], gateways: 1, silentGateways: [] }),
         onCommand: () => {},
       },
       sanctions: { all: known.all, impose: () => void (done += 1) },

@@ -54,15 +54,15 @@ export function adminRoutes(
   const kick = forAdmins(async (request, authority) => {
     const command = kickCommand(request, authority);
     if ("status" in command) return command;
-    const { kicked, gateways } = await commands.issueCommand(command);
-    return jsonAnswer(200, { kicked, gateways });
+    const { kicked, gateways, silentGateways } = await commands.issueCommand(command);
+    return jsonAnswer(200, { kicked, gateways, silentGateways });
   });
 
   const listMembers = forAdmins(async (request, authority) => {
     const scope = scopeInPath(request, authority);
     if ("status" in scope) return scope;
-    const { members, gateways } = await commands.issueCommand({ kind: "list-members", room: scope.room! });
-    return jsonAnswer(200, { members, gateways });
+    const { members, gateways, silentGateways } = await commands.issueCommand({ kind: "list-members", room: scope.room! });
+    return jsonAnswer(200, { members, gateways, silentGateways });
   });
 
   const listBans = forAdmins((_, authority) => jsonAnswer(200, { sanctions: sanctionsShown(sanctions.all, authority) }));

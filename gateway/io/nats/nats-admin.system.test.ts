@@ -4,6 +4,7 @@ import { connect, type NatsConnection } from "nats";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import type { RoomMember, Sanction } from "../../../shared/bus/admin-messages.ts";
+import { encodeJson } from "../../../shared/bus/json-messages.ts";
 import { subjectsOf } from "../../../shared/bus/subjects.ts";
 import type { GatewayId, RoomKey, TenantId, UnixMillis, UserId } from "../../../shared/ids.ts";
 import { type RealNats, startRealNats } from "../../../test/contract/real-nats.ts";
@@ -53,10 +54,12 @@ test("[NAD2] members that exceed one NATS message arrive in several messages, an
     connection: `gw-1-${user}`,
     write: user % 2 === 0,
   }));
-  const commands = natsAdminCommands(natsConnection, subjects);
+  const commands = natsAdminCommands(natsConnection, subjects, { gateway: one, running: () => [one] });
   commands.onCommand(() => ({ kicked: 3, members }));
   await natsConnection.flush();
-  expect(await commands.issueCommand({ kind: "list-members", room: "acme.notes" as RoomKey })).toEqual({ kicked: 3, members, gateways: 1 });
+  const complete = { kicked: 3, members, gateways: 1, silentGateways: [] };
+  const issue = () => commands.issueCommand({ kind: "list-members", room: "acme.notes" as RoomKey });
+  await expect.poll(issue, { timeout: 30_000 }).toEqual(complete); // A part that comes too late is left out.
   await natsConnection.flush();
   expect(bytes).toBeLessThan(NATS_BYTES_MAX);
 });
@@ -80,4 +83,22 @@ test("[NAD3] a request for sanctions returns what any gateway knows, although an
   await natsConnection.flush();
   const received = await natsSanctions(natsConnection, gathered, one).requestSanctions();
   expect(received.map(({ target }) => (target.kind === "user" ? target.user : target.address)).sort()).toEqual(["ann", "bob"]);
+});
+
+test("[NAD4] a running gateway that does not answer, or not completely, is named", async () => {
+  const silent = subjectsOf("nats-admin-silent");
+  const room = "acme.notes" as RoomKey;
+  const member = (user: string): RoomMember => ({ user, name: "", connection: user, write: true });
+  const commands = natsAdminCommands(natsConnection, silent, { gateway: one, running: () => [one, two, "gw-3"] });
+  const issue = () => commands.issueCommand({ kind: "list-members", room });
+  const answerWith = (answer: object) =>
+    natsConnection.subscribe(silent.orders, { callback: (_, msg) => void msg.respond(encodeJson({ kicked: 0, members: [], ...answer })) });
+
+  commands.onCommand(() => ({ kicked: 0, members: [member("ann")] }));
+  answerWith({ gateway: two, members: [member("bob")], isPart: true });
+  await natsConnection.flush();
+  await expect.poll(issue, { timeout: 30_000 }).toMatchObject({ gateways: 1, members: [{}, {}], silentGateways: [two, "gw-3"] });
+
+  answerWith({}); // An earlier release: nobody knows which gateway answered.
+  await expect.poll(issue, { timeout: 30_000 }).toMatchObject({ gateways: 2, silentGateways: [] });
 });

@@ -37,18 +37,27 @@ export function natsSanctions(nats: NatsConnection, subjects: Subjects, gateway:
   };
 }
 
-export function natsAdminCommands(nats: NatsConnection, subjects: Subjects): AdminCommands {
+/** `running`: the gateways that send vitals. Those of them that do not answer completely are silent. */
+export function natsAdminCommands(
+  nats: NatsConnection,
+  subjects: Subjects,
+  { gateway, running }: { readonly gateway: GatewayId; readonly running: () => readonly string[] },
+): AdminCommands {
   return {
     issueCommand: async (command) => {
       const outcome = { kicked: 0, members: [] as RoomMember[], gateways: 0 };
+      const answered = new Set<string | undefined>();
       for await (const msg of await nats.requestMany(subjects.orders, encodeJson(command), REQUEST_MANY)) {
         const answer = decodeJson(AdminReply, msg.data);
         if (answer === undefined) continue;
         outcome.kicked += answer.kicked;
         outcome.members.push(...answer.members);
-        if (answer.isPart === undefined) outcome.gateways += 1;
+        if (answer.isPart !== undefined) continue;
+        outcome.gateways += 1;
+        answered.add(answer.gateway);
       }
-      return outcome;
+      const silentGateways = answered.has(undefined) ? [] : running().filter((name) => !answered.has(name));
+      return { ...outcome, silentGateways };
     },
     onCommand: (carryOut) => {
       subscribeJson(nats, subjects.orders, AdminCommand, (command, msg) => {
@@ -58,7 +67,7 @@ export function natsAdminCommands(nats: NatsConnection, subjects: Subjects): Adm
           const isLast = index === answers.length - 1;
           respond(
             msg,
-            encodeJson({ kicked: isLast ? kicked : 0, members: part, ...(isLast ? {} : { isPart: true }) } satisfies AdminReply),
+            encodeJson({ kicked: isLast ? kicked : 0, members: part, gateway, ...(isLast ? {} : { isPart: true }) } satisfies AdminReply),
           );
         });
       });

@@ -71,7 +71,7 @@ export async function connectBus(
       counts: natsCounts(nats, subjects),
       sanctionsBus: natsSanctions(nats, subjects, gateway),
       storageReports: storageReportsOf(nats, subjects),
-      commands: natsAdminCommands(nats, subjects),
+      commands: natsAdminCommands(nats, subjects, { gateway, running: () => vitals.gateways() }),
     },
     operators: {
       fleet: natsFleet(nats, subjects, placement, clock),

@@ -27,6 +27,8 @@ export function natsVitals(nats: NatsConnection, subjects: Subjects, gateway: Ga
   });
   return {
     history,
+    /** Names of the running gateways. */
+    gateways: () => history.running(clock.wallNow()).flatMap(({ role, instance }) => (role === "gateway" ? [instance] : [])),
     /** Returns a function that stops it. */
     start: (registry: Registry, metrics: Pick<GatewayMetrics, "jetstreamBytes">): (() => void) =>
       readVitals(own, registry, clock, (vitals) => {
