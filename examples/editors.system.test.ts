@@ -17,6 +17,7 @@ import * as Y from "yjs";
 import { CoroomProvider } from "../client/index.ts";
 import { EngineError } from "../engines/engine-error.ts";
 import { claimPort } from "../engines/free-port.ts";
+import { accessibilityViolations } from "../test/system/accessibility.ts";
 import { Cable } from "../test/system/browser-cable.ts";
 import { DemoSystem, FIRST_START_MS_MAX, openBrowser } from "../test/system/browser.ts";
 import { eventually } from "../test/system/eventually.ts";
@@ -503,12 +504,19 @@ test("[EXA8] the developer panel shows connection, edits, participants and frame
     await shows(/ada \(you\)/);
     await shows(/ben/);
     await shows(/Participants: 2, flat/);
+    expect(await accessibilityViolations(ada.page, { within: "coroom-devtools" })).toEqual([]);
+    // A text that a developer selects there stays selected.
+    await panel
+      .locator("table")
+      .first()
+      .evaluate((table) => void (table.id = "not-replaced"));
     const seq = Number(/seq\s+(\d+)/.exec(await panel.locator("section").innerText())![1]);
     await ada.typesAtEnd("a");
     await shows(new RegExp(`ack of edit \\d+: seq ${seq + 1}`));
     await ben.typesAtEnd("b");
     await shows(new RegExp(`committed ${seq + 2}`));
     await shows(/unacked\s+0/);
+    expect(await panel.locator("table").first().getAttribute("id")).toBe("not-replaced");
     expect(await panel.locator("summary").innerText()).toBe("notes: connected, saved");
     await panel.locator("summary").click();
     await eventually("the panel is closed", async () => !(await panel.locator("section").isVisible()), READY_MS_MAX);

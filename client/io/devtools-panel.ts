@@ -1,6 +1,7 @@
 /**
  * The entry point `@coroom/client/devtools`: a panel in the page for developers, which shows a room's connection, seqs,
- * lanes, participants and last frames. It has its own styles in a shadow root, and renders only while it is open.
+ * lanes, participants and last frames. It has its own styles in a shadow root. While it is open, it replaces only the parts
+ * that have changed, so that a selected text stays selected.
  *
  * @module @coroom/client/devtools
  */
@@ -27,18 +28,18 @@ const STYLE = `
 `;
 
 type Row = readonly (string | number)[];
+type Table = { readonly title: string; readonly rows: readonly Row[] };
 
-/** A room's frames from the first panel on, and the room's clock. */
-type Traced = RoomPart & { readonly trace: RoomTrace; readonly now: () => Millis };
+/** A room's frames from the first panel on. */
+type Traced = RoomPart & { readonly trace: RoomTrace; readonly startedAt: Millis };
 
 function traceOf(_room: RoomConnection, { clock }: ClientWorld): Traced {
   const trace = new RoomTrace();
-  const now = (): Millis => clock.now();
   return {
     trace,
-    now,
-    receiveInput: (input) => trace.receiveInput(input, now()),
-    receiveSent: (frame) => trace.receiveSent(frame, now()),
+    startedAt: clock.now(),
+    receiveInput: (input) => trace.receiveInput(input, clock.now()),
+    receiveSent: (frame) => trace.receiveSent(frame, clock.now()),
     end: () => {}, // The panel shows the last state until it is removed.
   };
 }
@@ -50,13 +51,25 @@ export function showDevtools<State extends object>(room: RoomConnection | YjsPro
   const root = host.attachShadow({ mode: "open" });
   const [details, summary, section] = [element("details"), element("summary"), element("section")];
   details.open = isOpen;
+  section.tabIndex = 0; // The keyboard can scroll only what has the focus.
+  section.ariaLabel = `State of the room ${room.room}`;
   details.append(summary, section);
   root.append(element("style", STYLE), details);
   document.body.append(host);
 
+  const drawn: string[] = [];
   const render = (): void => {
-    summary.textContent = `${room.room}: ${room.status}, ${room.saved ? "saved" : `${room.unsavedEdits} unsaved`}`;
-    if (details.open) section.replaceChildren(...sectionsOf(room, traced));
+    const status = `${room.room}: ${room.status}, ${room.saved ? "saved" : `${room.unsavedEdits} unsaved`}`;
+    if (summary.textContent !== status) summary.textContent = status;
+    if (!details.open) return;
+    for (const [index, table] of tablesOf(room, traced).entries()) {
+      const content = JSON.stringify(table);
+      if (drawn[index] === content) continue;
+      drawn[index] = content;
+      const part = drawTable(table);
+      if (index < section.children.length) section.children[index]!.replaceWith(part);
+      else section.append(part);
+    }
   };
   details.addEventListener("toggle", render);
   const timer = setInterval(render, RENDER_MS);
@@ -67,48 +80,52 @@ export function showDevtools<State extends object>(room: RoomConnection | YjsPro
   };
 }
 
-function sectionsOf<State extends object>(room: RoomConnection | YjsProvider<State>, { trace, now }: Traced): HTMLElement[] {
+function tablesOf<State extends object>(room: RoomConnection | YjsProvider<State>, { trace, startedAt }: Traced): readonly Table[] {
   const { outage, rights, mode } = room;
   const lanes = Object.entries(trace.counts) as [TracedLane, { in: number; out: number }][];
   return [
-    ...titled("Connection", [
-      ["status", room.status],
-      ...(outage === undefined ? [] : [["why", outage.why] as Row, ["retry in", `${Math.ceil(outage.retryInMs / 1000)} s`] as Row]),
-      ["client", room.client ?? "–"],
-      ["rights", [rights.read && "read", rights.write && "write"].filter(Boolean).join(", ") || "–"],
-    ]),
-    ...titled("Edits", [
-      ["seq", `${room.seq}${room.synced ? "" : ", not synced"}`],
-      ["unacked", room.unsavedEdits],
-      ["saved", `${room.saved}${room.saved === room.stored ? "" : `, stored ${room.stored}`}`],
-      ["log", room.saving],
-    ]),
-    ...titled(
-      "Lanes",
-      lanes.map(([lane, counts]): Row => [lane, `${counts.out} out`, `${counts.in} in`]),
-    ),
-    ...titled(
-      `Participants: ${room.participants.size}${mode === undefined ? "" : `, ${mode.mode}, at most ${mode.presencePerSecond}/s`}`,
-      [...room.participants.values()].map(({ name, user, role, self, fields }): Row => [
+    {
+      title: "Connection",
+      rows: [
+        ["status", room.status],
+        ...(outage === undefined ? [] : [["why", outage.why] as Row, ["retry in", `${Math.ceil(outage.retryInMs / 1000)} s`] as Row]),
+        ["client", room.client ?? "–"],
+        ["rights", [rights.read && "read", rights.write && "write"].filter(Boolean).join(", ") || "–"],
+      ],
+    },
+    {
+      title: "Edits",
+      rows: [
+        ["seq", `${room.seq}${room.synced ? "" : ", not synced"}`],
+        ["unacked", room.unsavedEdits],
+        ["saved", `${room.saved}${room.saved === room.stored ? "" : `, stored ${room.stored}`}`],
+        ["log", room.saving],
+      ],
+    },
+    { title: "Lanes", rows: lanes.map(([lane, counts]): Row => [lane, `${counts.out} out`, `${counts.in} in`]) },
+    {
+      title: `Participants: ${room.participants.size}${mode === undefined ? "" : `, ${mode.mode}, at most ${mode.presencePerSecond}/s`}`,
+      rows: [...room.participants.values()].map(({ name, user, role, self, fields }): Row => [
         self ? `${name || user} (you)` : name || user,
         role,
         Object.keys(fields).join(", "),
       ]),
-    ),
-    ...titled(
-      "Last frames",
-      trace.frames
+    },
+    {
+      title: "Last frames, seconds after the first panel",
+      rows: trace.frames
         .slice(-FRAMES_SHOWN)
         .reverse()
-        .map(({ at, direction, text }): Row => [`${((now() - at) / 1000).toFixed(1)} s`, direction === "in" ? "←" : "→", text]),
-    ),
+        .map(({ at, direction, text }): Row => [`${((at - startedAt) / 1000).toFixed(1)} s`, direction === "in" ? "←" : "→", text]),
+    },
   ];
 }
 
-function titled(title: string, rows: readonly Row[]): HTMLElement[] {
-  const table = element("table");
+function drawTable({ title, rows }: Table): HTMLElement {
+  const [part, table] = [element("div"), element("table")];
   for (const row of rows) table.insertRow().append(...row.map((cell) => element("td", String(cell))));
-  return [element("h2", title), table];
+  part.append(element("h2", title), table);
+  return part;
 }
 
 /** Text is set as text: names and fields come from other people. */
