@@ -431,18 +431,43 @@ test("[YWS20] a message over the limit closes its sender, which no longer counts
   await eventually("it is gone", async () => (await counted("coroom_y_clients")) === 0, 20_000); // ws waits for 30 s by default.
 });
 
+/** The request that opens a WebSocket on a raw socket. */
+function upgradeTo(path: string): string {
+  const head = [`GET ${path} HTTP/1.1`, "host: h", "upgrade: websocket", "connection: upgrade", "sec-websocket-version: 13"];
+  return `${head.join("\r\n")}\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`;
+}
+
 test("[YWS21] an endless message of an unverified client closes its socket once it exceeds the limit of held bytes", async () => {
   await startBridge({ yHeldBytesMax: "1000000" });
   const socket = connect(bridge.port, "127.0.0.1");
   ends.push(() => socket.destroy());
   socket.on("error", () => {}); // The bridge finally cuts the connection.
-  const head = ["GET /part?token=none HTTP/1.1", "host: h", "upgrade: websocket", "connection: upgrade", "sec-websocket-version: 13"];
-  socket.write(`${head.join("\r\n")}\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`);
+  socket.write(upgradeTo("/part?token=none"));
   await once(socket, "data");
   const begun = Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0x02, 0, 0, 0, 0, 0, 0, 0]); // A message of 32 MB.
   socket.write(Buffer.concat([begun, Buffer.alloc(8_000_000)]));
   await eventually("it is closed", async () => (await registry.metrics()).includes('coroom_y_closes_total{code="1013"} 1'));
   await eventually("it is gone", async () => (await counted("coroom_y_clients")) === 0, 20_000);
+});
+
+test("[YWS25] a client that breaks the protocol of WebSockets and does not answer the close no longer counts after a few seconds", async () => {
+  await startBridge();
+  const token = await cluster.token("broken", "eve");
+  for (const broken of [
+    [0xf2, 0x80, 0, 0, 0, 0], // Reserved bits: 1002.
+    [0x81, 0x81, 0, 0, 0, 0, 0xff], // A text that is not UTF-8: 1007.
+  ]) {
+    const socket = connect({ port: bridge.port, host: "127.0.0.1", allowHalfOpen: true });
+    ends.push(() => socket.destroy());
+    socket.on("error", () => {}); // The bridge finally cuts the connection.
+    socket.write(upgradeTo(`/broken?token=${token}`));
+    await once(socket, "data");
+    socket.write(Buffer.from([0x82, 0x84, 0, 0, 0, 0, 0, 0, 1, 0])); // The first step of y-websocket's protocol, with an empty document.
+    await once(socket, "data"); // The room is joined.
+    expect(await counted("coroom_y_clients")).toBe(1);
+    socket.write(Buffer.from(broken));
+    await eventually("it is gone", async () => (await counted("coroom_y_clients")) === 0, 20_000); // ws waits for 30 s by default.
+  }
 });
 
 test("[YWS22] unfinished messages of verified clients cost a bounded amount of memory, and the oldest make room", async () => {

@@ -96,11 +96,10 @@ export async function ySockets(options: YSocketsOptions, admission: YClientAdmis
     const visitor = visitorOf(request, options);
     return visitor === undefined ? "request" : (admission.mayEnter(visitor) ?? visitor);
   };
-  /** `ws` itself closes a client whose message is too large, with code 1009, and would wait longer for its answer. */
+  /** `ws` itself closes a client that breaks the protocol or a limit, for example with code 1002, and would wait longer for its answer. */
   const receiveError = (socket: WebSocket, error: Error): void => {
-    if (!("code" in error) || error.code !== TOO_LARGE) return;
-    admission.receiveTooLarge();
     setTimeout(() => socket.terminate(), CLOSE_ANSWER_MS).unref();
+    if ("code" in error && error.code === TOO_LARGE) admission.receiveTooLarge();
   };
   const serve = (socket: WebSocket, stream: Duplex, listener: YSocketListener): void => {
     answered.add(socket);
