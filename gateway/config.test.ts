@@ -50,6 +50,15 @@ test("[GCF11] production with public keys is refused without the tokens' issuer 
   expect(() => refuseUnsafeGateway(read({ ...safe, production: "false" }))).not.toThrow();
 });
 
+test("[GCF13] a previous secret is long, and accepted only beside the current one", () => {
+  const previous = "p".repeat(32);
+  expect(() => refuseUnsafeGateway(read({ jwtSecret, jwtSecretPrevious: previous }))).not.toThrow();
+  expect(() => refuseUnsafeGateway(read({ jwtSecret, jwtSecretPrevious: "short" }))).toThrow(/COROOM_JWT_SECRET_PREVIOUS is too short/);
+  expect(() => refuseUnsafeGateway(read({ jwksUrl: "https://id.example/jwks", jwtSecretPrevious: previous }))).toThrow(
+    /COROOM_JWT_SECRET_PREVIOUS is accepted only beside/,
+  );
+});
+
 test("[GCF6] the balancer's header may be configured in any case: requests have lower-case names", () => {
   expect(read({ clientAddressHeader: "X-Forwarded-For" }).clientAddressHeader).toBe("x-forwarded-for");
 });
@@ -91,7 +100,8 @@ test("[GCF10] origins are accepted as browsers write them, and other text is ref
 test("[GCF12] in production the operator secret and the metrics secret differ from all other secrets", () => {
   const safe = { production: "true", allowedOrigins: "https://a", internalSecret: "i".repeat(32), jwtSecret: "j".repeat(32) };
   expect(() => refuseUnsafeGateway(read({ ...safe, operatorSecret: "o".repeat(32), metricsSecret: "m" }))).not.toThrow();
-  for (const operatorSecret of [safe.internalSecret, safe.jwtSecret, "short"])
-    expect(() => refuseUnsafeGateway(read({ ...safe, operatorSecret }))).toThrow(/COROOM_OPERATOR_SECRET/);
+  const jwtSecretPrevious = "p".repeat(32);
+  for (const operatorSecret of [safe.internalSecret, safe.jwtSecret, jwtSecretPrevious, "short"])
+    expect(() => refuseUnsafeGateway(read({ ...safe, jwtSecretPrevious, operatorSecret }))).toThrow(/COROOM_OPERATOR_SECRET/);
   expect(() => refuseUnsafeGateway(read({ ...safe, metricsSecret: safe.internalSecret }))).toThrow(/COROOM_METRICS_SECRET/);
 });

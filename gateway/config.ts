@@ -45,9 +45,14 @@ export function refuseUnsafeGateway(config: GatewayConfig): void {
   if (keys.length === 0) problems.push("no key to check tokens with: set COROOM_JWT_SECRET, COROOM_JWKS_URL or COROOM_JWKS_FILE");
   if (keys.length > 1)
     problems.push("several keys to check tokens with: set one of COROOM_JWT_SECRET, COROOM_JWKS_URL and COROOM_JWKS_FILE");
-  if (config.jwtSecret !== "" && new TextEncoder().encode(config.jwtSecret).length < SECRET_BYTES_MIN) {
-    problems.push(`COROOM_JWT_SECRET is too short: give at least ${SECRET_BYTES_MIN} random bytes`);
-  }
+  for (const [name, secret] of [
+    ["COROOM_JWT_SECRET", config.jwtSecret],
+    ["COROOM_JWT_SECRET_PREVIOUS", config.jwtSecretPrevious],
+  ] as const)
+    if (secret !== "" && new TextEncoder().encode(secret).length < SECRET_BYTES_MIN)
+      problems.push(`${name} is too short: give at least ${SECRET_BYTES_MIN} random bytes`);
+  if (config.jwtSecretPrevious !== "" && config.jwtSecret === "")
+    problems.push("COROOM_JWT_SECRET_PREVIOUS is accepted only beside COROOM_JWT_SECRET: set COROOM_JWT_SECRET, or remove it");
   if (config.editBytesMax >= config.frameBytesMax)
     problems.push("COROOM_FRAME_BYTES_MAX must be above COROOM_EDIT_BYTES_MAX: a frame carries more than the edit's payload");
   if (config.messageBytesMax < 2 * PART_BYTES_MIN)
@@ -79,7 +84,7 @@ export function refuseUnsafeGateway(config: GatewayConfig): void {
     problems.push(
       `production requires a secret shared by the tiers: set COROOM_INTERNAL_SECRET to at least ${SECRET_BYTES_MIN} random bytes`,
     );
-  const others = [config.internalSecret, config.metricsSecret, config.jwtSecret];
+  const others = [config.internalSecret, config.metricsSecret, config.jwtSecret, config.jwtSecretPrevious];
   if (config.operatorSecret !== "" && config.production && new TextEncoder().encode(config.operatorSecret).length < SECRET_BYTES_MIN)
     problems.push(
       `production requires an operator secret that nobody guesses: set COROOM_OPERATOR_SECRET to at least ${SECRET_BYTES_MIN} random bytes`,

@@ -110,6 +110,7 @@ const NO_LIMITS: readonly Setting[] = [
   "allowedOrigins",
   "staticDir",
   "jwtSecret",
+  "jwtSecretPrevious",
   "jwksUrl",
   "jwksFile",
   "jwtIssuer",

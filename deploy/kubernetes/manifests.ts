@@ -17,7 +17,7 @@ export type Selector = {
 type Variable = Named & {
   readonly value?: string;
   readonly valueFrom?: {
-    readonly secretKeyRef?: Named & { readonly key: string };
+    readonly secretKeyRef?: Named & { readonly key: string; readonly optional?: boolean };
     readonly fieldRef?: { readonly fieldPath: string };
     readonly resourceFieldRef?: { readonly resource: string };
   };

@@ -70,7 +70,8 @@ test("[KUB5] exactly the secrets come from the Secret that the Kubernetes page c
   const unused = ["COROOM_METRICS_SECRET"]; // Prometheus reads the health ports.
   const made = [...newSecretsText().matchAll(/^(\w+)=/gm)].map(([, name]) => name!).filter((name) => !unused.includes(name));
   const read = workloads.map(({ spec }) => spec.template.spec).flatMap(({ containers }) => secretsOf(containers[0]));
-  expect([...new Set(read.map(({ valueFrom }) => valueFrom!.secretKeyRef!.key))].sort()).toEqual([...made].sort());
+  const required = read.filter(({ valueFrom }) => valueFrom!.secretKeyRef!.optional !== true);
+  expect([...new Set(required.map(({ valueFrom }) => valueFrom!.secretKeyRef!.key))].sort()).toEqual([...made].sort());
   expect(new Set(read.map(({ valueFrom }) => valueFrom!.secretKeyRef!.name))).toEqual(new Set(["coroom"]));
   expect(page).toContain("create secret generic coroom --from-env-file=secrets.env");
   expect(read.map(({ name }) => name).filter((name) => !secretVariables().includes(name) && !name.endsWith("_PASSWORD"))).toEqual([]);

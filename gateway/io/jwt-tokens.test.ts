@@ -19,6 +19,7 @@ import { jwtTokens as tokensBy, type TokenOptions } from "./jwt-tokens.ts";
 const SECRET = "a secret of at least 32 bytes, for tests only";
 const options: TokenOptions = {
   jwtSecret: SECRET,
+  jwtSecretPrevious: "",
   jwksUrl: "",
   jwksFile: "",
   jwtIssuer: "",
@@ -106,6 +107,18 @@ test.each<[string, () => Promise<string> | string]>([
   const verdict = await jwtTokens(options).verify(await make());
   expect(verdict).toMatchObject({ kind: "refused" });
   expect(verdict.kind === "refused" && verdict.why.length).toBeGreaterThan(5);
+});
+
+test("[JWT13] tokens of the previous secret are accepted beside those of the current one, and checked as strictly", async () => {
+  const previous = "the secret that was valid before, just as long";
+  const both = jwtTokens({ ...options, jwtSecretPrevious: previous });
+  const kindOf = async (signed: Promise<string>) => (await both.verify(await signed)).kind;
+  expect(await kindOf(token().sign(key(SECRET)))).toBe("valid");
+  expect(await kindOf(token().sign(key(previous)))).toBe("valid");
+  expect(await kindOf(token({}, date / 1000 - 60).sign(key(previous)))).toBe("expired");
+  expect(await kindOf(token({}, "1h", { alg: "HS512" }).sign(key(previous.padEnd(64))))).toBe("refused");
+  expect(await kindOf(token().sign(key("another secret, just as long as ours is")))).toBe("refused");
+  expect((await jwtTokens(options).verify(await token().sign(key(previous)))).kind).toBe("refused");
 });
 
 test("[JWT4] issuer and audience are checked when they are configured", async () => {

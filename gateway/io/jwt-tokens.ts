@@ -35,6 +35,8 @@ import { KnownTokens, type KnownTokensOptions } from "../sessions/known-tokens.t
 
 export type TokenOptions = {
   readonly jwtSecret: string;
+  /** Accepted beside `jwtSecret`. Empty: none. */
+  readonly jwtSecretPrevious: string;
   readonly jwksUrl: string;
   readonly jwksFile: string;
   readonly jwtIssuer: string;
@@ -162,10 +164,14 @@ function reasonOf(failure: unknown): string {
 export function tokenVerifier(options: TokenOptions, clock: Clock): Verifier {
   const fixed = { mayBeBehind: () => false, refetched: () => Promise.resolve(), isFetched: () => true };
   if (options.jwtSecret !== "") {
-    const secret = crypto.subtle.importKey("raw", new TextEncoder().encode(options.jwtSecret), { name: "HMAC", hash: "SHA-256" }, false, [
-      "verify",
-    ]); // Passing bytes would create a key for every token.
-    return { verify: async (token, checks) => jwtVerify(token, await secret, { ...checks, algorithms: SECRET_ALGORITHMS }), ...fixed };
+    const [current, previous] = [bySecret(options.jwtSecret), options.jwtSecretPrevious && bySecret(options.jwtSecretPrevious)];
+    if (previous === "") return { verify: current, ...fixed };
+    const byEither: Verify = (token, checks) =>
+      current(token, checks).catch((error: unknown) => {
+        if (error instanceof errors.JWSSignatureVerificationFailed) return previous(token, checks);
+        throw error;
+      });
+    return { verify: byEither, ...fixed };
   }
   const by =
     (keys: JWTVerifyGetKey): Verify =>
@@ -187,6 +193,12 @@ export function tokenVerifier(options: TokenOptions, clock: Clock): Verifier {
     return next;
   };
   return { verify: by(keys), mayBeBehind: () => keys.coolingDown || keys.reloading, refetched, isFetched: () => keys.coolingDown };
+}
+
+function bySecret(secret: string): Verify {
+  // Passing bytes to `jwtVerify` would create a key for every token.
+  const key = crypto.subtle.importKey("raw", new TextEncoder().encode(secret), { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
+  return async (token, checks) => jwtVerify(token, await key, { ...checks, algorithms: SECRET_ALGORITHMS });
 }
 
 /** Throws a SettingError when the file contains no keys. */

@@ -4,6 +4,12 @@ import { positiveInteger, SettingError, type Settings, text, wholeNumber } from 
 
 export const tokenSettings = {
   jwtSecret: { parse: text, secret: true, fallback: "", meaning: "HS256 secret of the tokens, at least 32 bytes.", basic: true },
+  jwtSecretPrevious: {
+    parse: text,
+    secret: true,
+    fallback: "",
+    meaning: "Second HS256 secret that gateways accept, while you change COROOM_JWT_SECRET. Nothing is signed with it.",
+  },
   jwksUrl: {
     parse: keysAddress,
     secret: true,
