@@ -187,6 +187,8 @@ export interface StorageReports {
 
 /** A store in which sanctions outlive the gateways. Rejects while it does not answer or refuses. */
 export interface SanctionStore {
+  /** Number of lost connections. After a loss the store may have less than before, for example a replica that took over. */
+  breaks(): number;
   load(): Promise<readonly Sanction[]>;
   /** Has no effect when a stored sanction supersedes this one. */
   save(sanction: Sanction): Promise<void>;

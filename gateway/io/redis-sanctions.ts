@@ -1,6 +1,6 @@
 /**
  * Sanctions in Redis, so that they outlive the gateways: one hash, `{env}:sanctions`, keyed by target. A gateway writes
- * the sanctions that it knows and that Redis lacks. It never replaces a newer sanction. A reader deletes sanctions that
+ * the sanctions that it knows and that Redis lacks, at its start and after each lost connection. It never replaces a newer sanction. A reader deletes sanctions that
  * have ended.
  */
 
@@ -13,10 +13,15 @@ import { keyOf } from "../limits/sanctions.ts";
 
 type Scripts = { keepSanction(keys: number, hash: string, about: string, sanction: string): Promise<null> };
 
-export function redisSanctions({ redis }: Pick<RedisConnection, "redis">, environment: string, clock: Clock): SanctionStore {
+export function redisSanctions(
+  { redis, breaks }: Pick<RedisConnection, "redis" | "breaks">,
+  environment: string,
+  clock: Clock,
+): SanctionStore {
   const hash = `${environment}:sanctions`;
   const scripts = defineScripts<Scripts>(redis, import.meta.url, { keepSanction: ["keep-sanction.lua"] });
   return {
+    breaks,
     load: async () => {
       const kept = Object.entries(await redis.hgetall(hash)).map(([key, json]) => ({
         key,

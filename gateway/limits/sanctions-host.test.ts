@@ -31,6 +31,7 @@ let published: Sanction[];
 let requestSanctions: SanctionsBus["requestSanctions"];
 /** Writes to the store. A test may replace it. */
 let save: SanctionStore["save"];
+let breaks: number;
 
 beforeEach(() => {
   clock = new FakeClock(1_000);
@@ -38,6 +39,7 @@ beforeEach(() => {
   published = [];
   requestSanctions = async () => [];
   save = async (sanction) => void kept.set(keyOf(sanction), sanction);
+  breaks = 0;
 });
 
 function start(known: readonly Sanction[] = []): SanctionsHost {
@@ -47,7 +49,7 @@ function start(known: readonly Sanction[] = []): SanctionsHost {
     requestSanctions: () => requestSanctions(),
     onRequest: () => {},
   };
-  const store: SanctionStore = { load: async () => [...kept.values()], save: (sanction) => save(sanction) };
+  const store: SanctionStore = { breaks: () => breaks, load: async () => [...kept.values()], save: (sanction) => save(sanction) };
   const sanctions = new Sanctions({ sanctionsMax: 10 });
   for (const sanction of known) sanctions.receiveSanction(sanction, clock.wallNow());
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, fatal: () => {} };
@@ -79,6 +81,19 @@ test("[SAN8] a stored sanction is not overwritten with an older one", async () =
   await clock.advance(1_000);
   expect([...kept.values()]).toMatchObject([{ lifted: true, madeAt: 500 }]);
   expect(host.banOf(acme, eve)).toBeUndefined();
+});
+
+test("[SAN20] a store that returns without its sanctions after a lost connection receives them again, also a lift", async () => {
+  const bob = ban({ target: { kind: "user", tenant: acme, user: "bob" as UserId }, lifted: true });
+  start([ban(), bob]);
+  await clock.advance(1_000);
+  expect(kept.size).toBe(2);
+  kept.clear();
+  await clock.advance(10_000);
+  expect(kept.size, "it is asked only after a loss").toBe(0);
+  breaks += 1;
+  await clock.advance(1_000);
+  expect([...kept.values()]).toEqual([ban(), bob]);
 });
 
 test("[SAN14] the store receives only what it lacks, until it has everything, also what could not be saved while it caught up", async () => {

@@ -47,8 +47,8 @@ export class SanctionsHost {
    * cut from each other lose it although no connection of a gateway is lost.
    */
   readonly #madeHere = new Map<Sanction, Repeat>();
-  /** True until the store has been read once. */
-  #isStoreBehind = true;
+  /** The number of the store's lost connections when it last had all sanctions; undefined while it lacks some. */
+  #storedAfter: number | undefined;
 
   constructor(sanctions: Sanctions, bus: SanctionsBus, store: SanctionStore | undefined, deps: SanctionsHostDeps) {
     this.#sanctions = sanctions;
@@ -100,7 +100,7 @@ export class SanctionsHost {
     this.#take(sanction);
     this.#bus.publishSanction(sanction);
     this.#store?.save(sanction).catch((cause: unknown) => {
-      this.#isStoreBehind = true;
+      this.#storedAfter = undefined;
       this.#deps.log.warn({ cause }, "a sanction could not be kept yet: it holds while a gateway runs that knows it");
     });
   }
@@ -115,7 +115,7 @@ export class SanctionsHost {
     for (const sanction of this.#sanctions.expire(this.#deps.clock.wallNow())) this.#onChanged(sanction);
     this.#repeatMade(this.#deps.clock.now());
     this.#catchUpWithOthers();
-    if (this.#store !== undefined && this.#isStoreBehind) this.#catchUpWithStore(this.#store);
+    if (this.#store !== undefined && this.#store.breaks() !== this.#storedAfter) this.#catchUpWithStore(this.#store);
     this.#count();
   }
 
@@ -150,17 +150,18 @@ export class SanctionsHost {
     });
   }
 
-  /** Repeated every second until it succeeds: loads the sanctions that the store has, and saves those that it lacks. */
+  /** At the start and after each lost connection, every second until it succeeds: loads the sanctions that the store has, and saves those that it lacks. */
   #catchUpWithStore(store: SanctionStore): void {
     const later = (cause: unknown): void => {
-      this.#isStoreBehind = true;
+      this.#storedAfter = undefined;
       this.#deps.log.debug({ cause }, "Redis does not keep sanctions now: those that gateways know hold");
     };
+    const breaks = store.breaks();
     store
       .load()
       .then((kept) => {
         this.#takeAll(kept);
-        this.#isStoreBehind = false; // From now on the store lacks each sanction that cannot be saved.
+        this.#storedAfter = breaks; // From now on the store lacks each sanction that cannot be saved.
         return Promise.all(this.#sanctions.beyond(kept).map((sanction) => store.save(sanction)));
       })
       .catch(later);
