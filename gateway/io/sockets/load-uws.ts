@@ -6,6 +6,7 @@
 import { createRequire } from "node:module";
 import type { TemplatedApp } from "uWebSockets.js-glibc-2.36";
 import { certificateFiles } from "../../../shared/io/certificate-files.ts";
+import { StartError } from "../../../shared/process/lifecycle.ts";
 
 export type Uws = typeof import("uWebSockets.js-glibc-2.36");
 
@@ -17,7 +18,7 @@ const NODE_OF_NEWER = 22;
  */
 const HEADER_BYTES_MAX = 20 * 1024;
 
-/** Throws, with the reason of each build, when neither runs. */
+/** Throws a StartError, with the reason of each build as its cause, when neither runs. */
 export function loadUws(load: (name: string) => unknown = require, version = process.versions.node): Uws {
   const node = Number(version.split(".")[0]);
   // Under Node 20 the newer build would load the binary of the older build, which is in the same folder, with its own
@@ -32,9 +33,9 @@ export function loadUws(load: (name: string) => unknown = require, version = pro
       reasons.push(error); // No binary for this Node, or a binary that needs a newer libc: both are reported as a plain Error.
     }
   }
-  throw new AggregateError(
-    reasons,
+  throw new StartError(
     `uWebSockets.js does not run under Node ${version} on ${process.platform} ${process.arch} with ${libc()}: use Node 20 or 22, or on Linux with glibc 2.38 or newer (Debian 13), on macOS or on Windows also 24 or 26`,
+    { cause: new AggregateError(reasons) },
   );
 }
 
