@@ -352,6 +352,20 @@ test("[RMH45] the last state of a stalled room is neither kept as a version of n
   expect(await historyReads.name("now")).toMatchObject({ kind: "named", version: { seq: 3 } });
 });
 
+test("[RMH49] a room that is closed before it has all edits of the log neither names nor restores a state", async () => {
+  const stores = new Stores();
+  const run = new RoomRun(stores);
+  const [first, second, third] = recordsOf("abc");
+  await run.take(first!, second!);
+  stores.log.push(third!);
+  const { historyReads } = run.room;
+  const answers = [historyReads.name("now"), historyReads.revert({ seq: 1 as Seq })];
+  await new Promise(setImmediate);
+  run.room.close();
+  expect(await Promise.all(answers)).toEqual([{ kind: "loading" }, { kind: "loading" }]);
+  expect(await historyReads.name("later")).toEqual({ kind: "loading" });
+});
+
 test("[RMH13] edits of a stalled room over their limit stay in the log, and the next run reads from the same place", async () => {
   const { stores, state } = stallingStores();
   const run = new RoomRun(stores);

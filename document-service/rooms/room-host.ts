@@ -205,14 +205,14 @@ export class DocumentRoomHost {
     return this.#deps.clock.now();
   }
 
-  /** The same once all edits up to `seq` are received, which the log has. */
+  /** The same once all edits up to `seq` are received, which the log has. Undefined: the room is closed first. */
   async #readStateThrough(seq: Seq): Promise<MergedState | undefined> {
     for (;;) {
       const received = this.#nextRecord();
-      if (this.#isClosed) return this.#readState();
       const { kind } = await this.serve("newest", seq);
       const isBehind = kind === "loading" || (kind === "no-document" && seq > 0);
       if (!isBehind) return this.#readState();
+      if (this.#isClosed) return undefined;
       await received;
     }
   }
