@@ -298,7 +298,7 @@ class HistoryClient {
   #wrongRefusal(error: string, moment: Question["moment"], before: Before, isStale: boolean): string | undefined {
     const { isDeleted, head, order } = this.#room;
     if (error === "deleted") return isDeleted ? undefined : "that the room is deleted, which is false";
-    if (this.#mayLack(isStale) || isDeleted) return undefined;
+    if (this.#mayLack(isStale)) return undefined;
     const wanted = "seq" in moment ? moment.seq : this.#facts.headAt(moment.time);
     switch (error) {
       case "not-yet":
@@ -319,9 +319,10 @@ class HistoryClient {
     }
   }
 
-  /** Whether the answer may lack data: it was lost, or a former leader answered. */
+  /** Whether the answer may lack data: it was deleted or lost, or a former leader answered. */
   #mayLack(isStale: boolean): boolean {
-    return isStale || this.#room.lost.hasAny || (this.#cluster.world.stores?.histories.lossesEver ?? 0) > 0;
+    const { isDeleted, lost } = this.#room;
+    return isStale || isDeleted || lost.hasAny || (this.#cluster.world.stores?.histories.lossesEver ?? 0) > 0;
   }
 
   /** Checks a restore that the log has. */
