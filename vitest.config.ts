@@ -11,6 +11,9 @@ import { defineConfig } from "vitest/config";
 
 import { LongestFirst } from "./test/longest-first.ts";
 
+// The shell may set NODE_ENV=production, with which the tests of react/ do not load.
+process.env["NODE_ENV"] = "test";
+
 const exclude = ["**/node_modules/**", "**/dist/**", ".coroom/**"];
 const system = "**/*.system.test.ts";
 /** Tests that use more than 0.7 s of CPU per second. */
