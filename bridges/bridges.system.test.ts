@@ -240,7 +240,7 @@ test("[YWS10] a request without room or token, or over plain HTTP, receives an a
   };
   const ask = (path: string, headers: Readonly<Record<string, string>> = {}) =>
     new Promise<{ status: number | undefined; body: string }>((resolve, reject) => {
-      get({ port: bridge.port, path, headers }, async (response) =>
+      get({ host: "127.0.0.1", port: bridge.port, path, headers }, async (response) =>
         resolve({ status: response.statusCode, body: (await response.toArray()).join("") }),
       ).on("error", reject);
     });

@@ -68,7 +68,7 @@ export class ModelConnection {
     const { clock } = this.#server;
     this.#lastUp = Math.max(this.#lastUp, clock.now() + this.#server.delayMs(), this.#server.stalledUntil);
     const copy = bytes.slice();
-    clock.after(this.#lastUp - clock.now(), () => {
+    clock.after(Math.max(0, this.#lastUp - clock.now()), () => {
       const frame = decodeFrame(copy);
       assert(frame !== undefined, "a client sends frames");
       if (this.#state !== "open") return;
@@ -82,7 +82,7 @@ export class ModelConnection {
     // Presence draws no random number: with and without presence, a seed's edits meet the same faults.
     this.#lastDown = Math.max(this.#lastDown, clock.now() + (frame.type === "presence-delta" ? 0 : this.#server.delayMs()));
     const bytes = encodeFrame(frame);
-    clock.after(this.#lastDown - clock.now(), () => {
+    clock.after(Math.max(0, this.#lastDown - clock.now()), () => {
       if (this.#state === "open") this.#listener.received(bytes);
     });
   }
