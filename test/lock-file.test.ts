@@ -1,10 +1,9 @@
-/** The lock file pins what npm installs by content, and npm installs all of it in a checkout. */
+/** The lock file pins what npm installs by content. */
 
 import { readFileSync } from "node:fs";
 
 import { expect, test } from "vitest";
 
-import { runProgram } from "../engines/run-program.ts";
 import { type LockEntries, pathOf } from "../release/production-tree.ts";
 
 const { packages } = JSON.parse(readFileSync(new URL("../package-lock.json", import.meta.url), "utf8")) as { packages: LockEntries };
@@ -49,9 +48,4 @@ test("[LOCK4] the lock file holds every optional package, those of other platfor
     Object.keys(optionalDependencies).filter((name) => pathOf(packages, path, name) === undefined),
   );
   expect(missing).toEqual([]);
-});
-
-test("[LOCK5] npm installs the development dependencies, which npm start needs, also where NODE_ENV is production", async () => {
-  const printed = await runProgram("npm", ["ls", "typescript", "--package-lock-only"], { msMax: 120_000, env: { NODE_ENV: "production" } });
-  expect(printed).toContain("typescript@");
 });
