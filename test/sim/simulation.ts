@@ -78,6 +78,8 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
     sharesConnections: faults.some(({ kind }) => kind === "second room opened"),
     hasBans: faults.some(({ kind }) => kind === "user banned"),
   });
+  const unsettledServices = (): string | undefined =>
+    world.serviceJudge?.unsettled((room) => cluster.tabs.some((tab) => tab.room === room && !tab.isBanned));
   try {
     for (const fault of faults) {
       scheduler.after(fault.atMs, () => {
@@ -112,7 +114,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
         if (world.serviceJudge === undefined) return true;
         if (scheduler.now < lookAtServicesAt) return false;
         lookAtServicesAt = scheduler.now + LOOK_MS;
-        return (world.serviceJudge.unsettled() ?? world.webhooks?.unsettled()) === undefined;
+        return (unsettledServices() ?? world.webhooks?.unsettled()) === undefined;
       };
       const settle = (): Promise<void> =>
         scheduler.runUntil(scheduler.now + HEALING_MS_MAX, () => checked() || (isSettled() && areServicesSettled()));
@@ -122,7 +124,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
       for (const tab of banned) joinAgain(tab);
       if (banned.length > 0) await scheduler.runUntil(scheduler.now + REJOIN_MS, checked);
       if (world.webhooks !== undefined) {
-        const behind = world.serviceJudge?.unsettled() ?? world.webhooks.unsettled();
+        const behind = unsettledServices() ?? world.webhooks.unsettled();
         if (behind !== undefined) judge.fail(`not settled, with an endpoint that is broken: ${behind}`);
         world.webhooks.repairAll();
         await settle();
@@ -149,7 +151,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
       else if (world.application?.isEveryPostAnswered === false) judge.fail("not every backend is answered");
       else if (world.keyedWrites.unsettled() !== undefined) judge.fail(world.keyedWrites.unsettled()!);
       else if (world.historyClients.unsettled() !== undefined) judge.fail(world.historyClients.unsettled()!);
-      else if (world.serviceJudge?.unsettled() !== undefined) judge.fail(`not settled: ${world.serviceJudge.unsettled()}`);
+      else if (unsettledServices() !== undefined) judge.fail(`not settled: ${unsettledServices()}`);
       else if (world.webhooks?.unsettled() !== undefined) judge.fail(`not settled: ${world.webhooks.unsettled()}`);
       else if (wrong.length > 0) judge.fail(`not every tab has the right participants and fields:\n  ${wrong.join("\n  ")}`);
     }
