@@ -277,6 +277,23 @@ test("[PTH15] a record that is gone with its room is reported as information, an
   }
 });
 
+test("[PTH21] memory that is full of edits that the log lost does not stop the check that finds the loss", async () => {
+  const [first, second, third] = recordsOf("abc");
+  const rig = new OnePartition(first!, second!, third!);
+  const reads: number[] = [];
+  const follow: typeof rig.ports.log.follow = async function* (partition, from, signal) {
+    reads.push(from.after);
+    if (reads.length === 2) throw new LogEndLost("the record is gone", true);
+    if (reads.length === 1) yield* rig.ports.log.follow(partition, from, signal);
+    else await new Promise((resolve) => signal.addEventListener("abort", resolve));
+  };
+  const log = { ...rig.ports.log, follow, at: () => Promise.resolve(undefined) }; // So nothing can be saved.
+  const options = { ...rig.options, documentsBytesMax: 1 };
+  void new DocumentPartitionHost(0, { ...rig.ports, log }, options, rig.deps).run();
+  await rig.until(() => reads.length === 3);
+  expect(reads).toEqual([0, first!.streamSeq, 0]);
+});
+
 test("[PTH16] a snapshot of this run whose checkpoint is lost before the room's deletion does not outlive the deletion", async () => {
   const rig = new OnePartition(...recordsOf("ab"));
   const { stores } = rig;

@@ -53,6 +53,7 @@ type RoomDeletionResult =
 
 const TICK_MS = 100;
 const OBSERVED_TICKS = 10;
+const [FULL_WAIT_MS, FULL_WAITS_MAX] = [25, 200];
 const RETRY_MS = 500;
 const BOARDS_READ_MS = 2_000;
 
@@ -225,12 +226,12 @@ export class DocumentPartitionHost {
     this.#receive({ kind: "log-end-lost" });
   }
 
-  /** Stops while memory is full. */
+  /** Ends if memory stays full. The next read begins with a check: a room cannot be saved once the log has lost its last record. */
   async #readOn(reading: AbortSignal): Promise<void> {
     for await (const stored of this.#ports.log.follow(this.#partition, this.#state.position, reading)) {
-      if (reading.aborted) return;
+      for (let waits = 0; this.#state.isFull && waits < FULL_WAITS_MAX; waits++) await pause(this.#deps.clock, FULL_WAIT_MS, reading);
+      if (this.#state.isFull || reading.aborted) return;
       this.#receiveRecord(stored);
-      while (this.#state.isFull && !reading.aborted) await pause(this.#deps.clock, TICK_MS / 4, reading);
     }
   }
 
