@@ -34,7 +34,7 @@ export function loadUws(load: (name: string) => unknown = require, version = pro
     }
   }
   throw new StartError(
-    `uWebSockets.js does not run under Node ${version} on ${process.platform} ${process.arch} with ${libc()}: use Node 20 or 22, or on Linux with glibc 2.38 or newer (Debian 13), on macOS or on Windows also 24 or 26`,
+    `uWebSockets.js does not run under Node ${version} on ${process.platform} ${process.arch} with ${libc()}: use Node 20 or 22, or on Linux with glibc 2.38 or newer (Debian 13), on macOS or on Windows also 24 or 26. If you changed Node after npm had installed the packages, install them again`,
     { cause: new AggregateError(reasons) },
   );
 }
