@@ -5,7 +5,7 @@
  *   {env}:board:{<room>}:applied               hash: counted position of the room; fences writers, and remains after the room is deleted
  *   {env}:board:{<room>}:use:<cap>             hash: user -> points in the period that `applied` names
  *   {env}:board:{<room>}:whole                 never written: a script that names it gets TRYAGAIN while the room's slot moves to another server
- *   {env}:board:{<room>}:names                 hash: user -> announced display name; expires while nothing of the room is counted
+ *   {env}:board:{<room>}:names                 hash: user -> announced display name
  *   {env}:board:{<room>}:<role>:<window>:hot     sorted set: the first `boardHotMembers` members, tie-break in the member
  *   {env}:board:{<room>}:<role>:<window>:full    hash: member -> stamp and score, of all members
  *   {env}:board:{<room>}:<role>:<window>:counts  hash: band of scores -> members in it; `points` -> sum of all scores; `ordered` -> 1 where there are

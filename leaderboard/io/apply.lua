@@ -3,7 +3,7 @@
 -- Numbers are doubles: exact integers up to 2^53, printed with %.0f only.
 --
 -- KEYS  applied; the hash of each cap; a key that never exists (`whole` in boards/keys.ts), so that Redis rejects the call
---       while the room's slot moves to another server; the room's names
+--       while the room's slot moves to another server
 -- ARGV  1. number of members in a hot set
 --       2. 1 if the members behind the hot set are kept in order too
 --       3. the batch in JSON:
@@ -17,7 +17,6 @@
 
 local batch = cjson.decode(ARGV[3])
 local seq, activity, time = unpack(redis.call("HMGET", KEYS[1], "seq", "activity", "time"))
-local isFirst = not seq
 seq, activity, time = seq or "0", activity or "0", time or "0"
 local counted = { tonumber(seq), tonumber(activity), tonumber(time) }
 for index, value in ipairs(batch.after) do if counted[index] ~= value then return { seq, activity } end end
@@ -25,7 +24,6 @@ for index, value in ipairs(batch.after) do if counted[index] ~= value then retur
 hotMembers, isOrdered = tonumber(ARGV[1]), ARGV[2] == "1"
 
 redis.call("HSET", KEYS[1], unpack(batch.applied))
-if isFirst then redis.call("PERSIST", KEYS[#KEYS]) end
 for cap, use in ipairs(batch.uses) do
   if use.begun then redis.call("DEL", KEYS[1 + cap]) end
   if #use.points > 0 then redis.call("HSET", KEYS[1 + cap], unpack(use.points)) end

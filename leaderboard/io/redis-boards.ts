@@ -137,12 +137,7 @@ export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: Re
     },
 
     apply: async (room, batch) => {
-      const answer = await scripts.applyBatch(
-        ...declared(room, keys.names(room)),
-        options.hotMembers,
-        isOrdered,
-        JSON.stringify(packed(room, batch)),
-      );
+      const answer = await scripts.applyBatch(...declared(room), options.hotMembers, isOrdered, JSON.stringify(packed(room, batch)));
       return write(answer);
     },
 

@@ -53,9 +53,6 @@ export function redisPorts(
 
 type NameScripts = { storeName(keys: number, ...args: (string | number)[]): Promise<1 | null> };
 
-/** Names of a room are kept for this time without any edit or activity of the room. */
-const UNCOUNTED_NAMES_MS_MAX = 7 * 86_400_000;
-
 /** Maximum number of stored names; further names are not stored. */
 type NamesMax = { readonly perRoom: number; readonly perTenant: number };
 
@@ -63,9 +60,8 @@ export function redisNames(redis: Redis | Cluster, keys: Keys, { perRoom, perTen
   const scripts = defineScripts<NameScripts>(redis, import.meta.url, { storeName: ["names.lua"] });
   return {
     write: async (owner, user, name) => {
-      const [namesMax, keptMs] = isTenantBoard(owner) ? [perTenant, 0] : [perRoom, UNCOUNTED_NAMES_MS_MAX];
-      const names = [keys.applied(owner), keys.names(owner), keys.whole(owner)] as const;
-      const isFull = await scripts.storeName(names.length, ...names, user, name, namesMax, keptMs);
+      const namesMax = isTenantBoard(owner) ? perTenant : perRoom;
+      const isFull = await scripts.storeName(3, keys.applied(owner), keys.names(owner), keys.whole(owner), user, name, namesMax);
       return isFull === 1 ? "full" : "written";
     },
     read: async (owner, users) => {

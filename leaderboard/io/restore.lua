@@ -48,7 +48,6 @@ end
 local names = writer("HSET", KEYS[#KEYS])
 for index = 1, #checkpoint.names, 2 do names.put(checkpoint.names[index], checkpoint.names[index + 1]) end
 names.flush()
-redis.call("PERSIST", KEYS[#KEYS])
 
 for _, board in ipairs(checkpoint.boards) do
   local hot, full, counts, beginning = unpack(board.keys)

@@ -812,24 +812,3 @@ test("[BOARD24] a room and a tenant each store names up to their own maximum", a
   expect([...(await stored.read(people, users)).keys()]).toEqual(users.slice(0, 3));
   expect([await stored.write(people, "ann", "Anna"), await stored.read(people, ["ann"])]).toEqual(["written", new Map([["ann", "Anna"]])]);
 });
-
-test("[BOARD29] the names of a room expire until anything of the room is counted or restored, and those of a tenant never", async () => {
-  const [edited, restored] = [newRoom(), newRoom()];
-  const keys = keysOf("contract");
-  const stored = redisNames(connection.redis, keys, { perRoom: 2, perTenant: 3 });
-  const msLeft = (owner: BoardOwner) => connection.redis.pttl(keys.names(owner));
-  for (const room of [edited, restored]) {
-    await stored.write(room, "ann", "Ann");
-    expect(await msLeft(room)).toBeGreaterThan(0);
-  }
-  await boards.apply(edited, batchOf(0, 10, [["ann", 1, 1]]));
-  expect(await msLeft(edited)).toBe(-1);
-  await stored.write(edited, "bob", "Bob");
-  expect(await msLeft(edited), "a name that came later").toBe(-1);
-
-  expect(await boards.restore(restored, (await boards.dump(edited, [ALL_TIME]))!)).toEqual({ kind: "written" });
-  expect(await msLeft(restored)).toBe(-1);
-  const people = tenantBoard("names" as TenantId, "people");
-  await stored.write(people, "ann", "Ann");
-  expect(await msLeft(people)).toBe(-1);
-});
