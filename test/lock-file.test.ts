@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 
 import { expect, test } from "vitest";
 
+import { runProgram } from "../engines/run-program.ts";
 import { type LockEntries, pathOf } from "../release/production-tree.ts";
 
 const { packages } = JSON.parse(readFileSync(new URL("../package-lock.json", import.meta.url), "utf8")) as { packages: LockEntries };
@@ -48,4 +49,9 @@ test("[LOCK4] the lock file holds every optional package, those of other platfor
     Object.keys(optionalDependencies).filter((name) => pathOf(packages, path, name) === undefined),
   );
   expect(missing).toEqual([]);
+});
+
+test("[LOCK5] npm finds no conflict in the lock file", async () => {
+  // npm 10, which Node 20 and 22 bring, refuses a lock file with a conflict, also one of optional peers. npm 11 installs it.
+  expect(await runProgram("npm", ["ls", "--all", "--package-lock-only"], { msMax: 170_000 })).toContain("typescript@");
 });
