@@ -6,6 +6,7 @@
 
 import { randomUUID } from "node:crypto";
 import { chownSync, cpSync, existsSync, readFileSync, realpathSync } from "node:fs";
+import { userInfo } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isErrno } from "../shared/io/system-error.ts";
@@ -43,6 +44,7 @@ export async function startPostgresServer(options: PostgresServerOptions): Promi
   const lock = claimDataDir(dataDir);
   try {
     const user = process.getuid?.() === 0 ? NOBODY : undefined;
+    refuseNamelessUser();
     const own = (path: string) => user !== undefined && chownSync(path, user.uid, user.gid);
     own(dataDir);
     const binary = await runnableBinary(await findBinary(BINARIES.postgres, options), dataDir, user);
@@ -95,6 +97,17 @@ export async function startPostgresServer(options: PostgresServerOptions): Promi
   } catch (error) {
     lock.release();
     throw error;
+  }
+}
+
+/** PostgreSQL's initdb needs the name of its user, which a user in a container may not have. */
+function refuseNamelessUser(): void {
+  try {
+    userInfo();
+  } catch (cause) {
+    // The only error of userInfo: the user has no entry.
+    const problem = `PostgreSQL cannot start, because user ${process.getuid?.()} has no name`;
+    throw new EngineError("start-failed", `${problem}. Run the tests as a user with an entry in /etc/passwd`, { cause });
   }
 }
 
