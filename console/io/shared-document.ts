@@ -135,12 +135,11 @@ type DemoTokenRequest = { readonly room: string; readonly user: string; readonly
 export async function demoToken({ room, user, name, rights }: DemoTokenRequest): Promise<string> {
   const search = new URLSearchParams({ room, user, name, ...(rights === undefined ? {} : { rights }) });
   const answer = await fetch(`/demo/token?${search}`, { cache: "no-store" });
-  if (!answer.ok)
-    throw new Error(
-      `cannot get a demo token: the server answered with status ${answer.status}. Start the server with COROOM_DEMO on and COROOM_PRODUCTION off.`,
-    );
-  const body: unknown = await answer.json();
+  if (answer.status === 404)
+    throw new Error("cannot get a demo token: this server makes none. Start it with COROOM_DEMO on and COROOM_PRODUCTION off.");
+  if (!answer.ok) throw new Error(`cannot get a demo token: the server, or a proxy before it, answered with status ${answer.status}`);
+  const body: unknown = await answer.json().catch(() => undefined); // The page of a login or a proxy is no JSON.
   if (typeof body !== "object" || body === null || !("token" in body) || typeof body.token !== "string")
-    throw new Error("cannot get a demo token: the answer of the server contains no token");
+    throw new Error("cannot get a demo token: the answer contains none. It may be the login page of a network or a proxy");
   return body.token;
 }
