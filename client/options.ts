@@ -118,10 +118,10 @@ export type Token = string | (() => string | Promise<string>);
 const CAUSES_MAX = 3;
 
 /**
- * Characters of bearer tokens (RFC 6750). A server would reject other text permanently, but a login page that a
- * backend answers with is a temporary error of the application.
+ * The form of a signed JWT. The server would reject other text permanently, but a login page, or a proxy's "Unauthorized",
+ * in place of the backend's answer is a temporary error.
  */
-const TOKEN = /^[\w.~+/=-]+$/;
+const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 /** JavaScript callers may pass anything. */
 export function assertToken(token: unknown): void {
@@ -142,7 +142,7 @@ export function newToken(token: Token): string | Promise<string> {
  */
 export function tokenInput(answer: unknown, given: Token): ConnectionInput {
   const token = typeof answer === "string" ? answer.trim() : "";
-  if (TOKEN.test(token)) return { kind: "token", token };
+  if (JWT.test(token)) return { kind: "token", token };
   if (typeof given === "string") return { kind: "token", token: given };
   return { kind: "token-failed", how: `returned ${kindOf(answer)}: it must return a JWT`, cause: undefined };
 }
@@ -151,7 +151,7 @@ export function tokenInput(answer: unknown, given: Token): ConnectionInput {
 function kindOf(answer: unknown): string {
   if (answer === null) return "null";
   if (typeof answer !== "string") return typeof answer;
-  return answer === "" ? "an empty string" : "text with spaces, line breaks or other characters that no JWT has, such as a page";
+  return answer === "" ? "an empty string" : "text that is no JWT, such as a page or the answer of a proxy";
 }
 
 /** Describes the error of the token function. */

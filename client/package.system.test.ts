@@ -103,7 +103,7 @@ test("[PKG3] the package's types are complete", () => {
      const kept = new CoroomProvider({ url: "ws://h", room: "kept", doc: new Y.Doc(), token: "t", store });
      kept.on("restored", () => kept.stored satisfies boolean);
      void forgetIndexedDbStore({ owner: "acme/ada" });
-     const provider = new CoroomProvider({ url: "ws://h", room: "notes", doc: new Y.Doc(), token: async () => "t" });
+     const provider = new CoroomProvider({ url: "ws://h", room: "notes", doc: new Y.Doc(), token: async () => "t.o.k" });
      provider.on("status", ({ status }) => status satisfies "disconnected" | "stopped" | "waiting" | "connecting" | "connected" | "degraded");
      provider.awareness.setLocalStateField("user", { name: "Ada" });
      provider.presence.set({ cursor: { x: 1, y: 2 }, mood: "calm" });
@@ -112,7 +112,7 @@ test("[PKG3] the package's types are complete", () => {
      new RoomConnection({ url: "ws://h", token: "t", room: "notes" }).on("edit", ({ seq, payload, own }) => [seq + 1, payload.byteLength, own === true]);
      leaderboardOf(provider).subscribe({ window: "day" }).on("change", ({ ranking }) => ranking[0]?.score.toFixed());
      watchTenantBoard({ url: "ws://h", token: "t", board: "people", window: "day" }).on("change", ({ ranking }) => ranking[0]?.score.toFixed());
-     const rooms = watchTenantBoard({ url: "ws://h", token: async () => "t", board: "rooms", window: "last-week" });
+     const rooms = watchTenantBoard({ url: "ws://h", token: async () => "t.o.k", board: "rooms", window: "last-week" });
      rooms.ranking satisfies readonly { readonly rank: number; readonly room: string; readonly points: number }[];
      // @ts-expect-error a room has points, and no name
      rooms.ranking[0]?.name;

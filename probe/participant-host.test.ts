@@ -50,7 +50,7 @@ function participant() {
     room: "probe-small-1",
     gateways: ["ws://one", "ws://two"],
     first: 0,
-    token: () => Promise.resolve("token"),
+    token: () => Promise.resolve("t.o.k"),
     seesPresence: true,
   };
   const host = new ParticipantHost(options, listener, { clock, world, log, record: (finding) => findings.push(finding) });

@@ -20,7 +20,7 @@ beforeEach(async () => {
 afterEach(() => served.stop());
 
 const inRooms = (...children: ReactNode[]): ReactNode =>
-  h(StrictMode, null, h(CoroomProvider, { url: served.url, token: () => "t" }, ...children));
+  h(StrictMode, null, h(CoroomProvider, { url: served.url, token: () => "t.o.k" }, ...children));
 
 function mount(...children: ReactNode[]): MountedTree {
   const tree = new MountedTree(inRooms(...children));

@@ -59,7 +59,7 @@ test("[PKG8] the types of the package are complete", () => {
          </p>
        );
      }
-     export const page = <CoroomProvider url="ws://h" token={async () => "t"}><Notes /></CoroomProvider>;`,
+     export const page = <CoroomProvider url="ws://h" token={async () => "t.o.k"}><Notes /></CoroomProvider>;`,
   );
   compile("page.tsx");
 });

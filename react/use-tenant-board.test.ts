@@ -21,7 +21,7 @@ beforeEach(async () => {
 afterEach(() => served.stop());
 
 const inProvider = (...children: ReactNode[]): ReactNode =>
-  h(StrictMode, null, h(CoroomProvider, { url: served.url, token: () => "t" }, ...children));
+  h(StrictMode, null, h(CoroomProvider, { url: served.url, token: () => "t.o.k" }, ...children));
 
 function People(): ReactNode {
   const { ranking, state, windowId, members, error } = useTenantBoard({ board: "people", window: "day", shown: 2 });

@@ -44,7 +44,7 @@ function watched(options: Partial<TenantBoardOptions> = {}, { unit = 0 } = {}) {
   const firstUrl = `https://h/coroom/v1/leaderboard/${ranks}?window=${window}&role=${role}&limit=${shown}`;
   const end = (): void => void (ports.isWatching = false);
   const board = new WatchedTenantBoard(
-    { url: "wss://h/coroom/", token: () => "t", board: "people", ...options },
+    { url: "wss://h/coroom/", token: () => "t.o.k", board: "people", ...options },
     {
       clock,
       chance: { unit: () => unit, clientKey: () => "" as ClientKey },
@@ -71,7 +71,7 @@ test("[TWB1] a board is requested at the server's interval with jitter, and an u
   await clock.advance(13_000);
   server.answer = page(["Bob", "Ann", "Cy"]);
   await clock.advance(6_250);
-  expect(requests).toEqual(["0 s t", '6.25 s t W/"Ann"', '12.5 s t W/"Ann"', '18.75 s t W/"Ann"']);
+  expect(requests).toEqual(["0 s t.o.k", '6.25 s t.o.k W/"Ann"', '12.5 s t.o.k W/"Ann"', '18.75 s t.o.k W/"Ann"']);
   expect(changes).toEqual(["live Ann", "live Bob,Ann"]);
   expect([board.windowId, board.members, board.points]).toEqual(["2026-11-25", 3, 9]);
   expect(board.ranking[0]).toEqual({ rank: 1, user: "bob", name: "Bob", score: 9 });
@@ -85,7 +85,7 @@ test("[TWB2] a hidden page requests nothing, and a page that is shown again at o
   await clock.advance(1);
   report.visible(false);
   await clock.advance(3_600_000);
-  expect(requests).toEqual(["0 s t"]);
+  expect(requests).toEqual(["0 s t.o.k"]);
   report.visible(true);
   await clock.advance(0);
   expect(requests).toHaveLength(2);
@@ -152,12 +152,12 @@ test("[TWB4] until something was read the board is unavailable, and a proxy's an
 
 test("[TWB5] the token function is called again when the token is refused, and not for each request", async () => {
   let tokens = 0;
-  const { board, clock, requests, server } = watched({ token: async () => `t${(tokens += 1)}` });
+  const { board, clock, requests, server } = watched({ token: async () => `t.o.${(tokens += 1)}` });
   await clock.advance(20_000);
   expect([tokens, requests.length]).toEqual([1, 5]);
   server.answer = refusal(401, "token-expired");
   await clock.advance(5_000);
-  expect(requests.slice(-2).map((request) => request.split(" ")[2])).toEqual(["t1", "t2"]);
+  expect(requests.slice(-2).map((request) => request.split(" ")[2])).toEqual(["t.o.1", "t.o.2"]);
   expect([board.state, tokens], "a new token that has expired is followed by a later one").toEqual(["behind", 2]);
   server.answer = page(["Ann", "Bob"]);
   await clock.advance(2_000);
@@ -177,7 +177,7 @@ test.each([
   [404, "unknown-role"],
 ])("[TWB6] a refusal %i %s stops the board with the server's message, and shows no content any more", async (status, error) => {
   let tokens = 0;
-  const { board, clock, requests, changes, server } = watched({ token: () => `t${(tokens += 1)}` });
+  const { board, clock, requests, changes, server } = watched({ token: () => `t.o.${(tokens += 1)}` });
   await clock.advance(1);
   server.answer = refusal(status, error);
   await clock.advance(600_000);
@@ -198,7 +198,7 @@ test("[TWB7] a window in which nothing was counted is an empty live board, and r
   await first.clock.advance(5_000);
   expect([first.board.state, first.board.ranking, first.board.windowId, first.board.error]).toEqual(["live", [], "", undefined]);
   await first.clock.advance(10_000);
-  expect(first.requests.at(-1), "without the ETag of the page before").toBe("15 s t");
+  expect(first.requests.at(-1), "without the ETag of the page before").toBe("15 s t.o.k");
 
   const ranking = [{ rank: 1, room: "notes", points: 7 }];
   server.answer = page([], { members: undefined, rooms: 4, people: 6, ranking });
@@ -230,7 +230,7 @@ test("[TWB9] a token function that fails or hangs is called again later, and a w
   const token = (): Promise<string> => {
     calls += 1;
     if (calls === 1) return Promise.reject(new Error("HTTP 500"));
-    return calls === 2 ? new Promise(() => {}) : Promise.resolve("t");
+    return calls === 2 ? new Promise(() => {}) : Promise.resolve("t.o.k");
   };
   const { clock, requests, changes } = watched({ token });
   await clock.advance(1_999);

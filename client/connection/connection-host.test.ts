@@ -167,7 +167,7 @@ test("[COH24] a connection that is disconnected while a room opens its store sta
 
 test("[COH23] a connection reports how its socket closed; null if this client closed it", async () => {
   const server = serverOn();
-  const connection = new ConnectionHost({ url: "ws://h", token: () => "t" }, server.world(1));
+  const connection = new ConnectionHost({ url: "ws://h", token: () => "t.o.k" }, server.world(1));
   const closes: unknown[] = [];
   connection.on("close", (close) => closes.push(close?.code ?? null));
   connection.connect();
@@ -343,31 +343,39 @@ test("[COH6] the client renews its token on the open connection", async () => {
   const server = serverOn();
   server.tokenExpiresInMs = 10_000;
   let tokens = 0;
-  const ann = new App(server, 1, { token: () => `token-${++tokens}` } as Partial<RoomConnectionOptions>);
+  const ann = new App(server, 1, { token: () => `t.o.${++tokens}` } as Partial<RoomConnectionOptions>);
   await server.clock.advance(30_000);
-  expect(receivedFrames(server, "renew").map(({ token }) => token)).toEqual(["token-2", "token-3", "token-4"]);
+  expect(receivedFrames(server, "renew").map(({ token }) => token)).toEqual(["t.o.2", "t.o.3", "t.o.4"]);
   expect([receivedFrames(server, "hello").length, ann.statuses]).toEqual([1, ["connecting", "connected"]]);
 });
 
 test("[COH8] a token function that returns no JWT is reported as failed, and called again", async () => {
   const server = serverOn();
-  const answers: unknown[] = [undefined, { token: "t" }, "", "<!doctype html><title>Sign in</title>", "Bearer t", "t"];
+  const answers: unknown[] = [
+    undefined,
+    { token: "t" },
+    "",
+    "<!doctype html><title>Sign in</title>",
+    "Bearer t.o.k",
+    "Unauthorized",
+    "t.o.k",
+  ];
   const ann = new App(server, 1, { token: () => answers.shift() as string } as Partial<RoomConnectionOptions>);
   await server.clock.advance(2 * MINUTE);
-  const text = "text with spaces, line breaks or other characters that no JWT has, such as a page";
+  const text = "text that is no JWT, such as a page or the answer of a proxy";
   expect(ann.problems.map(({ message }) => message)).toEqual(
-    ["undefined", "object", "an empty string", text, text].map(
+    ["undefined", "object", "an empty string", text, text, text].map(
       (what) => `the application's token function returned ${what}: it must return a JWT; it is called again later`,
     ),
   );
   expect([ann.host.status, answers]).toEqual(["connected", []]);
 });
 
-test.each(["t\r\n", " t", () => "t\n"])("[COH26] white space around the token is removed (case %#)", async (token) => {
+test.each(["t.o.k\r\n", " t.o.k", () => "t.o.k\n"])("[COH26] white space around the token is removed (case %#)", async (token) => {
   const server = serverOn();
   const ann = new App(server, 1, { token } as Partial<RoomConnectionOptions>);
   await server.clock.advance(MINUTE);
-  expect([receivedFrames(server, "hello").map((hello) => hello.token), ann.problems]).toEqual([["t"], []]);
+  expect([receivedFrames(server, "hello").map((hello) => hello.token), ann.problems]).toEqual([["t.o.k"], []]);
 });
 
 test.each(["no token", " "])(
@@ -391,7 +399,7 @@ test("[COH16] an error of the token function is reported as text, with its cause
     Object.create(null),
   ];
   const token = (): string => {
-    if (failures.length === 0) return "t";
+    if (failures.length === 0) return "t.o.k";
     throw failures.shift();
   };
   const ann = new App(server, 1, { token } as Partial<RoomConnectionOptions>);
@@ -640,7 +648,7 @@ test.each([
 
 test("[COH25] the URL names the first room, and another gateway after one that sent the client away or did not answer", async () => {
   const server = serverOn();
-  const connection = new ConnectionHost({ url: "ws://h", token: () => "t" }, server.world(1));
+  const connection = new ConnectionHost({ url: "ws://h", token: () => "t.o.k" }, server.world(1));
   connection.connect();
   await server.clock.advance(1_000);
   new App(server, 1, { ...over(connection), room: "notes" });

@@ -44,7 +44,7 @@ class Person {
 
   constructor(number: number, server: ModelServer, seed: number, mergeUnsent: boolean) {
     this.number = number;
-    this.host = new RoomConnection({ url: "ws://h", token: () => "t", room: ROOM, format, mergeUnsent }, server.world(seed));
+    this.host = new RoomConnection({ url: "ws://h", token: () => "t.o.k", room: ROOM, format, mergeUnsent }, server.world(seed));
     this.host.on("edits", (edits) => {
       for (const { seq } of edits) {
         if (this.seqs.length > 0) expect(seq).toBe(this.seqs.at(-1)! + 1);

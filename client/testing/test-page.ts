@@ -41,7 +41,7 @@ export class App {
 
   constructor(server: ModelServer, seed: number, options: Partial<RoomConnectionOptions> = {}) {
     this.host = new RoomConnection(
-      { url: "ws://h", token: () => "t", room: NOTES, connect: false, ...options } as RoomConnectionOptions,
+      { url: "ws://h", token: () => "t.o.k", room: NOTES, connect: false, ...options } as RoomConnectionOptions,
       server.world(seed),
     );
     this.host.on("edit", ({ seq, payload, own }) => this.edits.push(`${seq}:${payload}${own ? " own" : ""}`));

@@ -46,7 +46,7 @@ class Crowd {
   constructor(seed: number) {
     this.#prng = new Prng(seed);
     this.server.snapshotOf = (edits) => Y.mergeUpdates(edits.map(({ payload }) => payload));
-    this.connection = new ConnectionHost({ url: "ws://h", token: () => "t" }, this.server.world(0));
+    this.connection = new ConnectionHost({ url: "ws://h", token: () => "t.o.k" }, this.server.world(0));
   }
 
   async act(): Promise<void> {

@@ -44,7 +44,7 @@ class World {
   readonly faults: string[] = [];
   /** Listeners call methods, too. */
   areListenersActive = true;
-  token: () => string | Promise<string> = () => "t";
+  token: () => string | Promise<string> = () => "t.o.k";
   readonly #prng: Prng;
   readonly #shared: readonly ConnectionHost[];
   readonly #seed: number;
@@ -122,7 +122,7 @@ class World {
       () => (room.trimmedThrough = Math.max(room.trimmedThrough, this.#prng.below(room.head + 1))),
       () => (server.reachable = !server.reachable),
       () => (server.refuseJoins = this.#prng.chance(0.5) ? { reason: "unavailable", retryAfterMs: 2_000 } : undefined),
-      () => (this.token = this.#draw([() => "t", () => Promise.reject(new Error("no token")), () => new Promise<string>(() => {})])),
+      () => (this.token = this.#draw([() => "t.o.k", () => Promise.reject(new Error("no token")), () => new Promise<string>(() => {})])),
       () => this.watches.forEach((report) => report(this.#draw(["back", "doubtful"]))),
       () => this.#draw(this.#shared).disconnect(),
       () => this.#draw(this.#shared).connect(),
@@ -135,7 +135,7 @@ class World {
     this.server.faults = { ...this.server.faults, editRefused: 0 };
     this.server.reachable = true;
     this.server.refuseJoins = undefined;
-    this.token = () => "t";
+    this.token = () => "t.o.k";
   }
 
   /** Pages that end leave shared connections open, because others may use them. */

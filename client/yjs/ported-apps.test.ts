@@ -139,7 +139,7 @@ class Messages {
   readonly received: unknown[] = [];
 
   constructor(server: ModelServer, seed: number) {
-    const connection = new ConnectionHost({ url: "ws://h", token: () => "t" }, server.world(seed));
+    const connection = new ConnectionHost({ url: "ws://h", token: () => "t.o.k" }, server.world(seed));
     new YjsProvider({ connection, room: "notes", doc: new Y.Doc() }, server.world(seed * 100));
     this.room = new RoomConnection({ connection, room: "notes/messages" }, server.world(seed * 1_000));
     let arrivedAt = Infinity;
