@@ -53,7 +53,7 @@ function authorOfEachRoom({ tabs }: Cluster): Tab[] {
 /** Describes a tab that does not show the author's last keystroke as unconfirmed. */
 function unawareOf({ tabs }: Cluster, author: Tab): string | undefined {
   for (const tab of tabs) {
-    if (tab.room !== author.room || tab.isBanned) continue;
+    if (tab.room !== author.room || tab.isBanned || tab.isToldDeleted) continue;
     if (tab.saving === "saved") return `${tab.name} shows no delay`;
     if (tab !== author && !tab.showsTentative(author.author, author.typed - 1))
       return `${tab.name} does not show the edit of ${author.name} as tentative`;
