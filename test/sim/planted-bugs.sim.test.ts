@@ -16,9 +16,10 @@ const SEEDS_MAX = 200;
 const FIRST_SEEDS: { readonly [bugAndSize: string]: number } = {
   "no fencing small-edit-path": 5,
   "watermark one too low small-edit-path": 50,
-  "watermark one too low large-edit-path": 34,
+  "watermark one too low large-edit-path": 172,
   "epoch given again large-edit-path": 29,
-  "forged edits taken large-edit-path": 33,
+  "forged edits taken large-edit-path": 52,
+  "kicks not carried out large-edit-path": 13,
   "parts of a broken connection taken for those of the next small-edit-path": 13,
   "parts of a broken connection taken for those of the next large-edit-path": 19,
   "gateway sends each presence state once small-edit-path": 9,
@@ -26,6 +27,7 @@ const FIRST_SEEDS: { readonly [bugAndSize: string]: number } = {
   "snapshot not read back small": 9,
   "refusal of a full object store ignored small": 9,
   "applied seq unchecked small": 12,
+  "applied seq unchecked large": 37,
   "saves wait for the endpoints of webhooks small": 8,
   "saves wait for the endpoints of webhooks large": 8,
 };
