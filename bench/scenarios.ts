@@ -17,7 +17,6 @@ import {
   wholeNumber,
 } from "../shared/settings/settings.ts";
 import { arrivals } from "./arrivals.bench.ts";
-import { awarenessBurst } from "./awareness-burst.bench.ts";
 import { comeBack } from "./come-back.bench.ts";
 import type { Comparison, ComparisonOutcome } from "./comparison.ts";
 import { type EditPathLeg, runLeg, type Scenario, SCENARIOS, small, WARM_UP, WARM_UPS } from "./edit-path.bench.ts";
@@ -42,7 +41,6 @@ export const COMPARISONS: readonly Comparison[] = [
   rolling,
   presenceInLargeRoom,
   growingRoom,
-  awarenessBurst,
   arrivals,
 ];
 

@@ -1,6 +1,4 @@
-/** The load of the presence scenarios: rooms whose participants move cursors, show states and edit, at given rates. */
-
-import { setTimeout as sleep } from "node:timers/promises";
+/** The load of the presence scenarios: rooms whose participants move cursors and edit, at given rates. */
 
 import { Latencies, type LatencyPairs } from "../../cli/bench/latencies.ts";
 import { paced } from "../../cli/bench/paced.ts";
@@ -34,11 +32,9 @@ export type PresenceFigures = {
   readonly longestSilenceMs: number;
   readonly cpuSeconds: number;
 };
-export type ProbeFigures = { readonly pairs: LatencyPairs; readonly missed: number };
 
 const ROSTER_MS_MAX = 60_000;
 const SETTLED_MS_MAX = 60_000;
-const PROBE_MS_MAX = 15_000;
 /** Up to this size all participants of a room are observers. */
 const SMALL_ROOM_MAX = 20;
 
@@ -91,77 +87,11 @@ const functions = {
       cpuSeconds: (cpu.user + cpu.system) / 1e6,
     };
   },
-  /**
-   * All participants send a large state. Then ticks follow, each with one edit and the presence of all participants.
-   * Then edits are sent one by one.
-   */
-  burst: async ({ ticks, probes }: { ticks: number; probes: number }): Promise<ProbeFigures> => {
-    const [room] = rooms as [PresenceRoom];
-    for (const participant of room.participants) participant.show(0);
-    await sleep(500);
-    for (let tick = 1; tick <= ticks; tick++) {
-      room.participants[0]!.edit();
-      for (const participant of room.participants) participant.show(tick);
-      await sleep(20);
-    }
-    await sleep(1000);
-    const probing = new Probing(room);
-    for (let probe = 0; probe < probes; probe++) await probing.probeOnce();
-    await settled();
-    return probing.outcome;
-  },
-  /** All participants' presence and one edit, every second. */
-  steady: async ({ seconds }: { seconds: number }): Promise<ProbeFigures> => {
-    const [room] = rooms as [PresenceRoom];
-    const probing = new Probing(room);
-    const probes: Promise<void>[] = [];
-    const { participants } = room;
-    await Promise.all([
-      paced(participants.length, seconds * 1000, (turn) => participants[turn % participants.length]!.show(turn)),
-      paced(1, seconds * 1000, () => void probes.push(probing.probeOnce())),
-    ]);
-    await Promise.all(probes);
-    return probing.outcome;
-  },
   close: async (): Promise<void> => {
     for (const participant of allParticipants()) participant.close();
     rooms = [];
   },
 };
-
-/** Edits of a room's first participant. Each is followed until all have it or it times out. */
-class Probing {
-  readonly #room: PresenceRoom;
-  readonly #latencies = new Latencies();
-  readonly #probes = new Map<number, { left: number; done: () => void }>();
-  #missed = 0;
-
-  constructor(room: PresenceRoom) {
-    this.#room = room;
-    room.onReceipt = ({ counter, sentAt, at }) => {
-      const probe = this.#probes.get(counter);
-      if (probe === undefined) return;
-      this.#latencies.record(at - sentAt);
-      probe.left -= 1;
-      if (probe.left === 0) probe.done();
-    };
-  }
-
-  get outcome(): ProbeFigures {
-    return { pairs: this.#latencies.toPairs(), missed: this.#missed };
-  }
-
-  async probeOnce(): Promise<void> {
-    const { participants } = this.#room;
-    const counter = participants[0]!.edit();
-    await new Promise<void>((done) => {
-      this.#probes.set(counter, { left: participants.length, done });
-      setTimeout(done, PROBE_MS_MAX).unref();
-    });
-    this.#missed += this.#probes.get(counter)!.left;
-    this.#probes.delete(counter);
-  }
-}
 
 function roomsOf(seats: readonly Seat[]): PresenceRoom[] {
   const byRoom = new Map<string, Seat[]>();

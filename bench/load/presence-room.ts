@@ -36,8 +36,6 @@ type Observers = "one in twenty" | "everybody";
 /** One receipt of an edit. `own`: by its author. */
 export type EditReceipt = {
   readonly by: LoadParticipant;
-  readonly author: ClientId;
-  readonly counter: number;
   readonly sentAt: number;
   readonly at: number;
   readonly own: boolean;
@@ -46,8 +44,6 @@ export type EditReceipt = {
 /** Interval of a load's pings. A gateway closes a client that is silent for longer than its limit. */
 export const PING_MS = 20_000;
 const OBSERVER_IN = 20;
-const STATE_FIELD = "state";
-const STATE_JSON_BYTES = 288;
 /** A state's time is in tenths of a millisecond, encoded as a coordinate. */
 const TICKS_PER_MS = 10;
 
@@ -167,20 +163,13 @@ export class LoadParticipant {
     this.#sendFrame({ type: "presence", channel: this.#channel, fields: [{ name: CURSOR, value }] });
   }
 
-  /** Shows 288 bytes of JSON, like an editor's awareness state. */
-  show(turn: number): void {
-    const text = JSON.stringify({ user: this.#seat.clientKey, color: "#30bced", turn, pad: "" });
-    const value = new TextEncoder().encode(text.replace('"pad":""', `"pad":"${"x".repeat(Math.max(0, STATE_JSON_BYTES - text.length))}"`));
-    this.#sendFrame({ type: "presence", channel: this.#channel, fields: [{ name: STATE_FIELD, value }] });
-  }
-
   /** Own edits that are not committed yet. */
   get unacked(): number {
     return (this.#room.sentAt.get(this.#client!)?.length ?? 0) - this.#acked;
   }
 
-  /** Returns the edit's counter. All edits of a participant have the same number of letters. */
-  edit(letters = 1): number {
+  /** All edits of a participant have the same number of letters. */
+  edit(letters = 1): void {
     const times = this.#room.sentAt.get(this.#client!)!;
     const counter = times.push(performance.now());
     this.#sendFrame({
@@ -191,7 +180,6 @@ export class LoadParticipant {
       parentSeq: this.seq as Seq,
       payload: keystroke(this.#index + 1, counter, letters),
     });
-    return counter;
   }
 
   ping(): void {
@@ -276,8 +264,6 @@ export class LoadParticipant {
       if (client === this.#client) this.#acked = counter;
       this.#room.onReceipt({
         by: this,
-        author: client,
-        counter,
         sentAt: this.#room.sentAt.get(client)![counter - 1]!,
         at,
         own: client === this.#client,
