@@ -25,7 +25,6 @@ import { routing } from "./routing.bench.ts";
 import { peers } from "./peers.bench.ts";
 import { COMPARISONS, SCENARIO_NAMES, scenarios } from "./scenarios.ts";
 import { storedRooms } from "./stored-rooms.bench.ts";
-import { trimReads } from "./trim-reads.bench.ts";
 import { unitCosts } from "./unit-costs.bench.ts";
 
 const EXPERIMENTS: readonly Experiment[] = [
@@ -42,7 +41,6 @@ const EXPERIMENTS: readonly Experiment[] = [
   boardReads,
   rooms,
   storedRooms,
-  trimReads,
   coolDown,
   decisions,
   durability,
