@@ -4,7 +4,6 @@ import { parseCommandLine } from "../cli/run.ts";
 import { flagName, readSettings, SettingError } from "../shared/settings/settings.ts";
 import { appendBatches } from "./append-batches.bench.ts";
 import { boardReads } from "./board-reads.bench.ts";
-import { bridgeRoom } from "./bridge-room.bench.ts";
 import { coolDown } from "./cool-down.bench.ts";
 import { decisions } from "./decide.bench.ts";
 import { durability } from "./durability.bench.ts";
@@ -45,7 +44,6 @@ const EXPERIMENTS: readonly Experiment[] = [
   decisions,
   durability,
   appendBatches,
-  bridgeRoom,
   hotRoom,
   hostileRooms,
 ];
