@@ -297,12 +297,6 @@ export const gatewayMetrics = (registry: Registry) => {
       help: "Board subscriptions of connections",
       registers,
     }),
-    boardFrames: new Counter({
-      name: "coroom_gateway_board_frames_total",
-      help: "Board frames, by frame: published (to all watchers at once), board and own-rank (to one connection)",
-      labelNames: ["frame"],
-      registers,
-    }),
     shedLevel: new Gauge({
       name: "coroom_gateway_shed_level",
       help: "Shed level: number of steps in the drop order that are in effect, 0 to 6",

@@ -40,17 +40,14 @@ export class LeaderHost {
   #isStopped = false;
 
   constructor(view: PlacementView, membership: Membership, ports: LeaderPorts, options: LeaderOptions, deps: LeaderDeps) {
-    const { clock, metrics } = deps;
     this.#ports = ports;
     this.#deps = deps;
     this.#core = new Leader(options, {
       view,
       membership,
       decide: (world, previous) => {
-        const begun = clock.now();
         const plan = decide(world, previous, options);
-        metrics.decideSeconds.observe((clock.now() - begun) / 1_000);
-        metrics.roomsWithoutReplica.set(view.roomsWithoutReplica);
+        deps.metrics.roomsWithoutReplica.set(view.roomsWithoutReplica);
         return plan;
       },
     });

@@ -1,6 +1,6 @@
 /** Placement's metrics. */
 
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { Counter, Gauge, type Registry } from "prom-client";
 
 export type PlacementMetrics = ReturnType<typeof placementMetrics>;
 
@@ -29,12 +29,6 @@ export const placementMetrics = (registry: Registry) => {
       name: "coroom_placement_events_total",
       help: "Operations events published, by kind",
       labelNames: ["kind"],
-      registers,
-    }),
-    decideSeconds: new Histogram({
-      name: "coroom_placement_decide_seconds",
-      help: "Seconds to compute a placement plan",
-      buckets: [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1],
       registers,
     }),
   };

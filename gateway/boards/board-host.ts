@@ -73,7 +73,6 @@ export class BoardHost {
 
   #carryOut(effects: readonly BoardEffect[]): void {
     const { sockets, topics, boardBus } = this.#ports;
-    const { boardFrames } = this.#deps.metrics;
     for (const effect of effects) {
       switch (effect.kind) {
         case "follow":
@@ -95,11 +94,9 @@ export class BoardHost {
           topics.unlistenTo(effect.connection, effect.topic);
           break;
         case "send":
-          boardFrames.inc({ frame: effect.frame.type });
           sockets.send(effect.to, encodeFrame(effect.frame));
           break;
         case "publish":
-          boardFrames.inc({ frame: "published" });
           topics.publishTo(effect.topic, encodeFrame(effect.frame));
           break;
         default:
