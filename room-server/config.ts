@@ -147,7 +147,7 @@ export const roomServerSettings = {
     parse: positiveInteger,
     fallback: 12_000,
     meaning:
-      "Milliseconds without a message about a gateway's members after which the owner requests them. Must be more than twice COROOM_PRESENCE_KEEPALIVE_MS.",
+      "Milliseconds without a message about a gateway's members after which the owner requests them. Must be more than 10,000.",
   },
   flatParticipantsMax: {
     parse: positiveInteger,

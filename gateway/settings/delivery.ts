@@ -1,6 +1,6 @@
 /** Settings for slow clients: how far a client may fall behind, and what a gateway leaves out under pressure. */
 
-import { positiveInteger, type Settings, wholeNumber } from "../../shared/settings/settings.ts";
+import { constant, positiveInteger, type Settings, wholeNumber } from "../../shared/settings/settings.ts";
 
 export const deliverySettings = {
   outboundBytesMax: {
@@ -51,14 +51,8 @@ export const deliverySettings = {
     fallback: 250,
     meaning: "NATS round trip, in milliseconds, at which a gateway starts to shed presence.",
   },
-  shedPressureMs: {
-    parse: wholeNumber,
-    fallback: 500,
-    meaning: "Milliseconds of pressure before the first shed level. Short peaks, such as mass joins, do not shed.",
-  },
-  shedCalmMs: {
-    parse: positiveInteger,
-    fallback: 5_000,
-    meaning: "Milliseconds below half of all shed thresholds after which the shed level falls by one.",
-  },
+  /** Milliseconds of pressure before the first shed level. Short peaks, such as mass joins, do not shed. */
+  shedPressureMs: constant(500),
+  /** Milliseconds below half of all shed thresholds after which the shed level falls by one. */
+  shedCalmMs: constant(5_000),
 } as const satisfies Settings;

@@ -9,11 +9,8 @@ export const presenceSettings = {
   presenceFlushMs: constant(15),
   /** Milliseconds without confirmation after which a gateway resends presence to the owner. */
   presenceRepeatMs: constant(500),
-  presenceKeepaliveMs: {
-    parse: positiveInteger,
-    fallback: 5_000,
-    meaning: "Milliseconds between two messages to the owner of a quiet room that confirm this gateway's members.",
-  },
+  /** Milliseconds between two messages to the owner of a quiet room that confirm this gateway's members. */
+  presenceKeepaliveMs: constant(5_000),
   /** Milliseconds without confirmation of members after which a gateway searches for the owner. */
   presenceOwnerSilenceMsMax: constant(2_000),
   spectatorAfterMs: {
