@@ -79,11 +79,8 @@ export const roomServerSettings = {
   refusedRetryMs: constant(1_000),
   /** Milliseconds without an answer from JetStream after which the same append is sent again. */
   appendAnswerMsMax: constant(500),
-  claimMsMax: {
-    parse: positiveInteger,
-    fallback: 10_000,
-    meaning: "Milliseconds after which a claim is abandoned if the log has not accepted its epoch record.",
-  },
+  /** Milliseconds after which a claim is abandoned if the log has not accepted its epoch record. */
+  claimMsMax: constant(10_000),
   /** Maximum number of gateway messages per room that are buffered during a claim. */
   heldMessagesMax: constant(1_000),
   /** Maximum bytes of gateway messages per room that are buffered during a claim. */
@@ -143,12 +140,11 @@ export const roomServerSettings = {
     fallback: 2_000,
     meaning: "Milliseconds without a heartbeat after which a gateway counts as dead and its members leave.",
   },
-  presenceSilenceMsMax: {
-    parse: positiveInteger,
-    fallback: 12_000,
-    meaning:
-      "Milliseconds without a message about a gateway's members after which the owner requests them. Must be more than 10,000.",
-  },
+  /**
+   * Milliseconds without a message about a gateway's members after which the owner requests them. Must be more than twice
+   * `presenceKeepaliveMs` of gateways.
+   */
+  presenceSilenceMsMax: constant(12_000),
   flatParticipantsMax: {
     parse: positiveInteger,
     fallback: 50,
@@ -164,17 +160,10 @@ export const roomServerSettings = {
     fallback: 100,
     meaning: "Event loop delay in milliseconds above which a room server throttles, step by step, the rooms that cost it most.",
   },
-  shareCalmMs: {
-    parse: positiveInteger,
-    fallback: 5_000,
-    meaning: "Milliseconds below half of COROOM_SHARE_DELAY_MS_MIN after which one slowdown step is removed.",
-  },
-  heldBackCommitMs: {
-    parse: positiveInteger,
-    fallback: 80,
-    meaning:
-      "Milliseconds that edits of a room far over its budget are collected into one log record. Their acks are delayed by the same time.",
-  },
+  /** Milliseconds below half of `shareDelayMsMin` after which one slowdown step is removed. */
+  shareCalmMs: constant(5_000),
+  /** Milliseconds that edits of a room far over its budget are collected into one log record. Acks are later by as much. */
+  heldBackCommitMs: constant(80),
   modeMsMin: { parse: positiveInteger, fallback: 5_000, meaning: "Minimum milliseconds between two mode transitions of a room." },
   replicasMax: { parse: positiveInteger, fallback: 20_000, meaning: "Maximum number of replicas per room server." },
   handOverMsMax: {
