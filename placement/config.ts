@@ -10,11 +10,8 @@ export const placementSettings = {
     meaning:
       "Milliseconds without a heartbeat after which a room server counts as dead. Servers with a longer heartbeat interval get three intervals.",
   },
-  placementLeaseMs: {
-    parse: positiveInteger,
-    fallback: 3_000,
-    meaning: "Milliseconds after which a placement leader that does not renew its lease is replaced.",
-  },
+  /** Milliseconds after which a placement leader that does not renew its lease is replaced. */
+  placementLeaseMs: constant(3_000),
   controlLoopMs: {
     parse: positiveInteger,
     fallback: 10_000,
@@ -25,11 +22,8 @@ export const placementSettings = {
     fallback: 30,
     meaning: "Share of a server's budget, in percent, above which a room is moved to another server.",
   },
-  hotRoomCalmMs: {
-    parse: positiveInteger,
-    fallback: 600_000,
-    meaning: 'Milliseconds that a room must stay below half of COROOM_HOT_ROOM_PERCENT before it leaves the pool "dedicated".',
-  },
+  /** Milliseconds that a room must stay below half of `hotRoomPercent` before it leaves the pool "dedicated". */
+  hotRoomCalmMs: constant(600_000),
   imbalancePercent: {
     parse: positiveInteger,
     fallback: 10,
