@@ -67,7 +67,8 @@ export function fleetView(actions: FleetActions): ShowFleet {
         "Servers are shown to operators only. A token shows the rooms of its tenant. To see the servers, sign in with a pass from coroom ops pass.",
       );
     }
-    [environment.textContent, environment.dataset["environment"]] = [fleet.environment, fleet.environment];
+    setText(environment, `Environment: ${fleet.environment}`);
+    environment.dataset["environment"] = fleet.environment;
     const judged = verdictOf(fleet, page, reach, takeovers, rows);
     verdict.dataset["tone"] = judged.tone;
     setText(title, judged.title);
