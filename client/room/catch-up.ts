@@ -76,18 +76,9 @@ export class RoomCatchUp {
     return this.#askedFrom <= head && head < this.position.seq ? "rejoin" : next;
   }
 
-  /** `self`: this client's id in the room. */
-  receiveSequenced(
-    frame: RoomFrame & { type: "committed" | "ack" },
-    self: ClientId | undefined,
-    now: Millis,
-    effects: RoomSessionEffect[],
-  ): CatchUpStep {
-    const next = this.#settle(this.#stored.receiveFrame(frame, self), effects);
-    if (next === "rejoin") return next; // Join again: the position belongs to another log.
-    if (frame.type === "committed") this.#feed.receiveCommitted(frame, !this.#isSynced, now, effects);
-    else this.#feed.receiveAck(frame, !this.#isSynced, now, effects);
-    return next;
+  /** Call before the frame's edits are delivered. `rejoin`: they do not follow the stored content. `self`: this client's id in the room. */
+  checkStored(frame: RoomFrame & { type: "committed" | "ack" }, self: ClientId | undefined, effects: RoomSessionEffect[]): CatchUpStep {
+    return this.#settle(this.#stored.receiveFrame(frame, self), effects);
   }
 
   /** An edit of a later epoch follows all edits that the log has up to the head in JOINED, also if it has lost its end since. */

@@ -249,10 +249,7 @@ export class RoomSession {
         return this.#receiveLeft(frame.reason, now, effects);
       case "committed":
       case "ack":
-        if (this.#joinState.joined !== undefined) {
-          this.#rejoinIf(this.#catchUp.receiveSequenced(frame, this.#incoming.client, now, effects), now, effects);
-        }
-        return this.#deliveredSoFar(now, effects);
+        return this.#receiveSequenced(frame, now, effects);
       case "acked-through":
         this.#outbox.receiveAck(frame.counter, now);
         return;
@@ -335,10 +332,14 @@ export class RoomSession {
     effects.push({ kind: "refused", refusal: roomDeleted() });
   }
 
-  #deliveredSoFar(now: Millis, effects: RoomSessionEffect[]): void {
+  #receiveSequenced(frame: RoomFrame & { type: "committed" | "ack" }, now: Millis, effects: RoomSessionEffect[]): void {
+    if (this.#joinState.joined === undefined) return;
+    const next = this.#catchUp.checkStored(frame, this.#incoming.client, effects);
+    if (next === "rejoin") return this.#rejoinIf(next, now, effects);
+    if (frame.type === "committed") this.#incoming.receiveCommitted(frame, !this.synced, now, effects);
+    else this.#incoming.receiveAck(frame, !this.synced, now, effects);
     const { live } = this.#joinState;
-    if (live === undefined) return;
-    this.#catchUp.deliveredSoFar(live.joined);
+    if (live !== undefined) this.#catchUp.deliveredSoFar(live.joined);
     this.#repair(now, effects);
   }
 
