@@ -58,7 +58,7 @@ export async function startGateway(
     { unready: () => status.unready(), mayConnect: (address) => parts.quotas.mayConnect(address) },
     { ...deps, registry, lastOfTurn },
   );
-  const bus = await connectBus(gateway, config, { ...deps, localOwners });
+  const bus = await connectBus(gateway, config, { ...deps, lastOfTurn, localOwners });
   const kept = await gatewayRedis(config.redisUrl ?? "", config.environment, gateway, { ...deps, operations: bus.operations });
   const onWaiting = (waiting: number): void => metrics.tokensWaiting.set(waiting);
   const checked = jwtTokens(config, { ...deps, onWaiting, report: (lost) => bus.operations.report(lost) });

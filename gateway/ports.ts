@@ -101,10 +101,10 @@ export interface RoomOwners {
   follow(room: RoomKey): Promise<void>;
   unfollow(room: RoomKey): void;
   /**
-   * To the room's owner; lost while the connection is down. `epoch`: the newest that the sender knows. An owner in this
-   * process gets the message directly if it owns the room in that epoch.
+   * To the room's owner, at the end of the turn; lost while the connection is down. `epoch`: the newest that the sender
+   * knows. An owner in this process gets the message directly if it owns the room in that epoch.
    */
-  sendToOwner(room: RoomKey, message: ToOwner, epoch?: Epoch): void;
+  sendToOwner(room: RoomKey, message: ToOwner, epoch: Epoch): void;
 }
 
 /**

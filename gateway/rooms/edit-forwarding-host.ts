@@ -1,33 +1,23 @@
 /**
- * Sends a turn's messages to owners together, at the end of the turn: writes to NATS cost more than the rest of a join.
- * A room's edits go in one message. `fair-forwarding.ts` decides which rooms wait for further edits.
+ * Ends the turn of rooms with edits, so that each forwards the edits of the turn in one message. `fair-forwarding.ts`
+ * decides which rooms wait for further edits.
  */
 
-import type { ToOwner } from "../../shared/bus/envelope.ts";
-import type { RoomKey } from "../../shared/ids.ts";
 import { Alarm, Alarms } from "../../shared/time/alarm.ts";
 import type { HostDeps } from "../host-deps.ts";
-import type { RoomOwners } from "../ports.ts";
 import { FairForwarding, type FairForwardingOptions } from "./fair-forwarding.ts";
-import type { DirectoryEntry, RoomDirectory } from "./room-directory.ts";
-
-type EditForwardingPorts = {
-  readonly owners: Pick<RoomOwners, "sendToOwner">;
-  readonly directory: Pick<RoomDirectory, "get">;
-  /** The room passes its waiting edits to `send`. */
-  readonly endTurnOf: (followed: DirectoryEntry) => void;
-};
+import type { DirectoryEntry } from "./room-directory.ts";
 
 export class EditForwarding {
-  readonly #ports: EditForwardingPorts;
+  readonly #endTurnOf: (followed: DirectoryEntry) => void;
   readonly #deps: HostDeps;
   readonly #fair: FairForwarding<DirectoryEntry>;
   readonly #waiting: Alarm;
-  #unsent: { readonly room: RoomKey; readonly message: ToOwner }[] = [];
   #isTurnEnding = false;
 
-  constructor(ports: EditForwardingPorts, options: FairForwardingOptions, deps: HostDeps) {
-    this.#ports = ports;
+  /** `endTurnOf`: the room sends its waiting edits. */
+  constructor(endTurnOf: (followed: DirectoryEntry) => void, options: FairForwardingOptions, deps: HostDeps) {
+    this.#endTurnOf = endTurnOf;
     this.#deps = deps;
     this.#fair = new FairForwarding(options);
     this.#waiting = new Alarm(() => this.#endTurn(), new Alarms(deps));
@@ -35,44 +25,22 @@ export class EditForwarding {
 
   receiveEdit(followed: DirectoryEntry, bytes: number): void {
     this.#fair.receiveEdit(followed, bytes);
-    this.#endTurnLater();
-  }
-
-  send(room: RoomKey, message: ToOwner): void {
-    this.#unsent.push({ room, message });
-    this.#endTurnLater();
-  }
-
-  /** Sends everything that waits. */
-  stop(): void {
-    this.#waiting.callOff();
-    for (const followed of this.#fair.takeAll()) this.#ports.endTurnOf(followed);
-    this.#sendUnsent();
-  }
-
-  #endTurnLater(): void {
     if (this.#isTurnEnding) return;
     this.#isTurnEnding = true;
     this.#deps.endOfTurn(() => this.#endTurn());
   }
 
-  #endTurn(): void {
-    this.#isTurnEnding = true;
-    const { rooms, gathered, dueAt } = this.#fair.takeDue(this.#deps.clock.now());
-    for (const followed of rooms) this.#ports.endTurnOf(followed);
-    if (gathered > 0) this.#deps.metrics.forwardsGathered.inc(gathered);
-    if (dueAt !== undefined) this.#waiting.setFor(dueAt);
-    this.#sendUnsent();
+  /** All waiting rooms send their edits. */
+  stop(): void {
+    this.#waiting.callOff();
+    for (const followed of this.#fair.takeAll()) this.#endTurnOf(followed);
   }
 
-  #sendUnsent(): void {
-    const unsent = this.#unsent;
-    this.#unsent = [];
-    const { owners, directory } = this.#ports;
-    for (const { room, message } of unsent) {
-      this.#deps.hops?.forwarded(room, message);
-      owners.sendToOwner(room, message, directory.get(room)?.room.epoch);
-    }
+  #endTurn(): void {
     this.#isTurnEnding = false;
+    const { rooms, gathered, dueAt } = this.#fair.takeDue(this.#deps.clock.now());
+    for (const followed of rooms) this.#endTurnOf(followed);
+    if (gathered > 0) this.#deps.metrics.forwardsGathered.inc(gathered);
+    if (dueAt !== undefined) this.#waiting.setFor(dueAt);
   }
 }

@@ -86,6 +86,7 @@ test("[TRC27] the gateway's rooms report each hop of an edit when it happens", a
   expect(reported).toEqual([
     ["received", ROOM, 1],
     ["forwarded", ROOM, "edits"],
+    ["forwarded", ROOM, "edits"], // Again, to the owner of the new epoch.
     ["committed", ROOM, [1]],
     ["answered", ROOM, "acked"],
   ]);

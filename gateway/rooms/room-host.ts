@@ -87,8 +87,7 @@ export class FollowedRoomsHost implements Backbone {
     this.#ticks = new FollowedRoomTicks(deps.clock, (followed) => {
       if (directory.get(followed.key) === followed) this.#feed(followed, { kind: "tick" });
     });
-    const endTurnOf = (followed: DirectoryEntry): void => this.#feed(followed, { kind: "turn-ended" });
-    this.#forwarding = new EditForwarding({ owners: ports.rooms, directory, endTurnOf }, options, deps);
+    this.#forwarding = new EditForwarding((followed) => this.#feed(followed, { kind: "turn-ended" }), options, deps);
     deps.metrics.backboneConnected.set(1);
     placement.onServerLost((server) => {
       deps.log.info({ server }, "a room server sends no heartbeats any more");
@@ -240,7 +239,8 @@ export class FollowedRoomsHost implements Backbone {
     const { hops, metrics } = this.#deps;
     switch (effect.kind) {
       case "send-to-owner":
-        return this.#forwarding.send(key, effect.message);
+        hops?.forwarded(key, effect.message);
+        return this.#ports.rooms.sendToOwner(key, effect.message, followed.room.epoch);
       case "search":
         return this.#searches.carryOut(key, effect.step);
       case "request-content":

@@ -82,13 +82,18 @@ export class GatewayProcess {
     const { clock } = this.process;
     const { gateway: config, placement: placementConfig } = world.settings;
     const gateway = name as GatewayId;
+    const endOfTurn = (run: () => void): void => void clock.after(0, run);
     const deps = {
       clock,
-      endOfTurn: (run: () => void) => void clock.after(0, run),
+      endOfTurn,
       log: world.logOf(name),
       metrics: world.telemetry.gateway,
     };
-    const bus = natsRoomOwners(this.connection.nats, world.subjects, gateway, { ...deps, localOwners: world.localOwners });
+    const bus = natsRoomOwners(this.connection.nats, world.subjects, gateway, {
+      ...deps,
+      lastOfTurn: endOfTurn,
+      localOwners: world.localOwners,
+    });
     const presenceBus = natsPresenceServers(this.presenceConnection.nats, world.subjects, gateway, deps);
     const placement = natsPlacement(this.connection.nats, world.subjects, placementConfig, clock);
     const { sockets, topics } = this.listener;

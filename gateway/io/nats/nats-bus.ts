@@ -1,7 +1,6 @@
 /** Connects the gateway to NATS, and builds each adapter that uses the connection. */
 
 import type { GatewayReport } from "../../../shared/bus/fleet-messages.ts";
-import type { LocalOwners } from "../../../shared/bus/envelope.ts";
 import { FullStorage, StoragePeaks } from "../../../shared/bus/storage-messages.ts";
 import { subjectsOf, type Subjects } from "../../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../../shared/ids.ts";
@@ -22,7 +21,7 @@ import { natsPlacement } from "./nats-placement.ts";
 import { natsVitals } from "./nats-vitals.ts";
 import { natsServices } from "./nats-services.ts";
 import { natsPresenceServers } from "./nats-presence.ts";
-import { natsRoomOwners } from "./nats-rooms.ts";
+import { natsRoomOwners, type RoomOwnersDeps } from "./nats-rooms.ts";
 import type { Clock } from "../../../shared/time/clock.ts";
 import { SettingError } from "../../../shared/settings/settings.ts";
 import { checkLogPartitions } from "../../../shared/io/log-stream.ts";
@@ -34,7 +33,7 @@ type BusListeners = { readonly rooms: Backbone; readonly presence: PresenceBackb
 export async function connectBus(
   gateway: GatewayId,
   config: SharedConfig & GatewayConfig & { serverSilenceMsMax: number },
-  deps: GatewayDeps & { readonly localOwners?: LocalOwners | undefined },
+  deps: GatewayDeps & RoomOwnersDeps,
 ) {
   const [nats, presenceNats] = await Promise.all([
     connectAs("gateway", `gateway ${gateway}`, config),

@@ -1,10 +1,12 @@
+import { setImmediate as turn } from "node:timers/promises";
+
 import type { Msg, MsgCallback } from "nats";
 import { expect, test } from "vitest";
 
 import type { LocalOwner, ToOwner } from "../../../shared/bus/envelope.ts";
 import { subjectsOf } from "../../../shared/bus/subjects.ts";
 import type { Epoch, GatewayId, RoomKey } from "../../../shared/ids.ts";
-import { endOfTurn } from "../../../shared/io/event-loop.ts";
+import { turnEnd } from "../../../shared/io/event-loop.ts";
 import type { NatsConnection } from "../../../shared/io/nats.ts";
 import type { Backbone } from "../../ports.ts";
 import { natsRoomOwners } from "./nats-rooms.ts";
@@ -28,7 +30,7 @@ test("[NAT19] rooms that are followed in one turn are subscribed in one write at
     },
     flush: async () => write("ping"),
   };
-  const { rooms } = natsRoomOwners(connection as unknown as NatsConnection, subjects, gateway, { endOfTurn: endOfTurn() });
+  const { rooms } = natsRoomOwners(connection as unknown as NatsConnection, subjects, gateway, turnEnd());
   const followed: Promise<void>[] = [];
   for (const name of ["one", "two", "left", "back"]) {
     followed.push(rooms.follow(room(name)));
@@ -59,7 +61,7 @@ test("[NAT20] a message arrives with its room until the room is no longer follow
     flush: async () => {},
     status: async function* () {},
   };
-  const subscriptions = natsRoomOwners(connection as unknown as NatsConnection, subjects, gateway, { endOfTurn: endOfTurn() });
+  const subscriptions = natsRoomOwners(connection as unknown as NatsConnection, subjects, gateway, turnEnd());
   await subscriptions.start(backbone); // Takes the first subscription id, for replies.
   await Promise.all(["one", "two"].map((name) => subscriptions.rooms.follow(room(name))));
   const deliver = (id: number): void => void callbacks.get(id)!(null, { sid: id, data: Uint8Array.of(id) } as Msg);
@@ -85,16 +87,42 @@ test("[NAT23] an edit goes to the owner of the same process or over NATS, never 
   let handedOver = 0;
   const owner = { openEpoch: 6 as Epoch | undefined, receiveMessage: () => void (handedOver += 1) };
   const localOwners = new Map<RoomKey, LocalOwner>([[room("one"), owner]]);
-  const { rooms } = natsRoomOwners(connection as unknown as NatsConnection, subjects, gateway, { endOfTurn: endOfTurn(), localOwners });
+  const { rooms } = natsRoomOwners(connection as unknown as NatsConnection, subjects, gateway, { ...turnEnd(), localOwners });
   await rooms.follow(room("one"));
 
   rooms.sendToOwner(room("one"), message, 6 as Epoch);
+  await turn();
   expect([handedOver, published]).toEqual([1, []]);
   rooms.sendToOwner(room("one"), message, 7 as Epoch); // The owner of epoch 7 is another process.
   rooms.sendToOwner(room("one"), message, 5 as Epoch); // The gateway does not know this owner yet.
-  rooms.sendToOwner(room("one"), message); // Presence names no epoch.
+  await turn();
   owner.openEpoch = undefined; // The room is being handed over, so the other server needs the message too.
   rooms.sendToOwner(room("one"), message, 6 as Epoch);
-  rooms.sendToOwner(room("one"), message);
-  expect([handedOver, published]).toEqual([1, Array.from({ length: 5 }, () => subjects.toOwner(room("one")))]);
+  await turn();
+  expect([handedOver, published]).toEqual([1, Array.from({ length: 3 }, () => subjects.toOwner(room("one")))]);
+});
+
+test("[NAT32] the messages of one turn to owners are written together at its end, in order, with those that the end itself causes", async () => {
+  const writes: string[][] = [];
+  let written: string[] = [];
+  const connection = {
+    subscribe: () => ({ getID: () => 1, unsubscribe: () => {} }),
+    publish: (subject: string) => {
+      if (written.push(subject) === 1) queueMicrotask(() => writes.push(written.splice(0))); // As nats.js batches its writes.
+    },
+    flush: async () => {},
+  };
+  const turnEnds = turnEnd();
+  const { rooms } = natsRoomOwners(connection as unknown as NatsConnection, subjects, gateway, turnEnds);
+  const send = (name: string): void => rooms.sendToOwner(room(name), { kind: "check-ownership" }, 1 as Epoch);
+  await Promise.all(["one", "two", "left"].map((name) => rooms.follow(room(name))));
+  turnEnds.endOfTurn(() => send("one"));
+  for (const name of ["two", "left", "one"]) {
+    send(name);
+    await Promise.resolve(); // uWebSockets.js runs microtasks after each client's message.
+  }
+  rooms.unfollow(room("left"));
+  expect(writes).toEqual([]);
+  await turn();
+  expect(writes).toEqual([["two", "one", "one"].map((name) => subjects.toOwner(room(name)))]);
 });
