@@ -166,6 +166,13 @@ test("[HRS11] a room without any edit has no state at a time yet, while a room t
   expect(receive(entry(unwritten), TAIL_READ)).toEqual({ kind: "read-log-end" });
   expect(receive({ kind: "log-end-read", end: { kind: "empty" } })).toEqual({ kind: "answer", answer: { kind: "not-yet", head: 0 } });
   const lost = stateAt(time(500));
-  expect(lost(entry(unwritten), TAIL_READ, endAt(6), TAIL_READ)).toEqual(readEntry);
-  expect(lost(entry(unwritten), TAIL_READ, endAt(6), TAIL_READ)).toEqual(NOT_KEPT);
+  expect(lost(entry(unwritten), TAIL_READ, endAt(6))).toEqual(readEntry);
+  expect(lost(entry(unwritten), TAIL_READ, endAt(6))).toEqual(NOT_KEPT);
+});
+
+test("[HRS12] a room's first edit that the log receives during a read of a time before it is not part of the answer", () => {
+  const receive = stateAt(time(500));
+  expect(receive(entry({ ...NO_HISTORY, through: RECORDS.at(-1)!.streamSeq }), TAIL_READ)).toEqual({ kind: "read-log-end" });
+  expect(receive(endAt(1)), "the edit may be newer than the read of the tail").toEqual(readEntry);
+  expect(receive(entry(NO_HISTORY), TAIL_READ)).toMatchObject({ answer: { kind: "state", position: { seq: 0 } } });
 });

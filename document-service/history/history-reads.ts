@@ -61,7 +61,8 @@ type Step =
   | { readonly kind: "reading-entry" }
   | { readonly kind: "finding-seq-in-tail"; readonly reader: SeqInTail; readonly time: UnixMillis }
   | { readonly kind: "finding-seq-in-segment"; readonly segment: Segment; readonly time: UnixMillis }
-  | { readonly kind: "reading-log-end"; readonly target: Seq; readonly known: Seq }
+  /** `target` undefined: the read found no edit. */
+  | { readonly kind: "reading-log-end"; readonly target: Seq | undefined; readonly known: Seq }
   | { readonly kind: "reading-version"; readonly reading: PathReading }
   | { readonly kind: "reading-segment"; readonly reading: PathReading; readonly rest: readonly Segment[] }
   | { readonly kind: "reading-tail"; readonly reading: PathReading; readonly reader: EditsInTail }
@@ -141,7 +142,9 @@ export class StateRead {
 
   #findSeqInSegments(time: UnixMillis): HistoryReadEffect<HistoryState | Reverted> {
     const { segments, versions } = this.#entry;
-    if (segments.length + versions.length === 0) return this.#compareWithHead(1 as Seq); // The room may have no edit.
+    if (segments.length + versions.length === 0) {
+      return this.#wait({ kind: "reading-log-end", target: undefined, known: 0 as Seq }, { kind: "read-log-end" });
+    }
     const segment = segments.findLast(({ firstTime }) => firstTime <= time);
     if (segment !== undefined) return this.#wait({ kind: "finding-seq-in-segment", segment, time }, readSegment(segment));
     return segments[0]?.firstSeq === 1 ? this.#compareWithHead(0 as Seq) : this.#answerNotKept();
@@ -156,7 +159,9 @@ export class StateRead {
 
   #receiveLogEnd({ target, known }: Step & { kind: "reading-log-end" }, end: RoomLogEnd): HistoryReadEffect<HistoryState | Reverted> {
     const head = end.kind === "at" && end.seq > known ? end.seq : known;
-    return target > head ? this.#answer({ kind: "not-yet", head }) : this.#followNext(target, pathsTo(this.#entry, target));
+    // An edit that the read did not find is newer than the read, or is no longer kept. A second read decides.
+    if (target === undefined && head > 0) return this.#answerNotKept();
+    return target === undefined || target > head ? this.#answer({ kind: "not-yet", head }) : this.#followNext(target, pathsTo(this.#entry, target));
   }
 
   #followNext(target: Seq, [path, ...others]: readonly HistoryPath[]): HistoryReadEffect<HistoryState | Reverted> {

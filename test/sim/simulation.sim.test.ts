@@ -661,6 +661,17 @@ const REGRESSION_SEEDS: readonly {
       aimed("gateway cut off", 1_864, 945, 0.4497379483655095, 0.8721907939761877),
     ],
   },
+  {
+    seed: 7_600_198,
+    size: "small",
+    reason: "a state at a time before a room's first edit had this edit, which the log received during the read",
+    faults: [
+      aimed("document made of content", 8, 1_123, 0.07386791449971497, 0.4132372699677944),
+      aimed("edit with a key repeated over HTTP", 312, 675, 0.21066268999129534, 0.4752007971983403),
+      aimed("history read over HTTP", 524, 52, 0.8831309129018337, 0.9763958870898932),
+      fault("webhook endpoint failing", 2_499, 336, 0.9129657903686166, 0.947087146807462),
+    ],
+  },
 ];
 const SIZE_NAMES = ["small", "large", "small-edit-path", "large-edit-path", "local-owners", "batches", "first-content"] as const;
 /** Fresh seeds of a size, from 1. */
