@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { decodeRecord, encodeEditsRecord, encodeEpochRecord, type StoredRecord } from "../../shared/bus/record.ts";
 import type { Epoch, Seq, UnixMillis } from "../../shared/ids.ts";
 import { EMPTY_STATE } from "../merge.ts";
 import { recordsOf, ROOM } from "../testing/one-room.ts";
@@ -43,22 +44,23 @@ const readEntry = { kind: "read-entry" };
 const readObject = (name: string) => ({ kind: "read-object", object: name, sha256: "" });
 
 /** Returns the effect of the last input. Hands records of the log's tail over as the host does. */
-function readOf(read: StateRead | SessionsRead): (...inputs: readonly HistoryReadInput[]) => HistoryReadEffect<unknown> {
+function readOf(read: StateRead | SessionsRead, log = RECORDS): (...inputs: readonly HistoryReadInput[]) => HistoryReadEffect<unknown> {
   let effect: HistoryReadEffect<unknown> = read.begin();
   return (...inputs) => {
     for (const input of inputs) {
-      if (input.kind === "tail-read" && !input.isAborted && effect.kind === "read-tail") handOver(effect.after, effect.reader);
+      if (input.kind === "tail-read" && !input.isAborted && effect.kind === "read-tail") handOver(log, effect.after, effect.reader);
       effect = read.receive(input);
     }
     return effect;
   };
 }
 
-function handOver(after: number, reader: TailReader): void {
-  for (const record of RECORDS) if (record.streamSeq > after && reader.receiveRecord(record) === "done") return;
+function handOver(log: readonly StoredRecord[], after: number, reader: TailReader): void {
+  for (const record of log) if (record.streamSeq > after && reader.receiveRecord(record) === "done") return;
 }
 
 const stateAt = (moment: HistoryMoment, options = OPTIONS) => readOf(new StateRead(moment, "state", options));
+const stateIn = (log: StoredRecord[], moment: HistoryMoment) => readOf(new StateRead(moment, "state", OPTIONS), log);
 const seq = (number: number): HistoryMoment => ({ seq: number as Seq });
 const time = (number: number): HistoryMoment => ({ time: number as UnixMillis });
 
@@ -175,4 +177,64 @@ test("[HRS12] a room's first edit that the log receives during a read of a time 
   expect(receive(entry({ ...NO_HISTORY, through: RECORDS.at(-1)!.streamSeq }), TAIL_READ)).toEqual({ kind: "read-log-end" });
   expect(receive(endAt(1)), "the edit may be newer than the read of the tail").toEqual(readEntry);
   expect(receive(entry(NO_HISTORY), TAIL_READ)).toMatchObject({ answer: { kind: "state", position: { seq: 0 } } });
+});
+
+/** A log of these records: the first record of an epoch, which names the epoch before it, or an edit of each seq in a range. */
+type LogPart =
+  | { readonly epoch: number; readonly head: number; readonly before: number }
+  | { readonly epoch: number; readonly from: number; readonly to: number };
+function logOf(...parts: readonly LogPart[]): StoredRecord[] {
+  const all = parts.flatMap((part) => {
+    const epoch = part.epoch as Epoch;
+    const stamp = { id: `server.${epoch}`, time: 0 as UnixMillis };
+    if ("head" in part) return [encodeEpochRecord({ ...stamp, epoch, head: part.head as Seq, before: part.before as Epoch })];
+    return RECORDS.slice(part.from - 1, part.to).map(({ bytes }) => {
+      const record = decodeRecord(bytes);
+      if (record?.kind !== "edits") throw new Error("each record has an edit");
+      return encodeEditsRecord({ ...stamp, users: record.users, edits: { ...record.edits, epoch } });
+    });
+  });
+  return all.map((bytes, index) => ({ room: ROOM, streamSeq: (index + 1) * 10, time: 0 as UnixMillis, bytes }));
+}
+const VERSIONS: History = { ...NO_HISTORY, versions: [version(2), version(4)] };
+
+test("[HRS13] a version of a lost epoch is not continued with the edits that have the numbers of the lost ones", () => {
+  const [lostAll, lostEnd] = [
+    logOf({ epoch: 2, head: 0, before: 0 }, { epoch: 2, from: 1, to: 6 }),
+    logOf({ epoch: 1, from: 1, to: 3 }, { epoch: 2, head: 3, before: 1 }, { epoch: 2, from: 4, to: 6 }),
+  ];
+  const all = stateIn(lostAll, seq(6));
+  expect(all(entry(VERSIONS), endAt(6), object(EMPTY_STATE), TAIL_READ)).toEqual(readObject("version 2"));
+  expect(all(object(EMPTY_STATE), TAIL_READ)).toMatchObject({ kind: "read-tail", after: 0 });
+  expect(all(TAIL_READ), "the log has all edits").toMatchObject({ kind: "merge", edits: { length: 6 } });
+  const end = stateIn(lostEnd, seq(6));
+  expect(end(entry(VERSIONS), endAt(6), object(EMPTY_STATE), TAIL_READ)).toEqual(readObject("version 2"));
+  expect(end(object(EMPTY_STATE), TAIL_READ), "the log has the edits of this version").toMatchObject({
+    kind: "merge",
+    edits: { length: 4 },
+  });
+});
+
+test("[HRS14] segments with lost edits are not continued, and neither is an epoch that ended before the next owner's", () => {
+  const segments: History = { ...HISTORY, versions: [] };
+  const replaced = logOf({ epoch: 1, from: 1, to: 4 }, { epoch: 2, head: 2, before: 1 }, { epoch: 2, from: 3, to: 6 });
+  const receive = stateIn(replaced, seq(6));
+  expect(receive(entry(segments), endAt(6), object(bytesOf(1, 2)), object(bytesOf(3, 4)), TAIL_READ)).toEqual(readEntry);
+  const behindLost = logOf({ epoch: 1, from: 1, to: 4 }, { epoch: 3, head: 4, before: 2 }, { epoch: 3, from: 5, to: 6 });
+  expect(stateIn(behindLost, seq(6))(entry(NO_HISTORY), endAt(6), TAIL_READ), "epoch 3 follows lost edits").toEqual(readEntry);
+});
+
+test("[HRS15] the edits of the next owners follow a version of any epoch that ended there", () => {
+  const owners = [
+    { epoch: 2, head: 4, before: 1 },
+    { epoch: 3, head: 4, before: 2 },
+    { epoch: 3, from: 5, to: 6 },
+  ] as const;
+  const newer: History = { ...NO_HISTORY, versions: [{ ...version(4), epoch: 2 as Epoch }] };
+  for (const history of [VERSIONS, newer]) {
+    for (const log of [logOf({ epoch: 1, from: 1, to: 4 }, ...owners), logOf(...owners), logOf(owners[2])]) {
+      const receive = stateIn(log, seq(6));
+      expect(receive(entry(history), endAt(6), object(EMPTY_STATE), TAIL_READ)).toMatchObject({ kind: "merge", edits: { length: 2 } });
+    }
+  }
 });

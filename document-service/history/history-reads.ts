@@ -2,20 +2,29 @@
  * Reads of one room's history: the document at a seq or a time, the edit that restores such a state, and the writing
  * sessions. Each read is a state machine with one effect at a time.
  *
- * The invariant: a state is never built across a missing edit. Another service may replace the entry during a read and
- * remove its objects, so a read that finds nothing reads the entry a second time.
+ * The invariant: a state is never built across a missing edit, nor from edits that the log lost together with edits
+ * that now have their numbers. Another service may replace the entry during a read and remove its objects, so a read
+ * that finds nothing reads the entry a second time.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
 import { headOf } from "../../shared/bus/record.ts";
-import type { Position, Seq, UnixMillis } from "../../shared/ids.ts";
+import { type Position, type Seq, START, type UnixMillis } from "../../shared/ids.ts";
 import { EMPTY_STATE, type MergedDocument } from "../merge.ts";
 import type { RoomLogEnd, Unread } from "../ports.ts";
 import { type History, type HistoryPath, pathsTo, type Segment } from "./history.ts";
 import type { CurrentDocument } from "./history-messages.ts";
 import { EditsInTail, SeqInTail, type TailReader } from "./log-tail.ts";
 import type { Reverted } from "./reverting.ts";
-import { decodeSegment, editsBetween, type LoggedEdits, loggedEditsOf, seqAt, type WritingSession, writingSessionsOf } from "./segments.ts";
+import {
+  editsBetween,
+  editsInSegment,
+  type LoggedEdits,
+  LoggedEditsReader,
+  seqAt,
+  type WritingSession,
+  writingSessionsOf,
+} from "./segments.ts";
 
 export type HistoryMoment = { readonly seq: Seq } | { readonly time: UnixMillis };
 export type HistoryRefusal =
@@ -69,12 +78,13 @@ type Step =
   | { readonly kind: "merging"; readonly position: Position }
   | { readonly kind: "reading-current"; readonly earlier: Uint8Array }
   | { readonly kind: "reverting" };
-/** A path to the target. `others`: the paths to try if this one fails. */
+/** A path to the target. `others`: the paths to try if this one fails. `records`: has read the records of `edits`. */
 type PathReading = {
   readonly target: Seq;
   readonly path: HistoryPath;
   readonly others: readonly HistoryPath[];
   readonly state: Uint8Array;
+  readonly records: LoggedEditsReader;
   readonly edits: readonly LoggedEdits[];
 };
 
@@ -161,14 +171,16 @@ export class StateRead {
     const head = end.kind === "at" && end.seq > known ? end.seq : known;
     // An edit that the read did not find is newer than the read, or is no longer kept. A second read decides.
     if (target === undefined && head > 0) return this.#answerNotKept();
-    return target === undefined || target > head ? this.#answer({ kind: "not-yet", head }) : this.#followNext(target, pathsTo(this.#entry, target));
+    return target === undefined || target > head
+      ? this.#answer({ kind: "not-yet", head })
+      : this.#followNext(target, pathsTo(this.#entry, target));
   }
 
   #followNext(target: Seq, [path, ...others]: readonly HistoryPath[]): HistoryReadEffect<HistoryState | Reverted> {
     if (path === undefined) return this.#answerNotKept();
     const { base, segments } = path;
     if (segments.reduce((sum, { bytes }) => sum + bytes, 0) > this.#options.historyReadBytesMax) return this.#answer({ kind: "too-much" });
-    const reading: PathReading = { target, path, others, state: EMPTY_STATE, edits: [] };
+    const reading: PathReading = { target, path, others, state: EMPTY_STATE, records: new LoggedEditsReader(), edits: [] };
     return base === undefined
       ? this.#readNextSegment(reading, segments)
       : this.#wait({ kind: "reading-version", reading }, { kind: "read-object", object: base.object, sha256: base.sha256 });
@@ -189,7 +201,7 @@ export class StateRead {
       default: {
         assert(step.kind === "reading-segment", "an object is read for a version or a segment");
         const { reading, rest } = step;
-        const edits = editsInSegment(bytes);
+        const edits = editsInSegment(bytes, reading.records);
         if (edits === undefined) return this.#followNext(reading.target, reading.others);
         return this.#readNextSegment({ ...reading, edits: [...reading.edits, ...edits] }, rest);
       }
@@ -201,7 +213,7 @@ export class StateRead {
     const { target, path } = reading;
     const after = path.base?.seq ?? (0 as Seq);
     if (Math.max(after, path.segments.at(-1)?.lastSeq ?? 0) >= target) return this.#merge(reading);
-    const reader = new EditsInTail({ after, through: target, bytesMax: this.#options.historyReadBytesMax });
+    const reader = new EditsInTail({ after, through: target, bytesMax: this.#options.historyReadBytesMax }, reading.records);
     return this.#wait({ kind: "reading-tail", reading, reader }, { kind: "read-tail", after: this.#entry.through, reader });
   }
 
@@ -217,10 +229,11 @@ export class StateRead {
   }
 
   #merge({ target, path, others, state, edits }: PathReading): HistoryReadEffect<HistoryState | Reverted> {
-    const found = editsBetween(edits, path.base?.seq ?? (0 as Seq), target);
+    const found = editsBetween(edits, path.base ?? START, target);
     if (found.kind === "missing") return this.#followNext(target, others);
-    if (found.payloads.length === 0) return this.#receiveState(state, { epoch: path.base?.epoch ?? found.epoch, seq: target });
-    return this.#wait({ kind: "merging", position: { epoch: found.epoch, seq: target } }, { kind: "merge", state, edits: found.payloads });
+    const position: Position = { epoch: found.epoch, seq: target };
+    if (found.payloads.length === 0) return this.#receiveState(state, position);
+    return this.#wait({ kind: "merging", position }, { kind: "merge", state, edits: found.payloads });
   }
 
   #receiveState(state: Uint8Array, position: Position): HistoryReadEffect<HistoryState | Reverted> {
@@ -318,12 +331,6 @@ export function planNaming(
 
 function readSegment({ object, sha256 }: Segment): HistoryReadEffect<never> {
   return { kind: "read-object", object, sha256 };
-}
-
-/** Undefined: the segment is missing or damaged. */
-function editsInSegment(bytes: Uint8Array | undefined): LoggedEdits[] | undefined {
-  const records = bytes && decodeSegment(bytes);
-  return records && loggedEditsOf(records);
 }
 
 function refusalOf(why: Unread): HistoryRefusal {

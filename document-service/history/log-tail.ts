@@ -2,7 +2,7 @@
 
 import { headOf, type StoredRecord } from "../../shared/bus/record.ts";
 import type { Seq, UnixMillis } from "../../shared/ids.ts";
-import { type LoggedEdits, loggedEditsOf } from "./segments.ts";
+import { type LoggedEdits, LoggedEditsReader, loggedEditsOf } from "./segments.ts";
 
 /** `done`: the reader needs no further record. */
 export interface TailReader {
@@ -18,17 +18,21 @@ export class EditsInTail implements TailReader {
   /** The range has more edits than fit. */
   isCut = false;
   #bytes = 0;
-  #lastStreamSeq = 0;
+  readonly #records: LoggedEditsReader;
 
-  constructor({ after, through, bytesMax }: { readonly after: Seq; readonly through: number; readonly bytesMax: number }) {
+  /** `records`: has read the records before the tail. */
+  constructor(
+    { after, through, bytesMax }: { readonly after: Seq; readonly through: number; readonly bytesMax: number },
+    records = new LoggedEditsReader(),
+  ) {
     this.#after = after;
     this.#through = through;
     this.#bytesMax = bytesMax;
+    this.#records = records;
   }
 
   receiveRecord(stored: StoredRecord): "more" | "done" {
-    const [one] = stored.streamSeq > this.#lastStreamSeq ? loggedEditsOf([stored]) : [];
-    this.#lastStreamSeq = Math.max(this.#lastStreamSeq, stored.streamSeq);
+    const one = this.#records.receiveRecord(stored);
     if (one === undefined || headOf(one.record) <= this.#after) return "more";
     this.#bytes += stored.bytes.byteLength;
     this.isCut = this.#bytes > this.#bytesMax;

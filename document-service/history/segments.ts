@@ -5,8 +5,8 @@
 
 import * as decoding from "lib0/decoding";
 import * as encoding from "lib0/encoding";
-import { decodeRecord, type EditsRecord, epochOf, headOf, type StoredRecord } from "../../shared/bus/record.ts";
-import type { ClientId, Epoch, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import { decodeRecord, type EditsRecord, type EpochRecord, headOf, type StoredRecord } from "../../shared/bus/record.ts";
+import type { ClientId, Epoch, Position, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { readBytes, readList, readNumber, readText, decodeAll } from "../../shared/wire/fields.ts";
 
 const RECORD_BYTES_MIN = 3;
@@ -37,19 +37,56 @@ export function decodeSegment(bytes: Uint8Array): StoredRecord[] | undefined {
   });
 }
 
-/** The edits of one record, with the log's time of it. */
-export type LoggedEdits = { readonly record: EditsRecord; readonly time: UnixMillis };
+/**
+ * The edits of one record, with the log's time of it. `follows`: the epochs that end at the seq before these edits.
+ * Undefined: the record before them was not read.
+ */
+export type LoggedEdits = { readonly record: EditsRecord; readonly time: UnixMillis; readonly follows: readonly Epoch[] | undefined };
+
+/** Reads records in the log's order, each once. */
+export class LoggedEditsReader {
+  #lastStreamSeq = 0;
+  #epochs: readonly Epoch[] | undefined;
+
+  /** Undefined: the record holds no edits, or was received before. */
+  receiveRecord({ streamSeq, time, bytes }: StoredRecord): LoggedEdits | undefined {
+    if (streamSeq <= this.#lastStreamSeq) return undefined;
+    this.#lastStreamSeq = streamSeq;
+    const record = decodeRecord(bytes.slice());
+    const follows = this.#epochs;
+    switch (record?.kind) {
+      case "edits":
+        this.#epochs = [record.edits.epoch];
+        return { record, time, follows };
+      case "epoch":
+        this.#epochs = follows && epochsAfter(follows, record);
+        return undefined;
+      default:
+        this.#epochs = undefined;
+        return undefined;
+    }
+  }
+}
+
+/** An owner that begins at a checkpoint of an epoch that the log lost does not follow the log's last record. */
+function epochsAfter(epochs: readonly Epoch[], { epoch, before }: EpochRecord): readonly Epoch[] {
+  return before === undefined || epochs.includes(before) ? [...epochs, epoch] : [before, epoch];
+}
 
 /** The records that hold edits, once each. */
-export function loggedEditsOf(records: Iterable<StoredRecord>): LoggedEdits[] {
-  let lastStreamSeq = 0;
+export function loggedEditsOf(records: Iterable<StoredRecord>, reader = new LoggedEditsReader()): LoggedEdits[] {
   const taken: LoggedEdits[] = [];
-  for (const { streamSeq, time, bytes } of records) {
-    const record = streamSeq > lastStreamSeq ? decodeRecord(bytes.slice()) : undefined;
-    lastStreamSeq = Math.max(lastStreamSeq, streamSeq);
-    if (record?.kind === "edits") taken.push({ record, time });
+  for (const stored of records) {
+    const edits = reader.receiveRecord(stored);
+    if (edits !== undefined) taken.push(edits);
   }
   return taken;
+}
+
+/** Undefined: the segment is missing or damaged. */
+export function editsInSegment(bytes: Uint8Array | undefined, reader?: LoggedEditsReader): LoggedEdits[] | undefined {
+  const records = bytes && decodeSegment(bytes);
+  return records && loggedEditsOf(records, reader);
 }
 
 /** The first and the last seq in the records. Undefined: they hold no edits. */
@@ -60,23 +97,33 @@ export function seqsOf(records: Iterable<StoredRecord>): { readonly firstSeq: Se
 }
 
 type EditsBetween =
-  | { readonly kind: "edits"; readonly payloads: readonly Uint8Array[]; readonly epoch: Epoch; readonly time: UnixMillis }
+  | { readonly kind: "edits"; readonly payloads: readonly Uint8Array[]; readonly epoch: Epoch }
   | { readonly kind: "missing"; readonly from: Seq };
 
-/** The edits in `after < seq <= through`, if all of them are there. */
-export function editsBetween(taken: readonly LoggedEdits[], after: Seq, through: Seq): EditsBetween {
+/**
+ * The edits in `after < seq <= through`, if all of them are there. Edits that a log lost are never followed by edits
+ * that have their numbers: after a version at seq 8 of a lost epoch, a new epoch that began at seq 5 has no next edit.
+ */
+export function editsBetween(taken: readonly LoggedEdits[], after: Position, through: Seq): EditsBetween {
   const payloads: Uint8Array[] = [];
-  let [reached, epoch, time]: [number, Epoch, UnixMillis] = [after, 0 as Epoch, 0 as UnixMillis];
-  for (const { record, time: takenAt } of taken) {
-    const { firstSeq, edits } = record.edits;
-    if (firstSeq > reached + 1 && reached < through) break;
-    for (const [index, { payload }] of edits.entries()) {
-      if (firstSeq + index !== reached + 1 || reached >= through) continue;
-      payloads.push(payload);
-      [reached, epoch, time] = [reached + 1, epochOf(record), takenAt];
-    }
+  let { epoch, seq: reached }: { epoch: Epoch; seq: number } = after;
+  for (const edits of taken) {
+    const { firstSeq } = edits.record.edits;
+    const head = headOf(edits.record);
+    if (reached >= through) break;
+    if (head <= reached) continue;
+    if (!isNext(edits, epoch, reached)) break;
+    for (const { payload } of edits.record.edits.edits.slice(reached + 1 - firstSeq, through + 1 - firstSeq)) payloads.push(payload);
+    [reached, epoch] = [Math.min(head, through), edits.record.edits.epoch];
   }
-  return reached < through ? { kind: "missing", from: (reached + 1) as Seq } : { kind: "edits", payloads, epoch, time };
+  return reached < through ? { kind: "missing", from: (reached + 1) as Seq } : { kind: "edits", payloads, epoch };
+}
+
+/** Whether the record has the edit after the position `{ epoch, seq }`. Without a known record before it, a later epoch may follow. */
+function isNext({ record, follows }: LoggedEdits, epoch: Epoch, seq: number): boolean {
+  const { firstSeq, epoch: next } = record.edits;
+  if (seq === 0 || next === epoch) return firstSeq <= seq + 1;
+  return firstSeq === seq + 1 && (follows === undefined ? next > epoch : follows.includes(epoch));
 }
 
 /** The last seq that the log had at the time. Undefined: all records are newer. */

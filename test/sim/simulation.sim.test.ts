@@ -672,6 +672,19 @@ const REGRESSION_SEEDS: readonly {
       fault("webhook endpoint failing", 2_499, 336, 0.9129657903686166, 0.947087146807462),
     ],
   },
+  {
+    seed: 7_391_258,
+    size: "small",
+    reason: "the log lost edits that a version has, and an earlier state had this version with later edits of the new epoch",
+    faults: [
+      fault("second room opened", 376, 1_237, 0.7474006309639663, 0.6899450472556055),
+      aimed("history read over HTTP", 559, 196, 0.2849733792245388, 0.03956431522965431),
+      fault("leaderboard killed", 647, 805, 0.6209671897813678, 0.7554813867900521),
+      fault("history read over HTTP", 816, 113, 0.2384705871809274, 0.40570021979510784),
+      fault("log and stores lose their ends apart", 1_373, 1_731, 0.2062470829114318, 0.23714099521748722),
+      aimed("user kicked", 2_499, 1_329, 0.09924587770365179, 0.5558755490928888),
+    ],
+  },
 ];
 const SIZE_NAMES = ["small", "large", "small-edit-path", "large-edit-path", "local-owners", "batches", "first-content"] as const;
 /** Fresh seeds of a size, from 1. */
