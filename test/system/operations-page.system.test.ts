@@ -3,7 +3,7 @@
  * the test stores a picture of the page: rooms in a wide window, and charts on a phone in dark mode.
  */
 
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
 import type { ServerId, UnixMillis } from "../../shared/ids.ts";
@@ -76,6 +76,7 @@ const rowOf = (page: Page, room: string) => page.locator("#rooms tr", { has: pag
 const serverShown = async (page: Page, room: string): Promise<string> =>
   (await rowOf(page, room).locator("td").last().getAttribute("title")) ?? "";
 const verdict = (page: Page) => page.locator("#verdict").innerText();
+const hasFocus = (place: Locator): Promise<boolean> => place.evaluate((found) => found === document.activeElement);
 const confirm = (page: Page) => page.locator("#confirm");
 
 test("[OPG1] an operator sees the overall status, the servers, gateways and rooms, and the members of a room", async () => {
@@ -169,8 +170,9 @@ test("[OPG4] a search narrows the list of rooms, and the list has several pages"
   await page.getByLabel("Part of a room’s name").fill("PAGE ");
   await eventually("only matching rooms are counted", async () => (await page.locator("#rooms-count").innerText()) === "27");
   await eventually("the first page is full", async () => (await page.locator("#rooms tr").count()) === 25);
-  await page.getByRole("button", { name: "Next" }).click();
+  await page.getByRole("button", { name: "Next" }).press("Enter");
   await eventually("the rest is on the next", async () => (await page.locator("#rooms tr").count()) === 2);
+  await eventually("Next is disabled and has passed the focus on", () => hasFocus(page.getByRole("button", { name: "Previous" })));
   await page.getByLabel("Part of a room’s name").fill("none is called so");
   await eventually(
     "the page reports that no room matches",
@@ -401,6 +403,32 @@ test("[OPG15] an operator whose pass expires is asked for another one, and then 
   await page.getByRole("button", { name: "Sign in" }).click();
   await eventually("the room is open again", () => page.locator("#room-title").isVisible());
   expect([await page.locator("#room-title").innerText(), new URL(page.url()).hash]).toEqual(["kept open", hash]);
+});
+
+test("[OPG16] an operator without a mouse kicks a member and lifts a restriction, and the focus stays in the list", async () => {
+  await occupy("by keyboard", ["Ada", "Grace", "Hedy"]);
+  const page = await open(operatorsPass());
+  const { keyboard } = page;
+  const opener = page.getByRole("button", { name: "by keyboard", exact: true });
+  await opener.press("Enter");
+  const members = page.locator("#members li");
+  await eventually("the members are listed", async () => (await members.count()) === 3);
+  await members.first().getByRole("button", { name: "Kick…" }).press("Enter");
+  for (const key of ["Tab", "Enter"]) await keyboard.press(key); // From Cancel to Kick.
+  await eventually("the member is gone", async () => (await members.count()) === 2);
+  await keyboard.press("Escape");
+  await eventually("the focus is on the member who was next", () => hasFocus(members.first().getByRole("button").first()));
+  for (const key of ["Enter", "Tab", "Enter"]) await keyboard.press(key); // Read only.
+  await eventually("it is done", async () => (await page.locator("#confirm-outcome").innerText()).includes("can only read"));
+  for (const key of ["Escape", "Escape"]) await keyboard.press(key);
+  await eventually("the focus is on the room", () => hasFocus(opener));
+  const lift = page.getByRole("button", { name: /^Lift the restriction/ });
+  await lift.press("Enter");
+  for (const key of ["Tab", "Enter"]) await keyboard.press(key);
+  await eventually("it is lifted", async () => (await page.locator("#confirm-outcome").innerText()) === "The restriction is lifted.");
+  await keyboard.press("Escape");
+  await eventually("nothing is left to lift", async () => (await lift.count()) === 0);
+  await eventually("the focus is on the heading", () => hasFocus(page.getByRole("heading", { name: "Bans and restrictions" })));
 });
 
 /** Rooms with people who type, for the picture. The returned function ends the typing. */

@@ -2,6 +2,7 @@
 
 import { element } from "../../io/element.ts";
 import type { AdminResponse } from "./admin-api.ts";
+import { openDialog } from "./kept-focus.ts";
 
 /** `done`: returns the text of a successful result. */
 type ConfirmationRequest<Body> = {
@@ -51,7 +52,7 @@ export function confirmDialog(): <Body>(request: ConfirmationRequest<Body>) => v
       showOutcome("error", failureText(response));
       [yes.disabled, yes.textContent] = [false, "Try again"];
     };
-    dialog.showModal();
+    openDialog(dialog);
     no.focus(); // The focus is on Cancel: Enter without reading does nothing.
   };
 }

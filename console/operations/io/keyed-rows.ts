@@ -1,5 +1,7 @@
 /** Shows a list. An item keeps its row element while its key stays the same, so that the focus is kept. */
 
+import { keepFocus } from "./kept-focus.ts";
+
 type KeyedRows<Item> = (items: readonly Item[]) => void;
 
 /** `make`: creates the empty row of an item. `fill`: shows the current values. */
@@ -11,7 +13,7 @@ export function keyedRows<Item>(
 ): KeyedRows<Item> {
   const rows = new Map<string, HTMLElement>();
   return (items) => {
-    const focused = document.activeElement;
+    const restoreFocus = keepFocus();
     const keys = new Set(items.map(keyOf));
     for (const [key, row] of rows) {
       if (keys.has(key)) continue;
@@ -24,7 +26,7 @@ export function keyedRows<Item>(
       fill(row, item);
       if (list.children[index] !== row) list.insertBefore(row, list.children[index] ?? null);
     });
-    if (focused instanceof HTMLElement && focused.isConnected && document.activeElement !== focused) focused.focus({ preventScroll: true }); // A moved element loses the focus.
+    restoreFocus(); // A moved element loses the focus too.
   };
 }
 

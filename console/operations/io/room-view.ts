@@ -6,6 +6,7 @@ import { ROOM_CHART, type ValuesOverTime } from "../charts.ts";
 import { count, counted, percent, shortName, throttleOf } from "../format.ts";
 import { timesOf } from "../event-rows.ts";
 import { type ChartMark, chartView } from "./charts-view.ts";
+import { openDialog } from "./kept-focus.ts";
 import { keyedRows, setText } from "./keyed-rows.ts";
 
 type RoomActions = {
@@ -82,7 +83,7 @@ export function roomView(actions: RoomActions): RoomDialogView {
       form.hidden = true;
       setText(total, "");
       setText(remark, "Loading…");
-      if (!dialog.open) dialog.showModal();
+      if (!dialog.open) openDialog(dialog);
     },
     end: () => {
       here = undefined;

@@ -4,6 +4,7 @@ import { element, tagged } from "../../io/element.ts";
 import type { ListedRoomRow, RoomName, RoomPageAnswer } from "../answers.ts";
 import { count, rate, shortName, throttleOf } from "../format.ts";
 import { withTone } from "./fleet-view.ts";
+import { keepFocus } from "./kept-focus.ts";
 import { keyedRows, setText } from "./keyed-rows.ts";
 
 const TYPED_MS = 250;
@@ -72,8 +73,10 @@ export function roomsView(open: (room: RoomName) => void, changed: () => void): 
       rows(page.rooms);
       setText(total, count(page.matching));
       setText(empty, page.rooms.length > 0 ? "" : whyEmpty());
+      const restoreFocus = keepFocus();
       pager.hidden = cursors.length === 0 && next === undefined;
       [back.disabled, on.disabled] = [cursors.length === 0, next === undefined];
+      restoreFocus(); // Next is disabled on the last page.
       setText(number, `Page ${cursors.length + 1} of ${Math.max(cursors.length + 1, Math.ceil(page.matching / PAGE_ROOMS))}`);
     },
   };
