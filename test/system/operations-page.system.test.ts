@@ -108,6 +108,9 @@ test("[OPG1] an operator sees the overall status, the servers, gateways and room
         .join() === "Ada,Gra",
   );
   await eventually("the facts of the room are shown", async () => (await page.locator("#room-facts").innerText()).includes("epoch"));
+  await page.locator("#room-facts dd").first().selectText();
+  for (let round = 0; round < 2; round++) await page.waitForResponse(/\/rooms\/launch%20plan\/members/);
+  expect(await page.evaluate(() => String(getSelection())), "text stays selected while the page polls").toBe("default");
   expect(page.url()).not.toContain("operator.");
 });
 

@@ -6,7 +6,7 @@ import type { EventRows } from "../event-rows.ts";
 import { counted, percent, shortName, droppedAt } from "../format.ts";
 import { verdictOf } from "../health.ts";
 import type { PollState } from "../polling.ts";
-import { keyedRows, setText } from "./keyed-rows.ts";
+import { keyedRows, setNodes, setText } from "./keyed-rows.ts";
 
 type FleetActions = { readonly drainServer: (server: FleetServer) => void; readonly drainGateway: (gateway: FleetGateway) => void };
 
@@ -72,8 +72,14 @@ export function fleetView(actions: FleetActions): ShowFleet {
     const judged = verdictOf(fleet, page, reach, takeovers, rows);
     verdict.dataset["tone"] = judged.tone;
     setText(title, judged.title);
-    facts.replaceChildren(...judged.facts.map((fact) => tagged("li", "", fact)));
-    problems.replaceChildren(...judged.problems.map(({ tone, text }) => withTone(tagged("li", "", text), tone)));
+    setNodes(
+      facts,
+      judged.facts.map((fact) => tagged("li", "", fact)),
+    );
+    setNodes(
+      problems,
+      judged.problems.map(({ tone, text }) => withTone(tagged("li", "", text), tone)),
+    );
     known.clear();
     servers(fleet.servers);
     gateways(fleet.gateways);

@@ -30,6 +30,16 @@ export function keyedRows<Item>(
   };
 }
 
+/** Replaces only changed nodes, so that a selection and the position of a screen reader are kept. */
+export function setNodes(place: HTMLElement, nodes: readonly Node[]): void {
+  nodes.forEach((node, index) => {
+    const shown = place.childNodes[index];
+    if (shown === undefined) place.append(node);
+    else if (!shown.isEqualNode(node)) shown.replaceWith(node);
+  });
+  while (place.childNodes.length > nodes.length) place.lastChild!.remove();
+}
+
 /** Writes only a changed text: otherwise a screen reader would read it again. */
 export function setText(place: HTMLElement, text: string): void {
   if (place.textContent !== text) place.textContent = text;

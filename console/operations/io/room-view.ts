@@ -7,7 +7,7 @@ import { count, counted, percent, shortName, throttleOf } from "../format.ts";
 import { timesOf } from "../event-rows.ts";
 import { type ChartMark, chartView } from "./charts-view.ts";
 import { openDialog } from "./kept-focus.ts";
-import { keyedRows, setText } from "./keyed-rows.ts";
+import { keyedRows, setNodes, setText } from "./keyed-rows.ts";
 
 type RoomActions = {
   readonly move: (room: RoomName, to: FleetServer) => void;
@@ -97,7 +97,10 @@ export function roomView(actions: RoomActions): RoomDialogView {
         return members([]);
       }
       setText(remark, "");
-      facts.replaceChildren(...factsOf(room).map(([name, value]) => tagged("div", "", tagged("dt", "", name), tagged("dd", "", value))));
+      setNodes(
+        facts,
+        factsOf(room).map(([name, value]) => tagged("div", "", tagged("dt", "", name), tagged("dd", "", value))),
+      );
       servers = (fleet?.servers ?? []).filter(({ server, draining }) => server !== room.server && !draining);
       form.hidden = servers.length === 0;
       showChoice(choice, servers);

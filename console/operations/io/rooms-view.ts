@@ -5,7 +5,7 @@ import type { ListedRoomRow, RoomName, RoomPageAnswer } from "../answers.ts";
 import { count, rate, shortName, throttleOf } from "../format.ts";
 import { withTone } from "./fleet-view.ts";
 import { keepFocus } from "./kept-focus.ts";
-import { keyedRows, setText } from "./keyed-rows.ts";
+import { keyedRows, setNodes, setText } from "./keyed-rows.ts";
 
 const TYPED_MS = 250;
 const PAGE_ROOMS = 25;
@@ -101,10 +101,10 @@ function fill(row: HTMLElement, { mode, participants, gateways, editsPerSecond, 
     HTMLElement,
     HTMLElement,
   ];
-  modeCell.replaceChildren(
+  setNodes(modeCell, [
     tagged("span", "tag", participants === 0 ? "idle" : mode),
     ...(heldBack === 0 ? [] : [withTone(tagged("span", "tag", "throttled"), "warning")]),
-  );
+  ]);
   modeCell.title = heldBack === 0 ? "" : throttleOf(heldBack);
   setText(people, count(participants));
   setText(over, count(gateways));
