@@ -150,7 +150,7 @@ export class Canvas {
     this.#draw();
   }
 
-  /** Moves the focus to the stage: without the removed shape, keys would have no target. */
+  /** Moves the focus to the stage: the Remove button is disabled now. */
   #remove(id: string): void {
     if (!this.#writable) return;
     this.#shapes.remove(id);
@@ -207,7 +207,9 @@ export class Canvas {
     this.#hint.hidden = shapes.length > 0;
     if (!shapes.some(({ id }) => id === this.#chosen)) this.#chosen = undefined; // Another person removed it.
     this.#tools.setRemovable(this.#writable && this.#chosen !== undefined);
+    const hadFocus = this.#stage.contains(document.activeElement);
     this.#view.draw(shapes, new Map([...heldByOthers(this.#people), ...this.#own]), this.#chosen);
+    if (hadFocus && !this.#stage.contains(document.activeElement)) this.#stage.focus(); // The focused shape is gone: undone, or removed by another person. Without a focus, keys would have no target.
   }
 
   /** Redraws only when a held shape changes. Most presence updates are pointers. */

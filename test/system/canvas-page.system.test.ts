@@ -163,6 +163,10 @@ test("[PAGE31] the keyboard alone creates, moves, deletes and restores a note, a
   await page.locator("#add-rectangle").focus();
   await page.keyboard.press("Enter");
   await eventually("the added shape has the focus", () => hasFocus(".shape.rectangle"));
+  await page.keyboard.press("Control+z");
+  await eventually("it is undone, and the canvas has the focus", async () => (await shapes.count()) === 0 && hasFocus("#stage"));
+  await page.keyboard.press("Control+Shift+z");
+  await eventually("it is back", async () => (await shapes.count()) === 1);
 });
 
 test("[PAGE32] the Remove button deletes the shape that was selected last, and is disabled without a selection", async () => {
