@@ -35,24 +35,25 @@ export function roomsView(open: (room: RoomName) => void, changed: () => void): 
   /** Cursors of the pages before this one. */
   let cursors: string[] = [];
   let next: string | undefined;
+  let shown: RoomPageAnswer | undefined;
+  /** Until its successor is answered, the page that the user left stays as it is: other answers show it again. */
+  let left: RoomPageAnswer | undefined;
   let typing: ReturnType<typeof setTimeout> | undefined;
 
-  const search = (): void => {
-    cursors = [];
+  const turn = (to: string[]): void => {
+    cursors = to;
+    left = shown;
     changed();
   };
+  const search = (): void => turn([]);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("input", () => {
     clearTimeout(typing);
     typing = setTimeout(search, TYPED_MS);
   });
-  back.addEventListener("click", () => {
-    cursors.pop();
-    changed();
-  });
+  back.addEventListener("click", () => turn(cursors.slice(0, -1)));
   on.addEventListener("click", () => {
-    if (next !== undefined) cursors.push(next);
-    changed();
+    if (shown !== left && next !== undefined) turn([...cursors, next]);
   });
 
   const wanted = (): { tenant: string; search: string } => ({ tenant: tenant.value.trim(), search: name.value.trim() });
@@ -69,6 +70,8 @@ export function roomsView(open: (room: RoomName) => void, changed: () => void): 
     },
     show: (page, tenantIsMine) => {
       tenant.hidden = tenantIsMine;
+      if (page === left) return;
+      shown = page;
       next = page.next;
       rows(page.rooms);
       setText(total, count(page.matching));
