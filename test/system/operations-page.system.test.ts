@@ -412,6 +412,7 @@ test("[OPG16] an operator without a mouse kicks a member and lifts a restriction
   await occupy("by keyboard", ["Ada", "Grace", "Hedy"]);
   const page = await open(operatorsPass());
   const { keyboard } = page;
+  await eventually("the focus has left the hidden form", () => hasFocus(page.locator("#operations")));
   const opener = page.getByRole("button", { name: "by keyboard", exact: true });
   await opener.press("Enter");
   const members = page.locator("#members li");

@@ -15,18 +15,20 @@ export function forgetPass(): void {
 
 /** Returns a function that shows the form with the reason why a new pass is needed. */
 export function signInView(begin: (pass: string) => void): (problem: string) => void {
-  const [place, form, field, problemPlace, local] = [
+  const [place, form, field, problemPlace, local, operations] = [
     element("sign-in", HTMLElement),
     element("sign-in-form", HTMLFormElement),
     element("pass", HTMLInputElement),
     element("sign-in-problem", HTMLElement),
     element("local-pass", HTMLButtonElement),
+    element("operations", HTMLElement),
   ];
   const take = (pass: string): void => {
     sessionStorage.setItem(KEPT_AS, pass);
     field.value = "";
     place.hidden = true;
     begin(pass);
+    operations.focus(); // The button with the focus is hidden now.
   };
   form.addEventListener("submit", (event) => {
     event.preventDefault();
