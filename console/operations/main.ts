@@ -53,7 +53,14 @@ let turn = 0;
 
 const confirm = confirmDialog();
 const perform = (plan: actions.PlannedAction): void =>
-  confirm({ ...plan, act: () => request<Readonly<Record<string, unknown>>>(plan.path, plan.body).finally(pollNow) });
+  confirm({
+    ...plan,
+    act: () =>
+      request<Readonly<Record<string, unknown>>>(plan.path, plan.body).finally(() => {
+        rounds = 0; // The action may have changed the bans.
+        pollNow();
+      }),
+  });
 const acceptingServers = (): number => (fleet?.servers ?? []).filter(({ draining }) => !draining).length;
 /** Each change but a search is a step that the button Back undoes. */
 const change = (to: Partial<ConsoleAddress>): void => {
