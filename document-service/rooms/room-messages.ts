@@ -118,7 +118,7 @@ export type DocumentRoomEffect =
   | StoreEffect
   /** The room has read new edits up to the position. */
   | { readonly kind: "notify-edits"; readonly position: Position; readonly edits: number }
-  /** The checkpoint is known, or known not to decode: the room no longer counts as opening. */
+  /** The checkpoint is known, or known not to decode: the room no longer counts as opening. May come more than once. */
   | { readonly kind: "looked-up" }
   | { readonly kind: "opened"; readonly isOpen: boolean }
   | { readonly kind: "answer"; readonly request: number; readonly served: Served }

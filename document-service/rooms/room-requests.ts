@@ -43,6 +43,11 @@ export class RoomRequests {
     return this.#unopened.splice(0);
   }
 
+  /** Answers the requests without the document: the room is closed, or its checkpoint may stay undecodable for days. */
+  answerUnopened(isDeleted: boolean, effects: DocumentRoomEffect[]): void {
+    for (const asked of this.takeUnopened()) effects.push(answer(asked, undefined, isDeleted));
+  }
+
   /** Answers at once if no merge is needed. "answered-without-use": the document itself was not needed. */
   receiveRequest(
     asked: DocumentRequest,

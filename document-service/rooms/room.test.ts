@@ -142,6 +142,23 @@ test("[DRM2] a checkpoint that cannot be read is read again after 0.5 s, and one
   expect(triesUntil(20_000)).toEqual([11_000]);
 });
 
+test("[DRM47] callers of a room whose checkpoint does not decode are answered at once, and none of them stays", () => {
+  const rig = new Rig();
+  const [read] = rig.room.open() as [StoreEffect];
+  const loading = (request: number) => ({ kind: "answer", request, served: { kind: "loading" } });
+  const serve = (request: number) => rig.receive({ kind: "serve", request, freshness: "newest", minSeq: 0 });
+  expect(serve(1)).toEqual([]);
+  rig.fail(read);
+  expect(serve(2)).toEqual([]);
+  expect(rig.fail(read, UNDECODABLE)).toEqual(expect.arrayContaining([loading(1), loading(2)]));
+  expect(serve(3)).toEqual([loading(3)]);
+  expect(rig.receive({ kind: "read-state", request: 4 })).toEqual([{ kind: "answer-state", request: 4, state: undefined }]);
+  rig.read(...recordsOf("a"));
+  const opened = rig.receive({ kind: "checkpoint-read", reader: "opening", found: { checkpoint: undefined, revision: 0 } });
+  expect(kindsOf(opened)).not.toContain("merge");
+  expect(kindsOf(serve(5))).toEqual(["merge"]);
+});
+
 test("[DRM3] a save writes the snapshot, then the checkpoint, and removes the old snapshot after that", () => {
   const rig = Rig.opened();
   rig.read(...recordsOf("ab").slice(0, 1));

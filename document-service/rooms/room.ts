@@ -1,7 +1,7 @@
 /**
- * One room of the document service: `opening | open | deleting | deleted`. Takes inputs and returns effects for
- * `room-host.ts`, whose outcomes are inputs. The invariant: the checkpoint is the commit. A snapshot that no checkpoint names
- * is unused, and uncovered records stay in the log, so the next try after any failure starts from a complete document.
+ * One room of the document service: `opening | open | deleting | deleted`. `room-host.ts` carries out its effects. The
+ * invariant: the checkpoint is the commit. A snapshot that no checkpoint names is unused, and uncovered records stay in
+ * the log, so the next try after any failure starts from a complete document.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -38,7 +38,6 @@ export class DocumentRoom {
   readonly #requests: RoomRequests;
   /** The current merge was started to keep the number of pending edits low. */
   #isMergingBacklog = false;
-  #isLookedUp = false;
   #isClosed = false;
   /** The edits up to this seq were reported as read. */
   #notifiedSeq: Seq | undefined;
@@ -259,19 +258,14 @@ export class DocumentRoom {
     this.#isClosed = true;
     this.#jobs.close();
     if (this.#intake.document !== undefined) return;
-    for (const asked of this.#requests.takeUnopened()) effects.push(answer(asked, undefined, this.isDeleted));
-    effects.push({ kind: "opened", isOpen: false });
-    this.#endFirstLookup(effects);
-  }
-
-  #endFirstLookup(effects: DocumentRoomEffect[]): void {
-    if (!this.#isLookedUp) effects.push({ kind: "looked-up" });
-    this.#isLookedUp = true;
+    this.#requests.answerUnopened(this.isDeleted, effects);
+    effects.push({ kind: "opened", isOpen: false }, { kind: "looked-up" });
   }
 
   #receiveRequest(asked: DocumentRequest, now: Millis, effects: DocumentRoomEffect[]): void {
     const { document } = this.#intake;
-    if (document === undefined && this.#isClosed) return void effects.push(answer(asked, undefined, this.isDeleted));
+    if (document === undefined && (this.#isClosed || this.isUndecodable))
+      return void effects.push(answer(asked, undefined, this.isDeleted));
     if (document === undefined) return this.#requests.addUnopened(asked);
     const next = this.#requests.receiveRequest(asked, document, this.isDeleted, this.#merges, effects);
     if (next !== "answered-without-use") this.#plan.receiveUse(now);
@@ -332,8 +326,7 @@ export class DocumentRoom {
     const checkpoint = this.#checkpoint.receiveFirst(found, this.lostSnapshot);
     this.#takeRecords((step) => this.#intake.receiveFirstCheckpoint(checkpoint, step), now, effects);
     this.#plan.receiveCheckpoint(this.#document, now, wall);
-    effects.push({ kind: "opened", isOpen: true });
-    this.#endFirstLookup(effects);
+    effects.push({ kind: "opened", isOpen: true }, { kind: "looked-up" });
     for (const asked of this.#requests.takeUnopened()) this.#receiveRequest(asked, now, effects);
   }
 
@@ -341,7 +334,8 @@ export class DocumentRoom {
     const reader = effect.kind === "read-checkpoint" ? effect.reader : undefined;
     if (reader === "opening" || reader === "gap") {
       this.#intake.receiveLookupFailed(failure, now);
-      if (failure.isUndecodable) this.#endFirstLookup(effects);
+      if (failure.isUndecodable) this.#requests.answerUnopened(this.isDeleted, effects);
+      if (failure.isUndecodable) effects.push({ kind: "looked-up" });
       return this.#jobs.pauseAfterFailure("its checkpoint could not be read", failure, now, effects);
     }
     if (reader === "merge" || isMergeEffect(effect)) this.#receiveMergeEnd(this.#merges.receiveFailure(failure), now, effects);
