@@ -1,6 +1,7 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
+import { AssertionError } from "../../shared/assert.ts";
 import type { StoragePeaks } from "../../shared/bus/storage-messages.ts";
 import type { TenantId } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
@@ -228,4 +229,14 @@ test("[USG19] open connections are sampled at each minute, offered until the sto
   store.fails = undefined;
   await clock.advance(1_000);
   expect(store.samples, "the newest only").toEqual([{ moment: midnight + 120_000, part: 1, tenants: [["a", 1]] }]);
+});
+
+test("[USG20] a programming mistake in the store is not taken for a store that is away", async () => {
+  const mistaken = (): Promise<never> => Promise.reject(new AssertionError("a batch has tenants"));
+  const { meter, usage, store } = host();
+  store.raise = mistaken;
+  await expect(usage.receivePeaks({ day: "2026-11-30" as UsageDay, tenants: [[acme, 700]] })).rejects.toThrow(AssertionError);
+  store.add = mistaken;
+  meter.add(acme, "edits", 1);
+  await expect(usage.stop()).rejects.toThrow(AssertionError);
 });

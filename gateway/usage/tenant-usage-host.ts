@@ -91,6 +91,7 @@ export class TenantUsageHost {
       if (leftOut > 0) metrics.limitsReached.inc({ limit: "usage-tenants" }, leftOut);
       this.#areRaisesRefused = false;
     } catch (cause) {
+      rethrowMistake(cause);
       if (!this.#areRaisesRefused)
         log.warn({ cause, day: peaks.day }, "Redis does not take the stored bytes of tenants; they are sent again");
       this.#areRaisesRefused = true; // Redis is away, or has no memory left.
@@ -167,6 +168,7 @@ export class TenantUsageHost {
       }
       this.#noteStore(false);
     } catch (cause) {
+      rethrowMistake(cause);
       this.#noteStore(true, cause); // Redis is away, or has no memory left.
     }
   }
