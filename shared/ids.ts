@@ -67,6 +67,9 @@ export const LONE_SURROGATE = /[\ud800-\udfff]/u;
 /** For errors about a text that `parseRoomId` does not accept. */
 export const ROOM_ID_RULE = "a room id has 1 to 128 characters, no control characters, and is not `.` or `..`";
 
+/** For errors about a text that `parseTenantId` does not accept. */
+export const TENANT_ID_RULE = "a tenant has 1 to 64 letters, digits, _ and -";
+
 /** For errors about a text that `parseUserId` does not accept. */
 export const USER_ID_RULE = "a user is 1 to 128 characters without control characters";
 

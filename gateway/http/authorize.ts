@@ -4,7 +4,16 @@
  */
 
 import type { Sanction } from "../../shared/bus/admin-messages.ts";
-import { parseRoomId, parseTenantId, ROOM_ID_RULE, roomKey, type RoomId, type RoomKey, type TenantId } from "../../shared/ids.ts";
+import {
+  parseRoomId,
+  parseTenantId,
+  ROOM_ID_RULE,
+  roomKey,
+  type RoomId,
+  type RoomKey,
+  TENANT_ID_RULE,
+  type TenantId,
+} from "../../shared/ids.ts";
 import { withReason } from "../limits/sanctions.ts";
 import { admit, type Identity, opens, type TokenVerdict } from "../sessions/identity.ts";
 import { errorAnswer, type HttpAnswer, retryAfter } from "./answers.ts";
@@ -87,7 +96,7 @@ export function scopeOf(named: NamedScope, authority: Authority, purpose: "look"
 
 function parseScope(named: NamedScope, authority: Authority): AdminScope | HttpAnswer {
   const tenant = named.tenant === undefined ? (authority?.tenant ?? parseTenantId("default")) : parseTenantId(named.tenant);
-  if (tenant === undefined) return errorAnswer(400, "bad-request", "tenant: letters, digits, _ and -");
+  if (tenant === undefined) return errorAnswer(400, "bad-request", TENANT_ID_RULE);
   if (authority !== undefined && tenant !== authority.tenant) return OTHER_TENANT;
   if (named.room === undefined) {
     const coversTenant = authority === undefined || authority.rooms.includes("*");

@@ -8,6 +8,7 @@ import {
   type RoomKey,
   roomKey,
   roomOf,
+  TENANT_ID_RULE,
   type TenantId,
   tenantOf,
 } from "../../shared/ids.ts";
@@ -48,7 +49,7 @@ export const TOO_MANY_STREAMS = errorAnswer(
   retryAfter(5),
 );
 const NOT_A_VERSION_KEEPER = errorAnswer(403, "not-allowed", "only users who may write in the room keep and remove versions");
-const NO_SUCH_ROOM = errorAnswer(404, "no-such-room", `${ROOM_ID_RULE}; a tenant has 1 to 64 letters, digits, _ and -`);
+const NO_SUCH_ROOM = errorAnswer(404, "no-such-room", `${ROOM_ID_RULE}; ${TENANT_ID_RULE}`);
 
 const READ_PARAMETERS = ["type", "minSeq", "format"];
 const LIST_PARAMETERS = ["after", "prefix", "limit"];

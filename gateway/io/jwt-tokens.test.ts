@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 
 import type { Clock } from "../../shared/time/clock.ts";
 import { SettingError } from "../../shared/settings/settings.ts";
-import type { Millis, UnixMillis } from "../../shared/ids.ts";
+import { type Millis, TENANT_ID_RULE, type UnixMillis, USER_ID_RULE } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import type { Tokens } from "../ports.ts";
@@ -102,11 +102,19 @@ test.each<[string, () => Promise<string> | string]>([
   ["with rooms that are no list", () => token({ rooms: "notes" }).sign(key(SECRET))],
   ["without rights", () => token({ rights: undefined }).sign(key(SECRET))],
   ["of a tenant that is no token", () => token({ tenant: "a.b" }).sign(key(SECRET))],
-  ["of a user with a control character", () => token().setSubject("a\u0000b").sign(key(SECRET))],
 ])("[JWT3] a token that is %s is refused, with a reason", async (_, make) => {
   const verdict = await jwtTokens(options).verify(await make());
   expect(verdict).toMatchObject({ kind: "refused" });
   expect(verdict.kind === "refused" && verdict.why.length).toBeGreaterThan(5);
+});
+
+test("[JWT14] a refusal because of a claim names the claim and its rule", async () => {
+  const whyOf = async (made: SignJWT): Promise<unknown> => {
+    const verdict = await jwtTokens(options).verify(await made.sign(key(SECRET)));
+    return verdict.kind === "refused" && verdict.why;
+  };
+  expect(await whyOf(token().setSubject("a\u0000b"))).toBe(`claim sub: ${USER_ID_RULE}`);
+  expect(await whyOf(token({ tenant: "a".repeat(65) }))).toBe(`claim tenant: ${TENANT_ID_RULE}`);
 });
 
 test("[JWT13] tokens of the previous secret are accepted beside those of the current one, and checked as strictly", async () => {

@@ -20,7 +20,7 @@ import {
 import { z } from "zod";
 
 import { displayText } from "../../shared/display-text.ts";
-import { type Millis, parseTenantId, parseUserId } from "../../shared/ids.ts";
+import { type Millis, parseTenantId, parseUserId, TENANT_ID_RULE, USER_ID_RULE } from "../../shared/ids.ts";
 import type { OperationsReport } from "../../shared/bus/operations-events.ts";
 import { textIn } from "../../shared/io/certificate-files.ts";
 import { SettingError } from "../../shared/settings/settings.ts";
@@ -52,12 +52,16 @@ const REFETCH_MS = 3_000;
 const KEY_PAIR_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
 
 const DEFAULT_TENANT = "default";
+const id = <Id extends string>(parse: (text: string) => Id | undefined, rule: string) =>
+  z.string().transform((text, context) => {
+    const parsed = parse(text);
+    if (parsed !== undefined) return parsed;
+    context.addIssue(rule);
+    return z.NEVER;
+  });
 const Claims = z.object({
-  sub: z.string().refine((text) => parseUserId(text) !== undefined, "must be 1 to 128 characters"),
-  tenant: z
-    .string()
-    .refine((text) => parseTenantId(text) !== undefined, "must be letters, digits, _ and -")
-    .default(DEFAULT_TENANT),
+  sub: id(parseUserId, USER_ID_RULE),
+  tenant: z.string().default(DEFAULT_TENANT).pipe(id(parseTenantId, TENANT_ID_RULE)),
   name: z.string().max(128).optional(),
   rooms: z.array(z.string()).max(1_000),
   rights: z.array(z.string()).max(16),
@@ -217,19 +221,13 @@ function verdictOf(payload: JWTPayload, toleranceSeconds: number, { clock, lists
   const claims = Claims.safeParse(payload);
   if (!claims.success)
     return { kind: "refused", why: claims.error.issues.map(({ path, message }) => `claim ${path.join(".")}: ${message}`).join("; ") };
-  const { sub, tenant, name, rooms, rights, exp } = claims.data;
-  const [user, tenantId] = [parseUserId(sub), parseTenantId(tenant)];
-  if (user === undefined || tenantId === undefined)
-    return {
-      kind: "refused",
-      why: "claim `sub` or `tenant` is invalid: `sub` has 1 to 128 characters, none of them a control character; `tenant` has 1 to 64 letters, digits, _ and -",
-    };
+  const { sub: user, tenant, name, rooms, rights, exp } = claims.data;
   return {
     kind: "valid",
     identity: {
-      tenant: tenantId,
+      tenant,
       user,
-      name: displayText(name ?? "") || displayText(sub),
+      name: displayText(name ?? "") || displayText(user),
       rooms: lists.share(rooms),
       rights: rightsOf(rights),
       expiresAt: Math.floor(clock.now() + (exp + toleranceSeconds) * 1000 - clock.wallNow()) as Millis, // V8 would allocate a heap object for a fraction.
