@@ -22,10 +22,11 @@ async function application(answer: RequestListener, { urls = (url) => url, timeo
   server.listen(0, "127.0.0.1");
   onTestFinished(() => void server.close().closeAllConnections());
   await once(server, "listening");
+  const firstContentUrls = webhookEndpoints(urls(`http://127.0.0.1:${(server.address() as AddressInfo).port}/content`));
   return applicationContent(
     {
-      firstContentUrls: webhookEndpoints(urls(`http://127.0.0.1:${(server.address() as AddressInfo).port}/content`)),
-      webhookSecrets: new Map([["all-tenants", SECRET]]),
+      firstContentUrls,
+      webhookSecrets: new Map(firstContentUrls.map(({ name }) => [name, SECRET])),
       firstContentTimeoutMs: timeoutMs,
       documentBodyBytesMax: BYTES_MAX,
       firstContentCallsMax: 2,

@@ -62,7 +62,7 @@ async function callApplication(
   try {
     const response = await fetch(url, {
       method: "POST",
-      headers: signedHeaders(webhookSecrets.get(name) ?? "", randomUUID(), body, clock),
+      headers: signedHeaders(webhookSecrets.get(name), randomUUID(), body, clock),
       body,
       redirect: "manual",
       signal: AbortSignal.timeout(firstContentTimeoutMs),

@@ -2,10 +2,17 @@
 
 import { createHmac } from "node:crypto";
 
+import { assert } from "../../shared/assert.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 
 /** `secret`: `whsec_` and the key in base64. */
-export function signedHeaders(secret: string, id: string, body: string, clock: Pick<Clock, "wallNow">): Readonly<Record<string, string>> {
+export function signedHeaders(
+  secret: string | undefined,
+  id: string,
+  body: string,
+  clock: Pick<Clock, "wallNow">,
+): Readonly<Record<string, string>> {
+  assert(secret !== undefined, "the settings refuse an endpoint without a secret"); // An empty key would sign for anybody.
   const timestamp = Math.floor(clock.wallNow() / 1000);
   const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
   return {

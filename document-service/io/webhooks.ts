@@ -59,7 +59,7 @@ export function webhookCalls({ webhookSecrets, webhookTimeoutMs }: WebhookCallOp
   return {
     deliver: async ({ name, url }, id, event) => {
       const body = bodyOf(event);
-      const headers = signedHeaders(webhookSecrets.get(name) ?? "", id, body, clock);
+      const headers = signedHeaders(webhookSecrets.get(name), id, body, clock);
       try {
         const response = await fetch(url, {
           method: "POST",
