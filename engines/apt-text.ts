@@ -2,6 +2,7 @@
  * Parses the output of apt and writes its input; it runs nothing. The formats of `apt-get --simulate` and `apt-get
  * indextargets` are stable for scripts.
  */
+
 const DEBIAN_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /** The machine's C library and its loader must match. Replacing one of them crashes every program. */

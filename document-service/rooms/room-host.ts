@@ -110,7 +110,7 @@ export class DocumentRoomHost {
     return storedBytes && { ...storedBytes, history: this.#room.isDeleted ? 0 : bytes, historyFound: bytesFound };
   }
 
-  /** The same, once it is known. Undefined: the room is closed first. */
+  /** Reads the bytes of the history too, once the checkpoint is known. Undefined: the room is closed first. */
   async measure(): Promise<RoomBytes | undefined> {
     if (!(await this.opened) || this.#room.isDeleted) return undefined;
     const history = await this.#history.measure();
@@ -205,7 +205,7 @@ export class DocumentRoomHost {
     return this.#deps.clock.now();
   }
 
-  /** The same once all edits up to `seq` are received, which the log has. Undefined: the room is closed first. */
+  /** The document with all edits up to `seq`, which the log has. Waits for their records. Undefined: the room is closed first. */
   async #readStateThrough(seq: Seq): Promise<MergedState | undefined> {
     for (;;) {
       const received = this.#nextRecord();

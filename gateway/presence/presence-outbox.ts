@@ -140,7 +140,7 @@ export class PresenceOutbox {
     return due;
   }
 
-  /** The caller calls this at intervals. Sent fields that the room does not show are scheduled again. */
+  /** Call at intervals. Schedules sent fields again that the room does not show. */
   findUnshown(shown: ShownValue, now: Millis): void {
     for (const client of this.#unshown) {
       const { fields } = this.#senders.get(client)!;

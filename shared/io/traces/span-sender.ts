@@ -97,7 +97,7 @@ export class SpanSender {
       await answer?.cancel();
       return ok ? undefined : { status };
     } catch (cause) {
-      return { cause }; // After any exception of fetch, the batch did not arrive.
+      return { cause }; // Any error of fetch, also a late answer: the batch may have arrived, and is not sent again.
     }
   }
 
