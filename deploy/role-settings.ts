@@ -39,9 +39,11 @@ export async function configOf(role: Role, env: Environment): Promise<Values<typ
   return config;
 }
 
+/** The wait of `gateway/main.ts` for unconfirmed edits, after the gateway has drained. */
+const SETTLE_MS_MAX = 4_000;
+
 /** Maximum time that a role may take after SIGTERM, from its settings plus its fixed steps. */
 export function drainMsOf(role: Role, config: Values<typeof startSettings>): number {
-  const SETTLE_MS_MAX = 4_000;
   const drains: Readonly<Partial<Record<Role, number>>> = {
     "gateway": config.drainMsMax + SETTLE_MS_MAX,
     "room-server": config.handOverMsMax + config.releaseMsMax,

@@ -25,8 +25,9 @@ export function shareView(room: string, self: string, taken: () => readonly stri
   link.value = toSend;
   link.addEventListener("focus", () => link.select());
   copy.addEventListener("click", async () => {
-    copy.textContent = (await copyText(toSend)) ? "Copied" : "Press Ctrl+C";
-    if (copy.textContent !== "Copied") link.focus();
+    const isCopied = await copyText(toSend);
+    copy.textContent = isCopied ? "Copied" : "Press Ctrl+C";
+    if (!isCopied) link.focus();
     setTimeout(() => (copy.textContent = "Copy link"), COPIED_MS);
   });
 }

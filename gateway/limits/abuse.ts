@@ -68,8 +68,8 @@ type Watched = {
   bannedUntil: UnixMillis;
 };
 
-/** Maximum score. A higher score would delay a tenant long after its last fault. */
-const FILLS_MAX = 2;
+/** Maximum score, as a multiple of the points that lead to a ban. A higher score would delay a tenant long after its last fault. */
+const SCORE_FACTOR_MAX = 2;
 const FADE_MS = 60_000;
 /** After this time without a fault the count of bans starts again. */
 const FORGET_BANS_MS = 86_400_000;
@@ -100,7 +100,7 @@ export class AbuseScores {
     const key = keyOf(suspect);
     const before = this.#watched.get(key);
     const faded = before === undefined ? 0 : this.#faded(key, before, now);
-    const points = Math.min(faded + this.#weightOf(suspect, fault), this.#pointsMax(kind) * FILLS_MAX);
+    const points = Math.min(faded + this.#weightOf(suspect, fault), this.#pointsMax(kind) * SCORE_FACTOR_MAX);
     const bans = bansOf(before, now);
     this.#keep(key, { kind, points, at: now, erredAt: now, bans, bannedUntil: before?.bannedUntil ?? NEVER });
     const { abuseBanMs, abuseBanMsMax } = this.#options;

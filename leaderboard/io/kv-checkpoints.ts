@@ -89,7 +89,7 @@ export async function kvCheckpoints(
       const { entry } = await find(room);
       if (entry === undefined || "deleted" in entry) return undefined;
       const bytes = await withTimeout(TRANSFER_MS_MAX, `reading checkpoint ${entry.object}`, readObject(objects, entry.object)).catch(
-        ifUndecodable,
+        undefinedIfUndecodable,
       );
       const dump = bytes === undefined ? undefined : await boardsIn(bytes);
       if (dump !== undefined) return dump;
@@ -167,7 +167,7 @@ export async function kvCheckpoints(
 }
 
 /** Parts of a replaced object may already be removed. */
-function ifUndecodable(cause: unknown): undefined {
+function undefinedIfUndecodable(cause: unknown): undefined {
   if (!(cause instanceof UndecodableEntry)) throw cause;
 }
 

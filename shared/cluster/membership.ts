@@ -12,8 +12,8 @@ export const HEARTBEATS_MISSED_MAX = 3;
 export const HEARTBEAT_MS_MAX = 1_000;
 /** Time after which a new receiver knows every live server. */
 export const FIRST_HEARTBEATS_MS = 1.5 * HEARTBEAT_MS_MAX;
-/** The interval of earlier versions, which do not send it. */
-const EVERY_MS_UNSAID = 250;
+/** The interval of servers of earlier versions, whose heartbeats do not name it. */
+const EVERY_MS_EARLIER = 250;
 /** With fewer than two checks, silence could not be distinguished from a pause of this process. */
 const LOOKS_PER_SILENCE = 5;
 
@@ -92,9 +92,9 @@ export class Membership {
   /** Removes and returns the servers that became silent. Call it many times within the allowed silence. */
   takeLost(now: Millis): ServerId[] {
     // A process that was paused received nothing in the meantime: heartbeats are still on their way to it.
-    const deaf = this.#askedAt !== undefined && now - this.#askedAt > this.#silenceMsMax / 2;
+    const wasPaused = this.#askedAt !== undefined && now - this.#askedAt > this.#silenceMsMax / 2;
     this.#askedAt = now;
-    if (deaf) for (const latest of this.#lastHeartbeats.values()) latest.at = now;
+    if (wasPaused) for (const latest of this.#lastHeartbeats.values()) latest.at = now;
     const lost = [...this.#lastHeartbeats]
       .filter(([, { at, heartbeat }]) => now - at > this.#silenceOf(heartbeat))
       .map(([server]) => server);
@@ -103,7 +103,7 @@ export class Membership {
   }
 
   /** Servers and receivers are configured separately, so a longer interval does not mean that a server is dead. */
-  #silenceOf({ everyMs = EVERY_MS_UNSAID }: ServerHeartbeat): number {
+  #silenceOf({ everyMs = EVERY_MS_EARLIER }: ServerHeartbeat): number {
     return Math.max(this.#silenceMsMax, HEARTBEATS_MISSED_MAX * everyMs);
   }
 }

@@ -25,12 +25,13 @@ export async function requestReply<Reply>(
   }
 }
 
-const THERE_MS_MAX = 250;
+/** NATS reports a missing subscriber much sooner. */
+const GONE_MS_MAX = 250;
 
 /** Whether NATS reports that this room server is not connected. A paused server is connected, so silence proves nothing. */
 export async function isServerGone(nats: NatsConnection, subjects: Subjects, server: ServerId): Promise<boolean> {
   try {
-    await nats.request(subjects.order(server), encodeJson({ kind: "show-presence" } satisfies ServerCommand), { timeout: THERE_MS_MAX });
+    await nats.request(subjects.order(server), encodeJson({ kind: "show-presence" } satisfies ServerCommand), { timeout: GONE_MS_MAX });
     return false;
   } catch (error) {
     if (isNoAnswer(error)) return error instanceof errors.RequestError && error.isNoResponders();
@@ -54,7 +55,7 @@ export function requestMany<Answer>(
   return collect(nats, subject, question, schema, REQUEST_MANY);
 }
 
-/** The same for a known number of replies, at least one, within one second. */
+/** Waits for a known number of replies, at least one, for up to one second. */
 export function requestManyCounted<Answer>(
   nats: NatsConnection,
   subject: string,

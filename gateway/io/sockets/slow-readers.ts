@@ -14,8 +14,8 @@ export const CHECK_MS = 250;
 const LOOKS_PER_SWEEP = 4;
 /** Beyond this delay people notice that they see old content. */
 const LAGGING_MS = 1_000;
-/** Up to this number, slow connections may be slow because of the clients, even in a small gateway. */
-const SLOW_LINES = 9;
+/** This many connections may be slow because of their clients, even in a small gateway. */
+const SLOW_CLIENTS = 9;
 
 type SlowReaderOptions = Omit<OutboundOptions, "lookMs"> & { readonly behindBytesMax: number };
 
@@ -55,7 +55,7 @@ export class SlowReaders {
 
   /** Age of a connection's oldest unread data: the p99 of all connections. */
   get p99AgeMs(): number {
-    const worseOff = Math.max(SLOW_LINES, Math.floor(this.#open.size / 100));
+    const worseOff = Math.max(SLOW_CLIENTS, Math.floor(this.#open.size / 100));
     if (this.#behind.size <= worseOff) return 0;
     return Array.from(this.#behind.values(), ({ ageMs }) => ageMs).sort((a, b) => b - a)[worseOff]!;
   }
