@@ -44,3 +44,20 @@ test("[LB18] a checkpoint with a lost part is undecodable and keeps its objects 
   await nats.close();
   await server.stop();
 });
+
+test("[LB28] a written checkpoint counts as written, even if NATS does not remove the object that it replaces", async () => {
+  const server = await startRealNats();
+  const nats = await connectNats({ servers: server.url, name: "test" });
+  let names = 0;
+  const checkpoints = await kvCheckpoints(nats, "boards", { replicas: 1, partitions: 1, newName: () => `run-${++names}` });
+  await checkpoints.write(ROOM, DUMP, 0);
+  const { revision } = await checkpoints.mark(ROOM);
+  const request = nats.request.bind(nats);
+  nats.request = (subject, ...rest) => (subject.includes(".PURGE.") ? Promise.reject(new Error("no answer")) : request(subject, ...rest));
+  expect((await checkpoints.write(ROOM, DUMP, revision)).kind).toBe("written");
+  nats.request = request;
+  expect(await checkpoints.sweep(0)).toBe(1);
+  expect(await checkpoints.read(ROOM)).toEqual(DUMP);
+  await nats.close();
+  await server.stop();
+});

@@ -15,6 +15,7 @@ import { type Epoch, parseRoomKey, type RoomKey, type Seq, type UnixMillis } fro
 import { kvBucket, objectBucket, replaceEntry, replaceRevision } from "../../shared/io/jetstream-stores.ts";
 import { objectNames, readObject, removeObject, withTimeout, removeOrphanChunks } from "../../shared/io/jetstream-object.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
+import { rethrowMistake } from "../../shared/time/pause.ts";
 import type { BoardsDump } from "../boards/board.ts";
 import { readBoards, writeBoards } from "../boards/checkpoint.ts";
 import type { BoardCheckpoints } from "../ports.ts";
@@ -62,6 +63,8 @@ export async function kvCheckpoints(
   const store = await objectBucket(jetstream(nats), bucket, options.replicas);
   const objects = { name: bucket, store, manager: await jetstreamManager(nats) };
   const keyOf = (room: RoomKey) => checkpointKey(room, options.partitions);
+  /** For an object that no entry names. If NATS does not answer, the next sweep removes it. */
+  const tryToRemove = (object: string) => removeObject(objects, object).catch(rethrowMistake);
 
   /** The entry is also undefined if there is none. */
   const lookAt = async (key: string) => {
@@ -114,8 +117,8 @@ export async function kvCheckpoints(
       const entry = encodeJson({ epoch, time, seq, activity, windows, object });
       const write = await replaceEntry(kv, keyOf(room), entry, revision, ({ value }) => Buffer.compare(value, entry) === 0);
       // An object that the entry may name stays: the next sweep removes it if no entry does.
-      if (write.kind === "superseded" && write.isReplaced) await removeObject(objects, object);
-      if (write.kind === "written" && before !== undefined) await removeObject(objects, before);
+      if (write.kind === "superseded" && write.isReplaced) await tryToRemove(object);
+      if (write.kind === "written" && before !== undefined) await tryToRemove(before);
       return write;
     },
     remove: async (room) => {
