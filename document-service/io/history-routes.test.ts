@@ -60,6 +60,12 @@ test("[HRR2] a seq or a time that is not in decimal digits is refused, and nothi
   }
 });
 
+test("[HRR6] a time in seconds is refused, so that a restore to it does not empty the document", async () => {
+  const ask = asker({});
+  for (const [method, verb] of [["GET", "past"], ["POST", "revert"]] as const)
+    expect(await ask(method, verb, { query: "time=1796035918" })).toMatchObject({ status: 400, name: "bad-moment" });
+});
+
 test("[HRR3] a version's name has no control characters and is well-formed, and the error names the rule", async () => {
   const named: string[] = [];
   const ask = asker({ name: (name) => (named.push(name), Promise.resolve({ kind: "too-many" })) });

@@ -146,13 +146,21 @@ async function revert(history: HistoryReadsHost, question: RoomQuestion): Promis
   }
 }
 
+/** In March 1973, or in the year 5138 if it is read as seconds. */
+const MILLIS_MIN = 1e11;
+
+/** A time in seconds, read as milliseconds, lies before every first edit, and a restore to it would empty the document. */
 function momentOf({ query }: RoomQuestion): HistoryMoment | InternalResponse {
   const [seq, time] = [query.get("seq"), query.get("time")];
   const number = parseWholeNumber(seq ?? time ?? "");
   if ((seq === null) === (time === null) || number === undefined) {
     return refusal(400, "bad-moment", "name one moment in decimal digits: seq=, or time= in milliseconds since 1970");
   }
-  return seq === null ? { time: number as UnixMillis } : { seq: number as Seq };
+  if (seq !== null) return { seq: number as Seq };
+  if (number < MILLIS_MIN) {
+    return refusal(400, "bad-moment", "time is in milliseconds since 1970, and this value seems to be in seconds: multiply it by 1000");
+  }
+  return { time: number as UnixMillis };
 }
 
 function refusedState(found: HistoryRefusal): InternalResponse {
