@@ -62,7 +62,10 @@ test("[HRR2] a seq or a time that is not in decimal digits is refused, and nothi
 
 test("[HRR6] a time in seconds is refused, so that a restore to it does not empty the document", async () => {
   const ask = asker({});
-  for (const [method, verb] of [["GET", "past"], ["POST", "revert"]] as const)
+  for (const [method, verb] of [
+    ["GET", "past"],
+    ["POST", "revert"],
+  ] as const)
     expect(await ask(method, verb, { query: "time=1796035918" })).toMatchObject({ status: 400, name: "bad-moment" });
 });
 

@@ -122,7 +122,7 @@ const AWAY: readonly string[] = ["57P01", "57P02", "57P03"];
 const isAway = (cause: unknown): boolean => AWAY.includes(codeOf(cause));
 
 /** Codes of the same list. */
-function startAdvice(cause: unknown, { user, database, tls }: PostgresAddress): string {
+function startAdvice(cause: unknown, { user, password, database, tls }: PostgresAddress): string {
   const code = codeOf(cause);
   switch (code) {
     case "28P01":
@@ -133,7 +133,7 @@ function startAdvice(cause: unknown, { user, database, tls }: PostgresAddress): 
       return `has no database ${database}. Create it (CREATE DATABASE "${database}" OWNER "${user}"), or set COROOM_POSTGRES_URL to another one`;
     case "42501":
     case "3F000":
-      return `does not let the user ${user} create the table coroom_objects (${messageOf(cause)}). Run as the owner of the database: GRANT USAGE, CREATE ON SCHEMA public TO "${user}"`;
+      return `does not let the user ${user} create the table coroom_objects (${messageOf(cause)}). Run as the owner of the database: GRANT USAGE, CREATE ON SCHEMA public TO "${user}". If search_path of "${user}" begins with another schema, create it and name it there`;
     case "53300":
       return `has no free connection (${messageOf(cause)}). Each document service uses up to ${CONNECTIONS_MAX}: raise max_connections`;
   }
@@ -141,7 +141,7 @@ function startAdvice(cause: unknown, { user, database, tls }: PostgresAddress): 
   if (cause instanceof pg.DatabaseError) return `refuses the start with ${code} (${cause.message}). Repair it, and start again`;
   if (tls !== undefined && isErrno(cause, ...UNTRUSTED))
     return `has a certificate that is not trusted (${code}). Add &sslrootcert=FILE with its authority to COROOM_POSTGRES_URL, and use a host that the certificate contains`;
-  return `does not answer${tls === undefined ? "" : " over TLS"} (${messageOf(cause)}): start it${tls === undefined ? "" : " with ssl = on"}, or set COROOM_POSTGRES_URL to one that runs`;
+  return `does not answer${tls === undefined ? "" : " over TLS"} (${messageOf(cause)}): start it${tls === undefined ? "" : " with ssl = on"}, or set COROOM_POSTGRES_URL to one that runs${password === undefined ? ". If it asks for a password, write it into COROOM_POSTGRES_URL" : ""}`;
 }
 
 const UNTRUSTED = [

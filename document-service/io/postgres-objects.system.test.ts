@@ -120,6 +120,11 @@ test.each<[string, () => string | Promise<string>, RegExp]>([
     () => urlWith({ password: "hidden" }),
     /refuses the password of the user coroom: correct it in COROOM_POSTGRES_URL/,
   ],
+  [
+    "that asks for a password, which the setting lacks",
+    () => urlWith({ password: "" }),
+    /password .* If it asks for a password, write it into COROOM_POSTGRES_URL/,
+  ],
   ["without the database", () => urlWith({ database: "absent" }), /has no database absent. Create it \(CREATE DATABASE "absent"/],
   ["that does not run", () => urlWith({ port: 9 }), /does not answer .*: start it, or set COROOM_POSTGRES_URL/],
   ["with a certificate that nobody trusts", () => urlWith({ parameters: "sslmode=require" }), /not trusted .*&sslrootcert=FILE/],
@@ -135,6 +140,14 @@ test.each<[string, () => string | Promise<string>, RegExp]>([
     /the user visitor create the table coroom_objects .*GRANT USAGE, CREATE ON SCHEMA public TO "visitor"/,
   ],
   [
+    "whose user has a search_path without a schema",
+    async () => {
+      await running.queryIn("postgres", "CREATE USER lost PASSWORD 'hidden'; ALTER USER lost SET search_path = absent");
+      return urlWith({ user: "lost", password: "hidden" });
+    },
+    /search_path of "lost" begins with another schema, create it and name it there/,
+  ],
+  [
     "whose user may not use the table",
     async () => {
       await running.open(); // The superuser owns the table.
@@ -147,7 +160,8 @@ test.each<[string, () => string | Promise<string>, RegExp]>([
   const url = await urlOf();
   const error = (await connectPostgres(url).catch((cause: unknown) => cause)) as Error;
   expect(error).toMatchObject({ name: "StartError", message: expect.stringMatching(remedy) });
-  expect(`${error.message} ${(error.cause as Error | undefined)?.message}`).not.toContain(new URL(url).password);
+  const { password } = new URL(url);
+  if (password !== "") expect(`${error.message} ${(error.cause as Error | undefined)?.message}`).not.toContain(password);
 });
 
 test("[PGO8] a user with the four privileges on the table needs no others", async () => {
