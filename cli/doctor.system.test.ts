@@ -153,6 +153,25 @@ test("[DCTR8] doctor with the NATS user of a role examines JetStream and the rel
   }
 });
 
+test("[DCTR10] a NATS user of an earlier release, which may not ask the running processes, is a problem of NATS", async () => {
+  const earlier = natsUsers({ environment: "dctr10", logPartitions: 1 }, (role) => `password of ${role}`).map((user) => {
+    const { publish, subscribe } = user.permissions;
+    const without = (subjects: readonly string[]): readonly string[] => subjects.filter((subject) => subject !== "dctr10.processes");
+    return { ...user, permissions: { ...user.permissions, publish: without(publish), subscribe: without(subscribe) } };
+  });
+  const engine = await startTestNats({ dataDir: join(folder, "nats with earlier users"), users: earlier });
+  try {
+    const natsUrl = withUser(engine.url, "room-server", "password of room-server");
+    const { lines } = await examine({ natsUrl, roles: "room-server", environment: "dctr10" });
+    expect(lines.filter((line) => / (?:NATS|release) +/.test(line))).toEqual([
+      expect.stringMatching(/^ok +NATS/),
+      expect.stringMatching(/^PROBLEM +NATS +does not allow a subject that room-server needs .*dctr10\.processes.*coroom nats-users/),
+    ]);
+  } finally {
+    await engine.stop();
+  }
+});
+
 test("[DCTR9] a log without a size limit, for which JetStream has too little storage, is a problem of the log", async () => {
   const engine = await startTestNats({ dataDir: join(folder, "nats without storage"), fileBytesMax: 3 * 1024 ** 2 });
   try {

@@ -178,7 +178,7 @@ async function checkConnected(nats: NatsConnection, config: StartConfig, role: N
   try {
     const manager = await jetstreamManager(nats, { timeout: ANSWER_MS_MAX, checkAPI: false });
     const { storage, limits } = await manager.getAccountInfo();
-    const found: DoctorFinding[] = [answers, judgeStorage(storage, limits.max_storage), await checkRelease(nats, subjects)];
+    const found: DoctorFinding[] = [answers, judgeStorage(storage, limits.max_storage), await checkRelease(nats, subjects, role)];
     if (!(await checkLogPartitions(nats, subjects, config.logPartitions)))
       return [...found, { about: "log", state: "ok", text: `no Coroom of the environment ${config.environment} has started here yet` }];
     for (let partition = 0; partition < config.logPartitions; partition++) {
@@ -192,10 +192,7 @@ async function checkConnected(nats: NatsConnection, config: StartConfig, role: N
     return found;
   } catch (error) {
     if (error instanceof SettingError) return [answers, problem("log", error.message)];
-    if (isForbidden(error)) {
-      const text = `does not allow a subject that ${role} needs (${(error as Error).message}). Use the NATS user of this role, and print the users again with coroom nats-users`;
-      return [answers, problem("NATS", text)];
-    }
+    if (isForbidden(error)) return [answers, wrongUser(role, error as Error)];
     const refusal = refusalOf(error);
     if (refusal !== undefined) return [answers, problem("JetStream", refusal.message)];
     if (!isNoAnswer(error) && !(error instanceof JetStreamError) && !(error instanceof JetStreamApiError)) throw error;
@@ -206,12 +203,19 @@ async function checkConnected(nats: NatsConnection, config: StartConfig, role: N
   }
 }
 
+function wrongUser(role: NatsRole, { message }: Error): DoctorFinding {
+  const text = `does not allow a subject that ${role} needs (${message}). Use the NATS user of this role, and print the users again with coroom nats-users`;
+  return problem("NATS", text);
+}
+
 /** Before an upgrade or a rollback, `coroom doctor` of the other release shows whether its processes will start. */
-async function checkRelease(nats: NatsConnection, subjects: Subjects): Promise<DoctorFinding> {
+async function checkRelease(nats: NatsConnection, subjects: Subjects, role: NatsRole): Promise<DoctorFinding> {
   const own = ownAnnouncement(["doctor"]);
+  let forbidden: Error | undefined;
   try {
     await checkLogBus(nats, subjects, own);
-    await joinBus(nats, subjects, own, { clock, log: NO_LOG });
+    await joinBus(nats, subjects, own, { clock, log: NO_LOG, receiveForbidden: (error) => void (forbidden = error) });
+    if (forbidden !== undefined) return wrongUser(role, forbidden);
     const text = `${own.release} (bus version ${own.bus.version}) works with the stored data and all running processes`;
     return { about: "release", state: "ok", text };
   } catch (error) {

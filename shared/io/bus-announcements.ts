@@ -25,15 +25,23 @@ const ANSWER_EVERY_MS = 50;
 /** The error names three of them. */
 const ANSWERS_MAX = 100;
 
+type JoinOptions = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly receiveStranger?: () => void;
+  readonly receiveForbidden?: (error: Error) => void;
+};
+
 /**
  * Throws a StartError if a running process cannot work with this one. Afterwards this process answers others, until the
- * connection closes. `receiveStranger`: one of them starts that cannot work with this process.
+ * connection closes. `receiveStranger`: one of them starts that cannot work with this process. `receiveForbidden`: the
+ * NATS user may not receive announcements, so nothing was checked. By default this is logged.
  */
 export async function joinBus(
   nats: NatsConnection,
   subjects: Subjects,
   own: Omit<ProcessAnnouncement, "isStarting">,
-  { clock, log, receiveStranger = () => {} }: { clock: Clock; log: Log; receiveStranger?: () => void },
+  { clock, log, receiveStranger = () => {}, receiveForbidden = (error) => logUnchecked(log, error) }: JoinOptions,
 ): Promise<void> {
   const strangers = new Map<string, ProcessAnnouncement>();
   let isStarting = true;
@@ -54,8 +62,7 @@ export async function joinBus(
     clock.after(ANSWER_EVERY_MS, announce);
   };
   const receiveOther = (error: Error | null): void => {
-    if (error !== null)
-      log.warn({ error }, "this process cannot check the bus versions of others. Print the users of NATS again (coroom nats-users)");
+    if (error !== null) receiveForbidden(error);
   };
   const subscription = subscribeJson(nats, subjects.processes, ProcessAnnouncement, receive, { receiveOther });
   await nats.flush();
@@ -68,4 +75,8 @@ export async function joinBus(
   if (refusal === undefined) return;
   subscription.unsubscribe();
   throw new StartError(refusal);
+}
+
+function logUnchecked(log: Log, error: Error): void {
+  log.warn({ error }, "this process cannot check the bus versions of others. Print the users of NATS again (coroom nats-users)");
 }
