@@ -44,3 +44,9 @@ test("[EVE3] a once listener can be removed, and a listener that is removed duri
   events.emit("seq", 2);
   expect(received, "no listener is called after the end").toEqual([]);
 });
+
+test("[EVE4] a listener that is no function is refused where it is added, not at the event", () => {
+  const events = new Events<{ seq: [number] }>(() => {});
+  for (const add of ["on", "once"] as const)
+    expect(() => events[add]("seq", undefined as never)).toThrow('the listener of "seq" must be a function, not undefined');
+});

@@ -1,7 +1,9 @@
 /**
  * Named events with `on`, `once` and `off`, as Yjs providers have them. A listener that throws does not stop the
- * others. A listener that is removed during an event is not called any more. Rules EVE1 to EVE3.
+ * others. A listener that is removed during an event is not called any more. Rules EVE1 to EVE4.
  */
+
+import { assert } from "../shared/assert.ts";
 
 type Listener<Arguments extends readonly unknown[]> = (...args: Arguments) => void;
 
@@ -48,6 +50,7 @@ export class Events<EventMap extends { [Name in keyof EventMap]: readonly unknow
   }
 
   #add<Name extends keyof EventMap>(name: Name, listener: Listener<EventMap[Name]>, how: { readonly once: boolean }): void {
+    assert(typeof listener === "function", `the listener of "${String(name)}" must be a function, not ${typeof listener}`);
     const listeners = this.#listeners.get(name) ?? new Map<Listener<never>, { readonly once: boolean }>();
     this.#listeners.set(name, listeners.set(listener, how));
   }
