@@ -177,7 +177,7 @@ async function write(database: StoreDatabase, part: Part, { put, drop, document 
     throw new Error(
       isFull
         ? "the browser gives this site no more storage: free some on this device"
-        : "the browser's database did not take them: load the page again",
+        : "the browser's database did not take them: once they are saved in the room, load the page again",
       { cause },
     );
   }
