@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 
-import type { Values } from "../shared/settings/settings.ts";
+import { SettingError, type Values } from "../shared/settings/settings.ts";
 import { answerAs, type GatewayAnswer, askGateway, bearerOf } from "./ask-gateway.ts";
 import type { GatewayAccess, opsGatewaysSettings, opsProcessesSettings, opsRoomsSettings } from "./command-settings.ts";
 import type { PrintLine } from "./command.ts";
@@ -45,7 +45,7 @@ const Fleet = z.object({
         cannotWorkWith: z.array(z.number()).default([]),
       }),
     )
-    .default([]),
+    .optional(),
   gateways: z.array(
     z.object({ gateway: z.string(), connections: z.number(), rooms: z.number(), shedLevel: z.number(), state: z.string() }),
   ),
@@ -97,6 +97,8 @@ export async function listGateways(config: Values<typeof opsGatewaysSettings>, p
 /** Lists processes by role, so that an operator sees which ones an upgrade has not replaced yet. */
 export async function listProcesses(config: Values<typeof opsProcessesSettings>, print: PrintLine): Promise<void> {
   const { reachesNats, processes } = answerAs(Fleet, await ask(config, "/fleet"));
+  if (processes === undefined)
+    throw new SettingError("the release of this gateway lists no processes. Set --url to a gateway of a newer release");
   for (const { instance, role, version = "unknown", busVersion = "unknown", cannotWorkWith } of processes)
     print(
       `${instance} role=${role} version=${version} bus=${busVersion}${cannotWorkWith.length === 0 ? "" : ` cannotWorkWithBus=${cannotWorkWith.join(",")}`}`,
