@@ -27,10 +27,10 @@ test.each([
 });
 
 test("[VAR2] a variable that may belong to another version causes a warning with a suggestion, without its value", () => {
-  expect(warnings({ COROOM_ALOWED_ORIGIN: "HUSH", COROOM_PROD: "HUSH", COROOM_QUANTUM_FLUX_CAPACITY: "HUSH", HOME: "/root" })).toEqual([
+  expect(warnings({ COROOM_ALOWED_ORIGIN: "HUSH", COROOM_PROD: "HUSH", COROOM_CLAIM_MS_MAX: "HUSH", HOME: "/root" })).toEqual([
     "unknown setting COROOM_ALOWED_ORIGIN is ignored. Did you mean COROOM_ALLOWED_ORIGINS?",
     "unknown setting COROOM_PROD is ignored. Did you mean COROOM_PRODUCTION?",
-    "unknown setting COROOM_QUANTUM_FLUX_CAPACITY is ignored. Run coroom start --help for the list.",
+    "unknown setting COROOM_CLAIM_MS_MAX is ignored. Run coroom start --help for the list.",
   ]);
 });
 

@@ -7,8 +7,8 @@
 import { envName, readableSettings, type SettingSources, SettingError } from "../shared/settings/settings.ts";
 import type { CliCommand, PrintLine } from "./command.ts";
 
-/** Names that differ by more letters are not suggested. */
-const SUGGESTED_DISTANCE_MAX = 4;
+/** Names that differ by more letters are not suggested: COROOM_CLAIM_MS_MAX, of an earlier version, differs from COROOM_DRAIN_MS_MAX by three. */
+const SUGGESTED_DISTANCE_MAX = 2;
 
 /** Throws SettingError for misspelt variables and warns of unknown ones. Empty variables are ignored. */
 export function refuseMisspelt(env: SettingSources["env"], commands: readonly Pick<CliCommand, "settings">[], warn: PrintLine): void {
