@@ -3,6 +3,7 @@
  * network events. Subclasses keep `new`, `instanceof` and the types as users expect.
  */
 
+import { assert } from "../shared/assert.ts";
 import { ConnectionHost, type ConnectionOptions } from "./connection/connection-host.ts";
 import { watchNetwork } from "./io/network-changes.ts";
 import { fetchSnapshot } from "./io/fetch-snapshot.ts";
@@ -27,9 +28,23 @@ export class CoroomConnection extends ConnectionHost {
 
 /** One room, for payloads of any format. */
 export class RoomConnection extends RoomConnectionHost {
+  #isEnded = false;
+
   /** Joins the room unless `connect` is false. Throws an `Error` that names a wrong option. */
   constructor(options: RoomConnectionOptions) {
     super(options, world);
+  }
+
+  /** Sends an edit as soon as possible. `payload`: a Uint8Array, not to be changed afterwards. Throws for anything else, and after `destroy()`. */
+  override send(payload: Uint8Array): void {
+    assert(!this.#isEnded, "cannot send an edit after destroy(): the room is left permanently. Create a new RoomConnection.");
+    super.send(payload);
+  }
+
+  /** Leaves permanently. No event is emitted any more. */
+  override destroy(): void {
+    this.#isEnded = true;
+    super.destroy();
   }
 }
 
