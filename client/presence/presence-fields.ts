@@ -50,20 +50,42 @@ export const BROADCASTS = "coroom";
 const NAME_LENGTH_MAX = 64;
 const NOTHING = new Uint8Array();
 
-/** Throws if an application sets a field of one of these names. */
-export function refuseReserved(fields: object, reserved: readonly string[]): void {
+/** Throws if an application passes no object, or sets a field of one of these names. */
+export function refuseReserved(fields: unknown, reserved: readonly string[]): void {
+  assert(
+    typeof fields === "object" && fields !== null && !Array.isArray(fields),
+    "presence must be an object of fields, such as { cursor: { x, y } }. A field of null is removed.",
+  );
   for (const name of reserved)
     assert(!Object.hasOwn(fields, name), `a field cannot be named "${name}": this name is reserved. Use another name.`);
 }
 
-export function fieldsOf({ cursor, selection, viewport, ...own }: Presence): PresenceField[] {
-  refuseReserved(own, [BROADCASTS]);
-  const fields: PresenceField[] = [];
-  if (cursor !== undefined) {
-    fields.push({ name: CURSOR, value: cursor === null ? NOTHING : encodePoint({ x: Math.round(cursor.x), y: Math.round(cursor.y) }) });
+/** Fields that Coroom itself reads. `needs`: for the error about a value that cannot be encoded. */
+const PLACES = {
+  cursor: { field: CURSOR, needs: "x and y, numbers from -2^48 to 2^48" },
+  selection: { field: SELECTION, needs: "anchor and head, whole numbers from 0 to 2^48" },
+  viewport: { field: VIEWPORT, needs: "x and y, numbers from -2^48 to 2^48, and width and height, numbers from 0 to 2^48" },
+} as const;
+
+function encodedPlace(name: keyof typeof PLACES, encode: () => Uint8Array): Uint8Array {
+  try {
+    return encode();
+  } catch (cause) {
+    throw new RangeError(`\`${name}\` needs ${PLACES[name].needs}`, { cause });
   }
-  if (selection !== undefined) fields.push({ name: SELECTION, value: selection === null ? NOTHING : encodeSpan(selection) });
-  if (viewport !== undefined) fields.push({ name: VIEWPORT, value: viewport === null ? NOTHING : encodeRectangle(roundedOut(viewport)) });
+}
+
+export function fieldsOf(presence: Presence): PresenceField[] {
+  refuseReserved(presence, [BROADCASTS]);
+  const { cursor, selection, viewport, ...own } = presence;
+  const fields: PresenceField[] = [];
+  const add = <Place>(name: keyof typeof PLACES, place: Place | null | undefined, encode: (place: Place) => Uint8Array): void => {
+    if (place !== undefined)
+      fields.push({ name: PLACES[name].field, value: place === null ? NOTHING : encodedPlace(name, () => encode(place)) });
+  };
+  add("cursor", cursor, ({ x, y }) => encodePoint({ x: Math.round(x), y: Math.round(y) }));
+  add("selection", selection, encodeSpan);
+  add("viewport", viewport, (area) => encodeRectangle(roundedOut(area)));
   for (const [name, value] of Object.entries(own)) {
     if (value !== undefined) fields.push(value === null ? { name, value: NOTHING } : ownField(name, value));
   }
@@ -87,7 +109,7 @@ function roundedOut({ x, y, width, height }: Rectangle): Rectangle {
 
 /**
  * Encoding of the application's presence fields: JSON, except a Yjs caret. A caret may change with each keystroke,
- * and takes a tenth of the size in binary. No JSON text starts with its first byte. Rules VAL1 to VAL3.
+ * and takes a tenth of the size in binary. No JSON text starts with its first byte. Rules VAL1 to VAL5.
  */
 const CARET = 1;
 const TEXT_ENCODER = new TextEncoder();

@@ -77,3 +77,16 @@ test("[VAL4] positions are sent in whole units, a viewport rounded outwards, and
     [CURSOR, SELECTION, VIEWPORT, "tool"].map((name) => ({ name, value: new Uint8Array() })),
   );
 });
+
+test.each([[null], [undefined], ["typing"], [[1]]])("[VAL4] presence that is no object of fields is refused: %j", (presence) => {
+  expect(() => fieldsOf(presence as never)).toThrow("presence must be an object of fields");
+});
+
+test.each([
+  [{ cursor: {} }, "cursor"],
+  [{ cursor: "here" }, "cursor"],
+  [{ selection: { anchor: -1, head: 0 } }, "selection"],
+  [{ viewport: { x: 0, y: 0, width: -5, height: 1 } }, "viewport"],
+])("[VAL5] the error of a position names its field: %j", (presence, field) => {
+  expect(() => fieldsOf(presence as never)).toThrow(new RegExp(`^\`${field}\` .* 2\\^48`));
+});
