@@ -3,9 +3,12 @@
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
+import { leaderboardOf } from "./boards/main.ts";
 import { ConnectionHost, type ConnectionOptions } from "./connection/connection-host.ts";
 import { indexedDbStore } from "./io/indexed-db-store.ts";
+import { DeviceStore } from "./persistence/device-store.ts";
 import type { ClientWorld } from "./ports.ts";
+import { broadcastsOf } from "./presence/room-broadcasts.ts";
 import type { RoomConnectionOptions } from "./room/room-events.ts";
 import { RoomConnection } from "./room/room-connection-host.ts";
 import { serverOn } from "./testing/test-page.ts";
@@ -30,6 +33,12 @@ test.each([
   ["a room without a server", room({ ...GOOD, url: undefined }), "pass `url` and `token`, or a `connection`"],
   ["a room on no connection", room({ room: "notes", connection: {} }), "`connection` must be a CoroomConnection"],
   ["a room with no store", room({ ...GOOD, store: {} }), "`store` must be a DeviceStore"],
+  ["a store without an owner", () => indexedDbStore(undefined as never), "options are missing: pass an object with owner"],
+  ["a store of nothing", () => new DeviceStore(undefined as never), "a DeviceStore needs your EditStore"],
+  ["a store that cannot be opened", () => new DeviceStore({} as never), "a DeviceStore needs your EditStore"],
+  ["broadcasts of no room", () => broadcastsOf(undefined as never), "pass a room: a CoroomProvider or a RoomConnection"],
+  ["a leaderboard of no room", () => leaderboardOf({} as never), "pass a room: a CoroomProvider or a RoomConnection"],
+  ["a board of no window", () => leaderboardOf(room(GOOD)()).read(undefined as never), "options are missing: pass an object with window"],
   ["a room that nothing may be sent in", room({ ...GOOD, inFlightEditsMax: 0 }), "must be a whole number from 1"],
   ["a room in which half an edit may be sent", room({ ...GOOD, inFlightEditsMax: 0.5 }), "must be a whole number from 1"],
   ["an edit that is a text", send("hello"), "`payload` must be a Uint8Array. Convert a string with new TextEncoder().encode(text)."],

@@ -48,6 +48,12 @@ function assertStore(store: unknown): void {
   );
 }
 
+/** A room whose parts an entry point gives, for example its broadcasts. */
+export function assertRoom(room: unknown): void {
+  const { part } = (room ?? {}) as Record<string, unknown>;
+  assert(typeof part === "function", "pass a room: a CoroomProvider or a RoomConnection of @coroom/client");
+}
+
 /**
  * Checks the type's name, because a Uint8Array of another frame or test page is no instance of the class known here.
  */

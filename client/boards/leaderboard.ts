@@ -7,7 +7,7 @@ import { assert } from "../../shared/assert.ts";
 import type { Seq } from "../../shared/ids.ts";
 import { BOARD_WINDOWS, type BoardName, type BoardRole, type BoardWindow } from "../../shared/wire/boards.ts";
 import { Events } from "../events.ts";
-import { assertBoard, newToken } from "../options.ts";
+import { assertBoard, assertOptions, newToken } from "../options.ts";
 import type { ClientWorld } from "../ports.ts";
 import type { RoomConnection, RoomLink } from "../room/room-connection-host.ts";
 import type { RoomSessionInput } from "../room/room-messages.ts";
@@ -178,10 +178,15 @@ export class Leaderboard {
    * Reads a board once, over HTTP: of a window that has ended, or of any other. `read({ window: "last-week" })` gives the
    * week before the current one. Rejects with the server's message if the board cannot be read, and throws for a wrong option.
    */
-  read({ window, role = "everyone", shown = SHOWN_DEFAULT }: BoardReadOptions): Promise<BoardReading> {
+  read(options: BoardReadOptions): Promise<BoardReading> {
+    assertOptions(options, "window");
+    const { window, role = "everyone", shown = SHOWN_DEFAULT } = options;
     assertBoard(window, role, shown);
-    const { server, options } = this.#connection;
-    const ports = { server, token: () => newToken(options.token), fetchJson: this.#world.fetchJson };
+    const {
+      server,
+      options: { token },
+    } = this.#connection;
+    const ports = { server, token: () => newToken(token), fetchJson: this.#world.fetchJson };
     return readBoard(ports, this.#room.room, { window, role, shown });
   }
 

@@ -8,6 +8,7 @@ import { fetchJson } from "../io/fetch-json.ts";
 import { watchNetwork } from "../io/network-changes.ts";
 import { watchVisibility } from "../io/page-visibility.ts";
 import { reportError, systemChance, systemClock } from "../io/system.ts";
+import { assertRoom } from "../options.ts";
 import type { MakePart, RoomConnection } from "../room/room-connection-host.ts";
 import type { YjsProvider } from "../yjs/yjs-provider.ts";
 import { Leaderboard } from "./leaderboard.ts";
@@ -28,6 +29,7 @@ export type { TenantBoardState } from "./tenant-polls.ts";
 
 /** The leaderboards of a room: `leaderboardOf(room).subscribe({ window: "day" })`. */
 export function leaderboardOf<State extends object>(room: RoomConnection | YjsProvider<State>): Leaderboard {
+  assertRoom(room);
   return room.part(newLeaderboard);
 }
 

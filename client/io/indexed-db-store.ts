@@ -8,6 +8,7 @@
  */
 
 import { assert } from "../../shared/assert.ts";
+import { assertOptions } from "../options.ts";
 import { DeviceStore } from "../persistence/device-store.ts";
 import type { KeptChange, KeptRoom, RoomStore, StoredRoom } from "../persistence/edit-store.ts";
 import {
@@ -58,8 +59,8 @@ const ENDING_MS_MAX = 1_000;
 const RELAXED = { durability: "relaxed" } as const;
 
 /** Create one store for the whole application; each room opens its own part. */
-export function indexedDbStore({ owner }: IndexedDbStoreOptions): DeviceStore {
-  const name = databaseOf(owner);
+export function indexedDbStore(options: IndexedDbStoreOptions): DeviceStore {
+  const name = databaseOf(options);
   return new DeviceStore({ open: (room) => openRoom(name, room) });
 }
 
@@ -67,8 +68,8 @@ export function indexedDbStore({ owner }: IndexedDbStoreOptions): DeviceStore {
  * Removes everything stored for this owner. Use it on sign-out. Pages with open rooms continue without a store.
  * Resolves when the data is gone, and at once where there is no IndexedDB.
  */
-export async function forgetIndexedDbStore({ owner }: IndexedDbStoreOptions): Promise<void> {
-  const name = databaseOf(owner);
+export async function forgetIndexedDbStore(options: IndexedDbStoreOptions): Promise<void> {
+  const name = databaseOf(options);
   try {
     if (typeof indexedDB === "undefined") return; // Nothing was ever stored.
     await deleted(indexedDB.deleteDatabase(name));
@@ -87,7 +88,9 @@ function deleted(request: IDBOpenDBRequest): Promise<void> {
 }
 
 /** JavaScript callers may pass anything. Without an owner, all users of the device would share one store. */
-function databaseOf(owner: string): string {
+function databaseOf(options: IndexedDbStoreOptions): string {
+  assertOptions(options, "owner");
+  const { owner } = options;
   assert(
     typeof owner === "string" && owner !== "",
     "`owner` must identify the user: a string that is unique among all users who may sign in on this device",

@@ -5,6 +5,7 @@
  * @module @coroom/client/store
  */
 
+import { assert } from "../../shared/assert.ts";
 import type { Problem } from "../room/problems.ts";
 import type { Outbox } from "../room/outbox.ts";
 import type { RoomSessionInput } from "../room/room-messages.ts";
@@ -42,6 +43,11 @@ export class DeviceStore implements EditStore {
 
   /** `store`: your implementation of `EditStore`. */
   constructor(store: EditStore) {
+    const { open } = (store ?? {}) as Partial<EditStore>;
+    assert(
+      typeof open === "function",
+      "a DeviceStore needs your EditStore: an object with open(room), which returns a promise of a RoomStore",
+    );
     this.#store = store;
   }
 

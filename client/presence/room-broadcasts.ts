@@ -15,6 +15,7 @@ import type { RoomConnection } from "../room/room-connection-host.ts";
 import type { RoomSessionInput } from "../room/room-messages.ts";
 import type { YjsProvider } from "../yjs/yjs-provider.ts";
 import { Events } from "../events.ts";
+import { assertRoom } from "../options.ts";
 import type { ClientWorld } from "../ports.ts";
 import type { PresenceChange } from "./participants.ts";
 import { BROADCASTS, type JsonOf, ownField } from "./presence-fields.ts";
@@ -51,6 +52,7 @@ type ShownByOther = Pick<Shown, "last" | "messages"> & { readonly sender: string
 
 /** Messages to everybody who is in the room now. They are not stored and may be lost. */
 export function broadcastsOf<State extends object>(room: RoomConnection | YjsProvider<State>): RoomBroadcasts {
+  assertRoom(room);
   return room.part(newBroadcasts);
 }
 
