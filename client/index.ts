@@ -13,7 +13,7 @@ export type { Point, Rectangle, TextSpan } from "../shared/wire/positions.ts";
 export type { ConnectionOptions } from "./connection/connection-host.ts";
 export type { Token } from "./options.ts";
 export type { AwarenessState, RoomAwareness } from "./presence/awareness.ts";
-export type { RoomEdit } from "./room/room-messages.ts";
+export type { KnownEdit, RoomEdit } from "./room/room-messages.ts";
 export type { Participant, PresenceChange } from "./presence/participants.ts";
 export type { JsonOf, Presence, PresenceOf } from "./presence/presence-fields.ts";
 export type { Problem, Refusal } from "./room/problems.ts";

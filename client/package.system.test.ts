@@ -88,7 +88,7 @@ test("[PKG3] the package's types are complete", () => {
   app.write(
     "types.ts",
     `import * as Y from "yjs";
-     import { type CommonRoom, CoroomProvider, RoomConnection, type Problem } from "@coroom/client";
+     import { type CommonRoom, CoroomProvider, type KnownEdit, RoomConnection, type Problem } from "@coroom/client";
      import { broadcastsOf } from "@coroom/client/broadcasts";
      import { showDevtools } from "@coroom/client/devtools";
      import { forgetIndexedDbStore, indexedDbStore } from "@coroom/client/indexeddb";
@@ -126,6 +126,11 @@ test("[PKG3] the package's types are complete", () => {
      broadcastsOf(new CoroomProvider<{ user: string }>({ url: "ws://h", room: "n", doc: new Y.Doc(), token: "t" })).send({ kind: "wave" });
      // @ts-expect-error its internal messages are no public methods
      kept.awareness.receive;
+     const drawing = new RoomConnection({ url: "ws://h", token: "t", room: "drawing" });
+     drawing.on("edit", ({ client, counter }) => {
+       const since: KnownEdit = { position: drawing.position, last: { client, counter } };
+       new RoomConnection({ url: "ws://h", token: "t", room: "drawing", since });
+     });
      // @ts-expect-error a room needs a url and a token, or a connection
      new RoomConnection({ room: "notes" });`,
   );

@@ -111,7 +111,7 @@ export class RoomConnection {
     return this.#session.position.seq;
   }
 
-  /** @internal Position of the newest delivered edit. */
+  /** Position of the newest delivered edit: its epoch and seq. For the option `since` of a later room. */
   get position(): Position {
     return this.#session.position;
   }

@@ -22,7 +22,7 @@ export type ConnectionSource =
 export type RoomConnectionOptions = CommonRoomOptions & {
   /** Merges waiting edits and cuts large ones. Without it, payloads are sent as they are. */
   readonly format?: EditFormat | undefined;
-  /** @internal The application has all content up to this edit, for example from another connection to the room. */
+  /** The application has all content up to this edit, for example from its own store. The room delivers only later edits. */
   readonly since?: KnownEdit | undefined;
 };
 

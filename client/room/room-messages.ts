@@ -22,7 +22,12 @@ export type RoomEdit = {
 };
 
 /** An edit and its position. The application has all content up to it. */
-export type KnownEdit = { readonly position: Position; readonly last: EditName };
+export type KnownEdit = {
+  /** The room's `position` when the edit was delivered. */
+  readonly position: Position;
+  /** The edit at the position. */
+  readonly last: EditName;
+};
 
 export type RoomFrame = Exclude<
   ServerFrame,
