@@ -124,6 +124,20 @@ test.each([
   ]);
 });
 
+test("[YJS20] a listener of the document's update that throws is named as a possible cause", async () => {
+  const server = serverOn();
+  const ann = new Member(server, 1);
+  await server.clock.advance(1_000);
+  const messages: string[] = [];
+  ann.provider.on("error", ({ message }) => messages.push(message));
+  ann.doc.on("update", () => {
+    throw new Error("the application's");
+  });
+  expect(() => ann.type("typed")).toThrow("the application's");
+  await server.clock.advance(1_000);
+  expect(messages).toEqual([expect.stringContaining("listener of the document's event `update` may have thrown")]);
+});
+
 test("[YJS20] a transaction of the application that breaks Yjs is noticed, and nothing is reported as saved", async () => {
   const server = serverOn();
   const ann = new Member(server, 1);

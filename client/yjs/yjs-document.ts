@@ -135,6 +135,10 @@ export class YjsContent {
   };
 }
 
+/** Yjs ends a transaction only after all listeners of its events, so one that throws there ends the document. */
+export const STUCK =
+  "Yjs failed in a transaction of the document, which emits no changes since. A listener of the document's event `update` may have thrown: see the console";
+
 /**
  * Yjs failed between two transactions of the document, for example because its stack was exhausted. Since then the
  * document emits no updates. Call outside of transactions.

@@ -20,7 +20,7 @@ import { type MakePart, RoomConnection } from "../room/room-connection-host.ts";
 import type { ModeFacts } from "../presence/room-presence.ts";
 import type { RestoredEdit, RoomEdit, RoomPart } from "../room/room-messages.ts";
 import type { ProviderEvents, ProviderOptions } from "./provider-events.ts";
-import { assertDoc, isStuck, YjsChanges, type RoomContent, YjsContent } from "./yjs-document.ts";
+import { assertDoc, isStuck, STUCK, YjsChanges, type RoomContent, YjsContent } from "./yjs-document.ts";
 import { isUpdate, NO_CONTENT, yjsEdits } from "./yjs-edits.ts";
 
 const ABNORMAL_CLOSURE = 1006; // The socket broke or could not be opened.
@@ -236,7 +236,7 @@ export class YjsProvider<State extends object = AwarenessState> {
     this.#isCheckPlanned = true;
     this.#soon(() => {
       this.#isCheckPlanned = false;
-      if (isStuck(this.doc)) this.#receiveStuck(new Error("Yjs failed in a transaction of the document, which emits no changes since"));
+      if (isStuck(this.doc)) this.#receiveStuck(new Error(STUCK));
     });
   };
 
