@@ -8,6 +8,16 @@ import { eventually } from "../test/system/eventually.ts";
 import { CoroomProvider, useHistory, useRoom } from "./index.ts";
 import { MountedTree } from "./testing/served-rooms.ts";
 
+test("[HOOK24] requests go to the server's address, without its query", async () => {
+  const requested: string[] = [];
+  vi.stubGlobal("fetch", (url: string) => new Promise(() => requested.push(url)));
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const History = (): ReactNode => useHistory(useRoom("notes")).state;
+  const tree = new MountedTree(h(CoroomProvider, { url: "ws://127.0.0.1:9/proxy/?tenant=a", token: "t" }, h(History)));
+  onTestFinished(() => tree.unmount());
+  await eventually("the versions are requested", () => requested.includes("http://127.0.0.1:9/proxy/v1/rooms/notes/versions"));
+});
+
 test("[HOOK12] a component that changes its room shows no version of the room before", async () => {
   const requests: { readonly url: string; readonly answer: (answer: Response) => void }[] = [];
   vi.stubGlobal("fetch", (url: string) => new Promise<Response>((answer) => requests.push({ url, answer })));

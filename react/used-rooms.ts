@@ -104,7 +104,8 @@ export class UsedRooms {
 
   /** A request to the HTTP API of the room. Throws the server's message if the answer is an error, and only its status if a proxy answered. */
   async request(name: string, path: string, options: RequestInit = {}): Promise<Response> {
-    const base = this.#url.replace(/^ws/, "http").replace(/\/+$/, "");
+    const { protocol, host, pathname } = new URL(this.#url); // Without a query, as the client connects.
+    const base = `${protocol.replace("ws", "http")}//${host}${pathname.replace(/\/+$/, "")}`;
     const authorization = `Bearer ${await this.#token()}`;
     const headers = { ...(options.headers as Record<string, string>), authorization };
     const answer = await fetch(`${base}/v1/rooms/${encodeURIComponent(name)}/${path}`, { ...options, headers });
