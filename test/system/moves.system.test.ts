@@ -75,15 +75,18 @@ test("[MOV1] a room moves from server to server while people write, and always h
   const servers = [...cluster.roomServers.filter((process) => process !== first), first];
   const unownedBefore = await roomsUnowned();
   const typing = setInterval(() => (write(ada!), write(bob!)), 120);
+  const reasons: string[] = [];
   for (const process of [...servers, ...servers]) {
     await moveRoom(readSettings(opsMoveSettings, { flags: { ...flagsOf("moving"), to: nameOf(process) }, env: {} }), () => {});
     expect(await ownerOf(cluster, keyOf("moving"))).toBe(process);
+    reasons.push(await explained("moving"));
   }
   clearInterval(typing);
   expect(await roomsUnowned()).toBe(unownedBefore);
   const records = await agree("moving", [ada!, bob!], words);
   expect(new Set(records.map(epochOf)).size).toBe(7);
-  expect(await explained("moving")).toContain("an operator moved it");
+  // On a busy machine a server may seem dead after a move, which is then the newest reason.
+  expect(reasons.join("\n")).toContain("an operator moved it");
   for (const person of [ada!, bob!]) person.leave();
 });
 
