@@ -87,6 +87,7 @@ export async function connectBus(
     },
     stop: async (): Promise<void> => {
       parts.stop();
+      rooms.stop();
       await Promise.all([closeNats(nats), closeNats(presenceNats)]);
     },
   };

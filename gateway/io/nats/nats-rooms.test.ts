@@ -126,3 +126,19 @@ test("[NAT32] the messages of one turn to owners are written together at its end
   await turn();
   expect(writes).toEqual([["two", "one", "one"].map((name) => subjects.toOwner(room(name)))]);
 });
+
+test("[NAT33] the messages of the turn in which a gateway stops are written before its connection closes", async () => {
+  const written: string[] = [];
+  const connection = {
+    subscribe: () => ({ getID: () => 1, unsubscribe: () => {} }),
+    publish: (subject: string) => void written.push(subject),
+    flush: async () => {},
+  };
+  const owners = natsRoomOwners(connection as unknown as NatsConnection, subjects, gateway, turnEnd());
+  await owners.rooms.follow(room("one"));
+  owners.rooms.sendToOwner(room("one"), { kind: "check-ownership" }, 1 as Epoch);
+  owners.stop();
+  expect(written).toEqual([subjects.toOwner(room("one"))]);
+  await turn();
+  expect(written).toHaveLength(1);
+});

@@ -33,7 +33,7 @@ export function natsRoomOwners(
   subjects: Subjects,
   gateway: GatewayId,
   { endOfTurn, lastOfTurn, localOwners }: RoomOwnersDeps,
-): { readonly rooms: RoomOwners; start(backbone: Backbone): Promise<void> } {
+): { readonly rooms: RoomOwners; start(backbone: Backbone): Promise<void>; stop(): void } {
   const turnEnds = untilTurnEnds(endOfTurn);
   const flush = flushTogether(nats);
   const followed = new Map<RoomKey, Subscription | Coming>();
@@ -114,5 +114,7 @@ export function natsRoomOwners(
       });
       await nats.flush();
     },
+    /** Call before the connection closes. */
+    stop: sendUnsent,
   };
 }
