@@ -37,7 +37,7 @@ test("[TKN4] a token that every gateway would refuse is not made", async () => {
   const jwtSecret = "0123456789abcdef0123456789abcdef";
   await expect(localToken(given({ room: "notes", user: "ada", tenant: "a b", jwtSecret }))).rejects.toThrow(/--tenant=a b is no tenant/);
   for (const user of ["a\tb", "a".repeat(129)])
-    await expect(localToken(given({ room: "notes", user, jwtSecret }))).rejects.toThrow(/is no user id: use 1 to 128 characters/);
+    await expect(localToken(given({ room: "notes", user, jwtSecret }))).rejects.toThrow(/is no user id: a user is 1 to 128 characters/);
   await expect(localToken(given({ room: "notes", user: "ada", name: "a".repeat(129), jwtSecret }))).rejects.toThrow(/--name is too long/);
   await expect(localToken(given({ room: ",", user: "ada", jwtSecret }))).rejects.toThrow(/--room names no room/);
   await expect(localToken(given({ room: "notes", user: "ada", jwtSecret: jwtSecret.slice(1) }))).rejects.toThrow(

@@ -1,6 +1,6 @@
 /** Creates tokens for a local system (demo page, experiments, tests) and operator passes. */
 
-import { parseTenantId, parseUserId, type UnixMillis } from "../shared/ids.ts";
+import { parseTenantId, parseUserId, TENANT_ID_RULE, type UnixMillis, USER_ID_RULE } from "../shared/ids.ts";
 import { makeOperatorPass } from "../shared/io/operator-pass.ts";
 import { SettingError, type Values } from "../shared/settings/settings.ts";
 import { SECRET_BYTES_MIN } from "../gateway/config.ts";
@@ -18,10 +18,8 @@ const OPERATOR_SECRET_GIVEN = "set COROOM_OPERATOR_SECRET (--operator-secret) to
  */
 export async function localToken({ dataDir, jwtSecret: configured, ...claims }: Values<typeof tokenSettings>): Promise<string> {
   const jwtSecret = configured === "" ? startedSecrets(dataDir, JWT_SECRET_GIVEN).jwtSecret : configured;
-  if (parseTenantId(claims.tenant) === undefined)
-    throw new SettingError(`--tenant=${claims.tenant} is no tenant: use 1 to 64 letters, digits, - and _`);
-  if (parseUserId(claims.user) === undefined)
-    throw new SettingError(`--user=${claims.user} is no user id: use 1 to 128 characters without control characters`);
+  if (parseTenantId(claims.tenant) === undefined) throw new SettingError(`--tenant=${claims.tenant} is no tenant: ${TENANT_ID_RULE}`);
+  if (parseUserId(claims.user) === undefined) throw new SettingError(`--user=${claims.user} is no user id: ${USER_ID_RULE}`);
   if (claims.name.length > NAME_CHARACTERS_MAX) throw new SettingError(`--name is too long: use at most ${NAME_CHARACTERS_MAX} characters`);
   if (claims.room.length === 0) throw new SettingError("--room names no room: set it to a room id, or to * for all rooms of the tenant");
   if (new TextEncoder().encode(jwtSecret).length < SECRET_BYTES_MIN)
