@@ -1,6 +1,6 @@
 /**
  * Public classes, bound to the platform. Each combines an inner class with the real clock, random numbers, sockets and
- * network events. Subclasses keep `new`, `instanceof` and the types as users expect.
+ * network events. Subclasses keep `new`, `instanceof` and the types as users expect. Rule ROO32.
  */
 
 import { assert } from "../shared/assert.ts";
@@ -26,7 +26,7 @@ export class CoroomConnection extends ConnectionHost {
   }
 }
 
-/** One room, for payloads of any format. */
+/** One room, for payloads of any format. Providers and bridges use its base class, which ignores their late edits. */
 export class RoomConnection extends RoomConnectionHost {
   #isEnded = false;
 
