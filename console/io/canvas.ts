@@ -209,7 +209,8 @@ export class Canvas {
     this.#tools.setRemovable(this.#writable && this.#chosen !== undefined);
     const hadFocus = this.#stage.contains(document.activeElement);
     this.#view.draw(shapes, new Map([...heldByOthers(this.#people), ...this.#own]), this.#chosen);
-    if (hadFocus && !this.#stage.contains(document.activeElement)) this.#stage.focus(); // The focused shape is gone: undone, or removed by another person. Without a focus, keys would have no target.
+    // The focused shape is gone: undone, or removed by another person. Without a focus, keys would have no target.
+    if (hadFocus && !this.#stage.contains(document.activeElement)) this.#stage.focus();
   }
 
   /** Redraws only when a held shape changes. Most presence updates are pointers. */

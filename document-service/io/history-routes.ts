@@ -146,10 +146,10 @@ async function revert(history: HistoryReadsHost, question: RoomQuestion): Promis
   }
 }
 
-/** In March 1973, or in the year 5138 if it is read as seconds. */
+/** In milliseconds this is March 1973, in seconds the year 5138. So a smaller time is one in seconds. */
 const MILLIS_MIN = 1e11;
 
-/** A time in seconds, read as milliseconds, lies before every first edit, and a restore to it would empty the document. */
+/** Refuses a time in seconds: read as milliseconds it lies before every edit, and a restore would empty the document. */
 function momentOf({ query }: RoomQuestion): HistoryMoment | InternalResponse {
   const [seq, time] = [query.get("seq"), query.get("time")];
   const number = parseWholeNumber(seq ?? time ?? "");
