@@ -126,11 +126,11 @@ export class Scheduler {
 
   #mindWhatRuns({ at, made }: Event): void {
     this.#stepsAtOnce = at > this.#now ? 0 : this.#stepsAtOnce + 1;
-    const place = `step ${this.#steps + 1}, ${((at - START_MS) / 1_000).toFixed(4)} s`;
+    const place = (): string => `step ${this.#steps + 1}, ${((at - START_MS) / 1_000).toFixed(4)} s`;
     if (this.#stepsAtOnce > STEPS_AT_ONCE_MAX)
-      throw new Error(`time stands still at ${place}; what runs again and again was set off by\n${made}`);
-    if (this.#steps >= STEPS_MAX) throw new Error(`no end after ${place}`);
-    if (this.#steps === this.#stepsMax) throw new Error(`as far as it was to be run: next would be ${place}, set off by\n${made}`);
+      throw new Error(`time stands still at ${place()}; what runs again and again was set off by\n${made}`);
+    if (this.#steps >= STEPS_MAX) throw new Error(`no end after ${place()}`);
+    if (this.#steps === this.#stepsMax) throw new Error(`as far as it was to be run: next would be ${place()}, set off by\n${made}`);
   }
 
   #push(event: Event): void {

@@ -121,9 +121,9 @@ export class Tab implements CheckedTab {
       this.#host.saved &&
       this.#host.saving === "saved" &&
       this.#deliveredSeq === room.head &&
-      beginsWith(room.order, this.content) &&
       room.accountedFor(this.author) === this.typed &&
-      this.#isEveryTentativeSettled
+      this.#isEveryTentativeSettled &&
+      beginsWith(room.order, this.content) // Last, because it compares all edits.
     );
   }
 
