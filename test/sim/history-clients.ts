@@ -6,7 +6,7 @@
  * restores exactly the named state. The judge checks that all clients and the document service have this edit.
  */
 
-import { epochOf, headOf } from "../../shared/bus/record.ts";
+import { headOf } from "../../shared/bus/record.ts";
 import type { Prng } from "../../shared/collections/prng.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import { parseJson } from "../../shared/parse-json.ts";
@@ -243,7 +243,7 @@ class HistoryClient {
   }
 
   #wrongState(moment: Question["moment"], { body, seq, epoch }: RoomAnswer, isStale: boolean): string | undefined {
-    const { order, lost, records } = this.#room;
+    const { order, lost } = this.#room;
     const content = contentOf(body);
     if (lost.hasAny) {
       const isOfLog = isSameBytes(contentIn(order.slice(0, seq)), content) || lost.orderOf(content, seq) !== undefined;
@@ -252,10 +252,7 @@ class HistoryClient {
     const wanted = "seq" in moment ? moment.seq : this.#facts.headAt(moment.time);
     if (seq !== wanted && !(isStale && "time" in moment)) return `the state at seq ${seq} instead of ${wanted}`;
     if (!isSameBytes(contentIn(order.slice(0, seq)), content)) return `another state than the log had at seq ${seq}`;
-    const { record } = records.find((stored) => stored.record.kind === "edits" && headOf(stored.record) >= seq) ?? {};
-    if (seq > 0 && record !== undefined && epochOf(record) !== epoch)
-      return `epoch ${epoch}, but seq ${seq} is of epoch ${epochOf(record)}`;
-    return undefined;
+    return seq === 0 || this.#room.wasAt(seq, epoch) ? undefined : `epoch ${epoch} at seq ${seq}, which the log never had`;
   }
 
   /** Versions with names stay, and each later state can be read. */

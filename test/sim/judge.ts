@@ -44,6 +44,14 @@ export class RoomTruth {
     return last === undefined ? 0 : epochOf(last.record);
   }
 
+  /** Whether the log had this position: with the epoch of the edit, or with a later epoch that began directly after the edit. */
+  wasAt(seq: number, epoch: number): boolean {
+    return this.records.some(({ record }) => {
+      const isThere = record.kind === "epoch" ? record.head === seq : record.edits.firstSeq <= seq && seq <= headOf(record);
+      return isThere && epochOf(record) === epoch;
+    });
+  }
+
   /** Count of an author's keystrokes that are in the log or that the log lost. */
   accountedFor(author: number): number {
     return this.lost.typed(author, this.logged.get(author) ?? 0);
