@@ -10,7 +10,7 @@ import type { Places } from "./places.ts";
 import { HocuspocusSocket, type HocuspocusSocketDeps, type HocuspocusSocketOptions } from "./hocuspocus-socket.ts";
 import { hocuspocusDialect } from "./hocuspocus-protocol.ts";
 import { UnfinishedMessages } from "./held-messages.ts";
-import type { YRejection, YClientAdmission, YListener, YOrigin, YSeat, YSocket, YSocketListener, YWebSocket } from "./ports.ts";
+import type { YRejection, YClientAdmission, YListener, YOrigin, YSeat, YSocket, YSocketListener, YStranger, YWebSocket } from "./ports.ts";
 import { Y_CLOSE } from "./y-connection.ts";
 import type { YClient } from "./y-client.ts";
 import { type YDialect, yWebsocketDialect } from "./y-websocket-protocol.ts";
@@ -73,7 +73,7 @@ export class YAdmission implements YClientAdmission {
     };
   }
 
-  enterHocuspocus(origin: YOrigin, socket: YWebSocket): YSocketListener {
+  enterHocuspocus(origin: YOrigin | YStranger, socket: YWebSocket): YSocketListener {
     const { hocuspocus, metrics } = this.#deps;
     const place = this.#takePlace(origin);
     const enter = (seat: YSeat, document: YSocket): YListener | YRejection => {

@@ -2,7 +2,6 @@
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { get } from "node:http";
 import { connect, type Socket } from "node:net";
 import { promisify } from "node:util";
 import { setFlagsFromString } from "node:v8";
@@ -230,23 +229,45 @@ test("[YWS9] a client is closed with a retry when its messages exceed the limit 
   expect(await counted("coroom_y_closes_total")).toBe(1);
 });
 
-test("[YWS10] a request without room or token, or over plain HTTP, receives an answer that names the remedy", async () => {
+test("[YWS10] a y-websocket client without a token, or with an invalid room id, receives the remedy and ends", async () => {
   await startBridge();
-  const upgrade = {
-    "connection": "Upgrade",
-    "upgrade": "websocket",
-    "sec-websocket-version": "13",
-    "sec-websocket-key": Buffer.alloc(16).toString("base64"),
-  };
-  const ask = (path: string, headers: Readonly<Record<string, string>> = {}) =>
-    new Promise<{ status: number | undefined; body: string }>((resolve, reject) => {
-      get({ host: "127.0.0.1", port: bridge.port, path, headers }, async (response) =>
-        resolve({ status: response.statusCode, body: (await response.toArray()).join("") }),
-      ).on("error", reject);
+  const warned = vi.spyOn(console, "warn").mockReturnValue();
+  for (const [room, params, remedy] of [
+    ["room", {}, "params: { token }"],
+    ["x".repeat(200), { token: "t" }, "a room id has"],
+  ] as const) {
+    const provider = new WebsocketProvider(`ws://127.0.0.1:${bridge.port}`, room, new Y.Doc(), {
+      params,
+      WebSocketPolyfill: WebSocket as unknown as typeof globalThis.WebSocket,
+      disableBc: true,
     });
-  expect(await ask("/room", upgrade)).toMatchObject({ status: 400, body: expect.stringContaining("?token=") });
-  expect(await ask("/%?token=t", upgrade)).toMatchObject({ status: 400 });
-  expect(await ask("/")).toMatchObject({ status: 426, body: expect.stringContaining("WebsocketProvider") });
+    ends.push(() => provider.destroy());
+    const closed = new Promise<unknown>((resolve) => provider.on("closed" as never, resolve as never));
+    expect(await closed).toEqual({ code: 4401, reason: expect.stringContaining(remedy) });
+    expect(provider.shouldConnect).toBe(false);
+    expect(warned.mock.calls.some(([text]) => String(text).includes(remedy))).toBe(true);
+  }
+  warned.mockRestore();
+});
+
+test("[YWS26] a socket whose URL names no room counts as a client until it is closed, and is closed if it is silent", async () => {
+  await startBridge({ yClientsMax: "1", yHelloMsMax: "500" });
+  const stranger = new WebSocket(`ws://127.0.0.1:${bridge.port}/room`);
+  const closed = once(stranger, "close");
+  await once(stranger, "open");
+  expect(await counted("coroom_y_clients")).toBe(1);
+  const next = new WebSocket(`ws://127.0.0.1:${bridge.port}/room`).on("error", () => {});
+  const [, response] = (await once(next, "unexpected-response")) as [unknown, { statusCode: number }];
+  expect(response.statusCode).toBe(503);
+  next.terminate();
+  expect((await closed)[0]).toBe(4508);
+  await eventually("it counts no longer", async () => (await counted("coroom_y_clients")) === 0);
+});
+
+test("[YWS27] a request over plain HTTP receives an answer that names the clients of the port", async () => {
+  await startBridge();
+  const answer = await fetch(`http://127.0.0.1:${bridge.port}/`);
+  expect([answer.status, await answer.text()]).toEqual([426, expect.stringContaining("WebsocketProvider")]);
 });
 
 test("[YWS11] the gateway receives the client's address from the load balancer, and pages of other origins are rejected", async () => {

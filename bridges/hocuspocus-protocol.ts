@@ -9,7 +9,7 @@ import * as encoding from "lib0/encoding";
 
 import type { YDialect } from "./y-websocket-protocol.ts";
 
-type HocuspocusMessage =
+export type HocuspocusMessage =
   | { readonly kind: "token"; readonly document: string; readonly token: string }
   | { readonly kind: "close"; readonly document: string }
   /** A message of the y-websocket protocol. */

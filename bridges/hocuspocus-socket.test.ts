@@ -10,6 +10,7 @@ import { decodeHocuspocus, hocuspocusDialect, toDocument } from "./hocuspocus-pr
 import { HocuspocusSocket } from "./hocuspocus-socket.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
 import type { YListener, YRejection, YSeat, YSocket } from "./ports.ts";
+import { yWebsocketDialect } from "./y-websocket-protocol.ts";
 
 const message = (type: number, ...texts: (string | number)[]): Uint8Array =>
   encoding.encode((output) => {
@@ -21,7 +22,9 @@ const message = (type: number, ...texts: (string | number)[]): Uint8Array =>
 const token = (document: string, value = "a token"): Uint8Array => toDocument(document, message(2, 0, value, "4.8.0"));
 const step = Uint8Array.of(0, 0, 1, 0);
 
-function rig({ rejection, budget = new EarlyMessagesBudget(1_000) }: { rejection?: YRejection; budget?: EarlyMessagesBudget } = {}) {
+type RigOptions = { readonly rejection?: YRejection; readonly budget?: EarlyMessagesBudget; readonly remedy?: string };
+
+function rig({ rejection, budget = new EarlyMessagesBudget(1_000), ...remedy }: RigOptions = {}) {
   const clock = new FakeClock();
   const sent: Uint8Array[] = [];
   const closed: number[] = [];
@@ -38,7 +41,7 @@ function rig({ rejection, budget = new EarlyMessagesBudget(1_000) }: { rejection
     );
   };
   const socket = { send: (bytes: Uint8Array) => void sent.push(bytes), close: (code: number) => void closed.push(code), waitingBytes: 0 };
-  const origin = { address: "203.0.113.9", place: undefined };
+  const origin = { address: "203.0.113.9", place: undefined, ...remedy };
   const { closes } = yWebsocketMetrics(new Registry());
   const hocuspocus = new HocuspocusSocket(
     socket,
@@ -190,10 +193,32 @@ test("[YHP8] a client of another protocol receives the right URL, and no bytes m
     [4103],
     { type: "error", code: 4103, message: expect.stringContaining("gateway") },
   ]);
-  for (const bytes of [step, Uint8Array.of(), Uint8Array.of(0xff, 0xff), Uint8Array.of(1)]) {
+  for (const [bytes, code] of [
+    [step, 4401],
+    [Uint8Array.of(), 4400],
+    [Uint8Array.of(0xff, 0xff), 4400],
+    [Uint8Array.of(1), 4401],
+  ] as const) {
     const { hocuspocus, closed } = rig();
     hocuspocus.receiveMessage(bytes);
-    expect(closed).toEqual([4400]);
+    expect(closed).toEqual([code]);
   }
   expect(decodeHocuspocus(toDocument("a", message(2, 5)))).toBeUndefined();
+});
+
+test("[YHP14] a client that cannot be served receives the remedy once, in its own protocol, and is closed with it", () => {
+  const remedy = "do this instead";
+  for (const [bytes, answer] of [
+    [step, yWebsocketDialect.refused(remedy)],
+    [token("a"), toDocument("a", hocuspocusDialect.refused(remedy)!)],
+    [toDocument("a", step), toDocument("a", hocuspocusDialect.refused(remedy)!)], // HocuspocusProvider 2 without a token.
+  ] as const) {
+    const { hocuspocus, sent, closed, documents } = rig({ remedy });
+    hocuspocus.receiveMessage(bytes);
+    hocuspocus.receiveMessage(bytes);
+    expect([sent, closed, documents]).toEqual([[answer], [4401], []]);
+  }
+  const { hocuspocus, sent, closed } = rig({ remedy });
+  hocuspocus.receiveMessage(token("x".repeat(2_000)));
+  expect([sent, closed]).toEqual([[], [4401]]);
 });

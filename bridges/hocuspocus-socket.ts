@@ -1,7 +1,8 @@
 /**
  * One socket of a HocuspocusProvider. Each document that it opens with a token becomes a separate client, as if it had
  * its own socket. The rejection of one document leaves the others open. Any other close ends the socket, because the
- * provider reconnects sockets and not documents. Rules YHP1 to YHP13.
+ * provider reconnects sockets and not documents. A client of any protocol that cannot be served gets the remedy in its own
+ * protocol, because browsers hide the HTTP answer to a refused upgrade from pages. Rules YHP1 to YHP14.
  */
 
 import { assertNever } from "../shared/assert.ts";
@@ -11,11 +12,19 @@ import type { Clock } from "../shared/time/clock.ts";
 import { CLOSE } from "../shared/wire/close-codes.ts";
 import { decodeFrame, encodeFrame } from "../shared/wire/codec.ts";
 import type { YWebsocketConfig } from "./config.ts";
-import { decodeHocuspocus, hocuspocusDialect, isAuthenticated, roomNameOf, toDocument } from "./hocuspocus-protocol.ts";
+import {
+  decodeHocuspocus,
+  hocuspocusDialect,
+  type HocuspocusMessage,
+  isAuthenticated,
+  roomNameOf,
+  toDocument,
+} from "./hocuspocus-protocol.ts";
 import { EarlyMessages, type EarlyMessagesBudget } from "./held-messages.ts";
 import type { YWebsocketMetrics } from "./metrics.ts";
-import type { YListener, YOrigin, YRejection, YSeat, YSocket } from "./ports.ts";
+import type { YListener, YOrigin, YRejection, YSeat, YSocket, YStranger } from "./ports.ts";
 import { Y_CLOSE } from "./y-connection.ts";
+import { yWebsocketDialect } from "./y-websocket-protocol.ts";
 
 export type HocuspocusSocketOptions = Pick<YWebsocketConfig, "yHelloMsMax" | "yDocumentsMax" | "yWaitingBytesMax">;
 export type HocuspocusSocketDeps = {
@@ -26,7 +35,7 @@ export type HocuspocusSocketDeps = {
   readonly closes: YWebsocketMetrics["closes"];
 };
 
-const STRANGER = "this port serves HocuspocusProvider and y-websocket clients. y-websocket needs the option params: { token }";
+const STRANGER = "the client sent no token. Pass WebsocketProvider the option params: { token }, or HocuspocusProvider the option token";
 const SDK = "this port serves y-websocket and Hocuspocus clients. CoroomProvider connects to a gateway: use the gateway's URL";
 
 /**
@@ -43,7 +52,7 @@ const DOCUMENT_LENGTH_MAX = 1_024;
 
 export class HocuspocusSocket implements YListener {
   readonly #socket: YSocket;
-  readonly #origin: YOrigin;
+  readonly #origin: YOrigin | YStranger;
   readonly #options: HocuspocusSocketOptions;
   readonly #deps: HocuspocusSocketDeps;
   readonly #documents = new Map<string, YListener>();
@@ -55,7 +64,7 @@ export class HocuspocusSocket implements YListener {
   #isTrusted = false;
   #isOpen = true;
 
-  constructor(socket: YSocket, origin: YOrigin, options: HocuspocusSocketOptions, deps: HocuspocusSocketDeps) {
+  constructor(socket: YSocket, origin: YOrigin | YStranger, options: HocuspocusSocketOptions, deps: HocuspocusSocketDeps) {
     this.#socket = socket;
     this.#origin = origin;
     this.#options = options;
@@ -75,7 +84,8 @@ export class HocuspocusSocket implements YListener {
     this.#held.dropPart();
     if (!this.#isOpen) return;
     const message = decodeHocuspocus(bytes);
-    if (message === undefined || (!this.#hasToken && message.kind !== "token")) return this.#refuseStranger(bytes);
+    if ("remedy" in this.#origin) return this.#refuseStranger(bytes, message, this.#origin.remedy);
+    if (message === undefined || (!this.#hasToken && message.kind !== "token")) return this.#refuseStranger(bytes, message, STRANGER);
     switch (message.kind) {
       case "token":
         return this.#open(message.document, message.token);
@@ -154,11 +164,20 @@ export class HocuspocusSocket implements YListener {
     };
   }
 
-  #refuseStranger(bytes: Uint8Array): void {
-    if (decodeFrame(bytes)?.type !== "hello") return this.#close(Y_CLOSE.unreadable, STRANGER);
-    const { code } = CLOSE.badFrame;
-    this.#socket.send(encodeFrame({ type: "error", code, message: SDK }));
-    this.#close(code, SDK);
+  /** HocuspocusProvider 2 and y-websocket before 3.1 do not show the reason of a close, but each shows a refusal. */
+  #refuseStranger(bytes: Uint8Array, message: HocuspocusMessage | undefined, why: string): void {
+    if (decodeFrame(bytes)?.type === "hello") {
+      const { code } = CLOSE.badFrame;
+      this.#socket.send(encodeFrame({ type: "error", code, message: SDK }));
+      return this.#close(code, SDK);
+    }
+    if (message === undefined) return this.#close(Y_CLOSE.unreadable, why);
+    const document = "document" in message ? message.document : "";
+    const refused = hocuspocusDialect.refused(why)!;
+    // A message of y-websocket begins with 0, which is also the length of an empty name.
+    if (document.length <= DOCUMENT_LENGTH_MAX)
+      this.#socket.send(bytes[0] === 0 ? yWebsocketDialect.refused(why)! : toDocument(document, refused));
+    this.#close(Y_CLOSE.refused, why);
   }
 
   #close(code: number, reason: string): void {

@@ -14,7 +14,7 @@ export const yWebsocketMetrics = (registry: Registry) => {
     }),
     turnedAway: new Counter({
       name: "coroom_y_turned_away_total",
-      help: "Rejected connections, by reason: full, address, origin, request, stopping",
+      help: "Rejected connections, by reason: full, address, origin, stopping",
       labelNames: ["reason"],
       registers,
     }),

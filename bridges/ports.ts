@@ -37,10 +37,13 @@ export type YOrigin = {
   readonly place: ClientAddress | undefined;
 };
 
+/** A client whose URL opens nothing here. `remedy` is sent to it, in answer to its first message. */
+export type YStranger = YOrigin & { readonly remedy: string };
+
 /** The room, token and address of a client that connects. */
 export type YSeat = YOrigin & { readonly room: RoomId; readonly token: string };
 
-export type YRejection = "full" | "address" | "origin" | "request" | "stopping";
+export type YRejection = "full" | "address" | "origin" | "stopping";
 
 /** Receives the events of one client's socket. */
 export type YListener = {
@@ -62,7 +65,7 @@ export interface YClientAdmission {
   mayEnter(origin: YOrigin): YRejection | undefined;
   enter(seat: YSeat, socket: YWebSocket): YSocketListener;
   /** A client of Hocuspocus names its rooms and tokens over the socket. */
-  enterHocuspocus(origin: YOrigin, socket: YWebSocket): YSocketListener;
+  enterHocuspocus(origin: YOrigin | YStranger, socket: YWebSocket): YSocketListener;
   receiveRejected(reason: YRejection): void;
   /** A client was closed because its message was too large. */
   receiveTooLarge(): void;

@@ -14,7 +14,7 @@ import { clientAddressOf } from "../../shared/limits/client-address.ts";
 import { parseRoomId, ROOM_ID_RULE } from "../../shared/ids.ts";
 import { isAllowedOrigin } from "../../shared/settings/origins.ts";
 import { StartError } from "../../shared/process/lifecycle.ts";
-import type { YRejection, YClientAdmission, YOrigin, YSeat, YSocketListener, YWebSocket } from "../ports.ts";
+import type { YRejection, YClientAdmission, YOrigin, YSeat, YSocketListener, YStranger, YWebSocket } from "../ports.ts";
 import { Y_CLOSE } from "../y-connection.ts";
 
 export type YProtocol = "y-websocket" | "hocuspocus";
@@ -51,10 +51,13 @@ const REFUSALS: Readonly<Record<YRejection, { readonly status: number; readonly 
   },
   stopping: { status: 503, message: "this server is stopping: try again, or use another server" },
   origin: { status: 403, message: "pages of this origin may not connect. Add the origin to COROOM_ALLOWED_ORIGINS." },
-  request: {
-    status: 400,
-    message: `the URL needs a room and a token: ws://host:port/room?token=…. Pass WebsocketProvider the option params: { token }. The URL of HocuspocusProvider is ws://host:port, without a path. ${ROOM_ID_RULE}.`,
-  },
+};
+/** The reason of a close has space for 123 bytes. */
+const REMEDIES = {
+  room: ROOM_ID_RULE,
+  token: "the URL has no token. WebsocketProvider needs the option params: { token }, HocuspocusProvider a URL without a path",
+  yWebsocket: "y-websocket is not served here: add it to COROOM_ROLES. HocuspocusProvider needs a URL without a path",
+  hocuspocus: "hocuspocus is not served here: add it to COROOM_ROLES. WebsocketProvider needs a room and params: { token }",
 };
 
 /** Throws `StartError` if it cannot listen on the port. */
@@ -91,10 +94,10 @@ export async function ySockets(options: YSocketsOptions, admission: YClientAdmis
   });
 
   /** The visitor, or the reason why it may not enter. */
-  const visitorOrReason = (request: IncomingMessage): YSeat | YOrigin | YRejection => {
+  const visitorOrReason = (request: IncomingMessage): YSeat | YOrigin | YStranger | YRejection => {
     if (!isAllowedOrigin(request.headers.origin ?? "", options.allowedOrigins)) return "origin";
     const visitor = visitorOf(request, options);
-    return visitor === undefined ? "request" : (admission.mayEnter(visitor) ?? visitor);
+    return admission.mayEnter(visitor) ?? visitor;
   };
   /** `ws` itself closes a client that breaks the protocol or a limit, for example with code 1002, and would wait longer for its answer. */
   const receiveError = (socket: WebSocket, error: Error): void => {
@@ -177,17 +180,18 @@ function cut(reason: string): string {
 }
 
 /** A room id may contain slashes and escaped characters. A Hocuspocus client names rooms and tokens later. */
-function visitorOf(request: IncomingMessage, { addressHeader, protocols }: YSocketsOptions): YSeat | YOrigin | undefined {
-  if (!URL.canParse(request.url ?? "", BASE)) return undefined;
-  const url = new URL(request.url ?? "", BASE);
+function visitorOf(request: IncomingMessage, { addressHeader, protocols }: YSocketsOptions): YSeat | YOrigin | YStranger {
   const forwarded = addressHeader === "" ? undefined : request.headersDistinct[addressHeader]?.at(-1);
   const peer = request.socket.remoteAddress ?? "";
   const origin = { address: forwarded ?? peer, place: clientAddressOf(peer, forwarded ?? "") };
+  if (!URL.canParse(request.url ?? "", BASE)) return { ...origin, remedy: REMEDIES.room };
+  const url = new URL(request.url ?? "", BASE);
   const token = url.searchParams.get("token") ?? "";
-  if (url.pathname === "/" && token === "") return protocols.includes("hocuspocus") ? origin : undefined;
+  if (url.pathname === "/" && token === "") return protocols.includes("hocuspocus") ? origin : { ...origin, remedy: REMEDIES.hocuspocus };
+  if (!protocols.includes("y-websocket")) return { ...origin, remedy: REMEDIES.yWebsocket };
+  if (token === "") return { ...origin, remedy: REMEDIES.token };
   const room = parseRoomId(decoded(url.pathname.slice(1)));
-  if (room === undefined || token === "" || !protocols.includes("y-websocket")) return undefined;
-  return { ...origin, room, token };
+  return room === undefined ? { ...origin, remedy: REMEDIES.room } : { ...origin, room, token };
 }
 
 function decoded(path: string): string {
