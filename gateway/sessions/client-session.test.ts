@@ -14,7 +14,7 @@ import {
   type UserId,
 } from "../../shared/ids.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
-import { CLOSE, type CloseName } from "../../shared/wire/close-codes.ts";
+import { CLOSE, CLOSE_MEANINGS, type CloseName } from "../../shared/wire/close-codes.ts";
 import type { ClientFrame, Frame } from "../../shared/wire/frames.ts";
 import { gatewaySettings } from "../config.ts";
 import { RatePool } from "../limits/connection-rates.ts";
@@ -515,11 +515,26 @@ test("[SES93] a session in a deleted room leaves it with a reason, and a waiting
   ]);
 });
 
-test("[SES96] before HELLO, bytes of another protocol close the connection with the right place; later they do not", () => {
-  const yWebsocket = Uint8Array.of(0, 0, 1, 0);
-  const hocuspocus = Uint8Array.of(3, ...new TextEncoder().encode("doc"), 2, 0, 1, 65);
-  for (const bytes of [yWebsocket, hocuspocus]) {
-    expect(connect().receiveFrame(bytes, now)).toMatchObject(closed("otherProtocol"));
-    expect(joined().receiveFrame(bytes, now)).not.toMatchObject(closed("otherProtocol"));
+test("[SES96] before HELLO, a client of another protocol is refused in its protocol, then closed without a frame; later it is not", () => {
+  const refusal = [CLOSE_MEANINGS.otherProtocol.length, ...new TextEncoder().encode(CLOSE_MEANINGS.otherProtocol)];
+  const nameOf = (length: number): number[] => [length, ...new TextEncoder().encode("d".repeat(length))];
+  const token = [2, 0, 1, 65];
+  for (const [bytes, name] of [
+    [[0, 0, 1, 0], []], // y-websocket
+    ...[1, 2, 3, 5, 10, 20, 100].map((length) => [[...nameOf(length), ...token], nameOf(length)]), // Hocuspocus. Some of these decode as unknown frames.
+    [[...nameOf(5), 0, 0, 1, 0], nameOf(5)], // HocuspocusProvider 2 without a token
+  ] as [number[], number[]][]) {
+    const session = connect();
+    expect(session.receiveFrame(Uint8Array.from(bytes), now)).toEqual([
+      { kind: "send-bytes", bytes: Uint8Array.from([...name, 2, name.length === 0 ? 0 : 1, ...refusal]) },
+    ]);
+    expect(session.receiveFrame(Uint8Array.from(bytes), now)).toEqual([]);
+    expect(session.receiveTick(at(11_000))).toEqual([{ kind: "close", close: "otherProtocol" }]);
+    expect(joined().receiveFrame(Uint8Array.from(bytes), now)).not.toMatchObject([{ kind: "send-bytes" }]);
   }
+});
+
+test("[SES100] other bytes before HELLO close the connection with the right place", () => {
+  for (const bytes of [[], [0, 9], [1, 2, 3]])
+    expect(connect().receiveFrame(Uint8Array.from(bytes), now)).toMatchObject(closed("otherProtocol"));
 });

@@ -19,6 +19,7 @@ import {
 import type { ConnectionRates, RatePool } from "../limits/connection-rates.ts";
 import type { Identity, TokenVerdict } from "./identity.ts";
 import { type JoinFrame, OpenSession, type OpenSessionOptions, type Reply } from "./open-session.ts";
+import { otherProtocolRefusal } from "./other-protocol.ts";
 import type { FrameSource } from "./partial-frames.ts";
 import { badFrame, outOfTurn, type SessionRefusal, type SessionEffect, tooFast, closingEffects } from "./session-effects.ts";
 
@@ -33,6 +34,11 @@ export type ClientSessionOptions = OpenSessionOptions & {
 /** `name`: the connection's name in WELCOME, for logs on both sides. `since`: when the state began. */
 type State =
   | { readonly kind: "awaiting-hello"; readonly name: string; readonly since: Millis }
+  /**
+   * A client of y-websocket or Hocuspocus has its refusal. It is closed as late as a silent client: most versions connect
+   * again at once after a close, and would soon cause a ban of their address.
+   */
+  | { readonly kind: "other-protocol"; readonly since: Millis }
   /** A client may join rooms without waiting for WELCOME. */
   | { readonly kind: "checking-token"; readonly name: string; readonly since: Millis; readonly early: JoinFrame[] }
   | OpenSession
@@ -101,6 +107,9 @@ export class ClientSession {
       };
     const rates = this.#takenRates;
     if (!rates.takeBytes(bytes.byteLength, now)) return tooFast("bytes");
+    if (this.#state.kind === "other-protocol") return [];
+    const refusal = this.#state.kind === "awaiting-hello" ? otherProtocolRefusal(bytes, CLOSE_MEANINGS.otherProtocol) : undefined;
+    if (refusal !== undefined) return this.#refuseOtherProtocol(refusal);
     const frame = decodeFrame(bytes);
     if (this.#state.kind === "awaiting-hello" && isOtherProtocol(bytes, frame))
       return { kind: "refused", close: "otherProtocol", message: CLOSE_MEANINGS.otherProtocol };
@@ -121,11 +130,17 @@ export class ClientSession {
         return [];
       case "open":
         return state.receiveFrame(frame, rates, now);
+      case "other-protocol":
       case "closed":
         return [];
       default:
         return assertNever(state);
     }
+  }
+
+  #refuseOtherProtocol(bytes: Uint8Array): Reply {
+    if (this.#state.kind === "awaiting-hello") this.#state = { kind: "other-protocol", since: this.#state.since };
+    return [{ kind: "send-bytes", bytes }];
   }
 
   #receiveHello({ name }: State & { kind: "awaiting-hello" }, frame: Frame & { type: "hello" }, now: Millis): Reply {
@@ -183,6 +198,8 @@ export class ClientSession {
     switch (this.#state.kind) {
       case "awaiting-hello":
         return now - this.#state.since < helloMsMax ? NOTHING : this.#refuse("helloTimeout", "no HELLO came in time");
+      case "other-protocol":
+        return now - this.#state.since < helloMsMax ? NOTHING : this.#closeOtherProtocol();
       case "checking-token":
         // The delay is caused by the gateway, not by the client.
         return now - this.#state.since < helloMsMax ? NOTHING : this.#answer(TOKEN_UNCHECKED);
@@ -204,6 +221,8 @@ export class ClientSession {
     switch (this.#state.kind) {
       case "open":
         return [{ kind: "send", frame: { type: "going-away", reconnectAfterMs } }];
+      case "other-protocol":
+        return this.#closeOtherProtocol();
       case "awaiting-hello":
       case "checking-token":
         return this.#refuse("goingAway", "this gateway stops: connect to another");
@@ -254,6 +273,12 @@ export class ClientSession {
     return closingEffects(close, message, retryAfterMs);
   }
 
+  /** Without a frame, because the client fails at frames. */
+  #closeOtherProtocol(): SessionEffect[] {
+    this.#end();
+    return [{ kind: "close", close: "otherProtocol" }];
+  }
+
   #end(): void {
     if (this.#state.kind === "closed") return;
     this.#state = { kind: "closed", rooms: this.rooms, identity: this.identity };
@@ -261,8 +286,8 @@ export class ClientSession {
 }
 
 /**
- * No frame has a type below HELLO. Messages of y-websocket begin with such a byte, and messages of Hocuspocus do not
- * decode as frames.
+ * No frame has a type below HELLO. Later messages of y-websocket begin with such a byte, and messages of other clients do
+ * not decode as frames.
  */
 function isOtherProtocol(bytes: Uint8Array, frame: Frame | UnknownFrame | undefined): boolean {
   return frame === undefined || (bytes[0] ?? 0) < FrameType.hello;

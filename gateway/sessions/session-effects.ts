@@ -23,6 +23,8 @@ export function closingEffects(close: CloseName, message: string, retryAfterMs: 
 export type SessionEffect =
   | { kind: "verify"; token: string }
   | { kind: "send"; frame: ServerFrame }
+  /** For clients of another protocol. */
+  | { kind: "send-bytes"; bytes: Uint8Array }
   /** `isGatewaysWill`: the client caused no fault on this connection, so the close does not raise an abuse score. */
   | { kind: "close"; close: CloseName; isGatewaysWill?: true }
   | { kind: "limit-reached"; limit: ConnectionLimit }

@@ -205,6 +205,9 @@ export class SessionHost implements Clients {
           this.#counts.countSent(session, effect.frame);
           sockets.send(connection, encodeFrame(effect.frame));
           break;
+        case "send-bytes":
+          sockets.send(connection, effect.bytes);
+          break;
         case "limit-reached":
           this.#deps.metrics.limitsReached.inc({ limit: effect.limit });
           break;

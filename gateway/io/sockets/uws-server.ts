@@ -30,7 +30,8 @@ type SocketOptions = UpgradeOptions &
 
 type Socket = WebSocket<AcceptedSocket>;
 
-const PATHS = [SOCKET_PATH, "/"];
+/** Every path, because y-websocket adds the room to the URL, and browsers hide the answer to a refused upgrade from pages. */
+const PATHS = [SOCKET_PATH, "/", "/*"];
 /** Time for clients to read their close frames: cutting a socket drops its unread data. */
 const FAREWELL_MS = 250;
 const IDLE_GRACE_SECONDS = 15;
