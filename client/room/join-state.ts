@@ -3,7 +3,7 @@
  * again, the result of the last join stays valid until the new JOINED.
  */
 
-import { assertNever } from "../../shared/assert.ts";
+import { assert, assertNever } from "../../shared/assert.ts";
 import type { Epoch, Millis, Seq } from "../../shared/ids.ts";
 import type { Channel, JoinRefusal } from "../../shared/wire/frames.ts";
 import type { SharedLimits } from "./room-messages.ts";
@@ -13,6 +13,16 @@ export type JoinRetry = { readonly reason: JoinRefusal; readonly message: string
 
 /** The result of a join. */
 export type JoinResult = { readonly channel: Channel; readonly epoch: Epoch; readonly head: Seq };
+
+export type JoinOptions = {
+  /** A JOIN that is not answered within this time is sent again. */
+  readonly joinMsMax: number;
+  /** Maximum random addition to the delay that the server asks for, so that clients do not join at the same moment. */
+  readonly joinJitterMs: number;
+};
+
+/** The server does not admit the client for now. */
+type TemporaryRefusal = Pick<JoinRetry, "reason" | "message"> & { readonly retryAfterMs: number };
 
 type JoinPhase =
   | { readonly kind: "out" }
@@ -33,9 +43,17 @@ type JoinPhase =
 export type RoomStatus = "disconnected" | "stopped" | "connecting" | "waiting" | "connected";
 
 export class JoinState {
+  readonly #options: JoinOptions;
+  readonly #random: () => number;
   #state: JoinPhase = { kind: "out" };
   #heldChannel: Channel | undefined;
   #hasJoined = false;
+
+  /** `random`: from 0 to 1. */
+  constructor(options: JoinOptions, random: () => number) {
+    this.#options = options;
+    this.#random = random;
+  }
 
   get status(): RoomStatus {
     switch (this.#state.kind) {
@@ -108,7 +126,8 @@ export class JoinState {
     if (this.#state.kind === "out" || this.#state.kind === "refused") this.#state = { kind: "offline" };
   }
 
-  ask(connection: SharedLimits, before: JoinResult | undefined, until: Millis): void {
+  ask(connection: SharedLimits, before: JoinResult | undefined, now: Millis): void {
+    const until = (now + this.#options.joinMsMax) as Millis;
     this.#state = { kind: "joining", connection, before, until, joinRetry: this.joinRetry };
   }
 
@@ -121,9 +140,14 @@ export class JoinState {
     return true;
   }
 
-  /** The server does not admit the client for now. */
-  wait(connection: SharedLimits, joinRetry: JoinRetry): void {
-    this.#state = { kind: "waiting", connection, joinRetry };
+  /** Returns the delay of the next JOIN, and whether the reason differs from that of the refusal before. */
+  wait({ reason, message, retryAfterMs }: TemporaryRefusal, now: Millis): { readonly retryInMs: number; readonly isNewReason: boolean } {
+    assert(this.#state.kind === "joining", "only a JOIN is refused");
+    const retryInMs = retryAfterMs + this.#random() * this.#options.joinJitterMs;
+    const isNewReason = this.joinRetry?.reason !== reason;
+    const joinRetry = { reason, message, until: (now + retryInMs) as Millis };
+    this.#state = { kind: "waiting", connection: this.#state.connection, joinRetry };
+    return { retryInMs, isNewReason };
   }
 
   /** `offline`: join again on the next connection. */

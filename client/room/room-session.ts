@@ -16,17 +16,13 @@ import type { RoomPersistence } from "../persistence/persistence.ts";
 import type { ClientRandom } from "../ports.ts";
 import { type CatchUpStep, Resync, RoomCatchUp } from "./catch-up.ts";
 import { IncomingEdits, type IncomingEditsOptions } from "./incoming-edits.ts";
-import { type JoinResult, JoinState } from "./join-state.ts";
+import { type JoinOptions, type JoinResult, JoinState } from "./join-state.ts";
 import { EditSender, Outbox, type OutboxOptions } from "./outbox.ts";
 import { rightsRevoked, roomDeleted, roomUnavailable } from "./problems.ts";
 import type { KnownEdit, RoomFrame, RoomSessionEffect, RoomSessionInput, SharedLimits } from "./room-messages.ts";
 import { WriterKey } from "./writer-numbering.ts";
 
-export type RoomSessionOptions = {
-  /** A JOIN that is not answered within this time is sent again. */
-  readonly joinMsMax: number;
-  /** Maximum random addition to the delay that the server asks for, so that clients do not join at the same moment. */
-  readonly joinJitterMs: number;
+export type RoomSessionOptions = JoinOptions & {
   readonly outbox: OutboxOptions;
   readonly feed: IncomingEditsOptions;
   /** Undefined: the application gave no store. */
@@ -43,23 +39,22 @@ export class RoomSession {
   readonly #sender: EditSender;
   readonly #catchUp: RoomCatchUp;
   readonly #persistence: RoomPersistence | undefined;
-  readonly #joinState = new JoinState();
+  readonly #joinState: JoinState;
   readonly #writer: WriterKey;
-  readonly #options: RoomSessionOptions;
-  readonly #random: ClientRandom;
+  readonly #hasFormat: boolean;
   /** An edit was made here while tentative edits of others were shown. */
   #buildsOnTentative = false;
 
   constructor(options: RoomSessionOptions, random: ClientRandom) {
     const unit = (): number => random.unit();
+    this.#joinState = new JoinState(options, unit);
     this.#outbox = new Outbox(options.outbox);
     this.#incoming = new IncomingEdits(options.feed, this.#outbox, unit);
     this.#sender = new EditSender(this.#outbox);
     this.#catchUp = new RoomCatchUp(this.#incoming, new Resync(options.resyncBackoff, unit), options.since);
     this.#persistence = options.persistence?.(this.#outbox);
     this.#writer = new WriterKey(this.#outbox, () => random.clientKey(), options.dedupeMs);
-    this.#options = options;
-    this.#random = random;
+    this.#hasFormat = options.outbox.format !== undefined;
   }
 
   get joinState(): Pick<JoinState, "status" | "joinRetry" | "joined"> {
@@ -183,7 +178,7 @@ export class RoomSession {
   /** A late store of a room that has begun gives only edits. The room or the log may have them already, which only a format tolerates. */
   #receiveRestored({ document, edits }: KeptRoom, effects: RoomSessionEffect[]): void {
     const { hasBegun } = this.#joinState;
-    const mayBeLate = !hasBegun || this.#options.outbox.format !== undefined;
+    const mayBeLate = !hasBegun || this.#hasFormat;
     if (!this.#persistence?.isOpening && !(mayBeLate && this.#persistence?.isLate)) return void effects.push({ kind: "close-store" });
     const inheritance = this.#persistence.receiveOpened(edits, hasBegun);
     this.#outbox.inherit(inheritance);
@@ -222,7 +217,7 @@ export class RoomSession {
 
   /** `before`: the result of the last join, if it stays valid until the new one. */
   #join(connection: SharedLimits, before: JoinResult | undefined, now: Millis, effects: RoomSessionEffect[]): void {
-    this.#joinState.ask(connection, before, (now + this.#options.joinMsMax) as Millis);
+    this.#joinState.ask(connection, before, now);
     effects.push({ kind: "join", clientKey: this.#writer.key, position: this.#catchUp.beginJoin() });
   }
 
@@ -286,17 +281,11 @@ export class RoomSession {
     this.#rejoinIf(this.#catchUp.joined(joined.head, effects), now, effects);
   }
 
-  #receiveJoinRefused(
-    { reason, retryAfterMs, message }: RoomFrame & { type: "join-refused" },
-    now: Millis,
-    effects: RoomSessionEffect[],
-  ): void {
-    const { connection, isJoining } = this.#joinState;
-    if (connection === undefined || !isJoining) return;
+  #receiveJoinRefused(refused: RoomFrame & { type: "join-refused" }, now: Millis, effects: RoomSessionEffect[]): void {
+    if (!this.#joinState.isJoining) return;
+    const { reason, retryAfterMs, message } = refused;
     if (retryAfterMs > 0) {
-      const retryInMs = retryAfterMs + this.#random.unit() * this.#options.joinJitterMs;
-      const isNewReason = this.#joinState.joinRetry?.reason !== reason;
-      this.#joinState.wait(connection, { reason, message, until: (now + retryInMs) as Millis });
+      const { retryInMs, isNewReason } = this.#joinState.wait(refused, now);
       if (isNewReason) effects.push({ kind: "problem", problem: roomUnavailable(reason, message, retryInMs) });
       return this.#catchUp.lost();
     }
