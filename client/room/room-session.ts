@@ -1,8 +1,8 @@
 /**
  * One room over one connection: joins it, joins it again after a loss, sends the edits of the outbox, and delivers
  * committed edits. Takes inputs and returns effects; deterministic. Rules ROO1 to ROO31. Its parts: `join-state.ts`
- * (whether the room is joined), `incoming-edits.ts`, `outbox.ts`, `catch-up.ts` (gaps and snapshots), `persistence.ts`
- * (the local store). The invariant: leaving the room or losing the connection removes nothing from the outbox and never
+ * (whether the room is joined), `incoming-edits.ts`, `outbox.ts`, `edit-sender.ts`, `catch-up.ts` (gaps and snapshots),
+ * `persistence.ts` (the local store). The invariant: leaving the room or losing the connection removes nothing from the outbox and never
  * moves the position back.
  */
 
@@ -15,9 +15,10 @@ import type { KeptRoom } from "../persistence/edit-store.ts";
 import type { RoomPersistence } from "../persistence/persistence.ts";
 import type { ClientRandom } from "../ports.ts";
 import { type CatchUpStep, Resync, RoomCatchUp } from "./catch-up.ts";
+import { EditSender } from "./edit-sender.ts";
 import { IncomingEdits, type IncomingEditsOptions } from "./incoming-edits.ts";
 import { type JoinOptions, type JoinResult, JoinState } from "./join-state.ts";
-import { EditSender, Outbox, type OutboxOptions } from "./outbox.ts";
+import { Outbox, type OutboxOptions } from "./outbox.ts";
 import { rightsRevoked, roomDeleted, roomUnavailable } from "./problems.ts";
 import type { KnownEdit, RoomFrame, RoomSessionEffect, RoomSessionInput, SharedLimits } from "./room-messages.ts";
 import { WriterKey } from "./writer-numbering.ts";

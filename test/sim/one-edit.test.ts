@@ -18,7 +18,7 @@ const HELLO = new TextEncoder().encode("hello");
 test("one edit is acknowledged and delivered to all members once the log has it", () => {
   const { ann, ben, gateway, owner } = joinedRoom();
 
-  // client/room/outbox.ts numbers the edit, and keeps it until it is acknowledged.
+  // client/room/edit-sender.ts sends the edit. client/room/outbox.ts numbers it, and keeps it until it is acknowledged.
   ann.room.receiveInput({ kind: "edit", payload: HELLO }, NOW);
   const { frame } = the("send", ann.room.receiveInput({ kind: "tick" }, NOW));
   expect(frame).toEqual({ type: "edit", channel: CHANNEL, counter: 1, ackedThrough: 0, parentSeq: 0, payload: HELLO });
