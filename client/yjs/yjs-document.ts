@@ -10,6 +10,7 @@ import { assert } from "../../shared/assert.ts";
 import type { Seq } from "../../shared/ids.ts";
 import { HOPS_MAX, UpdateRefused, withinBounds } from "../../shared/yjs/bounded-integration.ts";
 import { checkUpdate } from "../../shared/yjs/checked-update.ts";
+import type { ClientWorld } from "../ports.ts";
 import { PendingContent } from "./pending-content.ts";
 import {
   acceptedEdits,
@@ -43,36 +44,48 @@ export function assertDoc(doc: unknown): void {
 /** An edit, or a snapshot up to `seq`. `isState`: a snapshot, or content of the local store, which may exceed an edit's limits. */
 export type RoomContent = { readonly seq?: Seq; readonly payload: Uint8Array; readonly isState?: boolean };
 
-/**
- * `lacking`: content of other providers that the edits completed, and that the room lacks. `stuck`: the reason why the
- * document can no longer follow the room.
- */
-type AppliedContent = {
-  readonly read: readonly Uint8Array[];
-  readonly lacking?: Uint8Array | undefined;
-  readonly stuck?: unknown;
-};
+/** `lacking`: content of other providers that the edits completed, and that the room lacks. */
+type AppliedContent = { readonly read: readonly Uint8Array[]; readonly lacking: Uint8Array | undefined };
 
 /** A snapshot contains many edits, which the document service has merged in limited time. */
 const STATE_HOPS_MAX = 20 * HOPS_MAX;
 
-/** Applies edits of the room to the document, and recognizes the cleanup that Yjs does by itself afterwards. */
+/**
+ * Applies edits of the room to the document, and recognizes the cleanup that Yjs does by itself afterwards. Notices when
+ * the document can no longer follow the room.
+ */
 export class YjsContent {
   readonly #doc: Y.Doc;
   readonly #origin: unknown;
-  readonly #reportError: (error: unknown) => void;
+  readonly #world: Pick<ClientWorld, "clock" | "reportError">;
+  readonly #onStuck: (cause: unknown) => void;
   readonly #pending: PendingContent;
+  #isStuck = false;
+  #isCheckPlanned = false;
   #isApplying = false;
   /** The transaction in which Yjs cleaned up after edits of the room. */
   #cleanup: Y.Transaction | undefined;
 
-  /** `origin`: transaction origin of the room's edits. */
-  constructor(doc: Y.Doc, origin: unknown, reportError: (error: unknown) => void) {
+  /** `origin`: transaction origin of the room's edits. `onStuck`: called once. */
+  constructor(doc: Y.Doc, origin: unknown, world: Pick<ClientWorld, "clock" | "reportError">, onStuck: (cause: unknown) => void) {
     this.#doc = doc;
     this.#origin = origin;
-    this.#reportError = reportError;
+    this.#world = world;
+    this.#onStuck = onStuck;
     this.#pending = new PendingContent(doc);
+    doc.on("beforeTransaction", this.#planCheck);
     doc.on("afterTransaction", this.#receiveTransaction);
+  }
+
+  /** The document no longer follows the room. */
+  get isStuck(): boolean {
+    return this.#isStuck;
+  }
+
+  receiveStuck(cause: unknown): void {
+    if (this.#isStuck) return;
+    this.#isStuck = true;
+    this.#onStuck(cause);
   }
 
   /**
@@ -82,6 +95,7 @@ export class YjsContent {
    * change the document, and that change must not count as the room's.
    */
   apply(edits: readonly RoomContent[], onUnreadable: (cause: unknown, edit: RoomContent) => void): AppliedContent {
+    if (this.#isStuck) return { read: [], lacking: undefined };
     const read: Uint8Array[] = [];
     const unreadable: [cause: unknown, edit: RoomContent][] = [];
     let stuck: unknown;
@@ -109,15 +123,16 @@ export class YjsContent {
       try {
         Y.transact(this.#doc, applyAll, this.#origin, false);
       } catch (error) {
-        if (isStuck(this.#doc)) stuck = error;
-        else this.#reportError(error); // An observer of the application threw. The document has all edits nevertheless.
+        if (hasFailed(this.#doc)) stuck = error;
+        else this.#world.reportError(error); // An observer of the application threw. The document has all edits nevertheless.
       }
       return read;
     });
     this.#isApplying = false;
     this.#cleanup = undefined;
     for (const [cause, edit] of unreadable) onUnreadable(cause, edit);
-    return { read, lacking, stuck };
+    if (stuck !== undefined) this.receiveStuck(stuck);
+    return { read, lacking };
   }
 
   /** True: Yjs made the transaction after edits of the room, to remove formatting marks without effect. */
@@ -126,8 +141,19 @@ export class YjsContent {
   }
 
   end(): void {
+    this.#doc.off("beforeTransaction", this.#planCheck);
     this.#doc.off("afterTransaction", this.#receiveTransaction);
   }
+
+  /** Yjs may fail after any transaction, also of the application. Checked when the task, and so each transaction, has ended. */
+  readonly #planCheck = (): void => {
+    if (this.#isCheckPlanned) return;
+    this.#isCheckPlanned = true;
+    this.#world.clock.soon(() => {
+      this.#isCheckPlanned = false;
+      if (hasFailed(this.#doc)) this.receiveStuck(new Error(FAILED));
+    });
+  };
 
   /** Runs before Yjs removes deleted content. */
   readonly #receiveTransaction = (transaction: Y.Transaction): void => {
@@ -136,14 +162,14 @@ export class YjsContent {
 }
 
 /** Yjs ends a transaction only after all listeners of its events, so one that throws there ends the document. */
-export const STUCK =
+const FAILED =
   "Yjs failed in a transaction of the document, which emits no changes since. A listener of the document's event `update` may have thrown: see the console";
 
 /**
  * Yjs failed between two transactions of the document, for example because its stack was exhausted. Since then the
  * document emits no updates. Call outside of transactions.
  */
-export function isStuck(doc: Y.Doc): boolean {
+function hasFailed(doc: Y.Doc): boolean {
   return doc._transaction === null && doc._transactionCleanups.length > 0;
 }
 

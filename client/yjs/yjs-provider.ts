@@ -20,7 +20,7 @@ import { type MakePart, RoomConnection } from "../room/room-connection-host.ts";
 import type { ModeFacts } from "../presence/room-presence.ts";
 import type { RestoredEdit, RoomEdit, RoomPart } from "../room/room-messages.ts";
 import type { ProviderEvents, ProviderOptions } from "./provider-events.ts";
-import { assertDoc, isStuck, STUCK, YjsChanges, type RoomContent, YjsContent } from "./yjs-document.ts";
+import { assertDoc, YjsChanges, type RoomContent, YjsContent } from "./yjs-document.ts";
 import { isUpdate, NO_CONTENT, yjsEdits } from "./yjs-edits.ts";
 
 const ABNORMAL_CLOSURE = 1006; // The socket broke or could not be opened.
@@ -45,11 +45,7 @@ export class YjsProvider<State extends object = AwarenessState> {
   readonly #events: Events<ProviderEvents>;
   readonly #changes: YjsChanges;
   readonly #content: YjsContent;
-  readonly #soon: ClientWorld["clock"]["soon"];
   #synced = false;
-  /** The document no longer follows the room. */
-  #isStuck = false;
-  #isCheckPlanned = false;
   #saved: boolean;
   #stored: boolean;
   #unsyncedChanges: number;
@@ -61,18 +57,16 @@ export class YjsProvider<State extends object = AwarenessState> {
     this.doc = doc;
     this.#events = new Events(world.reportError);
     this.#room = new RoomConnection({ ...options, format: yjsEdits, connect: false }, world); // Throws on wrong options, before anything listens to the document.
-    this.#content = new YjsContent(doc, this, world.reportError);
+    this.#content = new YjsContent(doc, this, world, (cause) => this.#receiveStuck(cause));
     this.#changes = new YjsChanges(doc, this.#room, (why) =>
-      this.#receiveStuck(new Error(`no other document of the room accepts a change made here: ${why}`)),
+      this.#content.receiveStuck(new Error(`no other document of the room accepts a change made here: ${why}`)),
     );
-    this.#soon = (run) => world.clock.soon(run);
     this.#saved = this.saved;
     this.#stored = this.stored;
     this.#unsyncedChanges = this.unsyncedChanges;
     this.awareness = new RoomAwareness<State>(doc, this.#room, world);
 
     doc.on("update", this.#receiveChange);
-    doc.on("beforeTransaction", this.#planCheck);
     doc.on("destroy", this.#receiveDocDestroyed);
     this.#room.on("edits", (edits) => this.#receiveEdits(edits));
     this.#room.on("tentative", (edits) => this.#apply(edits));
@@ -212,7 +206,6 @@ export class YjsProvider<State extends object = AwarenessState> {
   destroy(): void {
     this.#content.end();
     this.doc.off("update", this.#receiveChange);
-    this.doc.off("beforeTransaction", this.#planCheck);
     this.doc.off("destroy", this.#receiveDocDestroyed);
     this.awareness.destroy();
     this.#room.destroy();
@@ -220,29 +213,17 @@ export class YjsProvider<State extends object = AwarenessState> {
   }
 
   get #hasSentAll(): boolean {
-    return !this.#isStuck && this.#changes.unsent === 0 && !this.#changes.mayLack;
+    return !this.#content.isStuck && this.#changes.unsent === 0 && !this.#changes.mayLack;
   }
 
   /** A client that may only read does not clean up formatting: the cleanup would be an edit. */
   readonly #receiveChange = (update: Uint8Array, origin: unknown, _: Y.Doc, transaction: Y.Transaction): void => {
-    if (this.#isStuck || origin === this || (this.#content.isCleanup(transaction) && !this.rights.write)) return;
+    if (this.#content.isStuck || origin === this || (this.#content.isCleanup(transaction) && !this.rights.write)) return;
     this.#changes.receiveChange(update);
     this.#emitSaved();
   };
 
-  /** Yjs may fail after any transaction, also of the application. Checked when the task, and so each transaction, has ended. */
-  readonly #planCheck = (): void => {
-    if (this.#isCheckPlanned) return;
-    this.#isCheckPlanned = true;
-    this.#soon(() => {
-      this.#isCheckPlanned = false;
-      if (isStuck(this.doc)) this.#receiveStuck(new Error(STUCK));
-    });
-  };
-
   #receiveStuck(cause: unknown): void {
-    if (this.#isStuck) return;
-    this.#isStuck = true;
     this.#events.emit("error", documentStuck(cause));
     if (this.#synced) this.#receiveSynced(false);
     else this.#emitSaved();
@@ -273,14 +254,12 @@ export class YjsProvider<State extends object = AwarenessState> {
 
   /** Returns the payloads that could be applied. */
   #apply(edits: readonly RoomContent[]): readonly Uint8Array[] {
-    if (this.#isStuck) return [];
-    const { read, lacking, stuck } = this.#content.apply(edits, (cause, { payload, seq = this.seq }) => {
+    const { read, lacking } = this.#content.apply(edits, (cause, { payload, seq = this.seq }) => {
       this.#room.store?.replace(payload, NO_CONTENT); // A page that loads it would apply it with all stored content, unchecked.
       const message = "an edit of the room is no Yjs update, or exceeds a limit, and was left out";
       this.#events.emit("error", { kind: "edit-unreadable", seq, message, cause });
     });
-    if (stuck !== undefined) this.#receiveStuck(stuck);
-    else if (lacking !== undefined) this.#changes.receiveLacking(lacking);
+    if (lacking !== undefined && !this.#content.isStuck) this.#changes.receiveLacking(lacking);
     if (lacking !== undefined) this.#emitSaved();
     return read;
   }
@@ -302,9 +281,9 @@ export class YjsProvider<State extends object = AwarenessState> {
   }
 
   #receiveSynced(synced: boolean): void {
-    if (synced && !this.#isStuck) this.#changes.receiveSynced();
-    if (synced && !this.#isStuck && this.rights.write) this.#changes.sendUnconfirmed();
-    if (this.#isStuck && !this.#synced) return; // Also by what it would have sent now.
+    if (synced && !this.#content.isStuck) this.#changes.receiveSynced();
+    if (synced && !this.#content.isStuck && this.rights.write) this.#changes.sendUnconfirmed();
+    if (this.#content.isStuck && !this.#synced) return; // Also by what it would have sent now.
     this.#synced = synced;
     this.#events.emit("synced", synced);
     this.#events.emit("sync", synced);
