@@ -11,7 +11,7 @@ export type { Brand, ClientId, Epoch, Position, RoomId, Seq, UserId } from "../s
 export type { Counter, JoinRefusal, Rights, RoomMode, SavingState, TentativeEdit } from "../shared/wire/frames.ts";
 export type { Point, Rectangle, TextSpan } from "../shared/wire/positions.ts";
 export type { ConnectionOptions } from "./connection/connection-host.ts";
-export type { Token } from "./options.ts";
+export type { Token } from "./connection/token-host.ts";
 export type { AwarenessState, RoomAwareness } from "./presence/awareness.ts";
 export type { KnownEdit, RoomEdit } from "./room/room-messages.ts";
 export type { Participant, PresenceChange } from "./presence/participants.ts";

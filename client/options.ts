@@ -4,7 +4,6 @@ import { assert } from "../shared/assert.ts";
 import { hash32 } from "../shared/collections/hash.ts";
 import { parseRoomId, ROOM_ID_RULE, type RoomId } from "../shared/ids.ts";
 import { BOARD_ROLES } from "../shared/wire/boards.ts";
-import type { ConnectionInput } from "./connection/connection-messages.ts";
 
 /** `needed`: describes the required options. */
 export function assertOptions(options: unknown, needed: string): void {
@@ -112,75 +111,4 @@ export function socketUrl({ socket }: ServerAddress, room: string | undefined, d
 
 export function snapshotUrl(address: ServerAddress, room: string): string {
   return `${address.http}/v1/rooms/${encodeURIComponent(room)}/snapshot`;
-}
-
-/**
- * A JWT, or a function that returns one. The client calls the function for each connection, and again before the token
- * expires.
- */
-export type Token = string | (() => string | Promise<string>);
-
-/** `fetch` and similar functions give the reason in the cause of the cause. */
-const CAUSES_MAX = 3;
-
-/**
- * The form of a signed JWT. The server would reject other text permanently, but a login page, or a proxy's "Unauthorized",
- * in place of the backend's answer is a temporary error.
- */
-const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
-
-/** JavaScript callers may pass anything. */
-export function assertToken(token: unknown): void {
-  assert(
-    typeof token === "function" || (typeof token === "string" && token !== ""),
-    "`token` must be a JWT, or a function that returns a JWT or a promise of one",
-  );
-}
-
-/** The function is called each time. */
-export function newToken(token: Token): string | Promise<string> {
-  return typeof token === "string" ? token : token();
-}
-
-/**
- * Checks the result of the token function. Calling it again may help; for a fixed token only the server's refusal ends
- * the client. A token from a file or a shell often ends with a line break.
- */
-export function tokenInput(answer: unknown, given: Token): ConnectionInput {
-  const token = typeof answer === "string" ? answer.trim() : "";
-  if (JWT.test(token)) return { kind: "token", token };
-  if (typeof given === "string") return { kind: "token", token: given };
-  return { kind: "token-failed", how: `returned ${kindOf(answer)}: it must return a JWT`, cause: undefined };
-}
-
-/** The text itself is not shown, because it may be a token. */
-function kindOf(answer: unknown): string {
-  if (answer === null) return "null";
-  if (typeof answer !== "string") return typeof answer;
-  return answer === "" ? "an empty string" : "text that is no JWT, such as a page or the answer of a proxy";
-}
-
-/** Describes the error of the token function. */
-export function tokenFailed(cause: unknown): ConnectionInput {
-  return { kind: "token-failed", how: `failed: ${causesOf(cause).join(": ")}`, cause };
-}
-
-function causesOf(thrown: unknown): string[] {
-  const texts: string[] = [];
-  for (let cause = thrown; cause !== undefined && cause !== null && texts.length < CAUSES_MAX;) {
-    texts.push(cause instanceof Error ? textOf(cause) : textOfThrown(cause));
-    cause = cause instanceof Error ? cause.cause : undefined;
-  }
-  return texts.length > 0 ? texts : [String(thrown)]; // The function threw null or undefined.
-}
-
-/** Some thrown values cannot be converted to a string. */
-function textOfThrown(thrown: unknown): string {
-  if (typeof thrown !== "object" || thrown === null) return String(thrown);
-  return "message" in thrown && typeof thrown.message === "string" ? thrown.message : Object.prototype.toString.call(thrown);
-}
-
-/** If no address of a host name answers, the error's own message is empty. */
-function textOf(error: Error): string {
-  return error.message || (error instanceof AggregateError ? error.errors.map(String).join("; ") : error.name);
 }

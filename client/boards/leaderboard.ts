@@ -6,8 +6,9 @@
 import { assert } from "../../shared/assert.ts";
 import type { Seq } from "../../shared/ids.ts";
 import { BOARD_WINDOWS, type BoardName, type BoardRole, type BoardWindow } from "../../shared/wire/boards.ts";
+import { newToken } from "../connection/token-host.ts";
 import { Events } from "../events.ts";
-import { assertBoard, assertOptions, newToken } from "../options.ts";
+import { assertBoard, assertOptions } from "../options.ts";
 import type { ClientWorld } from "../ports.ts";
 import type { RoomConnection, RoomLink } from "../room/room-connection-host.ts";
 import type { RoomSessionInput } from "../room/room-messages.ts";

@@ -2,10 +2,11 @@
 
 import { assert } from "../../shared/assert.ts";
 import type { BoardPlace, BoardRole } from "../../shared/wire/boards.ts";
+import { askToken, assertToken, type Token } from "../connection/token-host.ts";
 import { WakeTimer } from "../connection/turns.ts";
 import * as defaults from "../defaults.ts";
 import { Events } from "../events.ts";
-import { assertBoard, assertOptions, assertToken, newToken, serverAddressOf, tokenFailed, tokenInput, type Token } from "../options.ts";
+import { assertBoard, assertOptions, serverAddressOf } from "../options.ts";
 import type { ClientWorld, FetchJson, WatchVisibility } from "../ports.ts";
 import type { BoardReadOptions } from "./board-reads-host.ts";
 import { type RankedUser, rankedUsers } from "./room-boards.ts";
@@ -194,16 +195,14 @@ export class WatchedTenantBoard<Ranks extends keyof TenantRankings = keyof Tenan
     const late = new Promise<never>((_, reject) => {
       endWait = clock.after(defaults.TOKEN_MS_MAX, () => reject(new Error(`took longer than ${defaults.TOKEN_MS_MAX / 1000} s`)));
     });
-    try {
-      const input = tokenInput(await Promise.race([newToken(this.#token), late]), this.#token);
-      if (input.kind === "token") this.#bearer = input.token;
-      return input.kind === "token-failed" ? tokenError(input.how, input.cause) : undefined;
-    } catch (cause) {
-      const input = tokenFailed(cause); // The application's function may throw anything.
-      return input.kind === "token-failed" ? tokenError(input.how, cause) : undefined;
-    } finally {
-      endWait();
-    }
+    const answer = await askToken(this.#token, late);
+    endWait();
+    if (answer.kind === "token-failed")
+      return new Error(`cannot read the board: the application's token function ${answer.how}; it is called again later`, {
+        cause: answer.cause,
+      });
+    this.#bearer = answer.token;
+    return undefined;
   }
 
   #show(facts: TenantBoardFacts): void {
@@ -222,8 +221,4 @@ export class WatchedTenantBoard<Ranks extends keyof TenantRankings = keyof Tenan
       this.board === "people" ? rankedUsers(places as readonly BoardPlace[], this.shown) : places
     ) as readonly TenantRankings[Ranks][];
   }
-}
-
-function tokenError(how: string, cause: unknown): Error {
-  return new Error(`cannot read the board: the application's token function ${how}; it is called again later`, { cause });
 }

@@ -12,18 +12,7 @@ import type { ClientFrame, Limits } from "../../shared/wire/frames.ts";
 import { messagesOf } from "../../shared/wire/parts.ts";
 import * as defaults from "../defaults.ts";
 import { Events } from "../events.ts";
-import {
-  assertOptions,
-  type ServerAddress,
-  serverAddressOf,
-  snapshotUrl,
-  socketUrl,
-  assertToken,
-  newToken,
-  tokenFailed,
-  tokenInput,
-  type Token,
-} from "../options.ts";
+import { assertOptions, type ServerAddress, serverAddressOf, snapshotUrl, socketUrl } from "../options.ts";
 import type { SnapshotAnswer, Socket, ClientWorld } from "../ports.ts";
 import { ClientRates } from "./client-rates.ts";
 import { ConnectionLifecycle } from "./connection-lifecycle.ts";
@@ -37,6 +26,7 @@ import {
 } from "./connection-messages.ts";
 import { ControlFrames } from "./control-frames.ts";
 import { type ConnectedRoom, RoomsOnConnection } from "./rooms-on-connection.ts";
+import { askToken, assertToken, type Token } from "./token-host.ts";
 import { WakeTimer, earlier, Turns } from "./turns.ts";
 
 /** The server and the token of a connection. */
@@ -224,18 +214,22 @@ export class ConnectionHost {
     if (attempt !== this.#current && attempt !== this.#next) return; // The attempt was abandoned meanwhile.
     if (input.kind === "socket-closed") attempt.socket = undefined;
     for (const effect of attempt.core.receiveInput(input, this.#world.clock.now())) this.#carryOut(attempt, effect);
-    if (input.kind === "socket-closed" && attempt === this.#current)
+    if (attempt === this.#current && input.kind === "socket-closed")
       this.#events.emit("close", { code: input.code, reason: input.why ?? "" });
-    if (attempt === this.#current && input.kind === "frame" && input.frame?.type === "pong") {
-      this.#rates?.receivePong(input.frame.nonce, this.#world.clock.now());
-      this.#askArrivalIfDue(attempt, "pong"); // Frames sent after the PING may block all frames that would cause the next one.
-    }
-    if (attempt === this.#current && input.kind === "frame" && input.frame !== undefined && input.frame.type !== "unknown")
-      this.#rooms.route(input.frame);
+    if (attempt === this.#current && input.kind === "frame") this.#receiveFrame(attempt, input.frame);
     if (this.#next !== undefined && !this.#current.core.isOpen) this.#abandonNext(this.#next); // From now on the current connection reconnects by itself.
     this.#setAlarm();
     this.#watchNetwork();
     this.#emitStatus();
+  }
+
+  #receiveFrame(attempt: Attempt, frame: (ConnectionInput & { kind: "frame" })["frame"]): void {
+    if (frame === undefined || frame.type === "unknown") return;
+    if (frame.type === "pong") {
+      this.#rates?.receivePong(frame.nonce, this.#world.clock.now());
+      this.#askArrivalIfDue(attempt, "pong"); // Frames sent after the PING may block all frames that would cause the next one.
+    }
+    this.#rooms.route(frame);
   }
 
   #watchNetwork(): void {
@@ -317,12 +311,7 @@ export class ConnectionHost {
   async #askToken(attempt: Attempt): Promise<void> {
     attempt.tokensAsked += 1;
     const asked = attempt.tokensAsked;
-    let input: ConnectionInput;
-    try {
-      input = tokenInput(await newToken(this.options.token), this.options.token);
-    } catch (cause) {
-      input = tokenFailed(cause); // The application's function may throw anything.
-    }
+    const input = await askToken(this.options.token);
     if (asked !== attempt.tokensAsked) return;
     if (input.kind === "token") this.#lastToken = input.token;
     this.#turns.add({ attempt, input });

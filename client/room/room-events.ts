@@ -4,7 +4,7 @@ import type { ClientId, Position, Seq } from "../../shared/ids.ts";
 import type { SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
 import type { ConnectionHost } from "../connection/connection-host.ts";
 import type { ConnectionStatus, Outage, SocketClose } from "../connection/connection-messages.ts";
-import type { Token } from "../options.ts";
+import type { Token } from "../connection/token-host.ts";
 import type { DeviceStore } from "../persistence/device-store.ts";
 import type { EditName } from "../persistence/edit-store.ts";
 import type { Participant, PresenceChange } from "../presence/participants.ts";
