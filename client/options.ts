@@ -109,6 +109,6 @@ export function socketUrl({ socket }: ServerAddress, room: string | undefined, d
   return `${socket}?route=${key}${detour === 0 ? "" : `-${detour}`}`;
 }
 
-export function snapshotUrl(address: ServerAddress, room: string): string {
-  return `${address.http}/v1/rooms/${encodeURIComponent(room)}/snapshot`;
+export function snapshotUrl({ http }: Pick<ServerAddress, "http">, room: string): string {
+  return `${http}/v1/rooms/${encodeURIComponent(room)}/snapshot`;
 }

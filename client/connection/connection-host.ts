@@ -6,14 +6,14 @@
  */
 
 import { assertNever } from "../../shared/assert.ts";
-import type { ClientKey, Position, RoomId } from "../../shared/ids.ts";
+import type { ClientKey, Position } from "../../shared/ids.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
 import type { ClientFrame, Limits } from "../../shared/wire/frames.ts";
 import { messagesOf } from "../../shared/wire/parts.ts";
 import * as defaults from "../defaults.ts";
 import { Events } from "../events.ts";
-import { assertOptions, type ServerAddress, serverAddressOf, snapshotUrl, socketUrl } from "../options.ts";
-import type { SnapshotAnswer, Socket, ClientWorld } from "../ports.ts";
+import { assertOptions, type ServerAddress, serverAddressOf, socketUrl } from "../options.ts";
+import type { Socket, ClientWorld } from "../ports.ts";
 import { ClientRates } from "./client-rates.ts";
 import { ConnectionLifecycle } from "./connection-lifecycle.ts";
 import {
@@ -87,6 +87,11 @@ export class ConnectionHost {
   /** @internal Identifies the server. */
   get server(): string {
     return this.#address.http;
+  }
+
+  /** @internal For requests over HTTP. Empty before the first connection. */
+  get lastToken(): string {
+    return this.#lastToken;
   }
 
   /** State of the connection; `connected` before rooms are joined. */
@@ -163,16 +168,6 @@ export class ConnectionHost {
     if (frame.type === "edit" || frame.type === "presence" || frame.type === "hello") this.#sendNow(frame);
     else this.#controls.send(frame, this.#world.clock.now());
     this.#setAlarm();
-  }
-
-  /** @internal For rooms. */
-  async fetchSnapshot(room: RoomId, signal: AbortSignal): Promise<SnapshotAnswer> {
-    try {
-      return await this.#world.fetchSnapshot(snapshotUrl(this.#address, room), this.#lastToken, signal);
-    } catch (cause) {
-      // Any network error.
-      return { kind: "unavailable", retryAfterMs: 0, why: `cannot reach the server: ${String(cause)}` };
-    }
   }
 
   #newAttempt(detours = 0): Attempt {

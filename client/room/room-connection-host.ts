@@ -20,6 +20,7 @@ import type { Problem, Refusal } from "./problems.ts";
 import type { RoomEvents, RoomConnectionOptions, Status } from "./room-events.ts";
 import type { RoomPart, RoomSessionEffect, RoomSessionInput } from "./room-messages.ts";
 import { RoomSession } from "./room-session.ts";
+import { SnapshotDownload } from "./snapshot-download-host.ts";
 import { type ReportedStatus, reportedStatusOf, RoomStatusReporter } from "./room-status.ts";
 
 export class RoomConnection {
@@ -38,8 +39,7 @@ export class RoomConnection {
   readonly #events: Events<RoomEvents>;
   /** @internal For the provider. */
   readonly store: StoreHost | undefined;
-  /** The newest snapshot download. */
-  #download: AbortController | undefined;
+  readonly #download: SnapshotDownload;
   #isFlushing = false;
   /** Edits passed to `send` whose input is still queued. */
   #queuedEdits = 0;
@@ -55,6 +55,7 @@ export class RoomConnection {
     const outbox = { ...defaults.OUTBOX, format, mergeUnsent, inFlightEditsMax };
     const persistence = store && ((edits: Outbox) => store.persistence(edits, format !== undefined));
     this.#session = new RoomSession({ ...defaults.ROOM, outbox, persistence, since }, world.chance);
+    this.#download = new SnapshotDownload(this.room, world, (answer) => this.receiveInput({ kind: "snapshot", answer }));
     this.#alarm = new WakeTimer(world.clock, () => this.receiveInput({ kind: "tick" }));
     this.#events = new Events(world.reportError);
     this.#ownsConnection = options.connection === undefined;
@@ -245,7 +246,7 @@ export class RoomConnection {
     if (input.kind === "run") return input.run();
     if (input.kind === "edit") this.#queuedEdits -= 1;
     const now = this.#world.clock.now();
-    if (input.kind === "leave" || input.kind === "connection-lost") this.#download?.abort(); // The next join shows what is needed.
+    if (input.kind === "leave" || input.kind === "connection-lost") this.#download.abort(); // The next join shows what is needed.
     const isRestoring = this.#session.keeping?.isOpening;
     if (input.kind !== "show") {
       for (const part of this.#parts.values()) part.receiveInput?.(input);
@@ -271,8 +272,7 @@ export class RoomConnection {
         for (const part of this.#parts.values()) part.receiveSent?.(effect.frame);
         return this.#connection.send(effect.frame);
       case "fetch-snapshot":
-        void this.#fetchSnapshot();
-        return;
+        return this.#download.begin(this.#connection);
       case "deliver":
         this.#events.emit("edits", effect.edits);
         if (this.#events.has("edit")) for (const edit of effect.edits) this.#events.emit("edit", edit);
@@ -300,7 +300,7 @@ export class RoomConnection {
       case "close-store":
         return this.store?.close();
       case "refused":
-        this.#download?.abort();
+        this.#download.abort();
         if (this.#ownsConnection) this.#connection.disconnect();
         return this.#emitRefused(effect.refusal);
       case "problem":
@@ -328,14 +328,6 @@ export class RoomConnection {
     connection[change]("refused", this.#emitRefused);
     connection[change]("error", this.#emitProblem);
     connection[change]("close", this.#emitClose);
-  }
-
-  async #fetchSnapshot(): Promise<void> {
-    this.#download?.abort();
-    const download = new AbortController();
-    this.#download = download;
-    const answer = await this.#connection.fetchSnapshot(this.room, download.signal);
-    if (!download.signal.aborted) this.receiveInput({ kind: "snapshot", answer });
   }
 
   readonly #emitRefused = (refusal: Refusal): void => this.#events.emit("refused", refusal);
