@@ -15,12 +15,12 @@ import { ownerReasonIn, PlannedRoom, RoomEntry, RoomPin, ServerHeartbeat } from 
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { SettingError, type Values } from "../shared/settings/settings.ts";
 import type { RoomKey, ServerId } from "../shared/ids.ts";
-import { closeNats, type NatsConnection } from "../shared/io/nats.ts";
+import type { NatsConnection } from "../shared/io/nats.ts";
 import { kvBucket } from "../shared/io/jetstream-stores.ts";
 import { subscribeJson } from "../shared/io/nats-json.ts";
 import { bucketOf, moveRoomTo, commandServer, type PlacementAccess, readEntry } from "../shared/io/move-room.ts";
 import type { PrintLine } from "./command.ts";
-import { connectOperator, roomOfFlags } from "./ops.ts";
+import { roomOfFlags, withOperator } from "./ops.ts";
 import type { opsDrainSettings, opsExplainSettings, opsMoveSettings, opsPinSettings, whereSettings } from "./command-settings.ts";
 
 type Where = Values<typeof whereSettings>;
@@ -35,7 +35,7 @@ const LISTEN_BEATS = 1.5;
 const DRAIN_MS_MAX = 60_000;
 
 export function showServers(config: Where, print: PrintLine): Promise<void> {
-  return connected(config, async (nats) => {
+  return withOperator(config, async (nats) => {
     const heartbeats = await listen(nats, config);
     for (const { server, rooms, draining, labels, load } of heartbeats) {
       const facts = [
@@ -55,7 +55,7 @@ export function showServers(config: Where, print: PrintLine): Promise<void> {
 }
 
 export function explainRoom(config: OfRoom, print: PrintLine): Promise<void> {
-  return connected(config, async (nats) => {
+  return withOperator(config, async (nats) => {
     const room = roomOfFlags(config);
     const subjects = subjectsOf(config.environment);
     const [checkpoint, entry, planned, pin] = await Promise.all([
@@ -85,7 +85,7 @@ export function explainRoom(config: OfRoom, print: PrintLine): Promise<void> {
 }
 
 export function moveRoom(config: Values<typeof opsMoveSettings>, print: PrintLine): Promise<void> {
-  return connected(config, async (nats) => {
+  return withOperator(config, async (nats) => {
     const [room, to] = [roomOfFlags(config), config.to as ServerId];
     const outcome = await moveRoomTo(placed(nats, config), room, to);
     switch (outcome.kind) {
@@ -108,7 +108,7 @@ export function moveRoom(config: Values<typeof opsMoveSettings>, print: PrintLin
  * only be late, so silence does not count as empty.
  */
 export function drainServer(config: Values<typeof opsDrainSettings>, print: PrintLine): Promise<void> {
-  return connected(config, async (nats) => {
+  return withOperator(config, async (nats) => {
     const server = config.server as ServerId;
     const drain = (): ReturnType<typeof commandServer> => commandServer(placed(nats, config), server, { kind: "drain" });
     const reply = await drain();
@@ -134,7 +134,7 @@ export function drainServer(config: Values<typeof opsDrainSettings>, print: Prin
  * probably misspelt.
  */
 export function pinRoom(config: Values<typeof opsPinSettings>, print: PrintLine): Promise<void> {
-  return connected(config, async (nats) => {
+  return withOperator(config, async (nats) => {
     const room = roomOfFlags(config);
     const pins = await kvBucket(jetstream(nats), subjectsOf(config.environment).pinsBucket, { replicas: config.logReplicas });
     const toPool = config.pool === "" ? {} : { pool: config.pool };
@@ -157,15 +157,6 @@ async function expectServerFor({ pool, host }: RoomPin, nats: NatsConnection, co
   const pools = [...new Set(labels.flatMap((of) => of?.pool || []))].sort().join(", ") || "none";
   const hosts = [...new Set(labels.flatMap((of) => of?.host || []))].sort().join(", ") || "none";
   throw new SettingError(`no heartbeat from a room server ${asked}. Start one first. Known pools: ${pools}; hosts: ${hosts}`);
-}
-
-async function connected(config: Where, run: (nats: NatsConnection) => Promise<void>): Promise<void> {
-  const nats = await connectOperator(config);
-  try {
-    await run(nats);
-  } finally {
-    await closeNats(nats);
-  }
 }
 
 function notAnswering(server: ServerId): SettingError {

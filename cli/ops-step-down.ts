@@ -9,17 +9,17 @@ import { jetstreamManager, type JetStreamManager, type StreamInfo } from "@nats-
 
 import { SettingError, type Values } from "../shared/settings/settings.ts";
 import { isUnsettled, retryUntilSettled } from "../shared/io/jetstream-stores.ts";
-import { closeNats, type NatsConnection } from "../shared/io/nats.ts";
-import { connectOperator } from "./ops.ts";
+import type { NatsConnection } from "../shared/io/nats.ts";
 import type { opsStepDownSettings } from "./command-settings.ts";
+import type { PrintLine } from "./command.ts";
+import { withOperator } from "./ops.ts";
 
 const POLL_MS = 50;
 const ANSWER_MS_MAX = 2_000;
 
 /** Resolves when the server leads no stream and can be stopped. */
-export async function stepDown(config: Values<typeof opsStepDownSettings>, print: (line: string) => void): Promise<void> {
-  const nats = await connectOperator(config);
-  try {
+export function stepDown(config: Values<typeof opsStepDownSettings>, print: PrintLine): Promise<void> {
+  return withOperator(config, async (nats) => {
     const manager = await jetstreamManager(nats);
     const until = performance.now() + config.waitMsMax;
     const streams = await streamsThatGoOn(manager, config.server, until);
@@ -31,9 +31,7 @@ export async function stepDown(config: Values<typeof opsStepDownSettings>, print
       print(`${name} has the new leader ${leader} after ${Math.round(performance.now() - begun)} ms`);
     }
     print(`${config.server} leads no stream and can be stopped`);
-  } finally {
-    await closeNats(nats);
-  }
+  });
 }
 
 /** Returns the streams with a replica on the server, once each has a majority of replicas elsewhere. */

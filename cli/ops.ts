@@ -2,12 +2,9 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { jetstream } from "@nats-io/jetstream";
-import { RequestError, TimeoutError } from "nats";
-import type { z } from "zod";
 
 import { CheckpointEntry, isDeleted } from "../shared/bus/checkpoint.ts";
 import { RoomReport, type RoomReportRequest } from "../shared/bus/fleet-messages.ts";
-import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
 import type { OperationsEvent } from "../shared/bus/operations-events.ts";
 import { StorageAnswer } from "../shared/bus/storage-messages.ts";
 import type { NatsRole } from "../shared/bus/permissions.ts";
@@ -15,11 +12,13 @@ import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
 import { parseRoomOfTenant, type RoomKey, parseRoomKey, roomOf, tenantOf } from "../shared/ids.ts";
 import { decodeEntry, existingBucket, isUnsettled } from "../shared/io/jetstream-stores.ts";
 import { withoutSecrets } from "../shared/io/nats-address.ts";
+import { requestReply } from "../shared/io/nats-json.ts";
 import { hasOperationsStream, watchNumbered } from "../shared/io/nats-operations.ts";
 import { closeNats, connectAs, type NatsConnection } from "../shared/io/nats.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
 import { SettingError, type Values } from "../shared/settings/settings.ts";
 import type { opsRoomSettings, opsWatchSettings, whereSettings, opsLeftOutSettings } from "./command-settings.ts";
+import type { PrintLine } from "./command.ts";
 import { localNatsUrl } from "./local-addresses.ts";
 
 const ANSWER_MS_MAX = 2_000;
@@ -27,15 +26,17 @@ const RATES_OVER_MS = 1_000;
 const RETRY_MS = 500;
 
 /** Prints the report of a room, and what it stores, which is known of closed rooms too. Its rates are measured over one second. */
-export async function describeRoom(config: Values<typeof opsRoomSettings>, print: (line: string) => void): Promise<void> {
-  const room = roomOfFlags(config);
-  const nats = await connectOperator(config);
-  try {
+export async function describeRoom(config: Values<typeof opsRoomSettings>, print: PrintLine): Promise<void> {
+  const question: RoomReportRequest = { room: roomOfFlags(config) };
+  await withOperator(config, async (nats) => {
     const { askRooms, askStorage } = subjectsOf(config.environment);
-    const ask = <Answer>(subject: string, schema: z.ZodType<Answer>) => askAboutRoom(nats, subject, room, schema);
-    const before = await ask(askRooms, RoomReport);
-    const [stored] = await Promise.all([ask(askStorage, StorageAnswer), sleep(RATES_OVER_MS)]);
-    const after = before && (await ask(askRooms, RoomReport));
+    const askOwner = (): Promise<RoomReport | undefined> => requestReply(nats, askRooms, question, RoomReport, ANSWER_MS_MAX);
+    const before = await askOwner();
+    const [stored] = await Promise.all([
+      requestReply(nats, askStorage, question, StorageAnswer, ANSWER_MS_MAX), // Of the document service that reads the room's log.
+      sleep(RATES_OVER_MS),
+    ]);
+    const after = before && (await askOwner());
     const isStored = stored !== undefined && stored.snapshots + stored.history + stored.log > 0;
     if (after === undefined && !isStored)
       throw new SettingError(
@@ -43,9 +44,7 @@ export async function describeRoom(config: Values<typeof opsRoomSettings>, print
       );
     const lines = [...(before && after ? roomLines(before, after) : ["open false"]), ...(stored === undefined ? [] : storageLines(stored))];
     for (const line of lines) print(line);
-  } finally {
-    await closeNats(nats);
-  }
+  });
 }
 
 /** The room of the flags `--tenant` and `--room`. */
@@ -55,24 +54,6 @@ export function roomOfFlags({ tenant, room }: { readonly tenant: string; readonl
   throw new SettingError(
     `invalid room id: --tenant ${tenant} --room ${room}. Rule WIRE6 in shared/wire/WIRE.md lists the characters of ids`,
   );
-}
-
-/** The owner of the room, or the document service that reads its log, answers. */
-async function askAboutRoom<Answer>(
-  nats: NatsConnection,
-  subject: string,
-  room: RoomKey,
-  schema: z.ZodType<Answer>,
-): Promise<Answer | undefined> {
-  try {
-    return decodeJson(
-      schema,
-      (await nats.request(subject, encodeJson({ room } satisfies RoomReportRequest), { timeout: ANSWER_MS_MAX })).data,
-    );
-  } catch (error) {
-    if (error instanceof TimeoutError || error instanceof RequestError) return undefined; // No process runs that would answer, or none knows the room.
-    throw error;
-  }
 }
 
 function roomLines(before: RoomReport, { gateways, statesReceived, deltasPublished, deltaBytesPublished, ...facts }: RoomReport): string[] {
@@ -101,7 +82,7 @@ function storageLines({ snapshots, history, log, roomBytesMax, tenantBytes, tena
  * Prints one line per event until it is stopped. It only reads, because it does not know the configured limits of the
  * stream.
  */
-export async function watchEvents(config: Values<typeof opsWatchSettings>, print: (line: string) => void): Promise<Running> {
+export async function watchEvents(config: Values<typeof opsWatchSettings>, print: PrintLine): Promise<Running> {
   const subjects = subjectsOf(config.environment);
   const nats = await connectOperator(config);
   if (!(await hasOperationsStream(nats, subjects))) {
@@ -121,7 +102,7 @@ export async function watchEvents(config: Values<typeof opsWatchSettings>, print
   };
 }
 
-type Printing = { readonly last: number; readonly print: (line: string) => void; readonly signal: AbortSignal };
+type Printing = { readonly last: number; readonly print: PrintLine; readonly signal: AbortSignal };
 
 /** Continues after an outage of NATS behind the last printed event. A log that lost its end gives its seqs again. */
 async function printEvents(nats: NatsConnection, subjects: Subjects, { last, print, signal }: Printing): Promise<void> {
@@ -162,6 +143,16 @@ export async function connectOperator(
   }
 }
 
+/** Runs with a connection of the operator, and closes it. Throws what `connectOperator` throws. */
+export async function withOperator(config: Values<typeof whereSettings>, run: (nats: NatsConnection) => Promise<void>): Promise<void> {
+  const nats = await connectOperator(config);
+  try {
+    await run(nats);
+  } finally {
+    await closeNats(nats);
+  }
+}
+
 /** Formats an event as one line for people: quotes text with spaces, rounds measured numbers. */
 export function describeEvent({ at, by, kind, ...facts }: OperationsEvent): string {
   const shown = (value: unknown): string => {
@@ -176,9 +167,8 @@ export function describeEvent({ at, by, kind, ...facts }: OperationsEvent): stri
  * Prints one line per room whose snapshot lacks edits, and their number. The logs of these rooms are never trimmed, so
  * an operator should inspect their content. Needs NATS only.
  */
-export async function listLeftOut(config: Values<typeof opsLeftOutSettings>, print: (line: string) => void): Promise<void> {
-  const nats = await connectOperator(config);
-  try {
+export function listLeftOut(config: Values<typeof opsLeftOutSettings>, print: PrintLine): Promise<void> {
+  return withOperator(config, async (nats) => {
     const bucket = await existingBucket(jetstream(nats), subjectsOf(config.environment).checkpointsBucket);
     let [rooms, found] = [0, 0];
     for await (const key of (await bucket?.keys()) ?? []) {
@@ -193,7 +183,5 @@ export async function listLeftOut(config: Values<typeof opsLeftOutSettings>, pri
       );
     }
     print(`${found} of ${rooms} rooms with a snapshot have edits that it does not contain`);
-  } finally {
-    await closeNats(nats);
-  }
+  });
 }

@@ -11,7 +11,7 @@ import { subjectsOf } from "../shared/bus/subjects.ts";
 import { parseRoomKey, type RoomKey, type UnixMillis } from "../shared/ids.ts";
 import { kvBucket } from "../shared/io/jetstream-stores.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
-import { closeNats, type NatsConnection } from "../shared/io/nats.ts";
+import type { NatsConnection } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import { SettingError, type Values } from "../shared/settings/settings.ts";
 import { rethrowMistake } from "../shared/time/pause.ts";
@@ -25,7 +25,7 @@ import { openStores } from "../document-service/io/object-stores.ts";
 import type { Checkpoints, Histories } from "../document-service/ports.ts";
 import type { restoreSettings } from "./command-settings.ts";
 import type { PrintLine } from "./command.ts";
-import { connectOperator } from "./ops.ts";
+import { withOperator } from "./ops.ts";
 import { refuseRunningProcesses } from "./running-processes.ts";
 
 const ANSWER_MS_MAX = 10_000;
@@ -33,14 +33,11 @@ const ANSWER_MS_MAX = 10_000;
 type RestoreConfig = Values<typeof restoreSettings>;
 
 /** Throws a StartError that names running processes. Otherwise see `restoreRooms`. */
-export async function restore(config: RestoreConfig, print: PrintLine): Promise<void> {
-  const nats = await connectOperator(config);
-  try {
+export function restore(config: RestoreConfig, print: PrintLine): Promise<void> {
+  return withOperator(config, async (nats) => {
     await refuseRunningProcesses(nats, subjectsOf(config.environment), "restore");
     await restoreRooms(nats, config, print);
-  } finally {
-    await closeNats(nats);
-  }
+  });
 }
 
 /** Names each room that cannot be restored and continues with the others. Throws at the end when such rooms exist. */

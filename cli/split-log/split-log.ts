@@ -13,13 +13,13 @@ import { existingBucket } from "../../shared/io/jetstream-stores.ts";
 import { existingLeases } from "../../shared/io/kv-leases.ts";
 import { statedPartitions, statePartitions } from "../../shared/io/log-stream.ts";
 import { isNoAnswer } from "../../shared/io/nats-json.ts";
-import { closeNats, isForbidden, type NatsConnection } from "../../shared/io/nats.ts";
+import { isForbidden, type NatsConnection } from "../../shared/io/nats.ts";
 import { StartError } from "../../shared/process/lifecycle.ts";
 import { SettingError, type Values } from "../../shared/settings/settings.ts";
 import { moveCheckpoints } from "../../leaderboard/io/moved-checkpoints.ts";
 import type { splitLogSettings } from "../command-settings.ts";
 import type { PrintLine } from "../command.ts";
-import { connectOperator } from "../ops.ts";
+import { withOperator } from "../ops.ts";
 import { refuseRunningProcesses } from "../running-processes.ts";
 import { leaseAfter, originOf, planSplit, type SplitNumbers } from "./split-plan.ts";
 import { activityFamily, logFamily, SplitStreams } from "./split-streams.ts";
@@ -28,17 +28,14 @@ const ANSWER_MS_MAX = 30_000;
 const NATS_SINCE = [2, 12] as const;
 
 export async function splitLog(config: Values<typeof splitLogSettings>, print: PrintLine): Promise<void> {
-  const nats = await connectOperator(config);
   try {
-    await splitOver(nats, config, print);
+    await withOperator(config, (nats) => splitOver(nats, config, print));
   } catch (cause) {
     if (!isNoAnswer(cause) && !(cause instanceof JetStreamError) && !(cause instanceof JetStreamApiError)) throw cause;
     throw new StartError(
       `NATS did not carry out a step of the split (${cause instanceof Error ? cause.message : ""}). See nats-server's log, and run this command again: it continues`,
       { cause },
     );
-  } finally {
-    await closeNats(nats);
   }
 }
 
