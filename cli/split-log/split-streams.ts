@@ -8,15 +8,15 @@
 
 import { setTimeout } from "node:timers/promises";
 
-import { JetStreamApiError, type JetStreamManager, type StreamConfig, type StreamInfo, type StreamSource } from "@nats-io/jetstream";
+import { type JetStreamManager, type StreamConfig, type StreamInfo, type StreamSource } from "@nats-io/jetstream";
 
+import { findStream } from "../../shared/io/jetstream-stores.ts";
 import { fillerSubject, fillNumbers } from "../../shared/io/log-numbers.ts";
 import { roomOfSubject, type Subjects } from "../../shared/bus/subjects.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import { StartError } from "../../shared/process/lifecycle.ts";
 import { type CopyState, judgeCopy, originOf, roomsLacking, type SplitNumbers, strangersIn } from "./split-plan.ts";
 
-const STREAM_NOT_FOUND = 10_059;
 /** An origin refuses every message while it has this limit, and keeps its stored messages. */
 const REFUSES_ALL = 1;
 const COPY_POLL_MS = 100;
@@ -213,14 +213,9 @@ export class SplitStreams {
   }
 
   /** Undefined: the partition has no stream. `subjects_filter`: with the messages of these subjects. */
-  async #find(partition: number, subjects_filter?: string): Promise<StreamInfo | undefined> {
-    try {
-      const options = subjects_filter === undefined ? {} : { subjects_filter };
-      return await this.#manager.streams.info(this.#family.stream(partition), options);
-    } catch (error) {
-      if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;
-      return undefined;
-    }
+  #find(partition: number, subjects_filter?: string): Promise<StreamInfo | undefined> {
+    const options = subjects_filter === undefined ? {} : { subjects_filter };
+    return findStream(this.#manager, this.#family.stream(partition), options);
   }
 }
 

@@ -16,7 +16,7 @@ import {
 } from "@nats-io/jetstream";
 
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
-import { ensureReplicas, retryUntilSettled } from "../../shared/io/jetstream-stores.ts";
+import { ensureReplicas, isStreamMissing, retryUntilSettled } from "../../shared/io/jetstream-stores.ts";
 import { followLog, followStream } from "../../shared/io/log-reader.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Clock } from "../../shared/time/clock.ts";
@@ -29,7 +29,6 @@ type ActivityStreamOptions = {
   readonly dedupeMs: number;
 };
 
-const STREAM_NOT_FOUND = 10_059;
 /** Another process has just created the stream, with another first sequence. */
 const MADE_OTHERWISE = 10_058;
 const NANOS_PER_MS = 1_000_000;
@@ -89,7 +88,7 @@ async function ensureStream(
     await manager.streams.update(name, settings);
     await ensureReplicas(manager, name, replicas);
   } catch (error) {
-    if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;
+    if (!isStreamMissing(error)) throw error;
     await addStream(manager, subjects, partition, settings, replicas);
   }
 }

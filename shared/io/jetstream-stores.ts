@@ -4,7 +4,14 @@
  * processes: an operator removes them (`nats stream update`).
  */
 
-import { JetStreamApiError, type JetStreamClient, type JetStreamManager, StorageType } from "@nats-io/jetstream";
+import {
+  JetStreamApiError,
+  type JetStreamClient,
+  type JetStreamManager,
+  StorageType,
+  type StreamInfo,
+  type StreamInfoRequestOptions,
+} from "@nats-io/jetstream";
 import { type KV, type KvEntry, Kvm } from "@nats-io/kv";
 import { type ObjectStore, Objm } from "@nats-io/obj";
 import { RequestError, TimeoutError } from "nats";
@@ -76,7 +83,7 @@ export function refusalOf(cause: unknown): SettingError | StartError | undefined
       { cause },
     );
   }
-  if (cause instanceof JetStreamApiError && cause.code === STREAM_NOT_FOUND) {
+  if (isStreamMissing(cause)) {
     return new StartError("the streams of this environment do not exist yet. Start room servers, document services and placement", {
       cause,
     });
@@ -88,6 +95,24 @@ export function refusalOf(cause: unknown): SettingError | StartError | undefined
     );
   }
   return undefined;
+}
+
+export function isStreamMissing(error: unknown): boolean {
+  return error instanceof JetStreamApiError && error.code === STREAM_NOT_FOUND;
+}
+
+/** Undefined: there is no such stream. */
+export async function findStream(
+  manager: JetStreamManager,
+  name: string,
+  options?: Partial<StreamInfoRequestOptions>,
+): Promise<StreamInfo | undefined> {
+  try {
+    return await manager.streams.info(name, options);
+  } catch (error) {
+    if (!isStreamMissing(error)) throw error;
+    return undefined;
+  }
 }
 
 export function isStorageFull(error: unknown): error is JetStreamApiError {
@@ -156,13 +181,8 @@ export async function removeEntry(
 
 /** For a process that may not create the bucket. Undefined: no process has created it yet. Reads come from its leader. */
 export async function existingBucket(jetstream: JetStreamClient, bucket: string): Promise<KV | undefined> {
-  try {
-    await (await jetstream.jetstreamManager()).streams.info(`KV_${bucket}`); // Opening alone would not notice.
-    return await new Kvm(jetstream).open(bucket, { allow_direct: false });
-  } catch (error) {
-    if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;
-    return undefined;
-  }
+  const stream = await findStream(await jetstream.jetstreamManager(), `KV_${bucket}`); // Opening alone would not notice.
+  return stream && new Kvm(jetstream).open(bucket, { allow_direct: false });
 }
 
 /** Undefined: there is no entry, it was removed, or it does not decode. */

@@ -25,11 +25,10 @@ import { type LogPartitions, parseLogPartitions, refusalOfPartitions, writeLogPa
 import type { Subjects } from "../bus/subjects.ts";
 import { StartError } from "../process/lifecycle.ts";
 import { SettingError } from "../settings/settings.ts";
-import { ensureReplicas, isStorageFull, retryUntilSettled } from "./jetstream-stores.ts";
+import { ensureReplicas, findStream, isStorageFull, retryUntilSettled } from "./jetstream-stores.ts";
 import { isForbidden, type NatsConnection } from "./nats.ts";
 import { thisRelease } from "./version.ts";
 
-const STREAM_NOT_FOUND = 10_059;
 const STREAM_EXISTS_OTHERWISE = 10_058;
 const DUPLICATE_WINDOW_NANOS = 120_000_000_000;
 /** In the first stream's metadata: `LogPartitions` as text. */
@@ -278,10 +277,5 @@ async function lastStream(manager: JetStreamManager, subjects: Subjects): Promis
 }
 
 async function configOf(manager: JetStreamManager, name: string): Promise<StreamConfig | undefined> {
-  try {
-    return (await manager.streams.info(name)).config;
-  } catch (error) {
-    if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;
-    return undefined;
-  }
+  return (await findStream(manager, name))?.config;
 }

@@ -19,12 +19,11 @@ import type { Clock } from "../time/clock.ts";
 import { pause } from "../time/pause.ts";
 import type { Log } from "../process/log.ts";
 import type { SharedConfig } from "../settings/common-settings.ts";
-import { ensureReplicas, retryUntilSettled } from "./jetstream-stores.ts";
+import { ensureReplicas, findStream, retryUntilSettled } from "./jetstream-stores.ts";
 import { isNoAnswer } from "./nats-json.ts";
 import { type NatsConnection, publish } from "./nats.ts";
 
 const NANOS_PER_MS = 1_000_000;
-const STREAM_NOT_FOUND = 10_059;
 const NO_MESSAGE_FOUND = 10_037;
 const READS_AT_ONCE = 64;
 /** Interval between two checks for new events. A console asks once a second. */
@@ -45,14 +44,8 @@ async function makeOperationsStream(
   const manager = await jetstreamManager(nats);
   const { streams } = manager;
   const limits = { max_msgs: opsEventsMax, max_bytes: opsBytesMax, max_age: opsKeptMsMax * NANOS_PER_MS };
-  try {
-    const { config } = await streams.info(subjects.operationsStream);
-    if (config.max_msgs !== limits.max_msgs || config.max_bytes !== limits.max_bytes || config.max_age !== limits.max_age) {
-      await streams.update(subjects.operationsStream, limits);
-    }
-    await ensureReplicas(manager, subjects.operationsStream, logReplicas);
-  } catch (error) {
-    if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;
+  const config = (await findStream(manager, subjects.operationsStream))?.config;
+  if (config === undefined) {
     await streams.add({
       name: subjects.operationsStream,
       subjects: [subjects.allOperations],
@@ -61,18 +54,17 @@ async function makeOperationsStream(
       num_replicas: logReplicas,
       ...limits,
     });
+    return;
   }
+  if (config.max_msgs !== limits.max_msgs || config.max_bytes !== limits.max_bytes || config.max_age !== limits.max_age) {
+    await streams.update(subjects.operationsStream, limits);
+  }
+  await ensureReplicas(manager, subjects.operationsStream, logReplicas);
 }
 
 /** Whether any tier of the environment was ever started. */
 export async function hasOperationsStream(nats: NatsConnection, subjects: Subjects): Promise<boolean> {
-  try {
-    await (await jetstreamManager(nats)).streams.info(subjects.operationsStream);
-    return true;
-  } catch (error) {
-    if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;
-    return false;
-  }
+  return (await findStream(await jetstreamManager(nats), subjects.operationsStream)) !== undefined;
 }
 
 /** Thousands at once when a server is lost. One that the stream does not get is still in the log. */
