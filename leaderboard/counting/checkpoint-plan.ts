@@ -59,10 +59,6 @@ export class CheckpointPlan {
     return this.#covered.revision;
   }
 
-  get isCovered(): boolean {
-    return this.uncoveredFrom("edits") === undefined && this.uncoveredFrom("activities") === undefined;
-  }
-
   uncoveredFrom(source: Source): number | undefined {
     return this.#uncovered[source].from;
   }
