@@ -36,7 +36,9 @@ import {
   judgeServices,
   judgeStorage,
   judgeStream,
+  ok,
   problem,
+  warning,
 } from "./findings.ts";
 import { readAnswer } from "./ask-gateway.ts";
 import { hasLocalNats, localGatewayUrl, localRedisUrl } from "./local-addresses.ts";
@@ -94,9 +96,7 @@ async function checkSettings(config: StartConfig): Promise<readonly DoctorFindin
     },
   );
   const settings: DoctorFinding[] =
-    unfit.length === 0
-      ? [{ about: "settings", state: "ok", text: `fit together for ${config.roles.join(", ")}` }]
-      : unfit.map((text) => problem("settings", text));
+    unfit.length === 0 ? [ok("settings", `fit together for ${config.roles.join(", ")}`)] : unfit.map((text) => problem("settings", text));
   const missing = isLocal ? [] : missingOf(config).map((text) => problem("secrets", `${text}. coroom secrets prints new ones`));
   return [...settings, ...(missing.length > 0 ? missing : judgeSecrets(config))];
 }
@@ -160,7 +160,7 @@ async function checkDisk({ roles, dataDir }: StartConfig): Promise<readonly Doct
 async function checkNats(config: StartConfig): Promise<readonly DoctorFinding[]> {
   const isLocal = config.natsUrl === "";
   if (isLocal && !hasLocalNats(config.dataDir))
-    return [{ about: "NATS", state: "ok", text: `no local system has run in ${config.dataDir} yet. coroom start starts one` }];
+    return [ok("NATS", `no local system has run in ${config.dataDir} yet. coroom start starts one`)];
   const role = isLocal ? "operator" : ownRole(config);
   const nats = await connectOperator(config, role);
   return checkConnected(nats, config, role).finally(() => closeNats(nats));
@@ -180,7 +180,7 @@ async function checkConnected(nats: NatsConnection, config: StartConfig, role: N
     const { storage, limits } = await manager.getAccountInfo();
     const found: DoctorFinding[] = [answers, judgeStorage(storage, limits.max_storage), await checkRelease(nats, subjects, role)];
     if (!(await checkLogPartitions(nats, subjects, config.logPartitions)))
-      return [...found, { about: "log", state: "ok", text: `no Coroom of the environment ${config.environment} has started here yet` }];
+      return [...found, ok("log", `no Coroom of the environment ${config.environment} has started here yet`)];
     for (let partition = 0; partition < config.logPartitions; partition++) {
       const before = Date.now();
       const { config: stream, cluster, ts } = await manager.streams.info(subjects.logStream(partition));
@@ -216,8 +216,7 @@ async function checkRelease(nats: NatsConnection, subjects: Subjects, role: Nats
     await checkLogBus(nats, subjects, own);
     await joinBus(nats, subjects, own, { clock, log: NO_LOG, receiveForbidden: (error) => void (forbidden = error) });
     if (forbidden !== undefined) return wrongUser(role, forbidden);
-    const text = `${own.release} (bus version ${own.bus.version}) works with the stored data and all running processes`;
-    return { about: "release", state: "ok", text };
+    return ok("release", `${own.release} (bus version ${own.bus.version}) works with the stored data and all running processes`);
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
     return problem("release", error.message);
@@ -253,15 +252,9 @@ async function checkGateway(config: StartConfig): Promise<readonly DoctorFinding
   const url = localGatewayUrl(dataDir) ?? own;
   const ready = await answerOf(`${url}/readyz`);
   if (ready === undefined)
-    return [
-      { about: "gateway", state: "warning", text: `nothing answers at ${url}. Start it with coroom start, or set COROOM_PORT to its port` },
-    ];
+    return [warning("gateway", `nothing answers at ${url}. Start it with coroom start, or set COROOM_PORT to its port`)];
   if (!ready.ok) return [problem("gateway", `${url} is not ready: ${ready.text}`)];
-  return [
-    { about: "gateway", state: "ok", text: `${url} is ready` },
-    ...(await checkServices(url, config)),
-    ...(await checkTokens(url, config)),
-  ];
+  return [ok("gateway", `${url} is ready`), ...(await checkServices(url, config)), ...(await checkTokens(url, config))];
 }
 
 const Fleet = z.object({
@@ -304,7 +297,7 @@ async function checkTokens(url: string, { dataDir, jwtSecret, jwksUrl, jwksFile 
   const claims = { user: "coroom-doctor", name: "", tenant: "default", room: ["*"], rights: ["read" as const], ttl: 60 };
   const answer = await answerOf(`${url}/v1/usage`, await localToken({ ...claims, jwtSecret, dataDir }));
   if (answer === undefined) return [];
-  if (answer.status !== 401) return [{ about: "tokens", state: "ok", text: `${url} accepts tokens of coroom token` }]; // The token only lacks the right admin.
+  if (answer.status !== 401) return [ok("tokens", `${url} accepts tokens of coroom token`)]; // The token only lacks the right admin.
   const remedy = "set COROOM_JWT_SECRET (--jwt-secret) to the secret with which the gateway was started, or COROOM_DATA_DIR to its folder";
   return [problem("tokens", `${url} refuses tokens of coroom token (${readAnswer(answer.text)?.message ?? answer.text}): ${remedy}`)];
 }

@@ -7,8 +7,8 @@ import type { StartConfig } from "./settings.ts";
 
 export type DoctorFinding = { readonly about: string; readonly state: "ok" | "warning" | "problem"; readonly text: string };
 
-const ok = (about: string, text: string): DoctorFinding => ({ about, state: "ok", text });
-const warning = (about: string, text: string): DoctorFinding => ({ about, state: "warning", text });
+export const ok = (about: string, text: string): DoctorFinding => ({ about, state: "ok", text });
+export const warning = (about: string, text: string): DoctorFinding => ({ about, state: "warning", text });
 export const problem = (about: string, text: string): DoctorFinding => ({ about, state: "problem", text });
 
 const MARKS: Readonly<Record<DoctorFinding["state"], string>> = { ok: "ok     ", warning: "warning", problem: "PROBLEM" };
