@@ -27,7 +27,11 @@ const OWN_GATEWAY = "ws://127.0.0.1";
 export async function refuseUnfit(config: StartConfig): Promise<void> {
   const refuseFiles = config.roles.includes("gateway") ? (await import("../gateway/io/start-checks.ts")).refuseUnreadableFiles : () => {};
   const refuseTokenFile = config.roles.includes("probe") ? (await import("../probe/io/tokens.ts")).refuseUnreadable : () => {};
-  const refuseBridges = (): void => refuseYWebsocket({ ...config, yGatewayUrl: gatewayFor(config) });
+  const refuseBridges = (): void => {
+    const given = config.yGatewayUrl === "" ? [] : [config.yGatewayUrl];
+    const [yGatewayUrl = ""] = gatewaysFor(config, given, "COROOM_Y_GATEWAY_URL");
+    refuseYWebsocket({ ...config, yGatewayUrl });
+  };
   const checks: Readonly<Record<Role, () => void>> = {
     "engines": () => {},
     "placement": () => {},
@@ -47,7 +51,7 @@ export async function refuseUnfit(config: StartConfig): Promise<void> {
     "y-websocket": refuseBridges,
     "hocuspocus": refuseBridges,
     "probe": () => {
-      refuseProbe({ ...config, probeGatewayUrls: gatewaysFor(config) });
+      refuseProbe({ ...config, probeGatewayUrls: gatewaysFor(config, config.probeGatewayUrls, "COROOM_PROBE_GATEWAY_URLS") });
       refuseTokenFile(config);
     },
   };
@@ -60,23 +64,11 @@ export async function refuseUnfit(config: StartConfig): Promise<void> {
   if (problems.length > 0) throw new SettingError([...new Set(problems)].join("\n")); // Roles may share a setting.
 }
 
-/** The gateway for clients of y-websocket. The port of this process's own gateway may not be known yet. */
-function gatewayFor({ roles, yGatewayUrl, tlsCertFile }: StartConfig): string {
-  if (yGatewayUrl !== "" || !roles.includes("gateway")) return yGatewayUrl;
+/** The gateways of a role that is their client. The port of this process's own gateway may not be known yet. */
+function gatewaysFor({ roles, tlsCertFile }: StartConfig, given: readonly string[], setting: string): readonly string[] {
+  if (given.length > 0 || !roles.includes("gateway")) return given;
   if (tlsCertFile !== "")
-    throw new SettingError(
-      "COROOM_Y_GATEWAY_URL is not set. Over TLS it must be a wss:// address with the host name in the gateway's certificate",
-    );
-  return OWN_GATEWAY;
-}
-
-/** The gateways for the probe, found in the same way. */
-function gatewaysFor({ roles, probeGatewayUrls, tlsCertFile }: StartConfig): readonly string[] {
-  if (probeGatewayUrls.length > 0 || !roles.includes("gateway")) return probeGatewayUrls;
-  if (tlsCertFile !== "")
-    throw new SettingError(
-      "COROOM_PROBE_GATEWAY_URLS is not set. Over TLS it must be a wss:// address with the host name in the gateway's certificate",
-    );
+    throw new SettingError(`${setting} is not set. Over TLS it must be a wss:// address with the host name in the gateway's certificate`);
   return [OWN_GATEWAY];
 }
 
