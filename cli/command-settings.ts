@@ -150,7 +150,7 @@ export const opsWatchSettings = {
   ...flagsOnly({ last: { parse: wholeNumber, fallback: 20, meaning: "Number of past events to show first." } }),
   ...whereSettings,
 } as const satisfies Settings;
-export const opsRoomSettings = { ...whichRoom, ...whereSettings } as const satisfies Settings;
+export const opsRoomSettings = placedRoom;
 export const opsServersSettings = whereSettings;
 export const opsExplainSettings = placedRoom;
 export const opsMoveSettings = { ...flagsOnly({ to: serverId }), ...placedRoom } as const satisfies Settings;
@@ -167,10 +167,7 @@ export const opsPassSettings = {
   ...flagsOnly({
     ttl: { parse: duration, fallback: 8 * 3_600, shownAs: "8h", meaning: "Lifetime of the pass, for example 15m or 8h; at most 7d." },
   }),
-  operatorSecret: {
-    ...startSettings.operatorSecret,
-    meaning: "Operator secret (COROOM_OPERATOR_SECRET). Empty: the secret of the local system.",
-  },
+  operatorSecret: gateway.operatorSecret,
   dataDir,
 } as const satisfies Settings;
 export const opsLeftOutSettings = whereSettings;
