@@ -73,7 +73,7 @@ test("[PAGE38] the number of people and the presence mode are shown as text", ()
   ]);
   expect(modeRemark({ ...mode, presencePerSecond: 1, shed: 5 })).toContain("at most 1 update a second per person");
   expect([6, 8].map((shed) => modeRemark({ ...mode, presencePerSecond: 1, shed }))).toEqual([
-    "Presence is flat: every page receives all pointers. The server is overloaded now: pointers stand still. Edits are not affected.",
-    "Presence is flat: every page receives all pointers. The server is overloaded now: pointers stand still, and new people and bots wait. Edits are not affected.",
+    "Presence is flat: every page receives all pointers. The server is overloaded now: pointers move every two seconds. Edits are not affected.",
+    "Presence is flat: every page receives all pointers. The server is overloaded now: pointers move every two seconds, and new people and bots wait. Edits are not affected.",
   ]);
 });

@@ -60,8 +60,8 @@ export function countRemark(people: readonly Pick<ShownPerson, "bot">[]): string
   return `${others === 1 ? "You" : who} and ${bots === 1 ? "1 bot" : `${bots.toLocaleString("en")} bots`}`;
 }
 
-/** Shed levels of rule WIRE45, from which on everybody receives only joins and leaves, and new participants wait. */
-const [JOINS_AND_LEAVES_ONLY, NO_JOINS] = [6, 8];
+/** Shed levels of rule WIRE45, from which on everybody receives presence every two seconds, and new participants wait. */
+const [SLOWEST, NO_JOINS] = [6, 8];
 
 /** The presence mode as text. While the room sheds load, people receive fewer presence updates. */
 export function modeRemark(mode: ModeFacts | undefined): string {
@@ -70,8 +70,8 @@ export function modeRemark(mode: ModeFacts | undefined): string {
     mode.mode === "flat"
       ? "Presence is flat: every page receives all pointers"
       : "Presence is hierarchical: each page receives the pointers in its view";
-  if (mode.shed >= JOINS_AND_LEAVES_ONLY)
-    return `${how}. The server is overloaded now: pointers stand still${mode.shed >= NO_JOINS ? ", and new people and bots wait" : ""}. Edits are not affected.`;
+  if (mode.shed >= SLOWEST)
+    return `${how}. The server is overloaded now: pointers move every two seconds${mode.shed >= NO_JOINS ? ", and new people and bots wait" : ""}. Edits are not affected.`;
   const updates = mode.presencePerSecond === 1 ? "1 update" : `${mode.presencePerSecond} updates`;
   return `${how}, at most ${updates} a second per person${mode.shed === 0 ? "" : ", fewer under load"}.`;
 }

@@ -25,14 +25,14 @@ const budget = (clock: string, from: number, to: number, delayMs: number, room =
 test("[EPI1] the levels of a room are one episode with its end, its worst restriction, and the delay that caused it", () => {
   const rise = [budget("16:37:09", 0, 1, 120), budget("16:37:12", 1, 2, 412), budget("16:37:15", 2, 3, 240)];
   expect(shown(...rise)).toEqual([
-    "since 16:37:09 | trial1 of default is throttled: no presence except joins and leaves | the event loop of rs-1 was up to 412 ms late, and this room was among those that used most of its time",
+    "since 16:37:09 | trial1 of default is throttled: presence every two seconds | the event loop of rs-1 was up to 412 ms late, and this room was among those that used most of its time",
   ]);
   expect(shown(...rise, budget("16:37:30", 3, 2, 1))[0]).toContain(
-    "since 16:37:09 | trial1 of default is throttled: presence 5 times per second, at worst: no presence except joins and leaves",
+    "since 16:37:09 | trial1 of default is throttled: presence 5 times per second, at worst: presence every two seconds",
   );
   const whole = [...rise, budget("16:37:30", 3, 2, 1), budget("16:37:35", 2, 1, 1), budget("16:37:40", 1, 0, 1)];
   expect(shown(...whole)[0]).toMatch(
-    /^16:37:09 to 16:37:40 \| trial1 of default was throttled, at worst: no presence except joins and leaves \| .*412 ms late/,
+    /^16:37:09 to 16:37:40 \| trial1 of default was throttled, at worst: presence every two seconds \| .*412 ms late/,
   );
   expect(shown(...whole, budget("16:40:00", 0, 1, 150))).toHaveLength(2);
 });
@@ -155,7 +155,7 @@ test("[EPI2] a gateway under pressure names the measurement that its cause was a
   const shed = (clock: string, from: number, to: number, cause: string): ListedEvent =>
     event(clock, "shed_level", "gw-1", { from, to, cause, delayMs: 1, outboundBytes: 12_000_000, natsLagMs: 412 });
   expect(shown(shed("09:00:00", 0, 1, "outbound"), shed("09:00:05", 1, 2, "nats-lag"), shed("09:00:20", 2, 1, "calm"))).toEqual([
-    "since 09:00:00 | Gateway gw-1 is under pressure: eased to level 1, worst level 2 | NATS took 412 ms or more to answer; dropped spectators' presence except joins and leaves",
+    "since 09:00:00 | Gateway gw-1 is under pressure: eased to level 1, worst level 2 | NATS took 412 ms or more to answer; dropped spectators' presence above one update per two seconds",
   ]);
   expect(shown(shed("09:00:00", 2, 0, "calm"))[0]).toContain("Gateway gw-1 was under pressure, worst level 2");
   const silent = [shed("09:00:03", 0, 6, "nats-lag"), shed("09:00:30", 6, 0, "calm")];

@@ -67,11 +67,11 @@ export function someOf(names: readonly string[]): string {
 const LEVELS = [
   "nothing",
   "spectators' presence above 5 updates per second",
-  "spectators' presence except joins and leaves",
+  "spectators' presence above one update per two seconds",
   "viewports of other people",
   "presence above 10 updates per second",
   "presence above 5 updates per second",
-  "all presence except joins and leaves",
+  "presence above one update per two seconds",
 ] as const;
 
 /**
@@ -87,9 +87,9 @@ const THROTTLES = [
   "nothing",
   "presence 10 times per second",
   "presence 5 times per second",
-  "no presence except joins and leaves",
-  "no presence, later acknowledgements",
-  "no presence, later acknowledgements, no new members",
+  "presence every two seconds",
+  "presence every two seconds, later acknowledgements",
+  "presence every two seconds, later acknowledgements, no new members",
 ] as const;
 
 /** `level`: 1 to 5, or higher from a room server of a later version. No edit of a throttled room is refused. */

@@ -159,10 +159,23 @@ test("[REA4] a shedding gateway uses lanes in a small room too, and sends what w
   move(7);
   for (let ticks = 0; ticks < 4; ticks++) joined();
   expect(received(ann)).toEqual(["members"]);
-  status("flat", 5);
-  expect(received(ann)).toEqual(["snapshot"]);
   status("flat", 0);
   expect(received(ann)).toEqual(["snapshot"]);
+});
+
+test("[REA12] no shed level, of the gateway or of the owner, stops presence: every member receives the newest state within two seconds", () => {
+  for (const shed of [1, 2, 3, 4, 5, 6, 7, 8]) {
+    for (const lane of ["editors", "spectators"] as const) {
+      const { enter, status, move, pass, received } = room();
+      enter(ann, lane);
+      status("flat", shed);
+      for (let turn = 1; turn <= 3; turn++) {
+        move(turn);
+        pass(2_000);
+        expect(received(ann), `${lane} at level ${shed}`).toEqual(["move"]);
+      }
+    }
+  }
 });
 
 test("[REA5] the first snapshot of a new owner reaches every lane", () => {
@@ -226,10 +239,11 @@ test("[REA9] a member that comes back without a view looks at the whole canvas",
 });
 
 test("[REA10] a spectator who becomes an editor alone receives what its lane left out", () => {
-  const { enter, status, become, pass, received, topics } = room();
+  const { enter, status, move, become, pass, received, topics } = room();
   status("flat", 2);
   enter(ann, "spectators");
   enter(bob, "spectators");
+  move(7);
   become(ann, "editors");
   pass(1_000);
   expect([received(ann), received(bob)]).toEqual([["snapshot"], []]);

@@ -3,14 +3,16 @@ import { expect, test } from "vitest";
 
 import type { ClientId, Millis, UserId } from "../../shared/ids.ts";
 import { decodePoint, encodePoint, type Point, type Rectangle } from "../../shared/wire/positions.ts";
-import { CURSOR, type ParticipantEntry, type PresenceDelta, type PresenceState } from "../../shared/wire/presence.ts";
+import { CURSOR, type ParticipantEntry, type PresenceDelta, type PresenceState, VIEWPORT } from "../../shared/wire/presence.ts";
 import type { ConnectionId } from "../ports.ts";
 import { Lanes, type LanesEffect } from "./lanes.ts";
 import type { LaneName, LaneRates } from "./shed-ladder.ts";
 
 const TICK_MS = 50;
 const RATES: LaneRates = { editors: { everyMs: 0, depth: "all" }, spectators: { everyMs: 200, depth: "all" } };
-const MEMBERS_ONLY: LaneRates = { editors: { everyMs: 0, depth: "all" }, spectators: { everyMs: 200, depth: "members-only" } };
+const SLOW: LaneRates = { editors: { everyMs: 2_000, depth: "all" }, spectators: { everyMs: 2_000, depth: "all" } };
+const SLOW_SPECTATORS: LaneRates = { ...RATES, spectators: SLOW.spectators };
+const NO_VIEWPORTS: LaneRates = { ...RATES, spectators: { everyMs: 200, depth: "without-viewports" } };
 const at = (ms: number) => ms as Millis;
 const connection = (number: number) => number as ConnectionId;
 const own = (text: string) => new TextEncoder().encode(text);
@@ -78,8 +80,8 @@ class Room {
   #lastNumber = 0;
   #delta: { present: ParticipantEntry[]; gone: number[]; states: PresenceState[] } = { present: [], gone: [], states: [] };
 
-  constructor(byView = true) {
-    this.lanes = new Lanes(this.truth.snapshot(), { byView, rates: RATES }, at(0));
+  constructor(byView = true, rates = RATES) {
+    this.lanes = new Lanes(this.truth.snapshot(), { byView, rates }, at(0));
   }
 
   /** A number is never reused. */
@@ -272,11 +274,7 @@ function changeLane(room: Room, id: number, lane: LaneName): void {
 test("[LANE1] [LANE2] [LANE3] a view shows every cursor in it within two ticks and no other one, and everybody is listed", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120, size: "max" }), (steps) => {
-      const room = new Room();
-      for (let joined = 0; joined < 3; joined++) room.join();
-      room.tick();
-      for (const take of steps) take(room);
-      room.tick();
+      const room = afterSteps(steps, RATES);
       room.judge("editors");
       for (let ticks = 0; ticks < 5; ticks++) room.tick();
       room.judge("editors");
@@ -286,6 +284,28 @@ test("[LANE1] [LANE2] [LANE3] a view shows every cursor in it within two ticks a
     { numRuns: 300 },
   );
 });
+
+test("[LANE1] [LANE2] [LANE3] in slow lanes too, a view shows every cursor in it, and no other one, after their interval", () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 120, size: "max" }), fc.constantFrom(SLOW, SLOW_SPECTATORS), (steps, rates) => {
+      const room = afterSteps(steps, rates);
+      for (let ticks = 0; ticks < 45; ticks++) room.tick();
+      room.judge("editors");
+      room.judge("spectators");
+      expect(room.lanes.dueAt).toBeUndefined();
+    }),
+    { numRuns: 300 },
+  );
+});
+
+function afterSteps(steps: readonly Step[], rates: LaneRates): Room {
+  const room = new Room(true, rates);
+  for (let joined = 0; joined < 3; joined++) room.join();
+  room.tick();
+  for (const take of steps) take(room);
+  room.tick();
+  return room;
+}
 
 const LEFT: Rectangle = { x: 0, y: 0, width: 100, height: 100 };
 const RIGHT: Rectangle = { x: 5_000, y: 0, width: 100, height: 100 };
@@ -332,14 +352,48 @@ test("[LANE5] a lane that receives more again first receives a snapshot", () => 
   room.join();
   room.tick();
   room.enter(7, "spectators", undefined);
-  room.carryOut(room.lanes.changeRates(MEMBERS_ONLY));
-  room.point(1, { x: 5, y: 5 });
-  room.join();
+  room.carryOut(room.lanes.changeRates(NO_VIEWPORTS));
+  room.show(1, VIEWPORT, own("somewhere"));
   for (let ticks = 0; ticks < 5; ticks++) room.tick();
-  expect(room.clients.get(connection(7))!.knows.cursor(1)).toBeUndefined();
-  expect(room.clients.get(connection(7))!.knows.present.size).toBe(2);
+  const knowsViewport = () => room.clients.get(connection(7))!.knows.fields.has(`1 ${VIEWPORT}`);
+  expect(knowsViewport()).toBe(false);
   room.carryOut(room.lanes.changeRates(RATES));
-  room.judge("spectators");
+  expect(knowsViewport()).toBe(true);
+});
+
+test("[LANE12] a slow lane knows joins and leaves within a fifth of a second, and every state at its interval", () => {
+  const room = new Room(true, SLOW);
+  room.join();
+  room.tick();
+  for (const id of [1, 2]) room.enter(id, "editors", undefined);
+  const { knows } = room.clients.get(connection(1))!;
+  const places = new Set<number | undefined>();
+  for (let ticks = 1; ticks <= 120; ticks++) {
+    room.point(1, { x: ticks, y: 0 });
+    if (ticks === 50) room.join();
+    room.tick();
+    if (ticks === 54) expect(knows.present.size).toBe(2);
+    places.add(knows.cursor(1)?.x);
+  }
+  expect([...places]).toEqual([undefined, 39, 79, 119]);
+});
+
+test("[LANE13] a view that moves in a slow lane receives the cursors in it at the interval of the lane", () => {
+  const room = new Room(true, SLOW);
+  room.join();
+  room.point(1, { x: 5_050, y: 50 });
+  room.tick();
+  room.enter(1, "editors", LEFT);
+  room.point(1, { x: 5_060, y: 50 });
+  for (let ticks = 0; ticks < 40; ticks++) room.tick();
+  const { knows } = room.clients.get(connection(1))!;
+  expect(knows.cursor(1), "it is not in the view").toEqual({ x: 5_050, y: 50 });
+  room.look(1, RIGHT);
+  room.tick();
+  expect(knows.cursor(1)).toEqual({ x: 5_050, y: 50 });
+  for (let ticks = 0; ticks < 40; ticks++) room.tick();
+  expect(knows.cursor(1)).toEqual({ x: 5_060, y: 50 });
+  expect(room.lanes.dueAt).toBeUndefined();
 });
 
 test("[LANE6] without views every member receives every move, and a member that leaves listens to nothing", () => {
@@ -382,24 +436,25 @@ test("[LANE8] a member that moves its view receives only the cursors that moved 
   expect(lookAt(8_990), "the snapshot for all has every cursor").toEqual([]);
 });
 
-test("[LANE9] a member that becomes an editor receives a snapshot if spectators received less, and none the other way", () => {
+test("[LANE9] a member that leaves a slow lane receives a snapshot if the lane still had states for it", () => {
   const room = new Room();
   room.join();
   room.tick();
   for (const id of [1, 2]) room.enter(id, "spectators", { x: 0, y: 0, width: 10, height: 10 });
-  room.carryOut(room.lanes.changeRates(MEMBERS_ONLY));
+  room.carryOut(room.lanes.changeRates(SLOW_SPECTATORS));
   room.point(1, { x: 500, y: 500 });
   room.tick();
-  expect(room.lanes.changeView(connection(1), { x: 490, y: 490, width: 20, height: 20 }).filter(({ kind }) => kind === "send")).toEqual([]);
   const snapshotsAfter = (ms: number) =>
     room.lanes.receiveTick(at(ms)).flatMap((effect) => (effect.kind === "send-snapshot" ? [effect.to] : []));
   room.lanes.changeLane(connection(1), "editors");
   expect(snapshotsAfter(1_000)).toEqual([connection(1)]);
   room.lanes.changeLane(connection(1), "spectators");
-  expect(snapshotsAfter(2_000)).toEqual([]);
+  expect(snapshotsAfter(1_900)).toEqual([]);
   room.lanes.changeLane(connection(2), "editors");
   room.lanes.changeLane(connection(2), "spectators");
-  expect([snapshotsAfter(3_000), room.lanes.dueAt], "a spectator again before it changed").toEqual([[], undefined]);
+  expect(snapshotsAfter(3_000), "a spectator again before it changed").toEqual([]);
+  room.lanes.changeLane(connection(2), "editors");
+  expect([snapshotsAfter(4_000), room.lanes.dueAt], "the lane had sent everything").toEqual([[], undefined]);
 });
 
 test("[LANE10] a member does not receive what its lane still had for members who have left", () => {

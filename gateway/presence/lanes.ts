@@ -8,23 +8,17 @@
  * LANE2: no view shows a participant that is not there. The viewers of a cell that a cursor leaves receive the cursor
  * once more.
  *
- * LANE3: all members receive joins, leaves, and all fields that are not a position.
+ * LANE3: all members receive joins, leaves, and all fields that are not a position. Joins and leaves do not wait for the
+ * states of a slow lane.
  */
 
-import { LazyMap, LazySet } from "../../shared/collections/lazy-map.ts";
+import { LazyMap } from "../../shared/collections/lazy-map.ts";
 import type { Millis } from "../../shared/ids.ts";
-import { decodePoint, type Point, type Rectangle } from "../../shared/wire/positions.ts";
-import {
-  CURSOR,
-  type ParticipantEntry,
-  type ParticipantNumber,
-  type PresenceDelta,
-  type PresenceField,
-  type PresenceState,
-  VIEWPORT,
-} from "../../shared/wire/presence.ts";
+import type { Rectangle } from "../../shared/wire/positions.ts";
+import type { PresenceDelta, PresenceState } from "../../shared/wire/presence.ts";
 import type { ConnectionId } from "../ports.ts";
-import { type Cell, cellAt, cellsOf, Cursors, type Level, levelOf, Viewers } from "./cells.ts";
+import { type Cell, cellsOf, Cursors, type Level, levelOf } from "./cells.ts";
+import { Lane } from "./lane.ts";
 import type { LaneDepth, LaneName, LaneRates } from "./shed-ladder.ts";
 
 /** A connection listens to the topic of its lane. In that lane it listens to all moves, or to the cells of its view. */
@@ -42,13 +36,16 @@ type Recipient = { readonly connection: ConnectionId; lane: LaneName; view: View
 type View = { readonly level: Level; readonly cells: readonly Cell[] };
 
 const NAMES: readonly LaneName[] = ["editors", "spectators"];
-const DEPTHS: readonly LaneDepth[] = ["members-only", "without-viewports", "all"];
+const DEPTHS: readonly LaneDepth[] = ["without-viewports", "all"];
+/** Joins, leaves and changes of lanes wait no longer. A lane with a longer interval is slow: its states are sent separately. */
+const MEMBERS_MS_MAX = 200;
 
 export class Lanes {
   readonly #byView: boolean;
   readonly #cursors = new Cursors();
   readonly #lanes: Readonly<Record<LaneName, Lane>> = { editors: new Lane(), spectators: new Lane() };
-  readonly #sentAt: Record<LaneName, Millis>;
+  readonly #membersSentAt: Record<LaneName, Millis>;
+  readonly #statesSentAt: Record<LaneName, Millis>;
   readonly #recipients = new Map<ConnectionId, Recipient>();
   readonly #sizes: Record<LaneName, number> = { editors: 0, spectators: 0 };
   /** Connections that change lanes once both lanes have received everything. */
@@ -62,15 +59,17 @@ export class Lanes {
   constructor(snapshot: PresenceDelta, options: { byView: boolean; rates: LaneRates }, now: Millis) {
     this.#byView = options.byView;
     this.#rates = options.rates;
-    this.#sentAt = { editors: now, spectators: now };
+    this.#membersSentAt = { editors: now, spectators: now };
+    this.#statesSentAt = { editors: now, spectators: now };
     this.#cursors.receiveDelta(snapshot);
   }
 
   /** Time at which there is something to send. Undefined: not before the next delta. */
   get dueAt(): Millis | undefined {
-    const dues = NAMES.filter((name) => !this.#lanes[name].isEmpty || (name === "spectators" && this.#changing.size > 0)).map((name) =>
-      this.#dueAt(name),
-    );
+    const dues = NAMES.flatMap((name) => [
+      ...(this.#lanes[name].hasMembers || (name === "spectators" && this.#changing.size > 0) ? [this.#membersDueAt(name)] : []),
+      ...(this.#lanes[name].hasStates ? [this.#statesDueAt(name)] : []),
+    ]);
     return dues.length === 0 ? undefined : (Math.min(...dues) as Millis);
   }
 
@@ -94,15 +93,14 @@ export class Lanes {
     return [...this.#recipients.keys()].flatMap((connection) => this.remove(connection));
   }
 
-  /** Sends the cursors in the new view immediately. `view`: undefined for the whole canvas. */
+  /** Sends the cursors in the new view: immediately, or with the next states of a slow lane. `view`: undefined for the whole canvas. */
   changeView(connection: ConnectionId, view: Rectangle | undefined): LanesEffect[] {
     const recipient = this.#recipients.get(connection);
     const next = this.#viewOf(view);
     if (recipient === undefined || isSame(recipient.view, next)) return [];
     const effects = this.#turn(recipient, next);
-    const states = this.#rates[recipient.lane].depth === "members-only" ? [] : this.#cursors.since(recipient.sentThrough);
-    recipient.sentThrough = this.#cursors.version;
-    if (states.length > 0) effects.push({ kind: "send", to: connection, delta: ofStates(states) });
+    if (!this.#isSlow(recipient.lane)) return [...effects, ...this.#sendMissed(recipient)];
+    this.#lanes[recipient.lane].turned.add(connection);
     return effects;
   }
 
@@ -133,35 +131,67 @@ export class Lanes {
   }
 
   receiveTick(now: Millis): LanesEffect[] {
-    const change = this.#changing.size > 0 && now >= this.#dueAt("spectators");
-    const effects = NAMES.filter((name) => change || (!this.#lanes[name].isEmpty && now >= this.#dueAt(name))).flatMap((name) =>
-      this.#flush(name, now),
-    );
+    const change = this.#changing.size > 0 && now >= this.#membersDueAt("spectators");
+    const effects = NAMES.flatMap((name) => this.#flushDue(name, change, now));
     if (change) effects.push(...this.#changeLanes());
     return effects;
   }
 
-  #dueAt(name: LaneName): Millis {
-    return (this.#sentAt[name] + this.#rates[name].everyMs) as Millis;
+  #isSlow(name: LaneName): boolean {
+    return this.#rates[name].everyMs > MEMBERS_MS_MAX;
+  }
+
+  #membersDueAt(name: LaneName): Millis {
+    return (this.#membersSentAt[name] + Math.min(this.#rates[name].everyMs, MEMBERS_MS_MAX)) as Millis;
+  }
+
+  #statesDueAt(name: LaneName): Millis {
+    return (this.#statesSentAt[name] + this.#rates[name].everyMs) as Millis;
+  }
+
+  /** `change`: connections are about to change lanes. */
+  #flushDue(name: LaneName, change: boolean, now: Millis): LanesEffect[] {
+    const lane = this.#lanes[name];
+    const membersDue = change || (lane.hasMembers && now >= this.#membersDueAt(name));
+    const statesDue = lane.hasStates && now >= this.#statesDueAt(name);
+    if (statesDue || (membersDue && !this.#isSlow(name))) return this.#flush(name, now);
+    return membersDue ? this.#flushMembers(name, now) : [];
+  }
+
+  #flushMembers(name: LaneName, now: Millis): LanesEffect[] {
+    this.#membersSentAt[name] = now;
+    const members = this.#lanes[name].takeMembers();
+    return members === undefined ? [] : [{ kind: "publish", topic: name, delta: members }];
   }
 
   #flush(name: LaneName, now: Millis): LanesEffect[] {
-    this.#sentAt[name] = now;
+    this.#membersSentAt[name] = now;
+    this.#statesSentAt[name] = now;
+    const turned = [...this.#lanes[name].turned];
     const { everybody, everywhere, near } = this.#lanes[name].take();
     const effects: LanesEffect[] = [];
     if (everybody !== undefined) effects.push({ kind: "publish", topic: name, delta: everybody });
     if (everywhere.length > 0) effects.push({ kind: "publish", topic: `${name}/*`, delta: ofStates(everywhere) });
     for (const [cell, states] of near) effects.push({ kind: "publish", topic: `${name}/${cell}`, delta: ofStates(states) });
+    for (const connection of turned) effects.push(...this.#sendMissed(this.#recipients.get(connection)!));
     return effects;
   }
 
+  /** Sends the cursors that moved since the recipient had them all. */
+  #sendMissed(recipient: Recipient): LanesEffect[] {
+    const states = this.#cursors.since(recipient.sentThrough);
+    recipient.sentThrough = this.#cursors.version;
+    return states.length === 0 ? [] : [{ kind: "send", to: recipient.connection, delta: ofStates(states) }];
+  }
+
+  /** The states of a slow lane are not due yet, so a connection that leaves it receives the snapshot instead. */
   #changeLanes(): LanesEffect[] {
     const effects: LanesEffect[] = [];
     for (const [connection, lane] of this.#changing) {
       const recipient = this.#recipients.get(connection)!;
+      const lacksStates = this.#lanes[recipient.lane].hasStates;
       effects.push(...this.#detach(recipient));
-      if (DEPTHS.indexOf(this.#rates[lane].depth) > DEPTHS.indexOf(this.#rates[recipient.lane].depth))
-        effects.push({ kind: "send-snapshot", to: connection });
+      if (lacksStates) effects.push({ kind: "send-snapshot", to: connection });
       recipient.lane = lane;
       effects.push(...this.#attach(recipient));
     }
@@ -179,6 +209,7 @@ export class Lanes {
     const { lane, view, connection } = recipient;
     this.#sizes[lane] -= 1;
     if (this.#sizes[lane] === 0) this.#lanes[lane].forget();
+    this.#lanes[lane].turned.delete(connection);
     if (view !== undefined) this.#lanes[lane].viewers.remove(view.level, view.cells);
     return topicsOf(recipient).map((topic) => ({ kind: "unlisten", connection, topic }));
   }
@@ -216,99 +247,4 @@ function isSame(a: View | undefined, b: View | undefined): boolean {
     a === b ||
     (a !== undefined && b !== undefined && a.cells.length === b.cells.length && a.cells.every((cell, index) => cell === b.cells[index]))
   );
-}
-
-/** `everybody`: to all of the lane. `everywhere`: moves, to viewers without a view. `near`: moves, to viewers of a cell. */
-type LaneFlush = {
-  readonly everybody: PresenceDelta | undefined;
-  readonly everywhere: readonly PresenceState[];
-  readonly near: ReadonlyMap<Cell, readonly PresenceState[]>;
-};
-
-/** Places of a cursor since the last flush, and its newest value. Undefined: the participant removed the cursor. */
-type Move = { value: Uint8Array | undefined; readonly points: Point[] };
-
-/**
- * Collects the presence that a lane has not received yet, so that several deltas become one. A cursor is sent to each
- * cell that it was in since the last flush. So no client shows the cursor at a former place.
- */
-class Lane {
-  readonly viewers = new Viewers();
-  readonly #present = new LazyMap<ParticipantNumber, ParticipantEntry>();
-  readonly #gone = new LazySet<ParticipantNumber>();
-  readonly #fields = new LazyMap<ParticipantNumber, Map<string, Uint8Array>>();
-  readonly #moves = new LazyMap<ParticipantNumber, Move>();
-
-  get isEmpty(): boolean {
-    return this.#present.size === 0 && this.#gone.size === 0 && this.#fields.size === 0 && this.#moves.size === 0;
-  }
-
-  /** `at`: the place of each cursor before this delta. The delta is not a snapshot. */
-  receiveDelta(delta: PresenceDelta, at: (number: ParticipantNumber) => Point | undefined, depth: LaneDepth): void {
-    for (const participant of delta.present) this.#present.set(participant.number, participant);
-    for (const number of delta.gone) {
-      this.#present.delete(number);
-      this.#fields.delete(number);
-      this.#moves.delete(number);
-      this.#gone.add(number);
-    }
-    if (depth === "members-only") return;
-    for (const { number, fields } of delta.states)
-      for (const field of fields) if (field.name !== VIEWPORT || depth === "all") this.#receiveField(number, field, at(number));
-  }
-
-  take(): LaneFlush {
-    const [present, gone] = [[...this.#present.values()], [...this.#gone]];
-    const states = [...this.#fields]
-      .filter(([, fields]) => fields.size > 0)
-      .map(([number, fields]) => ({ number, fields: [...fields].map(([name, value]) => ({ name, value })) }));
-    const everybody = present.length + gone.length + states.length === 0 ? undefined : { snapshot: false, present, gone, states };
-    const everywhere: PresenceState[] = [];
-    for (const [number, { value }] of this.#moves) if (value !== undefined) everywhere.push({ number, fields: [{ name: CURSOR, value }] });
-    const near = this.#byCell(everywhere);
-    this.forget();
-    return { everybody, everywhere, near };
-  }
-
-  /** Call when the lane has received a snapshot instead. */
-  forget(): void {
-    this.#present.clear();
-    this.#gone.clear();
-    this.#fields.clear();
-    this.#moves.clear();
-  }
-
-  #receiveField(number: ParticipantNumber, { name, value }: PresenceField, from: Point | undefined): void {
-    if (name === CURSOR && this.#receiveCursor(number, value, from)) return;
-    const fields = this.#fields.get(number) ?? new Map<string, Uint8Array>();
-    this.#fields.set(number, fields.set(name, value.slice()));
-  }
-
-  /** False: the cursor was removed. The removal goes to all of the lane, like any other field. */
-  #receiveCursor(number: ParticipantNumber, value: Uint8Array, from: Point | undefined): boolean {
-    const to = decodePoint(value);
-    const move = this.#moves.get(number) ?? { value: undefined, points: from === undefined ? [] : [from] };
-    this.#moves.set(number, move);
-    move.value = to === undefined ? undefined : value.slice();
-    if (to === undefined) return false;
-    move.points.push(to);
-    this.#fields.get(number)?.delete(CURSOR);
-    return true;
-  }
-
-  #byCell(states: readonly PresenceState[]): Map<Cell, PresenceState[]> {
-    const near = new Map<Cell, PresenceState[]>();
-    for (const level of this.viewers.levels) {
-      for (const state of states) {
-        const cells = this.#moves.get(state.number)!.points.map((point) => cellAt(level, point));
-        cells.forEach((cell, index) => {
-          if (cells.indexOf(cell) < index || !this.viewers.has(cell)) return;
-          const there = near.get(cell);
-          if (there === undefined) near.set(cell, [state]);
-          else there.push(state);
-        });
-      }
-    }
-    return near;
-  }
 }
