@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { endOfTurn, turnEnd, untilTurnEnds } from "./event-loop.ts";
+import { endOfTurn, eventLoopDelay, turnEnd, untilTurnEnds } from "./event-loop.ts";
 
 test("callers that wait for the end of a turn run in order without a break, and the work that they cause runs in the next turn", async () => {
   const ran: string[] = [];
@@ -52,4 +52,17 @@ test("[EOT2] all callers that await the end of a turn continue in a row; a calle
   expect(ran).toEqual(["one", "two", "after one", "after two"]);
   await new Promise(setImmediate);
   expect(ran.at(-1)).toBe("after one again");
+});
+
+test("[ELD1] a loop whose turns are longer than the interval of the measurements is late, not on time", async () => {
+  const delay = eventLoopDelay();
+  const delays: number[] = [];
+  for (let turn = 0; turn < 4; turn++) {
+    const end = performance.now() + 200;
+    while (performance.now() < end);
+    delays.push(delay.measure());
+    await new Promise(setImmediate);
+  }
+  delay.stop();
+  expect(Math.min(...delays)).toBeGreaterThan(0);
 });

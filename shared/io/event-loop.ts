@@ -62,15 +62,22 @@ const NANOS_PER_MS = 1e6;
 /** The percentile of the delays since the last measurement. One long turn does not count as pressure, several do. */
 const PERCENTILE = 90;
 
-/** How late this process's event loop runs, in milliseconds since the last call: the first sign of overload. */
+/**
+ * How late this process's event loop runs, in milliseconds since the last call: the first sign of overload. Node records no
+ * delay for the first turn after a reset. If each turn is longer than the interval of the calls, nothing is recorded at
+ * all, and the loop is as late as the last call is ago.
+ */
 export function eventLoopDelay(): { measure(): number; stop(): void } {
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delays.enable();
+  let measuredAt = performance.now();
   return {
     measure: () => {
-      const delayMs = delays.count === 0 ? 0 : Math.max(0, delays.percentile(PERCENTILE) / NANOS_PER_MS - RESOLUTION_MS);
+      const now = performance.now();
+      const turnMs = delays.count === 0 ? now - measuredAt : delays.percentile(PERCENTILE) / NANOS_PER_MS;
+      measuredAt = now;
       delays.reset();
-      return delayMs;
+      return Math.max(0, turnMs - RESOLUTION_MS);
     },
     stop: () => delays.disable(),
   };
