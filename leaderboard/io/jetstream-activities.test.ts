@@ -74,3 +74,11 @@ test("[PACE5] a reader that is aborted does not wait", async () => {
   await ring(0);
   expect(answered).toEqual(["reads"]);
 });
+
+test("[PACE6] a request that was answered after a while does not hurry the reader any more", async () => {
+  const { ring, read, request, waiting } = begin();
+  request("ann");
+  await ring(50);
+  read();
+  expect(waiting()).toEqual([100]);
+});

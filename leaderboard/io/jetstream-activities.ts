@@ -147,9 +147,9 @@ export const SHORT_READ_WAITS = { restMsMin: 2, waitMsMax: 50 } as const;
 export class ReadingInterval {
   readonly #clock: Clock;
   readonly #options: ReadingIntervalOptions;
-  /** Waiters that the current read answers, and waiters of the next read. */
-  #current: (() => void)[] = [];
-  #next: (() => void)[] = [];
+  /** Waiters that the current read answers, and waiters of the next read. A waiter whose time is over is removed. */
+  #current = new Set<() => void>();
+  #next = new Set<() => void>();
   #wake: () => void = () => {};
 
   constructor(clock: Clock, options: ReadingIntervalOptions) {
@@ -160,13 +160,13 @@ export class ReadingInterval {
   /** Called by the reader when it has delivered everything that it read. Resolves when it has to read again. */
   rest(signal: AbortSignal): Promise<void> {
     for (const met of this.#current) met();
-    this.#current = [];
+    this.#current = new Set();
     return new Promise((resolve) => {
       const wake = (): void => {
         signal.removeEventListener("abort", wake);
         callOff();
         this.#wake = () => {};
-        [this.#current, this.#next] = [this.#next, []];
+        [this.#current, this.#next] = [this.#next, new Set()];
         resolve();
       };
       let callOff = this.#clock.after(this.#options.restMs(), wake);
@@ -175,7 +175,7 @@ export class ReadingInterval {
         callOff = this.#clock.after(this.#options.restMsMin, wake);
       };
       this.#wake = hurry;
-      if (this.#next.length > 0) hurry();
+      if (this.#next.size > 0) hurry();
       signal.addEventListener("abort", wake);
     });
   }
@@ -183,12 +183,16 @@ export class ReadingInterval {
   /** Resolves once everything that the stream contains now was read and delivered, or after `waitMsMax`. */
   readNow(): Promise<void> {
     return new Promise((resolve) => {
-      const callOff = this.#clock.after(this.#options.waitMsMax, resolve);
-      this.#next.push(() => {
-        callOff();
+      const callOff = this.#clock.after(this.#options.waitMsMax, () => {
+        for (const waiting of [this.#current, this.#next]) waiting.delete(met);
         resolve();
       });
-      if (this.#next.length === 1) this.#wake();
+      const met = (): void => {
+        callOff();
+        resolve();
+      };
+      this.#next.add(met);
+      if (this.#next.size === 1) this.#wake();
     });
   }
 }
