@@ -4,6 +4,7 @@ import { envName, readableSettings, readSettings, type Setting, type Settings, t
 import { missingSecrets } from "../cli/secrets.ts";
 import { ROLES, type Role, startGroups, startSettings } from "../cli/settings.ts";
 import { refuseUnfit } from "../cli/start-checks.ts";
+import { SETTLE_MS_MAX } from "../gateway/settings/listening.ts";
 
 export type Environment = Readonly<Record<string, string>>;
 
@@ -39,13 +40,10 @@ export async function configOf(role: Role, env: Environment): Promise<Values<typ
   return config;
 }
 
-/** The wait of `gateway/main.ts` for unconfirmed edits, after the gateway has drained. */
-const SETTLE_MS_MAX = 4_000;
-
 /** Maximum time that a role may take after SIGTERM, from its settings plus its fixed steps. */
 export function drainMsOf(role: Role, config: Values<typeof startSettings>): number {
   const drains: Readonly<Partial<Record<Role, number>>> = {
-    "gateway": config.drainMsMax + SETTLE_MS_MAX,
+    "gateway": config.drainMsMax + SETTLE_MS_MAX, // The gateway drains, and then waits for unconfirmed edits.
     "room-server": config.handOverMsMax + config.releaseMsMax,
     "document-service": config.documentsDrainMsMax,
     "leaderboard": config.boardsDrainMsMax,

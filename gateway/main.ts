@@ -29,9 +29,8 @@ import { tracedEdits } from "./io/traced-edits.ts";
 import { watchPressure } from "./limits/pressure-host.ts";
 import { LoadShedder, OutboundHealth } from "./limits/pressure.ts";
 import { gatewayMetrics } from "./metrics.ts";
+import { SETTLE_MS_MAX } from "./settings/listening.ts";
 
-/** Maximum wait for unconfirmed edits of closed pages, which no client would send again. A lost owner is replaced within this time. */
-const SETTLE_MS_MAX = 4_000;
 /**
  * Settings of other tiers. `serverSilenceMsMax` decides which servers are alive while placement does not answer.
  * `redisUrl` is the store of bans and of usage by tenant.

@@ -3,6 +3,9 @@
 import { flag, port, positiveInteger, type Settings, text, wholeNumber } from "../../shared/settings/settings.ts";
 import { origins } from "../../shared/settings/origins.ts";
 
+/** Maximum wait for unconfirmed edits of closed pages, which no client would send again. A lost owner is replaced within this time. */
+export const SETTLE_MS_MAX = 4_000;
+
 export const listeningSettings = {
   host: { parse: text, fallback: "127.0.0.1", meaning: "Address to listen on; 0.0.0.0 listens on every network.", basic: true },
   port: { parse: port, fallback: 8080, meaning: "Port for WebSocket and HTTP; 0 chooses a free port.", basic: true },
