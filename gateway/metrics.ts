@@ -89,7 +89,7 @@ export const gatewayMetrics = (registry: Registry) => {
     }),
     redisUnreached: new Gauge({
       name: "coroom_gateway_redis_unreached",
-      help: "1 while the Redis that stores bans does not answer",
+      help: "1 while the Redis that stores bans does not answer or cannot be written",
       registers,
     }),
     sanctions: new Gauge({ name: "coroom_gateway_sanctions", help: "Bans and downgrades in force", registers }),

@@ -80,7 +80,7 @@ export async function startLeaderboard(
   const host: LeaderboardHost = new LeaderboardHost(
     ports,
     { ...config, service },
-    { clock: systemClock, log, metrics, isRedisAway: redis.isReported },
+    { clock: systemClock, log, metrics, isRedisAway: redis.isAway },
   );
   subscribeJson(nats, subjects.watchBoard, BoardWatch, (watch) => host.receiveWatch(watch));
   subscribeJson(nats, subjects.boardNames, DisplayNames, (names) => names.forEach((name) => host.receiveName(name)));
@@ -103,5 +103,5 @@ export async function startLeaderboard(
     await closeNats(nats);
     await traces?.stop();
   };
-  return { url, stop: stopOnce(stop) };
+  return { url, stop: stopOnce(stop), obstacle: redis.obstacle };
 }

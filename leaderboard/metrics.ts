@@ -95,7 +95,7 @@ export const leaderboardMetrics = (registry: Registry) => {
     }),
     redisUnreached: new Gauge({
       name: "coroom_boards_redis_unreached",
-      help: "1 while Redis does not answer",
+      help: "1 while Redis does not answer or cannot be written",
       registers,
     }),
     isCounting: new Gauge({

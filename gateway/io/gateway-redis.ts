@@ -30,7 +30,7 @@ export async function gatewayRedis(
   ]);
   const connection = redisConnection(url, log);
   const onFound = (downMs: number): void => operations.report({ kind: "redis_lost", downMs });
-  const reach = watchRedis(connection.redis, clock, metrics.redisUnreached, onFound);
+  const reach = watchRedis(connection, clock, metrics.redisUnreached, onFound);
   const stop = (): void => {
     reach.stop();
     connection.stop();

@@ -23,7 +23,7 @@ export type PassDeps = PassView & {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: LeaderboardMetrics;
-  /** While true, the connection to Redis has stated why each pass fails. */
+  /** While true, the connection to Redis states why each pass fails. */
   readonly isRedisAway: () => boolean;
   readonly onCounted: (room: RoomKey) => void;
 };

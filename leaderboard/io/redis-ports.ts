@@ -28,7 +28,7 @@ export function redisPorts(
   const { boardRoles: roles, boardTail: tail, boardShownMax, boardNamesPerRoomMax, boardNamesPerTenantMax } = config;
   const keys = keysOf(config.environment);
   const connection = redisConnection(config.redisUrl, log);
-  const reach = watchRedis(connection.redis, clock, metrics.redisUnreached);
+  const reach = watchRedis(connection, clock, metrics.redisUnreached);
   const hotMembers = 2 * boardShownMax;
   const boards = redisBoard(connection.redis, keys, { hotMembers, tail, roles });
   const tenants = redisTenants(connection.redis, keys, { roles, hotMembers });
@@ -43,7 +43,8 @@ export function redisPorts(
       names: redisNames(connection.redis, keys, { perRoom: boardNamesPerRoomMax, perTenant: boardNamesPerTenantMax }),
     },
     reaches: reach.reaches,
-    isReported: connection.isReported,
+    isAway: connection.isAway,
+    obstacle: connection.obstacle,
     stop: (): void => {
       reach.stop();
       connection.stop();

@@ -170,7 +170,7 @@ export class LeaderboardRig {
     const host = new LeaderboardHost(
       ports,
       { ...config, service },
-      { clock, log: { ...LOG, warn }, metrics: leaderboardMetrics(registry), isRedisAway: connection.isReported },
+      { clock, log: { ...LOG, warn }, metrics: leaderboardMetrics(registry), isRedisAway: connection.isAway },
     );
     this.#hosts.push(host);
     return { host, ports, connection, shown, registry, warnings };

@@ -6,22 +6,33 @@
 
 import { readFileSync } from "node:fs";
 
-import { Cluster, Redis } from "ioredis";
+import { Cluster, Redis, ReplyError } from "ioredis";
 
 import type { Millis } from "../ids.ts";
 import type { Log } from "../process/log.ts";
 import { redisAddress } from "../settings/redis-address.ts";
 import type { Clock } from "../time/clock.ts";
+import { within } from "../time/pause.ts";
 
 export type RedisConnection = {
   readonly redis: Redis | Cluster;
   /** Number of lost connections. After a loss a server may return with less data than before. */
   breaks(): number;
-  /** Redis is away, and a warning has stated why. */
-  isReported(): boolean;
+  /** Redis cannot be used now. A warning has stated why, unless a lost connection is being opened again. */
+  isAway(): boolean;
+  /** The reason why Redis answers but can never be used with this setting. Undefined: there is none. */
+  obstacle(): string | undefined;
+  receiveCheck(found: RedisCheck): void;
   stop(): void;
 };
+/** `replica`: it answers, and cannot be written. */
+type RedisCheck = "usable" | "replica" | "silent";
 
+const SILENT = "Redis does not answer: boards and bans are not updated until it does. Check COROOM_REDIS_URL";
+const REPLICA =
+  "Redis is a replica, which cannot be written: boards and bans are not updated. Set COROOM_REDIS_URL to the primary; if that is lost, run REPLICAOF NO ONE on the replica";
+const NO_CLUSTER =
+  "COROOM_REDIS_URL has several nodes, which are not a Redis Cluster: boards and bans are not updated. Name one address for a single Redis, or start the nodes with cluster-enabled yes and join them (redis-cli --cluster create)";
 const COMMAND_MS_MAX = 5_000;
 const RECONNECT_MS_MAX = 1_000;
 
@@ -53,16 +64,44 @@ export function redisConnection(urls: string, log: Log): RedisConnection {
   const countBreaks = (node: Redis): void => void node.on("close", () => (breaks += 1));
   if (redis instanceof Cluster) redis.on("+node", countBreaks);
   else countBreaks(redis);
-  let isAway = false;
-  redis.on("error", (cause: Error) => {
-    if (!isAway) log.warn({ cause }, "Redis does not answer: boards and bans are not updated until it does. Check COROOM_REDIS_URL");
-    isAway = true;
+  /** The sentence of the last warning. One outage is one warning, and one line at its end. */
+  let problem: string | undefined;
+  const report = (found: string, cause?: Error): void => {
+    if (found === problem || (found === SILENT && problem !== undefined)) return;
+    log.warn(cause === undefined ? {} : { cause }, found);
+    problem = found;
+  };
+  const end = (): void => {
+    if (problem !== undefined) log.info({}, "Redis answers again");
+    problem = undefined;
+  };
+  redis.on("error", (error: Error) => {
+    const cause = "lastNodeError" in error && error.lastNodeError instanceof Error ? error.lastNodeError : error;
+    report(isNoCluster(cause) ? NO_CLUSTER : SILENT, cause);
   });
   redis.on("ready", () => {
-    if (isAway) log.info({}, "Redis answers again");
-    isAway = false;
+    if (problem !== REPLICA) end(); // A replica accepts connections.
   });
-  return { redis, breaks: () => breaks, isReported: () => isAway, stop: () => redis.disconnect() };
+  return {
+    redis,
+    breaks: () => breaks,
+    isAway: () => problem !== undefined || serversOf(redis).some(({ status }) => LOST.includes(status)),
+    obstacle: () => (problem === SILENT ? undefined : problem),
+    receiveCheck: (found) => (found === "usable" ? end() : report(found === "replica" ? REPLICA : SILENT)),
+    stop: () => redis.disconnect(),
+  };
+}
+
+const LOST: readonly string[] = ["close", "reconnecting", "connecting", "connect", "end"];
+
+/** A client of a cluster connects to a server when it needs it. */
+function serversOf(redis: Redis | Cluster): readonly Redis[] {
+  return redis instanceof Cluster ? redis.nodes("master") : [redis];
+}
+
+/** The first word of a refusal is its code. A single Redis refuses to name its slots with ERR; a wrong user has another code. */
+function isNoCluster(cause: Error): boolean {
+  return cause instanceof ReplyError && cause.message.startsWith("ERR ");
 }
 
 /**
@@ -86,17 +125,19 @@ export function defineScripts<Scripts extends object>(
 }
 
 const ASK_MS = 2_000;
+/** Together with `ASK_MS` less than `COMMAND_MS_MAX`, so that an outage is reported before commands fail because of it. */
+const ANSWER_MS_MAX = 2_500;
 
-/** `reaches`: undefined until it is known. `unreached`: a gauge that is 1 while Redis does not answer, else 0. */
+/** `reaches`: undefined until it is known. `unreached`: a gauge that is 1 while Redis cannot be used, else 0. */
 type RedisReach = { readonly reaches: () => boolean | undefined; stop(): void };
 
 /**
- * Whether Redis answers, from a request to each of its servers every two seconds. An open connection does not reveal
- * that its server is stuck, and a process without commands would notice neither. `onFound`: Redis answers again; the
- * time since the first request without an answer.
+ * Whether Redis can be used, from requests to each of its servers every two seconds. An open connection does not reveal
+ * that its server is stuck, and a process without commands would notice neither. `onFound`: Redis can be used again; the
+ * time since the first request without success.
  */
 export function watchRedis(
-  redis: Redis | Cluster,
+  { redis, receiveCheck }: Pick<RedisConnection, "redis" | "receiveCheck">,
   clock: Clock,
   unreached: { set(value: number): void },
   onFound: (downMs: number) => void = () => {},
@@ -107,17 +148,19 @@ export function watchRedis(
   const look = async (): Promise<void> => {
     const askedAt = clock.now();
     const isFirst = reaches === undefined;
-    const servers = redis instanceof Cluster ? redis.nodes("master") : [redis];
-    const answers = await Promise.allSettled(servers.map((server) => server.ping()));
-    reaches = answers.length > 0 && answers.every(({ status }) => status === "fulfilled");
+    const found = await within(clock, ANSWER_MS_MAX, check(redis), "silent" as const);
+    if (isStopped) return;
+    reaches = found === "usable";
     unreached.set(reaches ? 0 : 1);
+    // At first the client may still be connecting, for example to a cluster.
+    if (!isFirst || found !== "silent") receiveCheck(found);
     if (!reaches) {
-      if (!isFirst) lostAt ??= askedAt; // Before, the client may still be connecting, for example to a cluster.
+      if (!isFirst) lostAt ??= askedAt;
     } else if (lostAt !== undefined) {
       onFound(Math.round(clock.now() - lostAt));
       lostAt = undefined;
     }
-    if (!isStopped) cancel = clock.after(ASK_MS, () => void look());
+    cancel = clock.after(ASK_MS, () => void look());
   };
   let cancel = clock.after(ASK_MS, () => void look());
   return {
@@ -127,4 +170,13 @@ export function watchRedis(
       cancel();
     },
   };
+}
+
+async function check(redis: Redis | Cluster): Promise<RedisCheck> {
+  const servers = serversOf(redis);
+  const answers = await Promise.allSettled(servers.map((server) => server.ping()));
+  if (answers.length === 0 || answers.some(({ status }) => status === "rejected")) return "silent";
+  if (redis instanceof Cluster) return "usable"; // The client looks for the new primary of a slot itself.
+  const info = await redis.info("replication").catch(() => ""); // A user of an earlier release may not ask.
+  return /^role:slave/m.test(info) ? "replica" : "usable";
 }
