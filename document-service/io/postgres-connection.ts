@@ -73,7 +73,7 @@ export async function connectPostgres(url: string, receiveUse: (use: PostgresUse
       return (await pool.query<unknown[]>({ text, values: [...values], rowMode: "array" }).finally(() => count(-1))).rows;
     } catch (cause) {
       if (cause instanceof pg.DatabaseError && !isAway(cause))
-        throw new Error(`${what} was refused by PostgreSQL at ${where}: ${cause.code ?? ""} ${cause.message}`, { cause });
+        throw new Error(`${what} failed: PostgreSQL at ${where} ${refusalAdvice(cause, address)}`, { cause });
       const advice =
         busy === CONNECTIONS_MAX
           ? `none of the ${CONNECTIONS_MAX} connections to PostgreSQL at ${where} was free for ${CONNECT_MS_MAX / 1_000} s. Find the statements that run so long (pg_stat_activity), and what slows them`
@@ -121,24 +121,37 @@ async function ensureTable(pool: pg.Pool, { host, port, user, database }: Postgr
 const AWAY: readonly string[] = ["57P01", "57P02", "57P03"];
 const isAway = (cause: unknown): boolean => AWAY.includes(codeOf(cause));
 
-/** Codes of the same list. */
-function startAdvice(cause: unknown, { user, password, database, tls }: PostgresAddress): string {
-  const code = codeOf(cause);
+/** Codes of the same list, at the start and later. */
+function refusalAdvice(cause: pg.DatabaseError, { user, database }: PostgresAddress): string {
+  const { code = "" } = cause;
   switch (code) {
+    case "25006":
+      return `cannot be written (${cause.message}): set COROOM_POSTGRES_URL to the primary, or promote this server`;
     case "28P01":
       return `refuses the password of the user ${user}: correct it in COROOM_POSTGRES_URL`;
     case "28000":
-      return `does not admit the user ${user} to the database ${database} (${messageOf(cause)}). Create the user, or allow it in pg_hba.conf; if the server demands TLS, add ?sslmode=verify-full to COROOM_POSTGRES_URL`;
+      return `does not admit the user ${user} to the database ${database} (${cause.message}). Create the user, or allow it in pg_hba.conf; if the server demands TLS, add ?sslmode=verify-full to COROOM_POSTGRES_URL`;
     case "3D000":
       return `has no database ${database}. Create it (CREATE DATABASE "${database}" OWNER "${user}"), or set COROOM_POSTGRES_URL to another one`;
     case "42501":
-    case "3F000":
-      return `does not let the user ${user} create the table coroom_objects (${messageOf(cause)}). Run as the owner of the database: GRANT USAGE, CREATE ON SCHEMA public TO "${user}". If search_path of "${user}" begins with another schema, create it and name it there`;
+      return `does not let the user ${user} use the table coroom_objects (${cause.message}). Run as its owner: GRANT ${PRIVILEGES.join(", ")} ON coroom_objects TO "${user}"`;
+    case "42P01":
+      return `has no table coroom_objects (${cause.message}). Restore it from a backup; a restart creates an empty one`;
+    case "53100":
+      return `has a full disk (${cause.message}): free or add space`;
     case "53300":
-      return `has no free connection (${messageOf(cause)}). Each document service uses up to ${CONNECTIONS_MAX}: raise max_connections`;
+      return `has no free connection (${cause.message}). Each document service uses up to ${CONNECTIONS_MAX}: raise max_connections of the server, or CONNECTION LIMIT of the role or the database, whichever the message names`;
   }
+  return `refuses with ${code} (${cause.message}). Repair the cause in PostgreSQL`;
+}
+
+function startAdvice(cause: unknown, address: PostgresAddress): string {
+  const { user, password, tls } = address;
+  const code = codeOf(cause);
+  if (code === "42501" || code === "3F000")
+    return `does not let the user ${user} create the table coroom_objects (${messageOf(cause)}). Run as the owner of the database: GRANT USAGE, CREATE ON SCHEMA public TO "${user}". If search_path of "${user}" begins with another schema, create it and name it there`;
   if (isAway(cause)) return `is starting or stopping (${messageOf(cause)}): start Coroom again when it accepts connections`;
-  if (cause instanceof pg.DatabaseError) return `refuses the start with ${code} (${cause.message}). Repair it, and start again`;
+  if (cause instanceof pg.DatabaseError) return refusalAdvice(cause, address);
   if (tls !== undefined && isErrno(cause, ...UNTRUSTED))
     return `has a certificate that is not trusted (${code}). Add &sslrootcert=FILE with its authority to COROOM_POSTGRES_URL, and use a host that the certificate contains`;
   return `does not answer${tls === undefined ? "" : " over TLS"} (${messageOf(cause)}): start it${tls === undefined ? "" : " with ssl = on"}, or set COROOM_POSTGRES_URL to one that runs${password === undefined ? ". If it asks for a password, write it into COROOM_POSTGRES_URL" : ""}`;

@@ -190,7 +190,7 @@ test("[PGO10] the numbers of running and waiting statements are reported while a
   expect(Math.max(...uses.map(({ running: executed }) => executed))).toBe(8);
   expect(Math.max(...uses.map(({ waiting }) => waiting))).toBe(3);
   expect(uses.at(-1)).toEqual({ running: 0, waiting: 0 });
-  await expect(ask("failing", "SELECT nothing", [])).rejects.toThrow("refused");
+  await expect(ask("failing", "SELECT nothing", [])).rejects.toThrow("refuses with 42703");
   expect(uses.at(-1)).toEqual({ running: 0, waiting: 0 });
 });
 
@@ -227,6 +227,25 @@ test("[PGO13] a server that starts or stops is told from one that refuses the st
     /is starting or stopping \(the database system is starting up\): start Coroom again when it accepts connections$/,
   );
   answers.close();
+});
+
+test("[PGO14] a limit of the user's connections, and a missing privilege, name their remedy at the start and later", async () => {
+  await running.open();
+  await running.queryIn(
+    "postgres",
+    "CREATE USER limited PASSWORD 'hidden'; GRANT SELECT, INSERT, UPDATE, DELETE ON coroom_objects TO limited",
+  );
+  const url = urlWith({ user: "limited", password: "hidden" });
+  const store = postgresObjects(await connectPostgres(url), "limited");
+  await running.queryIn("postgres", "ALTER ROLE limited CONNECTION LIMIT 0");
+  const limit = /has no free connection \(too many connections for role "limited"\)\..*CONNECTION LIMIT of the role/;
+  await expect(connectPostgres(url)).rejects.toThrow(limit);
+  await running.queryIn("postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'limited'");
+  await vi.waitFor(() => expect(store.write("acme.a/1", bytesOf("one"))).rejects.toThrow(limit));
+  await running.queryIn("postgres", "ALTER ROLE limited CONNECTION LIMIT -1; REVOKE INSERT ON coroom_objects FROM limited");
+  await expect(store.write("acme.a/1", bytesOf("one"))).rejects.toThrow(
+    /acme\.a\/1 failed: .*GRANT SELECT, INSERT, UPDATE, DELETE ON coroom_objects TO "limited"$/,
+  );
 });
 
 /** What PostgreSQL sends while it recovers after a crash: an ErrorResponse with severity, code and message. */
