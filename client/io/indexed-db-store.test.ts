@@ -10,6 +10,7 @@ import type { ClientId, ClientKey, Epoch, Position, RoomId, Seq } from "../../sh
 import type { DocumentChange, EditStore, KeptChange, KeptEdit, RoomStore, StoredRoom } from "../persistence/edit-store.ts";
 import { MemoryStore } from "../testing/memory-store.ts";
 import { forgetIndexedDbStore, indexedDbStore } from "./indexed-db-store.ts";
+import { StoreDatabase } from "./store-database.ts";
 
 const ROOM: StoredRoom = {
   server: "http://h",
@@ -345,4 +346,15 @@ test("[STO9] signing out works without IndexedDB, where nothing was stored, and 
     message: "cannot remove the data stored on this device: the browser denies this page its storage",
     cause: denied,
   });
+});
+
+test("[STO15] requests at the same time after a cut-off open the database once", async () => {
+  const database = await StoreDatabase.open("cut off", () => {});
+  forceCloseDatabase((await database.connection()) as unknown as Parameters<typeof forceCloseDatabase>[0]);
+  const opened = vi.spyOn(indexedDB, "open");
+  const [first, second] = await Promise.all([database.connection(), database.connection()]);
+  expect(opened).toHaveBeenCalledTimes(1);
+  expect(first).toBe(second);
+  opened.mockRestore();
+  database.close();
 });

@@ -49,6 +49,7 @@ export class StoreDatabase {
   readonly #name: string;
   readonly #lost: () => void;
   #connection: IDBPDatabase<Schema> | undefined;
+  #opening: Promise<IDBPDatabase<Schema>> | undefined;
   /** The browser has closed the database at least once. */
   #isCutOff = false;
   /** Another page has removed the database. */
@@ -72,7 +73,7 @@ export class StoreDatabase {
     if (this.#isTaken) {
       throw new Error("another page of this application removed the stored data, or has a later version: reload the page");
     }
-    this.#connection ??= await this.#open();
+    this.#connection ??= await (this.#opening ??= this.#open().finally(() => (this.#opening = undefined)));
     if (this.#isClosed) this.close();
     return this.#connection;
   }
