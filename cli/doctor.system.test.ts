@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { BUS_VERSION } from "../shared/bus/bus-version.ts";
@@ -16,7 +17,8 @@ import { systemClock } from "../shared/io/system-clock.ts";
 import { readSettings } from "../shared/settings/settings.ts";
 import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
-import { startTestNats } from "../test/contract/test-engines.ts";
+import { startTestNats, startTestRedis } from "../test/contract/test-engines.ts";
+import { redisUserLine } from "../engines/redis-server.ts";
 import { gatewayRig, OPERATOR } from "../gateway/testing/gateway-rig.ts";
 import { doctor } from "./doctor.ts";
 import { withUser } from "./local-addresses.ts";
@@ -181,6 +183,31 @@ test("[DCTR9] a log without a size limit, for which JetStream has too little sto
     const { lines } = await examine({ natsUrl: engine.url, environment: "dctr9" });
     expect(lines.find((line) => line.includes("dctr9_log_0"))).toMatch(/^PROBLEM +dctr9_log_0 +has no size limit.*Raise max_file_store/);
   } finally {
+    await engine.stop();
+  }
+});
+
+test("[DCTR11] a Redis user without a command that its role needs is a problem of Redis, which names the command", async () => {
+  const engine = await startTestRedis({ dataDir: join(folder, "redis of an earlier release") });
+  const admin = new Redis(engine.url);
+  try {
+    const redisOf = async (role: "gateway" | "leaderboard"): Promise<string | undefined> => {
+      const redisUrl = withUser(engine.url, role, "hidden");
+      const { lines } = await examine({ natsUrl: nats.url, redisUrl, roles: role, environment: "dctr11" });
+      return lines.find((line) => / Redis /.test(line));
+    };
+    for (const role of ["gateway", "leaderboard"] as const)
+      await admin.call("ACL", "SETUSER", ...redisUserLine(role, "dctr11", ">hidden").split(" ").slice(1));
+    expect(await redisOf("leaderboard")).toMatch(/^ok/);
+    expect(await redisOf("gateway")).toMatch(/^ok/);
+    await admin.call("ACL", "SETUSER", "gateway", "-hlen");
+    await admin.call("ACL", "SETUSER", "leaderboard", "-unlink", "-@sortedset");
+    expect(await redisOf("gateway")).toMatch(
+      /^PROBLEM +Redis +does not allow commands that gateway needs in dctr11 \(hlen\)\. .*coroom redis-users/,
+    );
+    expect(await redisOf("leaderboard")).toMatch(/needs in dctr11 \(unlink, zadd\)/);
+  } finally {
+    admin.disconnect();
     await engine.stop();
   }
 });

@@ -15,7 +15,6 @@ import { refusalOf } from "../shared/io/jetstream-stores.ts";
 import { checkLogBus, checkLogPartitions } from "../shared/io/log-stream.ts";
 import { isNoAnswer } from "../shared/io/nats-json.ts";
 import { closeNats, isForbidden, type NatsConnection } from "../shared/io/nats.ts";
-import { redisConnection } from "../shared/io/redis.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import { parseJson } from "../shared/parse-json.ts";
 import { StartError } from "../shared/process/lifecycle.ts";
@@ -31,7 +30,6 @@ import {
   judgeDisk,
   judgeOpenFiles,
   judgeNats,
-  judgeRedis,
   judgeSecrets,
   judgeServices,
   judgeStorage,
@@ -40,8 +38,9 @@ import {
   problem,
   warning,
 } from "./findings.ts";
+import { checkRedis } from "./doctor-redis.ts";
 import { readAnswer } from "./ask-gateway.ts";
-import { hasLocalNats, localGatewayUrl, localRedisUrl } from "./local-addresses.ts";
+import { hasLocalNats, localGatewayUrl } from "./local-addresses.ts";
 import { missingSecrets, startedRoleSecrets } from "./secrets.ts";
 import { connectOperator } from "./ops.ts";
 import type { StartConfig } from "./settings.ts";
@@ -220,28 +219,6 @@ async function checkRelease(nats: NatsConnection, subjects: Subjects, role: Nats
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
     return problem("release", error.message);
-  }
-}
-
-async function checkRedis(config: StartConfig): Promise<readonly DoctorFinding[]> {
-  const urls = config.redisUrl === "" ? localRedisUrl(config.dataDir) : config.redisUrl;
-  if (urls === undefined) return [];
-  const { redis, stop } = redisConnection(urls, NO_LOG);
-  try {
-    await new Promise<void>((resolved, refused) => {
-      const timer = setTimeout(() => refused(new Error("no answer")), ANSWER_MS_MAX);
-      redis.once("ready", () => (clearTimeout(timer), resolved()));
-      redis.once("error", (error: Error) => (clearTimeout(timer), refused(error)));
-    });
-    const info = await redis.info().catch(() => ""); // The user of a role may not ask.
-    const read = (name: string): string | undefined => new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(info)?.[1];
-    const aof = read("aof_enabled");
-    return [judgeRedis(read("redis_version"), read("maxmemory_policy"), aof === undefined ? undefined : aof === "1")];
-  } catch (error) {
-    const why = error instanceof Error ? error.message : "";
-    return [problem("Redis", `does not answer (${why}): boards and new bans are not stored. Start it, or set COROOM_REDIS_URL`)];
-  } finally {
-    stop();
   }
 }
 
