@@ -174,7 +174,11 @@ function refusedState(found: HistoryRefusal): InternalResponse {
           : `the newest seq of the room is ${found.head}: ask for this seq or an earlier one`,
       );
     case "not-kept":
-      return refusal(410, "not-kept", "this state is not kept: GET versions shows readableFrom, the first seq that can be read");
+      return refusal(
+        410,
+        "not-kept",
+        "this state is not kept: GET versions shows readableFrom, the first seq that can be read. If it is null, only edits that the log still has can be read: GET the document for the newest state",
+      );
     case "too-much":
       return refusal(
         413,
