@@ -64,7 +64,7 @@ export function assembleRoomServer(
   const loads: Pick<LoadMeter, "count"> = {
     count: (room, edits, bytes) => {
       deps.loads.count(room, edits, bytes);
-      costs.receiveRecord(room, edits);
+      costs.receiveRecord(room, edits, bytes);
     },
   };
   const listeningSince = clock.now();
@@ -101,7 +101,8 @@ export function assembleRoomServer(
 type PresenceCosts = { isHere(room: RoomKey): boolean; eachCost(receive: (room: RoomKey, cost: number) => void): void };
 
 /**
- * The cost of each room since this server owns it, in one unit: a presence state, a record and an edit count the same.
+ * The cost of each room since this server owns it, in one unit: a presence state, a record, an edit and a KiB of records
+ * count the same.
  * Presence begins and ends with ownership, so its rooms are the owned rooms.
  */
 export class RoomCosts {
@@ -112,8 +113,8 @@ export class RoomCosts {
     this.#presence = presence;
   }
 
-  receiveRecord(room: RoomKey, edits: number): void {
-    this.#edits.set(room, (this.#edits.get(room) ?? 0) + 1 + edits);
+  receiveRecord(room: RoomKey, edits: number, bytes: number): void {
+    this.#edits.set(room, (this.#edits.get(room) ?? 0) + 1 + edits + bytes / 1024);
   }
 
   each(receive: (room: RoomKey, cost: number) => void): void {

@@ -37,12 +37,11 @@ export const BUDGET_LEVEL_MAX = BUDGETS.length - 1;
 const SHARE_OF_THE_HOT = 0.5;
 
 /**
- * Cost in a second below which a room, or all rooms together, did not make the server late: two people who type cost about
- * 4. Something else takes the time, such as another process of the machine, and a throttled room would not change that.
- * A room that is throttled already costs less than before, and one with large edits causes more delay than its cost
- * shows, so the limit is low.
+ * Cost in a second below which a room, or all rooms together, did not make the server late: less than 1% of a core with
+ * the figures of docs/CAPACITY.md, 54 µs for an edit and 6 µs for a cursor. Ten people who move their pointers cost about
+ * 220. Something else takes the time, such as another process of the machine, and a throttled room would not change that.
  */
-const COST_MIN = 10;
+const COST_MIN = 250;
 
 export function budgetOf(level: BudgetLevel): Budget {
   return BUDGETS[Math.min(level, BUDGET_LEVEL_MAX)]!;

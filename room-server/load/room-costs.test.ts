@@ -18,16 +18,16 @@ function costsBeside(presence: Map<RoomKey, number>) {
   return { costs, all };
 }
 
-test("[COST1] the cost of a room is the sum of its presence, records and edits", () => {
+test("[COST1] the cost of a room is the sum of its presence, records, edits and KiB of records", () => {
   const presence = new Map([
     [hot, 10],
     [cool, 3],
   ]);
   const { costs, all } = costsBeside(presence);
-  costs.receiveRecord(hot, 20);
-  costs.receiveRecord(hot, 1);
+  costs.receiveRecord(hot, 20, 512);
+  costs.receiveRecord(hot, 1, 4_608);
   expect(all()).toEqual([
-    [hot, 33],
+    [hot, 38],
     [cool, 3],
   ]);
 });
@@ -35,7 +35,7 @@ test("[COST1] the cost of a room is the sum of its presence, records and edits",
 test("[COST2] a room that left this server costs nothing, and starts at zero when it returns", () => {
   const presence = new Map([[hot, 10]]);
   const { costs, all } = costsBeside(presence);
-  costs.receiveRecord(hot, 20);
+  costs.receiveRecord(hot, 20, 1_024);
   presence.delete(hot);
   expect(all()).toEqual([]);
   presence.set(hot, 1);
