@@ -73,7 +73,9 @@ test("[HJB1] an archive job writes records into a segment, then names it in the 
   expect(receive(objectWritten(object))).toMatchObject([
     { kind: "write-entry", history: { segments: [{ object, firstSeq: 1, lastSeq: 3 }], through: 30 }, revision: 0 },
   ]);
-  expect(receive(entryWritten(1))).toEqual([{ kind: "read-records", after: 30, before: 40, bytesMax: 10_000 }]);
+  expect(receive(entryWritten(1))).toEqual([{ kind: "read-entry" }]);
+  const named: History = { ...NO_HISTORY, segments: [{ ...segment(1, 3), object }], through: 30 };
+  expect(receive(entryRead(named))).toEqual([{ kind: "read-records", after: 30, before: 40, bytesMax: 10_000 }]);
   expect(receive(recordsRead(3, 3))).toEqual([{ kind: "end", result: { kind: "done" } }]);
 });
 
@@ -145,7 +147,7 @@ test("[HJB6] an object that a failed write may have named is removed with the ne
   const receive = planOf();
   const first = `${ROOM}/version-1-4-new1`;
   receive(addVersion(), entryRead(NO_HISTORY), objectWritten(first), { kind: "failed" });
-  receive(addVersion(), objectWritten(`${ROOM}/version-1-4-new2`));
+  receive(addVersion(), entryRead(NO_HISTORY), objectWritten(`${ROOM}/version-1-4-new2`));
   expect(receive(entryWritten(2))).toEqual([{ kind: "remove-objects", objects: [first] }]);
   expect(receive(removed)).toMatchObject([{ kind: "end", result: { kind: "named", version: { id: "new2", time: NOW } } }]);
 });
@@ -186,7 +188,7 @@ test("[HJB10] a wipe marks the entry deleted, then removes every object, then em
   expect(receive(entryWritten(5))).toEqual([{ kind: "erase-objects", objects: [version(1).object, segment(1, 2).object] }]);
   expect(receive(removed)).toEqual([{ kind: "write-entry", history: { ...NO_HISTORY, deleted: true }, revision: 5 }]);
   expect(receive(entryWritten(6))).toEqual([{ kind: "end", result: { kind: "done" } }]);
-  expect(receive(archive)).toEqual([{ kind: "end", result: { kind: "done" } }]);
+  expect(receive(archive, entryRead({ ...NO_HISTORY, deleted: true }, 6))).toEqual([{ kind: "end", result: { kind: "done" } }]);
 });
 
 test("[HJB11] nothing is archived if the settings keep no history", () => {
@@ -237,4 +239,15 @@ test("[HJB16] a service whose date is years ahead of the store's drops nothing, 
     expect(effect).toMatchObject({ history: { segments: history.segments, versions: [version(1), { seq: 4, time: dates.date ?? NOW }] } });
   }
   expect(planOf({}, { date: ahead, storeDate: ahead })(sweep, entryRead(history, 7))).toMatchObject([{ history: { segments: [] } }]);
+});
+
+test("[HJB17] a job keeps the segments of another service whose entry got the known revision, because the bucket lost its end", () => {
+  const receive = planOf();
+  receive(addVersion(), entryRead(NO_HISTORY, 0), objectWritten(`${ROOM}/version-1-4-new1`), entryWritten(1));
+  const others: History = { ...NO_HISTORY, segments: [segment(1, 3)], through: 30 };
+  expect(receive(addVersion())).toEqual([{ kind: "read-entry" }]);
+  receive(entryRead(others, 1));
+  expect(receive(objectWritten(`${ROOM}/version-1-4-new2`))).toMatchObject([
+    { kind: "write-entry", history: { segments: others.segments, through: 30 }, revision: 1 },
+  ]);
 });

@@ -4,7 +4,7 @@
  *
  *   write object, read it back, compare -> name it in the room's entry -> remove the objects that it replaces
  *
- * The invariant: a job names an object only by replacing the entry that it knew before it wrote the object. Another
+ * The invariant: a job names an object only by replacing the entry that it read before it wrote the object. Another
  * service that replaced the entry since may have removed the object as an orphan; then the job writes it again.
  */
 
@@ -149,15 +149,13 @@ export class HistoryPlan {
     return this.#running === undefined ? [] : this.#begin(this.#running);
   }
 
-  /** The jobs for orphans and wipes begin with the entry in the store, the other jobs with the known entry. */
+  /**
+   * Every job begins with the entry in the store. A known revision may be of another entry now: buckets that lost their end
+   * assign revisions again.
+   */
   #begin(running: RunningJob): HistoryEffect[] {
-    const { job } = running;
-    const { history } = this.#entry;
-    if (job.kind === "archive" && !this.isKept) return this.#end(DONE);
-    if (job.kind === "remove-orphans" || job.kind === "wipe" || history === undefined) {
-      return this.#wait(running, { kind: "reading-entry" }, { kind: "read-entry" });
-    }
-    return this.#beginFrom(running, job, history);
+    if (running.job.kind === "archive" && !this.isKept) return this.#end(DONE);
+    return this.#wait(running, { kind: "reading-entry" }, { kind: "read-entry" });
   }
 
   #receiveEntryRead(running: RunningJob, found: StoredHistory): HistoryEffect[] {
@@ -169,7 +167,8 @@ export class HistoryPlan {
         this.#entry.set(found);
         return this.#confirmOrphans(running, job.names, found);
       default:
-        return this.#beginFrom(running, job, this.#entry.receiveRead(found));
+        this.#entry.set(found);
+        return this.#beginFrom(running, job, found.history);
     }
   }
 

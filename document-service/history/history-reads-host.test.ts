@@ -143,7 +143,7 @@ test.each(["before", "after"] as const)(
   "[PST11] a change of a history whose entry is not known to be written (%s) leaves no object behind that the entry does not name",
   async (when) => {
     const stores = new Stores();
-    const run = new RoomRun(stores);
+    const run = new RoomRun(stores, { historyNamedMax: 9 });
     await run.take(...recordsOf("abc"));
     const named = await run.room.historyReads.name("one");
     const id = named.kind === "named" ? named.version.id : "";

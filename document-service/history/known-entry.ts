@@ -26,7 +26,7 @@ export class KnownEntry {
     return this.#stored?.history;
   }
 
-  /** An entry that is already known stays, because a job may be about to replace exactly that one. */
+  /** Call it outside of a job. An entry that is already known stays, because a job may be about to replace exactly that one. */
   receiveRead(found: StoredHistory): History {
     this.#stored ??= found;
     return this.#stored.history;

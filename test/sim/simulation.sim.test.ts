@@ -685,6 +685,21 @@ const REGRESSION_SEEDS: readonly {
       aimed("user kicked", 2_499, 1_329, 0.09924587770365179, 0.5558755490928888),
     ],
   },
+  {
+    seed: 7_412_172,
+    size: "small",
+    reason: "a bucket that lost its end gave a revision again, and an entry without the segments of another service replaced it",
+    faults: [
+      aimed("document made of content", 17, 219, 0.7367866837885231, 0.3847406941931695),
+      fault("document service paused", 2_015, 301, 0.18573539378121495, 0.656294816872105),
+      aimed("webhook endpoint hung", 2_201, 165, 0.08192851627245545, 0.42277237004600465),
+      aimed("log and stores lose their ends apart", 2_237, 532, 0.9098323828075081, 0.38692591548897326),
+      fault("tab left for a while", 2_499, 820, 0.588317358866334, 0.7478958636056632),
+      aimed("document service killed", 2_499, 147, 0.9674072067718953, 0.5849070292897522),
+      aimed("leaderboard stopped", 2_499, 75, 0.43167525297030807, 0.8691777470521629),
+      fault("large text pasted", 2_499, 68, 0.5346900545991957, 0.5335223563015461),
+    ],
+  },
 ];
 const SIZE_NAMES = ["small", "large", "small-edit-path", "large-edit-path", "local-owners", "batches", "first-content"] as const;
 /** Fresh seeds of a size, from 1. */
