@@ -1,7 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
 
+import { eventually } from "../../../test/system/eventually.ts";
 import type { HttpAnswer } from "../../http/answers.ts";
 import type { HttpRoute } from "../../http/route-table.ts";
+import { assert, AssertionError } from "../../../shared/assert.ts";
 import { loadUws } from "../sockets/load-uws.ts";
 import { listen } from "../sockets/uws-server.ts";
 import { serveRoutes } from "./serve-routes.ts";
@@ -43,6 +45,51 @@ test("[HTTP26] an answer that ends early after its head breaks the connection, s
   const { url, errors } = await serving(() => ({ status: 200, body: broken(), bodyBytes: 20 }));
   await expect(fetch(url).then((answer) => answer.arrayBuffer())).rejects.toThrow();
   expect(errors).toEqual(["an HTTP answer broke off"]);
+});
+
+test("[HTTP35] a failed assertion of a route ends the process, before and after the head of its answer, also if the client has gone", async () => {
+  // Vitest listens to this event too, and would fail the run. Without a listener, Node ends the process.
+  const others = process.listeners("unhandledRejection");
+  const unhandled: unknown[] = [];
+  process.removeAllListeners("unhandledRejection").on("unhandledRejection", (error) => void unhandled.push(error));
+  onTestFinished(() => {
+    process.removeAllListeners("unhandledRejection");
+    for (const other of others) process.on("unhandledRejection", other);
+  });
+  const mistake = async function* (): AsyncGenerator<Uint8Array> {
+    yield new Uint8Array(10);
+    assert(false, "a body that breaks its promise");
+  };
+  let asked = (_signal: AbortSignal): void => {};
+  const received = new Promise<AbortSignal>((resolve) => (asked = resolve));
+  const { url, errors } = await serving(
+    () => assert(false, "a route that breaks its promise") as never,
+    [
+      { method: "get", path: "/streamed", answer: () => ({ status: 200, body: mistake(), bodyBytes: 20 }) },
+      { method: "post", path: "/written", answer: () => assert(false, "a write that breaks its promise") as never },
+      {
+        method: "get",
+        path: "/left",
+        answer: async ({ signal }) => {
+          asked(signal);
+          await new Promise((resolve) => signal.addEventListener("abort", resolve));
+          return assert(false, "a route without a client") as never;
+        },
+      },
+    ],
+  );
+  const client = new AbortController();
+  const ask = (path: string, method = "GET"): void => void fetch(new URL(path, url), { method, signal: client.signal }).catch(() => {});
+  ask("/asked");
+  ask("/streamed");
+  ask("/written", "POST");
+  ask("/left");
+  await received;
+  await eventually("the routes that have a client failed", () => unhandled.length === 3);
+  client.abort();
+  await eventually("the route without a client failed", () => unhandled.length === 4);
+  expect(unhandled.every((error) => error instanceof AssertionError)).toBe(true);
+  expect(errors).toEqual([]);
 });
 
 test("[HTTP27] a GET or HEAD of a path that only accepts writes is answered with 405, although a route serves the files of all paths", async () => {

@@ -1,9 +1,13 @@
-/** Serves HTTP routes on uWebSockets.js, beside the WebSockets. A route is a plain function from request to answer. */
+/**
+ * Serves HTTP routes on uWebSockets.js, beside the WebSockets. A route is a plain function from request to answer. An
+ * exception fails only its request; a failed assertion ends the process.
+ */
 
 import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js-glibc-2.36";
 
 import type { Log } from "../../../shared/process/log.ts";
 import { corsHeaders } from "../../../shared/settings/origins.ts";
+import { rethrowMistake } from "../../../shared/time/pause.ts";
 import { type HttpAnswer, isWithoutBody, statusLine } from "../../http/answers.ts";
 import type { RouteRequest } from "../../http/requests.ts";
 import {
@@ -84,6 +88,7 @@ async function respond(
   try {
     await send(res, given, request.signal, cors, options);
   } catch (cause) {
+    rethrowMistake(cause);
     if (request.signal.aborted) return; // The client has disconnected, which also ends the reads for it.
     options.log.error({ path: request.path, cause }, "an HTTP answer broke off");
     res.close(); // The head may have been sent. The closed connection shows the client that the rest is missing.
@@ -100,6 +105,7 @@ async function answered(request: RouteRequest, answer: HttpRoute["answer"], log:
   try {
     return await answer(request);
   } catch (cause) {
+    rethrowMistake(cause);
     if (!request.signal.aborted) log.error({ path: request.path, cause }, "an HTTP request failed");
     return REQUEST_FAILED;
   }
