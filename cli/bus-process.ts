@@ -16,7 +16,7 @@ import { isSplitAway } from "../shared/bus/log-partitions.ts";
 import type { NatsRole } from "../shared/bus/permissions.ts";
 import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
 import { joinBus } from "../shared/io/bus-announcements.ts";
-import { checkLogBus, statedPartitions } from "../shared/io/log-stream.ts";
+import { checkLogBus, checkLogPartitions, statedPartitions } from "../shared/io/log-stream.ts";
 import { closeNats, connectAs, isForbidden, type NatsConnection } from "../shared/io/nats.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import { thisRelease } from "../shared/io/version.ts";
@@ -68,8 +68,8 @@ export async function startBusProcess(config: StartConfig, role: NatsRole, log: 
   const own = ownAnnouncement(config.roles);
   const nats = await connectAs(role, `process ${own.pid} on ${own.host}`, config);
   try {
-    if (!(await checkLogBus(nats, subjects, own)))
-      log.warn({}, "this process cannot check the bus version of the log. Print the users of NATS again (coroom nats-users)");
+    if (await checkLogBus(nats, subjects, own)) await checkLogPartitions(nats, subjects, config.logPartitions);
+    else log.warn({}, "this process cannot check the bus version of the log. Print the users of NATS again (coroom nats-users)");
     const checkSplit = splitCheck(nats, subjects, config.logPartitions, log);
     await joinBus(nats, subjects, own, { clock, log, receiveStranger: checkSplit });
     void (async () => {

@@ -54,7 +54,7 @@ export function ensureLogStreams(nats: NatsConnection, subjects: Subjects, optio
 }
 
 /**
- * For a tier that only computes partitions. Creates nothing. Throws a SettingError if the log states another number of
+ * For every process at its start. Creates nothing. Throws a SettingError if the log states another number of
  * partitions. Returns whether the log states a number; false also if the log does not exist yet.
  */
 export function checkLogPartitions(nats: NatsConnection, subjects: Subjects, partitions: number): Promise<boolean> {

@@ -1,4 +1,7 @@
-/** Releases that cannot work together, on real processes: a starting process is refused with an error that states what to do. */
+/**
+ * Releases that cannot work together, and a process with another number of partitions than the log, on real processes: a
+ * starting process is refused with an error that states what to do.
+ */
 
 import { jetstreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
@@ -123,4 +126,24 @@ test("[BUSV12] a process with a user of NATS from an earlier release starts, and
   await joinBus(earlier, subjects, processOf(NEXT), { clock, log: { ...log, warn: (_, sentence) => void reported.push(sentence) } });
   expect(reported).toEqual([expect.stringMatching(/cannot check the bus versions of others.*coroom nats-users/)]);
   await closeNats(earlier);
+});
+
+test("[BUSV13] a process with another number of partitions than the log is refused in every role; before there is a log, placement starts", async () => {
+  const all = await connectNats({ servers: cluster.natsUrl, name: "log" });
+  onTestFinished(() => closeNats(all));
+  const { streams } = await jetstreamManager(all);
+  const { placement, documentService, roomServers, leaderboards, gateways } = cluster;
+  const processes = [placement, documentService, roomServers[0]!, leaderboards[0]!, gateways[0]!.process];
+  for (const process of processes.toReversed()) await process.stop();
+  const refused: string[] = [];
+  for (const process of processes) {
+    const outcome = await process.startAgain({ LOG_PARTITIONS: "3" }).catch((error: unknown) => String(error));
+    if (/coroom: the log of this environment has 1 partitions .*Set COROOM_LOG_PARTITIONS=1 for every role/.test(outcome ?? ""))
+      refused.push(process.role);
+    await process.stop();
+  }
+  expect(refused).toEqual(processes.map(({ role }) => role));
+  await streams.delete(first);
+  for (const process of processes) await process.startAgain({ LOG_PARTITIONS: "1" });
+  expect((await streams.info(first)).config.metadata?.["coroom.partitions"]).toBe("1");
 });
