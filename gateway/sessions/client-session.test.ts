@@ -534,6 +534,13 @@ test("[SES96] before HELLO, a client of another protocol is refused in its proto
   }
 });
 
+test("[SES101] a refused client of another protocol that sends many empty messages is closed early, without a frame", () => {
+  const session = connect();
+  session.receiveFrame(Uint8Array.of(0, 0, 1, 0), now);
+  const replies = Array.from({ length: 100 }, () => session.receiveFrame(new Uint8Array(0), now));
+  expect(replies.flat()).toEqual([{ kind: "close", close: "otherProtocol" }]);
+});
+
 test("[SES100] other bytes before HELLO close the connection with the right place", () => {
   for (const bytes of [[], [0, 9], [1, 2, 3]])
     expect(connect().receiveFrame(Uint8Array.from(bytes), now)).toMatchObject(closed("otherProtocol"));

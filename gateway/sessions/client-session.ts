@@ -107,7 +107,7 @@ export class ClientSession {
       };
     const rates = this.#takenRates;
     if (!rates.takeBytes(bytes.byteLength, now)) return tooFast("bytes");
-    if (this.#state.kind === "other-protocol") return [];
+    if (this.#state.kind === "other-protocol") return rates.takeControl(now) ? [] : this.#closeOtherProtocol(); // Empty messages take no bytes of the rate.
     const refusal = this.#state.kind === "awaiting-hello" ? otherProtocolRefusal(bytes, CLOSE_MEANINGS.otherProtocol) : undefined;
     if (refusal !== undefined) return this.#refuseOtherProtocol(refusal);
     const frame = decodeFrame(bytes);
