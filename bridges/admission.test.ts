@@ -103,3 +103,29 @@ test("[YAD3] a socket that sends too many messages or pings is cut, and what it 
   expect([receivedCount, cuts]).toEqual([71_679, [4529]]);
   expect((await metrics.closes.get()).values).toMatchObject([{ labels: { code: "4529" }, value: 1 }]);
 });
+
+test("[YAD4] a refused client has its refusal at once and its close later, so that it does not connect again at once", () => {
+  const config = readSettings(yWebsocketSettings, { flags: {}, env: {} });
+  const clock = new FakeClock();
+  const admission = new YAdmission({
+    places: new Places(config),
+    metrics: yWebsocketMetrics(new Registry()),
+    unfinishedBytesMax: config.yUnfinishedBytesMax,
+    hocuspocus: { ...config, budget: new EarlyMessagesBudget(config.yHeldBytesMax), clock },
+    newClient: (_, client) => ({
+      receiveBytes: () => true,
+      receiveMessage: ([code]) => client.close(code === 0 ? 4401 : 1013, "refused"),
+      receiveClosed: (onLeft) => onLeft(),
+    }),
+  });
+  const [sent, closed]: [Uint8Array[], number[]] = [[], []];
+  const client: YWebSocket = { ...socket, send: (bytes) => void sent.push(bytes), close: (code) => void closed.push(code) };
+  const seat = { ...origin, room: "a" as RoomId, token: "" };
+  admission.enter(seat, client).receiveMessage(Uint8Array.of(1));
+  expect(closed, "other closes are not delayed").toEqual([1013]);
+  admission.enter(seat, client).receiveMessage(Uint8Array.of(0));
+  admission.enterHocuspocus({ ...origin, remedy: "do this instead" }, client).receiveMessage(Uint8Array.of(0, 0, 1, 0));
+  expect([sent.length, closed]).toEqual([1, [1013]]);
+  clock.turn(3_000);
+  expect(closed).toEqual([1013, 4401, 4401]);
+});

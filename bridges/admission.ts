@@ -33,6 +33,11 @@ export type AdmissionDeps = {
  * waits in memory until the client reads it. Updates have a lower rate of their own.
  */
 const MESSAGES: Rate = { burst: 65_536, perSecond: 6_144 };
+/**
+ * Delay of the close after a refusal, which the client receives at once. y-websocket before 3.1 connects again 0.1 s after
+ * each close, and a gateway bans an address after 20 bad tokens within a minute.
+ */
+const REFUSED_CLOSE_MS = 3_000;
 const TOO_MANY_MESSAGES = "the client sends too many messages: connect again later";
 const TOO_MUCH_UNFINISHED = "clients sent too many unfinished messages: connect again later";
 
@@ -57,7 +62,8 @@ export class YAdmission implements YClientAdmission {
   }
 
   enter(seat: YSeat, socket: YWebSocket): YSocketListener {
-    return this.#counted(socket, this.#enter(seat, socket, yWebsocketDialect));
+    const late = this.#closedLate(socket);
+    return this.#counted(late, this.#enter(seat, late, yWebsocketDialect));
   }
 
   #enter(seat: YSeat, socket: YSocket, dialect: YDialect, receiveAccepted = () => {}): YListener {
@@ -81,8 +87,9 @@ export class YAdmission implements YClientAdmission {
       if (reason !== undefined) this.receiveRejected(reason);
       return reason ?? this.#enter(seat, document, hocuspocusDialect, place.receiveAccepted);
     };
-    const listener = new HocuspocusSocket(socket, origin, hocuspocus, { ...hocuspocus, closes: metrics.closes, enter });
-    return this.#counted(socket, {
+    const late = this.#closedLate(socket);
+    const listener = new HocuspocusSocket(late, origin, hocuspocus, { ...hocuspocus, closes: metrics.closes, enter });
+    return this.#counted(late, {
       receiveBytes: (count) => listener.receiveBytes(count),
       receiveMessage: (bytes) => listener.receiveMessage(bytes),
       receiveClosed: () => {
@@ -109,6 +116,22 @@ export class YAdmission implements YClientAdmission {
   whenEmpty(onEmpty: () => void): void {
     if (this.#presentCount === 0) onEmpty();
     else this.#onEmpty = onEmpty;
+  }
+
+  /** The socket, which is closed later if its client is refused. */
+  #closedLate(socket: YWebSocket): YWebSocket {
+    const { clock } = this.#deps.hocuspocus;
+    return {
+      send: (bytes) => socket.send(bytes),
+      close: (code, reason) => {
+        if (code !== Y_CLOSE.refused) return socket.close(code, reason);
+        clock.after(REFUSED_CLOSE_MS, () => socket.close(code, reason));
+      },
+      cut: (code, reason) => socket.cut(code, reason),
+      get waitingBytes() {
+        return socket.waitingBytes;
+      },
+    };
   }
 
   /** Counts what the socket holds of a message that is not complete, and cuts a socket that sends too many messages. */
