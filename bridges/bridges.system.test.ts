@@ -28,12 +28,12 @@ let bridge: RunningYWebsocket;
 let registry: Registry;
 let ends: (() => void)[] = [];
 
-async function startBridge(settings: Readonly<Record<string, string>> = {}, port = 0, edge: Partial<EdgeConfig> = {}): Promise<void> {
+async function startBridge(settings: Readonly<Record<string, string>> = {}, port = 0, edge: Partial<EdgeConfig> = {}, log = SILENT_LOG): Promise<void> {
   registry = new Registry();
   const flags = { yPort: String(port), yGatewayUrl: cluster.gateways[0]!.url, ...settings };
   bridge = await startBridges(
     { ...readSettings(yWebsocketSettings, { flags, env: {} }), production: false, allowedOrigins: [], clientAddressHeader: "", ...edge },
-    { log: SILENT_LOG, registry },
+    { log, registry },
   );
 }
 
@@ -270,17 +270,17 @@ test("[YWS27] a request over plain HTTP receives an answer that names the client
   expect([answer.status, await answer.text()]).toEqual([426, expect.stringContaining("WebsocketProvider")]);
 });
 
-test("[YWS11] the gateway receives the client's address from the load balancer, and pages of other origins are rejected", async () => {
+test("[YWS11] the gateway receives the client's address from the load balancer, and pages of other origins are rejected and logged", async () => {
   const gateway = new WebSocketServer({ host: "127.0.0.1", port: 0 });
   const forwardedFor = new Promise<unknown>((resolve) =>
     gateway.on("connection", (_, request) => resolve(request.headers["x-forwarded-for"])),
   );
   await once(gateway, "listening");
   const { port } = gateway.address() as { port: number };
-  await startBridge({ yGatewayUrl: `ws://127.0.0.1:${port}`, ySaveMsMax: "500" }, 0, {
-    clientAddressHeader: "x-forwarded-for",
-    allowedOrigins: ["https://app.example"],
-  });
+  const warned: unknown[] = [];
+  const log = { ...SILENT_LOG, warn: (facts: object) => void warned.push(facts) };
+  const edge = { clientAddressHeader: "x-forwarded-for", allowedOrigins: ["https://app.example"] };
+  await startBridge({ yGatewayUrl: `ws://127.0.0.1:${port}`, ySaveMsMax: "500" }, 0, edge, log);
   const knock = (headers: Readonly<Record<string, string>>): WebSocket =>
     new WebSocket(`ws://127.0.0.1:${bridge.port}/forwardedFor?token=t`, { headers });
   const stranger = await new Promise<number | undefined>((resolve) =>
@@ -289,6 +289,7 @@ test("[YWS11] the gateway receives the client's address from the load balancer, 
       .on("error", () => {}),
   );
   expect(stranger).toBe(403);
+  expect(warned).toEqual([{ origin: "https://elsewhere.example", times: 1 }]);
   const client = knock({ "origin": "https://app.example", "x-forwarded-for": "203.0.113.9" });
   client.on("open", () => client.send(new Uint8Array([0, 0, 1, 0]))); // The bridge admits the client with its first message.
   expect(await forwardedFor).toBe("203.0.113.9");

@@ -9,6 +9,7 @@ import * as Y from "yjs";
 
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import { type Running, stopOnce } from "../shared/process/lifecycle.ts";
+import { ForeignOrigins } from "../shared/process/foreign-origins.ts";
 import type { Log } from "../shared/process/log.ts";
 import { fetchSnapshot } from "../client/io/fetch-snapshot.ts";
 import { openSocketWith } from "../client/io/node-socket.ts";
@@ -70,7 +71,9 @@ export async function startBridges(
   const hocuspocus = { ...config, budget, clock };
   const admission = new YAdmission({ places: new Places(config), metrics, hocuspocus, newClient, unfinishedBytesMax });
   const { yHost: host, yPort: port, allowedOrigins, yMessageBytesMax: messageBytesMax } = config;
-  const sockets = await ySockets({ host, port, allowedOrigins, addressHeader, messageBytesMax, protocols }, admission);
+  const foreignOrigins = new ForeignOrigins(log);
+  const onForeignOrigin = (origin: string): void => foreignOrigins.receive(origin, clock.now());
+  const sockets = await ySockets({ host, port, allowedOrigins, addressHeader, messageBytesMax, protocols, onForeignOrigin }, admission);
   log.info({ port: sockets.port, gateway: url, protocols }, "serving clients of other protocols");
 
   const stop = async (): Promise<void> => {

@@ -26,6 +26,8 @@ type YSocketsOptions = {
   /** In lower case; empty if there is no trusted load balancer. */
   readonly addressHeader: string;
   readonly messageBytesMax: number;
+  /** `origin` is the text of the request, and any client can choose it. */
+  readonly onForeignOrigin: (origin: string) => void;
 };
 
 type YSockets = { readonly port: number; close(): Promise<void> };
@@ -43,6 +45,7 @@ const CONTROL_HEADER_BYTES = 6;
 /** Error code of `ws`. */
 const TOO_LARGE = "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH";
 const BASE = "ws://host";
+/** HTTP answers, which browsers hide from pages. A close that pages can read would cost a socket under a flood. */
 const REFUSALS: Readonly<Record<YRejection, { readonly status: number; readonly message: string }>> = {
   full: { status: 503, message: "this server has reached its maximum number of clients: try again later, or use another server" },
   address: {
@@ -95,7 +98,11 @@ export async function ySockets(options: YSocketsOptions, admission: YClientAdmis
 
   /** The visitor, or the reason why it may not enter. */
   const visitorOrReason = (request: IncomingMessage): YSeat | YOrigin | YStranger | YRejection => {
-    if (!isAllowedOrigin(request.headers.origin ?? "", options.allowedOrigins)) return "origin";
+    const { origin = "" } = request.headers;
+    if (!isAllowedOrigin(origin, options.allowedOrigins)) {
+      options.onForeignOrigin(origin);
+      return "origin";
+    }
     const visitor = visitorOf(request, options);
     return admission.mayEnter(visitor) ?? visitor;
   };

@@ -1,7 +1,6 @@
-/** The gateway's edge for clients: WebSockets and HTTP on one port, with TLS where a certificate is configured. Logs the origins of pages that may not connect. */
+/** The gateway's edge for clients: WebSockets and HTTP on one port, with TLS where a certificate is configured. */
 
-import type { Millis } from "../../shared/ids.ts";
-import type { Log } from "../../shared/process/log.ts";
+import { ForeignOrigins } from "../../shared/process/foreign-origins.ts";
 import type { SharedConfig } from "../../shared/settings/common-settings.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { HttpRoute } from "../http/route-table.ts";
@@ -40,34 +39,4 @@ export function openEdge(
      */
     listen: () => listen(uws, app, config),
   };
-}
-
-const LOG_MS_MIN = 60_000;
-/** Browsers send no longer origins: a host name has at most 253 characters. */
-const ORIGIN_LENGTH_MAX = 300;
-
-/**
- * Logs the origins of pages that may not connect, because a browser does not show the text of the refusal. Logs at most
- * once a minute, because any client can send any origin.
- */
-export class ForeignOrigins {
-  readonly #log: Log;
-  #loggedAt: Millis | undefined;
-  /** Refusals since the last log message. */
-  #unlogged = 0;
-
-  constructor(log: Log) {
-    this.#log = log;
-  }
-
-  receive(origin: string, now: Millis): void {
-    this.#unlogged += 1;
-    if (this.#loggedAt !== undefined && now - this.#loggedAt < LOG_MS_MIN) return;
-    this.#log.warn(
-      { origin: origin.slice(0, ORIGIN_LENGTH_MAX), times: this.#unlogged },
-      "a page of an origin that is not allowed was turned away: if it is yours, add the origin to COROOM_ALLOWED_ORIGINS",
-    );
-    this.#loggedAt = now;
-    this.#unlogged = 0;
-  }
 }

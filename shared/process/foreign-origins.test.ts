@@ -1,13 +1,11 @@
 import { expect, test } from "vitest";
 
-import type { Millis } from "../../shared/ids.ts";
-import { ForeignOrigins } from "./edge.ts";
-
-const silent = (): void => {};
+import type { Millis } from "../ids.ts";
+import { ForeignOrigins } from "./foreign-origins.ts";
 
 test("[FOR1] the log names a refused origin and the setting at most once a minute, and counts the others", () => {
   const lines: unknown[] = [];
-  const log = { debug: silent, info: silent, error: silent, warn: (facts: object, sentence: string) => void lines.push([facts, sentence]) };
+  const log = { warn: (facts: object, sentence: string) => void lines.push([facts, sentence]) };
   const origins = new ForeignOrigins(log);
   const at = (seconds: number, origin: string): void => origins.receive(origin, (seconds * 1_000) as Millis);
   for (const second of [0, 1, 59]) at(second, `https://${second}.example`);
