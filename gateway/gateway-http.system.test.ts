@@ -11,6 +11,7 @@ import { SignJWT } from "jose";
 import { connect, type NatsConnection } from "nats";
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { WebSocket } from "ws";
 
 import { encodeJson } from "../shared/bus/json-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
@@ -237,6 +238,22 @@ test("[HTTP9] a wrong method is answered with the right ones, and an unknown pat
   expect(await ask("/v1/rooms/notes/activities", "GET"), "beside the files of a folder").toEqual([405, "POST", "method-not-allowed"]);
   expect(await ask("/v1/rooms/notes/nothing", "PUT")).toEqual([404, null, "not-found"]);
   expect(await ask("/v1/connect", "GET"), "where a proxy passes no upgrade on").toEqual([426, null, "upgrade-required"]);
+});
+
+test("[HTTP35] a WebSocket opens on every path, and HTTP requests there receive the answer of their route", async () => {
+  for (const [path, status] of [
+    ["/", 200],
+    ["/team/notes", 404],
+    ["/assets/app-1a2b.js", 200],
+    ["/v1/connect", 426],
+    ["/healthz", 200],
+    ["/v1/rooms/notes/document", 401],
+  ] as const) {
+    const socket = new WebSocket(`${address.replace("http", "ws")}${path}`);
+    await once(socket, "open");
+    socket.terminate();
+    expect((await get(path)).status, path).toBe(status);
+  }
 });
 
 test("[HTTP11] HEAD is answered like GET, without the body", async () => {

@@ -1,9 +1,12 @@
 /** A gateway on a real nats-server with clients on real sockets. The room's owner is a fake that uses NATS. */
 
+import { once } from "node:events";
+
 import { SignJWT } from "jose";
 import { connect, type NatsConnection } from "nats";
 import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { WebSocket } from "ws";
 
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { type ClientKey, type Epoch, roomKey, type RoomId, type Seq, type TenantId } from "../shared/ids.ts";
@@ -12,6 +15,7 @@ import type { Running } from "../shared/process/lifecycle.ts";
 import { sharedSettings } from "../shared/settings/common-settings.ts";
 import { readSettings } from "../shared/settings/settings.ts";
 import { SILENT_LOG } from "../shared/testing/silent-log.ts";
+import { CLOSE_MEANINGS } from "../shared/wire/close-codes.ts";
 import { PROTOCOL_VERSION } from "../shared/wire/frames.ts";
 import { claimPort } from "../engines/free-port.ts";
 import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
@@ -198,6 +202,15 @@ test("[GW2] every protocol violation has its close code, and other members are n
 test("[GW3] a connection without HELLO is closed after its deadline", async () => {
   const client = await WireClient.open(`ws://${await start({ helloMsMax: "100" })}/v1/connect`);
   expect((await client.end()).code).toBe(4007);
+});
+
+test("[GW34] a y-websocket client is refused in its protocol on the path of its room, and closed after the deadline of HELLO", async () => {
+  const socket = new WebSocket(`ws://${await start({ helloMsMax: "100" })}/team/notes?token=t`);
+  const [closed, refused] = [once(socket, "close"), once(socket, "message")];
+  socket.on("open", () => socket.send(Uint8Array.of(0, 0, 1, 0)));
+  const refusal = ((await refused) as [Buffer])[0];
+  expect([[...refusal.subarray(0, 2)], String(refusal.subarray(3))]).toEqual([[2, 0], CLOSE_MEANINGS.otherProtocol]);
+  expect((await closed).map(String)).toEqual(["4400", CLOSE_MEANINGS.otherProtocol]);
 });
 
 test("[GW4] a connection is closed when its token expires", async () => {

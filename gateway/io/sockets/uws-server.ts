@@ -9,7 +9,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { TemplatedApp, us_listen_socket, WebSocket } from "uWebSockets.js-glibc-2.36";
 
 import { CLOSE, CLOSE_MEANINGS, isGatewayClose } from "../../../shared/wire/close-codes.ts";
-import { SOCKET_PATH } from "../../http/route-table.ts";
 import { Connections } from "../../connections.ts";
 import { portTaken } from "../../config.ts";
 import type { Clients, ConnectionId, Sockets, Topics } from "../../ports.ts";
@@ -31,7 +30,7 @@ type SocketOptions = UpgradeOptions &
 type Socket = WebSocket<AcceptedSocket>;
 
 /** Every path, because y-websocket adds the room to the URL, and browsers hide the answer to a refused upgrade from pages. */
-const PATHS = [SOCKET_PATH, "/", "/*"];
+const EVERY_PATH = "/*";
 /** Time for clients to read their close frames: cutting a socket drops its unread data. */
 const FAREWELL_MS = 250;
 const IDLE_GRACE_SECONDS = 15;
@@ -88,29 +87,27 @@ export function uwsSockets(
 
   const start = (toClients: Clients): void => {
     clients = toClients;
-    for (const path of PATHS) {
-      app.ws<AcceptedSocket>(path, {
-        upgrade,
-        maxPayloadLength: options.messageBytesMax * OVERSIZE_FACTOR,
-        maxBackpressure: options.outboundBytesMax,
-        closeOnBackpressureLimit: true,
-        idleTimeout: Math.min(IDLE_SECONDS_MAX, Math.ceil(options.silenceMsMax / 1000) + IDLE_GRACE_SECONDS), // A silent client is closed with a code earlier; this timeout is for dead connections.
-        sendPingsAutomatically: true,
-        open: (socket) => {
-          const { id, address } = socket.getUserData();
-          open.set(id, socket);
-          toClients.receiveConnection(id, address);
-        },
-        message: (socket, bytes, isBinary) => toClients.receiveFrame(socket.getUserData().id, isBinary ? new Uint8Array(bytes) : NO_FRAME),
-        drain: (socket) => closing.receiveDrained(socket.getUserData().id),
-        close: (socket, code) => {
-          const { id } = socket.getUserData();
-          const isClosing = closing.receiveClosed(id);
-          onEnded(isClosing || isGatewayClose(code) ? "gateway" : code === LOST ? "network" : "client");
-          if (!isClosing) forget(id);
-        },
-      });
-    }
+    app.ws<AcceptedSocket>(EVERY_PATH, {
+      upgrade,
+      maxPayloadLength: options.messageBytesMax * OVERSIZE_FACTOR,
+      maxBackpressure: options.outboundBytesMax,
+      closeOnBackpressureLimit: true,
+      idleTimeout: Math.min(IDLE_SECONDS_MAX, Math.ceil(options.silenceMsMax / 1000) + IDLE_GRACE_SECONDS), // A silent client is closed with a code earlier; this timeout is for dead connections.
+      sendPingsAutomatically: true,
+      open: (socket) => {
+        const { id, address } = socket.getUserData();
+        open.set(id, socket);
+        toClients.receiveConnection(id, address);
+      },
+      message: (socket, bytes, isBinary) => toClients.receiveFrame(socket.getUserData().id, isBinary ? new Uint8Array(bytes) : NO_FRAME),
+      drain: (socket) => closing.receiveDrained(socket.getUserData().id),
+      close: (socket, code) => {
+        const { id } = socket.getUserData();
+        const isClosing = closing.receiveClosed(id);
+        onEnded(isClosing || isGatewayClose(code) ? "gateway" : code === LOST ? "network" : "client");
+        if (!isClosing) forget(id);
+      },
+    });
     looking = setInterval(() => look(toClients), CHECK_MS);
   };
 
