@@ -28,7 +28,12 @@ let bridge: RunningYWebsocket;
 let registry: Registry;
 let ends: (() => void)[] = [];
 
-async function startBridge(settings: Readonly<Record<string, string>> = {}, port = 0, edge: Partial<EdgeConfig> = {}, log = SILENT_LOG): Promise<void> {
+async function startBridge(
+  settings: Readonly<Record<string, string>> = {},
+  port = 0,
+  edge: Partial<EdgeConfig> = {},
+  log = SILENT_LOG,
+): Promise<void> {
   registry = new Registry();
   const flags = { yPort: String(port), yGatewayUrl: cluster.gateways[0]!.url, ...settings };
   bridge = await startBridges(
