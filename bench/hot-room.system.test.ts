@@ -19,7 +19,7 @@ afterAll(() => systems && stopBoth(systems));
 
 test("[HOT1] in every leg all edits reach all members, and the neighbours have latencies", { timeout: 300_000 }, async () => {
   const lines: string[] = [];
-  const options = { rooms: 4, seconds: 1, rounds: 1, levels: [1], kinds: HOT_KINDS };
+  const options = { rooms: 4, seconds: 0.5, rounds: 1, levels: [1], kinds: HOT_KINDS };
   const figures = await measureHotRoom(systems, options, (line) => lines.push(line));
 
   expect(Object.keys(figures)).toEqual(["alone", ...HOT_KINDS.flatMap((kind) => [`${kind} 1x same`, `${kind} 1x other`])]);
