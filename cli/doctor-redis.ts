@@ -2,7 +2,7 @@
 
 import { type Cluster, type Redis, ReplyError } from "ioredis";
 
-import { redisConnection } from "../shared/io/redis.ts";
+import { askRedis, redisConnection } from "../shared/io/redis.ts";
 import type { Log } from "../shared/process/log.ts";
 import { REDIS_ROLES, redisPermissions } from "../shared/settings/redis-permissions.ts";
 import { type DoctorFinding, judgeRedis, problem } from "./findings.ts";
@@ -16,13 +16,16 @@ const NO_LOG: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: ()
 export async function checkRedis(config: StartConfig): Promise<readonly DoctorFinding[]> {
   const urls = config.redisUrl === "" ? localRedisUrl(config.dataDir) : config.redisUrl;
   if (urls === undefined) return [];
-  const { redis, obstacle, stop } = redisConnection(urls, NO_LOG);
+  const { redis, obstacle, receiveCheck, stop } = redisConnection(urls, NO_LOG);
   try {
     await new Promise<void>((resolved, refused) => {
       const timer = setTimeout(() => refused(new Error("no answer")), ANSWER_MS_MAX);
       redis.once("ready", () => (clearTimeout(timer), resolved()));
       redis.once("error", (error: Error) => (clearTimeout(timer), refused(error)));
     });
+    receiveCheck(await askRedis(redis));
+    const unusable = obstacle();
+    if (unusable !== undefined) return [problem("Redis", unusable)];
     const denied = await deniedCommands(redis, config);
     if (denied.length > 0) return denied;
     const info = await redis.info().catch(() => ""); // The user of a role may not ask.

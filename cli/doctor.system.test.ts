@@ -211,3 +211,16 @@ test("[DCTR11] a Redis user without a command that its role needs is a problem o
     await engine.stop();
   }
 });
+
+test("[DCTR12] a Redis that is a replica is a problem of Redis, with the remedy", async () => {
+  const engine = await startTestRedis({ dataDir: join(folder, "redis that is a replica") });
+  const admin = new Redis(engine.url);
+  try {
+    await admin.replicaof("127.0.0.1", 9); // No server listens there.
+    const { lines } = await examine({ natsUrl: nats.url, redisUrl: engine.url });
+    expect(lines.find((line) => / Redis /.test(line))).toMatch(/^PROBLEM +Redis +Redis is a replica, .*REPLICAOF NO ONE/);
+  } finally {
+    admin.disconnect();
+    await engine.stop();
+  }
+});

@@ -148,7 +148,7 @@ export function watchRedis(
   const look = async (): Promise<void> => {
     const askedAt = clock.now();
     const isFirst = reaches === undefined;
-    const found = await within(clock, ANSWER_MS_MAX, check(redis), "silent" as const);
+    const found = await within(clock, ANSWER_MS_MAX, askRedis(redis), "silent" as const);
     if (isStopped) return;
     reaches = found === "usable";
     unreached.set(reaches ? 0 : 1);
@@ -172,7 +172,8 @@ export function watchRedis(
   };
 }
 
-async function check(redis: Redis | Cluster): Promise<RedisCheck> {
+/** Asks each server once. */
+export async function askRedis(redis: Redis | Cluster): Promise<RedisCheck> {
   const servers = serversOf(redis);
   const answers = await Promise.allSettled(servers.map((server) => server.ping()));
   if (answers.length === 0 || answers.some(({ status }) => status === "rejected")) return "silent";
