@@ -8,6 +8,7 @@ import { Cluster } from "./cluster.ts";
 import { describeFault, drawFaults, hasWebhooks, type Fault, type FaultKind, strike } from "./faults.ts";
 import type { Met } from "./strike.ts";
 import type { Failure } from "./judge.ts";
+import { beginsWith } from "./lost-ends.ts";
 import type { PlantedBug } from "./planted-bugs.ts";
 import { START_MS } from "./scheduler.ts";
 import { checkSlowLog } from "./slow-log-check.ts";
@@ -80,6 +81,19 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   });
   const unsettledServices = (): string | undefined =>
     world.serviceJudge?.unsettled((room) => cluster.tabs.some((tab) => tab.room === room && !tab.isBanned));
+  const failUnlessSettled = (): void => {
+    const wrong = cluster.tabs.map((tab) => tab.wrongAbout(cluster.tabs)).filter((what) => what !== undefined);
+    if (!cluster.tabs.every((tab) => tab.isAtHead && hasAllEdits(world, tab)))
+      judge.fail(`not everybody has everything and knows it saved:\n${cluster.tabs.map(({ state }) => `  ${state}`).join("\n")}`);
+    else if (world.bans?.unsettled() !== undefined) judge.fail(world.bans.unsettled()!);
+    else if (!judge.isEveryFirstEditAnswered) judge.fail("not everybody who made the document of content is answered");
+    else if (world.application?.isEveryPostAnswered === false) judge.fail("not every backend is answered");
+    else if (world.keyedWrites.unsettled() !== undefined) judge.fail(world.keyedWrites.unsettled()!);
+    else if (world.historyClients.unsettled() !== undefined) judge.fail(world.historyClients.unsettled()!);
+    else if (unsettledServices() !== undefined) judge.fail(`not settled: ${unsettledServices()}`);
+    else if (world.webhooks?.unsettled() !== undefined) judge.fail(`not settled: ${world.webhooks.unsettled()}`);
+    else if (wrong.length > 0) judge.fail(`not every tab has the right participants and fields:\n  ${wrong.join("\n  ")}`);
+  };
   try {
     for (const fault of faults) {
       scheduler.after(fault.atMs, () => {
@@ -103,7 +117,8 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
       world.historyClients.repeatAll();
       let lookAt = scheduler.now + LOOK_MS; // Effects of the last fault may still be under way.
       const isSettled = (): boolean => {
-        if (scheduler.now < lookAt || !cluster.tabs.every((tab) => tab.isSettled) || !judge.isEveryFirstEditAnswered) return false;
+        if (scheduler.now < lookAt || !cluster.tabs.every((tab) => tab.isAtHead) || !judge.isEveryFirstEditAnswered) return false;
+        if (!cluster.tabs.every((tab) => hasAllEdits(world, tab))) return false; // Compares all edits, so only once all tabs are at the head.
         if (world.application?.isEveryPostAnswered === false || world.bans?.unsettled() !== undefined) return false;
         if ((world.keyedWrites.unsettled() ?? world.historyClients.unsettled()) !== undefined) return false;
         lookAt = scheduler.now + LOOK_MS;
@@ -116,8 +131,10 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
         lookAtServicesAt = scheduler.now + LOOK_MS;
         return (unsettledServices() ?? world.webhooks?.unsettled()) === undefined;
       };
-      const settle = (): Promise<void> =>
-        scheduler.runUntil(scheduler.now + HEALING_MS_MAX, () => checked() || (isSettled() && areServicesSettled()));
+      const settle = async (): Promise<void> => {
+        await scheduler.runUntil(scheduler.now + HEALING_MS_MAX, () => checked() || (isSettled() && areServicesSettled()));
+        if (judge.failure === undefined) failUnlessSettled();
+      };
       await settle();
       healedInMs = scheduler.now - peaceAt;
       const banned = cluster.tabs.filter(({ isBanned }) => isBanned);
@@ -143,17 +160,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
         await settle();
       }
       await checkSlowLog(cluster, settle);
-      const wrong = cluster.tabs.map((tab) => tab.wrongAbout(cluster.tabs)).filter((what) => what !== undefined);
-      if (!cluster.tabs.every((tab) => tab.isSettled))
-        judge.fail(`not everybody has everything and knows it saved:\n${cluster.tabs.map(({ state }) => `  ${state}`).join("\n")}`);
-      else if (world.bans?.unsettled() !== undefined) judge.fail(world.bans.unsettled()!);
-      else if (!judge.isEveryFirstEditAnswered) judge.fail("not everybody who made the document of content is answered");
-      else if (world.application?.isEveryPostAnswered === false) judge.fail("not every backend is answered");
-      else if (world.keyedWrites.unsettled() !== undefined) judge.fail(world.keyedWrites.unsettled()!);
-      else if (world.historyClients.unsettled() !== undefined) judge.fail(world.historyClients.unsettled()!);
-      else if (unsettledServices() !== undefined) judge.fail(`not settled: ${unsettledServices()}`);
-      else if (world.webhooks?.unsettled() !== undefined) judge.fail(`not settled: ${world.webhooks.unsettled()}`);
-      else if (wrong.length > 0) judge.fail(`not every tab has the right participants and fields:\n  ${wrong.join("\n  ")}`);
+      if (judge.failure === undefined) failUnlessSettled();
     }
   } catch (error) {
     receiveError(error);
@@ -201,4 +208,9 @@ function firstOfEachRoom({ tabs }: Cluster): Tab[] {
 function joinAgain(tab: Tab): void {
   tab.leave();
   tab.comeBack();
+}
+
+/** Whether a tab at the head of its log has exactly the log's edits. */
+function hasAllEdits({ judge }: World, { room, isBanned, content }: Tab): boolean {
+  return isBanned || judge.room(room).isDeleted || beginsWith(judge.room(room).order, content);
 }

@@ -108,8 +108,8 @@ export class Tab implements CheckedTab {
     return this.#isToldDeleted;
   }
 
-  /** Whether the tab has all edits of the log, and has saved its own ones. */
-  get isSettled(): boolean {
+  /** Whether the tab received the log up to its last edit, and has saved its own ones. Does not compare their bytes. */
+  get isAtHead(): boolean {
     if (this.isBanned) return this.connection === undefined;
     const room = this.#world.judge.room(this.room);
     if (room.isDeleted) return this.#isToldDeleted;
@@ -122,8 +122,7 @@ export class Tab implements CheckedTab {
       this.#host.saving === "saved" &&
       this.#deliveredSeq === room.head &&
       room.accountedFor(this.author) === this.typed &&
-      this.#isEveryTentativeSettled &&
-      beginsWith(room.order, this.content) // Last, because it compares all edits.
+      this.#isEveryTentativeSettled
     );
   }
 
