@@ -47,7 +47,7 @@ test("[HTTP26] an answer that ends early after its head breaks the connection, s
   expect(errors).toEqual(["an HTTP answer broke off"]);
 });
 
-test("[HTTP35] a failed assertion of a route ends the process, before and after the head of its answer, also if the client has gone", async () => {
+test("[HTTP36] a failed assertion of a route ends the process, before and after the head of its answer, also if the client has gone", async () => {
   // Vitest listens to this event too, and would fail the run. Without a listener, Node ends the process.
   const others = process.listeners("unhandledRejection");
   const unhandled: unknown[] = [];
