@@ -184,9 +184,8 @@ test("[SPLIT1] a system is split from one partition into three, and loses and re
   paused.signal("SIGCONT");
   expect((await paused.exited).code).toBe(1);
   expect(paused.printed()).toContain("the log was split into other partitions while this process was paused");
-  await cluster.placement.startAgain(); // Placement uses no partition.
-  await expect(cluster.roomServers[0]!.startAgain()).rejects.toThrow(/has 3 partitions .*not 1\. Set COROOM_LOG_PARTITIONS=3/);
-  await cluster.placement.stop();
+  for (const process of [cluster.placement, cluster.roomServers[0]!])
+    await expect(process.startAgain()).rejects.toThrow(/has 3 partitions .*not 1\. Set COROOM_LOG_PARTITIONS=3/);
   for (const process of processes()) await process.startAgain({ LOG_PARTITIONS: String(PARTITIONS) });
 
   await Promise.all(people.map((person) => person.untilSaved()));
