@@ -157,12 +157,13 @@ test("[OPL6] the command waits longer for servers with rare heartbeats", async (
 
 test("[OPL7] a move to the present owner changes nothing, and the plan of the room stays", async () => {
   const person = await writeIn("at-home");
-  let owner: string | undefined;
-  await eventually(
-    "it is on record who owns the room",
-    async () => (owner = /is owned by (\S+) /.exec(await explained("at-home"))?.[1]) !== undefined,
-  );
-  expect(await asked(moveRoom, opsMoveSettings, { room: "at-home", to: owner! })).toEqual([`default.at-home is already on ${owner}`]);
+  await eventually("the owner on record is the present one", async () => {
+    const owner = /is owned by (\S+) /.exec(await explained("at-home"))?.[1];
+    if (owner === undefined) return false;
+    // A plan that is just carried out may move the room between the two commands.
+    const answer = await asked(moveRoom, opsMoveSettings, { room: "at-home", to: owner }).catch((error: Error) => [error.message]);
+    return answer.join() === `default.at-home is already on ${owner}`;
+  });
   expect(await explained("at-home")).not.toContain("an operator moved it");
   person.leave();
 });
