@@ -148,9 +148,13 @@ test("[PSY5] while no server owns a room, the age of its oldest waiting edit gro
   );
   const continuedAt = performance.now();
   for (const server of cluster.roomServers) server.signal("SIGCONT");
+  let ages: readonly Value[] = [];
   await eventually("all edits from before came through", async () => {
     const seconds = (performance.now() - continuedAt) / 1000;
-    return (await values("coroom_probe_oldest_edit_seconds")).every(({ value }) => value < seconds);
+    ages = await values("coroom_probe_oldest_edit_seconds");
+    return ages.every(({ value }) => value < seconds);
+  }).catch((error: Error) => {
+    throw new Error(`${error.message}: ${JSON.stringify(ages)}`); // Names the kind of room.
   });
   await nothingIsLost();
 });
