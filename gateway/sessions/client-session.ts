@@ -108,11 +108,15 @@ export class ClientSession {
     const rates = this.#takenRates;
     if (!rates.takeBytes(bytes.byteLength, now)) return tooFast("bytes");
     if (this.#state.kind === "other-protocol") return rates.takeControl(now) ? [] : this.#closeOtherProtocol(); // Empty messages take no bytes of the rate.
-    const refusal = this.#state.kind === "awaiting-hello" ? otherProtocolRefusal(bytes, CLOSE_MEANINGS.otherProtocol) : undefined;
-    if (refusal !== undefined) return this.#refuseOtherProtocol(refusal);
     const frame = decodeFrame(bytes);
-    if (this.#state.kind === "awaiting-hello" && isOtherProtocol(bytes, frame))
-      return { kind: "refused", close: "otherProtocol", message: CLOSE_MEANINGS.otherProtocol };
+    if (this.#state.kind === "awaiting-hello") {
+      const bytesOfRefusal = otherProtocolRefusal(bytes, CLOSE_MEANINGS.otherProtocol);
+      if (bytesOfRefusal !== undefined) {
+        this.#state = { kind: "other-protocol", since: this.#state.since };
+        return [{ kind: "send-bytes", bytes: bytesOfRefusal }];
+      }
+      if (isOtherProtocol(bytes, frame)) return { kind: "refused", close: "otherProtocol", message: CLOSE_MEANINGS.otherProtocol };
+    }
     if (frame === undefined) return badFrame("a frame did not decode: see WIRE.md for its fields");
     const hasRateOfItsOwn = this.open !== undefined && (frame.type === "edit" || frame.type === "presence");
     if (!hasRateOfItsOwn && !rates.takeControl(now)) return tooFast("frames");
@@ -136,11 +140,6 @@ export class ClientSession {
       default:
         return assertNever(state);
     }
-  }
-
-  #refuseOtherProtocol(bytes: Uint8Array): Reply {
-    if (this.#state.kind === "awaiting-hello") this.#state = { kind: "other-protocol", since: this.#state.since };
-    return [{ kind: "send-bytes", bytes }];
   }
 
   #receiveHello({ name }: State & { kind: "awaiting-hello" }, frame: Frame & { type: "hello" }, now: Millis): Reply {
