@@ -102,8 +102,7 @@ type PresenceCosts = { isHere(room: RoomKey): boolean; eachCost(receive: (room: 
 
 /**
  * The cost of each room since this server owns it, in one unit: a presence state, a record, an edit and a KiB of records
- * count the same.
- * Presence begins and ends with ownership, so its rooms are the owned rooms.
+ * count the same. Presence begins and ends with ownership, so its rooms are the owned rooms.
  */
 export class RoomCosts {
   readonly #presence: PresenceCosts;

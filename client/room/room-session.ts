@@ -2,8 +2,8 @@
  * One room over one connection: joins it, joins it again after a loss, sends the edits of the outbox, and delivers
  * committed edits. Takes inputs and returns effects; deterministic. Rules ROO1 to ROO31. Its parts: `join-state.ts`
  * (whether the room is joined), `incoming-edits.ts`, `outbox.ts`, `edit-sender.ts`, `catch-up.ts` (gaps and snapshots),
- * `persistence.ts` (the local store). The invariant: leaving the room or losing the connection removes nothing from the outbox and never
- * moves the position back.
+ * `persistence.ts` (the local store). The invariant: leaving the room or losing the connection removes nothing from the
+ * outbox and never moves the position back.
  */
 
 import { assertNever } from "../../shared/assert.ts";
