@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { Epoch, Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { type BoardsDump, NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
-import { ALL_TIME, type Window } from "../boards/windows.ts";
+import { ALL_TIME, type Window, windowAt } from "../boards/windows.ts";
 import { PassAnswers } from "../testing/pass-answers.ts";
 import { recordOf, SCORING } from "../testing/records.ts";
 import { BoardRoom } from "./board-room.ts";
@@ -54,9 +54,9 @@ function begin() {
     for (let kind = answerNext(now); kind !== undefined; kind = answerNext(now)) kinds.push(kind);
     return kinds;
   };
-  const edit = (seq: number, now = 0): void => {
-    const bytes = recordOf(seq, [{ user: "ann" as UserId, bytes: 1, time: NOON }]);
-    const decoded = decodeReceived("edits", { room: ROOM, streamSeq: seq, time: NOON, bytes });
+  const edit = (seq: number, now = 0, time = NOON): void => {
+    const bytes = recordOf(seq, [{ user: "ann" as UserId, bytes: 1, time }]);
+    const decoded = decodeReceived("edits", { room: ROOM, streamSeq: seq, time, bytes });
     if (decoded.kind === "received") feed({ kind: "received", received: decoded.received }, now);
   };
   return { room, answers, feed, answerNext, answerAll, edit, notices, waiting };
@@ -252,4 +252,47 @@ test("[BROOM15] a checkpoint is written only after the totals that were being se
   expect([answerNext(), waiting.map(({ kind }) => kind)]).toEqual(["apply-batch", ["send-totals"]]);
   expect([answerNext(), waiting.map(({ kind }) => kind)]).toEqual(["send-totals", ["send-totals"]]);
   expect(answerAll()).toEqual(["send-totals", "dump", "write-checkpoint"]);
+});
+
+test("[BROOM16] a checkpoint names the windows of a batch that is being applied, because the boards may already have its points", () => {
+  const { feed, answerAll, answerNext, edit, waiting } = begin();
+  feed({ kind: "open" });
+  answerAll();
+  edit(1);
+  feed({ kind: "save" });
+  while (waiting[0]?.kind !== "send-totals") answerNext();
+  const later = (NOON + 3_600_000) as UnixMillis;
+  edit(2, 0, later);
+  feed({ kind: "apply" });
+  waiting.reverse();
+  expect(answerNext()).toBe("open-windows");
+  expect(waiting.map(({ kind }) => kind)).toEqual(["send-totals", "apply-batch"]);
+  answerNext();
+  const [, dump] = waiting;
+  expect(dump?.kind === "dump" ? dump.windows.map(({ id }) => id) : dump).toContain(windowAt("hour", later).id);
+});
+
+test("[BROOM17] boards that another leaderboard has counted further are not saved: the room does not know all of their windows", () => {
+  const { answers, feed, answerAll, edit, notices, waiting, answerNext } = begin();
+  feed({ kind: "open" });
+  answerAll();
+  edit(1);
+  feed({ kind: "save" });
+  while (waiting[0]?.kind !== "dump") answerNext();
+  answers.applied.set(ROOM, { ...NOTHING_APPLIED, epoch: 1 as Epoch, seq: 2 as Seq, time: (NOON + 3_600_000) as UnixMillis });
+  expect(answerAll()).toEqual(["dump"]);
+  expect(notices.at(-1)).toMatchObject({ kind: "fail", reason: "stale" });
+});
+
+test("[BROOM18] a room that is deleted while its checkpoint waits for totals is removed, not saved", () => {
+  const { feed, answerAll, answerNext, edit, waiting, room } = begin();
+  feed({ kind: "open" });
+  answerAll();
+  edit(1);
+  feed({ kind: "save" });
+  while (waiting[0]?.kind !== "send-totals") answerNext();
+  feed({ kind: "deleted", streamSeq: 2 });
+  expect([answerAll(), room.isSaving]).toEqual([["send-totals"], false]);
+  feed({ kind: "save" });
+  expect(answerAll()).toEqual(Array.from({ length: 6 }, () => "remove"));
 });

@@ -1,8 +1,7 @@
 /**
- * Counts one room. It looks up the stored boards, and restores them from the checkpoint if Redis has less. Then it
- * counts records and activities, applies one batch at a time, and saves the checkpoint. Each batch names the mark that
- * it follows. For example, a batch after mark 7 is stale if Redis is at 8. Then the pass ends, and the next pass begins
- * at the floor.
+ * Counts one room. It looks up the stored boards, and restores them from the checkpoint if Redis has less. Then it counts
+ * records and activities, applies one batch at a time, and saves the checkpoint. Each batch names the mark that it follows.
+ * A batch after mark 7 is stale if Redis is at 8: the pass ends, and the next pass begins at the floor.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -38,8 +37,9 @@ type Opening =
   | { readonly kind: "confirming"; readonly applied: CountedPosition; readonly uses: Uses };
 
 type Saving =
-  /** `through`: the mark that the checkpoint has to contain. */
-  | { readonly kind: "applying" | "sending-totals" | "dumping"; readonly through: CountedMark }
+  /** `through`: the mark that the checkpoint has to contain. `upTo`: the mark up to which the dump names all windows. */
+  | { readonly kind: "applying" | "sending-totals"; readonly through: CountedMark }
+  | { readonly kind: "dumping"; readonly through: CountedMark; readonly upTo: CountedMark }
   | { readonly kind: "writing"; readonly dump: BoardsDump }
   /** `removal`: undefined while a batch is being applied. */
   | { readonly kind: "removing"; readonly removal: BoardRemoval | undefined; readonly endsAt: number };
@@ -301,8 +301,9 @@ export class BoardRoom {
         return this.#continueSaving();
       case "sending-totals":
         if (this.#windows.totals.isSending) return;
-        this.#saving = { kind: "dumping", through: saving.through };
-        return this.#effect({ kind: "dump", windows: this.#windows.all });
+        if (this.#state.kind !== "counting") return void (this.#saving = undefined); // The room was deleted meanwhile.
+        this.#saving = { kind: "dumping", through: saving.through, upTo: this.#state.projection.taken };
+        return this.#effect({ kind: "dump", windows: this.#windows.allWith(this.#batch) });
       case "removing":
         return this.#beginRemoval(saving);
       case "dumping":
@@ -319,6 +320,7 @@ export class BoardRoom {
     if (dump === undefined || isAhead(this.#saving.through, dump.applied)) {
       return this.#fail(`the boards of room ${this.key} are counted less far than they were: did Redis lose data?`);
     }
+    if (isAhead(dump.applied, this.#saving.upTo)) return this.#fail(`another leaderboard counts room ${this.key}, in windows unknown here`);
     this.#saving = { kind: "writing", dump };
     this.#effect({ kind: "write-checkpoint", dump, revision: this.#checkpoint.revision });
   }

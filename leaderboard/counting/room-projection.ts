@@ -135,6 +135,7 @@ export class RoomProjection {
   readonly #caps: Caps;
   readonly #drafts: Draft[] = [];
   #applied: CountedPosition;
+  #taken: CountedPosition;
   #entries = 0;
   /** The hour of the last entry, and its windows, so that the calendar is used only once an hour. */
   #hour: Window | undefined;
@@ -143,7 +144,7 @@ export class RoomProjection {
   /** `applied` and `uses`: exactly as they are stored. */
   constructor(applied: CountedPosition, uses: Uses, options: ProjectionOptions) {
     this.#options = options;
-    this.#applied = applied;
+    this.#applied = this.#taken = applied;
     this.#caps = {
       edits: capOf("edits", uses.edits, options),
       deeds: capOf("deeds", uses.deeds, options),
@@ -154,6 +155,11 @@ export class RoomProjection {
   /** The position of the room once all batches are applied. */
   get applied(): CountedPosition {
     return this.#applied;
+  }
+
+  /** The position of the room once the batches that were taken are applied. */
+  get taken(): CountedPosition {
+    return this.#taken;
   }
 
   /** Number of edits, and of messages of activities, in batches that are not applied yet. */
@@ -195,8 +201,11 @@ export class RoomProjection {
   /** The next batch to apply, in order. */
   takeBatch(): ScoreBatch | undefined {
     const draft = this.#drafts.shift();
-    this.#entries -= draft?.entries ?? 0;
-    return draft?.batch();
+    if (draft === undefined) return undefined;
+    const batch = draft.batch();
+    this.#entries -= draft.entries;
+    this.#taken = batch.applied;
+    return batch;
   }
 
   #countEdit({ edits: { epoch, firstSeq, edits }, users }: EditsRecord, index: number, time: UnixMillis, streamSeq: number): void {

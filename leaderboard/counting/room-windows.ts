@@ -76,8 +76,10 @@ export class RoomWindows {
     this.#kinds = kinds;
   }
 
-  get all(): readonly Window[] {
-    return [...this.#windows.values()];
+  /** `batch`: is being applied, so Redis may already have its points. */
+  allWith(batch: ScoreBatch | undefined): readonly Window[] {
+    const applying = (batch?.windows ?? []).map((window) => [window.id, window] as const);
+    return [...new Map([...this.#windows, ...applying]).values()];
   }
 
   add(windows: readonly Window[], members: Iterable<string> | "all"): void {
