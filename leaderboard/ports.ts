@@ -149,7 +149,7 @@ export interface BoardCheckpoints {
   /** Throws `UndecodableEntry` if the checkpoint does not decode, and so does `read`. */
   mark(room: RoomKey): Promise<CheckpointMark>;
   read(room: RoomKey): Promise<BoardsDump | undefined>;
-  /** Replaces exactly `revision`. Throws when it is not known whether the write took effect. */
+  /** Replaces exactly `revision`, and no checkpoint that counts more, and no deletion. Throws when it is not known whether the write took effect. */
   write(room: RoomKey, dump: BoardsDump, revision: number): Promise<CheckpointWrite>;
   /** Every room of the partition that has a checkpoint. */
   rooms(partition: number): Promise<RoomKey[]>;

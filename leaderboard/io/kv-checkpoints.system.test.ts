@@ -61,3 +61,23 @@ test("[LB28] a written checkpoint counts as written, even if NATS does not remov
   await nats.close();
   await server.stop();
 });
+
+test("[LB29] a checkpoint never replaces one that counts more or a deletion, even at the revision that the writer knows", async () => {
+  const server = await startRealNats();
+  const nats = await connectNats({ servers: server.url, name: "test" });
+  let names = 0;
+  const checkpoints = await kvCheckpoints(nats, "boards", { replicas: 1, partitions: 1, newName: () => `run-${++names}` });
+  const dumpTo = (seq: number) => ({ ...DUMP, applied: { ...DUMP.applied, seq: seq as Seq } });
+  await checkpoints.write(ROOM, dumpTo(5), 0);
+  // The bucket lost its end after a paused writer had read this revision of an entry at 2.
+  const { revision } = await checkpoints.mark(ROOM);
+  expect(await checkpoints.write(ROOM, dumpTo(3), revision)).toMatchObject({ kind: "superseded" });
+  expect(await checkpoints.read(ROOM)).toEqual(dumpTo(5));
+  expect(await (await new Objm(jetstream(nats)).open("boards")).list()).toHaveLength(1);
+  await checkpoints.remove(ROOM);
+  const deletion = await checkpoints.mark(ROOM);
+  expect(await checkpoints.write(ROOM, dumpTo(6), deletion.revision)).toMatchObject({ kind: "superseded" });
+  expect((await checkpoints.mark(ROOM)).isDeleted).toBe(true);
+  await nats.close();
+  await server.stop();
+});

@@ -1,7 +1,7 @@
 /**
  * Checkpoints. The object store has the boards, under a name that begins with the room and is used once. KV has the
  * name of each room's current object. The KV entry is the commit: a writer that was replaced cannot restore an older
- * checkpoint.
+ * checkpoint, even if it knows the entry's revision.
  */
 
 import { deflateRaw, inflateRaw } from "node:zlib";
@@ -16,7 +16,7 @@ import { kvBucket, objectBucket, replaceEntry, replaceRevision } from "../../sha
 import { objectNames, readObject, removeObject, withTimeout, removeOrphanChunks } from "../../shared/io/jetstream-object.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import { rethrowMistake } from "../../shared/time/pause.ts";
-import type { BoardsDump } from "../boards/board.ts";
+import { type BoardsDump, isAhead } from "../boards/board.ts";
 import { readBoards, writeBoards } from "../boards/checkpoint.ts";
 import type { BoardCheckpoints } from "../ports.ts";
 import { parseWindow, type Window } from "../boards/windows.ts";
@@ -107,10 +107,15 @@ export async function kvCheckpoints(
       const object = `${room}/${options.newName()}`;
       const begun = performance.now();
       const bytes = await deflate(JSON.stringify(writeBoards(dump)));
-      const before = (await find(room)).entry?.object;
       await withTimeout(TRANSFER_MS_MAX, `writing checkpoint ${object}`, store.putBlob({ name: object }, bytes));
       if (performance.now() - begun > NAMED_MS_MAX) {
         throw new Error(`writing checkpoint ${object} took so long that it may have been swept; trying again`);
+      }
+      // Read as late as possible: a bucket that lost its end assigns the revision that a paused writer knows again.
+      const { entry: before } = await find(room);
+      if (before !== undefined && ("deleted" in before || isAhead(before, dump.applied))) {
+        await tryToRemove(object);
+        return { kind: "superseded" };
       }
       const windows = [...new Set(dump.boards.map(({ window }) => window.id))];
       const { epoch, time, seq, activity } = dump.applied;
@@ -118,7 +123,7 @@ export async function kvCheckpoints(
       const write = await replaceEntry(kv, keyOf(room), entry, revision, ({ value }) => Buffer.compare(value, entry) === 0);
       // An object that the entry may name stays: the next sweep removes it if no entry does.
       if (write.kind === "superseded" && write.isReplaced) await tryToRemove(object);
-      if (write.kind === "written" && before !== undefined) await tryToRemove(before);
+      if (write.kind === "written" && before !== undefined) await tryToRemove(before.object);
       return write;
     },
     remove: async (room) => {

@@ -5,7 +5,7 @@
 
 import type { Seq } from "../../shared/ids.ts";
 import { pause } from "../../shared/time/pause.ts";
-import type { BoardsDump } from "../../leaderboard/boards/board.ts";
+import { type BoardsDump, isAhead } from "../../leaderboard/boards/board.ts";
 import { LeaderboardHost } from "../../leaderboard/leaderboard-host.ts";
 import type { ActivityStream } from "../../leaderboard/ports.ts";
 import type { LeaderboardPortsInSim } from "./planted-hooks.ts";
@@ -138,14 +138,17 @@ export class LeaderboardProcess {
       },
       write: async (room, dump, revision) => {
         const object = `${room}/${this.#name}-${++named}`;
-        const { entry: before } = await values.read(room);
         if (!(await askObjects(() => boards.write(object, structuredClone(dump))))) throw new Error(`there is no storage for ${object}`);
+        const { entry: before } = await values.read(room);
+        if (before !== undefined && (before.kind === "deleted" || isAhead(before, dump.applied))) {
+          await askObjects(() => boards.remove(object));
+          return { kind: "superseded" };
+        }
         const windows = windowsOf(dump);
         const { epoch, time, seq, activity } = dump.applied;
         const entry = { kind: "boards" as const, epoch, time, seq, activity, windows, object };
         const write = await values.write(room, entry, revision);
-        const replaced = before?.kind === "boards" ? before.object : undefined;
-        const old = write.kind === "written" ? replaced : write.isReplaced ? object : undefined;
+        const old = write.kind === "written" ? before?.object : write.isReplaced ? object : undefined;
         if (old !== undefined) await askObjects(() => boards.remove(old));
         return write;
       },
