@@ -15,12 +15,11 @@ import {
   type HistoryRefusal,
   type HistoryState,
   planNaming,
-  SessionsRead,
   StateRead,
-  type WritingSessions,
 } from "./history-reads.ts";
 import type { TailReader } from "./log-tail.ts";
 import type { Reverted } from "./reverting.ts";
+import { SessionsRead, type WritingSessions } from "./sessions-read.ts";
 
 export type HistoryReadsPorts = {
   readonly log: StoredRoomLog;

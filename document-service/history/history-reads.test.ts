@@ -5,9 +5,10 @@ import type { Epoch, Seq, UnixMillis } from "../../shared/ids.ts";
 import { EMPTY_STATE } from "../merge.ts";
 import { recordsOf, ROOM } from "../testing/one-room.ts";
 import { type DocumentVersion, type History, NO_HISTORY, type Segment } from "./history.ts";
-import { type HistoryMoment, type HistoryReadEffect, type HistoryReadInput, planNaming, SessionsRead, StateRead } from "./history-reads.ts";
+import { type HistoryMoment, type HistoryReadEffect, type HistoryReadInput, planNaming, StateRead } from "./history-reads.ts";
 import type { TailReader } from "./log-tail.ts";
 import { encodeSegment } from "./segments.ts";
+import { SessionsRead } from "./sessions-read.ts";
 
 const OPTIONS = { historySessionMsMax: 60_000, historyReadBytesMax: 1_000 };
 /** The log's time of each record is its seq times 1,000. */

@@ -1,6 +1,6 @@
 /**
- * Reads of one room's history: the document at a seq or a time, the edit that restores such a state, and the writing
- * sessions. Each read is a state machine with one effect at a time.
+ * Reads of one room's history: the document at a seq or a time, and the edit that restores such a state. Each read is a
+ * state machine with one effect at a time.
  *
  * The invariant: a state is never built across a missing edit, nor from edits that the log lost together with edits
  * that now have their numbers. Another service may replace the entry during a read and remove its objects, so a read
@@ -8,7 +8,6 @@
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
-import { headOf } from "../../shared/bus/record.ts";
 import { type Position, type Seq, START, type UnixMillis } from "../../shared/ids.ts";
 import { EMPTY_STATE, type MergedDocument } from "../merge.ts";
 import type { RoomLogEnd, Unread } from "../ports.ts";
@@ -16,15 +15,7 @@ import { type History, type HistoryPath, pathsTo, type Segment } from "./history
 import type { CurrentDocument } from "./history-messages.ts";
 import { EditsInTail, SeqInTail, type TailReader } from "./log-tail.ts";
 import type { Reverted } from "./reverting.ts";
-import {
-  editsBetween,
-  editsInSegment,
-  type LoggedEdits,
-  LoggedEditsReader,
-  seqAt,
-  type WritingSession,
-  writingSessionsOf,
-} from "./segments.ts";
+import { editsBetween, editsInSegment, type LoggedEdits, LoggedEditsReader, seqAt } from "./segments.ts";
 
 export type HistoryMoment = { readonly seq: Seq } | { readonly time: UnixMillis };
 export type HistoryRefusal =
@@ -39,8 +30,6 @@ export type HistoryRefusal =
   /** The answer is not available now. The caller asks again. */
   | { readonly kind: "loading" };
 export type HistoryState = { readonly kind: "state"; readonly state: Uint8Array; readonly position: Position } | HistoryRefusal;
-/** The next page begins at `through + 1`. */
-export type WritingSessions = { readonly sessions: readonly WritingSession[]; readonly through: Seq };
 export type HistoryReadsOptions = { readonly historySessionMsMax: number; readonly historyReadBytesMax: number };
 
 export type HistoryReadInput =
@@ -258,69 +247,6 @@ export class StateRead {
   }
 }
 
-/** The writing sessions from a seq on. An answer contains one segment, or as much of the log's tail as a read may take. */
-export class SessionsRead {
-  readonly #from: Seq;
-  readonly #options: HistoryReadsOptions;
-  #through = 0;
-  /** The segments that are still to be read. */
-  #segments: readonly Segment[] = [];
-  #tail: EditsInTail | undefined;
-  /** The entry was read again, because a trim may have moved edits during the read. */
-  #isSecondTry = false;
-
-  constructor(from: Seq, options: HistoryReadsOptions) {
-    this.#from = from;
-    this.#options = options;
-  }
-
-  begin(): HistoryReadEffect<WritingSessions> {
-    return { kind: "read-entry" };
-  }
-
-  receive(input: HistoryReadInput): HistoryReadEffect<WritingSessions> {
-    switch (input.kind) {
-      case "entry-read":
-        this.#through = input.history.through;
-        this.#segments = input.history.segments.filter(({ lastSeq }) => lastSeq >= this.#from);
-        return this.#readNext();
-      case "object-read":
-        if (input.bytes === undefined && !this.#isSecondTry) return this.#tryAgain();
-        return this.#answerWith(editsInSegment(input.bytes) ?? []) ?? this.#readNext();
-      default: {
-        assert(input.kind === "tail-read" && this.#tail !== undefined, "sessions are read from the entry, segments and the log's tail");
-        const [first] = this.#tail.edits;
-        if (first !== undefined && first.record.edits.firstSeq > this.#from && !this.#isSecondTry) return this.#tryAgain();
-        const nothing: WritingSessions = { sessions: [], through: (this.#from - 1) as Seq };
-        return this.#answerWith(this.#tail.edits) ?? { kind: "answer", answer: nothing };
-      }
-    }
-  }
-
-  #tryAgain(): HistoryReadEffect<WritingSessions> {
-    this.#isSecondTry = true;
-    return this.begin();
-  }
-
-  #readNext(): HistoryReadEffect<WritingSessions> {
-    const [next, ...rest] = this.#segments;
-    this.#segments = rest;
-    if (next !== undefined) return readSegment(next);
-    const after = (this.#from - 1) as Seq;
-    this.#tail = new EditsInTail({ after, through: Number.POSITIVE_INFINITY, bytesMax: this.#options.historyReadBytesMax });
-    return { kind: "read-tail", after: this.#through, reader: this.#tail };
-  }
-
-  /** Undefined: no edit is at or after the seq. */
-  #answerWith(edits: readonly LoggedEdits[]): HistoryReadEffect<WritingSessions> | undefined {
-    const wanted = edits.filter(({ record }) => headOf(record) >= this.#from);
-    const last = wanted.at(-1);
-    if (last === undefined) return undefined;
-    const sessions = writingSessionsOf(wanted, this.#options.historySessionMsMax);
-    return { kind: "answer", answer: { sessions, through: headOf(last.record) } };
-  }
-}
-
 /** Whether the current document can be named. `document` undefined: it cannot be read at the moment. */
 export function planNaming(
   document: CurrentDocument | undefined,
@@ -329,7 +255,7 @@ export function planNaming(
   return document.applied.seq === 0 ? { kind: "no-document" } : { kind: "name", document };
 }
 
-function readSegment({ object, sha256 }: Segment): HistoryReadEffect<never> {
+export function readSegment({ object, sha256 }: Segment): HistoryReadEffect<never> {
   return { kind: "read-object", object, sha256 };
 }
 
