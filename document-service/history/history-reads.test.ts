@@ -239,3 +239,23 @@ test("[HRS15] the edits of the next owners follow a version of any epoch that en
     }
   }
 });
+
+test("[HRS16] a version of a lost epoch at the end of a later epoch's segment is not continued with the edits after the segment", () => {
+  const log = logOf({ epoch: 2, from: 1, to: 6 });
+  const archived = encodeSegment(ROOM, log.slice(0, 4));
+  const history: History = { versions: [version(4)], segments: [segment(1, 4)], through: 40 };
+  const receive = stateIn(log, seq(6));
+  expect(receive(entry(history), endAt(6), object(EMPTY_STATE), TAIL_READ), "the segment shows what is before edit 5").toEqual(
+    readObject("version 4"),
+  );
+  expect(receive(object(EMPTY_STATE))).toEqual(readObject("edits 1"));
+  expect(receive(object(archived), TAIL_READ), "without the version").toEqual(readObject("edits 1"));
+  expect(receive(object(archived), TAIL_READ)).toMatchObject({ kind: "merge", edits: { length: 6 } });
+
+  const [own, next] = [stateIn(log, seq(6)), encodeSegment(ROOM, RECORDS.slice(0, 4))];
+  own(entry(history), endAt(6), object(EMPTY_STATE), TAIL_READ);
+  expect(own(object(EMPTY_STATE), object(next), TAIL_READ), "epoch 2 follows epoch 1").toMatchObject({
+    kind: "merge",
+    edits: { length: 2 },
+  });
+});

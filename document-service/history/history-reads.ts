@@ -220,6 +220,11 @@ export class StateRead {
   #merge({ target, path, others, state, edits }: PathReading): HistoryReadEffect<HistoryState | Reverted> {
     const found = editsBetween(edits, path.base ?? START, target);
     if (found.kind === "missing") return this.#followNext(target, others);
+    // The segment that ends at the version shows whether the version's epoch goes on, or was lost and replaced.
+    const before = found.isAssumed ? this.#entry.segments.findLast(({ lastSeq }) => lastSeq === path.base?.seq) : undefined;
+    if (before !== undefined && !path.segments.includes(before)) {
+      return this.#followNext(target, [{ ...path, segments: [before, ...path.segments] }, ...others]);
+    }
     const position: Position = { epoch: found.epoch, seq: target };
     if (found.payloads.length === 0) return this.#receiveState(state, position);
     return this.#wait({ kind: "merging", position }, { kind: "merge", state, edits: found.payloads });

@@ -97,7 +97,8 @@ export function seqsOf(records: Iterable<StoredRecord>): { readonly firstSeq: Se
 }
 
 type EditsBetween =
-  | { readonly kind: "edits"; readonly payloads: readonly Uint8Array[]; readonly epoch: Epoch }
+  /** `isAssumed`: a later epoch follows an earlier one, and the record before it was not read. */
+  | { readonly kind: "edits"; readonly payloads: readonly Uint8Array[]; readonly epoch: Epoch; readonly isAssumed: boolean }
   | { readonly kind: "missing"; readonly from: Seq };
 
 /**
@@ -107,16 +108,18 @@ type EditsBetween =
 export function editsBetween(taken: readonly LoggedEdits[], after: Position, through: Seq): EditsBetween {
   const payloads: Uint8Array[] = [];
   let { epoch, seq: reached }: { epoch: Epoch; seq: number } = after;
+  let isAssumed = false;
   for (const edits of taken) {
     const { firstSeq } = edits.record.edits;
     const head = headOf(edits.record);
     if (reached >= through) break;
     if (head <= reached) continue;
     if (!isNext(edits, epoch, reached)) break;
+    isAssumed ||= reached > 0 && edits.follows === undefined && edits.record.edits.epoch !== epoch;
     for (const { payload } of edits.record.edits.edits.slice(reached + 1 - firstSeq, through + 1 - firstSeq)) payloads.push(payload);
     [reached, epoch] = [Math.min(head, through), edits.record.edits.epoch];
   }
-  return reached < through ? { kind: "missing", from: (reached + 1) as Seq } : { kind: "edits", payloads, epoch };
+  return reached < through ? { kind: "missing", from: (reached + 1) as Seq } : { kind: "edits", payloads, epoch, isAssumed };
 }
 
 /** Whether the record has the edit after the position `{ epoch, seq }`. Without a known record before it, a later epoch may follow. */
