@@ -139,10 +139,10 @@ test("[HRS7] the edit that brings a state back is made against the current docum
 
 test("[HRS8] sessions are read from one segment for each answer, then from the tail, and a damaged segment is skipped", () => {
   const sessionsFrom = (from: number) => readOf(new SessionsRead(from as Seq, OPTIONS));
-  expect(sessionsFrom(1)(entry(), object(bytesOf(1, 2)))).toMatchObject({ kind: "answer", answer: { through: 2 } });
+  expect(sessionsFrom(1)(entry(), TAIL_READ, object(bytesOf(1, 2)))).toMatchObject({ kind: "answer", answer: { through: 2 } });
   const damaged = sessionsFrom(1);
-  expect(damaged(entry(), object(undefined)), "another segment may have replaced it").toEqual(readEntry);
-  expect(damaged(entry(), object(undefined)), "it is damaged").toEqual(readObject("edits 3"));
+  expect(damaged(entry(), TAIL_READ, object(undefined)), "another segment may have replaced it").toEqual(readEntry);
+  expect(damaged(entry(), TAIL_READ, object(undefined)), "it is damaged").toEqual(readObject("edits 3"));
   expect(sessionsFrom(5)(entry(), TAIL_READ)).toMatchObject({ kind: "answer", answer: { through: 6, sessions: [{ edits: 2 }] } });
   expect(sessionsFrom(7)(entry(), TAIL_READ)).toEqual({ kind: "answer", answer: { sessions: [], through: 6 } });
 });
@@ -151,7 +151,7 @@ test("[HRS9] edits that move from the log to a segment during a read of sessions
   const trimmed = { ...NO_HISTORY, through: 40 };
   const receive = readOf(new SessionsRead(1 as Seq, OPTIONS));
   expect(receive(entry(trimmed), TAIL_READ), "the log begins after seq 1").toEqual(readEntry);
-  expect(receive(entry(), object(bytesOf(1, 2)))).toMatchObject({ answer: { through: 2, sessions: [{ edits: 2 }] } });
+  expect(receive(entry(), TAIL_READ, object(bytesOf(1, 2)))).toMatchObject({ answer: { through: 2, sessions: [{ edits: 2 }] } });
   const dropped = readOf(new SessionsRead(1 as Seq, OPTIONS))(entry(trimmed), TAIL_READ, entry(trimmed), TAIL_READ);
   expect(dropped, "the history does not keep them").toMatchObject({ answer: { through: 6, sessions: [{ edits: 2 }] } });
 });
@@ -258,4 +258,22 @@ test("[HRS16] a version of a lost epoch at the end of a later epoch's segment is
     kind: "merge",
     edits: { length: 2 },
   });
+});
+
+test("[HRS17] sessions of edits that the log lost are not listed once later edits have their numbers, in segments or in the log", () => {
+  const sessionsIn = (log: StoredRecord[], from: number) => readOf(new SessionsRead(from as Seq, OPTIONS), log);
+  const log = logOf({ epoch: 1, from: 1, to: 2 }, { epoch: 2, from: 3, to: 6 });
+  const lost: History = { ...NO_HISTORY, segments: [segment(1, 4)], through: 20 };
+  expect(sessionsIn(log, 1)(entry(lost), TAIL_READ, object(bytesOf(1, 4)))).toMatchObject({
+    answer: { through: 2, sessions: [{ edits: 2 }] },
+  });
+  const tail = sessionsIn(log, 3);
+  expect(tail(entry(lost), TAIL_READ, object(bytesOf(1, 4)))).toMatchObject({ kind: "read-tail", after: 20 });
+  expect(tail(TAIL_READ)).toMatchObject({ answer: { through: 6, sessions: [{ firstSeq: 3, edits: 4 }] } });
+
+  const archived: History = { ...NO_HISTORY, segments: [segment(1, 4), segment(3, 6)], through: 60 };
+  expect(sessionsIn(log, 1)(entry(archived), TAIL_READ, object(bytesOf(1, 4)))).toMatchObject({ answer: { through: 2 } });
+  const later = sessionsIn(log, 3);
+  expect(later(entry(archived), TAIL_READ, object(bytesOf(1, 4)))).toEqual(readObject("edits 3"));
+  expect(later(object(encodeSegment(ROOM, log.slice(2))))).toMatchObject({ answer: { through: 6, sessions: [{ firstSeq: 3, edits: 4 }] } });
 });

@@ -18,6 +18,8 @@ export class SessionsRead {
   #through = 0;
   /** The segments that are still to be read. */
   #segments: readonly Segment[] = [];
+  /** Has read the first edit of the tail. */
+  #tailStart: EditsInTail | undefined;
   #tail: EditsInTail | undefined;
   /** The entry was read again, because a trim may have moved edits during the read. */
   #isSecondTry = false;
@@ -36,12 +38,15 @@ export class SessionsRead {
       case "entry-read":
         this.#through = input.history.through;
         this.#segments = input.history.segments.filter(({ lastSeq }) => lastSeq >= this.#from);
-        return this.#readNext();
+        if (this.#segments.length === 0) return this.#readNext();
+        this.#tailStart = this.#tailReader({ after: 0 as Seq, through: 0 });
+        return { kind: "read-tail", after: this.#through, reader: this.#tailStart };
       case "object-read":
         if (input.bytes === undefined && !this.#isSecondTry) return this.#tryAgain();
-        return this.#answerWith(editsInSegment(input.bytes) ?? []) ?? this.#readNext();
+        return this.#answerWith(withoutLost(editsInSegment(input.bytes) ?? [], this.#laterFrom)) ?? this.#readNext();
       default: {
-        assert(input.kind === "tail-read" && this.#tail !== undefined, "sessions are read from the entry, segments and the log's tail");
+        if (this.#tail === undefined) return this.#readNext();
+        assert(input.kind === "tail-read", "sessions are read from the entry, segments and the log's tail");
         const [first] = this.#tail.edits;
         if (first !== undefined && first.record.edits.firstSeq > this.#from && !this.#isSecondTry) return this.#tryAgain();
         const nothing: WritingSessions = { sessions: [], through: (this.#from - 1) as Seq };
@@ -50,8 +55,19 @@ export class SessionsRead {
     }
   }
 
+  /** The first seq in later segments and the tail. Earlier edits from there on were lost, and their seqs assigned again. */
+  get #laterFrom(): number {
+    const inTail = this.#tailStart?.edits[0]?.record.edits.firstSeq ?? Number.POSITIVE_INFINITY;
+    return this.#segments.reduce((first, { firstSeq }) => Math.min(first, firstSeq), inTail);
+  }
+
+  #tailReader(range: { readonly after: Seq; readonly through: number }): EditsInTail {
+    return new EditsInTail({ ...range, bytesMax: this.#options.historyReadBytesMax });
+  }
+
   #tryAgain(): HistoryReadEffect<WritingSessions> {
     this.#isSecondTry = true;
+    this.#tail = undefined;
     return this.begin();
   }
 
@@ -59,8 +75,7 @@ export class SessionsRead {
     const [next, ...rest] = this.#segments;
     this.#segments = rest;
     if (next !== undefined) return readSegment(next);
-    const after = (this.#from - 1) as Seq;
-    this.#tail = new EditsInTail({ after, through: Number.POSITIVE_INFINITY, bytesMax: this.#options.historyReadBytesMax });
+    this.#tail = this.#tailReader({ after: (this.#from - 1) as Seq, through: Number.POSITIVE_INFINITY });
     return { kind: "read-tail", after: this.#through, reader: this.#tail };
   }
 
@@ -72,4 +87,14 @@ export class SessionsRead {
     const sessions = writingSessionsOf(wanted, this.#options.historySessionMsMax);
     return { kind: "answer", answer: { sessions, through: headOf(last.record) } };
   }
+}
+
+/** The edits before `laterFrom`. */
+function withoutLost(edits: readonly LoggedEdits[], laterFrom: number): readonly LoggedEdits[] {
+  return edits.flatMap((one): LoggedEdits[] => {
+    const { record } = one;
+    if (headOf(record) < laterFrom) return [one];
+    const kept = record.edits.edits.slice(0, Math.max(0, laterFrom - record.edits.firstSeq));
+    return kept.length === 0 ? [] : [{ ...one, record: { ...record, edits: { ...record.edits, edits: kept } } }];
+  });
 }
