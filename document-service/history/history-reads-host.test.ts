@@ -64,7 +64,7 @@ test("[PST3] writing sessions are read from segments and from the log", async ()
     next = through + 1;
   }
   expect([ends.length > 1, ends.at(-1)]).toEqual([true, 6]);
-  expect(await run.room.historyReads.sessions(7 as Seq)).toEqual({ sessions: [], through: 6 });
+  expect(await run.room.historyReads.sessions(7 as Seq)).toEqual({ sessions: [], from: 7, through: 6 });
 });
 
 test("[PST4] an old state is restored by an ordinary edit, and the later edits stay in the history", async () => {

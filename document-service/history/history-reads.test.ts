@@ -137,14 +137,15 @@ test("[HRS7] the edit that brings a state back is made against the current docum
   ]);
 });
 
-test("[HRS8] sessions are read from one segment for each answer, then from the tail, and a damaged segment is skipped", () => {
+test("[HRS8] sessions are read from one segment for each answer, then from the tail, and the answer begins after a damaged segment", () => {
   const sessionsFrom = (from: number) => readOf(new SessionsRead(from as Seq, OPTIONS));
   expect(sessionsFrom(1)(entry(), TAIL_READ, object(bytesOf(1, 2)))).toMatchObject({ kind: "answer", answer: { through: 2 } });
   const damaged = sessionsFrom(1);
   expect(damaged(entry(), TAIL_READ, object(undefined)), "another segment may have replaced it").toEqual(readEntry);
   expect(damaged(entry(), TAIL_READ, object(undefined)), "it is damaged").toEqual(readObject("edits 3"));
-  expect(sessionsFrom(5)(entry(), TAIL_READ)).toMatchObject({ kind: "answer", answer: { through: 6, sessions: [{ edits: 2 }] } });
-  expect(sessionsFrom(7)(entry(), TAIL_READ)).toEqual({ kind: "answer", answer: { sessions: [], through: 6 } });
+  expect(damaged(object(bytesOf(3, 4))), "the answer shows the hole").toMatchObject({ answer: { from: 3, through: 4 } });
+  expect(sessionsFrom(5)(entry(), TAIL_READ)).toMatchObject({ kind: "answer", answer: { from: 5, through: 6, sessions: [{ edits: 2 }] } });
+  expect(sessionsFrom(7)(entry(), TAIL_READ)).toEqual({ kind: "answer", answer: { sessions: [], from: 7, through: 6 } });
 });
 
 test("[HRS9] edits that move from the log to a segment during a read of sessions are in the answer", () => {

@@ -8,8 +8,8 @@ import { type HistoryReadEffect, type HistoryReadInput, type HistoryReadsOptions
 import { EditsInTail } from "./log-tail.ts";
 import { editsInSegment, type LoggedEdits, type WritingSession, writingSessionsOf } from "./segments.ts";
 
-/** The next page begins at `through + 1`. */
-export type WritingSessions = { readonly sessions: readonly WritingSession[]; readonly through: Seq };
+/** `from`: later than the first seq of the question if no edit before it can be read. The next page begins at `through + 1`. */
+export type WritingSessions = { readonly sessions: readonly WritingSession[]; readonly from: Seq; readonly through: Seq };
 
 /** The writing sessions from a seq on. An answer contains one segment, or as much of the log's tail as a read may take. */
 export class SessionsRead {
@@ -49,7 +49,7 @@ export class SessionsRead {
         assert(input.kind === "tail-read", "sessions are read from the entry, segments and the log's tail");
         const [first] = this.#tail.edits;
         if (first !== undefined && first.record.edits.firstSeq > this.#from && !this.#isSecondTry) return this.#tryAgain();
-        const nothing: WritingSessions = { sessions: [], through: (this.#from - 1) as Seq };
+        const nothing: WritingSessions = { sessions: [], from: this.#from, through: (this.#from - 1) as Seq };
         return this.#answerWith(this.#tail.edits) ?? { kind: "answer", answer: nothing };
       }
     }
@@ -82,10 +82,11 @@ export class SessionsRead {
   /** Undefined: no edit is at or after the seq. */
   #answerWith(edits: readonly LoggedEdits[]): HistoryReadEffect<WritingSessions> | undefined {
     const wanted = edits.filter(({ record }) => headOf(record) >= this.#from);
-    const last = wanted.at(-1);
-    if (last === undefined) return undefined;
+    const [first, last] = [wanted[0], wanted.at(-1)];
+    if (first === undefined || last === undefined) return undefined;
     const sessions = writingSessionsOf(wanted, this.#options.historySessionMsMax);
-    return { kind: "answer", answer: { sessions, through: headOf(last.record) } };
+    const from = Math.max(this.#from, first.record.edits.firstSeq) as Seq;
+    return { kind: "answer", answer: { sessions, from, through: headOf(last.record) } };
   }
 }
 
