@@ -131,3 +131,42 @@ test("[PED7] edits that the server rolled back are reported, and measuring start
   expect(delivered(0, 3, after, 4), "the position of before is no more").toEqual([{ kind: "edit-acknowledged", ms: 2 }]);
   expect(delivered(1, 3, after, 4)).toEqual([{ kind: "edit-arrived", ms: 2 }]);
 });
+
+test("[PED8] an edit that its writer received in a snapshot waits only until the writer's next edit is acknowledged", () => {
+  const { ledger, found, write, delivered } = begin();
+  const first = write(0);
+  ledger.receiveWent(0);
+  expect(found((findings) => ledger.receiveSnapshot(0, seq(6), findings))).toEqual([]);
+  ledger.receiveCame(0, at(5));
+  expect(delivered(1, 4, first, 6)).toEqual([]);
+  expect(ledger.oldestAt, "the snapshot may not contain it").toBe(0);
+  const second = write(10);
+  delivered(1, 7, second, 12);
+  expect(delivered(0, 7, second, 13)).toEqual([{ kind: "edit-acknowledged", ms: 3 }, { kind: "edit-unjudged" }]);
+  expect(ledger.oldestAt).toBeUndefined();
+});
+
+test("[PED8] an edit that everybody received in a snapshot is not judged once the writer's next edit has arrived", () => {
+  const { ledger, found, write, delivered } = begin(2);
+  write(0);
+  for (const participant of [0, 1]) {
+    ledger.receiveWent(participant);
+    expect(found((findings) => ledger.receiveSnapshot(participant, seq(5 + participant), findings))).toEqual([]);
+    ledger.receiveCame(participant, at(5));
+  }
+  const second = write(10);
+  expect(delivered(0, 7, second, 13)).toEqual([{ kind: "edit-acknowledged", ms: 3 }, { kind: "edit-unjudged" }]);
+  expect(delivered(1, 7, second, 14)).toEqual([{ kind: "edit-arrived", ms: 4 }, { kind: "edit-unjudged" }]);
+  expect(ledger.oldestAt, "the third participant has received neither").toBe(0);
+  expect(found((findings) => ledger.receiveSnapshot(2, seq(9), findings))).toEqual([{ kind: "edit-unjudged" }, { kind: "edit-unjudged" }]);
+  expect(ledger.oldestAt).toBeUndefined();
+});
+
+test("[PED8] without a snapshot an edit waits for its own acknowledgement", () => {
+  const { ledger, write, delivered } = begin();
+  const [first, second] = [write(0), write(1)];
+  delivered(1, 1, first, 2);
+  delivered(1, 2, second, 3);
+  expect(delivered(0, 2, second, 4)).toEqual([{ kind: "edit-acknowledged", ms: 3 }]);
+  expect(ledger.oldestAt).toBe(0);
+});

@@ -2,7 +2,8 @@
  * Records the edits of one room: when each was made, acknowledged and seen, how long that took, and which are lost.
  * PED1: an edit counts as lost if a participant has the room up to a later seq without it; time alone never makes an
  * edit lost. PED2: the time to a participant counts only if both connections lasted; reconnects are measured
- * separately. PED3: edits in a snapshot count neither as seen nor as lost.
+ * separately. PED3: edits in a snapshot count neither as seen nor as lost. PED8: an edit that its writer received in a
+ * snapshot waits only until a later edit of the writer is acknowledged.
  */
 
 import type { Millis, Seq } from "../shared/ids.ts";
@@ -20,6 +21,10 @@ type Edit = {
   readonly writtenAt: Millis;
   seq: Seq | undefined;
   ackedAt: Millis | undefined;
+  /** The writer loaded a snapshot before the acknowledgement. If the snapshot contains the edit, it is never delivered to the writer. */
+  mayBeInSnapshot: boolean;
+  /** The seq of the writer's later edit that acknowledged this one. */
+  ackedBy: Seq | undefined;
   readonly missing: Set<ParticipantIndex>;
   /** Participants that the edit did not reach over an uninterrupted connection. */
   readonly strayed: Set<ParticipantIndex>;
@@ -76,6 +81,8 @@ export class EditLedger {
       writtenAt: now,
       seq: undefined,
       ackedAt: undefined,
+      mayBeInSnapshot: false,
+      ackedBy: undefined,
       missing: new Set(others),
       strayed: new Set(strayed),
       isLate: false,
@@ -89,8 +96,10 @@ export class EditLedger {
     const edit = number === undefined ? undefined : this.#edits.get(number);
     if (edit !== undefined) {
       edit.seq ??= seq;
-      if (participant === edit.writer) this.#acknowledge(edit, now, findings);
-      else if (edit.missing.delete(participant) && !edit.strayed.has(participant))
+      if (participant === edit.writer) {
+        this.#acknowledge(edit, now, findings);
+        this.#acknowledgeBefore(edit, now, findings);
+      } else if (edit.missing.delete(participant) && !edit.strayed.has(participant))
         findings.push({ kind: "edit-arrived", ms: now - edit.writtenAt });
     }
     this.#passTo(participant, seq);
@@ -99,6 +108,7 @@ export class EditLedger {
 
   /** A snapshot contains all edits up to this seq. */
   receiveSnapshot(participant: ParticipantIndex, seq: Seq, findings: Finding[]): void {
+    for (const edit of this.#edits.values()) edit.mayBeInSnapshot ||= edit.writer === participant && edit.ackedAt === undefined;
     const observer = this.#observers.get(participant);
     if (observer !== undefined) observer.skipped = seq;
     this.#passTo(participant, seq);
@@ -137,6 +147,20 @@ export class EditLedger {
     findings.push({ kind: "edit-acknowledged", ms: now - edit.writtenAt });
   }
 
+  /**
+   * The room has a writer's edits in the order of writing, and the writer receives them in that order. An earlier edit
+   * that was not delivered to its writer was in a snapshot.
+   */
+  #acknowledgeBefore(later: Edit, now: Millis, findings: Finding[]): void {
+    for (const edit of this.#edits.values()) {
+      if (edit === later) return;
+      if (edit.writer !== later.writer || edit.ackedAt !== undefined || !edit.mayBeInSnapshot) continue;
+      edit.ackedAt = now;
+      edit.ackedBy = later.seq;
+      findings.push({ kind: "edit-unjudged" });
+    }
+  }
+
   #passTo(participant: ParticipantIndex, seq: Seq): void {
     const observer = this.#observers.get(participant);
     if (observer !== undefined && seq > observer.through) observer.through = seq;
@@ -145,13 +169,14 @@ export class EditLedger {
   /** A participant that has the room up to an edit has either seen the edit or lost it. */
   #settle(findings: Finding[]): void {
     for (const [number, edit] of this.#edits) {
-      const { seq } = edit;
-      if (seq === undefined) continue;
+      const passed = edit.seq ?? edit.ackedBy;
+      if (passed === undefined) continue;
       for (const participant of edit.missing) {
         const { through, skipped } = this.#observers.get(participant)!;
-        if (through < seq) continue;
+        if (through < passed) continue;
         edit.missing.delete(participant);
-        findings.push({ kind: seq <= skipped ? "edit-unjudged" : "edit-lost" });
+        const isUnjudged = edit.seq === undefined || edit.seq <= skipped; // Without a seq the edit was delivered to nobody: all loaded snapshots.
+        findings.push({ kind: isUnjudged ? "edit-unjudged" : "edit-lost" });
       }
       if (edit.ackedAt !== undefined && edit.missing.size === 0) this.#edits.delete(number);
     }
