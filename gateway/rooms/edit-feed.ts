@@ -32,7 +32,7 @@ export class MemberEditFeed {
   readonly #unacked: Unacked;
   readonly #questions: CatchUpQuestions;
   readonly #order: InOrder;
-  /** The highest head that the owner has announced, and the time since which it is higher than the delivered edits. */
+  /** The highest head that the owner has announced or acknowledged, and the time since which it is higher than the delivered edits. */
   #announcedHead: { readonly head: Seq; readonly since: Millis } | undefined;
   /** The last seq that arrived before any member asked for the room. */
   #lastIgnored = 0 as Seq;
@@ -90,8 +90,13 @@ export class MemberEditFeed {
   /** The room's head according to the owner. If it is higher than the received edits, some edits are lost or late. */
   receiveHead(head: Position, now: Millis, effects: FollowedRoomEffect[]): void {
     this.resyncIfBeyond(head, now, effects);
-    if (this.position !== undefined && head.seq > this.position.seq && head.seq > (this.#announcedHead?.head ?? 0))
-      this.#announcedHead = { head: head.seq, since: this.#announcedHead?.since ?? now };
+    this.receiveStored(head.seq, now);
+  }
+
+  /** The owner's log has this edit. The announcements of the head may all be lost, and the edit with them. */
+  receiveStored(seq: Seq, now: Millis): void {
+    if (this.position !== undefined && seq > this.position.seq && seq > (this.#announcedHead?.head ?? 0))
+      this.#announcedHead = { head: seq, since: this.#announcedHead?.since ?? now };
   }
 
   receiveTentative(edit: TentativeEdit, effects: FollowedRoomEffect[]): void {

@@ -459,6 +459,22 @@ test("[ROOM19] a repeated edit is acknowledged exactly if it was delivered, othe
   expect(summaryOf(feed(acked(1, false)))).toEqual(["acked-through to 1"]);
 });
 
+test("[ROOM62] an acknowledged edit whose record and announcements are lost is requested from the owner", () => {
+  bothLive();
+  send(ann, 1);
+  feed({
+    kind: "answer",
+    answer: { kind: "acked", epoch: 1 as Epoch, client: ann.client, counter: 1, seq: 1 as Seq, exact: true },
+  });
+  expect(room.tickRate).toBe("fast");
+  const asked = summaryOf(feed({ kind: "tick" }, 100));
+  expect(asked).toEqual([expect.stringMatching(/^ask #\d+ after 0$/)]);
+  const request = Number(/#(\d+)/.exec(asked[0]!)![1]);
+  expect(summaryOf(feed(catchUp(request, 1, [part(1, [ann])])))).toEqual(["edits from 1 to all"]);
+  expect(summaryOf(feed({ kind: "tick" }, 100))).toEqual([]);
+  expect(room.tickRate).not.toBe("fast");
+});
+
 test("[ROOM20] a join that no owner answers is rejected after its time", () => {
   join(ann);
   feed({ kind: "attached" });

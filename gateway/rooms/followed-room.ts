@@ -239,6 +239,7 @@ export class FollowedRoom {
         break;
       case "acked":
         this.#relay.receiveAck(answer, this.#feed.position, now, effects);
+        this.#feed.receiveStored(answer.seq, now);
         break;
       case "refused":
         this.#relay.receiveRefusal(answer, now, effects);
