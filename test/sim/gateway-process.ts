@@ -15,7 +15,7 @@ import { StreamedAnswers } from "../../gateway/io/http/streamed-answers.ts";
 import { errorOf } from "../../gateway/http/answers.ts";
 import type { HttpRoute } from "../../gateway/http/route-table.ts";
 import type { SanctionsHost } from "../../gateway/limits/sanctions-host.ts";
-import type { Activities, AdminCommands, BoardBus, RoomOwners, Tokens } from "../../gateway/ports.ts";
+import type { Activities, AdminCommands, BoardBus, EditHops, Tokens } from "../../gateway/ports.ts";
 import type { PresenceRelayHost } from "../../gateway/presence/presence-relay-host.ts";
 import type { FollowedRoomsHost } from "../../gateway/rooms/room-host.ts";
 import type { WriteOutcome, WritesHost } from "../../gateway/rooms/writes-host.ts";
@@ -88,6 +88,7 @@ export class GatewayProcess {
       endOfTurn,
       log: world.logOf(name),
       metrics: world.telemetry.gateway,
+      hops: this.#hopsTo(world),
     };
     const bus = natsRoomOwners(this.connection.nats, world.subjects, gateway, {
       ...deps,
@@ -98,7 +99,7 @@ export class GatewayProcess {
     const placement = natsPlacement(this.connection.nats, world.subjects, placementConfig, clock);
     const { sockets, topics } = this.listener;
 
-    const rooms = this.#checked(world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms, world);
+    const rooms = world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms;
     const sanctions = natsSanctions(this.connection.nats, world.subjects, gateway);
     const commands = natsAdminCommands(this.connection.nats, world.subjects, { gateway, running: () => [] });
     this.#commands = world.kickedUsers === undefined ? ALONE.commands : (world.planted?.adminCommands?.(commands) ?? commands);
@@ -231,15 +232,15 @@ export class GatewayProcess {
     return planted?.tokens?.(real) ?? real;
   }
 
-  /** Checks the rights of the edits that the gateway sends. */
-  #checked(rooms: RoomOwners, { tokens }: World): RoomOwners {
-    if (tokens === undefined) return rooms;
+  /** Passes the edits that the gateway takes to the check of tokens. */
+  #hopsTo({ tokens }: World): EditHops | undefined {
+    if (tokens === undefined) return undefined;
     return {
-      ...rooms,
-      sendToOwner: (room, message, epoch) => {
-        tokens.receiveSent(this.process, message);
-        rooms.sendToOwner(room, message, epoch);
-      },
+      received: (_room, edit) => tokens.receiveTaken(this.process, edit),
+      forwarded: () => {},
+      answered: () => {},
+      committed: () => {},
+      delivering: (_room, _batch, deliver) => deliver(),
     };
   }
 }

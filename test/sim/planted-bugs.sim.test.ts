@@ -35,7 +35,7 @@ const counted = telemetry();
 
 const EACH_AT_EACH_SIZE = [
   ...PLANTED_BUGS.flatMap((planted) =>
-    (["small-edit-path", "large-edit-path"] as const).map((size) => ({ planted, name: planted.name, size })),
+    (planted.sizes ?? (["small-edit-path", "large-edit-path"] as const)).map((size) => ({ planted, name: planted.name, size })),
   ),
   ...PLANTED_BUGS.filter(({ name }) => name === "no fencing").map((planted) => ({ planted, name: planted.name, size: "batches" as const })),
   ...PLANTED_APPLICATION_BUGS.map((planted) => ({ planted, name: planted.name, size: "first-content" as const })),

@@ -10,24 +10,17 @@ import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { CommittedEdits } from "../../shared/wire/frames.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq } from "../../shared/ids.ts";
 import type { Fault } from "./faults.ts";
-import {
-  bansNotExchanged,
-  bansNotRepeated,
-  editsOfAnotherRoom,
-  editsOfAnotherUser,
-  firstRightsKept,
-  kicksNotCarriedOut,
-  partsNotCopied,
-  partsOfBrokenConnection,
-} from "./planted-gateway-bugs.ts";
+import { PLANTED_GATEWAY_BUGS } from "./planted-gateway-bugs.ts";
 import { forgedTaken, refusalIgnored, savedNotAnnounced, savingNotAnnounced, tentativeNotShown } from "./planted-room-server-bugs.ts";
 import type { PlantedHooks } from "./planted-hooks.ts";
-import type { Size } from "./sizes.ts";
+import type { Size, SizeName } from "./sizes.ts";
 
 export type PlantedBug = PlantedHooks & {
   readonly name: string;
   /** Faults that show the bug, if random faults rarely show it. */
   readonly faults?: (size: Size) => readonly Fault[];
+  /** Sizes of runs that can show the bug. Undefined: all. */
+  readonly sizes?: readonly SizeName[];
 };
 
 /** `pass` gives a message to the owner of the room. */
@@ -328,14 +321,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   savedNotAnnounced,
   outboxDropped,
   statesSentOnce,
-  editsOfAnotherUser,
-  bansNotExchanged,
-  bansNotRepeated,
-  partsNotCopied,
-  editsOfAnotherRoom,
-  partsOfBrokenConnection,
-  kicksNotCarriedOut,
-  firstRightsKept,
+  ...PLANTED_GATEWAY_BUGS,
 ];
 
 /** A connection's bound methods, for object spread. */

@@ -1,7 +1,7 @@
 /** Planted bugs of a gateway: see `planted-bugs.ts`. */
 
 import type { Sanction } from "../../shared/bus/admin-messages.ts";
-import type { UserId } from "../../shared/ids.ts";
+import type { Millis, UserId } from "../../shared/ids.ts";
 import { decodeFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import type { Clients, ConnectionId } from "../../gateway/ports.ts";
 import type { Identity } from "../../gateway/sessions/identity.ts";
@@ -9,7 +9,7 @@ import type { Fault } from "./faults.ts";
 import type { PlantedHooks } from "./planted-hooks.ts";
 
 /** A gateway forwards the edits of all its members under the user of the first one. Boards and the history name a wrong person. */
-export const editsOfAnotherUser = {
+const editsOfAnotherUser = {
   name: "edits of another user",
   gatewayRooms: (rooms) => {
     let first: UserId | undefined;
@@ -28,14 +28,14 @@ export const editsOfAnotherUser = {
 const banned = [{ kind: "user banned" as const, atMs: 1_000, forMs: 0, whom: 0, how: 0 }];
 
 /** A ban holds only at the gateway that imposed it. */
-export const bansNotExchanged = {
+const bansNotExchanged = {
   name: "bans not exchanged",
   sanctionsBus: (bus) => ({ ...bus, publishSanction: () => {}, requestSanctions: () => Promise.resolve([]) }),
   faults: () => banned,
 } satisfies PlantedHooks & { readonly name: string; readonly faults: unknown };
 
 /** A gateway does not ask the others for their bans, and publishes its own bans only once. */
-export const bansNotRepeated = {
+const bansNotRepeated = {
   name: "bans neither requested nor repeated",
   sanctionsBus: (bus) => {
     const published = new Set<Sanction>();
@@ -56,7 +56,7 @@ const pasted = [0.1, 0.4, 0.8].flatMap((whom) =>
 );
 
 /** A gateway takes all edits of a connection for edits of the room that wrote first. */
-export const editsOfAnotherRoom = {
+const editsOfAnotherRoom = {
   name: "edits of another room of the connection",
   gatewayClients: (clients) => {
     const first = new Map<ConnectionId, number>();
@@ -89,14 +89,14 @@ function asPartsReceiver(clients: Clients, receivePart: (connection: ConnectionI
 }
 
 /** A gateway keeps the memory of a message, which the next message overwrites, instead of a copy. */
-export const partsNotCopied = {
+const partsNotCopied = {
   name: "parts of frames not copied",
   gatewayClients: (clients) => asPartsReceiver(clients, (connection, bytes) => clients.receiveFrame(connection, bytes.fill(0xee, 400))),
   faults: () => pasted,
 } satisfies PlantedHooks & { readonly name: string; readonly faults: unknown };
 
 /** A gateway begins a frame with the parts of another connection, which broke before its frame was complete. */
-export const partsOfBrokenConnection = {
+const partsOfBrokenConnection = {
   name: "parts of a broken connection taken for those of the next",
   gatewayClients: (clients) => {
     const unfinished = new Map<ConnectionId, Uint8Array[]>();
@@ -126,7 +126,7 @@ export const partsOfBrokenConnection = {
 } satisfies PlantedHooks & { readonly name: string; readonly faults: unknown };
 
 /** A gateway keeps the rights of the first token of each user. */
-export const firstRightsKept = {
+const firstRightsKept = {
   name: "rights of the first token kept",
   tokens: (tokens) => {
     const first = new Map<UserId, Identity["rights"]>();
@@ -143,8 +143,21 @@ export const firstRightsKept = {
   faults: () => [0.1, 0.5, 0.9].map((whom): Fault => ({ kind: "user's rights changed", atMs: 0, forMs: 1_000, whom, how: 0, aimed: true })),
 } satisfies PlantedHooks & { readonly name: string; readonly faults: unknown };
 
+/** A gateway does not end a token. Only a large run has the time for a token to expire. */
+const expiryIgnored = {
+  name: "expiry of tokens ignored",
+  sizes: ["large-edit-path" as const],
+  tokens: (tokens) => ({
+    verify: async (token) => {
+      const verdict = await tokens.verify(token);
+      return verdict.kind === "valid" ? { ...verdict, identity: { ...verdict.identity, expiresAt: 1e12 as Millis } } : verdict;
+    },
+  }),
+  faults: () => [{ kind: "token service away" as const, atMs: 1_500, forMs: 14_500, whom: 0, how: 0 }],
+} satisfies PlantedHooks & { readonly name: string; readonly faults: unknown; readonly sizes: unknown };
+
 /** A gateway answers a kick that it has not carried out. */
-export const kicksNotCarriedOut = {
+const kicksNotCarriedOut = {
   name: "kicks not carried out",
   adminCommands: (commands) => ({
     ...commands,
@@ -153,3 +166,15 @@ export const kicksNotCarriedOut = {
   faults: () =>
     [0.1, 0.5, 0.9].map((whom): Fault => ({ kind: "user kicked", atMs: 1_000 + 400 * whom, forMs: 0, whom, how: whom, aimed: false })),
 } satisfies PlantedHooks & { readonly name: string; readonly faults: unknown };
+
+export const PLANTED_GATEWAY_BUGS = [
+  editsOfAnotherUser,
+  bansNotExchanged,
+  bansNotRepeated,
+  partsNotCopied,
+  editsOfAnotherRoom,
+  partsOfBrokenConnection,
+  kicksNotCarriedOut,
+  firstRightsKept,
+  expiryIgnored,
+];

@@ -5,7 +5,7 @@
  */
 
 import type { Identity, TokenVerdict } from "../../gateway/sessions/identity.ts";
-import type { ToOwner } from "../../shared/bus/envelope.ts";
+import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { Millis, TenantId, UserId } from "../../shared/ids.ts";
 import type { Prng } from "../../shared/collections/prng.ts";
 import type { Judge } from "./judge.ts";
@@ -36,7 +36,6 @@ export class SimTokens {
   readonly #everChanged = new Set<string>();
   /** By gateway and user: until when a verified token allows writing. 0: none has allowed it. */
   readonly #mayWriteUntil = new Map<string, number>();
-  readonly #sent = new Set<string>();
 
   constructor(scheduler: Scheduler, judge: Judge, prng: Prng) {
     this.#scheduler = scheduler;
@@ -78,19 +77,13 @@ export class SimTokens {
     return { kind: "valid", identity: identityOf(user, level, (clock.now() + leftMs) as Millis) };
   }
 
-  /** Checks the edits that a gateway sends to an owner for the first time. */
-  receiveSent({ name, resumedAt }: SimProcess, message: ToOwner): void {
-    if (message.kind !== "edits") return;
-    for (const { author, counter } of message.edits) {
-      const edit = `${name} ${author.client} ${counter}`;
-      if (this.#sent.has(edit)) continue;
-      this.#sent.add(edit);
-      const until = this.#mayWriteUntil.get(`${name} ${author.user}`);
-      if (until === undefined) continue; // A backend, or a hostile client.
-      const now = this.#scheduler.now;
-      if (now > Math.max(until, resumedAt) + SLACK_MS)
-        this.#judge.fail(`${name} takes an edit of ${author.user} at ${Math.floor(now)}, who might write there until ${until}`);
-    }
+  /** Checks an edit when a gateway takes it from a client. The gateway may hold it for a long time before it can send it to an owner. */
+  receiveTaken({ name, resumedAt }: SimProcess, { author }: SubmittedEdit): void {
+    const until = this.#mayWriteUntil.get(`${name} ${author.user}`);
+    if (until === undefined) return; // A backend, or a hostile client.
+    const now = this.#scheduler.now;
+    if (now > Math.max(until, resumedAt) + SLACK_MS)
+      this.#judge.fail(`${name} takes an edit of ${author.user} at ${Math.floor(now)}, who might write there until ${until}`);
   }
 }
 
