@@ -18,6 +18,7 @@ import { sendAnything } from "./stranger.ts";
 import type { Met, FaultParameters, Strike } from "./strike.ts";
 import * as tabs from "./tab-faults.ts";
 import { changeRights, takeTokensAway } from "./token-faults.ts";
+import { leaveFramesUnfinished } from "./unfinished-stranger.ts";
 import { setEndpoint } from "./webhook-faults.ts";
 
 export type Fault = FaultParameters & { readonly kind: FaultKind };
@@ -83,6 +84,7 @@ const EDIT_PATH_FAULTS = {
   "user kicked": kickUser,
   "user's rights changed": changeRights,
   "token service away": takeTokensAway,
+  "frames left unfinished": leaveFramesUnfinished,
 } as const satisfies Record<string, Strike>;
 
 const SERVICE_FAULTS = {
@@ -170,6 +172,9 @@ const KICKS_MAX = 4;
 const TOKENS_CHANCE = 0.15;
 const TOKEN_FAULTS_MAX = 4;
 const TOKEN_FAULTS = ["user's rights changed", "user's rights changed", "token service away"] as const;
+/** Chance that a hostile client leaves frames unfinished. People then paste texts too. */
+const UNFINISHED_CHANCE = 0.1;
+const UNFINISHED_FAULTS = ["frames left unfinished", "large text pasted", "large text pasted"] as const;
 /** Chance that backends write over HTTP with keys. They begin early, so that faults come between the repeats. */
 const KEYED_CHANCE = 0.25;
 const KEYED_MAX = 4;
@@ -193,6 +198,7 @@ const CHOSEN_APART: ReadonlySet<string> = new Set([
   "second room opened",
   "user kicked",
   ...TOKEN_FAULTS,
+  "frames left unfinished",
   "edit with a key repeated over HTTP",
   ...HISTORY_KINDS,
   ...Object.keys(APPLICATION_FAULTS),
@@ -251,6 +257,7 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
     prng.chance(TOKENS_CHANCE)
       ? Array.from({ length: 1 + prng.below(TOKEN_FAULTS_MAX) }, () => drawOne(TOKEN_FAULTS[prng.below(TOKEN_FAULTS.length)]!))
       : [];
+  const drawUnfinished = (): Fault[] => (prng.chance(UNFINISHED_CHANCE) ? UNFINISHED_FAULTS.map((kind) => drawOne(kind)) : []);
   const drawKeyed = (): Fault[] =>
     prng.chance(KEYED_CHANCE)
       ? Array.from({ length: 1 + prng.below(KEYED_MAX) }, () => ({
@@ -283,7 +290,7 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
     const rare = [...drawPresence(), ...drawRare(RARE_FAULTS), ...drawRare(RARE_SERVICE_FAULTS)];
     const opening = hasApplication ? drawOpening() : [];
     const usual = [...drawWebhooks(), ...drawBan(), ...drawPastes(), ...drawSecondRooms(), ...drawKicks(), ...drawKeyed(), ...drawTokens()];
-    const later = [...usual, ...drawHistory()];
+    const later = [...usual, ...drawHistory(), ...drawUnfinished()];
     return [...drawn, ...more, ...deletedHere, ...madeHere, ...lostHere, ...rare, ...opening, ...later].sort((a, b) => a.atMs - b.atMs);
   }
   // Trimming is normal operation, not a fault. Frequent trims are necessary to show its effects.
@@ -299,6 +306,7 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
     ...drawSecondRooms(),
     ...drawKicks(),
     ...drawTokens(),
+    ...drawUnfinished(),
   ];
   return [...drawn, ...trimmed, ...deleted, ...made, ...lost, ...rare].sort((a, b) => a.atMs - b.atMs);
 }

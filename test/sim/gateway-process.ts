@@ -33,6 +33,7 @@ import type { SimProcess } from "./sim-process.ts";
 import { SimListener } from "./sim-sockets.ts";
 import type { Internet } from "./tab-snapshots.ts";
 import { identityOf } from "./tokens.ts";
+import { UnfinishedFrames } from "./unfinished-frames.ts";
 import type { World } from "./world.ts";
 import { natsPresenceServers } from "../../gateway/io/nats/nats-presence.ts";
 import { natsRoomOwners } from "../../gateway/io/nats/nats-rooms.ts";
@@ -97,7 +98,10 @@ export class GatewayProcess {
     });
     const presenceBus = natsPresenceServers(this.presenceConnection.nats, world.subjects, gateway, deps);
     const placement = natsPlacement(this.connection.nats, world.subjects, placementConfig, clock);
-    const { sockets, topics } = this.listener;
+    const { topics } = this.listener;
+    const unfinished = new UnfinishedFrames(world.judge, name, config.partialBytesMax);
+    const watched = unfinished.watchSockets(this.listener.sockets);
+    const sockets = world.planted?.gatewaySockets?.(watched) ?? watched;
 
     const rooms = world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms;
     const sanctions = natsSanctions(this.connection.nats, world.subjects, gateway);
@@ -137,7 +141,7 @@ export class GatewayProcess {
         this.#clients.start();
         if (world.bans !== undefined) parts.sanctions.start((sanction) => parts.discipline.receiveChanged(sanction));
         this.#commands.onCommand((command) => parts.discipline.receiveCommand(command));
-        this.listener.start(world.planted?.gatewayClients?.(parts.clients) ?? parts.clients);
+        this.listener.start(unfinished.watchClients(world.planted?.gatewayClients?.(parts.clients) ?? parts.clients));
         this.#isStarted = true;
       },
       () => this.#exit(exited),

@@ -156,6 +156,40 @@ const expiryIgnored = {
   faults: () => [{ kind: "token service away" as const, atMs: 1_500, forMs: 14_500, whom: 0, how: 0 }],
 } satisfies PlantedHooks & { readonly name: string; readonly faults: unknown; readonly sizes: unknown };
 
+const unfinished = [{ kind: "frames left unfinished" as const, atMs: 300, forMs: 2_000, whom: 0, how: 0 }];
+
+/** Above the limit of unfinished frames, a gateway does not end the connection of the oldest one. */
+const oldestUnfinishedKept = {
+  name: "oldest unfinished frame kept",
+  gatewaySockets: (sockets) => ({
+    ...sockets,
+    close: (connection, close) => {
+      if (close !== "overloaded") sockets.close(connection, close);
+    },
+  }),
+  faults: () => unfinished,
+} satisfies PlantedHooks & { readonly name: string; readonly faults: unknown };
+
+/** Above the limit of unfinished frames, a gateway also ends the newest connection, which may send the parts of a frame. */
+const newestUnfinishedEnded = {
+  name: "newest connection ended for old parts",
+  gatewaySockets: (sockets) => {
+    let newest: ConnectionId | undefined;
+    return {
+      ...sockets,
+      send: (to, frame) => {
+        if (newest === undefined || to > newest) newest = to;
+        sockets.send(to, frame);
+      },
+      close: (connection, close) => {
+        sockets.close(connection, close);
+        if (close === "overloaded" && newest !== undefined) sockets.close(newest, close);
+      },
+    };
+  },
+  faults: () => unfinished,
+} satisfies PlantedHooks & { readonly name: string; readonly faults: unknown };
+
 /** A gateway answers a kick that it has not carried out. */
 const kicksNotCarriedOut = {
   name: "kicks not carried out",
@@ -177,4 +211,6 @@ export const PLANTED_GATEWAY_BUGS = [
   kicksNotCarriedOut,
   firstRightsKept,
   expiryIgnored,
+  oldestUnfinishedKept,
+  newestUnfinishedEnded,
 ];

@@ -9,6 +9,7 @@ import type {
   PresenceServers,
   RoomOwners,
   SanctionsBus,
+  Sockets,
   Tokens,
 } from "../../gateway/ports.ts";
 import type { ChangeNotifications, WebhookCalls, WebhookQueue } from "../../document-service/ports.ts";
@@ -31,6 +32,7 @@ export type PlantedHooks = {
   readonly placement?: (ports: PlacementPorts) => PlacementPorts;
   readonly appendsConnection?: (connection: NatsConnection) => NatsConnection;
   readonly gatewayClients?: (clients: Clients) => Clients;
+  readonly gatewaySockets?: (sockets: Sockets) => Sockets;
   readonly gatewayRooms?: (rooms: RoomOwners) => RoomOwners;
   readonly gatewayPresence?: (servers: PresenceServers) => PresenceServers;
   readonly adminCommands?: (commands: AdminCommands) => AdminCommands;

@@ -14,6 +14,7 @@ import { START_MS } from "./scheduler.ts";
 import { checkSlowLog } from "./slow-log-check.ts";
 import { type SizeName, SIZES } from "./sizes.ts";
 import type { Tab } from "./tab.ts";
+import { checkPastesBesideUnfinished } from "./unfinished-stranger.ts";
 import { type Telemetry, World } from "./world.ts";
 
 export type SimulationOptions = {
@@ -70,7 +71,8 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   let healedInMs = 0;
   if (hasWebhooks(faults)) world.addWebhooks();
   if (faults.some(({ kind }) => kind === "user kicked")) world.kickedUsers = new Set();
-  if (faults.some(({ kind }) => kind === "large text pasted")) world.allowPastes();
+  const amongUnfinished = faults.some(({ kind }) => kind === "frames left unfinished");
+  if (amongUnfinished || faults.some(({ kind }) => kind === "large text pasted")) world.allowPastes({ amongUnfinished });
   if (faults.some(({ kind }) => kind === "history read over HTTP" || kind === "earlier state restored")) world.keepHistoryBriefly();
   if (faults.some(({ kind }) => kind === "user's rights changed" || kind === "token service away")) world.limitTokens();
   const strikes: { readonly kind: FaultKind; readonly met: Met }[] = [];
@@ -159,6 +161,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
         await scheduler.runUntil(scheduler.now + size.quietMs, checked);
         await settle();
       }
+      if (amongUnfinished) await checkPastesBesideUnfinished(cluster, settle);
       await checkSlowLog(cluster, settle);
       if (judge.failure === undefined) failUnlessSettled();
     }

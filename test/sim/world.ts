@@ -155,9 +155,9 @@ export class World {
     this.tokens = new SimTokens(this.scheduler, this.judge, this.chance("tokens"));
   }
 
-  /** Call before processes start. Edits may be so large that clients send them in parts. */
-  allowPastes(): void {
-    this.settings = withPasteSettings(this.settings, this.chance("paste settings"));
+  /** Call before processes start. Edits may be so large that clients send them in parts. `amongUnfinished`: a hostile client fills the memory of parts. */
+  allowPastes({ amongUnfinished }: { amongUnfinished: boolean }): void {
+    this.settings = withPasteSettings(this.settings, amongUnfinished, this.chance("paste settings"));
   }
 
   /** Call before document services start. In half of the runs the history is kept for less time than a date may be wrong. */
@@ -248,10 +248,11 @@ function drawSettings(prng: Prng): Pick<SimSettings, "gateway" | "roomServer" | 
   };
 }
 
-/** In half of the runs a gateway has memory for only one unfinished frame. */
-function withPasteSettings({ gateway, roomServer, ...others }: SimSettings, prng: Prng): SimSettings {
+/** In half of the runs a gateway has memory for only one unfinished frame. `amongUnfinished`: for one to three. */
+function withPasteSettings({ gateway, roomServer, ...others }: SimSettings, amongUnfinished: boolean, prng: Prng): SimSettings {
   const frameBytesMax = PASTED_EDIT_BYTES_MAX + 1_000;
-  const partialBytesMax = prng.chance(0.5) ? frameBytesMax : gateway.partialBytesMax;
+  const roomyBytesMax = amongUnfinished ? (2 + prng.below(2)) * frameBytesMax : gateway.partialBytesMax;
+  const partialBytesMax = prng.chance(0.5) ? frameBytesMax : roomyBytesMax;
   const recordBytesMax = Math.max(roomServer.recordBytesMax, PASTED_EDIT_BYTES_MAX);
   return {
     ...others,
