@@ -52,6 +52,26 @@ test("[HALF1] a request that never completes is cut, however slowly it sends, an
   expect(await metric(address, "coroom_gateway_connects_total")).toBe(0);
 });
 
+const CHUNKED = "POST /v1/admin/kick HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+const TOO_LARGE = `11000\r\n${"x".repeat(0x11000)}\r\n`;
+
+test.for([
+  ["from the start", CHUNKED, ""],
+  ["after it was too large", CHUNKED + TOO_LARGE, "connection: close"],
+] as const)("[HALF5] a request whose body comes in chunks of one byte ends, and is counted: %s", async ([, head, answer]) => {
+  const address = await rig.start();
+  const socket = connect(Number(address.split(":")[1]), "127.0.0.1");
+  socket.on("error", () => {}); // A write to a closed connection.
+  let [received, isClosed] = ["", false];
+  socket.once("close", () => (isClosed = true));
+  socket.on("data", (bytes) => (received += bytes.toString().toLowerCase()));
+  socket.write(head);
+  await until(() => received.includes(answer), "the answer");
+  socket.write("1\r\nx\r\n".repeat(50_000));
+  await until(() => isClosed, "it to be closed");
+  expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="body"}')).toBe(1);
+});
+
 test("[HALF2] a WebSocket that sends no HELLO is closed with its code, and counted", async () => {
   const address = await rig.start();
   const silent = await Promise.all(Array.from({ length: 20 }, () => rig.connect(address)));

@@ -9,10 +9,12 @@ function request(held: HeldBodies, bytesMax = 1_000) {
   let answered!: () => void;
   const answer = new Promise<void>((resolve) => (answered = resolve));
   let receive: (chunk: ArrayBuffer, isLast: boolean) => void = () => {};
-  const res = { onData: (handler: typeof receive) => void (receive = handler) };
+  let isCut = false;
+  const res = { onData: (handler: typeof receive) => void (receive = handler), close: () => ((isCut = true), gone.abort()) };
   held.read(res as never, bytesMax, gone.signal, (read) => (reads.push(read), answer));
   return {
     reads,
+    isCut: () => isCut,
     receive: (bytes: number, isLast = false) => receive(new ArrayBuffer(bytes), isLast),
     leave: () => gone.abort(),
     answer: async () => {
@@ -82,4 +84,24 @@ test("[HBO4] the request that has been sending the longest is refused in favour 
   expect([full(), held.bytes]).toEqual([1, 700]);
   first.receive(500, true); // The client continues to send.
   expect([first.reads.length, held.bytes]).toEqual([1, 700]);
+});
+
+test("[HBO5] a client whose body comes in too many small pieces is cut and counted, and holds nothing", async () => {
+  const { held, tooLarge } = heldBodies(100_000);
+  const [tiny, small] = [request(held, 100_000), request(held, 100_000)];
+  for (let piece = 0; piece < 1_500 && !tiny.isCut(); piece++) tiny.receive(1);
+  expect([tiny.isCut(), tiny.reads, tooLarge(), held.bytes]).toEqual([true, [], 1, 0]);
+  for (let piece = 0; piece < 1_500; piece++) small.receive(64, piece === 1_499);
+  expect([small.isCut(), small.reads.map((read) => read.kind === "read" && read.body.byteLength)]).toEqual([false, [96_000]]);
+});
+
+test("[HBO6] a body in pieces is the same bytes in the same order", () => {
+  const { held } = heldBodies();
+  const reads: ReadBody[] = [];
+  let receive!: (chunk: ArrayBuffer, isLast: boolean) => void;
+  const res = { onData: (handler: typeof receive) => void (receive = handler), close: () => {} };
+  held.read(res as never, 100, new AbortController().signal, async (read) => void reads.push(read));
+  const pieces = [[1], [2, 3], [], [4, 5, 6, 7, 8, 9], [10]];
+  for (const [index, piece] of pieces.entries()) receive(new Uint8Array(piece).buffer, index === pieces.length - 1);
+  expect(reads).toEqual([{ kind: "read", body: new Uint8Array(pieces.flat()) }]);
 });

@@ -1,7 +1,8 @@
 /**
  * Request bodies that the gateway holds in memory. A body is read before its sender is authenticated, so the total is
  * bounded. At the bound, the gateway refuses the request that has been sending the longest. Honest requests end
- * quickly. Without this rule, attackers whose requests never end would lock out operators. Rules HBO1 to HBO4.
+ * quickly. Without this rule, attackers whose requests never end would lock out operators. A body may come in chunks of
+ * one byte, and each costs a call into this code: a sender of too many is cut. Rules HBO1 to HBO6.
  */
 
 import type { HttpResponse } from "uWebSockets.js-glibc-2.36";
@@ -12,7 +13,13 @@ export type HeldBodiesOptions = { readonly bodiesBytesMax: number; readonly onBo
 /** The result of reading a body. `full`: the gateway holds too many bytes. */
 export type ReadBody = { readonly kind: "read"; readonly body: Uint8Array } | { readonly kind: "too-large" } | { readonly kind: "full" };
 
-type Coming = { bytes: number; chunks: Uint8Array[]; readonly refuse: (kind: "too-large" | "full") => void };
+/** `content` has space for more than the `bytes` that have arrived. */
+type Coming = { bytes: number; pieces: number; content: Uint8Array; readonly refuse: (kind: "too-large" | "full") => void };
+
+/** A body beyond this many pieces needs PIECE_BYTES_MIN bytes for each further piece. Clients send pieces of kilobytes. */
+const PIECES_MAX = 1_024;
+const PIECE_BYTES_MIN = 64;
+const NOTHING = new Uint8Array(0);
 
 export class HeldBodies {
   readonly #options: HeldBodiesOptions;
@@ -30,29 +37,33 @@ export class HeldBodies {
 
   /**
    * `bytesMax` limits this body. `done` is called when the body is complete or refused; the promise that it returns
-   * resolves when the body is no longer needed. It is not called for a client that disconnects first (`signal`).
+   * resolves when the body is no longer needed. It is not called for a client that disconnects first (`signal`), or is cut.
    */
-  read(res: Pick<HttpResponse, "onData">, bytesMax: number, signal: AbortSignal, done: (read: ReadBody) => Promise<void>): void {
+  read(res: Pick<HttpResponse, "onData" | "close">, bytesMax: number, signal: AbortSignal, done: (read: ReadBody) => Promise<void>): void {
     const refuse = (kind: "too-large" | "full"): void => {
       this.#release(coming);
       if (kind === "full") this.#options.onBodiesFull();
       else this.#options.onBodyTooLarge();
       void done({ kind });
     };
-    const coming: Coming = { bytes: 0, chunks: [], refuse };
+    const coming: Coming = { bytes: 0, pieces: 0, content: NOTHING, refuse };
     this.#coming.add(coming);
     signal.addEventListener("abort", () => this.#coming.has(coming) && this.#release(coming), { once: true });
     res.onData((chunk, isLast) => {
       if (!this.#coming.has(coming)) return; // The body was refused, and the client is still sending it.
+      coming.pieces += 1;
+      if (coming.pieces > PIECES_MAX + coming.bytes / PIECE_BYTES_MIN) {
+        this.#options.onBodyTooLarge();
+        return void res.close(); // Aborts the signal. An answer would leave thousands of pieces of this read to receive.
+      }
       if (coming.bytes + chunk.byteLength > bytesMax) return refuse("too-large");
       if (!this.#makeRoom(chunk.byteLength, coming)) return;
-      coming.bytes += chunk.byteLength;
+      append(coming, new Uint8Array(chunk), bytesMax);
       this.#bytes += chunk.byteLength;
-      coming.chunks.push(new Uint8Array(chunk.slice(0))); // The chunk is valid during this call only.
       if (!isLast) return;
       this.#coming.delete(coming);
-      const body = Buffer.concat(coming.chunks);
-      coming.chunks = [];
+      const body = coming.content.subarray(0, coming.bytes);
+      coming.content = NOTHING;
       void done({ kind: "read", body }).finally(() => this.#release(coming));
     });
   }
@@ -74,6 +85,18 @@ export class HeldBodies {
     this.#coming.delete(coming);
     this.#bytes -= coming.bytes;
     coming.bytes = 0;
-    coming.chunks = [];
+    coming.content = NOTHING;
   }
+}
+
+/** Copies `piece`, which is valid during this call only. An object for each piece would cost hundreds of times its bytes. */
+function append(coming: Coming, piece: Uint8Array, bytesMax: number): void {
+  const bytes = coming.bytes + piece.byteLength;
+  if (bytes > coming.content.byteLength) {
+    const larger = new Uint8Array(Math.min(bytesMax, Math.max(bytes, 2 * coming.bytes)));
+    larger.set(coming.content.subarray(0, coming.bytes));
+    coming.content = larger;
+  }
+  coming.content.set(piece, coming.bytes);
+  coming.bytes = bytes;
 }

@@ -33,8 +33,11 @@ type HttpServeOptions = SendOptions &
     readonly log: Log;
   };
 
-/** `headOnly`: HEAD is answered like GET, without the body (RFC 9110, 9.3.2). */
-type RespondOptions = HttpServeOptions & { readonly headOnly?: boolean };
+/**
+ * `headOnly`: HEAD is answered like GET, without the body (RFC 9110, 9.3.2). `isLast`: the connection is closed after the
+ * answer.
+ */
+type RespondOptions = HttpServeOptions & { readonly headOnly?: boolean; readonly isLast?: boolean };
 
 export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], options: HttpServeOptions): void {
   const { allowedOrigins, clientAddressHeader } = options;
@@ -52,7 +55,9 @@ export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], opt
       if (method === "get" || method === "del") return void respond(res, request, answer, cors, options);
       bodies.read(res, bodyBytesMax, request.signal, (read) => {
         if (read.kind === "read") return respond(res, { ...request, body: read.body }, answer, cors, options);
-        return respond(res, request, () => bodyRefusal(read.kind, bodyBytesMax), cors, options);
+        // A refused body of a known length comes in large pieces, and its client reads the answer after sending it.
+        const isLast = request.header("transfer-encoding") !== "";
+        return respond(res, request, () => bodyRefusal(read.kind, bodyBytesMax), cors, { ...options, isLast });
       });
     });
   }
@@ -129,7 +134,8 @@ async function send(
     res.cork(() => writeHead(res, status, { ...headers, ...cors, ...sized }).endWithoutBody());
     return discardBody(body);
   }
-  if (typeof body === "string") return void res.cork(() => writeHead(res, status, { ...headers, ...cors }).end(body));
+  if (typeof body === "string")
+    return void res.cork(() => writeHead(res, status, { ...headers, ...cors }).end(body, options.isLast === true));
   if (body instanceof Uint8Array && body.byteLength === 0)
     return void res.cork(() => writeHead(res, status, { ...headers, ...cors }).end());
   if (body instanceof Uint8Array)
