@@ -72,6 +72,26 @@ test.for([
   expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="body"}')).toBe(1);
 });
 
+const UPGRADE = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\nOrigin: http://evil";
+
+test.for([
+  ["a route", "GET /healthz", ""],
+  ["an unknown path", "DELETE /nothing", ""],
+  ["a method that is not allowed", "PUT /healthz", "Content-Length: 0"],
+  ["a preflight", "OPTIONS /v1/rooms", ""],
+  ["an upgrade of another origin", "GET /", UPGRADE],
+] as const)("[HALF6] a connection that sends requests without waiting for answers is closed: %s", async ([, line, headers]) => {
+  const address = await rig.start({ allowedOrigins: "http://app" });
+  const socket = connect(Number(address.split(":")[1]), "127.0.0.1");
+  socket.on("error", () => {}); // A write to a closed connection.
+  let [received, isClosed] = ["", false];
+  socket.once("close", () => (isClosed = true));
+  socket.on("data", (bytes) => (received += bytes.toString()));
+  socket.write(`${line} HTTP/1.1\r\nHost: h\r\n${headers}${headers === "" ? "" : "\r\n"}\r\n`.repeat(1_000));
+  await until(() => isClosed, "it to be closed");
+  expect(received.split("HTTP/1.1 ").length - 1).toBeLessThan(1_000);
+});
+
 test("[HALF2] a WebSocket that sends no HELLO is closed with its code, and counted", async () => {
   const address = await rig.start();
   const silent = await Promise.all(Array.from({ length: 20 }, () => rig.connect(address)));

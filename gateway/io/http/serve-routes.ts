@@ -1,10 +1,13 @@
 /**
  * Serves HTTP routes on uWebSockets.js, beside the WebSockets. A route is a plain function from request to answer. An
- * exception fails only its request; a failed assertion ends the process.
+ * exception fails only its request; a failed assertion ends the process. No answer is sent in the turn of the event loop
+ * in which its request arrived: uWebSockets.js closes a connection that sends a request before the answer to the one
+ * before. Otherwise one read of a connection could hold thousands of requests, which would all be answered in this turn.
  */
 
 import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js-glibc-2.36";
 
+import { endOfTurn, untilTurnEnds } from "../../../shared/io/event-loop.ts";
 import type { Log } from "../../../shared/process/log.ts";
 import { corsHeaders } from "../../../shared/settings/origins.ts";
 import { rethrowMistake } from "../../../shared/time/pause.ts";
@@ -37,9 +40,14 @@ type HttpServeOptions = SendOptions &
  * `headOnly`: HEAD is answered like GET, without the body (RFC 9110, 9.3.2). `isLast`: the connection is closed after the
  * answer.
  */
-type RespondOptions = HttpServeOptions & { readonly headOnly?: boolean; readonly isLast?: boolean };
+type RespondOptions = HttpServeOptions & {
+  readonly turnEnded: () => Promise<void>;
+  readonly headOnly?: boolean;
+  readonly isLast?: boolean;
+};
 
-export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], options: HttpServeOptions): void {
+export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], serveOptions: HttpServeOptions): void {
+  const options = { ...serveOptions, turnEnded: untilTurnEnds(endOfTurn()) };
   const { allowedOrigins, clientAddressHeader } = options;
   const bodies = new HeldBodies(options);
   for (const { method, path, answer, bodyBytesMax = BODY_BYTES_MAX } of routes) {
@@ -61,12 +69,12 @@ export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], opt
       });
     });
   }
-  const refuse = (methods: readonly ("any" | "get" | "head")[], path: string, { status, headers, body }: HttpAnswer): void => {
+  const refuse = (methods: readonly ("any" | "get" | "head" | "options")[], path: string, answer: HttpAnswer): void => {
     for (const method of methods) {
       app[method](path, (res, req) => {
-        const cors = corsHeaders(req.getHeader("origin"), allowedOrigins);
-        const isHead = req.getMethod() === "head"; // A client would read a body as the start of the next answer.
-        res.cork(() => writeHead(res, status, { ...headers, ...cors }).end(isHead ? "" : String(body)));
+        const headOnly = req.getMethod() === "head"; // A client would read a body as the start of the next answer.
+        const request = readRequest(res, req, path, clientAddressHeader);
+        void respond(res, request, () => answer, corsHeaders(request.header("origin"), allowedOrigins), { ...options, headOnly });
       });
     }
   };
@@ -76,10 +84,7 @@ export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], opt
     refuse(isReadable ? ["any"] : ["any", "get", "head"], path, methodNotAllowed(allow));
   }
   refuse(["any"], "/*", NOT_FOUND);
-  app.options("/*", (res, req) => {
-    const cors = corsHeaders(req.getHeader("origin"), allowedOrigins);
-    res.cork(() => writeHead(res, 204, cors).endWithoutBody());
-  });
+  refuse(["options"], "/*", { status: 204 });
 }
 
 async function respond(
@@ -90,6 +95,7 @@ async function respond(
   options: RespondOptions,
 ): Promise<void> {
   const given = await answered(request, answer, options.log);
+  await options.turnEnded();
   try {
     await send(res, given, request.signal, cors, options);
   } catch (cause) {

@@ -53,7 +53,7 @@ export function upgrades(
       res
         .writeStatus(status)
         .writeHeader("retry-after", String(Math.ceil(options.retryAfterMs / 1000)))
-        .end(message);
+        .end(message, true); // Otherwise one read of the connection could hold thousands of requests that are refused.
       return;
     }
     lastId += 1;
