@@ -9,12 +9,12 @@ import { historyRoutes } from "./history-routes.ts";
 
 const FOUND: HistoryState = { kind: "state", state: Uint8Array.of(1), position: { epoch: 1 as Epoch, seq: 5 as Seq } };
 
-type Asked = { readonly query?: string; readonly body?: string; readonly signal?: AbortSignal };
+type Asked = { readonly query?: string; readonly body?: string; readonly signal?: AbortSignal; readonly room?: string };
 
 /** Asks the route of the place, with this history as the room's. */
 function asker(history: Partial<HistoryReadsHost>): (method: string, place: string, asked?: Asked) => Promise<InternalResponse> {
   const routes = historyRoutes({ historyReads: () => Promise.resolve(history as HistoryReadsHost) }, SILENT_LOG);
-  return (method, place, { query = "", body, signal = new AbortController().signal } = {}) =>
+  return (method, place, { query = "", body, signal = new AbortController().signal, room = "acme.notes" } = {}) =>
     routes
       .find((route) => route.method === method && route.place === place)!
       .answer({
@@ -24,7 +24,7 @@ function asker(history: Partial<HistoryReadsHost>): (method: string, place: stri
         tenant: "acme",
         header: () => "",
         body: () => Promise.resolve(body === undefined ? undefined : new TextEncoder().encode(body)),
-        room: "acme.notes" as RoomKey,
+        room: room as RoomKey,
         parameters: [],
         signal,
       });
@@ -46,6 +46,27 @@ test("[HRR1] a limited number of history reads run at once, the others wait, and
   }
   expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([...Array.from({ length: 9 }, () => 200), 503, 200]);
   expect(held).toHaveLength(10);
+});
+
+test("[HRR7] a history read of another tenant, or of another room, is the next, however many of one room wait", async () => {
+  const started: string[] = [];
+  const held: (() => void)[] = [];
+  const read = (room: string): Promise<InternalResponse> => ask("GET", "past", { query: `seq=${rooms.indexOf(room) + 1}`, room });
+  const rooms = ["acme.notes", "acme.plan", "other.notes"];
+  const ask = asker({
+    readAt: (moment) => {
+      started.push("seq" in moment ? rooms[moment.seq - 1]! : "");
+      return new Promise<HistoryState>((resolve) => held.push(() => resolve(FOUND)));
+    },
+  });
+  const answers = [...Array.from({ length: 20 }, () => "acme.notes"), "acme.plan", "other.notes"].map(read);
+  await new Promise(setImmediate);
+  for (let answered = 0; answered < 22; answered++) {
+    held[answered]!();
+    await new Promise(setImmediate);
+  }
+  await Promise.all(answers);
+  expect(started.slice(8, 10).sort()).toEqual(["acme.plan", "other.notes"]);
 });
 
 test("[HRR2] a seq or a time that is not in decimal digits is refused, and nothing is read", async () => {

@@ -7,12 +7,12 @@ import { z } from "zod";
 
 import { assertNever } from "../../shared/assert.ts";
 import type { RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
-import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
 import { parseWholeNumber } from "../../shared/limits/whole-number.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { rethrowMistake } from "../../shared/time/pause.ts";
 import { type InternalResponse, jsonResponse, refusal } from "../../shared/io/internal-http.ts";
 import { parseJson } from "../../shared/parse-json.ts";
+import { FairQueue } from "../fair-queue.ts";
 import { readableFrom, type DocumentVersion } from "../history/history.ts";
 import type { HistoryMoment, HistoryRefusal } from "../history/history-reads.ts";
 import type { HistoryReadsHost } from "../history/history-reads-host.ts";
@@ -31,7 +31,10 @@ const NewVersion = z.object({
 const BINARY = { "content-type": "application/octet-stream" };
 const LOADING = refusal(503, "loading", "this room's history is not ready: ask again");
 
-/** Maximum number of concurrent reads in a process. Each may read a log and a history of any length. */
+/**
+ * Maximum number of concurrent reads in a process. Each may read a log and a history of any length, so tenants and their
+ * rooms share them by time.
+ */
 const READS_AT_ONCE = 8;
 
 type Ask = (history: HistoryReadsHost, question: RoomQuestion) => Promise<InternalResponse>;
@@ -56,10 +59,9 @@ export function historyRoutes(
         return LOADING;
       }
     };
-  const reads = limitConcurrency(READS_AT_ONCE, async (ask: Ask, history: HistoryReadsHost, question: RoomQuestion) =>
-    question.signal.aborted ? LOADING : ask(history, question),
-  );
-  const askedInTurn = (ask: Ask) => asked((history, question) => reads(ask, history, question));
+  const takeTurn = fairTurns(READS_AT_ONCE);
+  const askedInTurn = (ask: Ask) =>
+    asked((history, question) => takeTurn(question.room, async () => (question.signal.aborted ? LOADING : ask(history, question))));
   return [
     { method: "GET", place: "versions", answer: asked(listVersions) },
     { method: "POST", place: "versions", answer: asked(nameVersion) },
@@ -68,6 +70,24 @@ export function historyRoutes(
     { method: "GET", place: "sessions", answer: askedInTurn(readSessions) },
     { method: "POST", place: "revert", answer: askedInTurn(revert) },
   ];
+}
+
+function fairTurns(atOnce: number): (room: RoomKey, run: () => Promise<InternalResponse>) => Promise<InternalResponse> {
+  const waiting = new FairQueue<() => void>(Number.POSITIVE_INFINITY);
+  let underWay = 0;
+  return async (room, run) => {
+    if (underWay >= atOnce) await new Promise<void>((resolve) => void waiting.add(room, resolve));
+    else underWay += 1;
+    const begun = performance.now();
+    try {
+      return await run();
+    } finally {
+      waiting.charge(room, performance.now() - begun);
+      const next = waiting.next();
+      if (next === undefined) underWay -= 1;
+      else next();
+    }
+  };
 }
 
 async function listVersions(history: HistoryReadsHost): Promise<InternalResponse> {
