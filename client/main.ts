@@ -3,12 +3,12 @@
  * network events. Subclasses keep `new`, `instanceof` and the types as users expect. Rule ROO32.
  */
 
-import { assert } from "../shared/assert.ts";
 import { ConnectionHost, type ConnectionOptions } from "./connection/connection-host.ts";
 import { watchNetwork } from "./io/network-changes.ts";
 import { fetchSnapshot } from "./io/fetch-snapshot.ts";
 import { openSocket } from "./io/node-socket.ts";
 import { reportError, systemChance, systemClock } from "./io/system.ts";
+import { assertNotDestroyed } from "./options.ts";
 import type { ClientWorld } from "./ports.ts";
 import type { RoomConnectionOptions } from "./room/room-events.ts";
 import { RoomConnection as RoomConnectionHost } from "./room/room-connection-host.ts";
@@ -26,25 +26,23 @@ export class CoroomConnection extends ConnectionHost {
   }
 }
 
-/** One room, for payloads of any format. Providers and bridges use its base class, which ignores their late edits. */
+/** One room, for payloads of any format. Providers and bridges use its base class, which ignores their late calls. */
 export class RoomConnection extends RoomConnectionHost {
-  #isEnded = false;
-
   /** Joins the room unless `connect` is false. Throws an `Error` that names a wrong option. */
   constructor(options: RoomConnectionOptions) {
     super(options, world);
   }
 
-  /** Sends an edit as soon as possible. `payload`: a Uint8Array, not to be changed afterwards. Throws for anything else, and after `destroy()`. */
-  override send(payload: Uint8Array): void {
-    assert(!this.#isEnded, "cannot send an edit after destroy(): the room is left permanently. Create a new RoomConnection.");
-    super.send(payload);
+  /** Joins the room and stays in it. After a refusal, or while it waits to reach the server, tries at once. Throws after `destroy()`. */
+  override connect(): void {
+    assertNotDestroyed(this.isDestroyed, "connect");
+    super.connect();
   }
 
-  /** Leaves permanently. No event is emitted any more. */
-  override destroy(): void {
-    this.#isEnded = true;
-    super.destroy();
+  /** Sends an edit as soon as possible. `payload`: a Uint8Array, not to be changed afterwards. Throws for anything else, and after `destroy()`. */
+  override send(payload: Uint8Array): void {
+    assertNotDestroyed(this.isDestroyed, "send an edit");
+    super.send(payload);
   }
 }
 
@@ -53,5 +51,11 @@ export class CoroomProvider<State extends object = AwarenessState> extends YjsPr
   /** Joins the room unless `connect` is false. Throws an `Error` that names a wrong option. */
   constructor(options: ProviderOptions) {
     super(options, world);
+  }
+
+  /** Joins the room and stays in it. After a refusal, or while it waits to reach the server, tries at once. Throws after `destroy()`. */
+  override connect(): void {
+    assertNotDestroyed(this.isDestroyed, "connect");
+    super.connect();
   }
 }

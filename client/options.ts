@@ -47,6 +47,11 @@ function assertStore(store: unknown): void {
   );
 }
 
+/** `what`: what the application asked for. A room that is left permanently would do nothing, without a sign. */
+export function assertNotDestroyed(isDestroyed: boolean, what: string): void {
+  assert(!isDestroyed, `cannot ${what} after destroy(): the room is left permanently. Create a new RoomConnection or provider.`);
+}
+
 /** A room whose parts an entry point gives, for example its broadcasts. */
 export function assertRoom(room: unknown): void {
   const { part } = (room ?? {}) as Record<string, unknown>;

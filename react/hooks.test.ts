@@ -191,6 +191,17 @@ test("[HOOK7] a board is watched while its component is mounted, and shows what 
   await eventually("the board is not watched any more", () => watched().at(-1) === 0);
 });
 
+test("[HOOK25] a board of a room that was left while its component was hidden waits for the next render", async () => {
+  let left: OpenRoom | undefined;
+  const tree = mount(h(Facts, { take: (room) => void (left = room) }));
+  await eventually("the room is joined", () => tree.text === "[connected saved 1]");
+  tree.show(inRooms());
+  await eventually("the room is left", () => left!.doc.isDestroyed);
+  const Ranking = (): ReactNode => useLeaderboard(left!).state;
+  tree.show(inRooms(h(Ranking), h(Facts)));
+  await eventually("the page goes on", () => tree.text === "waiting[connected saved 1]");
+});
+
 test("[HOOK16] a window that has ended is read over HTTP, and one that cannot be read is unavailable until it can", async () => {
   const LastWeek = ({ window = "last-week" }: { window?: string }): ReactNode => {
     const { ranking, own, state, windowId, error } = useLeaderboard(useRoom("notes"), { window, role: "editors", shown: 1 });

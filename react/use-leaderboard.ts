@@ -62,6 +62,7 @@ function isLive(window: string): window is BoardWindow {
 
 function liveBoard(provider: Provider, options: BoardOptions): Shown {
   return (show) => {
+    if (provider.doc.isDestroyed) return () => {}; // The room was left while the component was hidden. The next render has a new one.
     const board = leaderboardOf(provider).subscribe(options);
     board.on("change", () => {
       const { ranking, own, state, windowId, members, seq } = board;

@@ -8,7 +8,7 @@ import type { Seq } from "../../shared/ids.ts";
 import { BOARD_WINDOWS, type BoardName, type BoardRole, type BoardWindow } from "../../shared/wire/boards.ts";
 import { newToken } from "../connection/token-host.ts";
 import { Events } from "../events.ts";
-import { assertBoard, assertOptions } from "../options.ts";
+import { assertBoard, assertNotDestroyed, assertOptions } from "../options.ts";
 import type { ClientWorld } from "../ports.ts";
 import type { RoomConnection, RoomLink } from "../room/room-connection-host.ts";
 import type { RoomSessionInput } from "../room/room-messages.ts";
@@ -149,6 +149,7 @@ export class Leaderboard {
   readonly #connection: LeaderboardLink["connection"];
   readonly #requests: RoomBoards;
   readonly #boards = new Map<string, Shared>();
+  #isEnded = false;
 
   /** @internal Use `leaderboardOf`. */
   constructor(room: LeaderboardRoom, world: LeaderboardWorld, { connection, channel }: LeaderboardLink) {
@@ -158,8 +159,9 @@ export class Leaderboard {
     this.#requests = new RoomBoards(channel, () => room.client && room.participants.get(room.client)?.user);
   }
 
-  /** Returns a live board. It survives reconnects and lasts until `unsubscribe()`. Throws for a wrong option. */
+  /** Returns a live board. It survives reconnects and lasts until `unsubscribe()`. Throws for a wrong option, and after the room's `destroy()`. */
   subscribe({ window = "all", role = "everyone", shown = SHOWN_DEFAULT }: BoardOptions = {}): Board {
+    assertNotDestroyed(this.#isEnded, "subscribe to a board");
     assert(window in BOARD_WINDOWS, `window must be one of ${Object.keys(BOARD_WINDOWS).join(", ")}; read() gives windows that ended`);
     assertBoard(window, role, shown);
     const board = new Board(
@@ -198,6 +200,7 @@ export class Leaderboard {
 
   /** @internal The room is left permanently: no event is emitted any more. */
   end(): void {
+    this.#isEnded = true;
     for (const { views } of this.#boards.values()) for (const view of views) view.end();
   }
 

@@ -15,7 +15,7 @@ import type { RoomConnection } from "../room/room-connection-host.ts";
 import type { RoomSessionInput } from "../room/room-messages.ts";
 import type { YjsProvider } from "../yjs/yjs-provider.ts";
 import { Events } from "../events.ts";
-import { assertRoom } from "../options.ts";
+import { assertNotDestroyed, assertRoom } from "../options.ts";
 import type { ClientWorld } from "../ports.ts";
 import type { PresenceChange } from "./participants.ts";
 import { BROADCASTS, type JsonOf, ownField } from "./presence-fields.ts";
@@ -70,6 +70,7 @@ export class RoomBroadcasts {
   #isEntering: boolean;
   /** The last delta was the snapshot that follows a join. */
   #hasJustEntered = false;
+  #isEnded = false;
   #cancelRemoval = (): void => {};
 
   /** @internal Use `broadcastsOf`. */
@@ -85,9 +86,10 @@ export class RoomBroadcasts {
 
   /**
    * Sends a JSON value to everybody in the room now, except this client. Throws if it is larger than 2,048 bytes. Of many
-   * messages at once, the newest arrive: at most 64, and 2,048 bytes together.
+   * messages at once, the newest arrive: at most 64, and 2,048 bytes together. Throws after the room's `destroy()`.
    */
   send<Message>(message: Message & JsonOf<Message>): void {
+    assertNotDestroyed(this.#isEnded, "send a broadcast");
     const { page } = this.#shown;
     const last = this.#shown.last + 1;
     let messages = [...this.#shown.messages, message].slice(-MESSAGES_MAX);
@@ -119,6 +121,7 @@ export class RoomBroadcasts {
 
   /** @internal The room is left permanently. */
   end(): void {
+    this.#isEnded = true;
     this.#cancelRemoval();
     this.#events.clear();
   }

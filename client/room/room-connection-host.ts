@@ -102,6 +102,11 @@ export class RoomConnection {
     return this.#session.unsavedEdits + this.#queuedEdits;
   }
 
+  /** @internal For the public classes, which reject late calls. */
+  get isDestroyed(): boolean {
+    return this.#isDestroyed;
+  }
+
   /** @internal Payloads of unacknowledged edits, except those whose input is still queued. */
   get waiting(): readonly Uint8Array[] {
     return this.#session.waiting;
@@ -210,6 +215,7 @@ export class RoomConnection {
     const channel = this.#session.joinState.joined?.channel;
     const part = this.#parts.get(make) ?? make(this, this.#world, { connection: this.#connection, channel });
     this.#parts.set(make, part);
+    if (this.#isDestroyed) part.end();
     return part as Part;
   }
 

@@ -169,6 +169,11 @@ export class YjsProvider<State extends object = AwarenessState> {
     return this.#room.mode;
   }
 
+  /** @internal For the public class, which rejects late calls. */
+  get isDestroyed(): boolean {
+    return this.#room.isDestroyed;
+  }
+
   /** @internal For other entry points: the part of the room that `make` returns. */
   part<Part extends RoomPart>(make: MakePart<Part>): Part {
     return this.#room.part(make);
