@@ -2,8 +2,9 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Registry } from "prom-client";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 
+import { assert } from "../../../shared/assert.ts";
 import type { TenantId, UserId } from "../../../shared/ids.ts";
 import { FakeClock } from "../../../shared/testing/fake-clock.ts";
 import { until } from "../../../test/contract/real-nats.ts";
@@ -147,4 +148,28 @@ test("[STM2] a user has a limited number of streams, each until it is read or ab
   await left.return?.();
   expect([passed("ann").status, passed("ann").status, passed("ann").status]).toEqual([200, 200, 429]);
   expect(await countsOf(registry)).toEqual(['coroom_gateway_limits_reached_total{limit="streams"} 2']);
+});
+
+test("[STM4] while a refused stream is discarded, the end of its service is ignored and a failed assertion ends the process", async () => {
+  // Vitest listens to this event too, and would fail the run. Without a listener, Node ends the process.
+  const others = process.listeners("unhandledRejection");
+  const unhandled: unknown[] = [];
+  process.removeAllListeners("unhandledRejection").on("unhandledRejection", (error) => void unhandled.push(error));
+  onTestFinished(() => {
+    process.removeAllListeners("unhandledRejection");
+    for (const other of others) process.on("unhandledRejection", other);
+  });
+  const streamed = new StreamedAnswers({ eachMax: 0, allMax: 100 }, gatewayMetrics(new Registry()));
+  async function* failing(fail: () => never): AsyncGenerator<Uint8Array> {
+    yield fail();
+  }
+  const bodies = [
+    failing(() => {
+      throw new Error("the service has ended");
+    }),
+    failing(() => assert(false, "a body that breaks its promise") as never),
+  ];
+  for (const body of bodies) streamed.pass({ tenant: "acme" as TenantId, user: "ann" as UserId }, { status: 200, body });
+  await until(() => unhandled.length > 0, "the failed assertion");
+  expect(unhandled.map(String)).toEqual([expect.stringContaining("a body that breaks its promise")]);
 });

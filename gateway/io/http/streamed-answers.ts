@@ -6,6 +6,7 @@
  */
 
 import type { TenantId } from "../../../shared/ids.ts";
+import { rethrowMistake } from "../../../shared/time/pause.ts";
 import type { GatewayMetrics } from "../../metrics.ts";
 import type { HttpAnswer } from "../../http/answers.ts";
 import { TOO_MANY_STREAMS } from "../../http/document-requests.ts";
@@ -37,7 +38,7 @@ export class StreamedAnswers {
     const limit = this.#limitMet(reader);
     if (limit === undefined) return { ...answer, body: this.#counted(reader, body) };
     this.#metrics.limitsReached.inc({ limit });
-    discardBody(body).catch(() => {}); // The body ended early, and no request waits for it.
+    discardBody(body).catch(rethrowMistake); // The service may end the body early, and no request waits for it.
     return TOO_MANY_STREAMS;
   }
 
