@@ -128,6 +128,25 @@ test("[CON2] the first retry after a healthy connection comes quickly, later one
   expect(waits).toEqual([200, 3_000, 3_500, 4_500, 6_500, 10_500, 17_500, 17_500]);
 });
 
+test.each([1008, 1009])(
+  "[CON31] a proxy that closes connections with %i does not stop the client, which tries after growing waits",
+  (code) => {
+    const driver = new Driver();
+    driver.close(code);
+    const waits: number[] = [];
+    for (let attempt = 0; attempt < 4; attempt++) {
+      expect(driver.connection.status).toBe("waiting");
+      waits.push(driver.untilDue());
+      driver.tick();
+      driver.receive({ kind: "token", token: "t" });
+      driver.receive({ kind: "socket-opened" });
+      driver.receive({ kind: "frame", frame: WELCOME });
+      driver.receive({ kind: "socket-closed", code });
+    }
+    expect(waits).toEqual([200, 3_000, 3_500, 4_500]);
+  },
+);
+
 /** Kills of the server, each shortly after the client joined its room, with two attempts in between. */
 function crashLoop(driver: Driver, kills: number): number[] {
   const waits: number[] = [];

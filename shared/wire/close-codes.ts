@@ -52,19 +52,16 @@ export const CLOSE_MEANINGS: Readonly<Record<CloseName, string>> = {
   otherProtocol: "y-websocket and Hocuspocus clients connect to Coroom's bridge, port 1234 by default, not to a gateway",
 };
 
-/** Standard codes that a browser or proxy may report. */
-const STANDARD: Readonly<Record<number, Reconnect>> = {
-  1008: "never", // policy violation
-  1009: "never", // message too big: another attempt would send the same message
-};
-
 /** Whether a gateway sent the code. */
 export function isGatewayClose(code: number): boolean {
   return Object.values(CLOSE).some((close) => close.code === code);
 }
 
-/** The client's action after a close. Unknown codes count as a broken connection. */
+/**
+ * The client's action after a close. Unknown codes count as a broken connection, also 1008 and 1009: a gateway never sends
+ * them, so a proxy did, and its reason may end.
+ */
 export function reconnectAfterClose(code: number): Reconnect {
   const ours = Object.values(CLOSE).find((close) => close.code === code);
-  return ours?.reconnect ?? STANDARD[code] ?? "after-backoff";
+  return ours?.reconnect ?? "after-backoff";
 }
