@@ -28,6 +28,7 @@ function rig({ rejection, budget = new EarlyMessagesBudget(1_000), ...remedy }: 
   const clock = new FakeClock();
   const sent: Uint8Array[] = [];
   const closed: number[] = [];
+  const reasons: string[] = [];
   const documents: { seat: YSeat; socket: YSocket; received: (Uint8Array | "closed")[] }[] = [];
   const enter = (seat: YSeat, socket: YSocket): YListener | YRejection => {
     const received: (Uint8Array | "closed")[] = [];
@@ -40,7 +41,11 @@ function rig({ rejection, budget = new EarlyMessagesBudget(1_000), ...remedy }: 
       }
     );
   };
-  const socket = { send: (bytes: Uint8Array) => void sent.push(bytes), close: (code: number) => void closed.push(code), waitingBytes: 0 };
+  const close = (code: number, reason: string): void => {
+    closed.push(code);
+    reasons.push(reason);
+  };
+  const socket = { send: (bytes: Uint8Array) => void sent.push(bytes), close, waitingBytes: 0 };
   const origin = { address: "203.0.113.9", place: undefined, ...remedy };
   const { closes } = yWebsocketMetrics(new Registry());
   const hocuspocus = new HocuspocusSocket(
@@ -49,7 +54,7 @@ function rig({ rejection, budget = new EarlyMessagesBudget(1_000), ...remedy }: 
     { yHelloMsMax: 10_000, yDocumentsMax: 2, yWaitingBytesMax: 1_000 },
     { enter, budget, clock, closes },
   );
-  return { hocuspocus, clock, sent, closed, documents, closes, socket };
+  return { hocuspocus, clock, sent, closed, reasons, documents, closes, socket };
 }
 
 test("[YHP1] each document is a separate client with its token and its messages, and each answer begins with its name", () => {
@@ -162,6 +167,23 @@ test("[YHP9] a socket without a document is closed in time, also after a valid t
   expect([refused, unnamed, trusted, again].map(({ closed }) => closed)).toEqual([[4508], [4508], [4508], []]);
   again.clock.turn(60_000);
   expect(again.closed).toEqual([]);
+});
+
+test("[YHP15] a socket whose document was refused, and that opens no other in time, is closed with the reason of the refusal", () => {
+  const [mute, refused, unnamed, later] = [rig(), rig(), rig(), rig()];
+  for (const { hocuspocus } of [refused, later]) hocuspocus.receiveMessage(token("a"));
+  for (const { documents } of [refused, later]) documents[0]!.socket.close(4401, "the token was refused");
+  unnamed.hocuspocus.receiveMessage(token(""));
+  later.hocuspocus.receiveMessage(token("b"));
+  later.hocuspocus.receiveMessage(toDocument("b", message(7, "left")));
+  for (const { clock } of [mute, refused, unnamed, later]) clock.turn(10_000);
+  const inTime = "the client opened no document in time: connect again";
+  expect([mute, refused, unnamed, later].flatMap(({ reasons }) => reasons)).toEqual([
+    inTime,
+    "the token was refused",
+    expect.stringContaining("pass a room's name and a token"),
+    inTime,
+  ]);
 });
 
 test("[YHP6] bytes of incomplete messages are bounded in total until a token is verified; a refused token is not", () => {

@@ -2,7 +2,7 @@
  * One socket of a HocuspocusProvider. Each document that it opens with a token becomes a separate client, as if it had
  * its own socket. The rejection of one document leaves the others open. Any other close ends the socket, because the
  * provider reconnects sockets and not documents. A client of any protocol that cannot be served gets the remedy in its own
- * protocol, because browsers hide the HTTP answer to a refused upgrade from pages. Rules YHP1 to YHP14.
+ * protocol, because browsers hide the HTTP answer to a refused upgrade from pages. Rules YHP1 to YHP15.
  */
 
 import { assertNever } from "../shared/assert.ts";
@@ -62,6 +62,8 @@ export class HocuspocusSocket implements YListener {
   #hasToken = false;
   /** A room was joined, which proves that a token is valid. */
   #isTrusted = false;
+  /** Why the last document was refused. Undefined after one that was opened. */
+  #refusal: string | undefined;
   #isOpen = true;
 
   constructor(socket: YSocket, origin: YOrigin | YStranger, options: HocuspocusSocketOptions, deps: HocuspocusSocketDeps) {
@@ -125,6 +127,7 @@ export class HocuspocusSocket implements YListener {
     if (typeof listener === "string")
       return this.#close(Y_CLOSE.overloaded, "this server admits no more documents now: connect again later");
     this.#stopWaiting();
+    this.#refusal = undefined;
     this.#documents.set(document, listener);
   }
 
@@ -132,6 +135,7 @@ export class HocuspocusSocket implements YListener {
   #refuse(document: string, why: string): void {
     if (this.#socket.waitingBytes > this.#options.yWaitingBytesMax)
       return this.#close(Y_CLOSE.overloaded, "the client does not read its answers");
+    this.#refusal = why;
     this.#deps.closes.inc({ code: String(Y_CLOSE.refused) });
     this.#socket.send(toDocument(document, hocuspocusDialect.refused(why)!));
   }
@@ -139,7 +143,7 @@ export class HocuspocusSocket implements YListener {
   /** Without this limit, sockets without a document could take the places of clients. */
   #awaitDocument(): void {
     this.#stopWaiting = this.#deps.clock.after(this.#options.yHelloMsMax, () =>
-      this.#close(Y_CLOSE.silent, "the client opened no document in time: connect again"),
+      this.#close(Y_CLOSE.silent, this.#refusal ?? "the client opened no document in time: connect again"),
     );
   }
 
@@ -157,7 +161,11 @@ export class HocuspocusSocket implements YListener {
         this.#isTrusted ||= isAuthenticated(bytes);
         socket.send(toDocument(document, bytes));
       },
-      close: (code, reason) => (code === Y_CLOSE.refused ? this.#leave(document) : this.#end(code, reason)),
+      close: (code, reason) => {
+        if (code !== Y_CLOSE.refused) return this.#end(code, reason);
+        this.#refusal = reason;
+        this.#leave(document);
+      },
       get waitingBytes() {
         return socket.waitingBytes;
       },
