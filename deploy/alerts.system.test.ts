@@ -210,6 +210,10 @@ const CASES: Readonly<Record<string, Case>> = {
     fires: ["CoroomRoomServerLate", "CoroomHopSlow"],
     series: { [of("coroom_room_server_loop_delay_seconds", "room-server")]: always(0.2) },
   },
+  "a room server is on time only because it throttles rooms": {
+    fires: ["CoroomRoomsThrottled"],
+    series: { [of("coroom_room_server_rooms_held_back", "room-server", { level: "2" })]: always(1) },
+  },
   "connections are turned away": {
     fires: ["CoroomGatewayFull"],
     series: { [of("coroom_gateway_turned_away_total", "gateway", { reason: "full" })]: growing(60) },
