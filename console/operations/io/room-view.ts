@@ -123,10 +123,11 @@ function factsOf({ tenant, server, epoch, mode, participants, heldBack, gateways
   ];
 }
 
-/** Updates only a changed list, so that a choice in progress is kept. */
+/** Updates only a changed list, so that an open list stays open. The chosen server stays chosen while it is listed. */
 function showChoice(choice: HTMLSelectElement, servers: readonly FleetServer[]): void {
   const wanted = servers.map(({ server }) => server);
   if ([...choice.options].map(({ value }) => value).join() === wanted.join()) return;
+  const chosen = choice.value;
   choice.replaceChildren(
     ...servers.map(({ server, rooms, used }) => {
       const option = document.createElement("option");
@@ -134,6 +135,7 @@ function showChoice(choice: HTMLSelectElement, servers: readonly FleetServer[]):
       return option;
     }),
   );
+  if (wanted.includes(chosen)) choice.value = chosen;
 }
 
 function memberRow(
