@@ -105,6 +105,7 @@ test("[PKG3] the package's types are complete", () => {
      void forgetIndexedDbStore({ owner: "acme/ada" });
      const provider = new CoroomProvider({ url: "ws://h", room: "notes", doc: new Y.Doc(), token: async () => "t.o.k" });
      provider.on("status", ({ status }) => status satisfies "disconnected" | "stopped" | "waiting" | "connecting" | "connected" | "degraded");
+     provider.on("connection-close", (close, { room, status, saved }) => [close?.code, room.length, status === "waiting", saved satisfies boolean]);
      provider.awareness.setLocalStateField("user", { name: "Ada" });
      provider.presence.set({ cursor: { x: 1, y: 2 }, mood: "calm" });
      for (const { name, role, cursor, fields } of provider.participants.values()) [name.length, role === "spectator", cursor?.x, fields["mood"]];

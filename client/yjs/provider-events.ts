@@ -8,7 +8,7 @@ import type { SocketClose } from "../connection/connection-messages.ts";
 import type { Participant, PresenceChange } from "../presence/participants.ts";
 import type { ModeFacts } from "../presence/room-presence.ts";
 import type { Problem, Refusal } from "../room/problems.ts";
-import type { CommonRoomOptions, StatusChange } from "../room/room-events.ts";
+import type { CommonRoom, CommonRoomOptions, StatusChange } from "../room/room-events.ts";
 
 /** Options of a `CoroomProvider`. */
 export type ProviderOptions = CommonRoomOptions & {
@@ -40,10 +40,10 @@ export type ProviderEvents = {
   "presence": [PresenceChange];
   /** How the room's presence is sent, and this client's maximum rate. */
   "mode": [ModeFacts];
-  /** The socket closed; null: this client closed it. Under the name and with the arguments of y-websocket. */
-  "connection-close": [SocketClose | null, unknown];
+  /** The socket closed; null: this client closed it. Then the provider. Under the name and with the arguments of y-websocket. */
+  "connection-close": [SocketClose | null, CommonRoom];
   /** The socket broke or could not be opened. `connection-close` follows. Under the name of y-websocket. */
-  "connection-error": [SocketClose, unknown];
+  "connection-error": [SocketClose, CommonRoom];
   /** Number of changes that are not acknowledged. Under the name of Hocuspocus. */
   "unsyncedChanges": [{ readonly number: number }];
   /** The server rejected the token, or the token does not admit to the room. `refused` follows. Under the name of Hocuspocus. */
