@@ -69,6 +69,34 @@ test("[HRR7] a history read of another tenant, or of another room, is the next, 
   expect(started.slice(8, 10).sort()).toEqual(["acme.plan", "other.notes"]);
 });
 
+test("[HRR8] naming versions takes turns too, so that few documents are held for it, and none for a caller that has left", async () => {
+  const held: (() => void)[] = [];
+  const named: string[] = [];
+  const ask = asker({
+    name: (name) => {
+      named.push(name);
+      return new Promise((resolve) => held.push(() => resolve({ kind: "too-many" })));
+    },
+  });
+  const left = new AbortController();
+  const name = (of: string, asked: Asked = {}): Promise<InternalResponse> =>
+    ask("POST", "versions", { body: JSON.stringify({ name: of }), ...asked });
+  const answers = [
+    ...Array.from({ length: 8 }, () => name("many")),
+    ...Array.from({ length: 20 }, () => name("left", { signal: left.signal })),
+    name("other", { room: "other.notes" }),
+  ];
+  await new Promise(setImmediate);
+  expect(named).toEqual(Array.from({ length: 8 }, () => "many"));
+  left.abort();
+  for (let answered = 0; answered < 9; answered++) {
+    held[answered]!();
+    await new Promise(setImmediate);
+  }
+  await Promise.all(answers);
+  expect(named.slice(8)).toEqual(["other"]);
+});
+
 test("[HRR2] a seq or a time that is not in decimal digits is refused, and nothing is read", async () => {
   const ask = asker({});
   for (const text of ["", "0x1", "1e3", "-1", "0.5"]) {

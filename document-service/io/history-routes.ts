@@ -32,8 +32,8 @@ const BINARY = { "content-type": "application/octet-stream" };
 const LOADING = refusal(503, "loading", "this room's history is not ready: ask again");
 
 /**
- * Maximum number of concurrent reads in a process. Each may read a log and a history of any length, so tenants and their
- * rooms share them by time.
+ * Maximum number of concurrent reads and namings in a process. A read may read a log and a history of any length. A
+ * naming holds a document until its room has stored those before it. So tenants and their rooms share them by time.
  */
 const READS_AT_ONCE = 8;
 
@@ -64,7 +64,7 @@ export function historyRoutes(
     asked((history, question) => takeTurn(question.room, async () => (question.signal.aborted ? LOADING : ask(history, question))));
   return [
     { method: "GET", place: "versions", answer: asked(listVersions) },
-    { method: "POST", place: "versions", answer: asked(nameVersion) },
+    { method: "POST", place: "versions", answer: askedInTurn(nameVersion) },
     { method: "DELETE", place: "versions/:version", answer: asked(removeVersion) },
     { method: "GET", place: "past", answer: askedInTurn(readEarlierState) },
     { method: "GET", place: "sessions", answer: askedInTurn(readSessions) },
