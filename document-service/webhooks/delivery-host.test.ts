@@ -5,13 +5,15 @@ import type { OperationsReport } from "../../shared/bus/operations-events.ts";
 import type { WebhookEvent } from "../../shared/bus/webhook-events.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { Epoch, Millis, RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
+import type { Log } from "../../shared/process/log.ts";
+import { limitedLog } from "../../shared/process/limited-log.ts";
 import { webhookEndpoints } from "../../shared/settings/webhook-endpoints.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import type { DeliveryOutcome, NextStep } from "../ports.ts";
 import { documentServiceMetrics } from "../metrics.ts";
 import { ChangeQueueHost } from "./change-queue-host.ts";
 import { WebhooksHost } from "./delivery-host.ts";
 
-const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const clock: Clock = {
   now: () => 0 as Millis,
   wallNow: () => 0 as UnixMillis,
@@ -24,6 +26,7 @@ const EVENT: WebhookEvent = { type: "room.occupied", tenant: "acme", room: "note
 async function deliver(
   outcomes: readonly (DeliveryOutcome | "unreadable")[],
   webhookDeliveriesMax = 1,
+  log: Log = SILENT_LOG,
 ): Promise<{ settled: NextStep[]; reports: OperationsReport[]; mostRunning: number }> {
   const settled: NextStep[] = [];
   const reports: OperationsReport[] = [];
@@ -79,6 +82,18 @@ test("[WEBH5] an abandoned event is removed from the queue, and operations recei
   expect(reports).toEqual([{ kind: "webhook_given_up", endpoint: "all-tenants", id: "e1", reason: "HTTP 500, 8 times" }]);
 });
 
+test("[WEBH13] thousands of abandoned events write few lines, because an endpoint may refuse each event", async () => {
+  const written: object[] = [];
+  const write = (facts: object): void => void written.push(facts);
+  const log = limitedLog({ ...SILENT_LOG, warn: write, error: write }, clock);
+  await deliver(
+    Array.from({ length: 50 }, () => ({ kind: "refused", why: "HTTP 410" }) as const),
+    1,
+    log,
+  );
+  expect(written).toHaveLength(10);
+});
+
 test("[WEBH11] an endpoint receives at most the maximum number of events at once", async () => {
   const { settled, mostRunning } = await deliver(
     Array.from({ length: 7 }, () => ({ kind: "delivered" }) as const),
@@ -97,7 +112,7 @@ test("[WEBH6] a change that cannot be queued stops the checkpoint that would cov
   const changes = new ChangeQueueHost(
     queue,
     { webhookUrls: ENDPOINTS, webhookQuietMs: 60_000, webhookChangeMsMax: 60_000 },
-    { clock: { ...clock, after: () => () => {} }, log },
+    { clock: { ...clock, after: () => () => {} }, log: SILENT_LOG },
   );
   const room = "acme.notes" as RoomKey;
   changes.receiveEdits(room, { epoch: 1 as Epoch, seq: 3 as Seq }, 3);

@@ -93,7 +93,8 @@ export class WebhooksHost {
       }
       case "log-abandoned":
         metrics.webhooksDropped.inc();
-        log.error({ endpoint: name, id: effect.id, why: effect.why }, "a webhook was abandoned");
+        // No error, because a limited log writes each error, and an endpoint may refuse thousands of events.
+        log.warn({ endpoint: name, id: effect.id, why: effect.why }, "a webhook was abandoned");
         return undefined;
       case "report-abandoned":
         operations.report({ kind: "webhook_given_up", endpoint: name, id: effect.id, reason: effect.why });
