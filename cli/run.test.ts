@@ -116,6 +116,10 @@ test.each(commands.map((command) => [command.name, command] as const))(
   },
 );
 
+test("[RUN14] a printed name of a room reverses or ends no line of a terminal", async () => {
+  expect(await printed("say again --word a\u202eb\u2028c", [echo])).toBe("a\\u202eb\\u2028c");
+});
+
 test("[RUN13] flags without a command are refused", async () => {
   await expect(printed("--verison")).rejects.toThrow("unknown flag: --verison. Did you mean --version? Run coroom --help for the list.");
   await expect(printed("--json")).rejects.toThrow("unknown flag: --json. Run coroom --help for the list.");

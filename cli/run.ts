@@ -1,5 +1,6 @@
 /** Runs a command line: one command of the table, or help. */
 
+import { escapedMarks } from "../shared/display-text.ts";
 import { type SettingSources, SettingError, flag, flagName, readableSettings } from "../shared/settings/settings.ts";
 import type { CliCommand, PrintLine } from "./command.ts";
 import { helpOf, helpText } from "./help.ts";
@@ -26,7 +27,7 @@ export async function runCommandLine(
   refuseUnknownFlags(flags, command);
   refuseBareFlags(bare, command);
   refuseMisspelt(env, commands, warn);
-  return command.run({ flags, env }, print);
+  return command.run({ flags, env }, (text) => print(escapedMarks(text))); // Tenants choose the names of rooms.
 }
 
 /** Treats `help` and `help token` like `--help` and `token --help`. */

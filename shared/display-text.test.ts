@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { displayText } from "./display-text.ts";
+import { displayText, escapedMarks } from "./display-text.ts";
 
 test.each([
   ["Ann\r\nroot: admin", "Ann root: admin", "line break"],
@@ -12,4 +12,10 @@ test.each([
   ["👩\u200d💻 \u05d3\u05d5\u05d3\u200f!", "👩\u200d💻 \u05d3\u05d5\u05d3\u200f!", "emoji and right-to-left text"],
 ])("[DTX1] %j is displayed as %j (%s)", (text, displayed) => {
   expect(displayText(text)).toBe(displayed);
+});
+
+test("[DTX2] marks of lines and directions are shown by their numbers, and JSON keeps its values", () => {
+  expect(escapedMarks("room=\u202eabc\u2066 \u05d3\u200f\n")).toBe("room=\\u202eabc\\u2066 \u05d3\u200f\n");
+  const names = { room: "a\u2028b\u202ec" };
+  expect(JSON.parse(escapedMarks(JSON.stringify(names, null, 2)))).toEqual(names);
 });

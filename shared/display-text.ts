@@ -10,3 +10,11 @@ const HARMFUL = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu;
 export function displayText(text: string): string {
   return text.replace(HARMFUL, " ").trim();
 }
+
+/** The harmful characters that a name of a room may contain. */
+const MARKS = /[\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+
+/** Shows such characters by their numbers, as in JSON, so that JSON keeps its values. */
+export function escapedMarks(text: string): string {
+  return text.replace(MARKS, (mark) => `\\u${mark.charCodeAt(0).toString(16)}`);
+}
