@@ -62,6 +62,11 @@ const LIMITS: readonly Limit<Setting>[] = [
   { settings: ["usageTenantsMax"], metric: "coroom_gateway_limits_reached_total", tests: ["USG2", "USG4", "USG12", "USG16"] },
   { settings: ["usageNamedTenantsMax"], metric: "coroom_gateway_tenant_connections", tests: ["USG8", "USG13"] },
   { settings: ["activityBurst", "activitiesPerSecond"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM11"] },
+  {
+    settings: ["tenantActivityBytesBurst", "tenantActivityBytesPerSecond"],
+    metric: "coroom_gateway_limits_reached_total",
+    tests: ["HTTP37"],
+  },
   { settings: ["boardsPerConnectionMax"], metric: "coroom_gateway_board_watchers", tests: ["GBO7"] },
   { settings: ["helloMsMax"], metric: "coroom_gateway_closes_total", tests: ["HALF2", "HALF3"] },
   { settings: ["joinMsMax"], metric: "coroom_gateway_joins_total", tests: ["GW10", "ROOM20"] },

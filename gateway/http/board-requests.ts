@@ -109,6 +109,12 @@ export const TOO_MANY_REPORTS = errorAnswer(
   "too many reports of activities: put more activities into one request",
   retryAfter(1),
 );
+export const TENANT_REPORTS_TOO_MUCH = errorAnswer(
+  429,
+  "rate-limited",
+  "the tenant is at its limit of reported bytes: report these activities again later, under the same id",
+  retryAfter(10),
+);
 const OUTCOMES: Readonly<Record<ActivityOutcome, HttpAnswer>> = {
   stored: jsonAnswer(202, { outcome: "stored" }),
   known: jsonAnswer(202, { outcome: "known" }),

@@ -1,5 +1,5 @@
 /**
- * Rates of HTTP requests, one token bucket per user. The user whose last request is the oldest is forgotten first, and
+ * Rates of HTTP requests, one token bucket per user or tenant. The one whose last request is the oldest is forgotten first, and
  * gets a full bucket at the next request. Also a rate that all tenants share.
  */
 
@@ -19,13 +19,13 @@ export class UserRates {
     this.#readersMax = readersMax;
   }
 
-  take(reader: string, now: Millis): boolean {
+  take(reader: string, now: Millis, cost = 1): boolean {
     const bucket = this.#buckets.get(reader) ?? new TokenBucket(this.#rate, now);
     this.#buckets.delete(reader);
     this.#buckets.set(reader, bucket);
     const [oldest] = this.#buckets.keys();
     if (oldest !== undefined && this.#buckets.size > this.#readersMax) this.#buckets.delete(oldest);
-    return bucket.take(now);
+    return bucket.take(now, cost);
   }
 }
 

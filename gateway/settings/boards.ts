@@ -25,6 +25,12 @@ export const gatewayBoardSettings = {
     fallback: 50,
     meaning: "Maximum sustained activity reports per second, per token user (sub) and gateway.",
   },
+  /**
+   * Bytes of reports that one tenant may store at once, and per second, through one gateway. Together they are less than
+   * three quarters of COROOM_BOARD_ACTIVITY_BYTES_MAX between two checkpoints of a leaderboard.
+   */
+  tenantActivityBytesBurst: constant(8_388_608),
+  tenantActivityBytesPerSecond: constant(262_144),
   ...boardSettings,
 } as const satisfies Settings;
 
@@ -50,6 +56,7 @@ export function activityRouteOptions(config: BoardConfig & HttpConfig) {
   return {
     kinds: config.boardKinds.map(({ name }) => name),
     reportRate: { burst: config.activityBurst, perSecond: config.activitiesPerSecond },
+    tenantBytes: { burst: config.tenantActivityBytesBurst, perSecond: config.tenantActivityBytesPerSecond },
     reportersMax: config.connectionsMax,
   };
 }

@@ -48,7 +48,7 @@ function routes(): HttpRoute[] {
   const activities = activityRoutes(
     ports.tokens,
     { storeActivity: async () => "stored" },
-    { kinds: ["comment"], reportRate: PLENTY, reportersMax: 10 },
+    { kinds: ["comment"], reportRate: PLENTY, tenantBytes: { burst: 10_000, perSecond: 10_000 }, reportersMax: 10 },
     deps,
   );
   return [

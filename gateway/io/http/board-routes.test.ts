@@ -138,6 +138,45 @@ test("[HTTP31] a page that does not fit in memory is fetched for each client, al
   expect(asked).toHaveLength(3);
 });
 
+const RATE = { burst: 10, perSecond: 10 };
+
+test("[HTTP37] a tenant with any number of backends reports a limited number of bytes, so that reports of others have space", async () => {
+  const stored: string[] = [];
+  const clock = new FakeClock();
+  const metrics = gatewayMetrics(new Registry());
+  const [route] = activityRoutes(
+    {
+      verify: async (bearer) => {
+        const [tenant, user] = bearer.split("/");
+        return { kind: "valid", identity: { tenant, user, rooms: ["*"], rights: { award: true } } as unknown as Identity };
+      },
+    },
+    { storeActivity: async (room) => (stored.push(room), "stored") },
+    { kinds: ["comment"], reportRate: RATE, tenantBytes: { burst: 3_000, perSecond: 1_000 }, reportersMax: 10 },
+    { clock, metrics },
+  );
+  const report = async (bearer: string): Promise<number> => {
+    const answer = await route!.answer({
+      parameters: ["notes"],
+      query: new URLSearchParams(),
+      header: (name) => (name === "authorization" ? `Bearer ${bearer}` : ""),
+      body: new TextEncoder().encode(`{"id":"1","activities":[{"user":"${"中".repeat(128)}","kind":"comment"}]}`),
+      signal: new AbortController().signal,
+      path: "",
+      address: undefined,
+    });
+    return answer.status;
+  };
+  const statuses: number[] = [];
+  for (const backend of ["a", "b", "c", "d", "e"]) statuses.push(await report(`acme/${backend}`));
+  expect(statuses).toEqual([202, 202, 202, 429, 429]);
+  expect(await metrics.limitsReached.get()).toMatchObject({ values: [{ labels: { limit: "tenant-activities" }, value: 2 }] });
+  expect(await report("other/a")).toBe(202);
+  clock.turn(1_000);
+  expect(await report("acme/d")).toBe(202);
+  expect(stored).toHaveLength(5);
+});
+
 test("[HTTP33] the id of a report belongs to its sender, so that two backends may use the same one", async () => {
   const ids: string[] = [];
   const [route] = activityRoutes(
@@ -148,7 +187,7 @@ test("[HTTP33] the id of a report belongs to its sender, so that two backends ma
       }),
     },
     { storeActivity: async (_room, _activity, id) => (ids.push(id), "stored") },
-    { kinds: ["comment"], reportRate: { burst: 10, perSecond: 10 }, reportersMax: 10 },
+    { kinds: ["comment"], reportRate: RATE, tenantBytes: { burst: 10_000, perSecond: 10_000 }, reportersMax: 10 },
     { clock: new FakeClock(), metrics: gatewayMetrics(new Registry()) },
   );
   for (const backend of ["crm", "forum", "crm"])

@@ -19,6 +19,7 @@ import {
   activitiesAnswer,
   awardedRoom,
   reportedActivities,
+  TENANT_REPORTS_TOO_MUCH,
   TOO_MANY_REPORTS,
 } from "../../http/board-requests.ts";
 import type { RouteRequest } from "../../http/requests.ts";
@@ -117,7 +118,16 @@ export function boardRoutes(
   ];
 }
 
-type ActivityRouteOptions = { readonly kinds: readonly string[]; readonly reportRate: Rate; readonly reportersMax: number };
+type ActivityRouteOptions = {
+  readonly kinds: readonly string[];
+  readonly reportRate: Rate;
+  /** Of the reports of one tenant, which may have any number of users. */
+  readonly tenantBytes: Rate;
+  readonly reportersMax: number;
+};
+
+/** Stored bytes of a report besides its activities and twice the room's key: the ids of the report and its sender. */
+const REPORT_BYTES = 512;
 
 /**
  * POST /v1/rooms/{room}/activities: activities that an application's backend reports, such as comments and reviews.
@@ -128,10 +138,11 @@ type ActivityRouteOptions = { readonly kinds: readonly string[]; readonly report
 export function activityRoutes(
   tokens: HttpTokens,
   activities: Activities,
-  { kinds, reportRate, reportersMax }: ActivityRouteOptions,
+  { kinds, reportRate, tenantBytes, reportersMax }: ActivityRouteOptions,
   { clock, metrics }: { clock: Clock; metrics: GatewayMetrics },
 ): HttpRoute[] {
   const rates = new UserRates(reportRate, reportersMax);
+  const tenants = new UserRates(tenantBytes, reportersMax);
 
   const answer = forBearers(tokens, async (request, identity) => {
     const room = awardedRoom(request, identity);
@@ -142,12 +153,14 @@ export function activityRoutes(
     }
     const reported = reportedActivities(request, kinds);
     if ("status" in reported) return reported;
+    const key = roomKey(identity.tenant, room);
+    const bytes = REPORT_BYTES + 2 * key.length + Buffer.byteLength(JSON.stringify(reported.activities));
+    if (!tenants.take(identity.tenant, clock.now(), bytes)) {
+      metrics.limitsReached.inc({ limit: "tenant-activities" });
+      return TENANT_REPORTS_TOO_MUCH;
+    }
     // The id contains the user, because two backends may use the same id.
-    const outcome = await activities.storeActivity(
-      roomKey(identity.tenant, room),
-      { kind: "deeds", deeds: reported.activities },
-      `${identity.user} ${reported.id}`,
-    );
+    const outcome = await activities.storeActivity(key, { kind: "deeds", deeds: reported.activities }, `${identity.user} ${reported.id}`);
     metrics.activities.inc({ by: "backend", outcome });
     return activitiesAnswer(outcome);
   });
