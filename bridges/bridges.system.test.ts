@@ -275,6 +275,21 @@ test("[YWS27] a request over plain HTTP receives an answer that names the client
   expect([answer.status, await answer.text()]).toEqual([426, expect.stringContaining("WebsocketProvider")]);
 });
 
+test.for([
+  ["requests", "GET / HTTP/1.1\r\nHost: h\r\n\r\n".repeat(1_000)],
+  ["a body", "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"],
+] as const)("[YWS28] a connection is closed after its first plain request, and reads nothing of what follows: %s", async ([, bytes]) => {
+  await startBridge();
+  const socket = connect(bridge.port, "127.0.0.1").on("error", () => {}); // A write to a closed connection.
+  let received = "";
+  socket.on("data", (answer) => (received += answer.toString()));
+  const closed = once(socket, "close");
+  socket.write(bytes);
+  await closed;
+  expect(received.split("HTTP/1.1 426").length - 1).toBe(1);
+  expect(received.toLowerCase()).toContain("connection: close");
+});
+
 test("[YWS11] the gateway receives the client's address from the load balancer, and pages of other origins are rejected and logged", async () => {
   const gateway = new WebSocketServer({ host: "127.0.0.1", port: 0 });
   const forwardedFor = new Promise<unknown>((resolve) =>

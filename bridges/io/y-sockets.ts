@@ -3,7 +3,7 @@
  * that its provider builds from server, room and `params`. A Hocuspocus client connects to `ws://host:port`.
  */
 
-import { createServer, type IncomingMessage, STATUS_CODES } from "node:http";
+import { createServer, IncomingMessage, STATUS_CODES } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -46,13 +46,17 @@ const CONTROL_HEADER_BYTES = 6;
 const TOO_LARGE = "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH";
 const BASE = "ws://host";
 /** HTTP answers, which browsers hide from pages. A close that pages can read would cost a socket under a flood. */
-const REFUSALS: Readonly<Record<YRejection, { readonly status: number; readonly message: string }>> = {
+const REFUSALS: Readonly<Record<YRejection | "plain", { readonly status: number; readonly message: string }>> = {
   full: { status: 503, message: "this server has reached its maximum number of clients: try again later, or use another server" },
   address: {
     status: 429,
     message: "too many clients from this address: close some, or try again later. Behind a load balancer set COROOM_CLIENT_ADDRESS_HEADER.",
   },
   stopping: { status: 503, message: "this server is stopping: try again, or use another server" },
+  plain: {
+    status: 426,
+    message: "this port serves y-websocket and Hocuspocus clients only. Connect with WebsocketProvider or HocuspocusProvider.",
+  },
   origin: { status: 403, message: "pages of this origin may not connect. Add the origin to COROOM_ALLOWED_ORIGINS." },
 };
 /** The reason of a close has space for 123 bytes. */
@@ -63,13 +67,21 @@ const REMEDIES = {
   hocuspocus: "hocuspocus is not served here: add it to COROOM_ROLES. WebsocketProvider needs a room and params: { token }",
 };
 
+/**
+ * Node gives the connection of each such request to "upgrade" and parses nothing after its head. Otherwise one read of
+ * a connection could hold thousands of requests, or of chunks of a body, each of which costs an event.
+ */
+class LastRequest extends IncomingMessage {
+  get upgrade(): boolean {
+    return true;
+  }
+
+  set upgrade(_: boolean) {}
+}
+
 /** Throws `StartError` if it cannot listen on the port. */
 export async function ySockets(options: YSocketsOptions, admission: YClientAdmission): Promise<YSockets> {
-  const http = createServer((_, response) => {
-    response
-      .writeHead(426, { "content-type": "text/plain" })
-      .end("this port serves y-websocket and Hocuspocus clients only. Connect with WebsocketProvider or HocuspocusProvider.\n");
-  });
+  const http = createServer({ IncomingMessage: LastRequest });
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
@@ -85,6 +97,7 @@ export async function ySockets(options: YSocketsOptions, admission: YClientAdmis
   });
   http.on("upgrade", (request, stream, head) => {
     stream.on("error", () => stream.destroy()); // The connection broke.
+    if (request.headers.upgrade === undefined) return turnAway(stream, "plain");
     const visitor = visitorOrReason(request);
     if (typeof visitor === "string") {
       admission.receiveRejected(visitor);
@@ -209,7 +222,7 @@ function decoded(path: string): string {
   }
 }
 
-function turnAway(stream: Duplex, reason: YRejection): void {
+function turnAway(stream: Duplex, reason: YRejection | "plain"): void {
   const { status, message } = REFUSALS[reason];
   stream.once("finish", () => stream.destroy());
   const head = [
