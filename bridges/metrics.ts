@@ -32,7 +32,7 @@ export const yWebsocketMetrics = (registry: Registry) => {
     }),
     relaysDropped: new Counter({
       name: "coroom_y_relays_dropped_total",
-      help: "Stateless messages of Hocuspocus clients that were not relayed, because the client may not write or sends too fast",
+      help: "Stateless messages of Hocuspocus clients that were not relayed, because the client may not write, or it or its room sends too fast",
       registers,
     }),
     unfinishedBytes: new Gauge({

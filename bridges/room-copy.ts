@@ -7,7 +7,8 @@
 
 import * as Y from "yjs";
 
-import type { Position, RoomId, Seq } from "../shared/ids.ts";
+import type { Millis, Position, RoomId, Seq } from "../shared/ids.ts";
+import { type Rate, TokenBucket } from "../shared/limits/token-bucket.ts";
 import type { YClocks } from "../shared/yjs/update-needs.ts";
 import type { KnownEdit, RoomEdit } from "../client/room/room-messages.ts";
 import type { EditName } from "../client/persistence/edit-store.ts";
@@ -38,6 +39,10 @@ const CONDENSE_EDITS = 1_000;
 /** Number of edits after the snapshot that are condensed without a request. Each takes about 400 bytes, however short it is. */
 const TAIL_EDITS_MAX = 10_000;
 const NOTHING_KNOWN = Uint8Array.of(0);
+/** Bytes of texts that one room relays, to all its clients together. Each client's copy takes about 10 µs. */
+const RELAYS: Rate = { burst: 8 * 1024 ** 2, perSecond: 2 * 1024 ** 2 };
+/** Cost of a relayed text for each client in addition to its bytes. */
+const RELAY_BYTES = 1_024;
 
 export class RoomCopy {
   readonly #bytesMax: number;
@@ -55,6 +60,8 @@ export class RoomCopy {
   #deletes = Y.createDeleteSet();
   /** Deletions of the newest edits, merged when they are needed. */
   #newDeletes: Y.Snapshot["ds"][] = [];
+  /** Undefined: the room relayed nothing yet. */
+  #relays: TokenBucket | undefined;
   #isCondensing = false;
   #isLost = false;
 
@@ -101,9 +108,12 @@ export class RoomCopy {
     this.#readers.delete(reader);
   }
 
-  /** Sends an application's text to all other clients of this bridge. */
-  relay(message: Uint8Array, from: CopyReader): void {
+  /** Sends an application's text to all other clients of this bridge. False: the room is above its rate, and none gets it. */
+  relay(message: Uint8Array, from: CopyReader, now: Millis): boolean {
+    this.#relays ??= new TokenBucket(RELAYS, now);
+    if (!this.#relays.take(now, (this.#readers.size - 1) * (RELAY_BYTES + message.byteLength))) return false;
     for (const reader of this.#readers) if (reader !== from) reader.receiveRelayed(message);
+    return true;
   }
 
   receiveSnapshot({ position, last, payload }: RoomSnapshot): void {

@@ -795,6 +795,24 @@ test("[YCL26] stateless messages reach the other Hocuspocus clients of the room,
   expect(relayed()).toEqual([0, 5, 0]);
 });
 
+test("[YCL42] stateless messages cost the room their bytes for each client that gets them, whoever writes", async () => {
+  const rooms = sharedRooms();
+  const clients = Array.from({ length: 101 }, () => rig({ rooms, dialect: hocuspocusDialect }));
+  for (const { client, room } of clients) {
+    client.receiveMessage(hello);
+    room.comeInStep();
+  }
+  const relayed = (): number => clients.flatMap(({ sent }) => sent.filter((kind) => kind === "stateless")).length;
+  for (const { client } of clients) for (let sent = 0; sent < 5; sent++) client.receiveMessage(encodeStateless("x"));
+  expect(relayed()).toBeGreaterThan(7_000);
+  expect(relayed()).toBeLessThan(9_000);
+  const before = relayed();
+  for (const { clock } of clients.slice(0, 2)) await clock.advance(4_000); // The burst of the room is full again.
+  clients[0]!.client.receiveMessage(encodeStateless("x".repeat(100_000)));
+  clients[1]!.client.receiveMessage(encodeStateless("x".repeat(50_000)));
+  expect(relayed()).toBe(before + 100);
+});
+
 test("[YCL27] a request costs the bytes of the room's content, and an answer the number of deletions that it is compared with", () => {
   const { client, clock, room, sent, closed } = rig();
   client.receiveMessage(hello);

@@ -3,7 +3,7 @@
  * with its own token. The bridge's copy of the room, which all clients of the room share, answers it. Messages are held
  * until that copy is complete: otherwise the client would see an empty document and fill it again. The client uses its
  * own Yjs client id in the room. Otherwise its other tabs, which exchange awareness among themselves, would show it
- * twice. So the room is opened once the client has sent that id, with its first messages. Rules YCL1 to YCL41, YWS1 to
+ * twice. So the room is opened once the client has sent that id, with its first messages. Rules YCL1 to YCL42, YWS1 to
  * YWS24, YUC1 to YUC5.
  */
 
@@ -47,7 +47,7 @@ type YClientDeps = {
 type OpenRoom = {
   readonly room: YRoom;
   readonly copy: RoomCopy;
-  readonly relay: (message: Uint8Array) => void;
+  readonly relay: (message: Uint8Array) => boolean;
   readonly leave: () => void;
 };
 
@@ -136,7 +136,7 @@ export class YClient {
       receiveLost: (why) => this.#connection.refuse(Y_CLOSE.overloaded, why),
     };
     copy.enter(reader);
-    const relay = (message: Uint8Array): void => copy.relay(message, reader);
+    const relay = (message: Uint8Array): boolean => copy.relay(message, reader, this.#deps.clock.now());
     const leave = (): void => {
       copy.leave(reader);
       room.destroy();

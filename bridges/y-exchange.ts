@@ -41,8 +41,8 @@ type YExchangeParts = {
   readonly awareness: YAwareness;
   readonly connection: YConnection;
   readonly dialect: YDialect;
-  /** Sends a message to the other clients of the room. */
-  readonly relay: (message: Uint8Array) => void;
+  /** Sends a message to the other clients of the room. False: the room is above its rate. */
+  readonly relay: (message: Uint8Array) => boolean;
 };
 type YExchangeDeps = { readonly clock: Clock; readonly warn: YWarn; readonly metrics: YWebsocketMetrics; readonly work: YjsWork };
 
@@ -207,12 +207,12 @@ export class YExchange {
     this.#parts.connection.refuse(Y_CLOSE.overloaded, "an update could not be checked: connect again later");
   }
 
-  /** The rate of updates applies, because each text is sent to all other clients. */
+  /** Each text is sent to all other clients, so it counts like an update for its writer, and for each of them in the room. */
   #relay(payload: string): void {
     if (!this.#mayWrite || !this.#updates.take(this.#deps.clock.now(), 0)) return this.#deps.metrics.relaysDropped.inc();
     const message = encodeStateless(payload);
     this.#updates.spend(this.#deps.clock.now(), UPDATE_BYTES + message.byteLength);
-    this.#parts.relay(message);
+    if (!this.#parts.relay(message)) this.#deps.metrics.relaysDropped.inc();
   }
 
   #receiveFit(update: Uint8Array, facts: AcceptableUpdate, isAnswer: boolean): void {
