@@ -1,11 +1,14 @@
 import { expect, test } from "vitest";
 
+import type { TenantId, UserId } from "../../shared/ids.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
 import { PART_BYTES_MIN, messagesOf, wholeFrameBytesMax } from "../../shared/wire/parts.ts";
 import type { ConnectionId } from "../ports.ts";
 import { PartialFrames } from "./partial-frames.ts";
 
 const [ANN, BOB, MALLORY] = [1, 2, 3] as ConnectionId[] as [ConnectionId, ConnectionId, ConnectionId];
+const senderOf = (tenant: string, user: string) => ({ tenant: tenant as TenantId, user: user as UserId });
+const ACME_ANN = senderOf("acme", "ann");
 const OPTIONS = { messageBytesMax: 16_384, frameBytesMax: 100_000, partialBytesMax: 120_000 };
 const LIMITS = { frameBytesMax: OPTIONS.messageBytesMax, partedFrameBytesMax: OPTIONS.frameBytesMax };
 
@@ -17,7 +20,7 @@ test("[WHF1] a frame in parts is returned with its last part, also while another
   const partial = new PartialFrames(OPTIONS);
   const received: unknown[] = [];
   const receive = (connection: ConnectionId, part: Uint8Array) => {
-    const whole = partial.receivePart(connection, part);
+    const whole = partial.receivePart(connection, part, ACME_ANN);
     if (whole !== undefined) received.push({ connection, ...whole });
   };
   const [long, other] = [frameOf(50_000), frameOf(40_000)];
@@ -41,20 +44,20 @@ test("[WHF1] a frame in parts is returned with its last part, also while another
 
 test("[WHF2] the session receives a frame that becomes too large, and parts that are too small or too large, to refuse them", () => {
   const partial = new PartialFrames(OPTIONS);
-  const results = messagesOf(frameOf(150_000), LIMITS).map((part) => partial.receivePart(MALLORY, part));
+  const results = messagesOf(frameOf(150_000), LIMITS).map((part) => partial.receivePart(MALLORY, part, ACME_ANN));
   const tooLarge = results.find((whole) => whole !== undefined)!;
   expect(tooLarge.bytes.byteLength).toBeGreaterThan(OPTIONS.frameBytesMax);
   expect(tooLarge.cameIn).toBe("parts");
   const partOf = (bytes: number, last: boolean) => encodeFrame({ type: "part", flags: { last }, payload: new Uint8Array(bytes) });
   for (const refused of [partOf(PART_BYTES_MIN - 1, false), partOf(OPTIONS.messageBytesMax, true)])
-    expect(partial.receivePart(BOB, refused)).toEqual({ bytes: refused, cameIn: "message" });
+    expect(partial.receivePart(BOB, refused, ACME_ANN)).toEqual({ bytes: refused, cameIn: "message" });
 });
 
 test("[WHF3] above the limit of all unfinished frames, the oldest ones are forgotten", () => {
   const partial = new PartialFrames(OPTIONS);
   const unfinished = messagesOf(frameOf(90_000), LIMITS).slice(0, -1);
   const receive = (connection: ConnectionId, parts: readonly Uint8Array[]) => {
-    for (const part of parts) expect(partial.receivePart(connection, part)).toBeUndefined();
+    for (const part of parts) expect(partial.receivePart(connection, part, ACME_ANN)).toBeUndefined();
   };
   receive(MALLORY, unfinished.slice(0, 1));
   receive(ANN, unfinished);
@@ -67,4 +70,19 @@ test("[WHF3] above the limit of all unfinished frames, the oldest ones are forgo
   expect(partial.bytes).toBe(unfinished[0]!.byteLength + unfinished[1]!.byteLength - 2 * 4);
   partial.forget(BOB);
   expect(partial.bytes).toBe(0);
+});
+
+test("[WHF8] the limit ends the frames of the tenant, and in it of the user, with the most bytes, not the oldest of another", () => {
+  const partial = new PartialFrames({ ...OPTIONS, partialBytesMax: 220_000 });
+  const parts = messagesOf(frameOf(90_000), LIMITS).slice(0, -1);
+  const send = (connection: number, tenant: string, user: string, count: number) => {
+    for (const part of parts.slice(0, count)) partial.receivePart(connection as ConnectionId, part, senderOf(tenant, user));
+  };
+  send(1, "acme", "ann", 2); // The oldest of all.
+  send(2, "evil", "bob", 1); // The oldest of its tenant.
+  send(3, "evil", "mallory", 3);
+  send(4, "evil", "mallory", 5);
+  send(5, "evil", "eve", 5);
+  expect(partial.takeExcess()).toEqual([3]);
+  expect(partial.takeExcess()).toEqual([]);
 });

@@ -137,15 +137,15 @@ export class SessionHost implements Clients {
   receiveFrame(connection: ConnectionId, bytes: Uint8Array): void {
     const session = this.#sessions.get(connection);
     if (session === undefined) this.#arrivals.receiveFrame(connection, bytes);
-    else if (bytes[0] === FrameType.part && session.open !== undefined) this.#receivePart(connection, session, bytes);
+    else if (bytes[0] === FrameType.part && session.identity !== undefined) this.#receivePart(connection, session, session.identity, bytes);
     else this.#receiveWhole(connection, session, bytes, "message");
   }
 
-  #receivePart(connection: ConnectionId, session: ClientSession, message: Uint8Array): void {
+  #receivePart(connection: ConnectionId, session: ClientSession, identity: Identity, message: Uint8Array): void {
     session.receiveSign(this.#now());
-    const whole = this.#partial.receivePart(connection, message);
+    const whole = this.#partial.receivePart(connection, message, identity);
     if (whole !== undefined) this.#receiveWhole(connection, session, whole.bytes, whole.cameIn);
-    for (const oldest of this.#partial.takeExcess()) this.#endAtLimit(oldest, "partial-frames", "overloaded", TOO_MANY_PARTS);
+    for (const excess of this.#partial.takeExcess()) this.#endAtLimit(excess, "partial-frames", "overloaded", TOO_MANY_PARTS);
     this.#notePartial();
   }
 
