@@ -19,3 +19,8 @@ test("[NODE3] the versions match package.json, and the check runs before anythin
   expect(readFileSync("cli/main.ts", "utf8").match(/from "[^"]+"/g)).toEqual(['from "./old-node.ts"']);
   expect(readFileSync("cli/old-node.ts", "utf8")).not.toContain("import ");
 });
+
+test("[NODE4] the build reports an old Node before a tool that such a Node cannot load", () => {
+  const { scripts } = JSON.parse(readFileSync("package.json", "utf8")) as { scripts: { build: string } };
+  expect(scripts.build).toMatch(/^npm run build:server && node dist\/cli\/main\.js --help > \/dev\/null && /);
+});
