@@ -77,6 +77,10 @@ test("[GCF9] limits that an honest client would always exceed are refused, each 
   expect(() => refuseUnsafeGateway(read({ jwtSecret, bodiesBytesMax: "524287" }))).toThrow(
     /COROOM_BODIES_BYTES_MAX must be at least COROOM_EDIT_BYTES_MAX/,
   );
+  expect(() => refuseUnsafeGateway(read({ jwtSecret, partialBytesMax: "1572863" }))).toThrow(
+    /COROOM_PARTIAL_BYTES_MAX must be at least twice COROOM_FRAME_BYTES_MAX/,
+  );
+  expect(() => refuseUnsafeGateway(read({ jwtSecret, partialBytesMax: "1572864" }))).not.toThrow();
   expect(() => refuseUnsafeGateway(read({ jwtSecret, bytesBurst: "786431" }))).toThrow(
     /COROOM_BYTES_BURST must be at least COROOM_FRAME_BYTES_MAX/,
   );

@@ -59,8 +59,10 @@ export function refuseUnsafeGateway(config: GatewayConfig): void {
     problems.push(
       `COROOM_MESSAGE_BYTES_MAX must be at least ${2 * PART_BYTES_MIN}: a part of a frame has at least ${PART_BYTES_MIN} bytes`,
     );
-  if (config.partialBytesMax < config.frameBytesMax)
-    problems.push("COROOM_PARTIAL_BYTES_MAX must be at least COROOM_FRAME_BYTES_MAX: otherwise an allowed frame is never finished");
+  if (config.partialBytesMax < 2 * config.frameBytesMax)
+    problems.push(
+      "COROOM_PARTIAL_BYTES_MAX must be at least twice COROOM_FRAME_BYTES_MAX: otherwise another client's unfinished frames can end each large one",
+    );
   if (config.bodiesBytesMax < config.editBytesMax)
     problems.push(
       "COROOM_BODIES_BYTES_MAX must be at least COROOM_EDIT_BYTES_MAX: otherwise the body of an allowed edit is always refused",

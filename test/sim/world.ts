@@ -248,11 +248,11 @@ function drawSettings(prng: Prng): Pick<SimSettings, "gateway" | "roomServer" | 
   };
 }
 
-/** In half of the runs a gateway has memory for only one unfinished frame. `amongUnfinished`: for one to three. */
+/** In half of the runs a gateway has memory for only two unfinished frames. `amongUnfinished`: for two to four. */
 function withPasteSettings({ gateway, roomServer, ...others }: SimSettings, amongUnfinished: boolean, prng: Prng): SimSettings {
   const frameBytesMax = PASTED_EDIT_BYTES_MAX + 1_000;
-  const roomyBytesMax = amongUnfinished ? (2 + prng.below(2)) * frameBytesMax : gateway.partialBytesMax;
-  const partialBytesMax = prng.chance(0.5) ? frameBytesMax : roomyBytesMax;
+  const roomyBytesMax = amongUnfinished ? (3 + prng.below(2)) * frameBytesMax : gateway.partialBytesMax;
+  const partialBytesMax = prng.chance(0.5) ? 2 * frameBytesMax : roomyBytesMax;
   const recordBytesMax = Math.max(roomServer.recordBytesMax, PASTED_EDIT_BYTES_MAX);
   return {
     ...others,
