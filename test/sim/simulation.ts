@@ -49,8 +49,11 @@ export type Outcome = {
 
 const BURST = 8;
 const BURST_MS = 300;
-/** Longer than the sum of all back-offs, deadlines and jitters of the system. */
-const HEALING_MS_MAX = 40_000;
+/**
+ * Longer than the sum of all back-offs, deadlines and jitters of the system. The longest: a client gives up a tentative edit
+ * of another one after four waits of up to 10 s, and an outage may come before them.
+ */
+const HEALING_MS_MAX = 60_000;
 /** Time in which a banned tab tries to join again. */
 const REJOIN_MS = 500;
 /** Interval of the presence checks, which are expensive. */
