@@ -4,6 +4,7 @@ import { eventually } from "../../../test/system/eventually.ts";
 import type { HttpAnswer } from "../../http/answers.ts";
 import type { HttpRoute } from "../../http/route-table.ts";
 import { assert, AssertionError } from "../../../shared/assert.ts";
+import { collectUnhandledRejections } from "../../testing/unhandled-rejections.ts";
 import { loadUws } from "../sockets/load-uws.ts";
 import { listen } from "../sockets/uws-server.ts";
 import { serveRoutes } from "./serve-routes.ts";
@@ -48,14 +49,7 @@ test("[HTTP26] an answer that ends early after its head breaks the connection, s
 });
 
 test("[HTTP36] a failed assertion of a route ends the process, before and after the head of its answer, also if the client has gone", async () => {
-  // Vitest listens to this event too, and would fail the run. Without a listener, Node ends the process.
-  const others = process.listeners("unhandledRejection");
-  const unhandled: unknown[] = [];
-  process.removeAllListeners("unhandledRejection").on("unhandledRejection", (error) => void unhandled.push(error));
-  onTestFinished(() => {
-    process.removeAllListeners("unhandledRejection");
-    for (const other of others) process.on("unhandledRejection", other);
-  });
+  const unhandled = collectUnhandledRejections();
   const mistake = async function* (): AsyncGenerator<Uint8Array> {
     yield new Uint8Array(10);
     assert(false, "a body that breaks its promise");

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Registry } from "prom-client";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 
 import { assert } from "../../../shared/assert.ts";
 import type { TenantId, UserId } from "../../../shared/ids.ts";
@@ -12,6 +12,7 @@ import type { HttpAnswer } from "../../http/answers.ts";
 import type { RouteRequest } from "../../http/requests.ts";
 import { gatewayMetrics } from "../../metrics.ts";
 import type { Identity } from "../../sessions/identity.ts";
+import { collectUnhandledRejections } from "../../testing/unhandled-rejections.ts";
 import type { HttpTokens } from "./authenticate.ts";
 import { documentReadRoutes } from "./document-routes.ts";
 import { serviceHttp } from "./service-http.ts";
@@ -151,14 +152,7 @@ test("[STM2] a user has a limited number of streams, each until it is read or ab
 });
 
 test("[STM4] while a refused stream is discarded, the end of its service is ignored and a failed assertion ends the process", async () => {
-  // Vitest listens to this event too, and would fail the run. Without a listener, Node ends the process.
-  const others = process.listeners("unhandledRejection");
-  const unhandled: unknown[] = [];
-  process.removeAllListeners("unhandledRejection").on("unhandledRejection", (error) => void unhandled.push(error));
-  onTestFinished(() => {
-    process.removeAllListeners("unhandledRejection");
-    for (const other of others) process.on("unhandledRejection", other);
-  });
+  const unhandled = collectUnhandledRejections();
   const streamed = new StreamedAnswers({ eachMax: 0, allMax: 100 }, gatewayMetrics(new Registry()));
   async function* failing(fail: () => never): AsyncGenerator<Uint8Array> {
     yield fail();
