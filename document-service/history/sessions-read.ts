@@ -18,7 +18,7 @@ export class SessionsRead {
   #through = 0;
   /** The segments that are still to be read. */
   #segments: readonly Segment[] = [];
-  /** Has read the first edit of the tail. */
+  /** Reads the first edit of the tail, before segments are read. */
   #tailStart: EditsInTail | undefined;
   #tail: EditsInTail | undefined;
   /** The entry was read again, because a trim may have moved edits during the read. */
@@ -45,8 +45,8 @@ export class SessionsRead {
         if (input.bytes === undefined && !this.#isSecondTry) return this.#tryAgain();
         return this.#answerWith(withoutLost(editsInSegment(input.bytes) ?? [], this.#laterFrom)) ?? this.#readNext();
       default: {
-        if (this.#tail === undefined) return this.#readNext();
         assert(input.kind === "tail-read", "sessions are read from the entry, segments and the log's tail");
+        if (this.#tail === undefined) return this.#readNext(); // Only the first edit of the tail was read.
         const [first] = this.#tail.edits;
         if (first !== undefined && first.record.edits.firstSeq > this.#from && !this.#isSecondTry) return this.#tryAgain();
         const nothing: WritingSessions = { sessions: [], from: this.#from, through: (this.#from - 1) as Seq };

@@ -32,10 +32,11 @@ const BINARY = { "content-type": "application/octet-stream" };
 const LOADING = refusal(503, "loading", "this room's history is not ready: ask again");
 
 /**
- * Maximum number of concurrent reads and namings in a process. A read may read a log and a history of any length. A
- * naming holds a document until its room has stored those before it. So tenants and their rooms share them by time.
+ * Maximum number of requests that a process answers at once. A read of the history may take a log and a history of any
+ * length. A request to name a version holds a document until its room has stored the versions before it. So tenants and
+ * their rooms take turns, by the time that each used.
  */
-const READS_AT_ONCE = 8;
+const REQUESTS_AT_ONCE = 8;
 
 type Ask = (history: HistoryReadsHost, question: RoomQuestion) => Promise<InternalResponse>;
 
@@ -59,7 +60,7 @@ export function historyRoutes(
         return LOADING;
       }
     };
-  const takeTurn = fairTurns(READS_AT_ONCE);
+  const takeTurn = fairTurns(REQUESTS_AT_ONCE);
   const askedInTurn = (ask: Ask) =>
     asked((history, question) => takeTurn(question.room, async () => (question.signal.aborted ? LOADING : ask(history, question))));
   return [

@@ -1,6 +1,6 @@
 /**
- * Rates of HTTP requests, one token bucket per user or tenant. The one whose last request is the oldest is forgotten first, and
- * gets a full bucket at the next request. Also a rate that all tenants share.
+ * Rates of HTTP requests, one token bucket per user or tenant. The one whose last request is the oldest is forgotten
+ * first, and gets a full bucket at the next request. Also a rate that all tenants share.
  */
 
 import type { Millis, TenantId } from "../../shared/ids.ts";
