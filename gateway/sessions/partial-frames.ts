@@ -1,7 +1,8 @@
 /**
- * Joins the parts of frames (WIRE54). All unfinished frames of a gateway share one limit. Above it a connection of the
- * tenant, and in it of the user, with the most unfinished bytes is closed: the one with the oldest frame. Not simply the
- * oldest of all: on a slow uplink an honest client's frame takes seconds, and a flood of other tenants would end it.
+ * Joins the parts of frames (WIRE54). All unfinished frames of a gateway share one limit. Above it, the tenant with the
+ * most unfinished bytes is chosen, in it the user with the most, and the connection with this user's oldest frame is
+ * closed. If the oldest frame of all were chosen, a flood of other tenants would end an honest client's frame, which takes
+ * seconds on a slow uplink.
  */
 
 import { joinBytes } from "../../shared/collections/bytes.ts";

@@ -24,7 +24,7 @@ export const sessionSettings = {
     parse: positiveInteger,
     fallback: 67_108_864,
     meaning:
-      "Maximum bytes of all unfinished frames of a gateway. Above it, a connection of the tenant, and in it of the user, with the most of these bytes is closed. Must be at least twice COROOM_FRAME_BYTES_MAX.",
+      "Maximum bytes of all unfinished frames of a gateway. Above it, the gateway takes the tenant with the most of these bytes, and closes a connection of its user with the most. Must be at least twice COROOM_FRAME_BYTES_MAX.",
   },
   editBytesMax: { parse: positiveInteger, fallback: 524_288, meaning: "Maximum payload bytes of one edit." },
   editBurst: { parse: positiveInteger, fallback: 30, meaning: "Number of edits that a connection may send at once." },
