@@ -10,8 +10,9 @@ import { DeviceStore } from "../client/persistence/device-store.ts";
 import { MemoryStore } from "../client/testing/memory-store.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { CoroomProvider, type CoroomProviderProps, type OpenRoom, useRoom, useStatus } from "./index.ts";
-import { MountedTree, type ServedRooms, serveRooms } from "./testing/served-rooms.ts";
+import { endTimersWithFile, MountedTree, type ServedRooms, serveRooms } from "./testing/served-rooms.ts";
 
+endTimersWithFile();
 let served: ServedRooms;
 beforeEach(async () => {
   served = await serveRooms();

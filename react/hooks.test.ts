@@ -11,8 +11,9 @@ import { CLOSE } from "../shared/wire/close-codes.ts";
 import type { ModelServer } from "../client/testing/model-server.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { CoroomProvider, type OpenRoom, useLeaderboard, useParticipants, usePresence, useRoom, useSaved, useStatus } from "./index.ts";
-import { MountedTree, type ServedRooms, serveRooms } from "./testing/served-rooms.ts";
+import { endTimersWithFile, MountedTree, type ServedRooms, serveRooms } from "./testing/served-rooms.ts";
 
+endTimersWithFile();
 let served: ServedRooms;
 beforeEach(async () => {
   served = await serveRooms();

@@ -6,7 +6,9 @@ import { expect, onTestFinished, test, vi } from "vitest";
 
 import { eventually } from "../test/system/eventually.ts";
 import { CoroomProvider, useHistory, useRoom } from "./index.ts";
-import { MountedTree } from "./testing/served-rooms.ts";
+import { endTimersWithFile, MountedTree } from "./testing/served-rooms.ts";
+
+endTimersWithFile();
 
 test("[HOOK24] requests go to the server's address, without its query", async () => {
   const requested: string[] = [];

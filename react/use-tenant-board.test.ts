@@ -7,13 +7,14 @@ import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 
 import { eventually } from "../test/system/eventually.ts";
 import { CoroomProvider, useTenantBoard } from "./index.ts";
-import { MountedTree, type ServedRooms, serveRooms } from "./testing/served-rooms.ts";
+import { endTimersWithFile, MountedTree, type ServedRooms, serveRooms } from "./testing/served-rooms.ts";
 
 const PEOPLE = "/v1/leaderboard/people?window=day&role=everyone&limit=2";
 const ROOMS = "/v1/leaderboard/rooms?window=all&role=editors&limit=10";
 /** Without no-store, happy-dom would repeat an answer with an ETag forever. */
 const OFTEN = { "cache-control": "private, no-store, max-age=1", "access-control-expose-headers": "etag" };
 
+endTimersWithFile();
 let served: ServedRooms;
 beforeEach(async () => {
   served = await serveRooms();

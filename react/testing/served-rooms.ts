@@ -1,10 +1,11 @@
-/** The client's model server behind a real WebSocket on this machine, and React trees that use it. */
+/** The client's model server behind a real WebSocket on this machine, React trees that use it, and the end of their timers. */
 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
 import type { ReactNode } from "react";
 import { createRoot } from "react-dom/client";
+import { afterAll, beforeAll } from "vitest";
 import { WebSocketServer } from "ws";
 
 import { systemClock } from "../../client/io/system.ts";
@@ -79,4 +80,25 @@ export class MountedTree {
   unmount(): void {
     this.#root.unmount();
   }
+}
+
+/**
+ * Call at the top of a test file. Ends the file's timers with it: rooms that no component uses are released after up to a
+ * minute, and the window of the file is gone then.
+ */
+export function endTimersWithFile(): void {
+  const { setTimeout } = globalThis;
+  const timers: NodeJS.Timeout[] = [];
+  beforeAll(() => {
+    const remembered = (...given: Parameters<typeof setTimeout>): NodeJS.Timeout => {
+      const timer = setTimeout(...given);
+      timers.push(timer);
+      return timer;
+    };
+    globalThis.setTimeout = Object.assign(remembered, setTimeout);
+  });
+  afterAll(() => {
+    globalThis.setTimeout = setTimeout;
+    timers.forEach(clearTimeout);
+  });
 }
