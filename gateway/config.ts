@@ -40,64 +40,96 @@ export const SECRET_BYTES_MIN = 32;
 
 /** Throws one error that lists every unsafe setting with its remedy. */
 export function refuseUnsafeGateway(config: GatewayConfig): void {
-  const problems: string[] = [];
-  const keys = [config.jwtSecret, config.jwksUrl, config.jwksFile].filter((key) => key !== "");
-  if (keys.length === 0) problems.push("no key to check tokens with: set COROOM_JWT_SECRET, COROOM_JWKS_URL or COROOM_JWKS_FILE");
-  if (keys.length > 1)
-    problems.push("several keys to check tokens with: set one of COROOM_JWT_SECRET, COROOM_JWKS_URL and COROOM_JWKS_FILE");
-  for (const [name, secret] of [
-    ["COROOM_JWT_SECRET", config.jwtSecret],
-    ["COROOM_JWT_SECRET_PREVIOUS", config.jwtSecretPrevious],
-  ] as const)
-    if (secret !== "" && new TextEncoder().encode(secret).length < SECRET_BYTES_MIN)
-      problems.push(`${name} is too short: give at least ${SECRET_BYTES_MIN} random bytes`);
-  if (config.jwtSecretPrevious !== "" && config.jwtSecret === "")
-    problems.push("COROOM_JWT_SECRET_PREVIOUS is accepted only beside COROOM_JWT_SECRET: set COROOM_JWT_SECRET, or remove it");
-  if (config.editBytesMax >= config.frameBytesMax)
-    problems.push("COROOM_FRAME_BYTES_MAX must be above COROOM_EDIT_BYTES_MAX: a frame carries more than the edit's payload");
-  if (config.messageBytesMax < 2 * PART_BYTES_MIN)
-    problems.push(
-      `COROOM_MESSAGE_BYTES_MAX must be at least ${2 * PART_BYTES_MIN}: a part of a frame has at least ${PART_BYTES_MIN} bytes`,
-    );
-  if (config.partialBytesMax < 2 * config.frameBytesMax)
-    problems.push(
-      "COROOM_PARTIAL_BYTES_MAX must be at least twice COROOM_FRAME_BYTES_MAX: otherwise another client's unfinished frames can end each large one",
-    );
-  if (config.bodiesBytesMax < config.editBytesMax)
-    problems.push(
-      "COROOM_BODIES_BYTES_MAX must be at least COROOM_EDIT_BYTES_MAX: otherwise the body of an allowed edit is always refused",
-    );
-  if (config.bytesBurst < config.frameBytesMax)
-    problems.push(
-      "COROOM_BYTES_BURST must be at least COROOM_FRAME_BYTES_MAX: a client with one larger frame is closed, reconnects and sends it again",
-    );
-  if (config.silenceMsMax < 2 * config.pingIntervalMs)
-    problems.push(
-      "COROOM_SILENCE_MS_MAX must be at least twice COROOM_PING_INTERVAL_MS: otherwise a client that only pings is closed before its ping arrives",
-    );
-  const hasPublicKeys = config.jwksUrl !== "" || config.jwksFile !== "";
-  if (config.production && hasPublicKeys && (config.jwtIssuer === "" || config.jwtAudience === ""))
-    problems.push(
-      "production requires the issuer and the audience of tokens with public keys: set COROOM_JWT_ISSUER and COROOM_JWT_AUDIENCE. Otherwise a token that the same identity provider issued for another service is valid here",
-    );
-  if (config.production && config.allowedOrigins.length === 0)
-    problems.push("production requires the list of pages that may connect: set COROOM_ALLOWED_ORIGINS");
-  if (config.production && new TextEncoder().encode(config.internalSecret).length < SECRET_BYTES_MIN)
-    problems.push(
-      `production requires a secret shared by the tiers: set COROOM_INTERNAL_SECRET to at least ${SECRET_BYTES_MIN} random bytes`,
-    );
-  const others = [config.internalSecret, config.metricsSecret, config.jwtSecret, config.jwtSecretPrevious];
-  if (config.operatorSecret !== "" && config.production && new TextEncoder().encode(config.operatorSecret).length < SECRET_BYTES_MIN)
-    problems.push(
-      `production requires an operator secret that nobody guesses: set COROOM_OPERATOR_SECRET to at least ${SECRET_BYTES_MIN} random bytes`,
-    );
-  if (config.production && config.operatorSecret !== "" && others.includes(config.operatorSecret))
-    problems.push("production requires an operator secret of its own: set COROOM_OPERATOR_SECRET to a value that no other secret has");
-  if (config.production && config.metricsSecret !== "" && config.metricsSecret === config.internalSecret)
-    problems.push(
-      "production requires a metrics secret of its own: set COROOM_METRICS_SECRET to another value than COROOM_INTERNAL_SECRET",
-    );
+  const rules = [...unsafeTokenKeys(config), ...unsafeLimits(config), ...(config.production ? unsafeInProduction(config) : [])];
+  const problems = problemsOf(rules);
   if (problems.length > 0) throw new SettingError(`bad configuration:\n  ${problems.join("\n  ")}`);
+}
+
+/** Whether the settings break a rule, and the text that says so and how to repair it. */
+type Rule = readonly [isBroken: boolean, problem: string];
+
+function problemsOf(rules: readonly Rule[]): string[] {
+  return rules.filter(([isBroken]) => isBroken).map(([, problem]) => problem);
+}
+
+function unsafeTokenKeys({ jwtSecret, jwtSecretPrevious, jwksUrl, jwksFile }: GatewayConfig): Rule[] {
+  const keys = [jwtSecret, jwksUrl, jwksFile].filter((key) => key !== "");
+  const tooShort = (name: string, secret: string): Rule => [
+    secret !== "" && isShort(secret),
+    `${name} is too short: give at least ${SECRET_BYTES_MIN} random bytes`,
+  ];
+  return [
+    [keys.length === 0, "no key to check tokens with: set COROOM_JWT_SECRET, COROOM_JWKS_URL or COROOM_JWKS_FILE"],
+    [keys.length > 1, "several keys to check tokens with: set one of COROOM_JWT_SECRET, COROOM_JWKS_URL and COROOM_JWKS_FILE"],
+    tooShort("COROOM_JWT_SECRET", jwtSecret),
+    tooShort("COROOM_JWT_SECRET_PREVIOUS", jwtSecretPrevious),
+    [
+      jwtSecretPrevious !== "" && jwtSecret === "",
+      "COROOM_JWT_SECRET_PREVIOUS is accepted only beside COROOM_JWT_SECRET: set COROOM_JWT_SECRET, or remove it",
+    ],
+  ];
+}
+
+function unsafeLimits(config: GatewayConfig): Rule[] {
+  return [
+    [
+      config.editBytesMax >= config.frameBytesMax,
+      "COROOM_FRAME_BYTES_MAX must be above COROOM_EDIT_BYTES_MAX: a frame carries more than the edit's payload",
+    ],
+    [
+      config.messageBytesMax < 2 * PART_BYTES_MIN,
+      `COROOM_MESSAGE_BYTES_MAX must be at least ${2 * PART_BYTES_MIN}: a part of a frame has at least ${PART_BYTES_MIN} bytes`,
+    ],
+    [
+      config.partialBytesMax < 2 * config.frameBytesMax,
+      "COROOM_PARTIAL_BYTES_MAX must be at least twice COROOM_FRAME_BYTES_MAX: otherwise another client's unfinished frames can end each large one",
+    ],
+    [
+      config.bodiesBytesMax < config.editBytesMax,
+      "COROOM_BODIES_BYTES_MAX must be at least COROOM_EDIT_BYTES_MAX: otherwise the body of an allowed edit is always refused",
+    ],
+    [
+      config.bytesBurst < config.frameBytesMax,
+      "COROOM_BYTES_BURST must be at least COROOM_FRAME_BYTES_MAX: a client with one larger frame is closed, reconnects and sends it again",
+    ],
+    [
+      config.silenceMsMax < 2 * config.pingIntervalMs,
+      "COROOM_SILENCE_MS_MAX must be at least twice COROOM_PING_INTERVAL_MS: otherwise a client that only pings is closed before its ping arrives",
+    ],
+  ];
+}
+
+function unsafeInProduction(config: GatewayConfig): Rule[] {
+  const { internalSecret, metricsSecret, operatorSecret } = config;
+  const hasPublicKeys = config.jwksUrl !== "" || config.jwksFile !== "";
+  const others = [internalSecret, metricsSecret, config.jwtSecret, config.jwtSecretPrevious];
+  return [
+    [
+      hasPublicKeys && (config.jwtIssuer === "" || config.jwtAudience === ""),
+      "production requires the issuer and the audience of tokens with public keys: set COROOM_JWT_ISSUER and COROOM_JWT_AUDIENCE. Otherwise a token that the same identity provider issued for another service is valid here",
+    ],
+    [config.allowedOrigins.length === 0, "production requires the list of pages that may connect: set COROOM_ALLOWED_ORIGINS"],
+    [
+      isShort(internalSecret),
+      `production requires a secret shared by the tiers: set COROOM_INTERNAL_SECRET to at least ${SECRET_BYTES_MIN} random bytes`,
+    ],
+    [
+      operatorSecret !== "" && isShort(operatorSecret),
+      `production requires an operator secret that nobody guesses: set COROOM_OPERATOR_SECRET to at least ${SECRET_BYTES_MIN} random bytes`,
+    ],
+    [
+      operatorSecret !== "" && others.includes(operatorSecret),
+      "production requires an operator secret of its own: set COROOM_OPERATOR_SECRET to a value that no other secret has",
+    ],
+    [
+      metricsSecret !== "" && metricsSecret === internalSecret,
+      "production requires a metrics secret of its own: set COROOM_METRICS_SECRET to another value than COROOM_INTERNAL_SECRET",
+    ],
+  ];
+}
+
+function isShort(secret: string): boolean {
+  return new TextEncoder().encode(secret).length < SECRET_BYTES_MIN;
 }
 
 /** Bytes of a message to a room's owner without the payload of its one edit. */
@@ -115,19 +147,20 @@ export function refuseUnsendable(
   maxPayload = Number.POSITIVE_INFINITY,
 ): void {
   const shownBytes = presenceMemberBytesMax + presenceFieldsMax * BESIDE_FIELD_BYTES;
-  const problems: string[] = [];
-  if (editBytesMax + BESIDE_PAYLOAD_BYTES > maxPayload)
-    problems.push(
+  const problems = problemsOf([
+    [
+      editBytesMax + BESIDE_PAYLOAD_BYTES > maxPayload,
       `an edit may have ${editBytesMax} bytes, more than NATS accepts (max_payload ${maxPayload}): raise max_payload, or lower COROOM_EDIT_BYTES_MAX`,
-    );
-  if (MESSAGE_BYTES_MAX + BESIDE_PAYLOAD_BYTES > maxPayload)
-    problems.push(
+    ],
+    [
+      MESSAGE_BYTES_MAX + BESIDE_PAYLOAD_BYTES > maxPayload,
       `a batch of edits may have ${MESSAGE_BYTES_MAX} bytes, more than NATS accepts (max_payload ${maxPayload}): raise max_payload to ${MESSAGE_BYTES_MAX + BESIDE_PAYLOAD_BYTES} at least`,
-    );
-  if (shownBytes + BESIDE_PAYLOAD_BYTES > maxPayload)
-    problems.push(
+    ],
+    [
+      shownBytes + BESIDE_PAYLOAD_BYTES > maxPayload,
       `the presence of one participant may have ${shownBytes} bytes with its fields' names, more than NATS accepts (max_payload ${maxPayload}): raise max_payload, or lower COROOM_PRESENCE_MEMBER_BYTES_MAX or COROOM_PRESENCE_FIELDS_MAX`,
-    );
+    ],
+  ]);
   if (problems.length > 0) throw new SettingError(problems.join("\n  "));
 }
 
