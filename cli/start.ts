@@ -36,6 +36,12 @@ const load = {
   "probe": () => import("../probe/main.ts"),
 };
 
+/** What each role gets from its process. */
+interface RoleDeps {
+  readonly log: Log;
+  readonly registry: Registry;
+}
+
 /** The folder of the built console. */
 const CONSOLE = fileURLToPath(new URL("../../console/dist", import.meta.url));
 /** Built in a checkout only: the package `coroom` would be three times as large with it. */
@@ -75,14 +81,7 @@ async function startRoles(given: StartConfig, config: StartConfig, registry: Reg
   const runs = (role: Role): boolean => given.roles.includes(role);
   const deps = (role: Role) => ({ log: pinoLog({ role }, given.logLevel), registry });
 
-  let engines: LocalEngines | undefined;
-  if (runs("engines")) {
-    const { startLocalEngines } = await load.engines();
-    engines = await startLocalEngines(config, { ...deps("engines"), print });
-    add(engines);
-    if (config.natsUrl === "") rememberAddress("nats", config.dataDir, engines.natsUrlOf("operator"));
-    if (config.redisUrl === "") rememberAddress("redis", config.dataDir, engines.redisUrlOf("leaderboard"));
-  }
+  const engines = runs("engines") ? await startEngines(config, deps("engines"), add) : undefined;
   /** Each role has its own user of the local engines. */
   const as = (role: NatsRole): StartConfig => ({
     ...config,
@@ -104,30 +103,44 @@ async function startRoles(given: StartConfig, config: StartConfig, registry: Reg
     add(await (await load["document-service"]()).startDocumentService(as("document-service"), deps("document-service")));
   if (runs("leaderboard")) add(await (await load.leaderboard()).startLeaderboard(as("leaderboard"), deps("leaderboard")));
   const url = runs("gateway") ? await startEdge(given, as("gateway"), { ...deps("gateway"), localOwners }, add) : undefined;
-  if (runs("engines") && url !== undefined) rememberAddress("gateway", config.dataDir, url);
+  if (engines !== undefined && url !== undefined) rememberAddress("gateway", config.dataDir, url);
+
   const ownGateway = url?.replace("http", "ws") ?? "";
-  const addresses: [string, string][] = [];
   const protocols = (["y-websocket", "hocuspocus"] as const).filter(runs);
+  let bridgePort = 0;
   if (protocols.length > 0) {
     const { startBridges } = await load.bridges();
     const bridges = await startBridges({ ...config, yGatewayUrl: config.yGatewayUrl || ownGateway }, { ...deps(protocols[0]!), protocols });
     add(bridges);
-    for (const protocol of protocols) addresses.push([protocol, `ws://${config.yHost}:${bridges.port}`]);
+    bridgePort = bridges.port;
   }
   if (runs("probe")) {
-    const { startProbe } = await load.probe();
     const probeGatewayUrls = config.probeGatewayUrls.length > 0 ? config.probeGatewayUrls : [ownGateway];
-    add(await startProbe({ ...config, probeGatewayUrls }, deps("probe")));
+    add(await (await load.probe()).startProbe({ ...config, probeGatewayUrls }, deps("probe")));
   }
+
   const reason = demoObstacle(given);
-  if (runs("engines") && runs("gateway") && given.demo && reason !== undefined) print(`no demo page: ${reason}`);
-  if (url !== undefined) addresses.unshift(...gatewayAddresses(given, url));
-  if (given.healthPort !== 0) addresses.push(["health", `http://${given.healthHost}:${given.healthPort}/readyz`]);
+  if (engines !== undefined && url !== undefined && given.demo && reason !== undefined) print(`no demo page: ${reason}`);
+  const addresses = [
+    ...(url === undefined ? [] : gatewayAddresses(given, url)),
+    ...protocols.map((protocol) => [protocol, `ws://${config.yHost}:${bridgePort}`] as const),
+    ...(given.healthPort === 0 ? [] : [["health", `http://${given.healthHost}:${given.healthPort}/readyz`] as const]),
+  ];
   for (const [name, address] of addresses) print(`coroom ${name.padEnd(NAME_WIDTH)} ${address}`);
   print(url === undefined ? "coroom ready" : `coroom ready ${url}`); // The last line: scripts wait for it.
 }
 
 const NAME_WIDTH = 11;
+
+/** Other commands find the engines by their remembered addresses. */
+async function startEngines(config: StartConfig, deps: RoleDeps, add: (part: Running) => void): Promise<LocalEngines> {
+  const { startLocalEngines } = await load.engines();
+  const engines = await startLocalEngines(config, { ...deps, print });
+  add(engines);
+  if (config.natsUrl === "") rememberAddress("nats", config.dataDir, engines.natsUrlOf("operator"));
+  if (config.redisUrl === "") rememberAddress("redis", config.dataDir, engines.redisUrlOf("leaderboard"));
+  return engines;
+}
 
 function gatewayAddresses(given: StartConfig, url: string): [string, string][] {
   return [
@@ -141,7 +154,7 @@ function gatewayAddresses(given: StartConfig, url: string): [string, string][] {
 async function startEdge(
   given: StartConfig,
   config: StartConfig,
-  deps: { readonly log: Log; readonly registry: Registry; readonly localOwners: LocalOwners | undefined },
+  deps: RoleDeps & { readonly localOwners: LocalOwners | undefined },
   add: (part: Running) => void,
 ): Promise<string> {
   const hasEngines = given.roles.includes("engines");
