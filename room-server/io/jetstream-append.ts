@@ -1,44 +1,30 @@
 /**
- * Appends records to the log and finds out each outcome with certainty. An append is a core publish with the expected
- * sequence; all replies arrive on one subscription, at a tenth of the cost of the client's publish().
- *
- * Without a reply in time the identical bytes are sent again. If the first copy was stored, the server reports a wrong
- * expected sequence. Then the id of the room's last record, read from the stream's leader, shows whether this record
- * was stored.
- *
- * A replicated stream takes the records of several rooms in one atomic batch (append-queue.ts). If the stream refuses
- * the batch, it has stored none of them, and each is sent again alone.
- *
- * On a full disk a stream does not answer at all. A stream without replicas handles its messages in order. So each
- * repeated copy is followed by a test message that the stream refuses without storing it. If the refusal arrives and no
- * answer to the copy, the stream stores no records.
- *
- * After a connection loss the log may have lost its end. It may then have another record at the expected sequence, or
- * may have lost the records of a later owner. So a record in flight is sent again only if the last record, read over
- * the new connection, has the expected id, and no checkpoint covers a later record.
+ * Appends records to the log: carries out what `log/appends.ts` decides. An append is a core publish with the expected
+ * sequence; all answers arrive on one subscription, at a tenth of the cost of the client's publish().
  */
 
 import { headers, type Msg, type MsgHdrs } from "nats";
 
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
-import type { Millis, RoomKey, ServerId } from "../../shared/ids.ts";
+import type { RoomKey, ServerId } from "../../shared/ids.ts";
 import { STORAGE_FULL } from "../../shared/io/jetstream-stores.ts";
 import { crashing, type NatsConnection, publish } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
+import {
+  type Append,
+  type AppendAnswer,
+  type AppendEffect,
+  Appends,
+  type AppendsOptions,
+  CHECK_MS,
+  type StreamTest,
+} from "../log/appends.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { AppendOutcome, CheckpointReader, OutgoingRecord, RoomLog } from "../ports.ts";
-import { outcomeByLast, outcomeOfAck } from "./append-outcome.ts";
-import { AppendQueue } from "./append-queue.ts";
 import { LogStorage } from "./log-storage.ts";
 
-/** `aloneMax`: the number of appends in flight in a partition from which further ones are sent in batches. */
-export type AppendOptions = {
-  readonly server: ServerId;
-  readonly partitions: number;
-  readonly appendAnswerMsMax: number;
-  readonly aloneMax?: number;
-};
+export type AppendOptions = Omit<AppendsOptions, "takesBatches"> & { readonly server: ServerId };
 export type AppendDeps = {
   readonly readLast: RoomLog["readLast"];
   readonly checkpoints: CheckpointReader;
@@ -52,41 +38,8 @@ export type AppendDeps = {
   readonly takesBatches?: (partition: number) => boolean;
 };
 
-type Append = {
-  readonly token: string;
-  readonly partition: number;
-  readonly room: RoomKey;
-  readonly record: OutgoingRecord;
-  readonly subject: string;
-  readonly settled: (outcome: AppendOutcome) => void;
-  readonly refused: () => void;
-  /** For the histogram, in fractions of a millisecond. */
-  readonly begun: number;
-  readonly begunAt: Millis;
-  readonly begunCheck: number;
-  /** The batch in which it was last sent. */
-  batch: string | undefined;
-  step: Step;
-};
-
-/** `nextAt`: the check at which the next action is due. */
-type Step =
-  /** In the partition's queue, and not sent yet. */
-  | { readonly kind: "queued" }
-  /**
-   * The record is sent again at that check, unless its outcome comes first. `cause`: the reason of that repetition.
-   * "unavailable": NATS has answered, and the log did not accept the record.
-   */
-  | { readonly kind: "sent"; readonly nextAt: number; readonly cause: "silence" | "unavailable" }
-  /** The log reported another last record than expected, so the last record is requested. */
-  | { readonly kind: "looking" }
-  /**
-   * The connection was lost after the expected record was known to be last. The last record is requested, repeatedly,
-   * before the record is sent.
-   */
-  | { readonly kind: "unproven"; nextAt: number };
-
-/** `count`: the number of records of a batch. */
+/** `begun`: for the histogram, in fractions of a millisecond. */
+type Caller = { readonly settled: (outcome: AppendOutcome) => void; readonly refused: () => void; readonly begun: number };
 type PubAck = {
   readonly seq?: number;
   readonly count?: number;
@@ -94,245 +47,163 @@ type PubAck = {
 };
 
 /** The error of a single server, and the error of a cluster while another append is in flight. */
-const WRONG_LAST_SEQUENCE = new Set([10_071, 10_164]);
-/** Deadlines are counted in checks. With a clock that jumps, all records would be sent again, or none until the jump has passed. */
-const CHECK_MS = 50;
-const UNAVAILABLE_RETRY_MS = 100;
-/** Minimum time between two warnings: while a stream has no leader, each of thousands of rooms is refused ten times a second. */
-const WARNING_MS_MIN = 1_000;
+const WRONG_LAST_SEQUENCE = new Set<number | undefined>([10_071, 10_164]);
 /** An expected stream name that no stream has, so that every stream refuses the message. Stream names contain no dots. */
 const OTHER_STREAM = "none.of.these";
-/** Maximum number of reads that begin at one check after a reconnect, because JetStream drops requests that do not fit its queue. */
-const LOOKS_AT_ONCE = 200;
-/** With fewer appends in flight, a batch would delay records more than it saves (ADR 62). */
-const ALONE_MAX = 8;
 
 export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, options: AppendOptions, deps: AppendDeps): RoomLog["append"] {
-  const { clock, log, metrics, storage = new LogStorage(deps) } = deps;
-  const appends = new Map<string, Append>();
-  /** Batches whose answer is missing, by token. */
-  const batches = new Map<string, readonly Append[]>();
-  const queues = Array.from(
-    { length: options.partitions },
-    (_, partition) => new AppendQueue<Append>(deps.takesBatches?.(partition) === true ? (options.aloneMax ?? ALONE_MAX) : Infinity),
-  );
+  const appender = new JetStreamAppender(nats, subjects, options, deps);
+  return (room, record, settled, refused = () => {}) => {
+    const append = appender.append(room, record, { settled, refused, begun: performance.now() });
+    return () => appender.abandon(append);
+  };
+}
+
+class JetStreamAppender {
+  readonly #nats: NatsConnection;
+  readonly #subjects: Subjects;
+  readonly #options: AppendOptions;
+  readonly #deps: AppendDeps;
+  readonly #storage: LogStorage;
+  readonly #appends: Appends;
+  readonly #callers = new Map<Append, Caller>();
   /** Partitions whose stream is being tested. */
-  const tested = new Set<number>();
-  let tokens = 0;
-  let checks = 0;
-  let connected = true;
-  let nextWarningAt = 0;
+  readonly #tested = new Set<number>();
   /** Undefined: no append is in flight. */
-  let cancelCheck: (() => void) | undefined;
+  #cancelCheck: (() => void) | undefined;
 
-  const checkIn = (delayMs: number): number => checks + Math.ceil(delayMs / CHECK_MS);
+  constructor(nats: NatsConnection, subjects: Subjects, options: AppendOptions, deps: AppendDeps) {
+    this.#nats = nats;
+    this.#subjects = subjects;
+    this.#options = options;
+    this.#deps = deps;
+    this.#storage = deps.storage ?? new LogStorage(deps);
+    this.#appends = new Appends({ ...options, takesBatches: deps.takesBatches ?? (() => false) });
+    nats.subscribe(subjects.allAppended(options.server), {
+      callback: crashing((error: Error | null, msg: Msg) => {
+        if (error === null) this.#receiveMessage(msg);
+      }),
+    });
+    void nats.closed().then(() => this.#cancelCheck?.());
+    void this.#followConnection();
+  }
 
-  const warn = (facts: object, sentence: string): void => {
-    if (checks < nextWarningAt) return;
-    nextWarningAt = checkIn(WARNING_MS_MIN);
-    log.warn(facts, sentence);
-  };
+  append(room: RoomKey, record: OutgoingRecord, caller: Caller): Append {
+    const place = { room, partition: partitionOf(room, this.#options.partitions) };
+    const [append, effects] = this.#appends.begin(place, record, this.#deps.clock.now());
+    this.#callers.set(append, caller);
+    this.#carryOut(effects);
+    this.#checkLater();
+    return append;
+  }
 
-  /** `token`: where the answer arrives. Undefined: the answer to a later record of its batch is also for this one. */
-  const publishRecord = (append: Append, head: MsgHdrs, token: string | undefined): void => {
-    append.step = { kind: "sent", nextAt: checkIn(options.appendAnswerMsMax), cause: "silence" };
-    const given = token === undefined ? { headers: head } : { headers: head, reply: subjects.appended(options.server, token) };
-    if (connected) publish(nats, append.subject, append.record.bytes, given);
-  };
+  abandon(append: Append): void {
+    this.#callers.delete(append);
+    this.#appends.end(append);
+  }
 
-  const send = (append: Append): void => publishRecord(append, expecting(append.record), append.token);
-
-  /** Sends appends that leave the queue at the same moment. */
-  const sendTogether = (together: readonly Append[]): void => {
-    if (together.length < 2) return together.forEach(send);
-    const token = `batch-${++tokens}`;
-    batches.set(token, together);
-    metrics.batchedAppends.inc(together.length);
-    for (const [index, append] of together.entries()) {
-      append.batch = token;
-      const isLast = index === together.length - 1;
-      const head = expecting(append.record);
-      head.set("Nats-Batch-Id", `${options.server}.${token}`);
-      head.set("Nats-Batch-Sequence", String(index + 1));
-      if (isLast) head.set("Nats-Batch-Commit", "1");
-      publishRecord(append, head, isLast ? token : undefined);
+  async #followConnection(): Promise<void> {
+    for await (const { type } of this.#nats.status()) {
+      if (type === "disconnect") this.#appends.receiveDisconnect();
+      else if (type === "reconnect") this.#carryOut(this.#appends.receiveReconnect());
     }
-  };
+  }
 
-  const resend = (append: Append, cause: "silence" | "unavailable" | "disconnect" | "batch"): void => {
-    metrics.appendRetries.inc({ cause });
-    if (append.batch !== undefined) batches.delete(append.batch);
-    append.batch = undefined;
-    queues[append.partition]!.remove(append);
-    send(append);
-  };
+  #checkLater(): void {
+    this.#cancelCheck ??= this.#deps.clock.after(CHECK_MS, () => {
+      this.#cancelCheck = undefined;
+      this.#carryOut(this.#appends.receiveCheck());
+      if (this.#appends.inFlight > 0) this.#checkLater();
+    });
+  }
 
-  const forget = (append: Append): boolean => {
-    queues[append.partition]!.remove(append);
-    return appends.delete(append.token);
-  };
-
-  const settle = (append: Append, outcome: AppendOutcome): void => {
-    if (!forget(append)) return; // Abandoned, or another copy's reply came first.
-    metrics.appendSeconds.observe((performance.now() - append.begun) / 1000);
-    // A pause of this process, in which no check ran, does not count: the log was not slow.
-    storage.receiveAppend(Math.min(clock.now() - append.begunAt, (checks - append.begunCheck + 1) * CHECK_MS));
-    append.settled(outcome);
-  };
-
-  const look = async (append: Append, step: Step & { kind: "looking" | "unproven" }): Promise<void> => {
-    append.step = step;
-    queues[append.partition]!.remove(append);
-    if (step.kind === "unproven") step.nextAt = checkIn(options.appendAnswerMsMax);
-    const readOutcome = async (): Promise<AppendOutcome | "as-expected"> => {
-      // Reads the checkpoint before the record: see `isAheadOfLog`.
-      const checkpoint = step.kind === "unproven" ? await deps.checkpoints.newest(append.room) : undefined;
-      return outcomeByLast(append.record, await deps.readLast(append.room), checkpoint) ?? "as-expected";
-    };
-    const outcome = await readOutcome().catch(
-      (cause: unknown) => void warn({ room: append.room, cause }, "cannot read the log's last record; trying again"),
-    );
-    if (append.step !== step || !appends.has(append.token)) return; // An answer over a lost connection proves nothing.
-    if (typeof outcome === "object") return settle(append, outcome);
-    if (step.kind === "unproven" && outcome === "as-expected") return resend(append, "disconnect");
-    const nextAt = checkIn(UNAVAILABLE_RETRY_MS);
-    if (step.kind === "unproven") step.nextAt = nextAt;
-    else append.step = { kind: "sent", nextAt, cause: "unavailable" };
-  };
-
-  const receiveReconnect = (): void => {
-    connected = true;
-    batches.clear();
-    for (const queue of queues) queue.clear();
-    let looks = 0;
-    for (const append of appends.values()) {
-      const step: Step = { kind: "unproven", nextAt: checks + Math.floor(looks / LOOKS_AT_ONCE) };
-      append.step = step;
-      if (looks++ < LOOKS_AT_ONCE) void look(append, step);
-    }
-  };
-
-  const receiveStored = (append: Append, seq: number): void => {
-    storage.receiveStored();
-    const outcome = outcomeOfAck(append.record, seq);
-    if (outcome.kind === "fenced")
-      log.error(
-        { room: append.room, expected: append.record.expectedStreamSeq, seq },
-        "the log stored a record before its predecessor: the log was lost or rolled back, and the room must be claimed again",
-      );
-    settle(append, outcome);
-  };
-
-  /** The records of a batch have consecutive sequences, and the answer names the last one. */
-  const receiveBatchAnswer = (token: string, batch: readonly Append[], { seq, count, error }: PubAck): void => {
-    batches.delete(token);
-    for (const [index, append] of batch.entries()) {
-      if (append.batch !== token || append.step.kind !== "sent" || !appends.has(append.token)) continue;
-      if (error === undefined && seq !== undefined && count === batch.length) receiveStored(append, seq - (count - 1 - index));
-      else resend(append, "batch");
-    }
-  };
-
-  const receiveOwnAnswer = (append: Append, ack: PubAck, description = ""): void => {
-    if (ack.seq !== undefined && ack.error === undefined) return receiveStored(append, ack.seq);
-    const { step } = append;
-    if (ack.error?.err_code !== undefined && WRONG_LAST_SEQUENCE.has(ack.error.err_code))
-      return step.kind === "sent" ? void look(append, { kind: "looking" }) : undefined;
-    if (STORAGE_FULL.has(ack.error?.err_code)) {
-      storage.receiveFailure("full", ack.error?.description);
-      append.refused();
-    } else warn({ room: append.room, error: ack.error ?? description }, "the log does not accept a record; trying again");
-    if (step.kind !== "sent" && step.kind !== "unproven") return;
-    const nextAt = Math.min(step.nextAt, checkIn(UNAVAILABLE_RETRY_MS));
-    if (step.kind === "sent") append.step = { kind: "sent", nextAt, cause: "unavailable" };
-    else step.nextAt = nextAt;
-  };
-
-  const receiveAnswer = (error: Error | null, msg: Msg): void => {
-    if (error !== null) return;
+  #receiveMessage(msg: Msg): void {
+    const answer = answerOf(msg);
+    if (answer.kind === "stored") this.#storage.receiveStored();
     const token = msg.subject.slice(msg.subject.lastIndexOf(".") + 1);
-    const batch = batches.get(token);
-    const append = batch?.[0] ?? appends.get(token);
-    if (append === undefined) return;
-    const ack = readPubAck(msg);
-    if (batch === undefined) receiveOwnAnswer(append, ack, msg.headers?.description);
-    else receiveBatchAnswer(token, batch, ack);
-    sendTogether(queues[append.partition]!.takeTurn());
-  };
+    this.#carryOut(this.#appends.receiveAnswer(token, answer, this.#deps.clock.now()));
+    this.#carryOut(this.#appends.takeTurn());
+  }
 
-  /** Called after copies were sent again without an answer to the first ones. */
-  const testStream = async (partition: number): Promise<void> => {
-    if (deps.replicasOf === undefined || tested.has(partition)) return;
-    tested.add(partition);
-    try {
-      if ((await deps.replicasOf(partition)) !== 1) return; // A leader refuses before earlier records have their quorum.
-      const waiting = [...appends.values()]
-        .filter((append) => append.step.kind === "sent" && append.partition === partition)
-        .map((append) => ({ append, step: append.step }));
-      const meant = headers();
-      meant.set("Nats-Expected-Stream", OTHER_STREAM);
-      const subject = waiting[0]?.append.subject;
-      if (subject === undefined) return;
-      const answer = readPubAck(await nats.request(subject, undefined, { headers: meant, timeout: options.appendAnswerMsMax }));
-      if (answer.error === undefined) return;
-      const unstored = waiting.filter(({ append, step }) => appends.has(append.token) && append.step === step);
-      if (unstored.length > 0) storage.receiveFailure("broken", undefined);
-      for (const { append } of unstored) append.refused();
-    } catch (cause) {
+  #carryOut(effects: readonly AppendEffect[]): void {
+    for (const effect of effects) this.#carryOutOne(effect);
+  }
+
+  #carryOutOne(effect: AppendEffect): void {
+    const { log, metrics } = this.#deps;
+    switch (effect.kind) {
+      case "publish":
+        return this.#publish(effect);
+      case "read-last":
+        return void this.#readLast(effect);
+      case "test-stream":
+        return void this.#testStream(effect.partition);
+      case "settle": {
+        const caller = this.#callers.get(effect.append);
+        if (caller === undefined) return; // Abandoned by another room's caller since the answer.
+        this.#callers.delete(effect.append);
+        metrics.appendSeconds.observe((performance.now() - caller.begun) / 1000);
+        this.#storage.receiveAppend(effect.tookMs);
+        return caller.settled(effect.outcome);
+      }
+      case "refuse":
+        this.#storage.receiveFailure(effect.failure, effect.reason);
+        return this.#callers.get(effect.append)?.refused();
+      case "log":
+        return log[effect.level](effect.facts, effect.text);
+    }
+  }
+
+  #publish({ append, reply, place, retry }: AppendEffect & { kind: "publish" }): void {
+    const { metrics } = this.#deps;
+    const head = expecting(append.record);
+    if (place !== undefined) {
+      head.set("Nats-Batch-Id", `${this.#options.server}.${place.batch}`);
+      head.set("Nats-Batch-Sequence", String(place.number));
+      if (place.isLast) head.set("Nats-Batch-Commit", "1");
+      metrics.batchedAppends.inc();
+    }
+    if (retry !== undefined) metrics.appendRetries.inc({ cause: retry });
+    const replyTo = reply === undefined ? {} : { reply: this.#subjects.appended(this.#options.server, reply) };
+    publish(this.#nats, this.#subjects.log(append.partition, append.room), append.record.bytes, { headers: head, ...replyTo });
+  }
+
+  async #readLast(effect: AppendEffect & { kind: "read-last" }): Promise<void> {
+    const { readLast, checkpoints, clock } = this.#deps;
+    const { room } = effect.append;
+    const read = async () => {
+      // Reads the checkpoint before the record: see `isAheadOfLog`.
+      const checkpoint = effect.withCheckpoint ? await checkpoints.newest(room) : undefined;
+      return { last: await readLast(room), checkpoint };
+    };
+    const found = await read().catch((cause: unknown) => ({ cause }));
+    this.#carryOut(this.#appends.receiveLast(effect, found, clock.now()));
+  }
+
+  async #testStream(partition: number): Promise<void> {
+    const { replicasOf, log } = this.#deps;
+    if (replicasOf === undefined || this.#tested.has(partition)) return;
+    this.#tested.add(partition);
+    const test = await this.#askStream(partition, replicasOf).catch((cause: unknown) => {
       // NATS is unreachable, or the server is overloaded.
       log.debug({ partition, cause }, "the stream does not answer a question about its storage");
-    } finally {
-      tested.delete(partition);
-    }
-  };
+      return undefined;
+    });
+    this.#tested.delete(partition);
+    if (test !== undefined) this.#carryOut(this.#appends.receiveTested(test));
+  }
 
-  nats.subscribe(subjects.allAppended(options.server), { callback: crashing(receiveAnswer) });
-  const check = (): void => {
-    cancelCheck = undefined;
-    checks += 1;
-    const silent = new Set<number>();
-    for (const queue of queues) sendTogether(queue.takeWaiting());
-    for (const append of appends.values()) {
-      const { step } = append;
-      if (step.kind === "queued" || step.kind === "looking" || checks < step.nextAt) continue;
-      if (step.kind === "sent") {
-        resend(append, step.cause);
-        if (step.cause === "silence") silent.add(append.partition);
-      } else if (connected) void look(append, step);
-    }
-    if (connected) for (const partition of silent) void testStream(partition);
-    if (appends.size > 0) checkLater();
-  };
-  const checkLater = (): void => void (cancelCheck ??= clock.after(CHECK_MS, check));
-  void nats.closed().then(() => cancelCheck?.());
-  void (async () => {
-    for await (const { type } of nats.status()) {
-      if (type === "disconnect") connected = false;
-      else if (type === "reconnect") receiveReconnect();
-    }
-  })();
-
-  return (room, record, settled, refused = () => {}) => {
-    const partition = partitionOf(room, options.partitions);
-    const append: Append = {
-      token: String(++tokens),
-      partition,
-      room,
-      record,
-      subject: subjects.log(partition, room),
-      settled,
-      refused,
-      begun: performance.now(),
-      begunAt: clock.now(),
-      begunCheck: checks,
-      batch: undefined,
-      step: { kind: "queued" },
-    };
-    appends.set(append.token, append);
-    sendTogether(queues[partition]!.add(append));
-    checkLater();
-    return () => forget(append);
-  };
+  /** Undefined: nothing was tested, or the answer shows nothing. */
+  async #askStream(partition: number, replicasOf: (partition: number) => Promise<number>): Promise<StreamTest | undefined> {
+    if ((await replicasOf(partition)) !== 1) return undefined; // A leader refuses before earlier records have their quorum.
+    const test = this.#appends.beginTest(partition);
+    if (test === undefined) return undefined;
+    const head = headers();
+    head.set("Nats-Expected-Stream", OTHER_STREAM);
+    const subject = this.#subjects.log(partition, test.waiting[0]!.append.room);
+    const answer = await this.#nats.request(subject, undefined, { headers: head, timeout: this.#options.appendAnswerMsMax });
+    return readPubAck(answer).error === undefined ? undefined : test;
+  }
 }
 
 /** The record is stored only if the room's last record has the expected sequence. */
@@ -340,6 +211,14 @@ function expecting({ expectedStreamSeq }: OutgoingRecord): MsgHdrs {
   const head = headers();
   head.set("Nats-Expected-Last-Subject-Sequence", String(expectedStreamSeq));
   return head;
+}
+
+function answerOf(msg: Msg): AppendAnswer {
+  const { seq, count, error } = readPubAck(msg);
+  if (seq !== undefined && error === undefined) return { kind: "stored", streamSeq: seq, count };
+  if (WRONG_LAST_SEQUENCE.has(error?.err_code)) return { kind: "wrong-last" };
+  if (STORAGE_FULL.has(error?.err_code)) return { kind: "full", reason: error?.description };
+  return { kind: "not-accepted", error: error ?? msg.headers?.description ?? "" };
 }
 
 /** Empty for replies that are not from JetStream, such as NATS's "no responders". */

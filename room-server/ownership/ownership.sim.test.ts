@@ -18,7 +18,7 @@ import { Prng } from "../../shared/collections/prng.ts";
 import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import { readCommittedEdits } from "../../shared/wire/committed-edits.ts";
-import { outcomeByLast, outcomeOfAck } from "../io/append-outcome.ts";
+import { outcomeByLast, outcomeOfAck } from "../log/append-outcome.ts";
 import type { LastRecord, OutgoingRecord, DecodedRecord } from "../ports.ts";
 import { BacklogBudget, cutEdits } from "../rooms/backlog.ts";
 import { LogReplay } from "../rooms/log-replay.ts";
