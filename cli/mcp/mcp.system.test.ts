@@ -108,6 +108,23 @@ test("[MCP5] a repeated call with one key makes its edit once, and each failure 
   expect(await callTool("read_document", { room: "nothing" })).toMatch(/never had an edit/);
 });
 
+test("[MCP13] a watch ends when its client is gone, and so does the program", async () => {
+  const token = await cluster.token("*", "muse");
+  const args = [resolve("dist/cli/main.js"), "mcp", "--url", cluster.gateways[0]!.httpUrl, "--token", token];
+  const program = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] });
+  const call = (id: number, method: string, params: object): boolean =>
+    program.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
+  expect(await callTool("edit_document", { room: "left", append: "x" })).toMatchObject({ seq: 1 });
+  call(1, "initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } });
+  await once(program.stdout, "data");
+  call(2, "tools/call", { name: "watch_document", arguments: { room: "left", afterSeq: 1, seconds: 60 } });
+  call(3, "ping", {});
+  await once(program.stdout, "data");
+  program.stdin.end();
+  const halfAsLong = callTool("watch_document", { room: "left", afterSeq: 1, seconds: 30 });
+  expect(await Promise.race([once(program, "exit"), halfAsLong])).toEqual([0, null]);
+});
+
 test("[MCP10] the program succeeds when its input ends, also if the input is a file, as for a service", async () => {
   const program = spawn(process.execPath, [resolve("dist/cli/main.js"), "mcp", "--token", "t"], { stdio: ["ignore", "ignore", "inherit"] });
   expect(await once(program, "exit")).toEqual([0, null]);

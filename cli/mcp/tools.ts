@@ -104,7 +104,7 @@ export function mcpServer(documents: DocumentsClient, version: string): McpServe
   server.registerTool(
     "watch_document",
     { ...reading, description: "Waits until a document has an edit after a seq, and returns its text.", inputSchema: Watch },
-    (asked) => answered(() => watchDocument(documents, asked)),
+    (asked, { mcpReq }) => answered(() => watchDocument(documents, asked, mcpReq.signal)),
   );
   return server;
 }
@@ -208,10 +208,11 @@ async function newestState(documents: DocumentsClient, id: string, minSeq: numbe
   }
 }
 
-async function watchDocument(documents: DocumentsClient, asked: z.output<typeof Watch>): Promise<object> {
+/** `signal`: fires when the call is cancelled, or when the client is gone. */
+async function watchDocument(documents: DocumentsClient, asked: z.output<typeof Watch>, signal: AbortSignal): Promise<object> {
   const { room: id, text: name, afterSeq, seconds } = asked;
   const until = performance.now() + seconds * 1_000;
-  for (let etag = ""; ; await sleep(WATCH_MS)) {
+  for (let etag = ""; ; await sleep(WATCH_MS, undefined, { signal })) {
     const headers: Record<string, string> = etag === "" ? {} : { "if-none-match": etag };
     const answer = await askText(documents, id, name, {}, headers);
     etag = answer.etag;
