@@ -125,6 +125,13 @@ test("[MCP13] a watch ends when its client is gone, and so does the program", as
   expect(await Promise.race([once(program, "exit"), halfAsLong])).toEqual([0, null]);
 });
 
+test("[MCP11] a key that named another edit is refused, so that no edit is dropped under the answer of another one", async () => {
+  const call = { room: "reused", append: "first", key: "k" };
+  expect(await callTool("edit_document", call)).toMatchObject({ text: "first" });
+  expect(await callTool("edit_document", { ...call, append: " second" })).toMatch(/another request was sent with this Idempotency-Key/);
+  expect(await callTool("read_document", { room: "reused" })).toMatchObject({ text: "first" });
+});
+
 test("[MCP10] the program succeeds when its input ends, also if the input is a file, as for a service", async () => {
   const program = spawn(process.execPath, [resolve("dist/cli/main.js"), "mcp", "--token", "t"], { stdio: ["ignore", "ignore", "inherit"] });
   expect(await once(program, "exit")).toEqual([0, null]);

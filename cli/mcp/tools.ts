@@ -176,7 +176,8 @@ async function editDocument(documents: DocumentsClient, written: WrittenSeqs, as
   const { room: id, text: name, replacements, append, key = randomUUID() } = asked;
   if (replacements.length === 0 && append === "") throw new DocumentError(400, "there is nothing to edit: give `replacements` or `append`");
   const state = await written.reading(id, (minSeq) => newestState(documents, id, minSeq));
-  const edited = editText(state, name, { key: `${id}\n${key}`, replacements, append });
+  const call = JSON.stringify([id, key, name, replacements, append]); // With other arguments it is another edit, for which the gateway refuses the key.
+  const edited = editText(state, name, { key: call, replacements, append });
   switch (edited.kind) {
     case "edited": {
       const digest = createHash("sha256").update(key).digest("base64url"); // A header has no letters beyond Latin-1.
