@@ -132,6 +132,14 @@ test("[MCP11] a key that named another edit is refused, so that no edit is dropp
   expect(await callTool("read_document", { room: "reused" })).toMatchObject({ text: "first" });
 });
 
+test("[MCP12] an argument that would change another text than the one meant is refused", async () => {
+  expect(await callTool("edit_document", { room: "strict", append: "x", type: "title" })).toMatch(/Unrecognized key.*type/);
+  expect(await callTool("read_document", { room: ".." })).toMatch(/no room ids/);
+  expect(await callTool("edit_document", { room: "strict", append: "😀".slice(0, 1) })).toMatch(/half of a surrogate pair/);
+  expect(await callTool("edit_document", { room: "strict", append: "😀" })).toMatchObject({ seq: 1, text: "😀" });
+  expect(await callTool("edit_document", { room: "strict", replacements: [{ find: "😀".slice(1), replace: "" }] })).toMatch(/half of a/);
+});
+
 test("[MCP10] the program succeeds when its input ends, also if the input is a file, as for a service", async () => {
   const program = spawn(process.execPath, [resolve("dist/cli/main.js"), "mcp", "--token", "t"], { stdio: ["ignore", "ignore", "inherit"] });
   expect(await once(program, "exit")).toEqual([0, null]);

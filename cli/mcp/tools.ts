@@ -24,16 +24,24 @@ const EMPTY_VECTOR = Y.encodeStateVector(new Y.Doc());
 const WRITTEN_ROOMS_MAX = 2_000;
 const BINARY = { "content-type": "application/octet-stream" };
 
-const room = z.string().min(1).max(128).describe("Room id, which names the document.");
+/** A URL with `.` or `..` as the room names another path. */
+const room = z
+  .string()
+  .min(1)
+  .max(128)
+  .refine((id) => id !== "." && id !== "..", "`.` and `..` are no room ids")
+  .describe("Room id, which names the document.");
 const text = z.string().default("text").describe("Name of the shared text (Y.Text) in the document.");
 const seq = z.number().int().nonnegative();
+/** Half of a surrogate pair would be stored as another character, and as a passage would cut an emoji in two. */
+const passage = z.string().refine((written) => written.isWellFormed(), "contains half of a surrogate pair");
 
-const List = z.object({
+const List = z.strictObject({
   prefix: z.string().default("").describe("Beginning of the room ids."),
   after: z.string().default("").describe("`next` of the page before."),
   limit: z.number().int().min(1).max(1_000).default(100),
 });
-const Read = z.object({
+const Read = z.strictObject({
   room,
   text,
   types: z
@@ -43,15 +51,15 @@ const Read = z.object({
     .describe("Shared types to read as JSON instead of the text, each as name:kind. Kinds: text, array, map, xml (rich text)."),
   minSeq: seq.default(0).describe("Seq of an edit that the answer must include. Edits of edit_document are always included."),
 });
-const Edit = z.object({
+const Edit = z.strictObject({
   room,
   text,
   replacements: z
-    .array(z.object({ find: z.string().min(1), replace: z.string() }))
+    .array(z.strictObject({ find: passage.min(1), replace: passage }))
     .max(REPLACEMENTS_MAX)
     .default([])
     .describe("Passages to replace, one after the other. Each must occur exactly once at its turn. An empty `replace` deletes."),
-  append: z.string().default("").describe("Text to append at the end."),
+  append: passage.default("").describe("Text to append at the end."),
   key: z
     .string()
     .min(1)
@@ -59,7 +67,7 @@ const Edit = z.object({
     .optional()
     .describe("Name of this edit. A repeated call with the same key and arguments makes the edit only once."),
 });
-const Watch = z.object({
+const Watch = z.strictObject({
   room,
   text,
   afterSeq: seq.describe("Seq that is known already."),
