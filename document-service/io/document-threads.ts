@@ -1,20 +1,17 @@
 /**
  * Merges and reads documents in threads: a long document takes hundreds of milliseconds, while the service must read
  * the log, answer requests and renew its leases. A thread runs one task at a time, so a task that takes too long costs
- * its own thread and no other task; `thread-lanes.ts` decides which tasks may share threads. A long document has a
- * separate thread that ends with the answer. The decoded document needs several times its bytes, and only the end of
- * the thread returns that memory at once.
+ * its own thread and no other task (`thread-pools.ts`). `thread-lanes.ts` decides which tasks may share threads.
  */
-
-import { Piscina } from "piscina";
 
 import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Merging, DocumentReads, EditMaking, Reverting, Unread } from "../ports.ts";
 import { type ThreadLane, ThreadLanes, type ThreadTaskKind } from "../thread-lanes.ts";
-import type { ThreadAnswer, ThreadQuestion, Task, Threw } from "./document-worker.ts";
+import type { ThreadAnswer, ThreadQuestion, Task } from "./document-worker.ts";
 import { pack } from "./packed-edits.ts";
+import { ThreadPools } from "./thread-pools.ts";
 
 type ThreadOptions = {
   readonly mergeMsMax: number;
@@ -30,18 +27,6 @@ type DocumentThreadsDeps = {
   readonly quarantinedRooms?: { set(rooms: number): void };
   readonly waits?: { observe(labels: { readonly lane: ThreadLane; readonly kind: ThreadTaskKind }, seconds: number): void };
 };
-
-/** The compiled file: Node 20 runs no TypeScript in a thread, so even a run from the sources uses the build's file. */
-const WORKER = new URL(
-  import.meta.url.endsWith(".ts") ? "../../dist/document-service/io/document-worker.js" : "./document-worker.js",
-  import.meta.url,
-);
-const THREAD_IDLE_MS_MAX = 60_000;
-/**
- * Measured on a document of 20 MB: four merges in a row raise the process from 90 to 540 MB in one thread, and to 300
- * MB in a thread each. A thread start takes 50 ms of CPU, such a merge 600 ms.
- */
-const LONG_BYTES = 4 * 1024 ** 2;
 
 const QUARANTINED =
   "a room is quarantined: it was not merged in one second. Its merges share one thread with other such rooms, and pauses between them double. Check what its writers send (docs/operations/limits.md)";
@@ -62,76 +47,13 @@ type Deaths = { readonly byTask: Map<string, number>; last: "busy" | "overran" }
 
 /** `worker`: the file that the threads run. `waiting`: tasks that no thread has taken yet. */
 export function documentThreads(
-  { mergeMsMax, mergeThreads, readsWaitingMax, worker = WORKER }: ThreadOptions,
+  { mergeMsMax, mergeThreads, readsWaitingMax, worker }: ThreadOptions,
   { clock, log, quarantinedRooms, waits }: DocumentThreadsDeps,
 ): Merging & DocumentReads & EditMaking & Reverting & { readonly waiting: number; stop(): Promise<void> } {
-  const poolOf = (maxThreads: number, idleTimeout: number): Piscina => {
-    const pool = new Piscina({
-      filename: worker.href,
-      name: "run",
-      minThreads: 0,
-      maxThreads,
-      idleTimeout,
-      execArgv: [],
-      recordTiming: false,
-    }); // `execArgv`: flags of this process may not suit the file.
-    pool.on("error", (cause: unknown) =>
-      log.warn({ cause }, "a document thread died while idle, or did not start; the next task starts another"),
-    ); // Tasks that wait for a thread that does not start exceed their time.
-    return pool;
-  };
-  const merging = ThreadLanes.mergingThreadsOf({ mergeThreads });
-  const [lasting, passing] = [poolOf(merging, THREAD_IDLE_MS_MAX), poolOf(merging, 0)];
-  /** In a shared pool a merge would take the thread of writes after another one was aborted, and writes would wait until a new one has started. */
-  const writing = poolOf(1, THREAD_IDLE_MS_MAX);
+  const pools = new ThreadPools({ mergeMsMax, mergingThreads: ThreadLanes.mergingThreadsOf({ mergeThreads }), worker }, { clock, log });
   const lanes = new ThreadLanes({ mergeMsMax, mergeThreads, readsWaitingMax });
   /** Thread deaths, by state and task. */
   const deaths = new WeakMap<Uint8Array, Deaths>();
-
-  /**
-   * Counts the time in which the task runs, in quarters of `msMax`. On a busy machine the start of a thread alone may
-   * take longer than a quick try, so the start has `mergeMsMax`.
-   */
-  const abortWhenLate = (msMax: number, begun: Int32Array, late: AbortController): (() => void) => {
-    const quarterMs = msMax / 4;
-    let [quarters, quartersRun] = [0, 0];
-    const wait = (): (() => void) =>
-      clock.after(quarterMs, () => {
-        quarters += 1;
-        quartersRun += Atomics.load(begun, 0);
-        if (quartersRun >= 4 || quarters * quarterMs >= mergeMsMax) late.abort();
-        else stop = wait();
-      });
-    let stop = wait();
-    return () => stop();
-  };
-
-  /** Call it while the task has a thread of the lane. */
-  const runIn = async <T extends Task>(
-    lane: ThreadLane,
-    task: T,
-    question: () => ThreadQuestion<T>,
-    signal?: AbortSignal,
-  ): Promise<ThreadAnswer<T> | Unread> => {
-    const late = new AbortController();
-    const begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-    const stopWaiting = abortWhenLate(lanes.msMax(lane), begun, late);
-    try {
-      if (signal?.aborted === true) return "overran"; // The caller has left.
-      const asked = question();
-      const pool = lane === "writes" ? writing : bytesOf(asked) < LONG_BYTES ? lasting : passing;
-      const answer = (await pool.run({ task, question: asked, begun }, { signal: late.signal })) as ThreadAnswer<T> | Threw;
-      if (!("threw" in answer)) return answer;
-      log.info({ task, cause: answer.threw }, "a document or its new content cannot be read; the caller receives an error");
-      return "unreadable";
-    } catch (cause) {
-      if (late.signal.aborted) return "overran"; // The task's thread was terminated.
-      log.warn({ task, cause }, "a document was not read because its thread died: check the available memory. The caller asks again");
-      return "busy";
-    } finally {
-      stopWaiting();
-    }
-  };
 
   /** "refused": too many tasks wait. Nothing was tried. */
   const askIn = async <T extends Task>(
@@ -149,7 +71,7 @@ export function documentThreads(
     const startedAt = clock.now();
     waits?.observe({ lane, kind }, (startedAt - askedAt) / 1000);
     try {
-      return await runIn(lane, task, question, signal);
+      return await pools.run(lane, { task, question, msMax: lanes.msMax(lane), signal });
     } finally {
       lanes.release(lane, { kind, room }, clock.now() - startedAt);
     }
@@ -234,16 +156,12 @@ export function documentThreads(
     make: (content, room) => askAsWriter(room, "make", { content }),
     makeOfJson: (body, room) => askAsWriter(room, "makeOfJson", { body }),
     revert: (current, past, room) => askOfHistory(room, "revert", () => ({ current, past })),
-    stop: async () => void (await Promise.all([lasting, passing, writing].map((pool) => pool.destroy()))),
+    stop: () => pools.stop(),
   };
 }
 
 function busyIfRefused<Answer>(answer: Answer | "refused"): Answer | "busy" {
   return answer === "refused" ? "busy" : answer;
-}
-
-function bytesOf(question: object): number {
-  return sumOf(Object.values(question).map((value) => (value instanceof Uint8Array ? value.byteLength : 0)));
 }
 
 function sumOf(numbers: Iterable<number>): number {
