@@ -10,6 +10,7 @@ import { turnEnd } from "../shared/io/event-loop.ts";
 import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { until } from "../test/contract/real-nats.ts";
 import type { ClosingSockets } from "./io/sockets/closing-sockets.ts";
+import type { SlowReaders } from "./io/sockets/slow-readers.ts";
 import type { HttpAnswer } from "./http/answers.ts";
 import type { RouteRequest } from "./http/requests.ts";
 import { serveRoutes } from "./io/http/serve-routes.ts";
@@ -126,6 +127,23 @@ test.concurrent("[SLOW3] an answer is released when its client disconnects befor
   }
 });
 
+const NO_LIMIT = 1e9;
+
+/** A gateway's sockets without a gateway. */
+function bareSockets(
+  limits: { readonly closingMsMax?: number; readonly outboundBytesMax?: number },
+  onLooked: (behind: SlowReaders, closing: ClosingSockets) => void = () => {},
+) {
+  const uws = loadUws();
+  const app = uws.App();
+  const { lastOfTurn } = turnEnd();
+  const upgrade = { allowedOrigins: [], clientAddressHeader: "", connectionsMax: 100, retryAfterMs: 5_000 };
+  const outbound = { outboundBytesMax: NO_LIMIT, slowBytesMax: NO_LIMIT, slowMsMax: NO_LIMIT, behindBytesMax: NO_LIMIT };
+  const options = { ...upgrade, ...outbound, messageBytesMax: 1_000, silenceMsMax: 75_000, closingMsMax: 1_000, ...limits };
+  const admission = { unready: () => undefined, mayConnect: () => true, onTurnedAway: () => {} };
+  return { uws, app, web: uwsSockets(app, options, admission, lastOfTurn, { onLooked, onEnded: () => {} }) };
+}
+
 type Stalled = { readonly reader: WebSocket; readonly closed: Promise<number> };
 
 /**
@@ -137,19 +155,8 @@ async function withStalled(
   closingMsMax: number,
   check: (stalled: readonly Stalled[], closing: () => Pick<ClosingSockets, "count" | "bytes">) => Promise<void>,
 ): Promise<void> {
-  const uws = loadUws();
-  const app = uws.App();
-  const { lastOfTurn } = turnEnd();
-  const [none, noLimit]: [readonly string[], number] = [[], 1e9];
-  const upgrade = { allowedOrigins: none, clientAddressHeader: "", connectionsMax: 100, retryAfterMs: 5_000 };
-  const outbound = { outboundBytesMax: noLimit, slowBytesMax: noLimit, slowMsMax: noLimit, behindBytesMax: noLimit };
-  const options = { ...upgrade, ...outbound, messageBytesMax: 1_000, silenceMsMax: 75_000, closingMsMax };
-  const admission = { unready: () => undefined, mayConnect: () => true, onTurnedAway: () => {} };
   let closing = { count: 0, bytes: 0 };
-  const web = uwsSockets(app, options, admission, lastOfTurn, {
-    onLooked: (_, { count, bytes }) => (closing = { count, bytes }),
-    onEnded: () => {},
-  });
+  const { uws, app, web } = bareSockets({ closingMsMax }, (_, { count, bytes }) => (closing = { count, bytes }));
   const [inside, gone] = [new Set<ConnectionId>(), new Set<ConnectionId>()];
   web.start({
     receiveConnection: (connection) => void inside.add(connection),
@@ -197,3 +204,31 @@ test.concurrent("[SLOW5] a closed reader that reads again in time receives all d
     await until(() => closing().count === 0, "the socket to be released");
   }),
 );
+
+test("[SLOW7] a client that requests more than it may be sent is cut before its further requests are answered", async () => {
+  const [requests, answer] = [500, new Uint8Array(1_000_000)];
+  const { uws, app, web } = bareSockets({ outboundBytesMax: 2_000_000 });
+  let [answered, isGone] = [0, false];
+  web.start({
+    receiveConnection: () => {},
+    receiveFrame: (connection) => {
+      answered += 1;
+      web.sockets.send(connection, answer);
+    },
+    receiveReadProgress: () => {},
+    receiveDisconnection: () => (isGone = true),
+  });
+  const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });
+  try {
+    const client = new WebSocket(`ws://127.0.0.1:${port}${SOCKET_PATH}`, { perMessageDeflate: false });
+    client.on("error", () => {});
+    await new Promise((resolve) => client.once("open", resolve));
+    client.pause();
+    for (let request = 0; request < requests; request++) client.send(Uint8Array.of(1)); // They arrive together, because the server runs in this process.
+    await until(() => isGone, "the connection to be cut");
+    expect(answered).toBeLessThan(requests / 2); // The kernel takes some megabytes.
+    client.terminate();
+  } finally {
+    await web.stop();
+  }
+});

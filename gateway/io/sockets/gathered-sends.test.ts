@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 
 import type { ConnectionId } from "../../ports.ts";
-import { GatheredSends } from "./uws-server.ts";
+import { GATHERED_BYTES_MAX, GatheredSends } from "./gathered-sends.ts";
 
 type Fake = { send(frame: unknown): 0 | 1 | 2; cork(write: () => void): Fake };
 
@@ -70,4 +70,19 @@ test("[GAT3] a send that causes another flush keeps the order of frames and repe
   send(3, 30);
   endTurn();
   expect(sent).toEqual(["1:10", "2(", "2:20", "2:21", ")", "3:30"]);
+});
+
+test("[GAT4] many bytes leave before the end of the turn, because the limit of unread bytes counts only what is written", () => {
+  const { sent, gathered, send, enter, endTurn } = rig();
+  enter(1);
+  const long = new Uint8Array(GATHERED_BYTES_MAX / 2);
+  gathered.send(1 as ConnectionId, long);
+  gathered.send(1 as ConnectionId, long);
+  expect(sent).toEqual([]);
+  send(1, 10);
+  expect(sent).toEqual(["1(", "1:0", "1:0", "1:10", ")"]);
+  send(1, 11);
+  expect(sent).toHaveLength(5);
+  endTurn();
+  expect(sent.slice(5)).toEqual(["1:11"]);
 });

@@ -14,6 +14,7 @@ import { portTaken } from "../../config.ts";
 import type { Clients, ConnectionId, Sockets, Topics } from "../../ports.ts";
 import { SlowReaders, CHECK_MS } from "./slow-readers.ts";
 import { type ClosingOptions, ClosingSockets } from "./closing-sockets.ts";
+import { GatheredSends } from "./gathered-sends.ts";
 import type { Uws } from "./load-uws.ts";
 import { type AcceptedSocket, type UpgradePolicy, type UpgradeOptions, upgrades } from "./upgrades.ts";
 
@@ -99,7 +100,10 @@ export function uwsSockets(
         open.set(id, socket);
         toClients.receiveConnection(id, address);
       },
-      message: (socket, bytes, isBinary) => toClients.receiveFrame(socket.getUserData().id, isBinary ? new Uint8Array(bytes) : NO_FRAME),
+      message: (socket, bytes, isBinary) => {
+        if (socket.getBufferedAmount() > options.outboundBytesMax) return void socket.close(); // uWebSockets.js cuts it only after all messages that have arrived, and each may request a megabyte.
+        toClients.receiveFrame(socket.getUserData().id, isBinary ? new Uint8Array(bytes) : NO_FRAME);
+      },
       drain: (socket) => closing.receiveDrained(socket.getUserData().id),
       close: (socket, code) => {
         const { id } = socket.getUserData();
@@ -177,47 +181,6 @@ export function listen(
       resolve({ port: uws.us_socket_local_port(socket), close: () => uws.us_listen_socket_close(socket) });
     });
   });
-}
-
-/**
- * Gathers the frames to each client within a turn of the event loop, and writes them together at its end. A joining
- * client is sent three or more frames, and one write costs more than all of them.
- */
-export class GatheredSends {
-  readonly #open: ReadonlyMap<ConnectionId, Pick<WebSocket<unknown>, "send" | "cork">>;
-  readonly #lastOfTurn: (run: () => void) => void;
-  /**
-   * Nearly always a single frame. An array per client would outlive a garbage collection when thousands of clients are
-   * answered in one turn.
-   */
-  readonly #waiting = new Map<ConnectionId, Uint8Array | Uint8Array[]>();
-
-  constructor(open: ReadonlyMap<ConnectionId, Pick<WebSocket<unknown>, "send" | "cork">>, lastOfTurn: (run: () => void) => void) {
-    this.#open = open;
-    this.#lastOfTurn = lastOfTurn;
-  }
-
-  /** `frame` is read when it is written, and must not change before. */
-  send(to: ConnectionId, frame: Uint8Array): void {
-    const waiting = this.#waiting.get(to);
-    if (Array.isArray(waiting)) return void waiting.push(frame);
-    if (this.#waiting.size === 0) this.#lastOfTurn(() => this.flush());
-    this.#waiting.set(to, waiting === undefined ? frame : [waiting, frame]);
-  }
-
-  /**
-   * Writes before the end of the turn, so that a later publication does not overtake the frames. A send may close a
-   * socket, and that may flush again.
-   */
-  flush(): void {
-    for (const to of this.#waiting.keys()) {
-      const frames = this.#waiting.get(to)!;
-      this.#waiting.delete(to);
-      const socket = this.#open.get(to); // Undefined when the connection has closed meanwhile.
-      if (Array.isArray(frames)) socket?.cork(() => frames.forEach((frame) => socket.send(frame, true)));
-      else socket?.send(frames, true);
-    }
-  }
 }
 
 type TopicSocket = Pick<WebSocket<unknown>, "subscribe" | "unsubscribe" | "publish">;
