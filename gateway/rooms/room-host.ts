@@ -57,6 +57,7 @@ export class FollowedRoomsHost implements Backbone {
   readonly #ticks: FollowedRoomTicks;
   readonly #forwarding: EditForwarding;
   readonly #deps: HostDeps & { readonly log: Log };
+  readonly #frames = new WeakMap<Uint8Array, Uint8Array>(); // By their edits: members may request a room's recent edits again and again.
 
   constructor(
     ports: FollowedRoomsPorts,
@@ -305,7 +306,8 @@ export class FollowedRoomsHost implements Backbone {
 
   /** Edits that a member lacks. */
   #sendEdits({ key, channel }: DirectoryEntry, { to, edits }: FollowedRoomEffect & { kind: "send-edits" }): void {
-    const frame = encodeCommittedFrame(channel, edits);
+    const frame = this.#frames.get(edits) ?? encodeCommittedFrame(channel, edits);
+    this.#frames.set(edits, frame);
     for (const connection of to) {
       this.#ports.sockets.send(connection, frame);
       this.#chargeCatchUp(connection, frame.byteLength);
@@ -337,9 +339,8 @@ export class FollowedRoomsHost implements Backbone {
   /** A client that has moved to another gateway counts there. */
   #countAcked(room: RoomKey, edits: readonly SubmittedEdit[]): void {
     if (edits.length === 0) return;
-    const bytes = edits.reduce((sum, { payload }) => sum + payload.byteLength, 0);
     this.#ports.usage.add(tenantOf(room), "edits", edits.length);
-    this.#ports.usage.add(tenantOf(room), "editBytes", bytes);
+    for (const { payload } of edits) this.#ports.usage.add(tenantOf(room), "editBytes", payload.byteLength);
   }
 
   #noteUnreadable(room: RoomKey, bytes: Uint8Array): void {
