@@ -1,8 +1,8 @@
 /**
  * Decides which call to a service of another tier gets the next connection: the oldest of the tenant with the fewest.
  * Tenants with equally many take turns. The invariant: a tenant never has all connections, and tenants with a connection
- * leave some of them for tenants without one. So slow answers for a few tenants delay no first call of another. Rules
- * STN1 to STN6.
+ * leave some of them for tenants without one. So slow answers for a few tenants delay no first call of another. Searches
+ * for room owners take turns in the same way. Rules STN1 to STN6.
  */
 
 import type { TenantId } from "../../shared/ids.ts";
@@ -72,8 +72,10 @@ export class ServiceTurns {
     if (this.#running >= this.#allMax) return undefined;
     // A tenant needs less than this. Without further connections, that is none.
     let [next, fewest]: [TenantId | undefined, number] = [undefined, this.#running < this.#furtherMax ? this.#eachMax : 1];
-    for (const [tenant, { running, waiting }] of this.#tenants)
+    for (const [tenant, { running, waiting }] of this.#tenants) {
       if (waiting.size > 0 && running < fewest) [next, fewest] = [tenant, running];
+      if (fewest === 0) break; // Thousands of tenants may wait.
+    }
     if (next === undefined) return undefined;
     const calls = this.#tenants.get(next)!;
     this.#tenants.delete(next);

@@ -1,11 +1,13 @@
 /**
- * Carries out the owner searches of all rooms, a limited number at a time. Further searches wait. When a room server
- * fails, thousands of rooms search for an owner at once, which would overload placement.
+ * Carries out the owner searches of all rooms, a limited number at a time. Further searches wait, and tenants take turns.
+ * When a room server fails, thousands of rooms search for an owner at once, which would overload placement. A tenant that
+ * opens a thousand rooms at once must not delay the others'.
  */
 
 import { assertNever } from "../../shared/assert.ts";
-import type { Epoch, RoomKey } from "../../shared/ids.ts";
+import { type Epoch, type RoomKey, tenantOf } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
+import { ServiceTurns } from "../http/service-turns.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Placement } from "../ports.ts";
 import type { SearchOutcome, SearchStep } from "./owner-search.ts";
@@ -25,40 +27,38 @@ type SearchingRooms = {
 export class OwnerSearches {
   readonly #placement: Placement;
   readonly #rooms: SearchingRooms;
-  readonly #searchesMax: number;
+  readonly #turns: ServiceTurns;
   readonly #deps: { readonly log: Log; readonly metrics: GatewayMetrics };
-  /** In order of arrival. A room's newer step replaces its older one. */
+  /** A room's newer step replaces its older one. */
   readonly #waiting = new Map<RoomKey, SearchStep>();
-  #underWay = 0;
 
   constructor(placement: Placement, rooms: SearchingRooms, options: { searchesMax: number }, deps: { log: Log; metrics: GatewayMetrics }) {
     this.#placement = placement;
     this.#rooms = rooms;
-    this.#searchesMax = options.searchesMax;
+    this.#turns = new ServiceTurns(options.searchesMax);
     this.#deps = deps;
   }
 
   carryOut(room: RoomKey, step: SearchStep): void {
+    const isWaiting = this.#waiting.has(room);
     this.#waiting.set(room, step);
-    this.#startNext();
+    if (!isWaiting) this.#turns.take(tenantOf(room), () => this.#start(room));
+    this.#noteWaiting();
   }
 
-  #startNext(): void {
-    for (const [room, step] of this.#waiting) {
-      if (this.#underWay >= this.#searchesMax) break;
-      this.#waiting.delete(room);
-      if (this.#rooms.epochOf(room) !== undefined) this.#start(room, step);
-    }
-    this.#deps.metrics.searchesWaiting.set(this.#waiting.size);
-  }
-
-  #start(room: RoomKey, step: SearchStep): void {
-    this.#underWay += 1;
+  #start(room: RoomKey): void {
+    const step = this.#waiting.get(room)!;
+    this.#waiting.delete(room);
+    if (this.#rooms.epochOf(room) === undefined) return this.#turns.release(tenantOf(room));
     void this.#ask(room, step).then((outcome) => {
-      this.#underWay -= 1;
       this.#rooms.receiveOutcome(room, outcome);
-      this.#startNext();
+      this.#turns.release(tenantOf(room));
+      this.#noteWaiting();
     });
+  }
+
+  #noteWaiting(): void {
+    this.#deps.metrics.searchesWaiting.set(this.#waiting.size);
   }
 
   async #ask(room: RoomKey, step: SearchStep): Promise<SearchOutcome> {

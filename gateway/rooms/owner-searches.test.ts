@@ -70,3 +70,25 @@ test("[OWS2] a server that is asked to take a room learns the highest epoch that
   await settled();
   expect(requests).toEqual([{ room: room(1), above: 7 }, { room: room(2) }, { room: room(3), above: 8 }]);
 });
+
+test("[OWS3] the many rooms of one tenant delay no search for the first room of another", async () => {
+  const asked: RoomKey[] = [];
+  const placement = {
+    locate: ({ room: searching }: { room: RoomKey }) => (asked.push(searching), new Promise<LocateReply>(() => {})),
+    claim: () => Promise.resolve(undefined),
+    candidates: () => [],
+    isGone: () => Promise.resolve(false),
+    onServerLost: () => {},
+  };
+  const silent = () => {};
+  const searches = new OwnerSearches(
+    placement,
+    { epochOf: () => 0 as Epoch, presenceEpochOf: () => undefined, receiveOutcome: silent },
+    { searchesMax: 8 },
+    { log: { debug: silent, info: silent, warn: silent, error: silent }, metrics: gatewayMetrics(new Registry()) },
+  );
+  for (let index = 0; index < 1_000; index++) searches.carryOut(room(index), { kind: "locate", suspects: [] });
+  expect(asked).toHaveLength(6); // The others are for tenants that search for less.
+  searches.carryOut("other.plan" as RoomKey, { kind: "locate", suspects: [] });
+  expect(asked.at(-1)).toBe("other.plan");
+});
