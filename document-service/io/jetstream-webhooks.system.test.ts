@@ -79,3 +79,35 @@ test("[WBQ2] events are queued and taken after the consumer or the stream was lo
   await nats.close();
   await server.stop();
 });
+
+/** A queue on a real nats-server. `stop` ends both. */
+async function startQueue(name: string, urls: string, limits: { webhookEventsMax: number; webhookBytesMax: number }) {
+  const server = await startRealNats();
+  const nats = await connectNats({ servers: server.url, name: "test" });
+  const subjects = subjectsOf(name);
+  const settings = { ...readSettings(documentServiceSettings, { env: {}, flags: {} }), ...limits };
+  const endpoints = webhookEndpoints(urls);
+  const queue = await jetstreamWebhooks(nats, jetstream(nats), subjects, { ...settings, webhookUrls: endpoints, logReplicas: 1 }, SILENT_LOG);
+  const stop = async (): Promise<void> => {
+    await nats.close();
+    await server.stop();
+  };
+  return { queue, endpoints, stop };
+}
+
+test("[WBQ3] a tenant with more undelivered events than its share loses its own oldest, and none of another tenant", async () => {
+  const { queue, endpoints, stop } = await startQueue("share", "big=https://a.example/,small=https://b.example/", {
+    webhookEventsMax: 40,
+    webhookBytesMax: 64 * 1024,
+  });
+  await queue.add("small", { type: "room.deleted", tenant: "small", room: "plan", at: 0 });
+  for (let added = 0; added < 100; added++)
+    await queue.add(`big ${added}`, { type: "room.deleted", tenant: "big", room: `r${added}`, at: 0 });
+  const [big, small] = await Promise.all(endpoints.map((endpoint) => queue.waiting(endpoint)));
+  expect([big, small]).toEqual([24, 1]);
+  for await (const { id } of queue.take(endpoints[0]!, 1, new AbortController().signal)) {
+    expect(id, "the newest events remain").toBe("big 76");
+    break;
+  }
+  await stop();
+});

@@ -41,6 +41,10 @@ const NANOS_PER_MS = 1_000_000;
 const SETTLE_MS_MAX = 15_000;
 /** Includes events that wait for their next try. At this limit nothing new is delivered to the endpoint. */
 const UNSETTLED_MAX = 10_000;
+/** Part of the queue that events of one tenant may fill. */
+const TENANT_SHARE = 0.75;
+/** Bytes of the largest event as nats-server stores it: a room's name of 128 characters, in the id too, where a character may take 9 bytes. */
+const EVENT_BYTES_MAX = 2_048;
 const STREAM_NOT_FOUND = 10_059;
 const CONSUMER_NOT_FOUND = 10_014;
 const ID_HEADER = "Nats-Msg-Id";
@@ -146,8 +150,18 @@ async function unlessFound(notFound: number, found: Promise<unknown>, make: () =
   }
 }
 
+/** The subject of an event is its tenant. So the limit per subject makes each tenant lose its own oldest events. */
 function limitsOf({ webhookEventsMax, webhookBytesMax, webhookKeptMsMax }: WebhookQueueOptions) {
-  return { max_msgs: webhookEventsMax, max_bytes: webhookBytesMax, max_age: webhookKeptMsMax * NANOS_PER_MS };
+  return {
+    max_msgs: webhookEventsMax,
+    max_bytes: webhookBytesMax,
+    max_age: webhookKeptMsMax * NANOS_PER_MS,
+    max_msgs_per_subject: tenantEventsMax({ webhookEventsMax, webhookBytesMax }),
+  };
+}
+
+function tenantEventsMax({ webhookEventsMax, webhookBytesMax }: Pick<WebhookQueueOptions, "webhookEventsMax" | "webhookBytesMax">): number {
+  return Math.max(1, Math.floor(TENANT_SHARE * Math.min(webhookEventsMax, webhookBytesMax / EVENT_BYTES_MAX)));
 }
 
 function deliveryTo({ tenant }: WebhookEndpoint, subjects: Subjects, { webhookTimeoutMs }: WebhookQueueOptions) {
