@@ -87,12 +87,13 @@ async function startQueue(name: string, urls: string, limits: { webhookEventsMax
   const subjects = subjectsOf(name);
   const settings = { ...readSettings(documentServiceSettings, { env: {}, flags: {} }), ...limits };
   const endpoints = webhookEndpoints(urls);
-  const queue = await jetstreamWebhooks(nats, jetstream(nats), subjects, { ...settings, webhookUrls: endpoints, logReplicas: 1 }, SILENT_LOG);
+  const open = () =>
+    jetstreamWebhooks(nats, jetstream(nats), subjects, { ...settings, webhookUrls: endpoints, logReplicas: 1 }, SILENT_LOG);
   const stop = async (): Promise<void> => {
     await nats.close();
     await server.stop();
   };
-  return { queue, endpoints, stop };
+  return { queue: await open(), open, endpoints, subjects, manager: await jetstreamManager(nats), stop };
 }
 
 test("[WBQ3] a tenant with more undelivered events than its share loses its own oldest, and none of another tenant", async () => {
@@ -109,5 +110,24 @@ test("[WBQ3] a tenant with more undelivered events than its share loses its own 
     expect(id, "the newest events remain").toBe("big 76");
     break;
   }
+  await stop();
+});
+
+test("[WBQ4] delivered events need no place in the queue, also in a stream that an earlier release made", async () => {
+  const limits = { webhookEventsMax: 1_000, webhookBytesMax: 1024 * 1024 };
+  const { open, endpoints, manager, subjects, stop } = await startQueue("places", "acme=https://a.example/", limits);
+  await manager.streams.delete(subjects.webhooksStream);
+  await manager.streams.add({ name: subjects.webhooksStream, subjects: [subjects.allWebhooks], storage: "file", max_msgs: 1_000 });
+  const queue = await open();
+  await queue.add("delivered", { type: "room.deleted", tenant: "acme", room: "plan", at: 0 });
+  await queue.add("unwanted", { type: "room.deleted", tenant: "other", room: "plan", at: 0 });
+  await queue.add("waits", { type: "room.deleted", tenant: "acme", room: "plan", at: 0 });
+  for await (const { settle } of queue.take(endpoints[0]!, 1, new AbortController().signal)) {
+    settle({ kind: "done" });
+    break;
+  }
+  const held = async () => (await manager.streams.info(subjects.webhooksStream)).state.messages;
+  await until(async () => (await held()) === 1, "the removal of the delivered event");
+  expect(await queue.waiting(endpoints[0]!)).toBe(1);
   await stop();
 });

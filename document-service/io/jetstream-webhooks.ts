@@ -13,6 +13,7 @@ import {
   jetstreamManager,
   type JetStreamManager,
   type JsMsg,
+  RetentionPolicy,
   StorageType,
 } from "@nats-io/jetstream";
 import { RequestError } from "nats";
@@ -150,9 +151,13 @@ async function unlessFound(notFound: number, found: Promise<unknown>, make: () =
   }
 }
 
-/** The subject of an event is its tenant. So the limit per subject makes each tenant lose its own oldest events. */
+/**
+ * The subject of an event is its tenant. So the limit per subject makes each tenant lose its own oldest events. With
+ * `Interest` the stream removes an event once each endpoint that receives it has settled it.
+ */
 function limitsOf({ webhookEventsMax, webhookBytesMax, webhookKeptMsMax }: WebhookQueueOptions) {
   return {
+    retention: RetentionPolicy.Interest,
     max_msgs: webhookEventsMax,
     max_bytes: webhookBytesMax,
     max_age: webhookKeptMsMax * NANOS_PER_MS,
