@@ -131,3 +131,15 @@ test("[WBQ4] delivered events need no place in the queue, also in a stream that 
   expect(await queue.waiting(endpoints[0]!)).toBe(1);
   await stop();
 });
+
+test("[WBQ5] the endpoint of all tenants receives events of others while all events of one tenant wait for their next try", async () => {
+  const { endpoints, manager, subjects, stop } = await startQueue("others", "https://a.example/,acme=https://b.example/", {
+    webhookEventsMax: 100_000,
+    webhookBytesMax: 64 * 1024 ** 2,
+  });
+  const unsettledMax = async (name: string) => (await manager.consumers.info(subjects.webhooksStream, name)).config.max_ack_pending!;
+  const { max_msgs_per_subject: tenantMax } = (await manager.streams.info(subjects.webhooksStream)).config;
+  expect((await unsettledMax(endpoints[0]!.name)) - tenantMax).toBe(10_000);
+  expect(await unsettledMax(endpoints[1]!.name)).toBe(10_000);
+  await stop();
+});

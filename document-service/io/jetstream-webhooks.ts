@@ -40,7 +40,10 @@ export type WebhookQueueOptions = {
 const NANOS_PER_MS = 1_000_000;
 /** Added to the time of two tries, because an event may wait for the try of the event before it. */
 const SETTLE_MS_MAX = 15_000;
-/** Includes events that wait for their next try. At this limit nothing new is delivered to the endpoint. */
+/**
+ * Includes events that wait for their next try. At this limit nothing new is delivered to the endpoint. The endpoint of
+ * all tenants may have as many in addition to all events of one tenant, because an application may fail for one tenant.
+ */
 const UNSETTLED_MAX = 10_000;
 /** Part of the queue that events of one tenant may fill. */
 const TENANT_SHARE = 0.75;
@@ -169,11 +172,11 @@ function tenantEventsMax({ webhookEventsMax, webhookBytesMax }: Pick<WebhookQueu
   return Math.max(1, Math.floor(TENANT_SHARE * Math.min(webhookEventsMax, webhookBytesMax / EVENT_BYTES_MAX)));
 }
 
-function deliveryTo({ tenant }: WebhookEndpoint, subjects: Subjects, { webhookTimeoutMs }: WebhookQueueOptions) {
+function deliveryTo({ tenant }: WebhookEndpoint, subjects: Subjects, options: WebhookQueueOptions) {
   return {
     filter_subject: tenant === undefined ? subjects.allWebhooks : subjects.webhook(tenant),
-    ack_wait: (2 * webhookTimeoutMs + SETTLE_MS_MAX) * NANOS_PER_MS,
-    max_ack_pending: UNSETTLED_MAX,
+    ack_wait: (2 * options.webhookTimeoutMs + SETTLE_MS_MAX) * NANOS_PER_MS,
+    max_ack_pending: tenant === undefined ? UNSETTLED_MAX + tenantEventsMax(options) : UNSETTLED_MAX,
   };
 }
 
