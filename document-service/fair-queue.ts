@@ -43,10 +43,11 @@ export class FairQueue<Task> {
     return refused;
   }
 
-  /** Undefined: no task waits. */
-  next(): Task | undefined {
-    if (this.#length === 0) return undefined;
-    const { rooms, used } = this.#tenants.get(this.#used.least(this.#tenants.keys()))!;
+  /** The next task of the tenants that may have one. Undefined: none of their tasks waits. */
+  next(mayRun: (tenant: TenantId) => boolean = () => true): Task | undefined {
+    const tenants = [...this.#tenants.keys()].filter(mayRun);
+    if (tenants.length === 0) return undefined;
+    const { rooms, used } = this.#tenants.get(this.#used.least(tenants))!;
     return this.#remove(used.least(rooms.keys()), (tasks) => tasks.shift()!);
   }
 

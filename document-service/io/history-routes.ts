@@ -6,7 +6,7 @@
 import { z } from "zod";
 
 import { assertNever } from "../../shared/assert.ts";
-import type { RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
+import { type RoomKey, type Seq, type TenantId, tenantOf, type UnixMillis } from "../../shared/ids.ts";
 import { parseWholeNumber } from "../../shared/limits/whole-number.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { rethrowMistake } from "../../shared/time/pause.ts";
@@ -37,6 +37,8 @@ const LOADING = refusal(503, "loading", "this room's history is not ready: ask a
  * their rooms take turns, by the time that each used.
  */
 const REQUESTS_AT_ONCE = 8;
+/** A tenant has at most six of them, and the last one is for a tenant that has none. So no tenant waits for another's long reads. */
+const OF_TENANT_AT_ONCE = 6;
 
 type Ask = (history: HistoryReadsHost, question: RoomQuestion) => Promise<InternalResponse>;
 
@@ -60,7 +62,7 @@ export function historyRoutes(
         return LOADING;
       }
     };
-  const takeTurn = fairTurns(REQUESTS_AT_ONCE);
+  const takeTurn = fairTurns();
   const askedInTurn = (ask: Ask) =>
     asked((history, question) => takeTurn(question.room, async () => (question.signal.aborted ? LOADING : ask(history, question))));
   return [
@@ -73,20 +75,37 @@ export function historyRoutes(
   ];
 }
 
-function fairTurns(atOnce: number): (room: RoomKey, run: () => Promise<InternalResponse>) => Promise<InternalResponse> {
+function fairTurns(): (room: RoomKey, run: () => Promise<InternalResponse>) => Promise<InternalResponse> {
   const waiting = new FairQueue<() => void>(Number.POSITIVE_INFINITY);
-  let underWay = 0;
+  /** The tenant of each request that is being answered. */
+  const running: TenantId[] = [];
+  const mayRun = (tenant: TenantId): boolean => {
+    const ofTenant = running.filter((other) => other === tenant).length;
+    return ofTenant < (running.length < REQUESTS_AT_ONCE - 1 ? OF_TENANT_AT_ONCE : 1);
+  };
+  const startNext = (): void => {
+    while (running.length < REQUESTS_AT_ONCE) {
+      const start = waiting.next(mayRun);
+      if (start === undefined) return;
+      start();
+    }
+  };
   return async (room, run) => {
-    if (underWay >= atOnce) await new Promise<void>((resolve) => void waiting.add(room, resolve));
-    else underWay += 1;
+    const tenant = tenantOf(room);
+    await new Promise<void>((resolve) => {
+      waiting.add(room, () => {
+        running.push(tenant);
+        resolve();
+      });
+      startNext();
+    });
     const begun = performance.now();
     try {
       return await run();
     } finally {
       waiting.charge(room, performance.now() - begun);
-      const next = waiting.next();
-      if (next === undefined) underWay -= 1;
-      else next();
+      running.splice(running.indexOf(tenant), 1);
+      startNext();
     }
   };
 }
