@@ -29,7 +29,7 @@ type ReadScripts = { readOrdered(keys: number, ...args: Arguments): Promise<read
 
 const SCAN_COUNT = 1_000;
 
-function redisBoardReads(redis: Redis | Cluster, keys: Keys): BoardReads {
+export function redisBoardReads(redis: Redis | Cluster, keys: Keys): BoardReads {
   const scripts = defineScripts<ReadScripts>(redis, import.meta.url, { readOrdered: ["board.lua", "ordered.lua"] });
   return {
     read: async (owner, role, window) => {

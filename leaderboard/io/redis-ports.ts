@@ -18,7 +18,7 @@ import type { LeaderboardConfig } from "../config.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
 import type { Closing, Closings, Progress, StoredNames } from "../ports.ts";
 import { allKeysOf } from "./board-hashes.ts";
-import { redisBoard } from "./redis-boards.ts";
+import { redisBoard, redisBoardReads } from "./redis-boards.ts";
 import { redisTenants } from "./redis-tenants.ts";
 
 export function redisPorts(
@@ -28,25 +28,32 @@ export function redisPorts(
   const { boardRoles: roles, boardTail: tail, boardShownMax, boardNamesPerRoomMax, boardNamesPerTenantMax } = config;
   const keys = keysOf(config.environment);
   const connection = redisConnection(config.redisUrl, log);
+  /**
+   * Redis answers a connection in order, and a write may contain thousands of scores. So a reader on the connection of the
+   * writes would wait for all that were sent before, of any tenant. The other connection reports an outage.
+   */
+  const reading = redisConnection(config.redisUrl, { ...log, info: () => {}, warn: () => {} });
   const reach = watchRedis(connection, clock, metrics.redisUnreached);
   const hotMembers = 2 * boardShownMax;
   const boards = redisBoard(connection.redis, keys, { hotMembers, tail, roles });
+  const namesMax = { perRoom: boardNamesPerRoomMax, perTenant: boardNamesPerTenantMax };
   const tenants = redisTenants(connection.redis, keys, { roles, hotMembers });
   return {
     ports: {
       boards,
-      reads: boards,
+      reads: redisBoardReads(reading.redis, keys),
       closings: redisClosings(connection, keys, config.logPartitions),
-      progress: redisProgress(connection, keys),
+      progress: { ...redisProgress(connection, keys), read: redisProgress(reading, keys).read },
       tenants,
       closedTenants: tenants,
-      names: redisNames(connection.redis, keys, { perRoom: boardNamesPerRoomMax, perTenant: boardNamesPerTenantMax }),
+      names: { ...redisNames(connection.redis, keys, namesMax), read: redisNames(reading.redis, keys, namesMax).read },
     },
     reaches: reach.reaches,
     isAway: connection.isAway,
     obstacle: connection.obstacle,
     stop: (): void => {
       reach.stop();
+      reading.stop();
       connection.stop();
     },
   };
