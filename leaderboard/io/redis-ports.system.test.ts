@@ -3,10 +3,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Redis } from "ioredis";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import type { RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
+import type { RoomKey, Seq, TenantId, UnixMillis } from "../../shared/ids.ts";
 import { systemClock } from "../../shared/io/system-clock.ts";
 import { readSettings } from "../../shared/settings/settings.ts";
 import { sharedSettings } from "../../shared/settings/common-settings.ts";
@@ -14,19 +15,19 @@ import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { until } from "../../test/contract/real-nats.ts";
 import { startTestRedis } from "../../test/contract/test-engines.ts";
 import { NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
-import { ALL_TIME } from "../boards/windows.ts";
+import { tenantBoard } from "../boards/keys.ts";
+import { ALL_TIME, type Window, WINDOW_KINDS, windowsAt } from "../boards/windows.ts";
 import { leaderboardSettings } from "../config.ts";
 import { leaderboardMetrics } from "../metrics.ts";
 import { redisPorts } from "./redis-ports.ts";
 
-test("[RDP1] a reader of a board does not wait for all writes that were sent before", async () => {
+/** The ports on a redis-server of their own. */
+async function startPorts() {
   const dataDir = mkdtempSync(join(tmpdir(), "coroom-reads-"));
   const engine = await startTestRedis({ dataDir });
-  const config = {
-    ...readSettings({ ...sharedSettings, ...leaderboardSettings }, { env: {}, flags: {} }),
-    redisUrl: engine.url,
-  };
-  const { ports, stop } = redisPorts(config, { clock: systemClock, log: SILENT_LOG, metrics: leaderboardMetrics(new Registry()) });
+  const settings = readSettings({ ...sharedSettings, ...leaderboardSettings }, { env: {}, flags: {} });
+  const deps = { clock: systemClock, log: SILENT_LOG, metrics: leaderboardMetrics(new Registry()) };
+  const { ports, stop } = redisPorts({ ...settings, redisUrl: engine.url }, deps);
   await until(
     () =>
       ports.progress.read(0).then(
@@ -35,22 +36,63 @@ test("[RDP1] a reader of a board does not wait for all writes that were sent bef
       ),
     "the connections to Redis",
   );
+  return {
+    ports,
+    url: engine.url,
+    stop: async (): Promise<void> => {
+      stop();
+      await engine.stop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+const standingsOf = (count: number) =>
+  Array.from({ length: count }, (_, user) => ({ member: `u${user}`, score: 1, reachedAt: 1 as UnixMillis }));
+const dumpOf = (count: number, windows: readonly Window[]) => ({
+  applied: { ...NOTHING_APPLIED, seq: 1 as Seq },
+  uses: NO_USES,
+  names: new Map(),
+  boards: windows.map((window) => ({ role: "everyone" as const, window, standings: standingsOf(count) })),
+});
+
+test("[RDP1] a reader of a board does not wait for all writes that were sent before", async () => {
+  const { ports, stop } = await startPorts();
   let written = 0;
-  const standings = Array.from({ length: 2_000 }, (_, user) => ({ member: `u${user}`, score: 1, reachedAt: 1 as UnixMillis }));
   const writes = Array.from({ length: 60 }, async (_, room) => {
-    await ports.boards.restore(`bulk.r${room}` as RoomKey, {
-      applied: { ...NOTHING_APPLIED, seq: 1 as Seq },
-      uses: NO_USES,
-      names: new Map(),
-      boards: [{ role: "everyone", window: ALL_TIME, standings }],
-    });
+    await ports.boards.restore(`bulk.r${room}` as RoomKey, dumpOf(2_000, [ALL_TIME]));
     written += 1;
   });
   await ports.reads.read("quiet.plan" as RoomKey, "everyone", ALL_TIME);
   await Promise.all([ports.names.read("quiet.plan" as RoomKey, ["ann"]), ports.progress.read(0)]);
   expect(written).toBeLessThan(30);
   await Promise.all(writes);
-  stop();
-  await engine.stop();
-  rmSync(dataDir, { recursive: true, force: true });
+  await stop();
+});
+
+test("[RDP2] scores of many people in several windows go to the tenant's boards in several scripts, so that others are served between", async () => {
+  const { ports, url, stop } = await startPorts();
+  const redis = new Redis(url);
+  const scripts = async (): Promise<number> =>
+    [...(await redis.info("commandstats")).matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].reduce(
+      (sum, [, calls]) => sum + Number(calls),
+      0,
+    );
+  const send = async (room: RoomKey, count: number): Promise<number> => {
+    const windows = windowsAt(1 as UnixMillis, WINDOW_KINDS);
+    await ports.boards.restore(room, dumpOf(count, windows));
+    const before = await scripts();
+    await ports.tenants.sendTotals(
+      room,
+      windows.map((window) => ({ window, members: new Set(standingsOf(count).map(({ member }) => member)) })),
+    );
+    const { members } = await ports.reads.read(tenantBoard("acme" as TenantId, "people"), "everyone", windows[0]!);
+    expect(members).toBe(count);
+    return (await scripts()) - before;
+  };
+  await send("acme.first" as RoomKey, 1); // Loads the script.
+  expect(await send("acme.few" as RoomKey, 20)).toBe(1);
+  expect(await send("acme.many" as RoomKey, 500)).toBeGreaterThanOrEqual(WINDOW_KINDS.length);
+  redis.disconnect();
+  await stop();
 });

@@ -13,7 +13,7 @@ import type { ClosedTenant, ClosedTenants, RoomChange, TenantBoards } from "../p
 import { parseWindow, type Window } from "../boards/windows.ts";
 import { allKeysOf, fieldsOf, pairsOf, runTransaction, scriptKeysOf, STAMP_LENGTH } from "./board-hashes.ts";
 
-/** Maximum number of members per board in one script, and of commands sent without waiting for answers. */
+/** Maximum number of people's scores in one script, because Redis answers nobody else meanwhile, and of commands sent without waiting for answers. */
 const AT_ONCE = 500;
 /** Longer than a stopped process keeps points that it read before a deletion, so that it cannot add them afterwards. */
 const DELETED_SECONDS = 24 * 3_600;
@@ -41,10 +41,10 @@ export function redisTenants(
   const scripts = defineScripts<Scripts>(redis, import.meta.url, { raise: ["board.lua", "raise.lua"], lower: ["board.lua", "lower.lua"] });
 
   const raise = async (room: RoomKey, boards: readonly Raised[]): Promise<void> => {
-    const [first] = boards;
-    if (first === undefined) return;
     const whole = keys.whole(tenantBoard(tenantOf(room), "people"));
-    await scripts.raise(3, whole, first.parts, keys.deletedOfTenant(room), hotMembers, 1, JSON.stringify(boards));
+    for (const some of inScripts(boards)) {
+      await scripts.raise(3, whole, some[0]!.parts, keys.deletedOfTenant(room), hotMembers, 1, JSON.stringify(some));
+    }
   };
 
   const peopleOf = (room: RoomKey, role: MemberRole, window: Window, values: Values): Raised[] =>
@@ -66,7 +66,7 @@ export function redisTenants(
     return { keys: scriptKeysOf(board), parts: board.full, members: [roomOf(room)], scores: [total], stamps: [stamp] };
   };
 
-  /** One read and one write for all boards. */
+  /** One read for all boards, and one write unless the room has many members. */
   const send = async (room: RoomKey, reads: readonly RoomRead[]): Promise<void> => {
     if (reads.length === 0) return;
     const answers = await runTransaction(
@@ -200,6 +200,21 @@ export function redisTenants(
     const closing = changes.flatMap(({ window: { id, end } }) => (Number.isFinite(end) ? [end, `${tenantOf(room)} ${id}`] : []));
     if (closing.length > 0) await redis.zadd(keys.tenantsClosing, ...closing);
   }
+}
+
+/** Each script gets as many boards as have `AT_ONCE` members together, in their order. */
+function inScripts(boards: readonly Raised[]): Raised[][] {
+  const grouped: Raised[][] = [];
+  let members = AT_ONCE;
+  for (const board of boards) {
+    members += board.members.length;
+    if (members > AT_ONCE) {
+      grouped.push([]);
+      members = board.members.length;
+    }
+    grouped.at(-1)!.push(board);
+  }
+  return grouped;
 }
 
 function valuesOf(members: readonly string[], found: readonly (string | null)[]): Values {
