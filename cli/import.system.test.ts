@@ -105,6 +105,24 @@ test("[IMP6] a document that cannot be imported is named, and the others are imp
   expect(printed.at(-1)).toBe("1 imported, 0 unchanged, 1 failed");
 });
 
+test("[IMP22] a value that fits an edit is imported, such as an embedded picture, and a longer one is refused with its remedy", async () => {
+  const files = mkdtempSync(join(tmpdir(), "coroom-import-"));
+  for (const [name, bytes] of Object.entries({ fits: 300_000, large: 600_000 })) {
+    const doc = new Y.Doc();
+    const image = new Y.XmlElement("image");
+    image.setAttribute("src", `data:image/png;base64,${"A".repeat(bytes)}`);
+    doc.getXmlFragment("default").insert(0, [image]);
+    writeFileSync(join(files, `${name}.yjs`), Y.encodeStateAsUpdate(doc));
+  }
+  const printed: string[] = [];
+  const flags = { from: files, prefix: "picture-", token: await cluster.token("*", "importer"), url: cluster.gateways[0]!.httpUrl };
+  const run = importDocuments(readSettings(importSettings, { flags, env: {} }), (line) => void printed.push(line));
+  await expect(run).rejects.toThrow("some documents were not imported");
+  const line = (room: string): string => printed.find((one) => one.includes(`picture-${room}: `))!;
+  expect(line("fits")).toMatch(/: imported$/);
+  expect(line("large")).toMatch(/: failed: one of its values.* is longer than \d+ bytes.*Raise COROOM_EDIT_BYTES_MAX/);
+});
+
 // IMP7 and IMP15 mostly wait for time limits of the commands, so both tests run at the same time.
 test.concurrent("[IMP7] a missing room, a refused token and a gateway that does not answer are named, and no file is written", async () => {
   const out = mkdtempSync(join(tmpdir(), "coroom-export-"));

@@ -194,8 +194,12 @@ async function importOne(target: Target, room: string, read: () => Promise<Uint8
   const update = await read();
   const outcome = await withRoom<Outcome>(target, room, async ({ connection, content, saved }) => {
     if (contains(content(), update)) return "unchanged";
-    const pieces = splitEdit(update, PIECE_BYTES_MAX);
-    if (pieces === undefined) throw new Error(`one of its values is longer than ${PIECE_BYTES_MAX} bytes`);
+    const valueBytesMax = connection.editBytesMax!; // Known since the join.
+    const pieces = splitEdit(update, PIECE_BYTES_MAX, valueBytesMax);
+    if (pieces === undefined)
+      throw new Error(
+        `one of its values, such as an embedded picture, is longer than ${valueBytesMax} bytes, the most in one edit. Raise COROOM_EDIT_BYTES_MAX as docs/operations/limits.md explains, and repeat the command`,
+      );
     await sendPieces(pieces, (piece) => connection.send(piece), saved);
     return "imported";
   });

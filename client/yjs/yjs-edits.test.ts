@@ -181,3 +181,17 @@ test("[YED7] pending content is missing only from a room that has none", () => {
   expect(clientsIn(contentSince(new Map([[doc.clientID, 0]]), doc))).toEqual([doc.clientID]);
   expect(doc.store.pendingStructs, "the document keeps it").not.toBeNull();
 });
+
+test("[YED10] a single item that cannot be cut is a piece by itself, and the other pieces stay as small as asked", () => {
+  const doc = docWith("x".repeat(2_000));
+  doc.getMap("m").set("picture", new Uint8Array(1_000));
+  doc.getMap("m").set("title", "notes");
+  const complete = Y.encodeStateAsUpdate(doc);
+  const pieces = splitEdit(complete, 500, 1_100)!;
+  expect(pieces.filter(({ byteLength }) => byteLength > 500)).toHaveLength(1);
+  expect(Math.max(...pieces.map(({ byteLength }) => byteLength))).toBeLessThanOrEqual(1_100);
+  const rebuilt = new Y.Doc();
+  for (const piece of pieces) Y.applyUpdate(rebuilt, piece);
+  expect(Y.encodeStateAsUpdate(rebuilt)).toEqual(complete);
+  expect(splitEdit(complete, 500, 1_000)).toBeUndefined();
+});

@@ -116,9 +116,10 @@ const NO_DELETIONS: DeletedRanges = new Map();
 
 /**
  * Returns pieces with the structs in order and then the deletions. Deletions can be cut anywhere. An insertion is one
- * struct: text and lists can be cut, any other struct that is too large cannot.
+ * struct: text and lists can be cut, any other struct that is too large cannot. It becomes a piece by itself of at most
+ * `uncutBytesMax`. Undefined: it is larger.
  */
-export function splitEdit(update: Uint8Array, bytesMax: number): readonly Uint8Array[] | undefined {
+export function splitEdit(update: Uint8Array, bytesMax: number, uncutBytesMax: number = bytesMax): readonly Uint8Array[] | undefined {
   const { structs: whole, ds } = Y.decodeUpdate(update);
   const structs = whole.flatMap((struct) => cutStruct(struct, bytesMax - 2 * HEADER_BYTES));
   const pieces: Uint8Array[] = [];
@@ -137,7 +138,7 @@ export function splitEdit(update: Uint8Array, bytesMax: number): readonly Uint8A
     }
     const encoded = encodedStruct(struct);
     const { client, clock } = struct.id;
-    if (encoded.byteLength + 2 * HEADER_BYTES > bytesMax) return undefined;
+    if (encoded.byteLength + 2 * HEADER_BYTES > Math.max(bytesMax, uncutBytesMax)) return undefined;
     if (bytes + HEADER_BYTES + encoded.byteLength > bytesMax) finishPiece();
     const run = runs.at(-1);
     if (run?.client === client) {
