@@ -140,6 +140,22 @@ test("[IMP10] a SQLite database that is damaged or not of Hocuspocus is refused 
   );
 });
 
+test("[IMP23] a SQLite database that another process locks, at the start or later, is reported with its remedy", async () => {
+  const file = join(folder(), "db.sqlite");
+  const server = new Sqlite(file);
+  server.exec('CREATE TABLE "documents" ("name" varchar(255) NOT NULL, "data" blob NOT NULL, UNIQUE(name))');
+  server.prepare('INSERT INTO "documents" VALUES (?, ?)').run("notes", Buffer.from(updateOf("text")));
+  const source = await openSource(file);
+  server.exec("BEGIN EXCLUSIVE");
+  const message = /db\.sqlite \(database is locked\)\. Stop the server that uses the database, and repeat the command$/;
+  await expect(openSource(file)).rejects.toThrow(message);
+  await expect(source.read("notes")).rejects.toThrow(message);
+  server.exec("COMMIT");
+  expect(textOf(await source.read("notes"))).toBe("text");
+  await source.close();
+  server.close();
+});
+
 test("[IMP11] a LevelDB folder that cannot be opened is refused with a remedy", async () => {
   vi.spyOn(console, "warn").mockImplementation(() => {}); // y-leveldb prints the reason.
   onTestFinished(() => void vi.restoreAllMocks());

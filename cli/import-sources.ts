@@ -126,22 +126,35 @@ function updateFiles(folder: string, entries: readonly Dirent[], skippedFolders:
 async function hocuspocusDatabase(path: string): Promise<ImportSource> {
   const { default: Sqlite } = await installed("libsql", () => import("libsql"));
   const db = new Sqlite(path, { readonly: true } as never);
+  const reasonOf = (cause: unknown, otherwise: string): string => {
+    if (!(cause instanceof Sqlite.SqliteError)) throw cause;
+    const remedy = cause.code === "SQLITE_BUSY" ? "Stop the server that uses the database, and repeat the command" : otherwise;
+    return `cannot read the documents in ${path} (${cause.message}). ${remedy}`;
+  };
   try {
     const names = db.prepare('SELECT name FROM "documents" ORDER BY name').all() as { name: string }[];
     const select = db.prepare('SELECT data FROM "documents" WHERE name = ?');
     return {
       kind: "SQLite database of Hocuspocus",
       names: names.map(({ name }) => name),
-      read: async (name) => bytesIn((select.get(name) as { data: unknown }).data),
+      read: async (name) => {
+        let row: unknown;
+        try {
+          row = select.get(name);
+        } catch (cause) {
+          throw new Error(reasonOf(cause, "Copy the database again while its server does not run"), { cause });
+        }
+        return bytesIn((row as { data: unknown }).data);
+      },
       close: async () => void db.close(),
     };
   } catch (cause) {
     db.close();
-    if (!(cause instanceof Sqlite.SqliteError)) throw cause;
-    throw new SettingError(
-      `cannot read the documents in ${path} (${cause.message}). Hocuspocus stores them in the table "documents" with the columns "name" and "data". If the database is damaged, copy it again while its server does not run`,
-      { cause },
+    const reason = reasonOf(
+      cause,
+      'Hocuspocus stores them in the table "documents" with the columns "name" and "data". If the database is damaged, copy it again while its server does not run',
     );
+    throw new SettingError(reason, { cause });
   }
 }
 
