@@ -3,8 +3,11 @@ import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { WebSocketServer } from "ws";
+import * as Y from "yjs";
 
+import { CLOSE } from "../shared/wire/close-codes.ts";
 import { readSettings } from "../shared/settings/settings.ts";
 import { OUTBOX } from "../client/defaults.ts";
 import { importSettings } from "./command-settings.ts";
@@ -52,4 +55,18 @@ test("[IMP13] of a document that is larger than what may wait in a room, a part 
   expect([sent.length, waiting, sent.every((one, index) => one === pieces[index])]).toEqual([pieces.length, 0, true]);
   expect(most).toBeLessThan(UNSAVED_BYTES_MAX + piece.byteLength);
   expect(most).toBeLessThan(OUTBOX.unsentBytesMax);
+});
+
+test("[IMP24] a port that serves clients of another protocol, such as the bridge's, ends the import at the first document", async () => {
+  const bridge = new WebSocketServer({ port: 0, host: "127.0.0.1" });
+  onTestFinished(() => void bridge.close());
+  bridge.on("connection", (socket) => socket.once("message", () => socket.close(CLOSE.badFrame.code, "use the gateway's URL")));
+  await new Promise((resolve) => bridge.once("listening", resolve));
+  const from = mkdtempSync(join(tmpdir(), "coroom-import-"));
+  for (const name of ["one", "two"]) writeFileSync(join(from, `${name}.yjs`), Y.encodeStateAsUpdate(new Y.Doc()));
+  const printed: string[] = [];
+  const flags = { from, token: "t", url: `http://127.0.0.1:${(bridge.address() as { port: number }).port}` };
+  const imported = importDocuments(readSettings(importSettings, { flags, env: {} }), (line) => void printed.push(line));
+  await expect(imported).rejects.toThrow("use the gateway's URL");
+  expect(printed).toEqual(["files of Yjs updates: 2 documents"]);
 });

@@ -247,8 +247,16 @@ function unreachable(url: string): SettingError {
   return new SettingError(`no gateway at ${url} accepted a connection in ${seconds} s. Start Coroom, or set --url to a gateway's address`);
 }
 
-/** Close codes with which the other rooms would be refused too. Others may be due to one document, or to a kick. */
-const REFUSED_FOR_ALL: readonly number[] = [CLOSE.unauthorized.code, CLOSE.versionUnsupported.code, CLOSE.otherProtocol.code];
+/**
+ * Close codes with which the other rooms would be refused too. Others may be due to one document, or to a kick. The port
+ * of the bridge answers with `badFrame`; no document causes it.
+ */
+const REFUSED_FOR_ALL: readonly number[] = [
+  CLOSE.unauthorized.code,
+  CLOSE.badFrame.code,
+  CLOSE.versionUnsupported.code,
+  CLOSE.otherProtocol.code,
+];
 
 /** SettingError: the other rooms would be refused too. */
 function refusedBecause(refusal: Refusal): Error {
