@@ -123,7 +123,7 @@ test("[IMP22] a value that fits an edit is imported, such as an embedded picture
   expect(line("large")).toMatch(/: failed: one of its values.* is longer than \d+ bytes.*Raise COROOM_EDIT_BYTES_MAX/);
 });
 
-// IMP7 and IMP15 mostly wait for time limits of the commands, so both tests run at the same time.
+// IMP7, IMP15 and IMP25 mostly wait for time limits of the commands, so these tests run at the same time.
 test.concurrent("[IMP7] a missing room, a refused token and a gateway that does not answer are named, and no file is written", async () => {
   const out = mkdtempSync(join(tmpdir(), "coroom-export-"));
   const token = await cluster.token("old/*", "exporter");
@@ -156,6 +156,33 @@ test.concurrent(
     }
   },
   90_000,
+);
+
+test.concurrent(
+  "[IMP25] an import whose edits are not saved ends with the reason, instead of waiting without end",
+  async () => {
+    const dying = await SystemCluster.start({ gateways: 1, roomServers: 1 });
+    try {
+      const files = mkdtempSync(join(tmpdir(), "coroom-import-"));
+      const doc = new Y.Doc();
+      for (let paragraph = 0; paragraph < 3_000; paragraph++) doc.getText("t").insert(0, `${paragraph} ${"words ".repeat(500)}\n`);
+      for (const name of ["one", "two"]) writeFileSync(join(files, `${name}.yjs`), Y.encodeStateAsUpdate(doc));
+      const [{ url: socket, httpUrl: url, process: gateway }] = [dying.gateways[0]!];
+      const watchers = ["one", "two"].map(
+        async (room) => new RoomConnection({ url: socket, token: await dying.token("*", "watcher"), room }),
+      );
+      for (const watcher of await Promise.all(watchers)) watcher.once("edits", () => void gateway.kill());
+      const printed: string[] = [];
+      const flags = { from: files, token: await dying.token("*", "importer"), url };
+      const run = importDocuments(readSettings(importSettings, { flags, env: {} }), (line) => void printed.push(line));
+      await expect(run).rejects.toThrow(/^no edit was saved for \d+ s: .*coroom doctor.*repeat the command/);
+      expect(printed).toEqual(["files of Yjs updates: 2 documents"]);
+      for (const watcher of await Promise.all(watchers)) watcher.destroy();
+    } finally {
+      await dying.stop();
+    }
+  },
+  120_000,
 );
 
 test("[IMP12] a token that may only read is reported for each document, and the command ends", async () => {

@@ -7,6 +7,7 @@
 
 import { readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import * as Y from "yjs";
 
 import { parseRoomId, ROOM_ID_RULE } from "../shared/ids.ts";
@@ -34,6 +35,8 @@ export const UNSAVED_BYTES_MAX = 16 * 1024 ** 2;
 const CONNECT_MS_MAX = 10_000;
 /** A room that cannot be opened for this time fails, although the client would try again without end. */
 const UNAVAILABLE_MS_MAX = 30_000;
+/** An import fails if the room acknowledges none of its edits for this time, although the client would send them again without end. */
+const UNSAVED_MS_MAX = 30_000;
 const UNAVAILABLE: ReadonlySet<string> = new Set(["room-unavailable", "snapshot-unavailable"]);
 /** HTTP status for a token that is refused or has expired. */
 const UNAUTHORIZED = 401;
@@ -271,6 +274,21 @@ function refusedBecause(refusal: Refusal): Error {
   }
 }
 
+/** Rejects once the room has acknowledged no edit for `UNSAVED_MS_MAX`. The other rooms would wait as long. */
+async function stalled(connection: RoomConnection, signal: AbortSignal): Promise<never> {
+  for (let unsaved = Infinity; ;) {
+    const before = unsaved;
+    unsaved = connection.unsavedEdits;
+    if (unsaved >= before) break;
+    await sleep(UNSAVED_MS_MAX, undefined, { signal });
+  }
+  const seconds = UNSAVED_MS_MAX / 1_000;
+  const why = connection.outage?.why ?? (connection.saving === "refusing" ? "the log stores no edits" : "the log does not answer");
+  throw new SettingError(
+    `no edit was saved for ${seconds} s: ${why}. Run "coroom doctor" and fix the cause, then repeat the command: it continues with what the rooms lack`,
+  );
+}
+
 async function withRoom<T>(target: Target, room: string, use: (room: OpenRoom) => Promise<T>): Promise<T> {
   const token =
     target.token || (await localToken({ ...target, room: [room], user: "import", name: "", rights: ["read", "write"], ttl: 86_400 }));
@@ -315,14 +333,17 @@ async function withRoom<T>(target: Target, room: string, use: (room: OpenRoom) =
     const happened = new Promise<void>((resolve) => (connection[event] ? resolve() : connection.on(event, (is) => is && resolve())));
     return Promise.race([failed, happened]);
   };
+  const closed = new AbortController();
+  const saved = (): Promise<void> => Promise.race([until("saved"), stalled(connection, closed.signal)]);
   try {
     await until("synced");
     clearTimeout(connecting);
     clearTimeout(opening);
-    return await use({ connection, content: () => mergedEdits(base, edits), saved: () => until("saved") });
+    return await use({ connection, content: () => mergedEdits(base, edits), saved });
   } finally {
     clearTimeout(connecting);
     clearTimeout(opening);
+    closed.abort();
     connection.destroy();
   }
 }
