@@ -7,7 +7,7 @@
 import { assertNever } from "../../shared/assert.ts";
 import { type Epoch, type RoomKey, tenantOf } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
-import { ServiceTurns } from "../http/service-turns.ts";
+import { TenantTurns } from "../limits/tenant-turns.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Placement } from "../ports.ts";
 import type { SearchOutcome, SearchStep } from "./owner-search.ts";
@@ -27,7 +27,7 @@ type SearchingRooms = {
 export class OwnerSearches {
   readonly #placement: Placement;
   readonly #rooms: SearchingRooms;
-  readonly #turns: ServiceTurns;
+  readonly #turns: TenantTurns;
   readonly #deps: { readonly log: Log; readonly metrics: GatewayMetrics };
   /** A room's newer step replaces its older one. */
   readonly #waiting = new Map<RoomKey, SearchStep>();
@@ -35,7 +35,7 @@ export class OwnerSearches {
   constructor(placement: Placement, rooms: SearchingRooms, options: { searchesMax: number }, deps: { log: Log; metrics: GatewayMetrics }) {
     this.#placement = placement;
     this.#rooms = rooms;
-    this.#turns = new ServiceTurns(options.searchesMax);
+    this.#turns = new TenantTurns(options.searchesMax);
     this.#deps = deps;
   }
 

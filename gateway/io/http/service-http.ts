@@ -9,7 +9,7 @@ import { Agent as TlsAgent, request as requestOverTls } from "node:https";
 
 import type { TenantId } from "../../../shared/ids.ts";
 import { isErrno } from "../../../shared/io/system-error.ts";
-import { ServiceTurns } from "../../http/service-turns.ts";
+import { TenantTurns } from "../../limits/tenant-turns.ts";
 
 /** `tenant`: the one that the call is for. Tenants share the connections. */
 export type ServiceCall = {
@@ -68,11 +68,11 @@ export function serviceHttp({
   const connections = { keepAlive: true, maxSockets: connectionsMax, timeout: IDLE_MS_MAX };
   const agent = new Agent(connections);
   const tlsAgent = new TlsAgent({ ...connections, ...(ca === undefined ? {} : { ca }) });
-  const turnsByOrigin = new Map<string, ServiceTurns>();
+  const turnsByOrigin = new Map<string, TenantTurns>();
   return (url, { method, headers, tenant, body }, signal) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted === true) return resolve(undefined); // An aborted signal emits no event any more.
-      const turns = turnsByOrigin.get(url.origin) ?? new ServiceTurns(connectionsMax);
+      const turns = turnsByOrigin.get(url.origin) ?? new TenantTurns(connectionsMax);
       turnsByOrigin.set(url.origin, turns);
       const isTls = url.protocol === "https:";
       let asked: ClientRequest | undefined;

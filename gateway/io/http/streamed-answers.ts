@@ -1,7 +1,7 @@
 /**
  * Limits answers that are streamed from a service. A streamed answer holds a connection to the service until the client
  * has read it, which may take minutes. The limits, per user and in total, keep connections free for answers that are
- * read immediately. Tenants share the total as they share the connections (`service-turns.ts`), because a tenant may
+ * read immediately. Tenants share the total as they share the connections (`tenant-turns.ts`), because a tenant may
  * have any number of users.
  */
 
@@ -10,7 +10,7 @@ import { rethrowMistake } from "../../../shared/time/pause.ts";
 import type { GatewayMetrics } from "../../metrics.ts";
 import type { HttpAnswer } from "../../http/answers.ts";
 import { TOO_MANY_STREAMS } from "../../http/document-requests.ts";
-import { tenantShares } from "../../http/service-turns.ts";
+import { tenantShares } from "../../limits/tenant-turns.ts";
 import { userKey } from "../../limits/quotas.ts";
 import type { Identity } from "../../sessions/identity.ts";
 import { discardBody } from "./serve-routes.ts";

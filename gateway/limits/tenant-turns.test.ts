@@ -2,12 +2,12 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import type { TenantId } from "../../shared/ids.ts";
-import { ServiceTurns } from "./service-turns.ts";
+import { TenantTurns } from "./tenant-turns.ts";
 
 const [A, B, C] = ["a", "b", "c"] as TenantId[] as [TenantId, TenantId, TenantId];
 
 test("[STN1] a tenant has three quarters of the connections, and the rest is free for others", () => {
-  const turns = new ServiceTurns(4);
+  const turns = new TenantTurns(4);
   const started: string[] = [];
   for (let call = 0; call < 10; call++) turns.take(A, () => started.push("a"));
   for (let call = 0; call < 3; call++) turns.take(B, () => started.push("b"));
@@ -15,7 +15,7 @@ test("[STN1] a tenant has three quarters of the connections, and the rest is fre
 });
 
 test("[STN6] two tenants together leave an eighth of the connections for tenants that have none", () => {
-  const turns = new ServiceTurns(16);
+  const turns = new TenantTurns(16);
   const started: TenantId[] = [];
   for (const tenant of [A, B]) for (let call = 0; call < 20; call++) turns.take(tenant, () => started.push(tenant));
   expect(started.length).toBe(14);
@@ -29,7 +29,7 @@ test("[STN6] two tenants together leave an eighth of the connections for tenants
 });
 
 test("[STN2] the next connection is for the tenant with the fewest, and calls of a tenant keep their order", () => {
-  const turns = new ServiceTurns(4);
+  const turns = new TenantTurns(4);
   const started: string[] = [];
   for (const call of [1, 2, 3, 4, 5]) turns.take(A, () => started.push(`a${call}`));
   turns.take(B, () => started.push("b1"));
@@ -43,7 +43,7 @@ test("[STN2] the next connection is for the tenant with the fewest, and calls of
 });
 
 test("[STN4] of tenants with as many connections each takes its turn, also with more tenants than connections", () => {
-  const turns = new ServiceTurns(2);
+  const turns = new TenantTurns(2);
   const started: TenantId[] = [];
   for (let call = 0; call < 3; call++) for (const tenant of [A, B, C]) turns.take(tenant, () => started.push(tenant));
   for (let ended = 0; ended < 7; ended++) turns.release(started[ended]!);
@@ -51,7 +51,7 @@ test("[STN4] of tenants with as many connections each takes its turn, also with 
 });
 
 test("[STN5] any number of waiting calls may end while they start", () => {
-  const turns = new ServiceTurns(1);
+  const turns = new TenantTurns(1);
   turns.take(A, () => {});
   let started = 0;
   const failing = () => {
@@ -67,7 +67,7 @@ test("[STN3] every call that stays is started once, within the limits, and nothi
   const step = fc.record({ tenant: fc.constantFrom(A, B, C), act: fc.constantFrom("take", "take", "leave", "release") });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 100 }), fc.integer({ min: 1, max: 6 }), (steps, max) => {
-      const turns = new ServiceTurns(max);
+      const turns = new TenantTurns(max);
       const running = new Map([A, B, C].map((tenant) => [tenant, 0]));
       const waiting: { readonly tenant: TenantId; readonly start: () => void }[] = [];
       const release = (tenant: TenantId): void => {
