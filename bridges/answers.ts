@@ -11,7 +11,7 @@ import type { YMessage } from "./y-websocket-protocol.ts";
 export type StateRequest = Extract<YMessage, { readonly kind: "sync-request" | "awareness-request" }>;
 
 /** Cost of a request in addition to its own bytes and the bytes of its answer. */
-const REQUEST_BYTES = 1_024;
+const REQUEST_BYTES = 8_192;
 const LATER_MS = 1_000;
 
 export class Answers {

@@ -7,6 +7,7 @@ import { decodeJwt } from "jose";
 import type { Registry } from "prom-client";
 import * as Y from "yjs";
 
+import { parseTenantId, roomKey, type TenantId } from "../shared/ids.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import { type Running, stopOnce } from "../shared/process/lifecycle.ts";
 import { ForeignOrigins } from "../shared/process/foreign-origins.ts";
@@ -30,6 +31,10 @@ import { SharedRooms } from "./room-copy.ts";
 import { YClient, type YRoom } from "./y-client.ts";
 
 export type RunningYWebsocket = Running & { readonly port: number };
+const DEFAULT_TENANT = "default" as TenantId;
+/** No tenant has this name. The gateway refuses the token. */
+const REFUSED_TENANT = "" as TenantId;
+
 type Deps = { readonly log: Log; readonly registry: Registry; readonly protocols?: readonly YProtocol[] };
 
 /** Throws `StartError` if the settings are unsafe or the port is in use. */
@@ -43,9 +48,9 @@ export async function startBridges(
   const { yGatewayUrl: url, clientAddressHeader: addressHeader } = config;
   const metrics = yWebsocketMetrics(registry);
   const budget = new EarlyMessagesBudget(config.yHeldBytesMax);
-  const work = yjsThreads(log);
+  const threads = yjsThreads(log);
   const rooms = new SharedRooms(config, {
-    work,
+    workOf: (room) => threads.workOf(room),
     reportLeftOut: (why) => {
       metrics.leftOut.inc();
       log.warn({ why }, "an edit of a room is left out for clients of the bridge, as in every document");
@@ -54,17 +59,18 @@ export async function startBridges(
   });
 
   const newClient: AdmissionDeps["newClient"] = ({ room, token, address }, socket, dialect, receiveAccepted) => {
+    const key = roomKey(tenantOf(token), room);
     const world = worldOf(addressHeader === "" ? {} : { [addressHeader]: address }, log);
     return new YClient(socket, config, {
       openRoom: (yjsClient, since) => openRoom({ url, token, room, since, format: yjsEdits }, yjsClient, world),
-      takeCopy: () => rooms.take(tenantOf(token), room),
+      takeCopy: () => rooms.take(key),
       receiveAccepted,
       dialect,
       budget,
       clock,
       warn: (facts, sentence) => log.warn(facts, sentence),
       metrics,
-      work,
+      work: threads.workOf(key),
     });
   };
   const { yUnfinishedBytesMax: unfinishedBytesMax } = config;
@@ -80,7 +86,7 @@ export async function startBridges(
     admission.close();
     await sockets.close();
     await new Promise<void>((resolve) => admission.whenEmpty(resolve));
-    await work.stop();
+    await threads.stop();
   };
   return { port: sockets.port, stop: stopOnce(stop) };
 }
@@ -96,12 +102,12 @@ function openRoom(options: RoomConnectionOptions, yjsClient: number | undefined,
 }
 
 /** The gateway verifies the token before the client's room is joined. The client receives nothing of a copy before that. */
-function tenantOf(token: string): string {
+function tenantOf(token: string): TenantId {
   try {
     const { tenant } = decodeJwt(token);
-    return typeof tenant === "string" ? tenant : "default";
+    return typeof tenant === "string" ? (parseTenantId(tenant) ?? REFUSED_TENANT) : DEFAULT_TENANT;
   } catch {
-    return ""; // No token. The gateway refuses it.
+    return REFUSED_TENANT; // No token.
   }
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
-import type { ClientId, Epoch, Position, RoomId, Seq } from "../shared/ids.ts";
+import type { ClientId, Epoch, Position, RoomKey, Seq } from "../shared/ids.ts";
 import { nestingBomb } from "../shared/testing/yjs-bombs.ts";
 import type { RoomEdit } from "../client/room/room-messages.ts";
 import type { YjsWork } from "./ports.ts";
@@ -273,16 +273,16 @@ test("[YRC9] rooms of different tenants are never shared, and a copy ends with i
   const counts: number[] = [];
   const rooms = new SharedRooms(
     { yRoomBytesMax: 1_000 },
-    { work: synchronousYjsWork, reportLeftOut: () => {}, reportRooms: (count) => void counts.push(count) },
+    { workOf: () => synchronousYjsWork, reportLeftOut: () => {}, reportRooms: (count) => void counts.push(count) },
   );
-  const notes = "notes" as RoomId;
-  const [one, same, other] = [rooms.take("a", notes), rooms.take("a", notes), rooms.take("b", notes)];
+  const [notes, others] = ["a.notes" as RoomKey, "b.notes" as RoomKey];
+  const [one, same, other] = [rooms.take(notes), rooms.take(notes), rooms.take(others)];
   expect([one.copy === same.copy, one.copy === other.copy]).toEqual([true, false]);
   one.release();
-  expect(rooms.take("a", notes).copy).toBe(one.copy);
+  expect(rooms.take(notes).copy).toBe(one.copy);
   same.release();
   same.copy.lose("for this test");
-  const fresh = rooms.take("a", notes);
+  const fresh = rooms.take(notes);
   expect(fresh.copy).not.toBe(one.copy);
   fresh.release();
   other.release();

@@ -7,7 +7,7 @@
 
 import * as Y from "yjs";
 
-import type { Millis, Position, RoomId, Seq } from "../shared/ids.ts";
+import type { Millis, Position, RoomKey, Seq } from "../shared/ids.ts";
 import { type Rate, TokenBucket } from "../shared/limits/token-bucket.ts";
 import type { YClocks } from "../shared/yjs/update-needs.ts";
 import type { KnownEdit, RoomEdit } from "../client/room/room-messages.ts";
@@ -253,13 +253,16 @@ export class RoomCopy {
   }
 }
 
-type SharedRoomsDeps = RoomCopyDeps & { readonly reportRooms: (count: number) => void };
+type SharedRoomsDeps = Pick<RoomCopyDeps, "reportLeftOut"> & {
+  readonly workOf: (room: RoomKey) => YjsWork;
+  readonly reportRooms: (count: number) => void;
+};
 
 /** The copies of rooms that clients use now. Clients of different tenants never share one. Rule YRC9. */
 export class SharedRooms {
   readonly #options: RoomCopyOptions;
   readonly #deps: SharedRoomsDeps;
-  readonly #rooms = new Map<string, { readonly copy: RoomCopy; users: number }>();
+  readonly #rooms = new Map<RoomKey, { readonly copy: RoomCopy; users: number }>();
 
   constructor(options: RoomCopyOptions, deps: SharedRoomsDeps) {
     this.#options = options;
@@ -267,18 +270,22 @@ export class SharedRooms {
   }
 
   /** The copy is kept until every user has released it. A copy that was lost is replaced. */
-  take(tenant: string, room: RoomId): { readonly copy: RoomCopy; readonly release: () => void } {
-    const key = `${tenant}/${room}`;
-    const known = this.#rooms.get(key);
-    const entry = known !== undefined && !known.copy.isLost ? known : { copy: new RoomCopy(this.#options, this.#deps), users: 0 };
-    this.#rooms.set(key, entry);
+  take(room: RoomKey): { readonly copy: RoomCopy; readonly release: () => void } {
+    const known = this.#rooms.get(room);
+    const entry = known !== undefined && !known.copy.isLost ? known : { copy: this.#newCopy(room), users: 0 };
+    this.#rooms.set(room, entry);
     entry.users += 1;
     this.#deps.reportRooms(this.#rooms.size);
     const release = (): void => {
       entry.users -= 1;
-      if (entry.users === 0 && this.#rooms.get(key) === entry) this.#rooms.delete(key);
+      if (entry.users === 0 && this.#rooms.get(room) === entry) this.#rooms.delete(room);
       this.#deps.reportRooms(this.#rooms.size);
     };
     return { copy: entry.copy, release };
+  }
+
+  #newCopy(room: RoomKey): RoomCopy {
+    const { workOf, reportLeftOut } = this.#deps;
+    return new RoomCopy(this.#options, { work: workOf(room), reportLeftOut });
   }
 }

@@ -2,7 +2,7 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
-import type { Epoch, RoomId, Seq } from "../shared/ids.ts";
+import type { Epoch, RoomKey, Seq } from "../shared/ids.ts";
 import type { RoomConnection } from "../client/room/room-connection-host.ts";
 import type { KnownEdit } from "../client/room/room-messages.ts";
 import { conflictBomb, nestingBomb } from "../shared/testing/yjs-bombs.ts";
@@ -123,7 +123,7 @@ type Given = {
 };
 
 const sharedRooms = (yRoomBytesMax = 1_000_000, work: YjsWork = synchronousYjsWork): SharedRooms =>
-  new SharedRooms({ yRoomBytesMax }, { work, reportLeftOut: () => {}, reportRooms: () => {} });
+  new SharedRooms({ yRoomBytesMax }, { workOf: () => work, reportLeftOut: () => {}, reportRooms: () => {} });
 
 function rig({
   budget = new EarlyMessagesBudget(1_000_000),
@@ -166,7 +166,7 @@ function rig({
     },
     {
       openRoom,
-      takeCopy: () => rooms.take("acme", "notes" as RoomId),
+      takeCopy: () => rooms.take("acme.notes" as RoomKey),
       receiveAccepted: () => void accepted.push(true),
       dialect,
       budget,

@@ -3,13 +3,13 @@
  * `writes` for the content of HTTP writes, `quarantine` for tasks that exceeded a quick try. The invariant: a task
  * holds a thread of `quick` for one second at most, and never waits in `writes` behind a merge. The check of a write's
  * content limits its work, not a time. In each lane, kinds of tasks, tenants and rooms share the threads by time
- * (`fair-queue.ts`): a room that is merged slowly, or whose history is read slowly, takes turns with all others. Rules
+ * (`shared/limits/fair-queue.ts`): a room that is merged slowly, or whose history is read slowly, takes turns with all others. Rules
  * LAN1 to LAN9.
  */
 
 import { assert } from "../shared/assert.ts";
 import type { Millis, RoomKey } from "../shared/ids.ts";
-import { FairQueue, UsedTime } from "./fair-queue.ts";
+import { FairQueue, UsedTime } from "../shared/limits/fair-queue.ts";
 import type { MergeUrgency } from "./ports.ts";
 
 export type ThreadLane = "quick" | "quarantine" | "writes";

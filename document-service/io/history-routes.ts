@@ -12,7 +12,7 @@ import type { Log } from "../../shared/process/log.ts";
 import { rethrowMistake } from "../../shared/time/pause.ts";
 import { type InternalResponse, jsonResponse, refusal } from "../../shared/io/internal-http.ts";
 import { parseJson } from "../../shared/parse-json.ts";
-import { FairQueue } from "../fair-queue.ts";
+import { FairQueue } from "../../shared/limits/fair-queue.ts";
 import { readableFrom, type DocumentVersion } from "../history/history.ts";
 import type { HistoryMoment, HistoryRefusal } from "../history/history-reads.ts";
 import type { HistoryReadsHost } from "../history/history-reads-host.ts";

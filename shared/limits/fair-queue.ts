@@ -5,7 +5,7 @@
  * with tasks of 100 ms has 50 waiting, a task of another room is the next. Rules FRQ1 to FRQ6.
  */
 
-import { type RoomKey, type TenantId, tenantOf } from "../shared/ids.ts";
+import { type RoomKey, type TenantId, tenantOf } from "../ids.ts";
 
 type TenantTasks<Task> = { readonly rooms: Map<RoomKey, Task[]>; readonly used: UsedTime<RoomKey>; waiting: number };
 

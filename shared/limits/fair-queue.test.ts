@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import type { RoomKey } from "../shared/ids.ts";
+import type { RoomKey } from "../ids.ts";
 import { FairQueue, UsedTime } from "./fair-queue.ts";
 
 const [A, B, OTHER] = ["acme.a", "acme.b", "other.a"] as RoomKey[] as [RoomKey, RoomKey, RoomKey];
