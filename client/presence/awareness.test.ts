@@ -10,7 +10,7 @@ import { yRemoteSelections, yCollab } from "y-codemirror.next";
 import { Awareness } from "y-protocols/awareness";
 import * as Y from "yjs";
 
-import type { ClientId } from "../../shared/ids.ts";
+import type { ClientId, UserId } from "../../shared/ids.ts";
 import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { ModelServer } from "../testing/model-server.ts";
 import type { ProviderOptions } from "../yjs/provider-events.ts";
@@ -191,14 +191,14 @@ test("[AWA4] no client sees a hidden client, and awareness ignores participants 
   expect([bob.states, bob.provider.participants.size]).toEqual([[], 2]);
 });
 
-test("[AWA5] no participant can set this client's state; of several with one client id the last counts", async () => {
+test("[AWA5] no participant can set this client's state; of several with one client id the last of the first one's user counts", async () => {
   const server = new ModelServer(new ClientFakeClock());
   const ann = new Editor(server, 1);
   await server.clock.advance(1_000);
-  const show = (name: string, id: number, mood: string): void => {
+  const show = (name: string, id: number, mood: string, user = "one"): void => {
     const client = name.padEnd(16, "_") as ClientId;
     const json = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
-    server.sendPresenceDelta(ann.provider.room as never, server.presence().enter(client));
+    server.sendPresenceDelta(ann.provider.room as never, server.presence().enter(client, { user: user as UserId }));
     server.sendPresenceDelta(
       ann.provider.room as never,
       server.presence().show(client, [
@@ -210,6 +210,7 @@ test("[AWA5] no participant can set this client's state; of several with one cli
   show("mallory", ann.doc.clientID, "evil");
   show("bob", 7, "first");
   show("cid", 7, "second");
+  show("eve", 7, "another user", "eve");
   show("odd", -1, "no client");
   await server.clock.advance(100);
   const states = ann.provider.awareness.getStates();

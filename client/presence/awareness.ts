@@ -53,7 +53,10 @@ export class RoomAwareness<State extends object = AwarenessState> extends Observ
   readonly #clock: ClientClock;
   readonly #reportError: (error: unknown) => void;
   readonly #ids = new Map<ClientId, number>();
-  /** Participants that use the same Yjs client id. If there are several, the last one counts. */
+  /**
+   * Participants that use the same Yjs client id. The last one of the first one's user counts: a client that returned has
+   * two for a while, and another user who takes the id of a participant must not replace it.
+   */
   readonly #claims = new Map<number, Set<ClientId>>();
   readonly #fields = new Map<number, Participant["fields"]>();
   /**
@@ -118,8 +121,7 @@ export class RoomAwareness<State extends object = AwarenessState> extends Observ
     touched.delete(this.clientID); // Participants that use this client's own id are ignored.
     const [added, updated, removed]: [number[], number[], number[]] = [[], [], []];
     for (const id of touched) {
-      const claimant = [...(this.#claims.get(id) ?? [])].at(-1);
-      const fields = claimant === undefined ? undefined : this.#room.participants.get(claimant)?.fields;
+      const fields = this.#claimantOf(id)?.fields;
       if (fields === this.#fields.get(id)) continue;
       if (fields === undefined) removed.push(id);
       else (this.states.has(id) ? updated : added).push(id);
@@ -183,6 +185,11 @@ export class RoomAwareness<State extends object = AwarenessState> extends Observ
       this.#ids.set(client, id);
       this.#claims.set(id, (this.#claims.get(id) ?? new Set()).add(client));
     }
+  }
+
+  #claimantOf(id: number): Participant | undefined {
+    const claimants = [...(this.#claims.get(id) ?? [])].flatMap((client) => this.#room.participants.get(client) ?? []);
+    return claimants.filter(({ user }) => user === claimants[0]!.user).at(-1);
   }
 
   #setRemote(id: number, fields: Participant["fields"] | undefined): void {
