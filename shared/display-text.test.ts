@@ -14,8 +14,9 @@ test.each([
   expect(displayText(text)).toBe(displayed);
 });
 
-test("[DTX2] marks of lines and directions are shown by their numbers, and JSON keeps its values", () => {
+test("[DTX2] marks of lines and directions, and characters without a form, are shown by their numbers, and JSON keeps its values", () => {
   expect(escapedMarks("room=\u202eabc\u2066 \u05d3\u200f\n")).toBe("room=\\u202eabc\\u2066 \u05d3\u200f\n");
+  expect(escapedMarks("no\u00adtes\u200b 👩\u200d💻")).toBe("no\\u00adtes\\u200b 👩\u200d💻");
   const names = { room: "a\u2028b\u202ec" };
   expect(JSON.parse(escapedMarks(JSON.stringify(names, null, 2)))).toEqual(names);
 });

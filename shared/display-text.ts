@@ -11,10 +11,10 @@ export function displayText(text: string): string {
   return text.replace(HARMFUL, " ").trim();
 }
 
-/** The harmful characters that a name of a room may contain. */
-const MARKS = /[\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+/** The harmful characters that a name of a room may contain, and invisible ones that make two names look the same. */
+const MARKS = /[\u00ad\u200b\u2028-\u202e\u2060-\u2069\ufeff]/gu;
 
 /** Shows such characters by their numbers, as in JSON, so that JSON keeps its values. */
 export function escapedMarks(text: string): string {
-  return text.replace(MARKS, (mark) => `\\u${mark.charCodeAt(0).toString(16)}`);
+  return text.replace(MARKS, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -24,7 +24,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "shared/collections/hash.ts",
   ],
   react: ["react/"],
-  console: ["console/"],
+  console: ["console/", "shared/display-text.ts"],
   bridges: ["bridges/", "client/", "shared/"],
   probe: ["probe/", "client/", "shared/"],
 };

@@ -1,5 +1,7 @@
 /** Elements of the page: found by id, or created with text. */
 
+import { escapedMarks } from "../../shared/display-text.ts";
+
 /** A missing element is an error in index.html. */
 export function element<Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind {
   const found = document.getElementById(id);
@@ -7,11 +9,11 @@ export function element<Kind extends HTMLElement>(id: string, kind: new () => Ki
   return found;
 }
 
-/** Creates an element. Text content is never parsed as HTML. */
+/** Creates an element. Text content is never parsed as HTML, and no name reverses the text around it or looks like another one. */
 export function tagged(tag: string, className: string, ...content: (Node | string)[]): HTMLElement {
   const made = document.createElement(tag);
   made.className = className;
-  made.append(...content);
+  made.append(...content.map((part) => (typeof part === "string" ? escapedMarks(part) : part)));
   return made;
 }
 

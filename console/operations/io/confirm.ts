@@ -3,6 +3,7 @@
 import { element } from "../../io/element.ts";
 import type { AdminResponse } from "./admin-api.ts";
 import { openDialog } from "./kept-focus.ts";
+import { setText } from "./keyed-rows.ts";
 
 /** `done`: returns the text of a successful result. */
 type ConfirmationRequest<Body> = {
@@ -29,11 +30,11 @@ export function confirmDialog(): <Body>(request: ConfirmationRequest<Body>) => v
   return <Body>(request: ConfirmationRequest<Body>): void => {
     const showOutcome = (tone: string, text: string): void => {
       outcome.dataset["tone"] = tone;
-      outcome.textContent = text;
+      setText(outcome, text);
     };
     shown = request;
-    title.textContent = request.title;
-    text.textContent = request.text;
+    setText(title, request.title);
+    setText(text, request.text);
     yes.textContent = request.yes;
     [no.textContent, yes.hidden, yes.disabled] = ["Cancel", false, false];
     showOutcome("calm", "");

@@ -1,5 +1,6 @@
 /** Shows a list. An item keeps its row element while its key stays the same, so that the focus is kept. */
 
+import { escapedMarks } from "../../../shared/display-text.ts";
 import { keepFocus } from "./kept-focus.ts";
 
 type KeyedRows<Item> = (items: readonly Item[]) => void;
@@ -40,7 +41,8 @@ export function setNodes(place: HTMLElement, nodes: readonly Node[]): void {
   while (place.childNodes.length > nodes.length) place.lastChild!.remove();
 }
 
-/** Writes only a changed text: otherwise a screen reader would read it again. */
+/** Writes only a changed text: otherwise a screen reader would read it again. No name in it reverses the rest. */
 export function setText(place: HTMLElement, text: string): void {
-  if (place.textContent !== text) place.textContent = text;
+  const shown = escapedMarks(text);
+  if (place.textContent !== shown) place.textContent = shown;
 }

@@ -77,7 +77,7 @@ export function roomView(actions: RoomActions): RoomDialogView {
       listed = undefined;
       find.value = "";
       chart.card.hidden = true;
-      title.textContent = room.room;
+      setText(title, room.room);
       facts.replaceChildren();
       members([]);
       form.hidden = true;
