@@ -1,6 +1,8 @@
 /** The health port. */
 
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -51,6 +53,19 @@ test("[HEA3] metrics that cannot be read are one failed answer, and the other an
   const metrics = await fetch(`http://127.0.0.1:${healthPort}/metrics`, { signal: AbortSignal.timeout(5_000) });
   expect([metrics.status, await metrics.text()]).toEqual([500, "the metrics cannot be read: the disk is gone\n"]);
   expect((await fetch(`http://127.0.0.1:${healthPort}/healthz`)).status).toBe(200);
+});
+
+test("[HEA5] a connection is closed after its first request, and those that follow are not read", async () => {
+  const healthPort = await claimPort(0, "127.0.0.1", "port");
+  const health = await serveHealth({ healthHost: "127.0.0.1", healthPort }, new Registry());
+  onTestFinished(() => health.stop());
+  const asker = connect(healthPort, "127.0.0.1").on("error", () => {}); // A write to a closed connection.
+  let received = "";
+  asker.on("data", (answer) => (received += answer.toString()));
+  const closed = once(asker, "close");
+  asker.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n".repeat(500));
+  await closed;
+  expect(received.split("HTTP/1.1 200").length - 1).toBe(1);
 });
 
 test("[HEA4] free bytes of a folder that is gone are missing from the metrics, and no other metric with them", async () => {

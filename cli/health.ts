@@ -7,6 +7,7 @@ import { createServer } from "node:http";
 
 import type { Registry } from "prom-client";
 
+import { answerLast, lastRequests } from "../shared/io/last-request.ts";
 import { type Running, StartError } from "../shared/process/lifecycle.ts";
 import type { StartConfig } from "./settings.ts";
 
@@ -32,14 +33,16 @@ export async function serveHealth(
     },
     "/metrics": async () => ({ status: 200, body: await registry.metrics() }),
   };
-  const server = createServer((request, response) => {
+  const server = createServer({ IncomingMessage: lastRequests(() => true) });
+  server.on("upgrade", (request, connection) => {
+    connection.on("error", () => connection.destroy()); // It broke while the metrics were read.
     const answer =
       answers[request.url ?? ""] ?? (async () => ({ status: 404, body: "not found; available: /healthz, /readyz and /metrics\n" }));
     // A metric reads the disk. Without an answer here, its error would end the process.
     const unread = (cause: unknown) => ({ status: 500, body: `the metrics cannot be read: ${String((cause as Error).message)}\n` });
     void answer()
       .catch(unread)
-      .then(({ status, body }) => response.writeHead(status, { "content-type": registry.contentType }).end(body));
+      .then(({ status, body }) => answerLast(request, connection, { status, headers: { "content-type": registry.contentType }, body }));
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", (cause) =>

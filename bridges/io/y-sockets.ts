@@ -3,7 +3,7 @@
  * that its provider builds from server, room and `params`. A Hocuspocus client connects to `ws://host:port`.
  */
 
-import { createServer, IncomingMessage, STATUS_CODES } from "node:http";
+import { createServer, type IncomingMessage, STATUS_CODES } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,6 +12,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 
 import { clientAddressOf } from "../../shared/limits/client-address.ts";
 import { parseRoomId, ROOM_ID_RULE } from "../../shared/ids.ts";
+import { lastRequests } from "../../shared/io/last-request.ts";
 import { isAllowedOrigin } from "../../shared/settings/origins.ts";
 import { StartError } from "../../shared/process/lifecycle.ts";
 import type { YRejection, YClientAdmission, YOrigin, YSeat, YSocketListener, YStranger, YWebSocket } from "../ports.ts";
@@ -67,21 +68,9 @@ const REMEDIES = {
   hocuspocus: "hocuspocus is not served here: add it to COROOM_ROLES. WebsocketProvider needs a room and params: { token }",
 };
 
-/**
- * Node gives the connection of each such request to "upgrade" and parses nothing after its head. Otherwise one read of
- * a connection could hold thousands of requests, or of chunks of a body, each of which costs an event.
- */
-class LastRequest extends IncomingMessage {
-  get upgrade(): boolean {
-    return true;
-  }
-
-  set upgrade(_: boolean) {}
-}
-
 /** Throws `StartError` if it cannot listen on the port. */
 export async function ySockets(options: YSocketsOptions, admission: YClientAdmission): Promise<YSockets> {
-  const http = createServer({ IncomingMessage: LastRequest });
+  const http = createServer({ IncomingMessage: lastRequests(() => true) });
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,

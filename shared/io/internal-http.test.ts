@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect } from "node:net";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
@@ -200,6 +201,30 @@ test("[IHT6] a body above the limit is not read, paths are decoded, and a servic
       [200, null, "no-cache"],
       [503, "1", "no-cache"],
     ]);
+  } finally {
+    await server.stop();
+  }
+});
+
+test.each([
+  ["requests", "GET /v1/rooms HTTP/1.1\r\nhost: a\r\n\r\n".repeat(500)],
+  ["chunks of a body", `POST /v1/rooms HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n${"1\r\nx\r\n".repeat(500)}`],
+])("[IHT8] a request without the secret is refused and closes its connection, and the %s that follow are not read", async (_, bytes) => {
+  const counted: string[] = [];
+  const server = await serveInternal(
+    OPTIONS,
+    () => ({ status: 200, name: "read" }),
+    (name) => void counted.push(name),
+  );
+  try {
+    const stranger = connect(server.port, OPTIONS.host).on("error", () => {}); // A write to a closed connection.
+    let received = "";
+    stranger.on("data", (answer) => (received += answer.toString()));
+    const closed = once(stranger, "close");
+    stranger.write(bytes);
+    await closed;
+    expect([received.split("HTTP/1.1 401").length - 1, counted]).toEqual([1, ["unauthorized"]]);
+    expect(received).toContain("connection: close");
   } finally {
     await server.stop();
   }

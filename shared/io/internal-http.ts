@@ -1,6 +1,6 @@
 /**
  * HTTP between tiers: the gateway checks its client's token and sends the shared secret and the tenant. A request
- * without the secret gets no answer. A tier provides one function from request to response. It answers 503 for failures
+ * without the secret is refused, and its connection is closed. A tier provides one function from request to response. It answers 503 for failures
  * of other systems. Any other exception fails only its request; a failed assertion ends the process.
  */
 
@@ -8,6 +8,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 
 import type { Registry } from "prom-client";
 
@@ -15,6 +16,7 @@ import type { Log } from "../process/log.ts";
 import { rethrowMistake } from "../time/pause.ts";
 import { StartError } from "../process/lifecycle.ts";
 import type { InternalTls } from "./internal-tls.ts";
+import { answerLast, lastRequests } from "./last-request.ts";
 
 export type InternalRequest = {
   readonly method: string;
@@ -90,10 +92,15 @@ export async function serveInternal(
 ): Promise<{ port: number; stop(): Promise<void> }> {
   const mayAsk = secretCheck(options.secret);
   const mayScrape = secretCheck(options.metricsSecret);
-  const answerTo = async (request: IncomingMessage, response: ServerResponse): Promise<InternalResponse> => {
-    if (request.url === "/metrics") return mayScrape(bearerOf(request)) ? metricsAnswer(options.registry) : NOT_PROMETHEUS;
-    return mayAsk(request.headers["x-coroom-internal"]) ? answer(readQuestion(request, signalOf(response), options)) : UNAUTHORIZED;
+  const isRefused = (request: IncomingMessage): boolean =>
+    isForMetrics(request) ? !mayScrape(bearerOf(request)) : !mayAsk(request.headers["x-coroom-internal"]);
+  const refuse = (request: IncomingMessage, connection: Duplex): void => {
+    const refused = isForMetrics(request) ? NOT_PROMETHEUS : UNAUTHORIZED;
+    count(refused.name);
+    answerLast(request, connection, refused);
   };
+  const answerTo = async (request: IncomingMessage, response: ServerResponse): Promise<InternalResponse> =>
+    isForMetrics(request) ? metricsAnswer(options.registry) : answer(readQuestion(request, signalOf(response), options));
   const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const given = await answerTo(request, response);
     count(given.name);
@@ -112,10 +119,9 @@ export async function serveInternal(
       else send(response, FAILED);
     });
   };
-  const server =
-    options.tls === undefined
-      ? createServer({ maxHeaderSize: HEADER_BYTES_MAX }, receive)
-      : createTlsServer({ ...options.tls, maxHeaderSize: HEADER_BYTES_MAX }, receive);
+  const http = { maxHeaderSize: HEADER_BYTES_MAX, IncomingMessage: lastRequests(isRefused) };
+  const server = options.tls === undefined ? createServer(http, receive) : createTlsServer({ ...options.tls, ...http }, receive);
+  server.on("upgrade", refuse);
   await listen(server, options);
   return {
     port: (server.address() as AddressInfo).port,
@@ -129,6 +135,10 @@ export async function serveInternal(
         server.closeIdleConnections();
       }),
   };
+}
+
+function isForMetrics({ url }: IncomingMessage): boolean {
+  return url === "/metrics";
 }
 
 /** For Prometheus, which sends the secret as a bearer token. */
