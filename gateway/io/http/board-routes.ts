@@ -29,6 +29,7 @@ import type { GatewayMetrics } from "../../metrics.ts";
 import type { Identity } from "../../sessions/identity.ts";
 import type { ServiceDirectory } from "../nats/nats-services.ts";
 import { forBearers, type HttpTokens } from "./authenticate.ts";
+import { unlessBroken } from "./broken-answers.ts";
 import { callServices } from "./call-services.ts";
 import { SharedAnswers, type SharedAnswersOptions } from "./shared-answers.ts";
 import { roomKey } from "../../../shared/ids.ts";
@@ -89,7 +90,8 @@ export function boardRoutes(
     const answer = answering(
       (request, identity) => tenantPagePath(board, request, identity),
       async ({ path, identity: { tenant }, request }) => {
-        const shared = await pages.get(`${tenant} ${path}`, () => callServices(leaderboards, { path, tenant }, FOR_ALL, options));
+        const asked = pages.get(`${tenant} ${path}`, () => callServices(leaderboards, { path, tenant }, FOR_ALL, options));
+        const shared = await unlessBroken(asked);
         return shared && conditional(shared, request.header("if-none-match"));
       },
     );

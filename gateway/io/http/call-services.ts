@@ -6,6 +6,7 @@ import type { HttpAnswer } from "../../http/answers.ts";
 import { forwardedAnswer, isAuthorizedUrl, NO_SUCH_PATH, type ServiceRequest } from "../../http/document-requests.ts";
 import type { RouteRequest } from "../../http/requests.ts";
 import type { ServiceDirectory } from "../nats/nats-services.ts";
+import { piecesOf } from "./broken-answers.ts";
 
 /** The types of node:http declare the status of an answer as optional, but every answer has one. */
 const BROKEN_GATEWAY = 502;
@@ -53,10 +54,11 @@ function textOf(answer: IncomingMessage): Promise<string> {
   return new Promise((resolve) => answer.on("close", () => resolve(answer.complete ? Buffer.concat(chunks).toString() : "")));
 }
 
+/** Throws `BrokenAnswer` if the body breaks off. */
 export async function bytesOf(body: NonNullable<HttpAnswer["body"]>): Promise<Uint8Array> {
   if (typeof body === "string") return new TextEncoder().encode(body);
   if (body instanceof Uint8Array) return body;
   const chunks: Uint8Array[] = [];
-  for await (const chunk of body) chunks.push(chunk);
+  for await (const chunk of piecesOf(body)) chunks.push(chunk);
   return new Uint8Array(Buffer.concat(chunks));
 }

@@ -131,3 +131,19 @@ test("[SNAP11] a tenant that fetches as many snapshots as it can leaves some to 
   expect(await fetchAll()).toBe(10);
   expect((await read("snapshot", { authorization: "Bearer acme" })).status).toBe(200);
 });
+
+test("[SNAP12] a document whose service breaks off while it is read into memory is answered with 503, and asked for again", async () => {
+  let asked = 0;
+  const { read } = await gateway(
+    (_, response) => {
+      asked += 1;
+      if (asked > 1) return void response.end("whole");
+      response.writeHead(200, { "content-length": "100" }).write("part");
+      setTimeout(() => response.destroy(), 20);
+    },
+    () => undefined,
+  );
+  const headers = { authorization: "Bearer acme" };
+  expect(await read("snapshot", headers)).toMatchObject({ status: 503, headers: { "retry-after": "1" } });
+  expect((await read("snapshot", headers)).status).toBe(200);
+});

@@ -33,6 +33,7 @@ import type { FollowedRoomsHost } from "../../rooms/room-host.ts";
 import type { Identity } from "../../sessions/identity.ts";
 import type { ServiceDirectory } from "../nats/nats-services.ts";
 import { authorityOf, forBearers, type HttpTokens, identify, isOperator, type OperatorOptions } from "./authenticate.ts";
+import { unlessBroken } from "./broken-answers.ts";
 import { bytesOf, callServices } from "./call-services.ts";
 import { SharedAnswers, type SharedAnswersOptions } from "./shared-answers.ts";
 import type { StreamedAnswers } from "./streamed-answers.ts";
@@ -99,7 +100,7 @@ export function documentReadRoutes(
         metrics.limitsReached.inc({ limit });
         return TOO_MANY_DOCUMENT_READS;
       }
-      const answer = await fetch(asked, roomKey(identity.tenant, asked.room), request);
+      const answer = await unlessBroken(fetch(asked, roomKey(identity.tenant, asked.room), request));
       return streamed.pass(identity, answer ?? NO_DOCUMENT_SERVICE);
     });
 

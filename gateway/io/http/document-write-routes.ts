@@ -37,6 +37,7 @@ import type { WritesHost } from "../../rooms/writes-host.ts";
 import type { ClientSessionOptions } from "../../sessions/client-session.ts";
 import type { ServiceDirectory } from "../nats/nats-services.ts";
 import { forBearers, type HttpTokens } from "./authenticate.ts";
+import { unlessBroken } from "./broken-answers.ts";
 import { bytesOf, callServices } from "./call-services.ts";
 
 export type DocumentWritePorts = {
@@ -94,7 +95,9 @@ export function documentWriteRoutes(
       const making = { signal: AbortSignal.timeout(MAKING_MS_MAX) };
       const made = (await callServices(documents, makingRequest(writer, plan, request), making, options)) ?? NO_DOCUMENT_SERVICE;
       if (made.status !== 200 || made.body === undefined) return made;
-      const payload = madeEdit(await bytesOf(made.body), options.editBytesMax);
+      const bytes = await unlessBroken(bytesOf(made.body));
+      if (bytes === undefined) return NO_DOCUMENT_SERVICE;
+      const payload = madeEdit(bytes, options.editBytesMax);
       if (!(payload instanceof Uint8Array)) return payload;
       const { key, counter } = editNameOf(request, plan, naming);
       const name = { client: clientIdOf(identity.tenant, identity.user, key), counter };
