@@ -45,7 +45,7 @@ export const endpointSettings = {
     fallback: 100_000,
     meaning: "Maximum number of queued webhook events. The oldest are dropped first.",
   },
-  webhookBytesMax: { parse: positiveInteger, fallback: 64 * 1024 ** 2, meaning: "Maximum bytes of queued webhook events." },
+  webhookBytesMax: { parse: positiveInteger, fallback: 200 * 1024 ** 2, meaning: "Maximum bytes of queued webhook events." },
   webhookKeptMsMax: {
     parse: positiveInteger,
     fallback: 24 * 3_600_000,
