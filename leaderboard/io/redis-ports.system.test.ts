@@ -11,6 +11,7 @@ import type { RoomKey, Seq, TenantId, UnixMillis } from "../../shared/ids.ts";
 import { systemClock } from "../../shared/io/system-clock.ts";
 import { readSettings } from "../../shared/settings/settings.ts";
 import { sharedSettings } from "../../shared/settings/common-settings.ts";
+import type { Log } from "../../shared/process/log.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { until } from "../../test/contract/real-nats.ts";
 import { startTestRedis } from "../../test/contract/test-engines.ts";
@@ -22,12 +23,12 @@ import { leaderboardMetrics } from "../metrics.ts";
 import { redisPorts } from "./redis-ports.ts";
 
 /** The ports on a redis-server of their own. */
-async function startPorts() {
+async function startPorts(log: Log = SILENT_LOG) {
   const dataDir = mkdtempSync(join(tmpdir(), "coroom-reads-"));
   const engine = await startTestRedis({ dataDir });
   const settings = readSettings({ ...sharedSettings, ...leaderboardSettings }, { env: {}, flags: {} });
-  const deps = { clock: systemClock, log: SILENT_LOG, metrics: leaderboardMetrics(new Registry()) };
-  const { ports, stop } = redisPorts({ ...settings, redisUrl: engine.url }, deps);
+  const deps = { clock: systemClock, log, metrics: leaderboardMetrics(new Registry()) };
+  const { ports, reaches, stop } = redisPorts({ ...settings, redisUrl: engine.url }, deps);
   await until(
     () =>
       ports.progress.read(0).then(
@@ -38,6 +39,7 @@ async function startPorts() {
   );
   return {
     ports,
+    reaches,
     url: engine.url,
     stop: async (): Promise<void> => {
       stop();
@@ -93,6 +95,29 @@ test("[RDP2] scores of many people in several windows go to the tenant's boards 
   await send("acme.first" as RoomKey, 1); // Loads the script.
   expect(await send("acme.few" as RoomKey, 20)).toBe(1);
   expect(await send("acme.many" as RoomKey, 500)).toBeGreaterThanOrEqual(WINDOW_KINDS.length);
+  redis.disconnect();
+  await stop();
+});
+
+test("[RDP3] an outage of the connection for reads alone is reported once, and gateways ask another leaderboard meanwhile", async () => {
+  const lines: [object, string][] = [];
+  const note = (facts: object, text: string): void => void lines.push([facts, text]);
+  const { ports, reaches, url, stop } = await startPorts({ ...SILENT_LOG, warn: note, info: note });
+  const redis = new Redis(url);
+  await until(() => reaches() === true, "both connections to be found usable");
+  await redis.config("SET", "maxclients", 1); // Open connections stay open.
+  const clients = (await redis.client("LIST")) as string;
+  const opened = [...clients.matchAll(/^id=(\d+) .*name=coroom /gm)].map(([, id]) => Number(id));
+  await redis.call("CLIENT", "KILL", "ID", Math.max(...opened)); // The connection for reads is opened last.
+  await until(() => reaches() === false, "the outage to be found");
+  await expect(ports.progress.read(0)).rejects.toThrow();
+  await ports.names.write("acme.plan" as RoomKey, "ann", "Ann");
+  expect(lines).toMatchObject([[{ connection: "reads" }, expect.stringContaining("Redis does not answer")]]);
+  await redis.config("SET", "maxclients", 100);
+  await until(() => reaches() === true, "the end of the outage");
+  await until(() => lines.length === 2, "its report");
+  expect(lines[1]).toEqual([{ connection: "reads" }, "Redis answers again"]);
+  expect(await ports.progress.read(0)).toBeUndefined();
   redis.disconnect();
   await stop();
 });

@@ -30,10 +30,10 @@ export function redisPorts(
   const connection = redisConnection(config.redisUrl, log);
   /**
    * Redis answers a connection in order, and a write may contain thousands of scores. So a reader on the connection of the
-   * writes would wait for all that were sent before, of any tenant. The other connection reports an outage.
+   * writes would wait for all that were sent before, of any tenant.
    */
-  const reading = redisConnection(config.redisUrl, { ...log, info: () => {}, warn: () => {} });
-  const reach = watchRedis(connection, clock, metrics.redisUnreached);
+  const reading = redisConnection(config.redisUrl, logOfReads(log, connection));
+  const reaches = watchBoth([connection, reading], clock, metrics.redisUnreached);
   const hotMembers = 2 * boardShownMax;
   const boards = redisBoard(connection.redis, keys, { hotMembers, tail, roles });
   const namesMax = { perRoom: boardNamesPerRoomMax, perTenant: boardNamesPerTenantMax };
@@ -48,14 +48,52 @@ export function redisPorts(
       closedTenants: tenants,
       names: { ...redisNames(connection.redis, keys, namesMax), read: redisNames(reading.redis, keys, namesMax).read },
     },
-    reaches: reach.reaches,
+    reaches: reaches.reaches,
     isAway: connection.isAway,
     obstacle: connection.obstacle,
     stop: (): void => {
-      reach.stop();
+      reaches.stop();
       reading.stop();
       connection.stop();
     },
+  };
+}
+
+/** Reports an outage of the connection for reads alone, for example when Redis has its maximum number of clients. */
+function logOfReads(log: Log, writing: RedisConnection): Log {
+  let hasWarned = false;
+  const facts = { connection: "reads" };
+  return {
+    ...log,
+    warn: (found, text) => {
+      if (writing.isAway()) return; // It reports the same outage.
+      hasWarned = true;
+      log.warn({ ...found, ...facts }, text);
+    },
+    info: (found, text) => {
+      if (hasWarned) log.info({ ...found, ...facts }, text);
+      hasWarned = false;
+    },
+  };
+}
+
+/** Redis is reached if each connection reaches it. The requests also keep a connection without reads from being dropped as idle by a firewall. */
+function watchBoth(connections: readonly RedisConnection[], clock: Clock, unreached: { set(value: number): void }) {
+  const values = connections.map(() => 0);
+  const watches = connections.map((connection, index) =>
+    watchRedis(connection, clock, {
+      set: (value) => {
+        values[index] = value;
+        unreached.set(Math.max(...values));
+      },
+    }),
+  );
+  return {
+    reaches: (): boolean | undefined => {
+      const found = watches.map((watch) => watch.reaches());
+      return found.includes(undefined) ? undefined : !found.includes(false);
+    },
+    stop: (): void => watches.forEach((watch) => watch.stop()),
   };
 }
 
