@@ -147,7 +147,7 @@ export const gatewayMetrics = (registry: Registry) => {
     }),
     ends: new Counter({
       name: "coroom_gateway_connection_ends_total",
-      help: "Ended connections, by cause: gateway (closed with a code), client (closed by the page or the SDK), network (lost without a close)",
+      help: "Ended connections, by cause: gateway (closed with a code, or cut above COROOM_OUTBOUND_BYTES_MAX), client (closed by the page or the SDK), network (lost without a close)",
       labelNames: ["cause"],
       registers,
     }),

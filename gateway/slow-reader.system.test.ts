@@ -133,6 +133,7 @@ const NO_LIMIT = 1e9;
 function bareSockets(
   limits: { readonly closingMsMax?: number; readonly outboundBytesMax?: number },
   onLooked: (behind: SlowReaders, closing: ClosingSockets) => void = () => {},
+  onEnded: (cause: string) => void = () => {},
 ) {
   const uws = loadUws();
   const app = uws.App();
@@ -141,7 +142,7 @@ function bareSockets(
   const outbound = { outboundBytesMax: NO_LIMIT, slowBytesMax: NO_LIMIT, slowMsMax: NO_LIMIT, behindBytesMax: NO_LIMIT };
   const options = { ...upgrade, ...outbound, messageBytesMax: 1_000, silenceMsMax: 75_000, closingMsMax: 1_000, ...limits };
   const admission = { unready: () => undefined, mayConnect: () => true, onTurnedAway: () => {} };
-  return { uws, app, web: uwsSockets(app, options, admission, lastOfTurn, { onLooked, onEnded: () => {} }) };
+  return { uws, app, web: uwsSockets(app, options, admission, lastOfTurn, { onLooked, onEnded }) };
 }
 
 type Stalled = { readonly reader: WebSocket; readonly closed: Promise<number> };
@@ -227,6 +228,36 @@ test("[SLOW7] a client that requests more than it may be sent is cut before its 
     for (let request = 0; request < requests; request++) client.send(Uint8Array.of(1)); // They arrive together, because the server runs in this process.
     await until(() => isGone, "the connection to be cut");
     expect(answered).toBeLessThan(requests / 2); // The kernel takes some megabytes.
+    client.terminate();
+  } finally {
+    await web.stop();
+  }
+});
+
+test.each([
+  ["that sends a message", true],
+  ["that sends nothing", false],
+])("[SLOW8] the cut of a client above its limit %s counts as an end by the gateway, not by the network", async (_, isSending) => {
+  const ends: string[] = [];
+  const { uws, app, web } = bareSockets({ outboundBytesMax: 20_000_000 }, undefined, (cause) => void ends.push(cause));
+  const sendTimes = (connection: ConnectionId, times: number): void => {
+    for (let time = 0; time < times; time++) web.sockets.send(connection, LONG);
+  };
+  web.start({
+    receiveConnection: (connection) => sendTimes(connection, isSending ? 1 : 3),
+    receiveFrame: () => {},
+    receiveReadProgress: () => {},
+    receiveDisconnection: () => {},
+  });
+  const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });
+  try {
+    const client = new WebSocket(`ws://127.0.0.1:${port}${SOCKET_PATH}`, { perMessageDeflate: false, maxPayload: 1e9 });
+    client.on("error", () => {});
+    await new Promise((resolve) => client.once("open", resolve));
+    client.pause();
+    if (isSending) client.send(Uint8Array.of(1));
+    await until(() => ends.length > 0, "the connection to be cut");
+    expect(ends).toEqual(["gateway"]);
     client.terminate();
   } finally {
     await web.stop();

@@ -77,6 +77,8 @@ export function uwsSockets(
   const closing = new ClosingSockets(options, CHECK_MS);
   const gathered = new GatheredSends(open, lastOfTurn);
   const upgrade = upgrades(options, policy, () => open.size + closing.count);
+  /** Connections above `outboundBytesMax`, until they are closed. */
+  const cut = new Set<ConnectionId>();
 
   let clients: Clients | undefined;
   let looking: NodeJS.Timeout | undefined;
@@ -101,14 +103,20 @@ export function uwsSockets(
         toClients.receiveConnection(id, address);
       },
       message: (socket, bytes, isBinary) => {
-        if (socket.getBufferedAmount() > options.outboundBytesMax) return void socket.close(); // uWebSockets.js cuts it only after all messages that have arrived, and each may request a megabyte.
-        toClients.receiveFrame(socket.getUserData().id, isBinary ? new Uint8Array(bytes) : NO_FRAME);
+        const { id } = socket.getUserData();
+        if (socket.getBufferedAmount() > options.outboundBytesMax) {
+          cut.add(id);
+          return void socket.close(); // uWebSockets.js cuts it only after all messages that have arrived, and each may request a megabyte.
+        }
+        toClients.receiveFrame(id, isBinary ? new Uint8Array(bytes) : NO_FRAME);
       },
+      dropped: (socket) => void cut.add(socket.getUserData().id),
       drain: (socket) => closing.receiveDrained(socket.getUserData().id),
       close: (socket, code) => {
         const { id } = socket.getUserData();
         const isClosing = closing.receiveClosed(id);
-        onEnded(isClosing || isGatewayClose(code) ? "gateway" : code === LOST ? "network" : "client");
+        const isCut = cut.delete(id);
+        onEnded(isClosing || isCut || isGatewayClose(code) ? "gateway" : code === LOST ? "network" : "client");
         if (!isClosing) forget(id);
       },
     });
