@@ -24,6 +24,11 @@ const LIMITS: readonly Limit<Setting>[] = [
   { settings: ["participantsPerRoomMax"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM3"] },
   { settings: ["userEditsPerSecondMax"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM21", "QUO15"] },
   { settings: ["tenantEditsPerSecondMax"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM5"] },
+  {
+    settings: ["roomDeliveryBytesBurst", "roomDeliveryBytesPerSecond", "tenantDeliveryBytesBurst", "tenantDeliveryBytesPerSecond"],
+    metric: "coroom_gateway_limits_reached_total",
+    tests: ["RDL1", "RDL3", "RDL9"],
+  },
   { settings: ["roomsPerConnectionMax"], metric: "coroom_gateway_joins_total", tests: ["LIM8"] },
   { settings: ["frameBytesMax"], metric: "coroom_gateway_closes_total", tests: ["LIM8", "WHF2"] },
   { settings: ["messageBytesMax"], metric: "coroom_gateway_closes_total", tests: ["HALF4"] },

@@ -58,6 +58,7 @@ beforeEach(() => {
     reportShare: 0,
     reportSilenceMsMax: 3_000,
     creditMs: 75_000,
+    deliveries: { room: { burst: 1e9, perSecond: 1e9 }, tenant: { burst: 1e9, perSecond: 1e9 } },
   });
   const impose = (made: Sanction): void => {
     imposed.push(made);

@@ -31,6 +31,7 @@ function quotasOf(): Quotas {
     reportShare: 0,
     reportSilenceMsMax: 3_000,
     creditMs: 75_000,
+    deliveries: { room: { burst: 1e9, perSecond: 1e9 }, tenant: { burst: 1e9, perSecond: 1e9 } },
   });
 }
 

@@ -19,6 +19,7 @@ const countsOf = (mine: Quotas): Record<string, Record<string, number>> => {
 /** Each connection has a user of its own. */
 const admitAll = (mine: Quotas, numbers: readonly number[]): unknown[] =>
   numbers.map((number) => mine.admit({ tenant: acme, user: `user-${number}` }, connection(number), at(0)));
+const editOf = (user: UserId, bytes = 1) => ({ author: { user }, payload: new Uint8Array(bytes) });
 const connection = (number: number): ConnectionId => number as ConnectionId;
 const OPTIONS = {
   limits: {
@@ -37,6 +38,7 @@ const OPTIONS = {
   reportShare: 0,
   reportSilenceMsMax: 3_000,
   creditMs: 75_000,
+  deliveries: { room: { burst: 100, perSecond: 10 }, tenant: { burst: 1e9, perSecond: 1e9 } },
 };
 const quotas = (): Quotas => new Quotas(OPTIONS);
 
@@ -98,24 +100,44 @@ test("[QUO4] a tenant has a maximum of open rooms, as the room servers report th
 
 test("[QUO5] a tenant has a maximum of edits per second over all gateways", () => {
   const mine = quotas();
-  expect([1, 2, 3].map(() => mine.takeEdit(notes, ann))).toEqual([undefined, undefined, "tenant-edits"]);
+  expect([1, 2, 3].map(() => mine.takeEdit(notes, editOf(ann), at(0)))).toEqual([undefined, undefined, "tenant-edits"]);
   expect(mine.endSecond(at(1_000))).toContainEqual({ kind: "tenant-edits", key: "acme", count: 3 });
   mine.receiveReport({ source: "other", counts: [{ kind: "tenant-edits", key: "acme", count: 3 }] }, at(1_000));
-  mine.takeEdit(notes, ann);
+  mine.takeEdit(notes, editOf(ann), at(0));
   mine.endSecond(at(2_000));
-  expect([1, 2].map(() => mine.takeEdit(notes, ann))).toEqual(["tenant-edits", "tenant-edits"]); // The gateway's share is a quarter of two.
+  expect([1, 2].map(() => mine.takeEdit(notes, editOf(ann), at(0)))).toEqual(["tenant-edits", "tenant-edits"]); // The gateway's share is a quarter of two.
 });
 
 test("[QUO15] a user has a maximum of edits per second over all rooms and gateways, and refused edits do not count for the tenant", () => {
   const mine = new Quotas({ ...OPTIONS, limits: { ...OPTIONS.limits, "user-edits": 2 } });
   const other = "acme.other" as RoomKey;
-  expect([notes, other, notes, other].map((room) => mine.takeEdit(room, ann))).toEqual([undefined, undefined, "user-edits", "user-edits"]);
+  expect([notes, other, notes, other].map((room) => mine.takeEdit(room, editOf(ann), at(0)))).toEqual([
+    undefined,
+    undefined,
+    "user-edits",
+    "user-edits",
+  ]);
   expect(mine.endSecond(at(1_000))).toEqual([
     { kind: "user-edits", key: "acme ann", count: 4 },
     { kind: "tenant-edits", key: "acme", count: 2 },
   ]);
   mine.receiveReport({ source: "other", counts: [{ kind: "user-edits", key: "acme bob", count: 2 }] }, at(1_000));
-  expect([ann, "bob" as UserId].map((user) => mine.takeEdit(notes, user))).toEqual([undefined, "user-edits"]);
+  expect([ann, "bob" as UserId].map((user) => mine.takeEdit(notes, editOf(user), at(0)))).toEqual([undefined, "user-edits"]);
+});
+
+test("[QUO16] an edit costs its bytes times members of its room on all gateways; then its room is at a limit, and no other room", () => {
+  const mine = new Quotas({ ...OPTIONS, limits: { ...OPTIONS.limits, "tenant-edits": 100 } });
+  mine.receiveMembers(notes, 2);
+  mine.receiveReport({ source: "other", counts: [{ kind: "room", key: notes, count: 3 }] }, at(0));
+  const take = (room: RoomKey, bytes: number) => mine.takeEdit(room, editOf(ann, bytes), at(0));
+  expect([take(notes, 20), take(notes, 1), take("acme.other" as RoomKey, 20)]).toEqual([undefined, "room-delivery", undefined]);
+});
+
+test("[QUO17] edits of other gateways cost a room as much as its own", () => {
+  const mine = quotas();
+  mine.receiveMembers(notes, 2);
+  mine.receiveOthersEdits(notes, 50, at(0));
+  expect(mine.takeEdit(notes, editOf(ann), at(0))).toBe("room-delivery");
 });
 
 test("[QUO6] a room over its budget admits no new member at any gateway, until its room server no longer reports it", () => {
@@ -130,7 +152,7 @@ test("[QUO7] refusals of a tenant are reported once, with the limit and their nu
   const mine = quotas();
   for (const number of [1, 2, 3, 4]) mine.receiveConnection(connection(number), undefined);
   admitAll(mine, [1, 2, 3, 4]);
-  for (let edits = 0; edits < 3; edits++) mine.takeEdit(notes, ann);
+  for (let edits = 0; edits < 3; edits++) mine.takeEdit(notes, editOf(ann), at(0));
   expect(mine.takeAtLimit()).toEqual([
     { tenant: acme, limit: "tenant", times: 2 },
     { tenant: acme, limit: "tenant-edits", times: 1 },

@@ -1,6 +1,7 @@
 /**
  * Quotas: connections of an address, a user and a tenant, members of a room, rooms of a tenant, edits of a user and a
- * tenant. Counts are shared with the other gateways (shared-counts.ts explains their accuracy).
+ * tenant. Counts are shared with the other gateways (shared-counts.ts explains their accuracy). Bytes that a gateway
+ * writes for a room and a tenant are limited by deliveries.ts.
  */
 
 import type { Count, CountKind, CountsReport } from "../../shared/bus/counts-report.ts";
@@ -8,6 +9,7 @@ import { type Millis, type RoomKey, type TenantId, tenantOf, type UserId } from 
 import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import { Connections } from "../connections.ts";
 import type { ConnectionId } from "../ports.ts";
+import { Deliveries, type DeliveryRates, type RoomMembers } from "./deliveries.ts";
 import { SharedCounts, type SharedCountsOptions } from "./shared-counts.ts";
 import { SharedEditRate } from "./shared-edit-rate.ts";
 
@@ -20,6 +22,7 @@ type TenantAtLimit = { readonly tenant: TenantId; readonly limit: TenantLimit; r
 export type QuotasOptions = SharedCountsOptions & {
   /** Time for which a connection is accepted above a limit. After this time, a lost connection is no longer counted. */
   readonly creditMs: number;
+  readonly deliveries: DeliveryRates;
 };
 
 /** The time at which each connection should be at another gateway. */
@@ -33,6 +36,8 @@ const FREE_BEFORE_MS = 1_500;
 /** The share of a limit that may be used on credit. A limit below ten allows none. */
 const CREDIT_SHARE = 0.1;
 
+type EditOfUser = { readonly author: { readonly user: UserId }; readonly payload: Uint8Array };
+type EditLimit = "user-edits" | "tenant-edits" | "room-delivery" | "tenant-delivery";
 type UserOfTenant = { readonly tenant: TenantId; readonly user: string };
 
 /** The key under which connections, rates and limits of one user are counted. ASCII. */
@@ -45,6 +50,7 @@ export class Quotas {
   readonly #credits: Credits;
   readonly #tenantEdits: SharedEditRate<TenantId>;
   readonly #userEdits: SharedEditRate<string>;
+  readonly #deliveries: Deliveries;
   readonly #holdings = new Connections<Holding>();
   readonly #atLimit = new Map<string, TenantAtLimit>();
   /** Undefined unless the gateway is draining. */
@@ -53,6 +59,7 @@ export class Quotas {
   constructor(options: QuotasOptions) {
     this.#counts = new SharedCounts(options);
     this.#credits = new Credits(options);
+    this.#deliveries = new Deliveries(options.deliveries);
     this.#tenantEdits = new SharedEditRate(options.limits["tenant-edits"], (tenant) => this.#counts.elsewhere("tenant-edits", tenant));
     this.#userEdits = new SharedEditRate(options.limits["user-edits"], (user) => this.#counts.elsewhere("user-edits", user));
   }
@@ -159,12 +166,27 @@ export class Quotas {
   }
 
   /** Returns the limit that does not allow the edit; undefined: it is allowed. */
-  takeEdit(room: RoomKey, user: UserId): "user-edits" | "tenant-edits" | undefined {
+  takeEdit(room: RoomKey, { author: { user }, payload }: EditOfUser, now: Millis): EditLimit | undefined {
     const tenant = tenantOf(room);
     if (!this.#userEdits.take(userKey({ tenant, user }))) return "user-edits";
-    if (this.#tenantEdits.take(tenant)) return undefined;
+    if (this.#tenantEdits.take(tenant)) return this.#deliveries.takeEdit(room, payload.byteLength, this.#membersOf(room), now);
     this.#refuse(tenant, "tenant-edits");
     return "tenant-edits";
+  }
+
+  /** Edits of other gateways are delivered to the room's members here. */
+  receiveOthersEdits(room: RoomKey, bytes: number, now: Millis): void {
+    this.#deliveries.receiveOthersEdits(room, bytes, this.#membersOf(room), now);
+  }
+
+  /** Payload bytes of a room's edits that this gateway holds. */
+  receiveUnacked(room: RoomKey, bytes: number): void {
+    this.#deliveries.receiveUnacked(room, bytes, this.#membersOf(room));
+  }
+
+  #membersOf(room: RoomKey): RoomMembers {
+    const here = this.#counts.here("room", room);
+    return { here, everywhere: here + this.#counts.elsewhere("room", room) };
   }
 
   /** Returns and clears the refusals. */
@@ -197,6 +219,7 @@ export class Quotas {
   /** Call every second. Returns the counts for the other gateways. */
   endSecond(now: Millis): Count[] {
     this.#counts.receiveTick(now);
+    this.#deliveries.forgetIdle(now);
     for (const [tenant, asked] of this.#tenantEdits.endSecond()) this.#counts.set("tenant-edits", tenant, asked);
     for (const [user, asked] of this.#userEdits.endSecond()) this.#counts.set("user-edits", user, asked);
     return this.currentReport(now);

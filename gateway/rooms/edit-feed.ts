@@ -191,11 +191,13 @@ export class MemberEditFeed {
   }
 
   #settle(batch: CommittedBatch, now: Millis, effects: FollowedRoomEffect[]): void {
+    let ownBytes = 0;
     const acked = batch.runs.flatMap(({ client, counter, count }) => {
       const held = this.#unacked.settle(client, counter + count - 1, now);
+      for (const { payload } of held) ownBytes += payload.byteLength;
       return this.#members.has(client) ? held : [];
     });
-    effects.push({ kind: "settled", batch, acked });
+    effects.push({ kind: "settled", batch, acked, ownBytes });
   }
 
   #repair(after: Position, through: Seq, now: Millis, effects: FollowedRoomEffect[]): void {

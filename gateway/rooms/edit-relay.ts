@@ -196,6 +196,10 @@ export class Unacked {
     return this.#edits;
   }
 
+  get payloadBytes(): number {
+    return this.#bytes - this.#edits * HELD_EDIT_OVERHEAD_BYTES;
+  }
+
   /** `held`: this gateway already has the edit and has sent it. */
   add(edit: SubmittedEdit, now: Millis): "added" | "held" | UnackedLimit {
     const { client } = edit.author;

@@ -48,14 +48,12 @@ export class FollowedRoom {
   /** Edits are sent again once the room has caught up. Else an owner that forgot their writers would order some a second time. */
   #isResendDue = false;
   #attached = false;
-  /** Closed permanently: later inputs are rejected. */
-  #isDeleted = false;
+  #isDeleted = false; // Permanently: later inputs are rejected.
   #ownerAliveAt = 0;
   #usedAt: Millis;
 
   /** `isGated`: the application is asked for the room's first content. */
   constructor(options: FollowedRoomOptions, { channel, budget, questions, isGated = false }: FollowedRoomParts, now: Millis) {
-    const { gateway } = options;
     this.#options = options;
     this.#usedAt = now;
     this.#unacked = new Unacked(options, budget);
@@ -63,7 +61,7 @@ export class FollowedRoom {
     this.#entrance = new Entrance(options, channel, this.#members, this.#unacked, this.#questions);
     this.#feed = new MemberEditFeed(options, channel, this.#entrance, this.#members, this.#unacked, this.#questions);
     this.#catchUps = new MemberCatchUps(this.#feed, this.#entrance, this.#members, this.#questions, isGated);
-    this.#relay = new EditRelay(gateway, channel, this.#members, this.#unacked);
+    this.#relay = new EditRelay(options.gateway, channel, this.#members, this.#unacked);
   }
 
   get position(): Position | undefined {
@@ -82,6 +80,10 @@ export class FollowedRoom {
 
   get members(): number {
     return this.#members.size;
+  }
+
+  get unackedBytes(): number {
+    return this.#unacked.payloadBytes;
   }
 
   has(connection: ConnectionId): boolean {
@@ -323,7 +325,6 @@ export class FollowedRoom {
     const awaitsOwner = this.#unacked.size > 0 && this.#search.hasLasted(SEARCH_SILENCES * silenceMsMax, now);
     if (awaitsOwner) this.#entrance.receiveSaving("saving", effects);
     if (this.#search.active) return;
-
     for (const message of this.#questions.receiveTick(silenceMsMax, now)) effects.push({ kind: "send-to-owner", message });
     const overdue = this.#isResendDue ? undefined : this.#unacked.takeOverdue(silenceMsMax, now);
     const unanswered = this.#questions.overdue(silenceMsMax, now);

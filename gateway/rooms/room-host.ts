@@ -2,7 +2,7 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import { decodeOwnerReply, type SubmittedEdit } from "../../shared/bus/envelope.ts";
-import { type Position, type RoomKey, tenantOf } from "../../shared/ids.ts";
+import { type ClientId, type Position, type RoomKey, tenantOf } from "../../shared/ids.ts";
 import { encodeCommittedFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import type { ServerFrame } from "../../shared/wire/frames.ts";
 import { BackboneStatus } from "./backbone-status.ts";
@@ -72,11 +72,8 @@ export class FollowedRoomsHost implements Backbone {
     this.#directory = directory;
     this.#unacked = unacked;
     this.#deps = deps;
-    this.#seats = new Seats({
-      quotas,
-      presence,
-      connectionCountOf: (room, client) => directory.get(room)?.room.connectionCountOf(client) ?? 0,
-    });
+    const connectionCountOf = (room: RoomKey, client: ClientId): number => directory.get(room)?.room.connectionCountOf(client) ?? 0;
+    this.#seats = new Seats({ quotas, presence, connectionCountOf });
     const receiveOutcome = (room: RoomKey, outcome: SearchOutcome): void => this.receiveInput(room, { kind: "search", outcome });
     this.#searches = new OwnerSearches(
       placement,
@@ -133,7 +130,7 @@ export class FollowedRoomsHost implements Backbone {
   receiveEdit(room: RoomKey, connection: ConnectionId, edit: SubmittedEdit): void {
     const followed = this.#directory.get(room);
     if (followed === undefined) return; // The room had no members for some time. The client joins again and repeats the edit.
-    const limit = this.#ports.quotas.takeEdit(room, edit.author.user);
+    const limit = this.#ports.quotas.takeEdit(room, edit, this.#deps.clock.now());
     if (limit !== undefined) return this.#refuseEdit(followed, connection, edit, limit);
     this.#ports.presence.receiveActivity(room, connection);
     this.#takeEdit(followed, connection, edit);
@@ -141,7 +138,7 @@ export class FollowedRoomsHost implements Backbone {
 
   /** An edit over HTTP, whose author need not be in the room. */
   receiveWrite(room: RoomKey, edit: SubmittedEdit): void {
-    const limit = this.#ports.quotas.takeEdit(room, edit.author.user);
+    const limit = this.#ports.quotas.takeEdit(room, edit, this.#deps.clock.now());
     if (limit !== undefined) {
       this.#deps.metrics.limitsReached.inc({ limit });
       this.#ports.usage.add(tenantOf(room), "refusals", 1);
@@ -228,10 +225,11 @@ export class FollowedRoomsHost implements Backbone {
 
   #feed(followed: DirectoryEntry, input: FollowedRoomInput): void {
     const { key, room } = followed;
-    const membersBefore = room.members;
+    const { members, unackedBytes } = room;
     for (const effect of room.receiveInput(input, this.#deps.clock.now())) this.#carryOut(followed, effect);
     this.#ticks.schedule(followed);
-    if (room.members !== membersBefore) this.#ports.quotas.receiveMembers(key, room.members);
+    if (room.members !== members) this.#ports.quotas.receiveMembers(key, room.members);
+    if (room.unackedBytes !== unackedBytes) this.#ports.quotas.receiveUnacked(key, room.unackedBytes);
   }
 
   #carryOut(followed: DirectoryEntry, effect: FollowedRoomEffect): void {
@@ -272,6 +270,7 @@ export class FollowedRoomsHost implements Backbone {
         return sockets.unlisten(effect.connection, channel);
       case "settled":
         hops?.committed(key, effect.batch);
+        this.#ports.quotas.receiveOthersEdits(key, effect.batch.bytes.byteLength - effect.ownBytes, this.#deps.clock.now());
         this.#countAcked(key, effect.acked);
         return writes.receiveCommitted(key, effect.batch);
       case "refuse-writes":

@@ -124,9 +124,9 @@ export type FollowedRoomEffect =
   | { kind: "unlisten"; connection: ConnectionId }
   /**
    * The edits are in the log, so they are not sent again. `acked`: those that this gateway forwarded for clients that
-   * are still in the room.
+   * are still in the room. `ownBytes`: payload bytes of all edits that this gateway forwarded.
    */
-  | { kind: "settled"; batch: CommittedBatch; acked: readonly SubmittedEdit[] }
+  | { kind: "settled"; batch: CommittedBatch; acked: readonly SubmittedEdit[]; ownBytes: number }
   /** The owner's answer to an edit. A write over HTTP may wait for it. */
   | { kind: "write-answered"; client: ClientId; counter: Counter; outcome: WriteOutcome }
   | { kind: "write-refused"; client: ClientId; reason: WriteRefusal }

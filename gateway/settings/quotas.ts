@@ -3,7 +3,7 @@
  * and for bans because of abuse.
  */
 
-import { positiveInteger, type Settings, type Values } from "../../shared/settings/settings.ts";
+import { constant, positiveInteger, type Settings, type Values } from "../../shared/settings/settings.ts";
 import type { QuotasOptions } from "../limits/quotas.ts";
 
 export const quotaSettings = {
@@ -47,6 +47,12 @@ export const quotaSettings = {
     fallback: 500,
     meaning: "Maximum number of edits per second and user over all connections and gateways. Further edits are refused with a retry hint.",
   },
+  /** Payload bytes of a room's edits times its members, at once: 512 KiB for 384 members. */
+  roomDeliveryBytesBurst: constant(201_326_592),
+  roomDeliveryBytesPerSecond: constant(100_663_296),
+  /** The same for all rooms of a tenant, per gateway. */
+  tenantDeliveryBytesBurst: constant(268_435_456),
+  tenantDeliveryBytesPerSecond: constant(134_217_728),
   abusePointsMax: {
     parse: positiveInteger,
     fallback: 100,
@@ -109,5 +115,9 @@ export function quotaOptions(config: QuotaConfig & { readonly silenceMsMax: numb
     reportShare: COUNT_REPORT_SHARE,
     reportSilenceMsMax: COUNT_SILENCE_MS_MAX,
     creditMs: config.silenceMsMax + LOST_COUNTED_MS_MAX,
+    deliveries: {
+      room: { burst: config.roomDeliveryBytesBurst, perSecond: config.roomDeliveryBytesPerSecond },
+      tenant: { burst: config.tenantDeliveryBytesBurst, perSecond: config.tenantDeliveryBytesPerSecond },
+    },
   };
 }
