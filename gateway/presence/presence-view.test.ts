@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 
 import type { ClientId, Epoch, UserId } from "../../shared/ids.ts";
 import { decodeDelta, encodeDelta, type ParticipantEntry, type PresenceDelta } from "../../shared/wire/presence.ts";
+import { stepsDuring } from "../../shared/testing/counted-steps.ts";
 import { PresenceView } from "./presence-view.ts";
 
 const first = 1 as Epoch;
@@ -154,4 +155,14 @@ test("[PRG56] a client is found by its newest number until that leaves, however 
     view.receiveSnapshot({ number: 8, delta: delta({ snapshot: true, present: present.slice(2) }) });
     expect([present[1]!, present[2]!].map(({ client }) => view.has(client))).toEqual([false, true]);
   }
+});
+
+test("[PRG88] the work for changed fields grows with their number, not with its square", () => {
+  const count = 60;
+  const states = (text: string) => [{ number: 1, fields: Array.from({ length: count }, (_, index) => field(`f${index}`, text)) }];
+  const view = known();
+  view.receiveDelta({ number: 5, delta: delta({ states: states("before") }) });
+  expect(stepsDuring(() => view.receiveDelta({ number: 6, delta: delta({ states: states("after") }) }))).toBeLessThanOrEqual(4 * count);
+  const snapshot = delta({ snapshot: true, present: [ann], states: states("later") });
+  expect(stepsDuring(() => view.receiveSnapshot({ number: 7, delta: snapshot }))).toBeLessThanOrEqual(8 * count);
 });

@@ -16,7 +16,7 @@ import {
   type PresenceDelta,
   type PresenceState,
 } from "../../shared/wire/presence.ts";
-import { NO_FIELDS, type PresenceFieldList, valueOf, withField } from "../../shared/presence/shown-fields.ts";
+import { NO_FIELDS, type PresenceFieldList, valueOf, valuesByName, withFields } from "../../shared/presence/shown-fields.ts";
 
 /** An update for the members, in the owner's own bytes wherever possible. */
 export type PresenceUpdate = { readonly bytes: Uint8Array; readonly delta: PresenceDelta };
@@ -198,7 +198,7 @@ export class PresenceView {
   #applyState({ number, fields }: PresenceState): void {
     const seen = this.#seen.get(number);
     if (seen === undefined) return;
-    for (const { name, value } of fields) seen.fields = withField(seen.fields, name, value);
+    seen.fields = withFields(seen.fields, fields);
   }
 }
 
@@ -232,11 +232,10 @@ function changeBetween(before: SmallMap<ParticipantNumber, Seen>, after: SmallMa
     const { number, fields } = seen;
     const was = before.get(number);
     if (was === undefined || !isSameParticipant(was, seen)) present.push(seen);
-    const shownBefore = was?.fields ?? NO_FIELDS;
-    const names = new Set([...fields, ...shownBefore].map(({ name }) => name));
-    const changed = [...names]
-      .filter((name) => !isSame(valueOf(shownBefore, name), valueOf(fields, name)))
-      .map((name) => ({ name, value: valueOf(fields, name) ?? NOTHING }));
+    const [shownBefore, shownNow] = [valuesByName(was?.fields ?? NO_FIELDS), valuesByName(fields)];
+    const changed = [...new Set([...shownNow.keys(), ...shownBefore.keys()])]
+      .filter((name) => !isSame(shownBefore.get(name), shownNow.get(name)))
+      .map((name) => ({ name, value: shownNow.get(name) ?? NOTHING }));
     if (changed.length > 0) states.push({ number, fields: changed });
   }
   return { snapshot: false, present, gone, states };

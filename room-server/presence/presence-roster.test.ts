@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 
 import type { PresenceMember } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, GatewayId, UserId } from "../../shared/ids.ts";
+import { stepsDuring } from "../../shared/testing/counted-steps.ts";
 import { Roster } from "./presence-roster.ts";
 
 const [here, there] = ["gw-here", "gw-there"] as GatewayId[] as [GatewayId, GatewayId];
@@ -184,4 +185,17 @@ test("[PRS24] a changed name counts with its new length; a name beyond the room'
   expect([room.bytes, room.snapshot().present[0]!.name]).toEqual([short, "ann"]);
   room.exit(here, ann);
   expect(room.bytes).toBe(0);
+});
+
+test("[PRS41] the work for changed fields grows with their number, not with its square", () => {
+  const count = 60;
+  const states = (text: string) => Array.from({ length: count }, (_, index) => field(`f${index}`, text));
+  const room = roster();
+  room.enter(here, member(ann));
+  room.setFields(here, ann, states("before"), true);
+  const steps = stepsDuring(() => {
+    room.setFields(here, ann, states("after"), true);
+    room.takeDelta();
+  });
+  expect(steps).toBeLessThanOrEqual(4 * count);
 });

@@ -8,7 +8,7 @@ import type { PresenceMember, PresenceToOwner } from "../../shared/bus/presence-
 import { SmallMap } from "../../shared/collections/small-map.ts";
 import type { ClientId, GatewayId, UserId } from "../../shared/ids.ts";
 import { LazySet, LazyMap } from "../../shared/collections/lazy-map.ts";
-import { NO_FIELDS, type PresenceFieldList, valueOf, withField } from "../../shared/presence/shown-fields.ts";
+import { NO_FIELDS, type PresenceFieldList, valuesByName, withFields } from "../../shared/presence/shown-fields.ts";
 import type { ParticipantEntry, ParticipantNumber, PresenceField, PresenceDelta, PresenceState } from "../../shared/wire/presence.ts";
 
 export type RosterOptions = {
@@ -122,10 +122,9 @@ export class Roster {
     const entry = this.#entries.get(client);
     if (entry === undefined || !isHeldBy(entry, gateway)) return undefined;
     const before = this.#bytes;
-    let limit: RosterLimit | undefined;
     if (fresh || entry.holding.home === undefined) this.#moveHome(entry, gateway);
     if (entry.holding.home !== gateway || entry.number === NO_NUMBER) return undefined;
-    for (const field of fields) if (!this.#setField(entry, field)) limit = "presence-bytes";
+    const limit = this.#setShown(entry, fields);
     if (this.#bytes < before) this.#showWaiting();
     return limit;
   }
@@ -196,22 +195,37 @@ export class Roster {
   #moveHome(entry: Entry, home: GatewayId | undefined): void {
     const before = entry.holding;
     if (before.home === home) return;
-    if (before.home !== undefined) for (const { name } of before.fields) this.#setField(entry, { name, value: NOTHING });
+    if (before.home !== undefined)
+      this.#setShown(
+        entry,
+        before.fields.map(({ name }) => ({ name, value: NOTHING })),
+      );
     entry.holding = { ...entry.holding, home };
   }
 
-  #setField(entry: Entry, { name, value }: PresenceField): boolean {
-    const { fields } = entry.holding;
-    const before = valueOf(fields, name) ?? NOTHING;
-    if (isSameBytes(before, value)) return true;
-    const bytes = bytesOf(name, value) - bytesOf(name, before);
-    if (bytes > 0 && this.#bytes + bytes > this.#options.presenceBytesMax) return false;
-    this.#bytes += bytes;
-    entry.holding = { ...entry.holding, fields: withField(fields, name, value) };
-    const changed = this.#delta.fields.get(entry);
-    if (changed === undefined) this.#delta.fields.set(entry, new Set([name]));
-    else changed.add(name);
-    return true;
+  /** A larger value that exceeds the remaining bytes is not shown, and the old value stays. */
+  #setShown(entry: Entry, fields: readonly PresenceField[]): RosterLimit | undefined {
+    const shown = valuesByName(entry.holding.fields);
+    const changed: PresenceField[] = [];
+    let limit: RosterLimit | undefined;
+    for (const field of fields) {
+      const { name, value } = field;
+      const before = shown.get(name) ?? NOTHING;
+      if (isSameBytes(before, value)) continue;
+      const bytes = bytesOf(name, value) - bytesOf(name, before);
+      if (bytes > 0 && this.#bytes + bytes > this.#options.presenceBytesMax) limit = "presence-bytes";
+      else {
+        this.#bytes += bytes;
+        shown.set(name, value);
+        changed.push(field);
+      }
+    }
+    if (changed.length === 0) return limit;
+    entry.holding = { ...entry.holding, fields: withFields(entry.holding.fields, changed) };
+    const names = this.#delta.fields.get(entry) ?? new Set();
+    for (const { name } of changed) names.add(name);
+    this.#delta.fields.set(entry, names);
+    return limit;
   }
 
   #remove(entry: Entry): void {
@@ -279,7 +293,8 @@ function hold(entry: Entry, [first, ...others]: readonly Holder[]): void {
 }
 
 function stateOf({ number, holding }: Entry, names: Iterable<string>): PresenceState {
-  return { number, fields: [...names].map((name) => ({ name, value: valueOf(holding.fields, name) ?? NOTHING })) };
+  const shown = valuesByName(holding.fields);
+  return { number, fields: [...names].map((name) => ({ name, value: shown.get(name) ?? NOTHING })) };
 }
 
 function bytesOfParticipant({ client, user, name }: PresenceMember): number {

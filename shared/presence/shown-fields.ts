@@ -14,9 +14,17 @@ export function valueOf(fields: PresenceFieldList, name: string): Uint8Array | u
   return fields.find((field) => field.name === name)?.value;
 }
 
-/** An empty value removes the field. `value` is copied. */
-export function withField(fields: PresenceFieldList, name: string, value: Uint8Array): PresenceFieldList {
-  const others = fields.filter((field) => field.name !== name);
-  if (value.byteLength > 0) return [...others, { name, value: value.slice() }];
-  return others.length === 0 ? NO_FIELDS : others;
+/** For several look-ups in one list. A `valueOf` for each of n fields takes n² steps, and a client chooses n. */
+export function valuesByName(fields: PresenceFieldList): Map<string, Uint8Array> {
+  const values = new Map<string, Uint8Array>();
+  for (const { name, value } of fields) values.set(name, value);
+  return values;
+}
+
+/** An empty value removes the field. Of a name that is given twice, the last value counts. The values are copied. */
+export function withFields(fields: PresenceFieldList, changed: readonly PresenceField[]): PresenceFieldList {
+  const latest = valuesByName(changed);
+  const next = fields.filter(({ name }) => !latest.has(name));
+  for (const [name, value] of latest) if (value.byteLength > 0) next.push({ name, value: value.slice() });
+  return next.length === 0 ? NO_FIELDS : next;
 }
