@@ -212,6 +212,11 @@ export const gatewayMetrics = (registry: Registry) => {
       labelNames: ["limit"],
       registers,
     }),
+    presenceDelayed: new Counter({
+      name: "coroom_gateway_presence_delayed_total",
+      help: "Presence states so large that the next state of their member waited longer",
+      registers,
+    }),
     presenceDeltas: new Counter({
       name: "coroom_gateway_presence_deltas_total",
       help: "Presence delta frames published to the members of a room",

@@ -62,8 +62,9 @@ export class Audience {
     this.#view = view;
   }
 
-  get presencePerSecond(): number {
-    return this.#ownerStatus.presencePerSecond;
+  /** As the owner announced it last. */
+  get ownerStatus(): PresenceStatus {
+    return this.#ownerStatus;
   }
 
   /** The room is over its budget and temporarily admits no new member. */

@@ -177,7 +177,7 @@ test("[PRG29] removing very many fields that were never sent makes nothing due",
       [..."abcdefghij"].map((name) => field(name, "")),
     ),
   ).toBe(true);
-  expect(outbox.takeDue(30, at(0))).toEqual({ fresh: [], again: [] });
+  expect(outbox.takeDue(30, at(0))).toMatchObject({ fresh: [], again: [] });
   expect(outbox.dueAt).toBe(Number.POSITIVE_INFINITY);
 });
 
@@ -194,4 +194,60 @@ test("[PRG37] a field that a frame names several times counts once, with the las
   ).toBe(false);
   expect(outbox.set(ann, [field("y", "1".repeat(90)), field("y", "2".repeat(90))])).toBe(true);
   expect(texts(outbox.takeDue(30, at(0)).fresh)).toEqual(["x=", `y=${"2".repeat(90)}`]);
+});
+
+/** Changes every field of each state all the time for ten seconds, and returns the bytes that were sent of names and values. */
+function sentInTenSeconds(states: (ms: number) => ReturnType<typeof field>[], participants: number) {
+  const outbox = new PresenceOutbox({ ...options, memberBytesMax: 8_192, memberFieldsMax: 64 });
+  const sent = { states: 0, bytes: 0, delayed: 0, newest: new Map<string, string>() };
+  const take = (ms: number) => {
+    if (outbox.dueAt > ms) return;
+    const { fresh, delayed } = outbox.takeDue(30, at(ms), participants);
+    sent.states += fresh.length;
+    sent.delayed += delayed;
+    for (const { fields } of fresh)
+      for (const { name, value } of fields) {
+        sent.bytes += name.length + value.byteLength;
+        sent.newest.set(name, new TextDecoder().decode(value));
+      }
+  };
+  for (let ms = 0; ms < 10_000; ms += 5) {
+    outbox.set(ann, states(ms));
+    take(ms);
+  }
+  return { ...sent, outbox, take };
+}
+const large = (ms: number) => Array.from({ length: 60 }, (_, index) => field(`f${index}`, String(ms).padStart(130, ".")));
+const pointerAndCaret = (ms: number) => [field("@cursor", String(ms).padStart(8)), field("cursor", String(ms).padStart(36))];
+
+test("[PRG89] a member with large states sends 32 KiB a second, and the newest values", () => {
+  const { bytes, states, delayed, newest, outbox, take } = sentInTenSeconds(large, 30);
+  expect(bytes).toBeLessThanOrEqual(11 * 32 * 1024 + 8_192);
+  expect(states).toBeGreaterThanOrEqual(25);
+  expect(delayed).toBeGreaterThan(0);
+  take(outbox.dueAt);
+  expect([...newest.values()].map((text) => text.replaceAll(".", ""))).toEqual(Array.from({ length: 60 }, () => "9995"));
+});
+
+test("[PRG89] many very small fields count by their number", () => {
+  expect(sentInTenSeconds((ms) => large(ms).map(({ name }) => field(name, String(ms % 10))), 30).states).toBeLessThanOrEqual(125);
+});
+
+test("[PRG89] the participants of a larger room share 1 MiB a second", () => {
+  expect(sentInTenSeconds(large, 100).bytes).toBeLessThanOrEqual((11 * 1024 * 1024) / 100 + 8_192);
+});
+
+test.each([1, 30, 300])("[PRG89] the bytes of pointers and carets delay nobody in a room of %i at 20 a second", (participants) => {
+  const { states } = sentInTenSeconds((ms) => pointerAndCaret(ms - (ms % 50)), participants);
+  expect(states).toBeGreaterThanOrEqual(200);
+});
+
+test("[PRG89] a large state now and then does not delay the pointer that follows", () => {
+  const outbox = new PresenceOutbox({ ...options, memberBytesMax: 8_192, memberFieldsMax: 64 });
+  for (let ms = 0; ms < 10_000; ms += 2_000) {
+    outbox.set(ann, large(ms));
+    outbox.takeDue(20, at(ms), 30);
+    outbox.set(ann, pointerAndCaret(ms));
+    expect(outbox.takeDue(20, at(ms + 50), 30).fresh).toHaveLength(1);
+  }
 });

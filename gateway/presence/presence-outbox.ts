@@ -21,8 +21,10 @@ import {
   type FieldSender,
   hasOtherWaiting,
   LONG_AGO,
-  nextAfter,
+  memberBytesPerSecond,
+  newSender,
   NOTHING,
+  payFor,
   type PresenceOutboxOptions,
   takeWaiting,
   withFields,
@@ -31,6 +33,9 @@ import { inStep, PresenceMembers, type PresenceMembersOptions } from "./presence
 import type { PresenceView } from "./presence-view.ts";
 
 export type PresenceRelayOptions = PresenceMembersOptions & PresenceOutboxOptions & { readonly ownerSilenceMsMax: number };
+
+/** `delayed`: number of clients whose next fields wait because of the bytes of these. */
+type DueFields = { fresh: PresenceMemberState[]; again: PresenceMemberState[]; delayed: number };
 
 /** The value that the room shows of a client's field. Undefined: none. */
 type ShownValue = (client: ClientId, name: string) => Uint8Array | undefined;
@@ -58,7 +63,7 @@ export class PresenceOutbox {
    * not be reused.
    */
   set(client: ClientId, fields: readonly PresenceField[]): boolean {
-    const sender = this.#senders.get(client) ?? { fields: new Map(), bytes: 0, count: 0, nextAt: LONG_AGO, nextViewportAt: LONG_AGO };
+    const sender = this.#senders.get(client) ?? newSender();
     const latest = new Map(fields.map(({ name, value }) => [name, value])); // A client may name a field twice: only the last value counts.
     let { bytes, count } = sender;
     for (const [name, value] of latest) {
@@ -121,9 +126,10 @@ export class PresenceOutbox {
     return Math.max(first, this.#flushAt) as Millis;
   }
 
-  /** The fields to send now, limited to the rate of each client. */
-  takeDue(perSecond: number, now: Millis): { fresh: PresenceMemberState[]; again: PresenceMemberState[] } {
-    const due = { fresh: [] as PresenceMemberState[], again: [] as PresenceMemberState[] };
+  /** The fields to send now, limited to the rates of each client. `participants`: of the room. */
+  takeDue(perSecond: number, now: Millis, participants = 1): DueFields {
+    const due: DueFields = { fresh: [], again: [], delayed: 0 };
+    const rates = { perSecond, bytesPerSecond: memberBytesPerSecond(participants) };
     if (now < this.#flushAt) return due;
     for (const client of this.#waiting) {
       const sender = this.#senders.get(client)!;
@@ -133,7 +139,7 @@ export class PresenceOutbox {
       if (taken.fresh.length + taken.again.length === 0) continue;
       if (taken.fresh.length > 0) due.fresh.push({ client, fields: taken.fresh });
       if (taken.again.length > 0) due.again.push({ client, fields: taken.again });
-      sender.nextAt = nextAfter(sender.nextAt, 1000 / perSecond, now);
+      if (payFor(sender, [...taken.fresh, ...taken.again], rates, now)) due.delayed += 1;
       this.#unshown.add(client);
     }
     if (due.fresh.length + due.again.length > 0) this.#flushAt = (now + this.#options.flushMs) as Millis;
@@ -169,11 +175,12 @@ export class PresenceOutbox {
   }
 }
 
-/** `entered`: new or changed members. `shown`: fields that are sent for the first time. */
+/** `entered`: new or changed members. `shown`: fields that are sent for the first time. `delayed`: as in `DueFields`. */
 type DuePresence = {
   readonly messages: readonly PresenceToOwner[];
   readonly entered: readonly PresenceMember[];
   readonly shown: readonly PresenceMemberState[];
+  readonly delayed: number;
 };
 
 /**
@@ -271,9 +278,9 @@ export class PresenceUpward {
   }
 
   /** Returns the messages to send to the owner now. Viewports are sent at the rate at which members send them. */
-  takeDue(presencePerSecond: number, now: Millis): DuePresence {
+  takeDue(presencePerSecond: number, now: Millis, participants = 1): DuePresence {
     const wasWaiting = this.#isWaiting;
-    const { fresh, again } = this.#outbox.takeDue(presencePerSecond, now);
+    const { fresh, again, delayed } = this.#outbox.takeDue(presencePerSecond, now, participants);
     const members = this.members.takeDue(this.#view.epoch, now, fresh);
     const messages = [
       ...(members === undefined ? [] : membersInParts(members)),
@@ -281,7 +288,7 @@ export class PresenceUpward {
       ...this.#statesOf(again, false),
     ];
     if (messages.length > 0 && !wasWaiting) this.#waitingSince = now;
-    return { messages, entered: members?.entered ?? [], shown: fresh };
+    return { messages, entered: members?.entered ?? [], shown: fresh, delayed };
   }
 
   /** Checks the sent messages. Returns whether the owner has been silent for too long. */

@@ -299,6 +299,8 @@ export class PresenceRelayHost implements PresenceBackbone {
         const message = `what one participant shows may have ${this.#options.memberBytesMax} bytes in ${this.#options.memberFieldsMax} fields: show less`;
         return sockets.send(effect.connection, encodeFrame({ type: "error", code: CLOSE.frameTooLarge.code, message }));
       }
+      case "delayed":
+        return metrics.presenceDelayed.inc(effect.states);
       case "owner-silent":
         return this.#ports.dispatch({ kind: "owner-missing", room: key });
       case "synced":

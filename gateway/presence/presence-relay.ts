@@ -43,6 +43,8 @@ export type PresenceRelayEffect =
   | { kind: "ask-owner"; message: PresenceToOwner }
   | AudienceEffect
   | { kind: "refuse"; connection: ConnectionId }
+  /** The bytes of this number of sent states delay the next state of their members. */
+  | { kind: "delayed"; states: number }
   /** The owner does not answer, and may be gone. */
   | { kind: "owner-silent" }
   | { kind: "synced" };
@@ -244,8 +246,10 @@ export class PresenceRelay {
   }
 
   #sendTo(server: ServerId, now: Millis, effects: PresenceRelayEffect[]): void {
-    const { messages, entered, shown } = this.#up.takeDue(this.#audience.presencePerSecond, now);
+    const { presencePerSecond, participants } = this.#audience.ownerStatus;
+    const { messages, entered, shown, delayed } = this.#up.takeDue(presencePerSecond, now, participants);
     for (const message of messages) effects.push({ kind: "send-to-server", server, message });
+    if (delayed > 0) effects.push({ kind: "delayed", states: delayed });
     this.#audience.changeLanes(entered);
     effects.push(...this.#audience.receiveShown(shown));
     if (!this.#view.isBehind || now < this.#askedAt + this.#options.repeatMs) return;

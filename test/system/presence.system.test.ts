@@ -102,8 +102,8 @@ test("[PRE6] a client that does not read receives no presence until it reads, th
   await roomServer();
   const url = await gateway({ slowBytesMax: String(16 * 1024 ** 2), slowMsMax: "60000" });
   const [ann, bob] = [await enter(url, "ann"), await enter(url, "bob")];
-  const others = await Promise.all(Array.from({ length: 12 }, (_, index) => enter(url, `crowd-${index}`)));
-  await until(() => bob.names().length === 14, "bob to see all");
+  const others = await Promise.all(Array.from({ length: 32 }, (_, index) => enter(url, `crowd-${index}`)));
+  await until(() => bob.names().length === 34, "bob to see all");
 
   bob.connection.pause();
   const avatar = (turn: number) => ({ name: "avatar", value: new Uint8Array(8_000).fill(turn) });
