@@ -551,6 +551,9 @@ test("[ROOM23] a member with a gap is served from recent edits, or by the owner"
   expect(summaryOf(feed({ kind: "replay", connection: ann.connection, after: 1 as Seq, through: 2 as Seq }))).toEqual([
     "edits from 2 to 1",
   ]);
+  expect(summaryOf(feed({ kind: "replay", connection: ann.connection, after: 0 as Seq, through: 1 as Seq })), "only the range").toEqual([
+    "edits from 1 to 1",
+  ]);
   feed({ kind: "tick" }, 20_000);
   expect(summaryOf(feed({ kind: "replay", connection: ann.connection, after: 0 as Seq, through: 1 as Seq }))).toEqual(["ask #2 after 0"]);
   expect(summaryOf(feed(catchUp(2, 2, [part(1, [bob])])))).toEqual(["edits from 1 to 1"]);

@@ -53,7 +53,7 @@ export class MemberCatchUps {
   /** The client has found a gap in its edits. */
   receiveReplay(connection: ConnectionId, after: Seq, through: Seq, now: Millis, effects: FollowedRoomEffect[]): void {
     if (!this.#entrance.isServed(connection)) return;
-    const recent = this.#feed.recent.after(after);
+    const recent = this.#feed.recent.after(after, through);
     if (recent !== undefined) return this.#sendEdits([connection], recent, effects);
     this.#ask(this.#questions.askForReplay(connection, { epoch: this.#entrance.epoch, seq: after }, through, now), effects);
   }

@@ -34,6 +34,21 @@ test("[RCT1] after a seq, complete batches are returned from the one that follow
   expect(after(filled(), 7)).toEqual([[8, 9]]);
 });
 
+test("[RCT8] of a range, the batches to the one with its end are returned", () => {
+  const range = (seq: number, through: number) =>
+    filled()
+      .after(seq as Seq, through as Seq)
+      ?.map((bytes) => [...bytes]);
+  expect(range(4, 5)).toEqual([[5, 6]]);
+  expect(range(5, 7)).toEqual([
+    [5, 6],
+    [7, 7],
+  ]);
+  expect(range(6, 8)).toEqual(after(filled(), 6));
+  expect(range(6, 20), "beyond the head").toEqual(after(filled(), 6));
+  expect(range(3, 5)).toBeUndefined();
+});
+
 test("[RCT2] nothing is returned where a gap would remain", () => {
   expect(after(filled(), 3)).toBeUndefined();
   expect(after(filled(), 9)).toBeUndefined();

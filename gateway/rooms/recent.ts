@@ -46,10 +46,12 @@ export class Recent {
     this.expire(now);
   }
 
-  /** The edits after `seq`. Undefined: some of them are no longer in memory. */
-  after(seq: Seq): Uint8Array[] | undefined {
+  /** The edits after `seq`, to the end of the entry with `through`. Undefined: some of them are no longer in memory. */
+  after(seq: Seq, through?: Seq): Uint8Array[] | undefined {
     const first = this.#indexOf((seq + 1) as Seq);
-    return first === undefined ? undefined : this.#entries.slice(first).map((entry) => entry.bytes);
+    if (first === undefined) return undefined;
+    const last = (through === undefined ? undefined : this.#indexOf(through)) ?? this.#entries.length - 1;
+    return this.#entries.slice(first, last + 1).map((entry) => entry.bytes);
   }
 
   /**
