@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { TenantId, UserId } from "../../shared/ids.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
 import { PART_BYTES_MIN, messagesOf, wholeFrameBytesMax } from "../../shared/wire/parts.ts";
+import { stepsDuring } from "../../shared/testing/counted-steps.ts";
 import type { ConnectionId } from "../ports.ts";
 import { PartialFrames } from "./partial-frames.ts";
 
@@ -85,4 +86,13 @@ test("[WHF8] the limit ends the frames of the tenant, and in it of the user, wit
   send(5, "evil", "eve", 5);
   expect(partial.takeExcess()).toEqual([3]);
   expect(partial.takeExcess()).toEqual([]);
+});
+
+test("[WHF12] the limit finds the frame to end without a look at every unfinished frame", () => {
+  const partial = new PartialFrames({ ...OPTIONS, partialBytesMax: 500 * PART_BYTES_MIN });
+  const part = encodeFrame({ type: "part", flags: { last: false }, payload: new Uint8Array(PART_BYTES_MIN) });
+  for (let connection = 1; connection <= 501; connection++) partial.receivePart(connection as ConnectionId, part, ACME_ANN);
+  let excess: readonly ConnectionId[] = [];
+  expect(stepsDuring(() => void (excess = partial.takeExcess()))).toBeLessThanOrEqual(50);
+  expect(excess).toEqual([1]);
 });

@@ -5,7 +5,9 @@
  * seconds on a slow uplink.
  */
 
+import { assert } from "../../shared/assert.ts";
 import { joinBytes } from "../../shared/collections/bytes.ts";
+import type { TenantId, UserId } from "../../shared/ids.ts";
 import { decodeFrame } from "../../shared/wire/codec.ts";
 import { PART_BYTES_MIN } from "../../shared/wire/parts.ts";
 import type { ConnectionId } from "../ports.ts";
@@ -22,11 +24,16 @@ export type FrameSource = "message" | "parts";
 
 type Sender = Pick<Identity, "tenant" | "user">;
 type PartialFrame = { readonly chunks: Uint8Array[]; readonly sender: Sender; bytes: number };
+/** `connections`: those with an unfinished frame, the oldest frame first. */
+type UserShare = { bytes: number; readonly connections: Set<ConnectionId> };
+type TenantShare = { bytes: number; readonly users: Map<UserId, UserShare> };
 
 export class PartialFrames {
   readonly #options: PartialFramesOptions;
-  /** At most one unfinished frame per connection, the oldest first. */
+  /** At most one unfinished frame per connection. */
   readonly #frames = new Map<ConnectionId, PartialFrame>();
+  /** Counted with each part: above the limit, each further part would otherwise cost a look at every frame. */
+  readonly #shares = new Map<TenantId, TenantShare>();
   #bytes = 0;
 
   constructor(options: PartialFramesOptions) {
@@ -54,7 +61,7 @@ export class PartialFrames {
     this.#frames.set(connection, frame);
     frame.chunks.push(payload.slice());
     frame.bytes += payload.byteLength;
-    this.#bytes += payload.byteLength;
+    this.#count(connection, frame.sender, payload.byteLength);
     if (!flags.last && frame.bytes <= this.#options.frameBytesMax) return undefined;
     this.forget(connection);
     return { bytes: joinBytes(frame.chunks, frame.bytes), cameIn: "parts" };
@@ -64,7 +71,8 @@ export class PartialFrames {
   takeExcess(): readonly ConnectionId[] {
     const excess: ConnectionId[] = [];
     while (this.#bytes > this.#options.partialBytesMax) {
-      const [connection] = ofHeaviest(ofHeaviest([...this.#frames], "tenant"), "user")[0]!;
+      const [connection] = heaviest(heaviest(this.#shares.values()).users.values()).connections;
+      assert(connection !== undefined, "a user without an unfinished frame has no share");
       this.forget(connection);
       excess.push(connection);
     }
@@ -72,18 +80,34 @@ export class PartialFrames {
   }
 
   forget(connection: ConnectionId): void {
-    this.#bytes -= this.#frames.get(connection)?.bytes ?? 0;
+    const frame = this.#frames.get(connection);
+    if (frame === undefined) return;
+    const { tenant, user } = frame.sender;
+    this.#count(connection, frame.sender, -frame.bytes);
     this.#frames.delete(connection);
+    const { users } = this.#shares.get(tenant)!;
+    const { connections } = users.get(user)!;
+    connections.delete(connection);
+    if (connections.size === 0) users.delete(user);
+    if (users.size === 0) this.#shares.delete(tenant);
+  }
+
+  #count(connection: ConnectionId, { tenant, user }: Sender, bytes: number): void {
+    const ofTenant = this.#shares.get(tenant) ?? { bytes: 0, users: new Map<UserId, UserShare>() };
+    const ofUser = ofTenant.users.get(user) ?? { bytes: 0, connections: new Set<ConnectionId>() };
+    this.#shares.set(tenant, ofTenant);
+    ofTenant.users.set(user, ofUser);
+    ofUser.connections.add(connection);
+    ofUser.bytes += bytes;
+    ofTenant.bytes += bytes;
+    this.#bytes += bytes;
   }
 }
 
-type Entry = readonly [ConnectionId, PartialFrame];
-
-/** The frames of the tenant, or user, with the most bytes, in the same order. */
-function ofHeaviest(entries: readonly Entry[], by: keyof Sender): readonly Entry[] {
-  const bytesOf = new Map<string, number>();
-  for (const [, { sender, bytes }] of entries) bytesOf.set(sender[by], (bytesOf.get(sender[by]) ?? 0) + bytes);
-  const most = Math.max(...bytesOf.values());
-  const heaviest = entries.find(([, { sender }]) => bytesOf.get(sender[by]) === most)![1].sender[by];
-  return entries.filter(([, { sender }]) => sender[by] === heaviest);
+/** The share with the most bytes; the first one of several. There is at least one. */
+function heaviest<Share extends { readonly bytes: number }>(shares: Iterable<Share>): Share {
+  let most: Share | undefined;
+  for (const share of shares) if (most === undefined || share.bytes > most.bytes) most = share;
+  assert(most !== undefined, "unfinished frames belong to a tenant and a user");
+  return most;
 }
