@@ -32,7 +32,7 @@ export function redisPorts(
    * Redis answers a connection in order, and a write may contain thousands of scores. So a reader on the connection of the
    * writes would wait for all that were sent before, of any tenant.
    */
-  const reading = redisConnection(config.redisUrl, logOfReads(log, connection));
+  const reading = redisConnection(config.redisUrl, logOfReads(log));
   const reaches = watchBoth([connection, reading], clock, metrics.redisUnreached);
   const hotMembers = 2 * boardShownMax;
   const boards = redisBoard(connection.redis, keys, { hotMembers, tail, roles });
@@ -59,21 +59,13 @@ export function redisPorts(
   };
 }
 
-/** Reports an outage of the connection for reads alone, for example when Redis has its maximum number of clients. */
-function logOfReads(log: Log, writing: RedisConnection): Log {
-  let hasWarned = false;
+/** Each connection reports its own outage, because Redis may refuse one of them alone, for example at its maximum number of clients. */
+function logOfReads(log: Log): Log {
   const facts = { connection: "reads" };
   return {
     ...log,
-    warn: (found, text) => {
-      if (writing.isAway()) return; // It reports the same outage.
-      hasWarned = true;
-      log.warn({ ...found, ...facts }, text);
-    },
-    info: (found, text) => {
-      if (hasWarned) log.info({ ...found, ...facts }, text);
-      hasWarned = false;
-    },
+    warn: (found, text) => log.warn({ ...found, ...facts }, text),
+    info: (found, text) => log.info({ ...found, ...facts }, text),
   };
 }
 
