@@ -1,26 +1,11 @@
-import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import type { ToOwner } from "../../shared/bus/envelope.ts";
-import { encodeOwnerReply } from "../../shared/bus/envelope.ts";
+import { encodeOwnerReply, type ToOwner } from "../../shared/bus/envelope.ts";
 import { encodeEditsRecord } from "../../shared/bus/record.ts";
-import type { ClientId, Epoch, GatewayId, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import { START } from "../../shared/ids.ts";
-import { readSettings } from "../../shared/settings/settings.ts";
-import { FakeClock } from "../../shared/testing/fake-clock.ts";
-import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
+import { type ClientId, type Epoch, type RoomKey, type Seq, START, type UnixMillis, type UserId } from "../../shared/ids.ts";
 import { FrameType } from "../../shared/wire/frames.ts";
-import { gatewaySettings } from "../config.ts";
-import { Quotas } from "../limits/quotas.ts";
-import { gatewayMetrics } from "../metrics.ts";
 import type { ConnectionId } from "../ports.ts";
-import type { PresenceRelayHost } from "../presence/presence-relay-host.ts";
-import { quotaOptions } from "../settings/quotas.ts";
-import { UsageMeter } from "../usage/usage-meter.ts";
-import { RoomDirectory } from "./room-directory.ts";
-import { FollowedRoomsHost } from "./room-host.ts";
-import { UnackedBudget } from "./unacked-budget.ts";
-import { WritesHost } from "./writes-host.ts";
+import { followedRooms } from "../testing/followed-rooms.ts";
 
 const ROOM = "default.plan" as RoomKey;
 const CLIENT = "AAAAAAAAAAAAAAAA" as ClientId;
@@ -29,30 +14,10 @@ const EPOCH = 5 as Epoch;
 /** A gateway's rooms, the messages to owners, and the frames with edits that members receive. */
 function host() {
   const [asked, frames]: [ToOwner[], Uint8Array[]] = [[], []];
-  const deps = { clock: new FakeClock(), endOfTurn: () => {}, log: SILENT_LOG, metrics: gatewayMetrics(new Registry()) };
-  const config = readSettings(gatewaySettings, { flags: {}, env: {} });
-  const usage = new UsageMeter({ tenantsMax: 10 });
-  const budget = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
   const send = (_: ConnectionId, frame: Uint8Array): void => {
     if (frame[0] === FrameType.committed) frames.push(frame);
   };
-  const rooms = new FollowedRoomsHost(
-    {
-      sockets: { send, publish: () => 0, listen: () => {}, unlisten: () => {}, close: () => {} },
-      rooms: { follow: () => Promise.resolve(), unfollow: () => {}, sendToOwner: (_, message) => void asked.push(message) },
-      placement: { onServerLost: () => {} } as never,
-      sessions: new Map(),
-      presence: { receiveOwner: () => {}, isFullFor: () => false } as unknown as PresenceRelayHost,
-      writes: new WritesHost(config, () => {}, { ...deps, usage }),
-      quotas: new Quotas(quotaOptions(config)),
-      usage,
-      dispatch: () => {},
-    },
-    new RoomDirectory({ ...config, gateway: "g1" as GatewayId }, budget),
-    budget,
-    { ...config, searchesMax: 1 },
-    deps,
-  );
+  const { rooms } = followedRooms({}, { send, sendToOwner: (_, message) => void asked.push(message) });
   return { rooms, asked, frames };
 }
 

@@ -1,73 +1,33 @@
-import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
 import type { ToOwner } from "../../shared/bus/envelope.ts";
-import {
-  type ClientId,
-  type GatewayId,
-  type RoomKey,
-  roomKey,
-  type RoomId,
-  type Seq,
-  type TenantId,
-  type UserId,
-} from "../../shared/ids.ts";
+import { type ClientId, type RoomKey, roomKey, type RoomId, type Seq, type TenantId, type UserId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
-import { readSettings } from "../../shared/settings/settings.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
-import { gatewaySettings } from "../config.ts";
-import { Quotas } from "../limits/quotas.ts";
-import { gatewayMetrics } from "../metrics.ts";
-import type { PresenceRelayHost } from "../presence/presence-relay-host.ts";
-import { quotaOptions } from "../settings/quotas.ts";
-import { UsageMeter } from "../usage/usage-meter.ts";
-import { RoomDirectory } from "./room-directory.ts";
-import { FollowedRoomsHost } from "./room-host.ts";
-import { UnackedBudget } from "./unacked-budget.ts";
-import { WritesHost } from "./writes-host.ts";
+import { followedRooms } from "../testing/followed-rooms.ts";
 
 const room = (name: string): RoomKey => roomKey("default" as TenantId, name as RoomId);
 const HOT = room("hot");
 const CALM = room("calm");
 const author = { user: "ada" as UserId, client: "AAAAAAAAAAAAAAAA" as ClientId };
 
+const FLAGS = { forwardsPerSecond: "25", roomForwardsPerSecondMin: "25" };
+
 /** A gateway's rooms, and the counters of the edits in each message to an owner. */
 function rig(log: Log = SILENT_LOG) {
   const clock = new FakeClock();
   const sent: (readonly [room: RoomKey, counters: readonly number[]])[] = [];
-  const turns: (() => void)[] = [];
-  const registry = new Registry();
-  const deps = { clock, endOfTurn: (run: () => void) => void turns.push(run), log, metrics: gatewayMetrics(registry) };
-  const config = readSettings(gatewaySettings, { flags: {}, env: {} });
-  const usage = new UsageMeter({ tenantsMax: 10 });
-  const budget = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
   const sendToOwner = (to: RoomKey, message: ToOwner): void => {
     if (message.kind === "edits") sent.push([to, message.edits.map(({ counter }) => counter)]);
   };
-  const rooms = new FollowedRoomsHost(
-    {
-      sockets: { send: () => {}, publish: () => 0, listen: () => {}, unlisten: () => {}, close: () => {} },
-      rooms: { follow: () => Promise.resolve(), unfollow: () => {}, sendToOwner },
-      placement: { onServerLost: () => {} } as never,
-      sessions: new Map(),
-      presence: { receiveOwner: () => {} } as unknown as PresenceRelayHost,
-      writes: new WritesHost(config, () => {}, { ...deps, usage }),
-      quotas: new Quotas(quotaOptions(config)),
-      usage,
-      dispatch: () => {},
-    },
-    new RoomDirectory({ ...config, gateway: "g1" as GatewayId }, budget),
-    budget,
-    { forwardsPerSecond: 25, roomForwardsPerSecondMin: 25, searchesMax: 1 },
-    deps,
-  );
+  const { rooms, registry, endTurn } = followedRooms(FLAGS, { clock, log, sendToOwner });
   const counters = new Map<RoomKey, number>();
   return {
     rooms,
     sent,
     clock,
-    endTurn: () => turns.splice(0).forEach((run) => run()),
+    endTurn,
     write: (to: RoomKey) => {
       const counter = (counters.get(to) ?? 0) + 1;
       counters.set(to, counter);

@@ -3,11 +3,14 @@ import { expect, test } from "vitest";
 
 import type { ClaimRequest, LocateReply } from "../../shared/bus/placement-messages.ts";
 import type { Epoch, RoomKey, ServerId } from "../../shared/ids.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import { OwnerSearches } from "./owner-searches-host.ts";
 
 const server = "rs-1" as ServerId;
 const room = (index: number) => `acme.room${index}` as RoomKey;
+/** The part of placement that these tests do not use. */
+const UNUSED = { candidates: () => [], isGone: () => Promise.resolve(false), onServerLost: () => {} };
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 test("[OWS1] a limited number of searches is active, however many rooms search, and each has its turn", async () => {
@@ -16,11 +19,8 @@ test("[OWS1] a limited number of searches is active, however many rooms search, 
   const placement = {
     locate: () => new Promise<LocateReply>((resolve) => answers.push(resolve)),
     claim: () => Promise.resolve(undefined),
-    candidates: () => [],
-    isGone: () => Promise.resolve(false),
-    onServerLost: () => {},
+    ...UNUSED,
   };
-  const silent = () => {};
   const searches = new OwnerSearches(
     placement,
     {
@@ -29,7 +29,7 @@ test("[OWS1] a limited number of searches is active, however many rooms search, 
       receiveOutcome: (key) => void answered.push(key),
     },
     { searchesMax: 3 },
-    { log: { debug: silent, info: silent, warn: silent, error: silent }, metrics: gatewayMetrics(registry) },
+    { log: SILENT_LOG, metrics: gatewayMetrics(registry) },
   );
   for (let index = 0; index < 10; index++) searches.carryOut(room(index), { kind: "locate", suspects: [] });
   expect(answers).toHaveLength(3);
@@ -51,20 +51,17 @@ test("[OWS2] a server that is asked to take a room learns the highest epoch that
   const placement = {
     locate: () => Promise.resolve(undefined),
     claim: (_: ServerId, request: ClaimRequest) => (requests.push(request), Promise.resolve(undefined)),
-    candidates: () => [],
-    isGone: () => Promise.resolve(false),
-    onServerLost: () => {},
+    ...UNUSED,
   };
-  const silent = () => {};
   const searches = new OwnerSearches(
     placement,
     {
       epochOf: (key) => (key === room(1) ? 7 : 0) as Epoch,
       presenceEpochOf: (key) => (key === room(1) ? 6 : key === room(3) ? 8 : undefined) as Epoch | undefined,
-      receiveOutcome: silent,
+      receiveOutcome: () => {},
     },
     { searchesMax: 3 },
-    { log: { debug: silent, info: silent, warn: silent, error: silent }, metrics: gatewayMetrics(new Registry()) },
+    { log: SILENT_LOG, metrics: gatewayMetrics(new Registry()) },
   );
   for (const index of [1, 2, 3]) searches.carryOut(room(index), { kind: "claim", server, suspect: undefined });
   await settled();
@@ -76,16 +73,13 @@ test("[OWS3] the many rooms of one tenant delay no search for the first room of 
   const placement = {
     locate: ({ room: searching }: { room: RoomKey }) => (asked.push(searching), new Promise<LocateReply>(() => {})),
     claim: () => Promise.resolve(undefined),
-    candidates: () => [],
-    isGone: () => Promise.resolve(false),
-    onServerLost: () => {},
+    ...UNUSED,
   };
-  const silent = () => {};
   const searches = new OwnerSearches(
     placement,
-    { epochOf: () => 0 as Epoch, presenceEpochOf: () => undefined, receiveOutcome: silent },
+    { epochOf: () => 0 as Epoch, presenceEpochOf: () => undefined, receiveOutcome: () => {} },
     { searchesMax: 8 },
-    { log: { debug: silent, info: silent, warn: silent, error: silent }, metrics: gatewayMetrics(new Registry()) },
+    { log: SILENT_LOG, metrics: gatewayMetrics(new Registry()) },
   );
   for (let index = 0; index < 1_000; index++) searches.carryOut(room(index), { kind: "locate", suspects: [] });
   expect(asked).toHaveLength(6); // The others are for tenants that search for less.

@@ -1,19 +1,8 @@
-import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
 import { encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
-import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import { readSettings } from "../../shared/settings/settings.ts";
-import { gatewaySettings } from "../config.ts";
-import { Quotas } from "../limits/quotas.ts";
-import { gatewayMetrics } from "../metrics.ts";
-import type { PresenceRelayHost } from "../presence/presence-relay-host.ts";
-import { quotaOptions } from "../settings/quotas.ts";
-import { UsageMeter } from "../usage/usage-meter.ts";
-import { RoomDirectory } from "./room-directory.ts";
-import { FollowedRoomsHost } from "./room-host.ts";
-import { UnackedBudget } from "./unacked-budget.ts";
-import { WritesHost } from "./writes-host.ts";
+import type { ClientId, Epoch, Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import { followedRooms } from "../testing/followed-rooms.ts";
 
 const ROOM = "default.plan" as RoomKey;
 const OWN = "AAAAAAAAAAAAAAAA" as ClientId;
@@ -21,39 +10,14 @@ const OTHER = "BBBBBBBBBBBBBBBB" as ClientId;
 const USER = "ada" as UserId;
 const EPOCH = 5 as Epoch;
 const STAMP = { id: "rs-1.1", time: 0 as UnixMillis };
-const LOG = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /** A host of a room with one member, at another gateway. The room's edits may have 10,000 bytes at once. */
 async function host({ bytesPerSecond = "1" } = {}) {
-  const registry = new Registry();
   let now = 0;
   const clock = { now: () => now as Millis, wallNow: () => 0 as UnixMillis, after: () => () => {} };
-  const deps = { clock, endOfTurn: () => {}, log: LOG, metrics: gatewayMetrics(registry) };
-  const config = readSettings(gatewaySettings, {
-    flags: { roomDeliveryBytesBurst: "10000", roomDeliveryBytesPerSecond: bytesPerSecond },
-    env: {},
-  });
-  const usage = new UsageMeter({ tenantsMax: 10 });
-  const budget = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
-  const quotas = new Quotas(quotaOptions(config));
+  const flags = { roomDeliveryBytesBurst: "10000", roomDeliveryBytesPerSecond: bytesPerSecond };
+  const { rooms, quotas, registry } = followedRooms(flags, { clock });
   quotas.receiveReport({ source: "g2", counts: [{ kind: "room", key: ROOM, count: 1 }] }, clock.now());
-  const rooms = new FollowedRoomsHost(
-    {
-      sockets: { send: () => {}, publish: () => 0, listen: () => {}, unlisten: () => {}, close: () => {} },
-      rooms: { follow: () => Promise.resolve(), unfollow: () => {}, sendToOwner: () => {} },
-      placement: { onServerLost: () => {} } as never,
-      sessions: new Map(),
-      presence: { receiveOwner: () => {} } as unknown as PresenceRelayHost,
-      writes: new WritesHost(config, () => {}, { ...deps, usage }),
-      quotas,
-      usage,
-      dispatch: () => {},
-    },
-    new RoomDirectory({ ...config, gateway: "g1" as GatewayId }, budget),
-    budget,
-    { ...config, searchesMax: 1 },
-    deps,
-  );
   const author = { user: USER, client: OWN };
   const write = (counter: number, bytes: number): void =>
     rooms.receiveWrite(ROOM, { author, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(bytes) });

@@ -1,34 +1,20 @@
-import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
 import { type OwnerReply, encodeOwnerReply } from "../../shared/bus/envelope.ts";
 import { encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
-import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import { readSettings } from "../../shared/settings/settings.ts";
-import { gatewaySettings } from "../config.ts";
-import { Quotas } from "../limits/quotas.ts";
-import { gatewayMetrics } from "../metrics.ts";
+import type { ClientId, Epoch, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { EditHops } from "../ports.ts";
-import type { PresenceRelayHost } from "../presence/presence-relay-host.ts";
-import { quotaOptions } from "../settings/quotas.ts";
-import { UsageMeter } from "../usage/usage-meter.ts";
-import { RoomDirectory } from "./room-directory.ts";
-import { FollowedRoomsHost } from "./room-host.ts";
-import { UnackedBudget } from "./unacked-budget.ts";
-import { WritesHost } from "./writes-host.ts";
+import { followedRooms } from "../testing/followed-rooms.ts";
 
 const ROOM = "default.plan" as RoomKey;
 const CLIENT = "AAAAAAAAAAAAAAAA" as ClientId;
 const USER = "ada" as UserId;
 const EPOCH = 5 as Epoch;
 const STAMP = { id: "rs-1.1", time: 0 as UnixMillis };
-const LOG = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-const CLOCK = { now: () => 0 as Millis, wallNow: () => 0 as UnixMillis, after: () => () => {} };
 
 /** A host of rooms without members, for edits over HTTP, and the hops that it reports. */
 function host() {
   const reported: unknown[] = [];
-  const turns: (() => void)[] = [];
   const hops: EditHops = {
     received: (room, { counter }) => void reported.push(["received", room, counter]),
     forwarded: (room, message) => void reported.push(["forwarded", room, message.kind]),
@@ -36,34 +22,7 @@ function host() {
     committed: (room, { runs }) => void reported.push(["committed", room, runs.map(({ counter }) => counter)]),
     delivering: (_, __, deliver) => deliver(),
   };
-  const deps = {
-    clock: CLOCK,
-    endOfTurn: (run: () => void) => void turns.push(run),
-    log: LOG,
-    metrics: gatewayMetrics(new Registry()),
-    hops,
-  };
-  const config = readSettings(gatewaySettings, { flags: {}, env: {} });
-  const usage = new UsageMeter({ tenantsMax: 10 });
-  const budget = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
-  const rooms: FollowedRoomsHost = new FollowedRoomsHost(
-    {
-      sockets: { send: () => {}, publish: () => 0, listen: () => {}, unlisten: () => {}, close: () => {} },
-      rooms: { follow: () => Promise.resolve(), unfollow: () => {}, sendToOwner: () => {} },
-      placement: { onServerLost: () => {} } as never,
-      sessions: new Map(),
-      presence: { receiveOwner: () => {} } as unknown as PresenceRelayHost,
-      writes: new WritesHost(config, () => {}, { ...deps, usage }),
-      quotas: new Quotas(quotaOptions(config)),
-      usage,
-      dispatch: () => {},
-    },
-    new RoomDirectory({ ...config, gateway: "g1" as GatewayId }, budget),
-    budget,
-    { ...config, searchesMax: 1 },
-    deps,
-  );
-  return { rooms, reported, endTurn: () => turns.splice(0).forEach((run) => run()) };
+  return { ...followedRooms({}, { hops }), reported };
 }
 
 test("[TRC27] the gateway's rooms report each hop of an edit when it happens", async () => {
