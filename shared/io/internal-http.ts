@@ -1,7 +1,8 @@
 /**
  * HTTP between tiers: the gateway checks its client's token and sends the shared secret and the tenant. A request
- * without the secret is refused, and its connection is closed. A tier provides one function from request to response. It answers 503 for failures
- * of other systems. Any other exception fails only its request; a failed assertion ends the process.
+ * without the secret is refused, and its connection is closed. A tier provides one function from request to response. It
+ * answers 503 for failures of other systems. Any other exception fails only its request; a failed assertion ends the
+ * process.
  */
 
 import { createHash, timingSafeEqual } from "node:crypto";
