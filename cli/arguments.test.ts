@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { SettingError } from "../shared/settings/settings.ts";
-import { parseCommandLine, subjectOf } from "./run.ts";
+
+import { list, SettingError, single } from "../shared/settings/settings.ts";
+import { parseCommandLine, refuseRepeatedFlags, subjectOf } from "./run.ts";
 
 test("[CLI1] the parser splits a command line into the command and its flags, in every spelling", () => {
   expect(parseCommandLine(["start", "--roles", "gateway,placement", "--port=0", "--production", "--data-dir", "/tmp/x y"])).toEqual({
@@ -13,8 +14,8 @@ test("[CLI1] the parser splits a command line into the command and its flags, in
 });
 
 test("[CLI2] the error names a word that is neither a command nor a flag", () => {
-  expect(() => subjectOf(["now"], {}, { name: "start" })).toThrow(/"now" is neither/);
-  expect(() => subjectOf(["notes", "now"], {}, { name: "members", subject: "room" })).toThrow(/"now" is neither/);
+  expect(() => subjectOf(["now"], {}, { name: "start", settings: {} })).toThrow(/"now" is neither/);
+  expect(() => subjectOf(["notes", "now"], {}, { name: "members", subject: "room", settings: {} })).toThrow(/"now" is neither/);
   expect(() => parseCommandLine(["-p", "8080"])).toThrow(/"-p" is neither/);
 });
 
@@ -34,7 +35,7 @@ test("[CLI14] a word after the command stands for the command's subject", () => 
     flags: { tenant: "acme" },
     bare: [],
   });
-  const members = { name: "members", subject: "room" };
+  const members = { name: "members", subject: "room", settings: {} };
   expect(subjectOf(["notes"], {}, members)).toEqual({ room: "notes" });
   expect(subjectOf([], { room: "notes" }, members)).toEqual({});
   expect(() => subjectOf(["notes"], { room: "other" }, members)).toThrow(
@@ -45,6 +46,16 @@ test("[CLI14] a word after the command stands for the command's subject", () => 
 test.each([[["token", "--room", "a", "--room", "b"]], [["token", "--room=a", "--room"]], [["start", "--room=a", "--room=a"]]])(
   "[CLI15] a flag that is given twice is refused, because only one value would count: %o",
   (words) => {
-    expect(() => parseCommandLine(words)).toThrow("--room is given twice. Give it once; a list is one value with commas");
+    expect(() => refuseRepeatedFlags(parseCommandLine(words).flags, { settings: { room: { parse: list, meaning: "" } } })).toThrow(
+      "--room is given twice. Give it once; a list is one value with commas",
+    );
   },
 );
+
+test("[CLI16] a repeatable flag, or the words for it, may be given several times", () => {
+  const settings = { room: { parse: single, isRepeatable: true, meaning: "" } } as const;
+  const { flags } = parseCommandLine(["export", "--room", "a", "--room=b", "--room", "c"]);
+  expect(flags).toEqual({ room: ["a", "b", "c"] });
+  expect(() => refuseRepeatedFlags(flags, { settings })).not.toThrow();
+  expect(subjectOf(["a", "b"], {}, { name: "export", subject: "room", settings })).toEqual({ room: ["a", "b"] });
+});

@@ -8,6 +8,7 @@ import {
   type Settings,
   text,
   type Values,
+  single,
   wholeNumber,
   list,
 } from "../shared/settings/settings.ts";
@@ -253,7 +254,7 @@ export const importSettings = {
 export const exportSettings = {
   ...documentSettings,
   ...flagsOnly({
-    room: { parse: list, meaning: "Rooms, comma-separated." },
+    room: { parse: single, isRepeatable: true, meaning: "Room. Repeat the flag for further rooms." },
     to: { parse: text, fallback: ".", meaning: "Folder of the files." },
     format: {
       parse: oneOf("yjs", "prosemirror", "html", "markdown"),

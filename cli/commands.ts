@@ -130,7 +130,7 @@ export const commands: readonly CliCommand[] = [
     summary: "write rooms to files that coroom import reads, or as ProseMirror JSON, HTML or Markdown",
     settings: exportSettings,
     subject: "room",
-    examples: ["coroom export notes,team/plan --to backup", "coroom export notes --format markdown"],
+    examples: ["coroom export notes team/plan --to backup", "coroom export notes --format markdown"],
     run: async (config, print) => (await import("./import.ts")).exportRoom(config, print),
   }),
   command({

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -7,13 +7,13 @@ import { join } from "node:path";
 
 import { expect, onTestFinished, test } from "vitest";
 
-import { readSettings, SettingError } from "../shared/settings/settings.ts";
+import { readSettings, SettingError, type SettingSources } from "../shared/settings/settings.ts";
 import type { PrintLine } from "./command.ts";
 import { exportSettings } from "./command-settings.ts";
 import { exportFileOf, exportRoom } from "./import.ts";
 import { openSource } from "./import-sources.ts";
 
-const run = (to: string, given: Record<string, string> = {}, print: PrintLine = () => {}): Promise<void> =>
+const run = (to: string, given: SettingSources["flags"] = {}, print: PrintLine = () => {}): Promise<void> =>
   exportRoom(
     readSettings(exportSettings, { flags: { room: "notes", to, token: "t", url: "http://127.0.0.1:1", ...given }, env: {} }),
     print,
@@ -50,7 +50,7 @@ test("[EXP4] a name that is too long for any file names the alternative", () => 
 
 test("[EXP5] rooms whose names differ only in case are refused before anything is written, because file systems can keep only one", async () => {
   const folder = newFolder();
-  await expect(run(folder, { room: "plan,team/Notes,team/notes,plan" })).rejects.toThrow(
+  await expect(run(folder, { room: ["plan", "team/Notes", "team/notes", "plan"] })).rejects.toThrow(
     `${join(folder, "team%2FNotes.yjs")} and team%2Fnotes.yjs differ only in upper and lower case, so some file systems keep only one of them. Export one of the rooms into another folder (--to)`,
   );
   expect(readdirSync(folder)).toEqual([]);
@@ -70,7 +70,7 @@ test("[EXP7] a room that cannot be exported is named, the others are exported, a
   onTestFinished(() => void server.close());
   const [folder, printed]: [string, string[]] = [newFolder(), []];
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const exported = run(folder, { room: "first,gone,last", format: "markdown", url }, (line) => void printed.push(line));
+  const exported = run(folder, { room: ["first", "gone", "last"], format: "markdown", url }, (line) => void printed.push(line));
   await expect(exported).rejects.toThrow("1 of 3 rooms were not exported. Fix the causes above and repeat the command");
   expect(printed).toEqual([
     `first: 7 bytes in ${join(folder, "first.md")}`,
@@ -80,8 +80,18 @@ test("[EXP7] a room that cannot be exported is named, the others are exported, a
   expect(readdirSync(folder).toSorted()).toEqual(["first.md", "last.md"]);
 });
 
+test("[EXP10] a room whose name contains a comma is exported", async () => {
+  const server = createServer((request, response) => void response.end(`# ${decodeURIComponent(request.url!.split("/")[3]!)}`));
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const folder = newFolder();
+  await run(folder, { room: "Q1, Q2", format: "markdown", url }).finally(() => server.close());
+  expect(readFileSync(join(folder, exportFileOf("Q1, Q2", "md")), "utf8")).toBe("# Q1, Q2");
+});
+
 test("[EXP8] an export of no room is refused", async () => {
-  await expect(run(newFolder(), { room: "," })).rejects.toThrow("--room names no room: set it to room ids, comma-separated");
+  await expect(async () => run(newFolder(), { room: "" })).rejects.toThrow("--room is not set");
+  await expect(async () => run(newFolder(), { room: ["notes", " "] })).rejects.toThrow("--room contains only spaces");
 });
 
 test("[EXP6] a shared type is refused without a format that uses it", async () => {

@@ -95,7 +95,6 @@ export async function exportRoom({ room, to, format, type, ...target }: Values<t
     throw new SettingError(
       `--type=${type} has no effect on files of Yjs updates, which contain all types. Set --format to prosemirror, html or markdown, or leave it out`,
     );
-  if (room.length === 0) throw new SettingError("--room names no room: set it to room ids, comma-separated");
   const files = room.map((name) => exportFileOf(name, FILE_ENDINGS[format]));
   writing(to, () => {
     makeFolder(to);

@@ -25,6 +25,7 @@ export async function runCommandLine(
   if (flagged["help"] !== undefined) return print(helpOf(command));
   const flags = { ...flagged, ...subjectOf(more, flagged, command) };
   refuseUnknownFlags(flags, command);
+  refuseRepeatedFlags(flags, command);
   refuseBareFlags(bare, command);
   refuseMisspelt(env, commands, warn);
   return command.run({ flags, env }, (text) => print(escapedMarks(text))); // Tenants choose the names of rooms.
@@ -51,19 +52,19 @@ function ofGroup(named: string, commands: readonly CliCommand[]): readonly CliCo
   throw new SettingError(`unknown command "${named}".${suggestion} Run coroom ${ofIt.length > 0 ? group : "--help"} for the list.`);
 }
 
-/** The word after the command, as the flag that it replaces. Throws SettingError for a word that replaces no flag. */
+/** The words after the command, as the flag that they replace. Throws SettingError for a word that replaces no flag. */
 export function subjectOf(
   words: readonly string[],
-  flags: Readonly<Record<string, string>>,
-  { name, subject }: Pick<CliCommand, "name" | "subject">,
-): Readonly<Record<string, string>> {
+  flags: Flags,
+  { name, subject, settings }: Pick<CliCommand, "name" | "subject" | "settings">,
+): Flags {
   const [word, extra] = words;
   if (word === undefined) return {};
-  if (subject === undefined || extra !== undefined)
+  if (subject === undefined || (extra !== undefined && settings[subject]?.isRepeatable !== true))
     throw new SettingError(`"${extra ?? word}" is neither a command nor a --flag. Run coroom ${name} --help for the list.`);
   if (flags[subject] !== undefined)
     throw new SettingError(`"${word}" and ${flagName(subject)} both name the ${subject}. Give one of them.`);
-  return { [subject]: word };
+  return { [subject]: extra === undefined ? word : words };
 }
 
 /**
@@ -76,11 +77,15 @@ export function refuseBareFlags(bare: readonly string[], { name, settings }: Pic
     throw new SettingError(`missing value for ${valueless.map(flagName).join(", ")}. Run coroom ${name} --help for the list.`);
 }
 
+/** Throws SettingError for a flag that is given several times, unless each of its values counts. */
+export function refuseRepeatedFlags(flags: Flags, { settings }: Pick<CliCommand, "settings">): void {
+  for (const [name, value] of Object.entries(flags))
+    if (typeof value !== "string" && settings[name]?.isRepeatable !== true)
+      throw new SettingError(`${flagName(name)} is given twice. Give it once; a list is one value with commas.`);
+}
+
 /** Refuses unknown flags. A misspelt flag must not silently mean "use the default". */
-export function refuseUnknownFlags(
-  flags: Readonly<Record<string, string>>,
-  { name, settings }: Pick<CliCommand, "name" | "settings">,
-): void {
+export function refuseUnknownFlags(flags: Flags, { name, settings }: Pick<CliCommand, "name" | "settings">): void {
   const known = readableSettings(settings).map(([setting]) => setting);
   refuseUnknown(Object.keys(flags), known, `${name} --help`);
 }
@@ -93,6 +98,9 @@ function refuseUnknown(flags: readonly string[], known: readonly string[], help:
     );
 }
 
+/** By setting name (camelCase): the value, or all values of a flag that is given several times. */
+type Flags = Readonly<Record<string, string | readonly string[]>>;
+
 /**
  * Splits a command line into the command (one or two words), further words, and flags: `--name value`, `--name=value`,
  * or `--name` alone for "true".
@@ -101,7 +109,7 @@ type CommandLine = {
   readonly command: string | undefined;
   /** Words after the command that belong to no flag. */
   readonly words: readonly string[];
-  readonly flags: Readonly<Record<string, string>>;
+  readonly flags: Flags;
   /** Flags without a value. */
   readonly bare: readonly string[];
 };
@@ -110,12 +118,12 @@ type CommandLine = {
 const ALONE = ["help", "version"];
 
 /**
- * Throws SettingError for a malformed flag, and for one that is given twice. Flag names are returned in camelCase, like
- * setting names. A command of two words begins with one of `groups`.
+ * Throws SettingError for a malformed flag. Flag names are returned in camelCase, like setting names. A command of two
+ * words begins with one of `groups`.
  */
 export function parseCommandLine(words: readonly string[], groups: readonly string[] = []): CommandLine {
   let command: string | undefined;
-  const flags: Record<string, string> = {};
+  const flags: Record<string, string | readonly string[]> = {};
   const [bare, more]: [string[], string[]] = [[], []];
   for (let index = 0; index < words.length; index++) {
     const word = words[index] === "-h" ? "--help" : words[index]!;
@@ -124,9 +132,8 @@ export function parseCommandLine(words: readonly string[], groups: readonly stri
       const next = words[index + 1];
       const takesNext = flag[2] === undefined && !ALONE.includes(flag[1]!) && next !== undefined && !next.startsWith("--");
       const name = camelCase(flag[1]!);
-      if (Object.hasOwn(flags, name) && !ALONE.includes(name))
-        throw new SettingError(`--${flag[1]!} is given twice. Give it once; a list is one value with commas.`);
-      flags[name] = flag[2] ?? (takesNext ? next : "true");
+      const value = flag[2] ?? (takesNext ? next : "true");
+      flags[name] = Object.hasOwn(flags, name) && !ALONE.includes(name) ? [flags[name]!, value].flat() : value;
       if (takesNext) index += 1;
       else if (flag[2] === undefined) bare.push(name);
     } else if (word.startsWith("-")) throw new SettingError(`"${word}" is neither a command nor a --flag. Run coroom --help for the list.`);

@@ -18,6 +18,8 @@ export type Setting<Value> = {
   readonly secret?: true;
   /** The value belongs to one call of a command, for example a user name. It is never read from a variable. */
   readonly flagOnly?: true;
+  /** The flag may be given several times. The value is the list of all that `parse` returns. */
+  readonly isRepeatable?: true;
   /** Made by `constant`. */
   readonly isConstant?: true;
 };
@@ -74,6 +76,9 @@ export function list(raw: string): readonly string[] {
     .filter((part) => part !== "");
 }
 
+/** For a repeatable flag whose values may contain commas and spaces. */
+export const single = (raw: string): readonly string[] => [raw];
+
 export function oneOf<const Choices extends readonly string[]>(...choices: Choices): (raw: string) => Choices[number] {
   return (raw) => {
     if (!choices.includes(raw)) throw new SettingError(`must be one of ${choices.join(", ")}`);
@@ -93,7 +98,8 @@ export function readSettings<const S extends Settings>(settings: S, given: Setti
   for (const [name, setting] of Object.entries(settings)) {
     const typed = given.flags[name];
     const isFlagOnly = setting.flagOnly === true || setting.isConstant === true;
-    const raw = typed ?? (isFlagOnly ? undefined : given.env[envName(name)]) ?? "";
+    const raws = [typed ?? (isFlagOnly ? undefined : given.env[envName(name)]) ?? ""].flat();
+    const raw = raws.find((each) => each.trim() === "") ?? raws.join(" and ");
     if (raw.trim() === "") {
       if (typed !== undefined && typed !== "") {
         problems.push(`${flagName(name)} contains only spaces. Give it a value, or leave it out (${setting.meaning})`);
@@ -104,7 +110,7 @@ export function readSettings<const S extends Settings>(settings: S, given: Setti
       continue;
     }
     try {
-      values[name] = setting.parse(raw);
+      values[name] = raws.length === 1 ? setting.parse(raws[0]!) : raws.flatMap((each) => setting.parse(each));
     } catch (error) {
       if (!(error instanceof SettingError)) throw error;
       problems.push(
@@ -116,9 +122,9 @@ export function readSettings<const S extends Settings>(settings: S, given: Setti
   return values as Values<S>;
 }
 
-/** The sources of settings: flags by setting name (camelCase), and the process environment. */
+/** The sources of settings: flags by setting name (camelCase; a list if one is given several times), and the process environment. */
 export type SettingSources = {
-  readonly flags: Readonly<Record<string, string | undefined>>;
+  readonly flags: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly env: Readonly<Record<string, string | undefined>>;
 };
 
