@@ -48,6 +48,17 @@ test("[APD2] each record of a refused batch is sent again alone", () => {
   expect(again.map(({ append, reply }) => reply === append.token)).toEqual([true, true, true]);
 });
 
+test("[APD4] a batch whose appends are all abandoned waits for no answer", () => {
+  const appends = appendsOf({ takesBatches: true });
+  const begun = ROOMS.map((room) => begin(appends, room)[0]);
+  appends.takeTurn();
+  for (const append of begun) {
+    expect(appends.batchCount).toBe(1);
+    appends.end(append);
+  }
+  expect(appends.batchCount).toBe(0);
+});
+
 type Copy = AppendEffect & { kind: "publish" };
 
 /** A stream that stores what it receives. Like JetStream, it checks each record's expected sequence, and a batch as a whole. */

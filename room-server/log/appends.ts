@@ -131,6 +131,11 @@ export class Appends {
     return this.#appends.size;
   }
 
+  /** Batches whose answer is missing. */
+  get batchCount(): number {
+    return this.#batches.size;
+  }
+
   begin(place: { readonly partition: number; readonly room: RoomKey }, record: OutgoingRecord, now: Millis): [Append, AppendEffect[]] {
     const append: Append = {
       ...place,
@@ -148,7 +153,10 @@ export class Appends {
   /** Ends an append without an outcome. False: it has ended before. */
   end(append: Append): boolean {
     this.#queues[append.partition]!.remove(append);
-    return this.#appends.delete(append.token);
+    const isOpen = this.#appends.delete(append.token);
+    const batch = append.batch === undefined ? undefined : this.#batches.get(append.batch);
+    if (batch?.every(({ token }) => !this.#appends.has(token)) === true) this.#batches.delete(append.batch!);
+    return isOpen;
   }
 
   /** Called after the effects of answers: rooms whose append was settled have given their next record by then. */
