@@ -24,3 +24,14 @@ test("[NODE4] the build reports an old Node before a tool that such a Node canno
   const { scripts } = JSON.parse(readFileSync("package.json", "utf8")) as { scripts: { build: string } };
   expect(scripts.build).toMatch(/^npm run build:server && node dist\/cli\/main\.js --help > \/dev\/null && /);
 });
+
+test.each(["README.md", "docs/guide/thirty-minutes.md", "deploy/Dockerfile"])(
+  "[NODE5] where %s names Node 24, it names the glibc that the gateway needs there",
+  (file) => {
+    const requirements = readFileSync(file, "utf8")
+      .split("\n")
+      .filter((line) => /Node 20\.19\b/.test(line));
+    expect(requirements.length).toBeGreaterThan(0);
+    for (const requirement of requirements) expect(requirement).toMatch(/24 .*26 .*glibc 2\.38/);
+  },
+);
