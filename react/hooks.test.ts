@@ -267,6 +267,20 @@ test("[HOOK8] a refused token is shown with its reason, also by a component that
   await eventually("by both", () => tree.text === "[stopped saved 0 connection-refused]connection-refused");
 });
 
+test.each(["provider", "doc"] as const)("[HOOK26] after a component destroyed the %s, the next mount has a new document", async (part) => {
+  const rooms = new Set<OpenRoom>();
+  const unmounted = h(Facts, { take: (room) => void rooms.add(room) });
+  const tree = mount(unmounted);
+  await eventually("connected", () => tree.text === "[connected saved 1]");
+  const [first] = rooms;
+  tree.show(inRooms());
+  await eventually("unmounted", () => tree.text === "");
+  first![part].destroy();
+  tree.show(inRooms(unmounted));
+  await eventually("connected again", () => tree.text === "[connected saved 1]");
+  expect([...rooms]).toEqual([first, expect.anything()]);
+});
+
 test("[HOOK14] a component with a stuck document that is mounted again has a new document", async () => {
   const rooms = new Set<OpenRoom>();
   const Notes = (): ReactNode => {

@@ -29,7 +29,10 @@ export type OpenRoom<State extends object = AwarenessState> = {
 /** What the component was given in its last render. Later rooms use the store. */
 type Given = { readonly token: Token; readonly store: DeviceStore | undefined };
 
-/** `isStuck`: the document no longer follows the room (`document-stuck`). `release`: removes the room at once. */
+/**
+ * `isStuck`: the document no longer follows the room, after `document-stuck` or because a component destroyed it or its
+ * provider. `release`: removes the room at once.
+ */
 type UsedRoom = {
   readonly open: OpenRoom;
   readonly store: DeviceStore | undefined;
@@ -141,6 +144,7 @@ export class UsedRooms {
     provider.on("refused", (refusal) => refusals.set(provider, refusal));
     provider.on("status", (change) => waits.set(provider, change));
     provider.on("error", ({ kind }) => (room.isStuck ||= kind === "document-stuck"));
+    provider.awareness.on("destroy", () => (room.isStuck = true));
     const release = (): void => this.#release(room);
     const room: UsedRoom = { open: { name, doc, provider }, store, release, users: 0, isStuck: false, timer: undefined };
     this.#rooms.set(name, room);
