@@ -63,7 +63,7 @@ export function httpDocument(api: OpenApi): string {
   return [
     "# HTTP",
     "",
-    `Everything that a gateway answers over HTTP, except \`/healthz\`, \`/readyz\` and \`/metrics\`. A running gateway describes the same at \`/v1/openapi.json\`, with the form of each answer. Send the token as \`Authorization: Bearer\`. An error is JSON with \`error\` (a code) and \`message\`. \`npm run http-doc\` generates this page.`,
+    `Everything that a gateway answers over HTTP, except \`/healthz\`, \`/readyz\` and \`/metrics\`. A running gateway describes the same at \`/v1/openapi.json\`, with the form of each answer. Send the token as \`Authorization: Bearer\`. An error is JSON with \`error\` (a code) and \`message\`. The length of a text is counted in UTF-16 code units, as in JavaScript. \`npm run http-doc\` generates this page.`,
     ...(api.tags ?? []).flatMap(({ name, description }) => [
       "",
       `## ${name}`,

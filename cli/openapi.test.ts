@@ -2,6 +2,7 @@ import { readdirSync } from "node:fs";
 
 import { expect, test } from "vitest";
 
+import { parseRoomId } from "../shared/ids.ts";
 import { type HttpAnswer, statusLine } from "../gateway/http/answers.ts";
 import type { RouteRequest } from "../gateway/http/requests.ts";
 import { allParts, type OpenApi, openapiRoute, PARTS, readPart } from "./openapi.ts";
@@ -82,4 +83,11 @@ test("[OAP5] every documented status has a reason phrase", () => {
   const statuses = new Set(operations.flatMap(({ responses = {} }) => Object.keys(responses).map(Number)));
   expect(statuses.size).toBeGreaterThan(10);
   expect([...statuses].filter((status) => statusLine(status).endsWith(" Status"))).toEqual([]);
+});
+
+test("[OAP6] the document states how the server counts the length of a text, because JSON Schema counts otherwise", () => {
+  expect(allParts().info.description).toContain("UTF-16 code units");
+  const room = allParts().paths["/v1/rooms/{room}/snapshot"]!["get"] as { readonly parameters: readonly { readonly schema: object }[] };
+  expect(room.parameters[0]!.schema).toMatchObject({ maxLength: 128 });
+  expect(["🎉".repeat(64), "🎉".repeat(65)].map((name) => parseRoomId(name) !== undefined)).toEqual([true, false]);
 });

@@ -40,6 +40,9 @@ const BEARER = {
 };
 const REFERENCE = "#/components/";
 const METHODS = new Set(["get", "put", "post", "delete", "patch"]);
+/** JSON Schema counts code points, and has no keyword for code units. */
+const LENGTHS =
+  "`maxLength` is the maximum number of UTF-16 code units, as JavaScript counts: a character outside the Basic Multilingual Plane, such as an emoji, counts as two.";
 const CACHE_CONTROL = "public, max-age=300";
 
 /** Builds the document at the first request and keeps it. */
@@ -63,7 +66,7 @@ export function allParts(): OpenApi {
   const parts = Object.entries(PARTS).map(([file, name]) => ({ name, part: named(readPart(file), name) }));
   return {
     openapi: "3.1.0",
-    info: { title: "Coroom", version: version(), description: "The HTTP answers of any gateway." },
+    info: { title: "Coroom", version: version(), description: `The HTTP answers of any gateway. ${LENGTHS}` },
     tags: parts.map(({ name, part }) => ({ name, description: part.info.description })),
     paths: Object.assign({}, ...parts.map(({ name, part }) => tagged(part.paths, name))) as OpenApi["paths"],
     security: [{ bearer: [] }],
