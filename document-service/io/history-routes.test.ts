@@ -153,6 +153,7 @@ test("[HRR3] a version's name has no control characters and is well-formed, and 
       name: "bad-name",
       body: expect.stringContaining("1 to 128 characters, without control characters"),
     });
+  expect(await ask("POST", "versions", { body: JSON.stringify({ name: "draft", label: "x" }) })).toMatchObject({ status: 400 });
   expect((await ask("POST", "versions", { body: JSON.stringify({ name: "Entwurf für Jürgen 🎉" }) })).status).toBe(409);
   expect(named).toEqual(["Entwurf für Jürgen 🎉"]);
 });

@@ -21,7 +21,7 @@ import { type RoomQuestion, type RoomRoute, unread } from "./http.ts";
 
 const NAME_CHARACTERS_MAX = 128;
 /** A name is well-formed text without control characters, like a room or a user. */
-const NewVersion = z.object({
+const NewVersion = z.strictObject({
   name: z
     .string()
     .min(1)
@@ -121,7 +121,7 @@ async function nameVersion(history: HistoryReadsHost, { body }: RoomQuestion): P
     return refusal(
       400,
       "bad-name",
-      `send {"name": …} with a name of 1 to ${NAME_CHARACTERS_MAX} characters, without control characters such as a line break`,
+      `send {"name": …} without other fields, and with a name of 1 to ${NAME_CHARACTERS_MAX} characters, without control characters such as a line break`,
     );
   const named = await history.name(data.name);
   switch (named.kind) {

@@ -89,8 +89,11 @@ function pathOf(room: RoomId, part: string, query: URLSearchParams): string {
   return `/v1/rooms/${encodeURIComponent(room)}/leaderboard${part}${queryWithoutToken(query)}`;
 }
 
-/** Reads the activities that a backend reports, and turns each outcome into an answer. */
-const Body = z.object({ id: z.string().regex(/^[A-Za-z0-9_.:-]{1,64}$/), activities: z.array(UserAction).min(1).max(ACTIVITY_USERS_MAX) });
+/** Reads the activities that a backend reports, and turns each outcome into an answer. On the bus, later fields are allowed. */
+const Body = z.strictObject({
+  id: z.string().regex(/^[A-Za-z0-9_.:-]{1,64}$/),
+  activities: z.array(z.strictObject(UserAction.shape)).min(1).max(ACTIVITY_USERS_MAX),
+});
 type ReportedActivities = z.output<typeof Body>;
 
 const NOT_AWARDING = errorAnswer(
@@ -101,7 +104,7 @@ const NOT_AWARDING = errorAnswer(
 const BAD_BODY = errorAnswer(
   400,
   "bad-body",
-  `send {"id": "…", "activities": [{"user": "…", "kind": "…", "times": 1}]}: an id of 1 to 64 letters, digits and _.:- and 1 to ${ACTIVITY_USERS_MAX} activities`,
+  `send {"id": "…", "activities": [{"user": "…", "kind": "…", "times": 1}]}: an id of 1 to 64 letters, digits and _.:-, 1 to ${ACTIVITY_USERS_MAX} activities, and no other field`,
 );
 export const TOO_MANY_REPORTS = errorAnswer(
   429,

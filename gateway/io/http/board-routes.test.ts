@@ -202,3 +202,33 @@ test("[HTTP33] the id of a report belongs to its sender, so that two backends ma
     });
   expect([ids.length, new Set(ids).size, ids[0] === ids[2]]).toEqual([3, 2, true]);
 });
+
+test("[HTTP38] a report with an unknown field is refused, because a misspelt one would count wrong points", async () => {
+  const [route] = activityRoutes(
+    {
+      verify: async (user) => ({
+        kind: "valid",
+        identity: { tenant: "acme", user, rooms: ["*"], rights: { award: true } } as unknown as Identity,
+      }),
+    },
+    { storeActivity: async () => "stored" },
+    { kinds: ["comment"], reportRate: RATE, tenantBytes: { burst: 10_000, perSecond: 10_000 }, reportersMax: 10 },
+    { clock: new FakeClock(), metrics: gatewayMetrics(new Registry()) },
+  );
+  const report = async (body: object): Promise<number> => {
+    const answer = await route!.answer({
+      parameters: ["notes"],
+      query: new URLSearchParams(),
+      header: (name) => (name === "authorization" ? "Bearer crm" : ""),
+      body: new TextEncoder().encode(JSON.stringify(body)),
+      signal: new AbortController().signal,
+      path: "",
+      address: undefined,
+    });
+    return answer.status;
+  };
+  const comment = { user: "ann", kind: "comment" };
+  expect(await report({ id: "1", activities: [comment] })).toBe(202);
+  expect(await report({ id: "2", activities: [{ ...comment, time: 5 }] })).toBe(400);
+  expect(await report({ id: "3", activities: [comment], board: "x" })).toBe(400);
+});
