@@ -224,3 +224,14 @@ test("[DCTR12] a Redis that is a replica is a problem of Redis, with the remedy"
     await engine.stop();
   }
 });
+
+test("[DCTR13] a PostgreSQL that does not answer is a problem of the store, and the line states what to do", async () => {
+  const { lines } = await examine({
+    natsUrl: nats.url,
+    snapshotsStore: "postgres",
+    postgresUrl: `postgres://coroom:secret@${NOBODY}/rooms`,
+  });
+  expect(lines.find((line) => line.includes("PostgreSQL"))).toMatch(
+    /^PROBLEM +store +the PostgreSQL server at 127\.0\.0\.1:1\/rooms does not answer .*: start it, or set COROOM_POSTGRES_URL to one that runs/,
+  );
+});

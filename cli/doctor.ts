@@ -39,6 +39,7 @@ import {
   warning,
 } from "./findings.ts";
 import { checkRedis } from "./doctor-redis.ts";
+import { checkStore } from "./doctor-store.ts";
 import { readAnswer } from "./ask-gateway.ts";
 import { hasLocalNats, localGatewayUrl } from "./local-addresses.ts";
 import { missingSecrets, startedRoleSecrets } from "./secrets.ts";
@@ -58,6 +59,7 @@ const CHECKS = [
   ["disk", checkDisk],
   ["NATS", checkNats],
   ["Redis", checkRedis],
+  ["store", checkStore],
   ["gateway", checkGateway],
 ] as const;
 

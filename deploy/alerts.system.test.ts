@@ -90,6 +90,7 @@ const WELL: Series = {
   [of("coroom_documents_full_rooms", "document-service", { partition: "0" })]: always(0),
   [of("coroom_documents_full_tenants", "document-service")]: always(0),
   [of("coroom_documents_unwiped_rooms", "document-service", { partition: "0" })]: always(0),
+  [of("coroom_documents_store_unusable", "document-service")]: always(0),
   [of("coroom_documents_webhooks_waiting", "document-service", { endpoint: "acme" })]: always(20),
   [of("coroom_documents_first_content_seconds_count", "document-service", { outcome: "content" })]: growing(10),
   [of("coroom_documents_first_content_seconds_count", "document-service", { outcome: "failed" })]: always(3),
@@ -255,6 +256,10 @@ const CASES: Readonly<Record<string, Case>> = {
   "events wait": {
     fires: ["CoroomWebhooksWaiting"],
     series: { [of("coroom_documents_webhooks_waiting", "document-service", { endpoint: "acme" })]: always(200) },
+  },
+  "the database of snapshots is down": {
+    fires: ["CoroomStoreUnusable"],
+    series: { [of("coroom_documents_store_unusable", "document-service")]: always(1) },
   },
   "new rooms get no content": {
     fires: ["CoroomFirstContentFails"],

@@ -35,6 +35,7 @@ import { documentThreads } from "./io/document-threads.ts";
 import { natsStorage, natsStorageQuestions } from "./io/nats-storage.ts";
 import { openStores } from "./io/object-stores.ts";
 import { readRoutes } from "./io/read-routes.ts";
+import { watchStore } from "./io/watch-store.ts";
 import { startWebhooks } from "./io/webhooks.ts";
 import { documentServiceMetrics } from "./metrics.ts";
 
@@ -85,6 +86,7 @@ export async function startDocumentService(
     digest: (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex"),
   };
   const deps = { clock: systemClock, log, metrics };
+  const store = watchStore(config, deps);
   await ensureOperationsStream(nats, subjects, config);
   const operations = natsOperations(nats, subjects, service, { ...deps, count: () => {} }); // Each kind has a counter of its own.
   const webhooks = await startWebhooks(nats, streams, subjects, config, { ...deps, operations });
@@ -115,6 +117,7 @@ export async function startDocumentService(
   const stopVitals = publishVitals(nats, subjects, { role: "document-service", instance: service }, registry, systemClock);
   const stop = async (): Promise<void> => {
     stopVitals();
+    store.stop();
     heartbeats.stop();
     await http.stop();
     await host.stop();
@@ -123,5 +126,5 @@ export async function startDocumentService(
     await closeNats(nats);
     await traces?.stop();
   };
-  return { url, stop: stopOnce(stop) };
+  return { url, stop: stopOnce(stop), obstacle: store.obstacle };
 }

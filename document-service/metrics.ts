@@ -32,6 +32,11 @@ export const documentServiceMetrics = (registry: Registry) => {
       labelNames: ["state"],
       registers,
     }),
+    storeUnusable: new Gauge({
+      name: "coroom_documents_store_unusable",
+      help: "1 while the last check found that PostgreSQL, as the store of snapshots and history, cannot be used",
+      registers,
+    }),
     fullRooms: new Gauge({
       name: "coroom_documents_full_rooms",
       help: "Rooms that store COROOM_ROOM_BYTES_MAX and can only be read, by partition",

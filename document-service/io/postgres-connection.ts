@@ -19,6 +19,8 @@ export type PostgresConnection = {
 /** Four snapshots are written at once (`documentSavesMax`), and as many objects are read meanwhile. */
 const CONNECTIONS_MAX = 8;
 const CONNECT_MS_MAX = 10_000;
+/** A check reports a database that does not answer within seconds. */
+const CHECK_MS_MAX = 3_000;
 /** Maximum time of one statement, which transfers at most one object. */
 const STATEMENT_MS_MAX = 60_000;
 
@@ -40,23 +42,8 @@ export type PostgresUse = { readonly running: number; readonly waiting: number }
 /** Throws a StartError if the database cannot be used. `receiveUse` is called whenever a statement begins or ends. */
 export async function connectPostgres(url: string, receiveUse: (use: PostgresUse) => void = () => {}): Promise<PostgresConnection> {
   const address = postgresAddress(url);
-  const { host, port, user, password, database } = address;
-  const where = `${host}:${port}/${database}`;
-  const pool = new pg.Pool({
-    host,
-    port,
-    user,
-    password,
-    database,
-    ssl: address.tls === undefined ? false : tlsOptions(address.tls),
-    max: CONNECTIONS_MAX,
-    connectionTimeoutMillis: CONNECT_MS_MAX,
-    query_timeout: STATEMENT_MS_MAX,
-    keepAlive: true,
-    allowExitOnIdle: true,
-    application_name: "coroom",
-  });
-  pool.on("error", () => {}); // An idle connection was lost. The next statement connects again, and reports a failure.
+  const where = whereOf(address);
+  const pool = poolOf(address, { max: CONNECTIONS_MAX, connectionTimeoutMillis: CONNECT_MS_MAX, query_timeout: STATEMENT_MS_MAX });
   let busy = 0;
   pool.on("acquire", () => (busy += 1));
   pool.on("release", () => (busy -= 1)); // Before the statement's failure is thrown, so its own connection does not count.
@@ -82,36 +69,80 @@ export async function connectPostgres(url: string, receiveUse: (use: PostgresUse
     }
   };
   try {
-    await ensureTable(pool, address);
+    if (!(await hasUsableTable(pool, address))) {
+      await pool.query(CREATE_TABLE_ONCE);
+      if (!(await hasUsableTable(pool, address))) throw notGranted(address);
+    }
   } catch (cause) {
     await pool.end();
-    if (cause instanceof StartError) throw cause;
-    throw new StartError(`the PostgreSQL server at ${where} ${startAdvice(cause, address)}`, { cause });
+    throw startError(cause, address);
   }
   return { ask };
 }
 
-async function ensureTable(pool: pg.Pool, { host, port, user, database }: PostgresAddress): Promise<void> {
-  const granted = PRIVILEGES.map((privilege) => `has_table_privilege(to_regclass('coroom_objects'), '${privilege}')`).join(" AND ");
-  const look = async () => {
-    const found = await pool.query<[exists: boolean, isGranted: boolean | null, isStandby: boolean]>({
-      text: `SELECT to_regclass('coroom_objects') IS NOT NULL, ${granted}, pg_is_in_recovery()`,
-      rowMode: "array",
-    });
-    return found.rows[0]!;
-  };
-  let [exists, isGranted, isStandby] = await look();
-  const where = `${host}:${port}/${database}`;
-  if (isStandby)
-    throw new StartError(`the PostgreSQL server at ${where} is a standby, which cannot be written: set COROOM_POSTGRES_URL to the primary`);
-  if (!exists) {
-    await pool.query(CREATE_TABLE_ONCE);
-    [exists, isGranted, isStandby] = await look();
+/**
+ * Examines the database over a connection of its own, and changes nothing. Throws a StartError if the database cannot be
+ * used. `hasTable`: false in a new database.
+ */
+export async function checkPostgres(url: string): Promise<{ readonly where: string; readonly hasTable: boolean }> {
+  const address = postgresAddress(url);
+  const pool = poolOf(address, { max: 1, connectionTimeoutMillis: CHECK_MS_MAX, query_timeout: CHECK_MS_MAX });
+  try {
+    return { where: whereOf(address), hasTable: await hasUsableTable(pool, address) };
+  } catch (cause) {
+    throw startError(cause, address);
+  } finally {
+    await pool.end();
   }
-  if (isGranted !== true)
+}
+
+function poolOf(address: PostgresAddress, limits: pg.PoolConfig): pg.Pool {
+  const { host, port, user, password, database, tls } = address;
+  const pool = new pg.Pool({
+    host,
+    port,
+    user,
+    password,
+    database,
+    ssl: tls === undefined ? false : tlsOptions(tls),
+    keepAlive: true,
+    allowExitOnIdle: true,
+    application_name: "coroom",
+    ...limits,
+  });
+  pool.on("error", () => {}); // An idle connection was lost. The next statement connects again, and reports a failure.
+  return pool;
+}
+
+const whereOf = ({ host, port, database }: PostgresAddress): string => `${host}:${port}/${database}`;
+
+function startError(cause: unknown, address: PostgresAddress): StartError {
+  return cause instanceof StartError
+    ? cause
+    : new StartError(`the PostgreSQL server at ${whereOf(address)} ${startAdvice(cause, address)}`, { cause });
+}
+
+/** Throws a StartError for a database that cannot be written. False: the table is missing. */
+async function hasUsableTable(pool: pg.Pool, address: PostgresAddress): Promise<boolean> {
+  const granted = PRIVILEGES.map((privilege) => `has_table_privilege(to_regclass('coroom_objects'), '${privilege}')`).join(" AND ");
+  const found = await pool.query<[exists: boolean, isGranted: boolean | null, isStandby: boolean]>({
+    text: `SELECT to_regclass('coroom_objects') IS NOT NULL, ${granted}, pg_is_in_recovery()`,
+    rowMode: "array",
+  });
+  const [exists, isGranted, isStandby] = found.rows[0]!;
+  if (isStandby)
     throw new StartError(
-      `the user ${user} may not use the table coroom_objects at ${where}. Run there, as its owner: GRANT ${PRIVILEGES.join(", ")} ON coroom_objects TO "${user}"`,
+      `the PostgreSQL server at ${whereOf(address)} is a standby, which cannot be written: set COROOM_POSTGRES_URL to the primary`,
     );
+  if (exists && isGranted !== true) throw notGranted(address);
+  return exists;
+}
+
+function notGranted(address: PostgresAddress): StartError {
+  const { user } = address;
+  return new StartError(
+    `the user ${user} may not use the table coroom_objects at ${whereOf(address)}. Run there, as its owner: GRANT ${PRIVILEGES.join(", ")} ON coroom_objects TO "${user}"`,
+  );
 }
 
 /**
@@ -140,7 +171,7 @@ function refusalAdvice(cause: pg.DatabaseError, { user, database }: PostgresAddr
     case "53100":
       return `has a full disk (${cause.message}): free or add space`;
     case "53300":
-      return `has no free connection (${cause.message}). Each document service uses up to ${CONNECTIONS_MAX}: raise max_connections of the server, or CONNECTION LIMIT of the role or the database, whichever the message names`;
+      return `has no free connection (${cause.message}). Each document service uses up to ${CONNECTIONS_MAX + 1}: raise max_connections of the server, or CONNECTION LIMIT of the role or the database, whichever the message names`;
   }
   return `refuses with ${code} (${cause.message}). Repair the cause in PostgreSQL`;
 }

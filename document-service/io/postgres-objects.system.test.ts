@@ -7,13 +7,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import pg from "pg";
+import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { CERTIFICATE, KEY, writeCertificate } from "../../test/contract/certificate.ts";
 import { type PostgresCase, postgresCase } from "../../test/contract/object-store-cases.ts";
 import { TcpProxy } from "../../test/contract/tcp-proxy.ts";
+import { documentServiceMetrics } from "../metrics.ts";
 import { connectPostgres, type PostgresUse } from "./postgres-connection.ts";
 import { postgresObjects } from "./postgres-objects.ts";
+import { watchStore } from "./watch-store.ts";
 
 const PART_BYTES = 4 * 1024 ** 2;
 const bytesOf = (text: string) => new TextEncoder().encode(text);
@@ -256,3 +261,36 @@ function startingUp(): Buffer {
   head.writeInt32BE(4 + fields.length, 1);
   return Buffer.concat([head, fields]);
 }
+
+test("[PGO15] while the server is down, refuses the user or lacks the table, the watch names the remedy, and the metric is 1", async () => {
+  await running.open();
+  await running.queryIn("postgres", "CREATE DATABASE watched");
+  await running.queryIn("postgres", "CREATE USER watcher PASSWORD 'hidden'");
+  await connectPostgres(urlWith({ database: "watched" }));
+  const grant = "GRANT SELECT, INSERT, UPDATE, DELETE ON coroom_objects TO watcher";
+  await running.queryIn("watched", grant);
+  await running.queryIn("watched", "CHECKPOINT"); // The crash below would take them back.
+  const [clock, metrics] = [new FakeClock(), documentServiceMetrics(new Registry())];
+  const url = urlWith({ database: "watched", user: "watcher", password: "hidden" });
+  const watch = watchStore({ snapshotsStore: "postgres", postgresUrl: url }, { clock, log: SILENT_LOG, metrics });
+  const found = async (remedy: RegExp | undefined): Promise<void> =>
+    vi.waitFor(
+      async () => {
+        clock.turn(5_000);
+        if (remedy === undefined) expect(watch.obstacle()).toBeUndefined();
+        else expect(watch.obstacle()).toMatch(remedy);
+        expect((await metrics.storeUnusable.get()).values[0]!.value).toBe(remedy === undefined ? 0 : 1);
+      },
+      { timeout: 20_000, interval: 100 },
+    );
+  expect(watch.obstacle()).toBeUndefined();
+  await running.server.crash(() => found(/does not answer \(.*\): start it/));
+  await found(undefined);
+  await running.queryIn("watched", "ALTER ROLE watcher PASSWORD 'other'");
+  await found(/refuses the password of the user watcher/);
+  await running.queryIn("watched", "ALTER ROLE watcher PASSWORD 'hidden'; REVOKE INSERT ON coroom_objects FROM watcher");
+  await found(/may not use the table coroom_objects .*GRANT/);
+  await running.queryIn("watched", "DROP TABLE coroom_objects");
+  await found(/has no table coroom_objects\. Restore it from a backup/);
+  watch.stop();
+});

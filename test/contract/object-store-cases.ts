@@ -94,7 +94,7 @@ export async function postgresCase(options: Pick<PostgresServerOptions, "setting
   const dataDir = mkdtempSync(join(tmpdir(), "coroom-postgres-"));
   const server = await startPostgresServer({ dataDir, ...options });
   const queryIn = async (database: string, statement: string): Promise<void> => {
-    const client = new pg.Client({ connectionString: server.url, database });
+    const client = new pg.Client(Object.assign(new URL(server.url), { pathname: `/${database}` }).href); // The address wins over a field.
     await client.connect();
     try {
       await client.query(statement);
