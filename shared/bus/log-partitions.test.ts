@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
+
 import { expect, test } from "vitest";
 
 import { isSplitAway, type LogPartitions, parseLogPartitions, refusalOfPartitions, writeLogPartitions } from "./log-partitions.ts";
@@ -43,4 +45,10 @@ test("[LGP6] a process must end once rooms move or the number has changed, and n
   expect(isSplitAway({ kind: "copying", from: 3, to: 9 }, 3)).toBe(false);
   expect(isSplitAway({ kind: "settled", count: 3 }, 3)).toBe(false);
   expect(isSplitAway(undefined, 3)).toBe(false);
+});
+
+test("[LGP7] placement reads no number of partitions, so one that starts before the log with a wrong number does no harm", () => {
+  const files = readdirSync("placement", { recursive: true, encoding: "utf8" }).filter((file) => /(?<!\.test)\.ts$/.test(file));
+  expect(files).toContain("decide.ts");
+  for (const file of files) expect(readFileSync(`placement/${file}`, "utf8"), file).not.toMatch(/partition|logStream/i);
 });
