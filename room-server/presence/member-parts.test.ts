@@ -65,3 +65,13 @@ test("[MPT4] a message of one part has the same length as before parts existed",
   const { partOf: _, ...snapshot } = part(here, 7, 1, 1);
   expect(encodePresenceToOwner(part(here, 7, 1, 1)).byteLength - encodePresenceToOwner(snapshot).byteLength).toBe(2);
 });
+
+test("[MPT4] parts with hundreds of thousands of members do not end the process", () => {
+  const parts = new MemberParts();
+  const exited = Array.from({ length: 300_000 }, (_, index) => member(index).client);
+  const entered = Array.from({ length: 300_000 }, (_, index) => member(index));
+  parts.receiveMembers({ ...part(here, 7, 1, 2), entered, exited });
+  const all = parts.receiveMembers({ ...part(here, 7, 2, 2), entered: [], exited });
+  expect(all).toMatchObject({ kind: "members", version: 7 });
+  if (typeof all !== "string") expect([all.entered.length, all.exited.length]).toEqual([300_000, 600_000]);
+});

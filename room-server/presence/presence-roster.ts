@@ -330,8 +330,8 @@ export class MemberParts {
     this.#incomplete.delete(gateway);
     if (incomplete === undefined || incomplete.version !== version || incomplete.next !== partOf.part) return "broken";
     incomplete.next += 1;
-    incomplete.entered.push(...message.entered);
-    incomplete.exited.push(...message.exited);
+    for (const member of message.entered) incomplete.entered.push(member); // As arguments of one call, too many end the process.
+    for (const client of message.exited) incomplete.exited.push(client);
     if (incomplete.next > partOf.parts) return { ...message, entered: incomplete.entered, exited: incomplete.exited };
     this.#incomplete.set(gateway, incomplete);
     return "incomplete";

@@ -51,7 +51,7 @@ export function natsAdminCommands(
         const answer = decodeJson(AdminReply, msg.data);
         if (answer === undefined) continue;
         outcome.kicked += answer.kicked;
-        outcome.members.push(...answer.members);
+        for (const member of answer.members) outcome.members.push(member); // As arguments of one call, too many end the process.
         if (answer.isPart !== undefined) continue;
         outcome.gateways += 1;
         answered.add(answer.gateway);
