@@ -8,13 +8,13 @@
  * epoch record in the log is the claim: no earlier owner can append after it. With a replica nothing has to be loaded.
  * Before it fences, the claim advances the stream's sequence beyond the checkpoint. Otherwise a log that lost its end
  * would give sequences that the checkpoint covers to new records, and every reader would skip them. In a handover the
- * earlier owner sends the log's end, and in a takeover the replica knows it. The log is then read only if it refuses
- * the epoch record.
+ * earlier owner sends the log's end, which counts if the replica has the same, because gateways may send claims too. In a
+ * takeover the replica knows the end. The log is then read only if it refuses the epoch record.
  */
 
 import { assertNever } from "../../shared/assert.ts";
 import { type Checkpoint, isAheadOfLog, roomPosition } from "../../shared/bus/checkpoint.ts";
-import type { LogEnd } from "../../shared/bus/placement-messages.ts";
+import { isSameEnd, type LogEnd } from "../../shared/bus/placement-messages.ts";
 import { encodeEpochRecord, epochOf, headOf, type OwnersRecord, type RecordStamp, serverOf } from "../../shared/bus/record.ts";
 import type { Epoch, Millis, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
 import type { BacklogBudget } from "../rooms/backlog.ts";
@@ -165,7 +165,9 @@ export class RoomClaim {
         this.#state = { kind: "reading" };
         return goingOn({ kind: "read-log-end" });
       case "fence":
-        return this.#fence(next.end, undefined, "log"); // No checkpoint has a later epoch than a living owner's.
+        this.#replica ??= this.#deps.takeReplica(this.#key);
+        // A false head or epoch would become part of the log. No checkpoint has a later epoch than a living owner's.
+        return isSameEnd(this.#replica?.last, next.end) ? this.#fence(next.end, undefined, "log") : this.#begin({ kind: "read" });
       case "fence-behind-copy":
         return this.#fenceBehindReplica(next.of);
       default:
@@ -292,9 +294,8 @@ export class RoomClaim {
       return waits ? goingOn(...before) : goingOn(...before, { kind: "read-checkpoint" });
     }
     if (hole !== undefined) return { ...lost("failed", HOLE_REASON), effects: [{ kind: "log-hole", hole }] };
-    const { epoch, streamSeq, recordId } = state;
-    const last = { id: recordId, streamSeq };
-    const start = { key: this.#key, epoch, last, sequencer, backlog, epochs };
+    const last = { id: state.recordId, streamSeq: state.streamSeq };
+    const start = { key: this.#key, epoch: state.epoch, last, sequencer, backlog, epochs };
     return { kind: "won", effects: before, start };
   }
 

@@ -631,6 +631,20 @@ test("[OWN37] a log end that is out of date is refused by the log, like any stal
   expect(ownership.kind).toBe("ended");
 });
 
+test("[OWN76] an end that the replica does not know is not believed: the log is read, and its head and epoch count", () => {
+  const true_ = { id: "other.1", streamSeq: 400, epoch: 6 as Epoch, head: 0 as Seq };
+  for (const lie of [{ head: 90 as Seq }, { epoch: 2 ** 50 as Epoch }, { id: "other.2" }, { streamSeq: 399 }]) {
+    const { receive } = claimOf({}, { warm: replicaAt(400, "other.1"), begin: { kind: "expectation" } });
+    receive({ kind: "subscribed" });
+    expect(kinds(receive({ kind: "end-received", end: { ...true_, ...lie } }))).toEqual(["read-log-end"]);
+    const claim = receive({ kind: "log-end-read", last: last(6, 0, 400), checkpoint: undefined });
+    expect(records(claim)).toMatchObject([{ kind: "epoch", epoch: 7, head: 0 }]);
+  }
+  const withoutReplica = claimOf({}, { begin: { kind: "expectation" } });
+  withoutReplica.receive({ kind: "subscribed" });
+  expect(kinds(withoutReplica.receive({ kind: "end-received", end: true_ }))).toEqual(["read-log-end"]);
+});
+
 test("[OWN40] all effects of messages held during the claim are carried out, however many", () => {
   const { receive } = claimOf();
   receive({ kind: "subscribed" });

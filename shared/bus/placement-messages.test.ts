@@ -62,3 +62,8 @@ test.each(["", "{", "null", "[]", '"acme.notes"', "\u0000", "[".repeat(100_000)]
 test("[PLM3] bytes that are not text are refused", () => {
   expect(decodeJson(ClaimRequest, Uint8Array.of(0xff, 0xfe, 0x00))).toBeUndefined();
 });
+
+test("[PLM4] a claim above an epoch near 2^53 leaves room for all epochs that follow it", () => {
+  const above = (epoch: number) => decodeJson(ClaimRequest, encodeJson({ room: "acme.notes", above: epoch }))?.above;
+  expect([above(3), above(2 ** 52), above(Number.MAX_SAFE_INTEGER)]).toEqual([3, 2 ** 52, 2 ** 52]);
+});

@@ -86,11 +86,26 @@ export type ServiceHeartbeat = z.infer<typeof ServiceHeartbeat>;
 export const LogEnd = z.object({ id: z.string().max(128), streamSeq: z.int().positive(), epoch, head: seq });
 export type LogEnd = z.infer<typeof LogEnd>;
 
+export function isSameEnd(a: LogEnd | undefined, b: LogEnd): boolean {
+  return a?.id === b.id && a.streamSeq === b.streamSeq && a.epoch === b.epoch && a.head === b.head;
+}
+
+/**
+ * The highest epoch above which a server claims a room on request: a date 14,000 years ahead. A request near 2^53 would
+ * otherwise make the server write epochs that no process decodes, in this room and in all that it claims afterwards.
+ */
+const ABOVE_MAX = 2 ** 52;
+
 /**
  * Asks a server to claim a room. `suspect`: the unresponsive owner that it replaces. `end`: the log's end, from an
  * owner that hands the room over. `above`: the requester knows an owner in that epoch, and accepts none in a lower one.
  */
-export const ClaimRequest = z.object({ room, suspect: serverId.optional(), end: LogEnd.optional(), above: epoch.optional() });
+export const ClaimRequest = z.object({
+  room,
+  suspect: serverId.optional(),
+  end: LogEnd.optional(),
+  above: epoch.transform((number) => Math.min(number, ABOVE_MAX) as Epoch).optional(),
+});
 export type ClaimRequest = z.infer<typeof ClaimRequest>;
 
 export const ClaimReply = z.discriminatedUnion("kind", [
