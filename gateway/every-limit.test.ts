@@ -29,6 +29,11 @@ const LIMITS: readonly Limit<Setting>[] = [
     metric: "coroom_gateway_limits_reached_total",
     tests: ["RDL1", "RDL3", "RDL9"],
   },
+  {
+    settings: ["tenantBoardBytesBurst", "tenantBoardBytesPerSecond"],
+    metric: "coroom_gateway_limits_reached_total",
+    tests: ["BTU1", "BTU2", "GBO22"],
+  },
   { settings: ["roomsPerConnectionMax"], metric: "coroom_gateway_joins_total", tests: ["LIM8"] },
   { settings: ["frameBytesMax"], metric: "coroom_gateway_closes_total", tests: ["LIM8", "WHF2"] },
   { settings: ["messageBytesMax"], metric: "coroom_gateway_closes_total", tests: ["HALF4"] },

@@ -99,6 +99,9 @@ export class BoardHost {
         case "publish":
           topics.publishTo(effect.topic, encodeFrame(effect.frame));
           break;
+        case "delayed":
+          this.#deps.metrics.limitsReached.inc({ limit: "tenant-boards" });
+          break;
         default:
           assertNever(effect);
       }

@@ -36,7 +36,8 @@ const shown = (ranking: [string, number, string?][], change: object = {}): Board
   ...change,
 });
 const behind: BoardUpdate = { kind: "behind", room: ROOM, role: "everyone", window: "hour" };
-const boards = () => new GatewayBoards({ boardsPerConnectionMax: 2, boardWatchMs: 30_000 });
+const boards = (tenantBoardBytesBurst = 100_000, tenantBoardBytesPerSecond = 10) =>
+  new GatewayBoards({ boardsPerConnectionMax: 2, boardWatchMs: 30_000, tenantBoardBytesBurst, tenantBoardBytesPerSecond });
 
 /** Summary of each effect: kind, recipient, content. */
 function summaryOf(effects: readonly BoardEffect[]): string[] {
@@ -44,6 +45,7 @@ function summaryOf(effects: readonly BoardEffect[]): string[] {
     switch (effect.kind) {
       case "follow":
       case "unfollow":
+      case "delayed":
         return effect.kind;
       case "watch":
         return `watch ${effect.watch.isNew ? "new" : "still"}`;
@@ -276,4 +278,20 @@ test("[GBO17] the places of watchers outside the ranking are asked for, once for
     ],
   });
   expect(summaryOf(watched.receiveUpdate(noPoints, at(5)))).toEqual(["send 2: rank 0 score 0"]);
+});
+
+test("[GBO22] boards of a tenant above its bytes times watchers are sent later, with the newest list and to new watchers too", () => {
+  const watched = boards(100, 50);
+  const stranger = { room: "other.notes" as RoomKey, channel: 8 };
+  for (const connection of [1, 2]) watched.receiveRequest(of(connection), at(0));
+  watched.receiveRequest(of(9, stranger), at(0));
+  const list = (score: number) => shown([["a-user-with-a-long-name", score, "A long name"]]);
+  expect(summaryOf(watched.receiveUpdate(list(1), at(0)))[0]).toContain("publish");
+  expect(summaryOf(watched.receiveUpdate(list(2), at(10)))).toEqual(["delayed"]);
+  expect(summaryOf(watched.receiveUpdate(list(3), at(20)))).toEqual(["delayed"]);
+  expect(summaryOf(watched.receiveUpdate({ ...list(1), room: stranger.room }, at(30)))[0], "another tenant").toContain("publish");
+  expect(summaryOf(watched.receiveRequest(of(3), at(40)))).toEqual([`listen 3 ${TOPIC}`, "delayed"]);
+  expect(summaryOf(watched.receiveTick(1, at(50)))).toEqual([]);
+  const later = summaryOf(watched.receiveTick(1, at(9_000)));
+  expect(later.slice(0, 2)).toEqual([`publish ${TOPIC}: live a-user-with-a-long-name=3`, "send 3: rank 0 score 0"]);
 });

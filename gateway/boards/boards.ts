@@ -11,10 +11,11 @@ import {
   type BoardWatch,
   SOUGHT_USERS_MAX,
 } from "../../shared/bus/board-messages.ts";
-import type { Millis, RoomKey, Seq, UserId } from "../../shared/ids.ts";
+import { type Millis, type RoomKey, type Seq, tenantOf, type UserId } from "../../shared/ids.ts";
 import type { BoardRole, BoardState, BoardWindow } from "../../shared/wire/boards.ts";
 import type { BoardFrame, Channel, ServerFrame } from "../../shared/wire/frames.ts";
 import type { ConnectionId } from "../ports.ts";
+import { BoardTurns } from "./board-turns.ts";
 
 /** A connection's request to watch a board. `shown` 0 stops watching. */
 export type BoardRequest = {
@@ -35,12 +36,17 @@ export type BoardEffect =
   | { readonly kind: "publish-name"; readonly name: DisplayName }
   | { readonly kind: "listen" | "unlisten"; readonly connection: ConnectionId; readonly topic: string }
   | { readonly kind: "send"; readonly to: ConnectionId; readonly frame: ServerFrame }
-  | { readonly kind: "publish"; readonly topic: string; readonly frame: ServerFrame };
+  | { readonly kind: "publish"; readonly topic: string; readonly frame: ServerFrame }
+  /** The tenant's boards have too many bytes: this one is sent later. */
+  | { readonly kind: "delayed" };
 
 type BoardsOptions = {
   readonly boardsPerConnectionMax: number;
   /** A leaderboard forgets a watcher that does not renew its watch within this time. */
   readonly boardWatchMs: number;
+  /** Bytes of boards times watchers, of one tenant. */
+  readonly tenantBoardBytesBurst: number;
+  readonly tenantBoardBytesPerSecond: number;
 };
 
 type OwnRank = { readonly rank: number; readonly score: number };
@@ -59,7 +65,7 @@ type Board = {
   readonly watchers: Map<ConnectionId, Watcher>;
   /** The list that was published last, by its number of entries. */
   readonly publishedLists: Map<number, string>;
-  /** Undefined until the first answer arrives. */
+  /** Undefined until the first answer. */
   state: BoardState | undefined;
   latest: BoardSnapshot | undefined;
   askedAt: Millis;
@@ -76,14 +82,17 @@ const ANSWER_MS_MAX = 2_000;
 /** A share of the time that a watch is valid. */
 const RENEW_SHARE = 1 / 3;
 const NO_RANK: OwnRank = { rank: 0, score: 0 };
+const DELAYED: BoardEffect = { kind: "delayed" };
 
 export class GatewayBoards {
   readonly #options: BoardsOptions;
   readonly #byRoom = new Map<RoomKey, Map<string, Board>>();
   readonly #byConnection = new Map<ConnectionId, Set<Board>>();
+  readonly #turns: BoardTurns<Board>;
 
   constructor(options: BoardsOptions) {
     this.#options = options;
+    this.#turns = new BoardTurns({ burst: options.tenantBoardBytesBurst, perSecond: options.tenantBoardBytesPerSecond });
   }
 
   /** The number of watched boards, and of their watchers. */
@@ -115,7 +124,13 @@ export class GatewayBoards {
     this.#byConnection.set(connection, (this.#byConnection.get(connection) ?? new Set()).add(board));
     const effects: BoardEffect[] = [...left, { kind: "listen", connection, topic: topicOf(board, watcher.length) }, ...opened.effects];
     if (board.state === undefined) return effects;
-    if (!board.publishedLists.has(watcher.length)) board.publishedLists.set(watcher.length, listOf(board, watcher.length));
+    if (!this.#turns.mayShow(tenantOf(room), board, now)) {
+      board.publishedLists.delete(watcher.length); // The list is published again, for this watcher.
+      return [...effects, DELAYED];
+    }
+    const list = board.publishedLists.get(watcher.length) ?? listOf(board, watcher.length);
+    board.publishedLists.set(watcher.length, list);
+    this.#turns.spend(tenantOf(room), Buffer.byteLength(list), now);
     return [
       ...effects,
       { kind: "send", to: connection, frame: frameOf(board, watcher.length) },
@@ -131,8 +146,8 @@ export class GatewayBoards {
   }
 
   receiveGone(connection: ConnectionId): BoardEffect[] {
-    const boards = [...(this.#byConnection.get(connection) ?? [])];
-    return boards.flatMap((board) => [...this.#leave(connection, board), ...this.#closeIfUnwatched(board)]);
+    const boards = this.#byConnection.get(connection) ?? [];
+    return [...boards].flatMap((board) => [...this.#leave(connection, board), ...this.#closeIfUnwatched(board)]);
   }
 
   receiveUpdate(update: BoardUpdate, now: Millis): BoardEffect[] {
@@ -142,17 +157,13 @@ export class GatewayBoards {
     switch (update.kind) {
       case "shown":
         board.latest = update;
-        return [
-          ...this.#publish(board, "live"),
-          ...ownRanks(board, board.watchers),
-          ...missingNames(board, update),
-          ...this.#seek(board, now),
-        ];
+        board.state = "live";
+        return this.#turns.mayShow(tenantOf(board.room), board, now) ? this.#show(board, now) : [DELAYED];
       case "behind":
-        return this.#publish(board, "behind");
+        return this.#publish(board, "behind", now);
       case "unavailable":
         return [
-          ...this.#publish(board, "unavailable"),
+          ...this.#publish(board, "unavailable", now),
           ...[...board.watchers.keys()].flatMap((connection) => this.#leave(connection, board)),
           ...this.#closeIfUnwatched(board),
         ];
@@ -162,10 +173,11 @@ export class GatewayBoards {
   /** Call about every second. `leaderboards` is the number of leaderboards that send heartbeats. */
   receiveTick(leaderboards: number, now: Millis): BoardEffect[] {
     const effects: BoardEffect[] = [];
+    for (const board of this.#turns.takeDue(now)) effects.push(...this.#show(board, now));
     for (const ofRoom of this.#byRoom.values()) {
       for (const board of ofRoom.values()) {
         const isUnanswered = board.state === undefined && now - board.askedAt >= ANSWER_MS_MAX;
-        if (isUnanswered || (board.state === "live" && leaderboards === 0)) effects.push(...this.#publish(board, "behind"));
+        if (isUnanswered || (board.state === "live" && leaderboards === 0)) effects.push(...this.#publish(board, "behind", now));
         if (leaderboards === 0) board.isAnswered = false;
         // A leaderboard that answers "behind" may be full: it is not asked more often than for a renewal.
         const againMs = board.state === "live" || board.isAnswered ? this.#options.boardWatchMs * RENEW_SHARE : ANSWER_MS_MAX;
@@ -204,7 +216,7 @@ export class GatewayBoards {
     board.askedAt = now;
     board.isAnswered = false;
     const { room, role, window, latest } = board;
-    const sought = [...usersOutside(board)];
+    const sought = usersOutside(board);
     board.sought = new Set(sought);
     const known = isNew || latest === undefined ? {} : { checksum: latest.checksum };
     return { kind: "watch", watch: { room, role, window, isNew, ...known, ...(sought.length === 0 ? {} : { sought }) } };
@@ -229,26 +241,38 @@ export class GatewayBoards {
     const ofRoom = this.#byRoom.get(board.room);
     if (board.watchers.size > 0 || ofRoom?.get(keyOf(board)) !== board) return [];
     ofRoom.delete(keyOf(board));
+    this.#turns.forget(tenantOf(board.room), board);
     if (ofRoom.size > 0) return [];
     this.#byRoom.delete(board.room);
     return [{ kind: "unfollow", room: board.room }];
   }
 
+  #show(board: Board, now: Millis): BoardEffect[] {
+    return [
+      ...this.#publish(board, board.state ?? "behind", now),
+      ...ownRanks(board, board.watchers),
+      ...missingNames(board),
+      ...this.#seek(board, now),
+    ];
+  }
+
   /** Publishes each list that has changed since it was last published. */
-  #publish(board: Board, state: BoardState): BoardEffect[] {
+  #publish(board: Board, state: BoardState, now: Millis): BoardEffect[] {
     board.state = state;
-    const lengths = new Set([...board.watchers.values()].map(({ length }) => length));
-    for (const length of board.publishedLists.keys()) if (!lengths.has(length)) board.publishedLists.delete(length);
-    return [...lengths].flatMap((length) => {
+    const watchers = new Map<number, number>();
+    for (const { length } of board.watchers.values()) watchers.set(length, (watchers.get(length) ?? 0) + 1);
+    for (const length of board.publishedLists.keys()) if (!watchers.has(length)) board.publishedLists.delete(length);
+    return [...watchers].flatMap(([length, count]) => {
       const list = listOf(board, length);
       if (board.publishedLists.get(length) === list) return [];
       board.publishedLists.set(length, list);
+      this.#turns.spend(tenantOf(board.room), Buffer.byteLength(list) * count, now);
       return [{ kind: "publish", topic: topicOf(board, length), frame: frameOf(board, length) }];
     });
   }
 }
 
-/** Two lists are the same exactly when these texts are equal. */
+/** Two lists are the same exactly when these texts are equal. They have about as many bytes as their frames. */
 function listOf({ state, latest }: Board, length: number): string {
   return JSON.stringify([state, latest?.windowId, latest?.members, latest?.ranking.slice(0, Math.min(length, latest.shown))]);
 }
@@ -281,7 +305,7 @@ function frameOf(
 }
 
 /** Watchers that the ranking does not contain, while the board has more members than the ranking. */
-function usersOutside({ latest, watchers }: Board): readonly string[] {
+function usersOutside({ latest, watchers }: Board): string[] {
   if (latest === undefined || latest.members <= latest.ranking.length) return [];
   const ranked = new Set(latest.ranking.map(([user]) => user));
   const outside = new Set([...watchers.values()].map(({ user }) => user as string).filter((user) => !ranked.has(user)));
@@ -307,11 +331,9 @@ function ownRanks(board: Board, watchers: Iterable<[ConnectionId, Watcher]>): Bo
   return effects;
 }
 
-/**
- * Publishes the names of watchers whom the board shows under an old name or their id: the first publication was lost.
- */
-function missingNames(board: Board, { ranking }: BoardSnapshot): BoardEffect[] {
-  const names = new Map(ranking.map(([user, , name]) => [user, name]));
+/** Publishes the names of watchers whom the board shows under an old name or their id: the first publication was lost. */
+function missingNames(board: Board): BoardEffect[] {
+  const names = new Map(board.latest?.ranking.map(([user, , name]) => [user, name]));
   const effects: BoardEffect[] = [];
   for (const watcher of board.watchers.values()) {
     const { user, name } = watcher;

@@ -53,6 +53,9 @@ export const quotaSettings = {
   /** The same for all rooms of a tenant, per gateway. */
   tenantDeliveryBytesBurst: constant(268_435_456),
   tenantDeliveryBytesPerSecond: constant(134_217_728),
+  /** Bytes of board lists times their watchers, for each tenant. */
+  tenantBoardBytesBurst: constant(67_108_864),
+  tenantBoardBytesPerSecond: constant(33_554_432),
   abusePointsMax: {
     parse: positiveInteger,
     fallback: 100,
