@@ -633,7 +633,7 @@ test("[OWN37] a log end that is out of date is refused by the log, like any stal
 
 test("[OWN76] an end that the replica does not know is not believed: the log is read, and its head and epoch count", () => {
   const true_ = { id: "other.1", streamSeq: 400, epoch: 6 as Epoch, head: 0 as Seq };
-  for (const lie of [{ head: 90 as Seq }, { epoch: 2 ** 50 as Epoch }, { id: "other.2" }, { streamSeq: 399 }]) {
+  for (const lie of [{ head: 90 as Seq }, { epoch: (2 ** 50) as Epoch }, { id: "other.2" }, { streamSeq: 399 }]) {
     const { receive } = claimOf({}, { warm: replicaAt(400, "other.1"), begin: { kind: "expectation" } });
     receive({ kind: "subscribed" });
     expect(kinds(receive({ kind: "end-received", end: { ...true_, ...lie } }))).toEqual(["read-log-end"]);
