@@ -153,6 +153,20 @@ test("[LIVEB8] a board that this leaderboard took over and has no space for is b
   ]);
 });
 
+test("[LIVEB9] one tenant's watches leave a quarter of all for other tenants, until they end", () => {
+  const timeAt = (ms: number) => ({ now: ms as Millis, wallNow: ms as UnixMillis });
+  const boards = new LiveBoards({ ...OPTIONS, boardWatchesMax: 4 }, () => "current", timeAt(0));
+  const watch = (room: string, ms: number): string[] => {
+    const request = { room: room as RoomKey, role: "everyone", window: "day", isNew: true };
+    return boards.receiveInput({ kind: "watch", watch: request }, timeAt(ms)).map(({ kind }) => kind);
+  };
+  const refused = ["watch-refused", "publish"];
+  expect(["acme.a", "acme.b", "acme.c", "acme.d"].map((room) => watch(room, 0))).toEqual([[], [], [], refused]);
+  expect([watch("other.a", 0), watch("other.b", 0)]).toEqual([[], refused]);
+  boards.receiveInput({ kind: "tick" }, timeAt(5_001));
+  expect([watch("acme.d", 5_002), boards.size]).toEqual([[], 1]);
+});
+
 test("[LIVEB5] a watch of a window that is not counted is refused and reported as unavailable", () => {
   const time = { now: 0 as Millis, wallNow: 0 as UnixMillis };
   const boards = new LiveBoards({ ...OPTIONS, boardWindows: ["month", "all"] }, () => "current", time);

@@ -134,7 +134,7 @@ export class LiveBoards {
     const [role, kind] = [parseRole(roleName), this.#options.boardWindows.find((known) => known === window)];
     const isKept = role !== undefined && kind !== undefined && this.#options.boardRoles.includes(role);
     const known = isKept ? this.#watched.find(room, role, kind) : undefined;
-    if (!isKept || (known === undefined && this.#watched.size >= this.#options.boardWatchesMax)) {
+    if (!isKept || (known === undefined && !this.#watched.hasSpaceFor(room))) {
       this.#effects.push({ kind: "watch-refused" });
       // "unavailable" is permanent. A full leaderboard gets space again, or another one takes over the room.
       const answer = isKept ? "behind" : "unavailable";

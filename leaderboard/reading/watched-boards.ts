@@ -3,7 +3,7 @@
  * in the push interval, even if many of its boards are watched.
  */
 
-import type { Millis, RoomKey } from "../../shared/ids.ts";
+import { type Millis, type RoomKey, type TenantId, tenantOf } from "../../shared/ids.ts";
 import type { MemberRole } from "../boards/keys.ts";
 import type { WindowKind } from "../boards/windows.ts";
 
@@ -27,6 +27,7 @@ export type WatchedBoard = {
   readonly sought: Map<string, Millis>;
 };
 const SOUGHT_MAX = 5_000;
+const TENANT_SHARE = 0.75;
 
 /** Whether a user was added, so that the board has to be read for the user. */
 export function seekUsers({ sought }: WatchedBoard, users: readonly string[], until: Millis): boolean {
@@ -54,10 +55,19 @@ export class WatchedBoards {
   readonly #due = new Set<WatchedRoom>();
   /** Rooms with a new watcher, which must receive the last pushed state. */
   readonly #again = new Set<WatchedRoom>();
+  /** Number of watched boards of each tenant. */
+  readonly #tenants = new Map<TenantId, number>();
+  readonly #watchesMax: number;
   #size = 0;
 
-  constructor({ boardPushMs }: { boardPushMs: number }) {
+  constructor({ boardPushMs, boardWatchesMax }: { boardPushMs: number; boardWatchesMax: number }) {
     this.#pushMs = boardPushMs;
+    this.#watchesMax = boardWatchesMax;
+  }
+
+  /** Whether another board of the room may be watched. A tenant leaves a quarter of all boards to the others. */
+  hasSpaceFor(key: RoomKey): boolean {
+    return this.#size < this.#watchesMax && (this.#tenants.get(tenantOf(key)) ?? 0) < Math.ceil(TENANT_SHARE * this.#watchesMax);
   }
 
   /** The number of watched boards. */
@@ -84,7 +94,7 @@ export class WatchedBoards {
     this.#rooms.set(key, room);
     const board: WatchedBoard = { role, kind, until, windowId: "", published: undefined, sought: new Map() };
     room.boards.set(`${role} ${kind}`, board);
-    this.#size += 1;
+    this.#count(key, 1);
     this.#again.add(room);
     return board;
   }
@@ -140,10 +150,18 @@ export class WatchedBoards {
 
   #remove(room: WatchedRoom, key: string): void {
     room.boards.delete(key);
-    this.#size -= 1;
+    this.#count(room.room, -1);
     if (room.boards.size > 0) return;
     this.#rooms.delete(room.room);
     this.#due.delete(room);
     this.#again.delete(room);
+  }
+
+  #count(key: RoomKey, by: number): void {
+    const tenant = tenantOf(key);
+    const count = (this.#tenants.get(tenant) ?? 0) + by;
+    this.#size += by;
+    if (count > 0) this.#tenants.set(tenant, count);
+    else this.#tenants.delete(tenant);
   }
 }
