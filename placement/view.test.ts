@@ -80,3 +80,9 @@ test("[VIEW6] a pin counts until its entry is removed", () => {
   view.receivePin(notes, undefined);
   expect([...view.world([]).pins]).toEqual([]);
 });
+
+test("[VIEW7] an entry with a generation near 2^53 leaves numbers for all plans that follow", () => {
+  const view = new PlacementView();
+  view.receivePlanned(notes, { owner: one, reason: "", generation: Number.MAX_SAFE_INTEGER, at: 0 as UnixMillis });
+  expect(view.generation).toBe(2 ** 52);
+});

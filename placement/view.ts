@@ -18,6 +18,9 @@ type Planned = Assignment & { readonly owner: ServerId; readonly ownerReason: st
 
 export type PlannedReplica = { readonly room: RoomKey; readonly replica: ServerId | undefined; readonly generation: number };
 
+/** Gateways may write entries too. Above 2^53 the next plan would have no number, in this process and in all later ones. */
+const GENERATION_MAX = 2 ** 52;
+
 export class PlacementView {
   readonly #rooms = new Map<RoomKey, RoomState>();
   /** One object is shared by all rooms of a server. Separate objects took a third of a room's memory. */
@@ -44,7 +47,7 @@ export class PlacementView {
 
   /** Returns whether the entry was accepted. An entry of an older plan than the known one is not. */
   receivePlanned(room: RoomKey, planned: PlannedRoom | undefined): boolean {
-    this.#generation = Math.max(this.#generation, planned?.generation ?? 0);
+    this.#generation = Math.max(this.#generation, Math.min(planned?.generation ?? 0, GENERATION_MAX));
     const isNewest = planned === undefined || planned.generation >= (this.#planned.get(room)?.generation ?? 0);
     if (planned === undefined) this.#planned.delete(room);
     else if (isNewest) {
