@@ -1,9 +1,11 @@
 import * as decoding from "lib0/decoding";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { applyAwarenessUpdate, Awareness } from "y-protocols/awareness";
 import * as Y from "yjs";
 
 import type { Millis, UnixMillis } from "../shared/ids.ts";
+import { FakeClock } from "../shared/testing/fake-clock.ts";
+import type { Clock } from "../shared/time/clock.ts";
 import { RESERVED_FIELDS } from "../client/presence/awareness.ts";
 import { refuseReserved } from "../client/presence/presence-fields.ts";
 import { type BridgedAwareness, YAwareness } from "./y-awareness.ts";
@@ -21,14 +23,21 @@ function rig({ own }: { readonly own: number | undefined } = { own: OWN }) {
   };
   const date = { is: 0 };
   const time = { is: 0 };
-  const awareness = new YAwareness(room, own, { now: () => time.is as Millis, wallNow: () => date.is as UnixMillis });
+  const fake = new FakeClock(0);
+  const clock: Clock = { now: () => time.is as Millis, wallNow: () => date.is as UnixMillis, after: (ms, run) => fake.after(ms, run) };
+  const awareness = new YAwareness(room, own, clock);
   shown.length = 0; // Sends an awareness state of a client.
   const receive = (...states: readonly YState[]): void => {
     const message = decodeYMessage(encodeAwareness(states));
     if (message?.kind === "awareness") awareness.receiveStates(message.bytes);
   };
   const say = (client: number, state: unknown, clock = 1): void => receive({ client, clock, json: JSON.stringify(state) });
-  return { awareness, shown, states, date, time, receive, say };
+  /** Lets time pass. */
+  const wait = (ms: number): void => {
+    time.is += ms;
+    fake.turn(ms);
+  };
+  return { awareness, shown, states, date, time, wait, receive, say };
 }
 
 test("[YAW1] a client's own state is shown with its clock, and removed", () => {
@@ -55,6 +64,43 @@ test("[YAW10] of several states of the client in one message, only the one with 
   say(OWN, { clock: 2 }, 2);
   say(OWN, { clock: 3 }, 3);
   expect(shown).toEqual([{ "clock": 3, "y-websocket": 3 }]);
+});
+
+test("[YAW11] a client that changes its state all the time shows the newest one at a limited rate, and none once it has left", () => {
+  const { awareness, shown, say, wait } = rig();
+  let clock = 0;
+  const flood = (): void => {
+    for (let state = 0; state < 200; state++) say(OWN, { at: ++clock }, clock);
+  };
+  flood();
+  const atOnce = shown.length;
+  expect(atOnce).toBeLessThan(100);
+  for (let step = 0; step < 10; step++) {
+    wait(100);
+    flood();
+  }
+  expect(shown.length - atOnce, "in a second").toBeLessThan(100);
+  wait(100);
+  expect(shown.at(-1), "the newest").toEqual({ "at": clock, "y-websocket": clock });
+  wait(10_000);
+  say(OWN, { at: "then" }, ++clock);
+  expect(shown.at(-1), "at once, after a pause").toMatchObject({ at: "then" });
+  flood();
+  awareness.stop();
+  const count = shown.length;
+  wait(1_000);
+  expect(shown).toHaveLength(count);
+});
+
+test("[YAW12] at most one state of a message is read, and none while the client shows nothing", () => {
+  const { receive } = rig();
+  const late = rig({ own: undefined });
+  const decode = vi.spyOn(TextDecoder.prototype, "decode");
+  onTestFinished(() => decode.mockRestore());
+  receive(...Array.from({ length: 1_000 }, (_, clock) => ({ client: OWN, clock, json: "{}" })));
+  expect(decode).toHaveBeenCalledTimes(1);
+  late.receive(...Array.from({ length: 1_000 }, (_, client) => ({ client, clock: 1, json: "null" })));
+  expect(decode).toHaveBeenCalledTimes(1);
 });
 
 test("[YAW3] the client's own id may become known late: it is the id that the bridge did not send", () => {

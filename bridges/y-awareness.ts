@@ -3,17 +3,18 @@
  * also repeats everything that it receives, for example from its other tabs. Tabs compare awareness clocks, so each
  * client's own clock is sent through the room with its state. Clients of the SDK have no clock, and get the date as
  * clock. A client accepts "gone" with the clock that it knows, and a state only with a higher clock. So a client that
- * returns unchanged is announced with its clock plus one, and keeps this difference. Rules YAW1 to YAW10.
+ * returns unchanged is announced with its clock plus one, and keeps this difference. Rules YAW1 to YAW12.
  */
 
 import { equalityDeep } from "lib0/function";
 
 import type { Millis } from "../shared/ids.ts";
+import { type Rate, TokenBucket } from "../shared/limits/token-bucket.ts";
 import type { Clock } from "../shared/time/clock.ts";
 import { Y_CLOCK } from "../shared/wire/presence.ts";
 import { RESERVED_FIELDS } from "../client/presence/awareness.ts";
 import type { YjsProvider } from "../client/yjs/yjs-provider.ts";
-import { readStates, type YState } from "./y-websocket-protocol.ts";
+import { type JsonPlace, readJson, visitStates, type YState } from "./y-websocket-protocol.ts";
 
 export type BridgedAwareness = Pick<YjsProvider["awareness"], "clientID" | "states" | "setLocalState">;
 
@@ -36,46 +37,79 @@ const GONE_MAX = 1_000;
 /** Higher clocks are ignored, because the clock plus one must be a number that clients can read. */
 const CLOCK_MAX = 2 ** 50;
 
+/**
+ * Rate at which the client's own states are shown. The newest one waits and replaces those before it. A state of 4 KiB
+ * takes up to 1 ms, and the room's connection sends 20 states per second.
+ */
+const SHOWS: Rate = { burst: 40, perSecond: 40 };
+
+type OwnState = { readonly json: string; readonly clock: number };
 type Fields = Record<string, unknown>;
 /** `own`: the client's own clock. `clock`: the clock sent to the y-websocket client, since `at`. */
 type SentState = { readonly own: number; readonly clock: number; readonly fields: Fields; readonly at: Millis };
 
 export class YAwareness {
   readonly #room: BridgedAwareness;
-  readonly #clock: Pick<Clock, "now" | "wallNow">;
+  readonly #clock: Clock;
   /** The y-websocket client's id. Undefined: not known yet. */
   #own: number | undefined;
   readonly #sent = new Map<number, SentState>();
   /** The clock with which each departed client was announced as gone. */
   readonly #gone = new Map<number, number>();
   #lastDate = 0;
-  #shown = { json: NOTHING, clock: -1 };
+  readonly #shows: TokenBucket;
+  #newest: OwnState = { json: NOTHING, clock: -1 };
+  /** The newest state waits for the rate. */
+  #stopWaiting: (() => void) | undefined;
 
   /** Shows nothing until the client sends a state. */
-  constructor(room: BridgedAwareness, own: number | undefined, clock: Pick<Clock, "now" | "wallNow">) {
+  constructor(room: BridgedAwareness, own: number | undefined, clock: Clock) {
     this.#room = room;
     this.#own = own;
     this.#clock = clock;
+    this.#shows = new TokenBucket(SHOWS, clock.now());
     room.setLocalState(null);
   }
 
-  /** `bytes`: of an awareness message. Of several states of the client only the newest is shown, because each takes 10 µs. */
+  /** `bytes`: of an awareness message. Of several states of the client only the newest is read. */
   receiveStates(bytes: Uint8Array): void {
     this.#own ??= this.#newClientIn(bytes);
-    const shown = this.#shown;
-    let newest = shown;
-    const isNewer = (at: number): boolean => at > newest.clock || (at === newest.clock && newest === shown);
-    for (const state of readStates(bytes, (client, at) => client === this.#own && isNewer(at))) newest = state;
-    const { json, clock } = newest;
-    if (json === shown.json && clock === shown.clock) return;
-    this.#shown = { json, clock };
-    const fields = fieldsOf(json);
-    this.#room.setLocalState(fields === undefined ? null : { ...fields, [Y_CLOCK]: clock });
+    let newest: { readonly clock: number; readonly json: JsonPlace } | undefined;
+    visitStates(bytes, (client, clock, json) => {
+      if (client === this.#own && (newest === undefined ? clock >= this.#newest.clock : clock > newest.clock)) newest = { clock, json };
+    });
+    if (newest !== undefined) this.#receiveOwn({ clock: newest.clock, json: readJson(bytes, newest.json) });
   }
 
+  /** The client has left: a state that waits is not shown. */
+  stop(): void {
+    this.#stopWaiting?.();
+  }
+
+  #receiveOwn({ clock, json }: OwnState): void {
+    if (json === this.#newest.json && clock === this.#newest.clock) return;
+    this.#newest = { clock, json: json.length > STATE_CHARACTERS_MAX ? NOTHING : json };
+    if (this.#stopWaiting !== undefined) return;
+    if (this.#shows.take(this.#clock.now())) return this.#showNewest();
+    this.#stopWaiting = this.#clock.after(1_000 / SHOWS.perSecond, () => {
+      this.#stopWaiting = undefined;
+      this.#shows.spend(this.#clock.now(), 1);
+      this.#showNewest();
+    });
+  }
+
+  #showNewest(): void {
+    const fields = fieldsOf(this.#newest.json);
+    this.#room.setLocalState(fields === undefined ? null : { ...fields, [Y_CLOCK]: this.#newest.clock });
+  }
+
+  /** No object with a field is as short as `null`. */
   #newClientIn(bytes: Uint8Array): number | undefined {
-    for (const { client, json } of readStates(bytes, (client) => !this.#sent.has(client))) if (json !== NOTHING) return client;
-    return undefined;
+    let first: number | undefined;
+    visitStates(bytes, (client, _, { length }) => {
+      if (first === undefined && length !== NOTHING.length && !this.#sent.has(client)) first = client;
+    });
+    return first;
   }
 
   /** Returns the states of these clients as they are sent to the y-websocket client. */
@@ -128,7 +162,6 @@ function isClock(own: unknown): own is number {
 
 /** Undefined: nothing to show. Fields that the SDK rejects are left out. */
 function fieldsOf(json: string): Fields | undefined {
-  if (json.length > STATE_CHARACTERS_MAX) return undefined;
   const state = parsed(json);
   if (typeof state !== "object" || state === null || Array.isArray(state)) return undefined;
   return Object.fromEntries(

@@ -132,6 +132,7 @@ export class YExchange {
   stop(): void {
     this.#stopRenewing();
     this.#answers.stop();
+    this.#parts.awareness.stop();
   }
 
   #carryOut(message: YMessage): void {

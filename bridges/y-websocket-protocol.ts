@@ -12,18 +12,23 @@ import * as encoding from "lib0/encoding";
  */
 export type YState = { readonly client: number; readonly clock: number; readonly json: string };
 
+/** The JSON of a state in an awareness message: its first byte, and its number of bytes. */
+export type JsonPlace = { readonly start: number; readonly length: number };
+
 export type YMessage =
   /** The client's state vector. The bridge answers with the content that the client lacks. */
   | { readonly kind: "sync-request"; readonly stateVector: Uint8Array }
   /** `isAnswer`: everything that the client has beyond the state vector of a request. */
   | { readonly kind: "update"; readonly update: Uint8Array; readonly isAnswer: boolean }
-  /** `first`: the client of the first state, if any. `readStates` reads the states in `bytes`. */
+  /** `first`: the client of the first state, if any. `visitStates` reads the states in `bytes`. */
   | { readonly kind: "awareness"; readonly first: number | undefined; readonly bytes: Uint8Array }
   | { readonly kind: "awareness-request" }
   /** A text of a Hocuspocus application to the other clients. */
   | { readonly kind: "stateless"; readonly payload: string }
   /** A message of a newer protocol or of an application, or one too large to decode. */
   | { readonly kind: "unknown" };
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 const SYNC = 0;
 const AWARENESS = 1;
@@ -81,32 +86,31 @@ function checkedStateVector(bytes: Uint8Array): Uint8Array {
 /** Throws if the bytes are not states. */
 function firstClientIn(bytes: Uint8Array): number | undefined {
   let first: number | undefined;
-  const noteFirst = (client: number): boolean => {
-    first ??= client;
-    return false;
-  };
-  for (const state of readStates(bytes, noteFirst)) void state;
+  visitStates(bytes, (client) => void (first ??= client));
   return first;
 }
 
 /**
- * Reads the states of an awareness message that are wanted. A state of three bytes takes a hundred times as long to read as
- * to skip, and a client repeats the states of all others. Throws if the bytes are not states.
+ * Calls `visit` with each state of an awareness message, and the place of its JSON for `readJson`. Reading a state takes a
+ * hundred times as long as skipping it, and a client repeats the states of all others. Throws if the bytes are not states.
  */
-export function* readStates(bytes: Uint8Array, isWanted: (client: number, clock: number) => boolean): Generator<YState> {
+export function visitStates(bytes: Uint8Array, visit: (client: number, clock: number, json: JsonPlace) => void): void {
   const input = decoding.createDecoder(bytes);
   const count = decoding.readVarUint(input);
   if (count > bytes.byteLength) throw new Error("more states than bytes");
   for (let state = 0; state < count; state++) {
     const [client, clock] = [decoding.readVarUint(input), decoding.readVarUint(input)];
-    if (isWanted(client, clock)) {
-      yield { client, clock, json: decoding.readVarString(input) };
-      continue;
-    }
     const length = decoding.readVarUint(input);
+    const start = input.pos;
     input.pos += length;
     if (input.pos > bytes.byteLength) throw new Error("a state is longer than its message");
+    visit(client, clock, { start, length });
   }
+}
+
+/** Throws if the bytes are no text. */
+export function readJson(bytes: Uint8Array, { start, length }: JsonPlace): string {
+  return UTF8.decode(bytes.subarray(start, start + length));
 }
 
 /** Requests everything that the client has beyond this state vector. */

@@ -17,7 +17,8 @@ import {
   encodeSyncAnswer,
   encodeSyncRequest,
   encodeUpdate,
-  readStates,
+  readJson,
+  visitStates,
   type YMessage,
   type YState,
 } from "../../bridges/y-websocket-protocol.ts";
@@ -83,7 +84,9 @@ function checkStates(message: AwarenessMessage): void {
 /** Undefined: a state is no text. The bridge closes the client when it reads this state. */
 function statesOf({ bytes }: AwarenessMessage): YState[] | undefined {
   try {
-    return [...readStates(bytes, () => true)];
+    const states: YState[] = [];
+    visitStates(bytes, (client, clock, json) => states.push({ client, clock, json: readJson(bytes, json) }));
+    return states;
   } catch {
     return undefined;
   }
