@@ -12,7 +12,7 @@ import { EarlyMessagesBudget } from "./held-messages.ts";
 import { toDocument } from "./hocuspocus-protocol.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
 import { Places } from "./places.ts";
-import type { YWebSocket } from "./ports.ts";
+import type { YSocketListener, YWebSocket } from "./ports.ts";
 
 const place = "203.0.113.9" as ClientAddress;
 const origin = { address: place, place };
@@ -102,6 +102,55 @@ test("[YAD3] a socket that sends too many messages or pings is cut, and what it 
   listener.receiveMessage(Uint8Array.of(3));
   expect([receivedCount, cuts]).toEqual([71_679, [4529]]);
   expect((await metrics.closes.get()).values).toMatchObject([{ labels: { code: "4529" }, value: 1 }]);
+});
+
+test("[YAD5] frames of one byte count like messages, and long messages in ordinary frames do not", () => {
+  const config = readSettings(yWebsocketSettings, { flags: {}, env: {} });
+  const received = (send: (listener: YSocketListener) => void): { readonly count: number; readonly cuts: readonly number[] } => {
+    const cuts: number[] = [];
+    let count = 0;
+    const admission = new YAdmission({
+      places: new Places(config),
+      metrics: yWebsocketMetrics(new Registry()),
+      unfinishedBytesMax: config.yUnfinishedBytesMax,
+      hocuspocus: { ...config, budget: new EarlyMessagesBudget(config.yHeldBytesMax), clock: new FakeClock() },
+      newClient: () => ({ receiveBytes: () => true, receiveMessage: () => void count++, receiveClosed: (onLeft) => onLeft() }),
+    });
+    send(admission.enter({ ...origin, room: "a" as RoomId, token: "" }, { ...socket, cut: (code) => void cuts.push(code) }));
+    return { count, cuts };
+  };
+  const torn = received((listener) => {
+    for (let message = 0; message < 1_000; message++) {
+      listener.receiveBytes(7_000);
+      listener.receiveMessage(new Uint8Array(1_000));
+    }
+  });
+  expect(torn.cuts).toEqual([4529]);
+  expect(torn.count).toBeLessThan(100);
+  const small = received((listener) => {
+    for (let read = 0; read < 8; read++) {
+      listener.receiveBytes(8_000 * 7);
+      for (let message = 0; message < 8_000; message++) listener.receiveMessage(Uint8Array.of(3));
+    }
+  });
+  expect(small, "many messages in one read").toEqual({ count: 64_000, cuts: [] });
+  const pings = received((listener) => {
+    for (let ping = 0; ping < 30_000; ping++) {
+      listener.receiveBytes(6);
+      listener.receiveControlFrame(6);
+      listener.receiveBytes(7);
+      listener.receiveMessage(Uint8Array.of(3));
+    }
+  });
+  expect(pings).toEqual({ count: 30_000, cuts: [] });
+  const longMessage = new Uint8Array(512 * 65_536);
+  const long = received((listener) => {
+    for (let message = 0; message < 20; message++) {
+      for (let frame = 0; frame < 512; frame++) listener.receiveBytes(65_536 + 14);
+      listener.receiveMessage(longMessage);
+    }
+  });
+  expect(long, "as browsers send long messages").toEqual({ count: 20, cuts: [] });
 });
 
 test("[YAD4] a refused client has its refusal at once and its close later, so that it does not connect again at once", () => {

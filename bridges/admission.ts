@@ -29,8 +29,9 @@ export type AdmissionDeps = {
 };
 
 /**
- * Messages, pings and pongs of one socket. Each takes a few microseconds even if it is ignored, and the answer to a ping
- * waits in memory until the client reads it. Updates have a lower rate of their own.
+ * Messages, pings and pongs of one socket, and the frames of messages that have several. Each takes a few microseconds
+ * even if it is ignored, and the answer to a ping waits in memory until the client reads it. Updates have a lower rate of
+ * their own.
  */
 const MESSAGES: Rate = { burst: 65_536, perSecond: 6_144 };
 /**
@@ -138,9 +139,10 @@ export class YAdmission implements YClientAdmission {
   #counted(socket: YWebSocket, listener: YListener): YSocketListener {
     const { clock } = this.#deps.hocuspocus;
     const messages = new TokenBucket(MESSAGES, clock.now());
+    const frames = new ExtraFrames();
     let isCut = false;
-    const cutIfTooFast = (): void => {
-      if (isCut || messages.take(clock.now())) return;
+    const cutIfTooFast = (count: number): void => {
+      if (isCut || messages.take(clock.now(), count)) return;
       isCut = true;
       this.#deps.metrics.closes.inc({ code: String(Y_CLOSE.tooFast) });
       socket.cut(Y_CLOSE.tooFast, TOO_MANY_MESSAGES);
@@ -153,17 +155,19 @@ export class YAdmission implements YClientAdmission {
     return {
       receiveBytes: (count) => {
         this.#unfinished.receiveBytes(socket, count);
+        frames.receiveBytes(count);
         countBytes();
         return listener.receiveBytes(count);
       },
       receiveControlFrame: (count) => {
         this.#unfinished.receiveControlFrame(socket, count);
+        frames.receiveControlFrame(count);
         countBytes();
-        cutIfTooFast();
+        cutIfTooFast(1);
       },
       receiveMessage: (bytes) => {
         forget();
-        cutIfTooFast();
+        cutIfTooFast(1 + frames.receiveMessage(bytes.byteLength));
         if (!isCut) listener.receiveMessage(bytes);
       },
       receiveClosed: () => {
@@ -198,5 +202,34 @@ export class YAdmission implements YClientAdmission {
 
   #countClients(): void {
     this.#deps.metrics.clients.set(this.#deps.places.taken);
+  }
+}
+
+/** Of a frame from a client, with its mask, for content of up to 125 bytes, up to 65,535 bytes, and more. */
+const HEADER_BYTES = { short: 6, medium: 8, long: 14 };
+/** A socket reads at most this many bytes at once. They count before the messages in them. */
+const READ_BYTES_MAX = 65_536;
+
+/**
+ * Estimates the frames of one socket beyond the first of each message, which `ws` does not report: the bytes that are
+ * neither content nor one header for each message are headers of further frames.
+ */
+class ExtraFrames {
+  #headerBytes = -READ_BYTES_MAX;
+
+  receiveBytes(count: number): void {
+    this.#headerBytes += count;
+  }
+
+  receiveControlFrame(count: number): void {
+    this.#headerBytes -= count;
+  }
+
+  /** Returns the number of frames that were not returned before. */
+  receiveMessage(bytes: number): number {
+    this.#headerBytes -= bytes + (bytes < 126 ? HEADER_BYTES.short : bytes < 65_536 ? HEADER_BYTES.medium : HEADER_BYTES.long);
+    const count = Math.max(0, Math.floor(this.#headerBytes / HEADER_BYTES.short));
+    this.#headerBytes -= count * HEADER_BYTES.short;
+    return count;
   }
 }
