@@ -290,6 +290,19 @@ test.for([
   expect(received.toLowerCase()).toContain("connection: close");
 });
 
+test("[YWS29] connections whose request does not end are closed with 408", async () => {
+  await startBridge({ yHelloMsMax: "500" });
+  const answers = Array.from({ length: 20 }, async () => {
+    const socket = connect(bridge.port, "127.0.0.1");
+    let received = "";
+    socket.on("data", (answer) => (received += answer.toString()));
+    socket.write("GET /notes?token=t HTTP/1.1\r\nupgrade: webso");
+    await once(socket, "close");
+    return received.slice(0, 12);
+  });
+  expect(await Promise.all(answers)).toEqual(answers.map(() => "HTTP/1.1 408"));
+}, 30_000); // Node closes them after 60 s by default.
+
 test("[YWS11] the gateway receives the client's address from the load balancer, and pages of other origins are rejected and logged", async () => {
   const gateway = new WebSocketServer({ host: "127.0.0.1", port: 0 });
   const forwardedFor = new Promise<unknown>((resolve) =>

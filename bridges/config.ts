@@ -43,7 +43,7 @@ export const yWebsocketSettings = {
     parse: positiveInteger,
     fallback: 10_000,
     meaning:
-      "Milliseconds for a new client of the bridge to send its first message, and for a Hocuspocus socket without a document to open one.",
+      "Milliseconds for a new client of the bridge to send its request, and then its first message, and for a Hocuspocus socket without a document to open one.",
   },
   yRoomBytesMax: {
     parse: positiveInteger,

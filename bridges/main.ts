@@ -76,10 +76,11 @@ export async function startBridges(
   const { yUnfinishedBytesMax: unfinishedBytesMax } = config;
   const hocuspocus = { ...config, budget, clock };
   const admission = new YAdmission({ places: new Places(config), metrics, hocuspocus, newClient, unfinishedBytesMax });
-  const { yHost: host, yPort: port, allowedOrigins, yMessageBytesMax: messageBytesMax } = config;
+  const { yHost: host, yPort: port, allowedOrigins, yMessageBytesMax: messageBytesMax, yHelloMsMax: headMsMax } = config;
   const foreignOrigins = new ForeignOrigins(log);
   const onForeignOrigin = (origin: string): void => foreignOrigins.receive(origin, clock.now());
-  const sockets = await ySockets({ host, port, allowedOrigins, addressHeader, messageBytesMax, protocols, onForeignOrigin }, admission);
+  const edge = { host, port, allowedOrigins, addressHeader, messageBytesMax, headMsMax, protocols, onForeignOrigin };
+  const sockets = await ySockets(edge, admission);
   log.info({ port: sockets.port, gateway: url, protocols }, "serving clients of other protocols");
 
   const stop = async (): Promise<void> => {

@@ -7,7 +7,7 @@ import { createServer } from "node:http";
 
 import type { Registry } from "prom-client";
 
-import { answerLast, lastRequests } from "../shared/io/last-request.ts";
+import { answerLast, lastRequestServer } from "../shared/io/last-request.ts";
 import { type Running, StartError } from "../shared/process/lifecycle.ts";
 import type { StartConfig } from "./settings.ts";
 
@@ -33,7 +33,7 @@ export async function serveHealth(
     },
     "/metrics": async () => ({ status: 200, body: await registry.metrics() }),
   };
-  const server = createServer({ IncomingMessage: lastRequests(() => true) });
+  const server = createServer(lastRequestServer(() => true));
   server.on("upgrade", (request, connection) => {
     connection.on("error", () => connection.destroy()); // It broke while the metrics were read.
     const answer =

@@ -12,7 +12,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 
 import { clientAddressOf } from "../../shared/limits/client-address.ts";
 import { parseRoomId, ROOM_ID_RULE } from "../../shared/ids.ts";
-import { lastRequests } from "../../shared/io/last-request.ts";
+import { lastRequestServer } from "../../shared/io/last-request.ts";
 import { isAllowedOrigin } from "../../shared/settings/origins.ts";
 import { StartError } from "../../shared/process/lifecycle.ts";
 import type { YRejection, YClientAdmission, YOrigin, YSeat, YSocketListener, YStranger, YWebSocket } from "../ports.ts";
@@ -27,6 +27,8 @@ type YSocketsOptions = {
   /** In lower case; empty if there is no trusted load balancer. */
   readonly addressHeader: string;
   readonly messageBytesMax: number;
+  /** For the head of a request, which becomes a WebSocket. */
+  readonly headMsMax: number;
   /** `origin` is the text of the request, and any client can choose it. */
   readonly onForeignOrigin: (origin: string) => void;
 };
@@ -70,7 +72,7 @@ const REMEDIES = {
 
 /** Throws `StartError` if it cannot listen on the port. */
 export async function ySockets(options: YSocketsOptions, admission: YClientAdmission): Promise<YSockets> {
-  const http = createServer({ IncomingMessage: lastRequests(() => true) });
+  const http = createServer(lastRequestServer(() => true, options.headMsMax));
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,

@@ -17,7 +17,7 @@ import type { Log } from "../process/log.ts";
 import { rethrowMistake } from "../time/pause.ts";
 import { StartError } from "../process/lifecycle.ts";
 import type { InternalTls } from "./internal-tls.ts";
-import { answerLast, lastRequests } from "./last-request.ts";
+import { answerLast, lastRequestServer } from "./last-request.ts";
 
 export type InternalRequest = {
   readonly method: string;
@@ -120,7 +120,7 @@ export async function serveInternal(
       else send(response, FAILED);
     });
   };
-  const http = { maxHeaderSize: HEADER_BYTES_MAX, IncomingMessage: lastRequests(isRefused) };
+  const http = { ...lastRequestServer(isRefused), maxHeaderSize: HEADER_BYTES_MAX };
   const server = options.tls === undefined ? createServer(http, receive) : createTlsServer({ ...options.tls, ...http }, receive);
   server.on("upgrade", refuse);
   await listen(server, options);

@@ -4,11 +4,27 @@
  * stop a process.
  */
 
-import { IncomingMessage, STATUS_CODES } from "node:http";
+import { IncomingMessage, type ServerOptions, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 
+/** Time for the head of a request. By default Node closes a connection whose head is unfinished only after 60 to 90 s. */
+const HEAD_MS_MAX = 15_000;
+
+/** Options of a server. A connection whose head, or TLS handshake, takes longer is closed, with 408 if it is a head. */
+export function lastRequestServer(
+  isLast: (request: IncomingMessage) => boolean,
+  headMsMax = HEAD_MS_MAX,
+): ServerOptions & { readonly handshakeTimeout: number } {
+  return {
+    IncomingMessage: lastRequests(isLast),
+    headersTimeout: headMsMax,
+    connectionsCheckingInterval: headMsMax / 2,
+    handshakeTimeout: headMsMax,
+  };
+}
+
 /** `isLast`: called with the head of a request. Node gives the connection of such a request to "upgrade" and reads no more. */
-export function lastRequests(isLast: (request: IncomingMessage) => boolean): typeof IncomingMessage {
+function lastRequests(isLast: (request: IncomingMessage) => boolean): typeof IncomingMessage {
   return class extends IncomingMessage {
     get upgrade(): boolean {
       return isLast(this);
