@@ -60,6 +60,11 @@ export interface Sockets {
   publish(channel: Channel, frame: Uint8Array, except: ConnectionId | undefined): number;
   listen(connection: ConnectionId, channel: Channel): void;
   unlisten(connection: ConnectionId, channel: Channel): void;
+  /**
+   * Calls back in a later turn, once the socket holds no unread data. The callbacks of a connection are called one at a
+   * time, so that each may send. None is called after the connection has closed.
+   */
+  whenRead(connection: ConnectionId, receive: () => void): void;
   close(connection: ConnectionId, close: CloseName): void;
 }
 

@@ -51,3 +51,18 @@ test("[OUT6] uncounted bytes, such as frame headers, do not increase the age of 
   const seen = look(new OutboundLag(options), ...Array.from({ length: 40 }, () => ({ sent: 100, waiting: 120 })));
   for (const { ageMs, slow } of seen) expect([ageMs <= 250, slow]).toEqual([true, false]);
 });
+
+test("[OUT7] a client that catches up may read in steps of several seconds, unless it reads nothing or many bytes wait", () => {
+  const steps = Array.from({ length: 60 }, (_, index) => ({ sent: index % 20 === 0 ? 90_000 : 0, waiting: 90_000 }));
+  const slowest = (outbound: OutboundLag, checks: readonly { sent: number; waiting: number }[], isCatchingUp: boolean): boolean =>
+    checks.some(({ sent, waiting }) => {
+      outbound.receiveCheck(sent, waiting);
+      return outbound.isSlow(isCatchingUp);
+    });
+  expect([false, true].map((isCatchingUp) => slowest(new OutboundLag(options), steps, isCatchingUp))).toEqual([true, false]);
+  const [stalled, many] = [Array.from({ length: 60 }, () => 90_000), Array.from({ length: 5 }, () => 200_000)];
+  for (const waits of [stalled, many]) {
+    const checks = waits.map((waiting, index) => ({ sent: index === 0 ? waiting : 0, waiting }));
+    expect(slowest(new OutboundLag(options), checks, true)).toBe(true);
+  }
+});

@@ -16,6 +16,11 @@ type Lot = { bytes: number; readonly look: number };
 
 /** A client that reads more than it is sent is catching up, even if much is unread. Measured over this time. */
 const CATCHING_UP_MS = 1_000;
+/**
+ * A kernel with a full buffer takes more only when a third of it is free. On a slow connection this is a megabyte, and
+ * takes seconds.
+ */
+const CATCH_UP_PATIENCE = 10;
 
 export class OutboundLag {
   readonly #options: OutboundOptions;
@@ -49,9 +54,13 @@ export class OutboundLag {
     if (this.#depths.length > CATCHING_UP_MS / this.#options.lookMs + 1) this.#depths.shift();
   }
 
-  /** Whether the client should be closed, and resume from its last seq. */
-  isSlow(): boolean {
-    const { slowBytesMax, slowMsMax, lookMs } = this.#options;
+  /**
+   * Whether the client should be closed, and resume from its last seq. `isCatchingUp`: it receives the next answer once
+   * it has read the last one, so little waits for it, and it may read in large steps.
+   */
+  isSlow(isCatchingUp = false): boolean {
+    const { slowBytesMax, lookMs } = this.#options;
+    const slowMsMax = this.#options.slowMsMax * (isCatchingUp ? CATCH_UP_PATIENCE : 1);
     const [before] = this.#depths;
     if (before === undefined || this.#depths.length <= CATCHING_UP_MS / lookMs || this.#bytes < before) return false;
     return this.#bytes > slowBytesMax || this.ageMs > slowMsMax;

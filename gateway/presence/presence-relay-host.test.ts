@@ -40,7 +40,7 @@ type Ports = ConstructorParameters<typeof PresenceRelayHost>[0];
 function hostWith(given: { [Port in "sockets" | "topics" | "servers"]?: Partial<Ports[Port]> } & Partial<Pick<Ports, "dispatch">>) {
   const clock = new FakeClock();
   const ports = {
-    sockets: { send: silent, publish: () => 0, listen: silent, unlisten: silent, close: silent, ...given.sockets },
+    sockets: { send: silent, publish: () => 0, listen: silent, unlisten: silent, whenRead: silent, close: silent, ...given.sockets },
     topics: { publishTo: () => 0, listenTo: silent, unlistenTo: silent, ...given.topics },
     servers: { sendBatch: silent, askOwner: silent, publishHeartbeat: silent, ...given.servers },
     dispatch: given.dispatch ?? silent,
@@ -54,7 +54,7 @@ test("[PRG47] a stopped presence host sets no timer and sends nothing after any 
   let sentCount = 0;
   const countSent = (): number => (sentCount += 1);
   const { clock, host } = hostWith({
-    sockets: { send: countSent, publish: countSent, listen: countSent, unlisten: countSent, close: countSent },
+    sockets: { send: countSent, publish: countSent, listen: countSent, unlisten: countSent, whenRead: countSent, close: countSent },
     topics: { publishTo: countSent, listenTo: countSent, unlistenTo: countSent },
     servers: { sendBatch: countSent, askOwner: countSent, publishHeartbeat: countSent },
     dispatch: countSent,

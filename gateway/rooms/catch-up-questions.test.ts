@@ -44,8 +44,9 @@ test("[CUP1] members that ask from the same position share a question", () => {
 test("[CUP2] a follow-up question is not shared, because its answer depends on earlier ones", () => {
   const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
   questions.askForMember(one, position(0), at(0));
-  expect(asked(questions.receiveCatchUp(answer(1, 4, [part(1, 2)]), at(1))!.ask)).toEqual([[2, 2, 0]]);
-  expect(asked(questions.askForMember(two, position(2), at(1)))).toEqual([[3, 2, 0]]);
+  questions.receiveCatchUp(answer(1, 4, [part(1, 2)]), at(1));
+  expect(asked(questions.receiveRead(one, at(1)))).toEqual([[3, 2, 0]]);
+  expect(asked(questions.askForMember(two, position(2), at(1)))).toEqual([[4, 2, 0]]);
 });
 
 test("[CUP3] parts after a gap in an answer are ignored and asked for again", () => {
@@ -53,16 +54,17 @@ test("[CUP3] parts after a gap in an answer are ignored and asked for again", ()
   questions.askForMember(one, position(0), at(0));
   const broken = questions.receiveCatchUp(answer(1, 9, [part(1, 3), part(7, 9)]), at(1))!;
   expect(broken).toMatchObject({ batches: [{ firstSeq: 1 }], isComplete: false });
-  expect(asked(broken.ask)).toEqual([[2, 3, 0]]);
+  expect(asked(questions.receiveRead(one, at(1)))).toEqual([[3, 3, 0]]);
   expect(questions.receiveCatchUp(answer(1, 9, [part(4, 9)]), at(2))).toBeUndefined(); // The old question is closed.
 });
 
 test("[CUP4] an answer that ends before the announced head and before the requested seq leads to a follow-up question", () => {
   const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
   questions.askForMember(one, position(0), at(0));
-  expect(asked(questions.receiveCatchUp(answer(1, 9, [part(1, 4)]), at(1))!.ask)).toEqual([[2, 4, 0]]);
+  questions.receiveCatchUp(answer(1, 9, [part(1, 4)]), at(1));
+  expect(asked(questions.receiveRead(one, at(1)))).toEqual([[3, 4, 0]]);
   questions.askForReplay(two, position(3), 5 as Seq, at(1));
-  expect(questions.receiveCatchUp(answer(3, 9, [part(4, 5)]), at(2))).toMatchObject({ isComplete: true, ask: [] });
+  expect(questions.receiveCatchUp(answer(4, 9, [part(4, 5)]), at(2))).toMatchObject({ isComplete: true, ask: [] });
 });
 
 test("[CUP5] all open questions are asked again with new numbers", () => {
@@ -70,9 +72,10 @@ test("[CUP5] all open questions are asked again with new numbers", () => {
   questions.askForMember(one, position(0), at(0));
   questions.askForOrder(position(7), toHead, at(0));
   questions.receiveCatchUp(answer(1, 9, [part(1, 4)]), at(1));
+  questions.receiveRead(one, at(1));
   expect(asked(questions.askAllAgain(at(2)))).toEqual([
-    [4, 7, 0],
-    [5, 4, 0],
+    [5, 7, 0],
+    [6, 4, 0],
   ]);
 });
 
@@ -101,9 +104,10 @@ test("[CUP8] a question without waiting members is dropped, a question that othe
   expect(questions.receiveCatchUp(answer(1, 2, [part(1, 1)]), at(1))).toMatchObject({
     asker: { kind: "members", members: new Set([two]) },
   });
+  questions.receiveRead(two, at(1));
   questions.forget(two);
   expect(questions.overdue(1_000, at(9_000))).toBe("nothing");
-  expect(questions.receiveCatchUp(answer(2, 2, [part(2, 2)]), at(2))).toMatchObject({
+  expect(questions.receiveCatchUp(answer(3, 2, [part(2, 2)]), at(2))).toMatchObject({
     asker: { kind: "nobody", member: two },
     batches: [],
   });
@@ -159,9 +163,10 @@ test("[CUP13] an overdue question is repeated with its number, so that a late an
   questions.askForMember(one, position(0), at(0));
   questions.askForReplay(two, position(3), 9 as Seq, at(0));
   questions.receiveCatchUp(answer(2, 9, [part(4, 5)]), at(0));
+  questions.receiveRead(two, at(0));
   expect(asked(questions.askOverdueAgain(1_000, at(1_000)))).toEqual([
     [1, 0, 0],
-    [3, 5, 9],
+    [4, 5, 9],
   ]);
   expect(questions.askOverdueAgain(1_000, at(2_999))).toEqual([]);
   expect(questions.receiveCatchUp(answer(1, 2, [part(1, 2)]), at(2_999))).toMatchObject({ batches: [{ firstSeq: 1 }], isComplete: true });
@@ -201,4 +206,46 @@ test("[CUP16] a question to a new owner counts as new, however often it was repe
   expect([questions.overdue(1_000, at(999)), questions.overdue(1_000, at(1_000))]).toEqual(["nothing", "some"]);
   expect(questions.askOverdueAgain(1_000, at(1_000))).toHaveLength(1);
   expect(questions.overdue(1_000, at(3_000)), "not in vain yet").toBe("some");
+});
+
+test("[CUP17] a follow-up question is held until its member has read the edits, and never overdue or asked again meanwhile", () => {
+  const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
+  questions.askForMember(one, position(0), at(0));
+  expect(questions.receiveCatchUp(answer(1, 9, [part(1, 4)]), at(1))).toMatchObject({ ask: [], reading: [one] });
+  expect([questions.overdue(1_000, at(60_000)), questions.askAllAgain(at(60_000)), questions.receiveTick(1_000, at(60_000))]).toEqual([
+    "nothing",
+    [],
+    [],
+  ]);
+  expect(asked(questions.receiveRead(one, at(60_000)))).toEqual([[3, 4, 0]]);
+  expect(questions.receiveRead(one, at(60_000)), "asked already").toEqual([]);
+  expect(questions.receiveCatchUp(answer(3, 9, [part(5, 9)]), at(60_001))).toMatchObject({ isComplete: true, reading: [one] });
+});
+
+test("[CUP18] members that read the same edits share their next question until it is answered, and a slow one asks later", () => {
+  const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
+  for (const member of [one, two, three]) questions.askForMember(member, position(0), at(0));
+  expect(questions.receiveCatchUp(answer(1, 9, [part(1, 4)]), at(1))).toMatchObject({ reading: [one, two, three] });
+  expect([one, two].map((member) => asked(questions.receiveRead(member, at(2))))).toEqual([[[3, 4, 0]], []]);
+  expect(questions.receiveCatchUp(answer(3, 9, [part(5, 9)]), at(3))).toMatchObject({ asker: { members: new Set([one, two]) } });
+  expect(asked(questions.receiveRead(three, at(4)))).toEqual([[4, 4, 0]]);
+});
+
+test("[CUP19] the held question of a member that has left is dropped, and a join with the same connection asks at once", () => {
+  const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
+  questions.askForMember(one, position(0), at(0));
+  questions.receiveCatchUp(answer(1, 9, [part(1, 4)]), at(1));
+  questions.forget(one);
+  expect(questions.open).toBe(0);
+  expect(asked(questions.askForMember(one, position(4), at(2)))).toEqual([[3, 4, 0]]);
+  expect(questions.receiveRead(one, at(3)), "of the first join").toEqual([]);
+});
+
+test("[CUP20] a replay waits for its reader too, and a replay that is requested meanwhile follows it", () => {
+  const questions = new CatchUpQuestions("gw" as GatewayId, requestNumbers());
+  questions.askForReplay(one, position(0), 9 as Seq, at(0));
+  expect(questions.receiveCatchUp(answer(1, 20, [part(1, 4)]), at(1))).toMatchObject({ ask: [], reading: [one] });
+  expect(questions.askForReplay(one, position(4), 12 as Seq, at(2))).toEqual([]);
+  expect(asked(questions.receiveRead(one, at(3)))).toEqual([[3, 4, 9]]);
+  expect(asked(questions.receiveCatchUp(answer(3, 20, [part(5, 9)]), at(4))!.ask)).toEqual([[4, 4, 12]]);
 });

@@ -1,7 +1,9 @@
 /**
  * The questions of a room to its owner: which edits follow a position? An answer may have megabytes, so a member has
  * one open question at a time, even when it no longer needs the answer. Members that ask from the same position share a
- * question. If an answer is incomplete or a part of it does not decode, the rest is asked for. Rules CUP1 to CUP16.
+ * question. If an answer is incomplete or a part of it does not decode, the rest is asked for. A member's follow-up
+ * question is held until the member has read the edits before, so that a slow reader never has more than one answer
+ * queued. Rules CUP1 to CUP20.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -35,6 +37,11 @@ export type CaughtUp = {
   readonly fruitless: number;
   /** Questions to send now: for the rest, or questions that had to wait. */
   readonly ask: readonly ToOwner[];
+  /**
+   * Members with more than one answer: call `receiveRead` once they have read the edits. A follow-up question is held
+   * until then.
+   */
+  readonly reading: readonly ConnectionId[];
 };
 
 /** Asks for the edits after a position, up to a seq. */
@@ -42,14 +49,19 @@ type Inquiry = {
   readonly asker: Asker;
   readonly after: Position;
   readonly through: Seq;
-  /** A follow-up question. The owner takes its earlier answers to this member into account, so no other member can use the answer. */
-  readonly isBegun: boolean;
+  /**
+   * The question that this one follows up, the first of them. The owner takes its earlier answers into account, so only
+   * members with the same earlier answers can use this one. Undefined: no earlier answer had edits.
+   */
+  readonly root: number | undefined;
 };
 type Question = Inquiry & {
   askedAt: Millis;
   attempt: number;
   /** The last answer made no progress: the question is sent at this time. */
   pausedUntil: Millis | undefined;
+  /** Not sent: the members have not read the edits before. */
+  readonly isHeld: boolean;
 };
 
 /** This seq means "up to the head". */
@@ -95,17 +107,17 @@ export class CatchUpQuestions {
 
   /** Closes a gap for all members. One question at a time: the answer shows what is still missing. */
   askForOrder(after: Position, through: Seq, now: Millis): ToOwner[] {
-    return this.asksForOrder ? [] : this.#ask({ asker: { kind: "order" }, after, through, isBegun: false }, now);
+    return this.asksForOrder ? [] : this.#ask({ asker: { kind: "order" }, after, through, root: undefined }, now);
   }
 
   /** `fruitless`: number of questions without progress. It sets the pause before the next question. */
   askForMember(member: ConnectionId, after: Position, now: Millis, fruitless = 0): ToOwner[] {
     const asker: Asker = { kind: "members", members: new Set([member]) };
-    return this.#askNext(member, { asker, after, through: TO_HEAD, isBegun: false }, now, fruitless);
+    return this.#askNext(member, { asker, after, through: TO_HEAD, root: undefined }, now, fruitless);
   }
 
   askForReplay(member: ConnectionId, after: Position, through: Seq, now: Millis): ToOwner[] {
-    return this.#askNext(member, { asker: { kind: "replay", member }, after, through, isBegun: false }, now);
+    return this.#askNext(member, { asker: { kind: "replay", member }, after, through, root: undefined }, now);
   }
 
   /** The room continues at another position: the answer to the open question is ignored. */
@@ -117,17 +129,38 @@ export class CatchUpQuestions {
   receiveCatchUp({ request, head, answer }: CatchUpReply, now: Millis): CaughtUp | undefined {
     const question = this.#questions.get(request);
     if (question === undefined) return undefined;
-    const { asker, isBegun, after, through, attempt } = question;
-    if (answer.kind === "resync" || asker.kind === "nobody")
-      return { asker, batches: [], position: after, isComplete: true, isBegun, fruitless: 0, ask: this.#close(request, asker, now) };
+    const { asker, root, after, through, attempt } = question;
+    const isBegun = root !== undefined;
+    if (answer.kind === "resync" || asker.kind === "nobody") {
+      const ask = this.#close(request, asker, now);
+      return { asker, batches: [], position: after, isComplete: true, isBegun, fruitless: 0, ask, reading: [] };
+    }
     const { batches, position } = inSequence(after, answer.parts);
     const isFurther = position.seq > after.seq;
     const fruitless = isFurther ? 0 : attempt + 1;
     const isComplete = position.seq >= (through === TO_HEAD ? head : Math.min(through, head));
-    const caughtUp = { asker, batches, position, isComplete, isBegun, fruitless };
+    const reading = isFurther && (isBegun || !isComplete) ? membersOf(asker) : [];
+    const caughtUp = { asker, batches, position, isComplete, isBegun, fruitless, reading };
     if (isComplete) return { ...caughtUp, ask: this.#close(request, asker, now) };
     this.#questions.delete(request);
-    return { ...caughtUp, ask: this.#ask({ asker, after: position, through, isBegun: isBegun || isFurther }, now, fruitless) };
+    const next = { asker, after: position, through, root: isFurther ? (root ?? request) : root };
+    if (!isFurther || asker.kind === "order") return { ...caughtUp, ask: this.#ask(next, now, fruitless) };
+    this.#hold(next, now);
+    return { ...caughtUp, ask: [] };
+  }
+
+  /** The member has read the edits that were sent to it: its held question is asked. */
+  receiveRead(member: ConnectionId, now: Millis): ToOwner[] {
+    const request = this.#openOf.get(member);
+    const held = request === undefined ? undefined : this.#questions.get(request);
+    if (request === undefined || held?.isHeld !== true) return [];
+    if (held.asker.kind !== "members") {
+      this.#questions.delete(request);
+      return this.#ask(held, now);
+    }
+    held.asker.members.delete(member);
+    if (held.asker.members.size === 0) this.#questions.delete(request);
+    return this.#share(member, held) ? [] : this.#ask({ ...held, asker: { kind: "members", members: new Set([member]) } }, now);
   }
 
   /** Returns the questions to send now: after a pause, or again if an unwanted answer does not arrive. */
@@ -161,13 +194,16 @@ export class CatchUpQuestions {
     });
   }
 
-  /** Asks every open question again with a new number: answers to the old ones are ignored. */
+  /** Asks every open question again with a new number: answers to the old ones are ignored. Held questions stay held. */
   askAllAgain(now: Millis): ToOwner[] {
     const questions = [...this.#questions];
     this.#questions.clear();
-    return questions.flatMap(([request, question]) =>
-      question.asker.kind === "nobody" ? this.#close(request, question.asker, now) : this.#ask(question, now),
-    );
+    return questions.flatMap(([request, question]) => {
+      if (question.asker.kind === "nobody") return this.#close(request, question.asker, now);
+      if (!question.isHeld) return this.#ask(question, now);
+      this.#questions.set(request, question);
+      return [];
+    });
   }
 
   /** The member needs no answer any more. Its own question stays open until it is answered. */
@@ -180,6 +216,9 @@ export class CatchUpQuestions {
     if (asker.kind === "members" && asker.members.size > 1) {
       asker.members.delete(member);
       this.#openOf.delete(member);
+    } else if (question.isHeld) {
+      this.#questions.delete(request); // It was not sent, so no answer will arrive.
+      this.#openOf.delete(member);
     } else this.#questions.set(request, { ...question, asker: { kind: "nobody", member }, pausedUntil: undefined });
   }
 
@@ -191,12 +230,12 @@ export class CatchUpQuestions {
       if (next.asker.kind === "members" || !isOnWayIn) this.#nextOf.set(member, next);
       return [];
     }
-    return next.asker.kind === "members" && this.#share(member, next.after) ? [] : this.#ask(next, now, fruitless);
+    return next.asker.kind === "members" && this.#share(member, next) ? [] : this.#ask(next, now, fruitless);
   }
 
-  #share(member: ConnectionId, after: Position): boolean {
-    for (const [request, { asker, after: asked, isBegun }] of this.#questions) {
-      if (asker.kind !== "members" || isBegun || asked.seq !== after.seq || asked.epoch !== after.epoch) continue;
+  #share(member: ConnectionId, { after, root }: Inquiry): boolean {
+    for (const [request, { asker, after: asked, root: askedRoot, isHeld }] of this.#questions) {
+      if (asker.kind !== "members" || isHeld || askedRoot !== root || asked.seq !== after.seq || asked.epoch !== after.epoch) continue;
       asker.members.add(member);
       this.#openOf.set(member, request);
       return true;
@@ -220,9 +259,15 @@ export class CatchUpQuestions {
     const request = this.#newRequest();
     const pauseMs = fruitless === 0 ? 0 : PAUSE_MS_MIN * 2 ** Math.min(fruitless - 1, PAUSE_DOUBLINGS_MAX);
     const pausedUntil = pauseMs === 0 ? undefined : ((now + pauseMs) as Millis);
-    this.#questions.set(request, { ...inquiry, askedAt: now, attempt: fruitless, pausedUntil });
+    this.#questions.set(request, { ...inquiry, askedAt: now, attempt: fruitless, pausedUntil, isHeld: false });
     for (const member of membersOf(inquiry.asker)) this.#openOf.set(member, request);
     return pausedUntil === undefined ? [this.#message(request, inquiry)] : [];
+  }
+
+  #hold(inquiry: Inquiry, now: Millis): void {
+    const request = this.#newRequest();
+    this.#questions.set(request, { ...inquiry, askedAt: now, attempt: 0, pausedUntil: undefined, isHeld: true });
+    for (const member of membersOf(inquiry.asker)) this.#openOf.set(member, request);
   }
 
   #message(request: number, { after, through }: Inquiry): ToOwner {
@@ -231,8 +276,8 @@ export class CatchUpQuestions {
 
   #overdue(msMax: number, now: Millis): [number, Question][] {
     return [...this.#questions].filter(
-      ([, { asker, askedAt, attempt, pausedUntil }]) =>
-        asker.kind !== "nobody" && pausedUntil === undefined && now - askedAt >= msMax * 2 ** Math.min(attempt, DOUBLINGS_MAX),
+      ([, { asker, askedAt, attempt, pausedUntil, isHeld }]) =>
+        asker.kind !== "nobody" && !isHeld && pausedUntil === undefined && now - askedAt >= msMax * 2 ** Math.min(attempt, DOUBLINGS_MAX),
     );
   }
 }

@@ -168,7 +168,9 @@ class World {
   /** The connection to NATS breaks and returns. Messages on their way are lost. */
   #blip(): void {
     this.#feed({ kind: "detached" });
-    this.#bus = this.#bus.filter(({ message }) => message.to === "room" && message.input.kind === "search");
+    this.#bus = this.#bus.filter(
+      ({ message }) => message.to === "room" && (message.input.kind === "search" || message.input.kind === "read"),
+    );
     this.#feed({ kind: "attached" });
   }
 
@@ -277,6 +279,10 @@ class World {
         return;
       case "send-edits":
         return effect.to.forEach((to) => this.#take(to, batchFrom(effect.edits)!));
+      case "watch-read": {
+        const input = { kind: "read", connection: effect.connection } as const;
+        return void this.#bus.push({ at: this.#now + this.#prng.below(50), message: { to: "room", input } });
+      }
       case "publish-edits":
         for (const [connection, { live }] of this.clients) if (live && connection !== effect.except) this.#take(connection, effect.batch);
         return;

@@ -149,6 +149,8 @@ function summaryOf(effects: readonly FollowedRoomEffect[]): string[] {
         return [`${effect.frame.type} to all${effect.except === undefined ? "" : ` but ${effect.except}`}`];
       case "send-edits":
         return [`edits from ${batchFrom(effect.edits)!.firstSeq} to ${effect.to.join(",")}`];
+      case "watch-read":
+        return [`await ${effect.connection} to read`];
       case "unwanted-catch-up":
         return [`${effect.bytes > 0 ? "edits" : "nothing"} unwanted for ${effect.connection}`];
       case "publish-edits":
@@ -409,11 +411,12 @@ test("[ROOM14] a position that became too old after some answers does not decide
   bothLive(2);
   for (const { connection } of [ann, bob]) feed({ kind: "leave", connection });
   join(ann);
-  expect(summaryOf(feed(catchUp(2, 2, [part(1, [bob])])))).toContain("ask #3 after 1");
-  expect(summaryOf(join(bob, place))).toEqual(["ask #4 after 1"]);
+  feed(catchUp(2, 2, [part(1, [bob])]));
+  expect(summaryOf(feed({ kind: "read", connection: ann.connection }))).toEqual(["ask #4 after 1"]);
+  expect(summaryOf(join(bob, place))).toEqual(["ask #5 after 1"]);
   feed({ kind: "leave", connection: bob.connection });
-  expect(summaryOf(feed(resync(3, 2)))).toEqual(["resync-required to 1"]);
-  expect(summaryOf(join({ ...bob, connection: 3 as ConnectionId }, place))).toEqual(["ask #5 after 1"]);
+  expect(summaryOf(feed(resync(4, 2)))).toEqual(["resync-required to 1"]);
+  expect(summaryOf(join({ ...bob, connection: 3 as ConnectionId }, place))).toEqual(["ask #6 after 1"]);
 });
 
 test("[ROOM15] when the room itself is too far behind, all live members fetch a snapshot", () => {
@@ -746,8 +749,9 @@ describe("a member that caught up beyond the room, whose records are lost on the
     feed({ kind: "leave", connection: ann.connection });
     feed({ kind: "tick" }, 20_000); // Recent edits have expired.
     expect(summaryOf(join(ann))).toEqual(["ask #2 after 0"]);
-    expect(summaryOf(feed(catchUp(2, 2, [part(1, [bob])])))).toContain("ask #3 after 1");
-    expect(summaryOf(feed(catchUp(3, 5, [part(2, [bob, bob, bob, bob])])))).toContain("listen 1");
+    expect(summaryOf(feed(catchUp(2, 2, [part(1, [bob])])))).toContain("await 1 to read");
+    expect(summaryOf(feed({ kind: "read", connection: ann.connection }))).toEqual(["ask #4 after 1"]);
+    expect(summaryOf(feed(catchUp(4, 5, [part(2, [bob, bob, bob, bob])])))).toContain("listen 1");
     expect(room.position?.seq).toBe(2);
   });
 
@@ -756,20 +760,20 @@ describe("a member that caught up beyond the room, whose records are lost on the
   });
 
   test("[ROOM60] receives nothing of a later owner's log, which may have other edits, before the owner has judged its position", () => {
-    expect(summaryOf(feed(committed(6, [bob], 2)))).toEqual(["unlisten 1", "ask #5 after 5", "ask #6 after 2"]);
-    expect(summaryOf(feed(catchUp(6, 6, [part(3, [bob, bob, bob, bob], 2)], 2)))).toEqual(["edits from 3 to all"]);
-    expect(summaryOf(feed(resync(5, 6, 2)))).toEqual(["resync-required to 1"]);
+    expect(summaryOf(feed(committed(6, [bob], 2)))).toEqual(["unlisten 1", "ask #6 after 5", "ask #7 after 2"]);
+    expect(summaryOf(feed(catchUp(7, 6, [part(3, [bob, bob, bob, bob], 2)], 2)))).toEqual(["edits from 3 to all"]);
+    expect(summaryOf(feed(resync(6, 6, 2)))).toEqual(["resync-required to 1"]);
   });
 
   test("[ROOM60] continues if the later owner's log has its edits", () => {
     feed(committed(6, [bob], 2));
-    feed(catchUp(6, 6, [part(3, [bob, bob, bob], 1), part(6, [bob], 2)], 2));
-    expect(summaryOf(feed(catchUp(5, 6, [part(6, [bob], 2)], 2)))).toEqual(["edits from 6 to 1", "listen 1"]);
+    feed(catchUp(7, 6, [part(3, [bob, bob, bob], 1), part(6, [bob], 2)], 2));
+    expect(summaryOf(feed(catchUp(6, 6, [part(6, [bob], 2)], 2)))).toEqual(["edits from 6 to 1", "listen 1"]);
   });
 
   test("[ROOM60] is not asked about once the room has come to its position", () => {
     feed(committed(3, [bob, bob, bob]));
-    expect(summaryOf(feed(committed(6, [bob], 2)))).toEqual(["ask #4 after 5"]);
+    expect(summaryOf(feed(committed(6, [bob], 2)))).toEqual(["ask #5 after 5"]);
   });
 });
 

@@ -15,7 +15,7 @@ import { EditRelay, Unacked, type UnackedOptions } from "./edit-relay.ts";
 import { Entrance, type EntranceOptions } from "./entrance.ts";
 import { MemberCatchUps } from "./member-catch-ups.ts";
 import { MemberConnections } from "./members.ts";
-import { OwnerSearch, type SearchCause, type SearchOutcome, type SearchStep } from "./owner-search.ts";
+import { OwnerSearch, type SearchCause, type SearchStep } from "./owner-search.ts";
 import type { ConnectionId } from "../ports.ts";
 import type { FollowedRoomEffect, FollowedRoomInput, FollowedRoomParts } from "./room-messages.ts";
 import { epochOfMessage, type LiveOwnerMessage, onceDeleted, ownerOf } from "./room-messages.ts";
@@ -126,6 +126,9 @@ export class FollowedRoom {
       case "replay":
         this.#catchUps.receiveReplay(input.connection, input.after, input.through, now, effects);
         break;
+      case "read":
+        this.#catchUps.receiveRead(input.connection, now, effects);
+        break;
       case "from-owner":
         if (input.message.kind === "deleted") return this.#receiveDeleted(now); // A deletion counts in every epoch.
         this.#receiveFromOwner(input.message, now, effects);
@@ -141,7 +144,7 @@ export class FollowedRoom {
         this.#relay.abandon(); // Otherwise the edits would be overdue, and the search for an owner would open the room.
         break;
       case "search": {
-        if (isDeletion(input.outcome)) return this.#receiveDeleted(now);
+        if (input.outcome.kind === "claimed" && input.outcome.reply?.kind === "deleted") return this.#receiveDeleted(now);
         const { found, steps } = this.#search.receiveOutcome(input.outcome, now);
         pushSteps(steps, effects);
         if (found) this.#entrance.receiveSaving("saved", effects);
@@ -339,10 +342,6 @@ export class FollowedRoom {
     for (const message of this.#questions.askOverdueAgain(silenceMsMax, now)) effects.push({ kind: "send-to-owner", message });
     this.#relay.sendAgain(overdue?.edits ?? [], effects);
   }
-}
-
-function isDeletion(outcome: SearchOutcome): boolean {
-  return outcome.kind === "claimed" && outcome.reply?.kind === "deleted";
 }
 
 function pushSteps(steps: readonly SearchStep[], effects: FollowedRoomEffect[]): void {

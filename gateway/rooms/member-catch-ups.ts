@@ -68,7 +68,12 @@ export class MemberCatchUps {
     this.#ask(caughtUp.ask, effects);
     if (answer.kind === "resync") return this.#receiveResync(caughtUp, answer.reason, head, now, effects);
     this.#receiveEdits(caughtUp, answer.parts, head, now, effects);
+    for (const connection of caughtUp.reading) effects.push({ kind: "watch-read", connection });
     this.#feed.receiveHead(head, now, effects);
+  }
+
+  receiveRead(connection: ConnectionId, now: Millis, effects: FollowedRoomEffect[]): void {
+    this.#ask(this.#questions.receiveRead(connection, now), effects);
   }
 
   /** A failure has no effect on a room that meanwhile has an edit. */

@@ -259,6 +259,8 @@ export class FollowedRoomsHost implements Backbone {
         return void sockets.publish(channel, encodeFrame(effect.frame), effect.except);
       case "send-edits":
         return this.#sendEdits(followed, effect);
+      case "watch-read":
+        return sockets.whenRead(effect.connection, () => this.receiveInput(key, { kind: "read", connection: effect.connection }));
       case "unwanted-catch-up":
         return this.#chargeCatchUp(effect.connection, effect.bytes);
       case "publish-edits":
@@ -303,7 +305,6 @@ export class FollowedRoomsHost implements Backbone {
     for (const connection of to) this.#ports.sockets.send(connection, bytes);
   }
 
-  /** Edits that a member lacks. */
   #sendEdits({ key, channel }: DirectoryEntry, { to, edits }: FollowedRoomEffect & { kind: "send-edits" }): void {
     const frame = this.#frames.get(edits) ?? encodeCommittedFrame(channel, edits);
     this.#frames.set(edits, frame);

@@ -65,6 +65,8 @@ export type FollowedRoomInput =
   | { kind: "edit"; connection: ConnectionId | undefined; edit: SubmittedEdit }
   | { kind: "resubmit"; edit: TentativeEdit }
   | { kind: "replay"; connection: ConnectionId; after: Seq; through: Seq }
+  /** The outcome of `watch-read`. */
+  | { kind: "read"; connection: ConnectionId }
   /** All edits of this turn of the event loop have arrived. */
   | { kind: "turn-ended" }
   | { kind: "from-owner"; message: OwnerMessage }
@@ -117,6 +119,8 @@ export type FollowedRoomEffect =
   | { kind: "publish"; frame: ServerFrame; except: ConnectionId | undefined }
   /** The edits of a catch-up. */
   | { kind: "send-edits"; to: readonly ConnectionId[]; edits: Uint8Array }
+  /** Input `read` follows once the client has read what it was sent. */
+  | { kind: "watch-read"; connection: ConnectionId }
   /** The owner answered for a connection that no longer waits for it. */
   | { kind: "unwanted-catch-up"; connection: ConnectionId; bytes: number }
   | { kind: "publish-edits"; batch: CommittedBatch; except: ConnectionId | undefined }

@@ -3,6 +3,7 @@
  * It can be silent, lose messages, or be gone.
  */
 
+import * as encoding from "lib0/encoding";
 import type { Msg, NatsConnection, Subscription } from "nats";
 
 import {
@@ -26,7 +27,10 @@ import {
 } from "../../shared/bus/presence-messages.ts";
 import { editsBytesOf, encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import type { ClientId, Epoch, GatewayId, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
+import { writeCommittedEdits } from "../../shared/wire/committed-edits.ts";
+import type { ClientId, Epoch, GatewayId, RoomKey, Seq, ServerId, UnixMillis, UserId } from "../../shared/ids.ts";
+
+const ANSWER_BYTES_MAX = 512 * 1024;
 
 /** The state that outlives an owner. */
 export class FakeLog {
@@ -34,6 +38,18 @@ export class FakeLog {
   readonly parts: { readonly firstSeq: number; readonly lastSeq: number; readonly bytes: Uint8Array }[] = [];
   readonly edits: SubmittedEdit[] = [];
   readonly watermarks = new Map<ClientId, number>();
+
+  /** Edits of one client in the first epoch, before the log has an owner. */
+  static of(client: ClientId, payloads: readonly Uint8Array[]): FakeLog {
+    const log = new FakeLog();
+    payloads.forEach((payload, index) => {
+      const [seq, counter] = [(index + 1) as Seq, index + 1];
+      const edits = { epoch: 1 as Epoch, firstSeq: seq, edits: [{ client, counter, parentSeq: 0 as Seq, payload }] };
+      log.parts.push({ firstSeq: seq, lastSeq: seq, bytes: encoding.encode((out) => writeCommittedEdits(out, edits)) });
+      log.edits.push({ author: { user: "ann" as UserId, client }, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload });
+    });
+    return log;
+  }
 }
 
 export class FakeOwner {
@@ -124,7 +140,7 @@ export class FakeOwner {
     this.received.push(message);
     if (message.kind === "edits" && this.mode !== "ignore-edits") this.#order(message.gateway, message.edits);
     if (message.kind === "catch-up-request") {
-      const parts = this.#log.parts.filter(({ lastSeq }) => lastSeq > message.after.seq).map(({ bytes }) => bytes);
+      const parts = this.#partsAfter(message.after.seq);
       const answer: OwnerReply =
         message.after.seq > this.#head
           ? {
@@ -143,6 +159,13 @@ export class FakeOwner {
             };
       this.#answer(message.gateway, answer);
     }
+  }
+
+  /** As many as one answer of a room server holds. */
+  #partsAfter(seq: Seq): Uint8Array[] {
+    let bytes = 0;
+    const later = this.#log.parts.filter(({ lastSeq }) => lastSeq > seq);
+    return later.filter((part, index) => (bytes += part.bytes.byteLength) <= ANSWER_BYTES_MAX || index === 0).map((part) => part.bytes);
   }
 
   #order(gateway: GatewayId, edits: readonly SubmittedEdit[]): void {

@@ -40,7 +40,7 @@ export function followedRooms(flags: Readonly<Record<string, string>> = {}, watc
   const quotas = new Quotas(quotaOptions(config));
   const rooms = new FollowedRoomsHost(
     {
-      sockets: { send, publish: () => 0, listen: () => {}, unlisten: () => {}, close: () => {} },
+      sockets: { send, publish: () => 0, listen: () => {}, unlisten: () => {}, whenRead: () => {}, close: () => {} },
       rooms: { follow: () => Promise.resolve(), unfollow: () => {}, sendToOwner },
       placement: { onServerLost: () => {} } as never,
       sessions: new Map(),

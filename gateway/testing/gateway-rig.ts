@@ -120,8 +120,8 @@ class GatewayRig {
   }
 
   /** Owner of ROOM in TENANT. */
-  startOwner(): FakeOwner {
-    const owner = new FakeOwner(this.connection, this.subjects, new FakeLog(), roomKey(TENANT as TenantId, ROOM as RoomId), "rs-1");
+  startOwner(log = new FakeLog()): FakeOwner {
+    const owner = new FakeOwner(this.connection, this.subjects, log, roomKey(TENANT as TenantId, ROOM as RoomId), "rs-1");
     this.#owners.push(owner);
     return owner;
   }

@@ -71,6 +71,14 @@ export class WireClient {
     this.#socket.send(bytes, { fin: false });
   }
 
+  /** Reads nothing for this time after each frame. */
+  readSlowly(pauseMs: number): void {
+    this.#socket.on("message", () => {
+      this.#socket.pause();
+      setTimeout(() => this.#socket.resume(), pauseMs);
+    });
+  }
+
   sendText(text: string): void {
     this.#socket.send(text);
   }

@@ -84,7 +84,7 @@ test("[SIM20] 50 rooms of 4 people with 20 cursors a second each take at most 60
   const adapter = natsPresenceServers(own.connection.nats, subjects, gateway, { metrics });
   const relay = new PresenceRelayHost(
     {
-      sockets: { send: silent, publish: () => 0, listen: silent, unlisten: silent, close: silent },
+      sockets: { send: silent, publish: () => 0, listen: silent, unlisten: silent, whenRead: silent, close: silent },
       topics: { publishTo, listenTo: silent, unlistenTo: silent },
       servers: adapter.servers,
       usage: new UsageMeter({ tenantsMax: 10 }),

@@ -61,6 +61,7 @@ export class SimListener {
     publish: (channel, frame, except) => this.topics.publishTo(String(channel), frame, except),
     listen: (connection, channel) => this.topics.listenTo(connection, String(channel)),
     unlisten: (connection, channel) => this.topics.unlistenTo(connection, String(channel)),
+    whenRead: (id, receive) => this.#connections.get(id)?.whenRead(receive),
     close: (id, close) => {
       this.#connections.get(id)?.closeByGateway(close);
     },
@@ -145,6 +146,15 @@ export class SimConnection implements Socket {
 
   toClient(bytes: Uint8Array): void {
     if (this.#gatewayOpen) this.#toClient(() => this.#listener.received(bytes));
+  }
+
+  /** Once the client has received all frames that were sent before. */
+  whenRead(receive: () => void): void {
+    this.#toClient(() =>
+      this.#gateway.process.run(() => {
+        if (this.#gatewayOpen) receive();
+      }),
+    );
   }
 
   becomeSlow(): void {

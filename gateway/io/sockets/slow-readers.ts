@@ -68,8 +68,11 @@ export class SlowReaders {
     if (this.#behind.size > 0) this.#publishedTo.set(topic, (this.#publishedTo.get(topic) ?? 0) + bytes);
   }
 
-  /** Call every CHECK_MS. Returns the connections whose state has changed. */
-  look(): [ConnectionId, ReadProgress][] {
+  /**
+   * Call every CHECK_MS. Returns the connections whose state has changed. `isCatchingUp`: a connection that receives more
+   * once it has read what it was sent.
+   */
+  look(isCatchingUp: (connection: ConnectionId) => boolean = () => false): [ConnectionId, ReadProgress][] {
     const changed: [ConnectionId, ReadProgress][] = [];
     for (const [connection, outbound] of this.#behind) {
       const socket = this.#open.get(connection);
@@ -81,7 +84,7 @@ export class SlowReaders {
       }
       const published = socket.getTopics().reduce((bytes, topic) => bytes + (this.#publishedTo.get(topic) ?? 0), 0);
       outbound.receiveCheck((this.#sentTo.get(connection) ?? 0) + published, waiting);
-      if (outbound.isSlow()) changed.push([connection, "stuck"]);
+      if (outbound.isSlow(isCatchingUp(connection))) changed.push([connection, "stuck"]);
       else if (waiting > this.#behindBytesMax && !this.#farBehind.has(connection)) {
         this.#farBehind.add(connection);
         changed.push([connection, "behind"]);

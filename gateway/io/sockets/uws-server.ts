@@ -12,6 +12,7 @@ import { CLOSE, CLOSE_MEANINGS, isGatewayClose } from "../../../shared/wire/clos
 import { Connections } from "../../connections.ts";
 import { portTaken } from "../../config.ts";
 import type { Clients, ConnectionId, Sockets, Topics } from "../../ports.ts";
+import { AwaitedReads } from "./awaited-reads.ts";
 import { SlowReaders, CHECK_MS } from "./slow-readers.ts";
 import { type ClosingOptions, ClosingSockets } from "./closing-sockets.ts";
 import { GatheredSends } from "./gathered-sends.ts";
@@ -76,6 +77,7 @@ export function uwsSockets(
   const behind = new SlowReaders(open, options);
   const closing = new ClosingSockets(options, CHECK_MS);
   const gathered = new GatheredSends(open, lastOfTurn);
+  const reads = new AwaitedReads(open, lastOfTurn);
   const upgrade = upgrades(options, policy, () => open.size + closing.count);
   /** Connections above `outboundBytesMax`, until they are closed. */
   const cut = new Set<ConnectionId>();
@@ -85,6 +87,7 @@ export function uwsSockets(
 
   const forget = (id: ConnectionId): void => {
     open.delete(id);
+    reads.forget(id);
     clients?.receiveDisconnection(id);
   };
 
@@ -111,7 +114,11 @@ export function uwsSockets(
         toClients.receiveFrame(id, isBinary ? new Uint8Array(bytes) : NO_FRAME);
       },
       dropped: (socket) => void cut.add(socket.getUserData().id),
-      drain: (socket) => closing.receiveDrained(socket.getUserData().id),
+      drain: (socket) => {
+        const { id } = socket.getUserData();
+        closing.receiveDrained(id);
+        reads.receiveDrained(id);
+      },
       close: (socket, code) => {
         const { id } = socket.getUserData();
         const isClosing = closing.receiveClosed(id);
@@ -124,8 +131,9 @@ export function uwsSockets(
   };
 
   const look = (toClients: Clients): void => {
-    for (const [connection, progress] of behind.look()) toClients.receiveReadProgress(connection, progress);
+    for (const [connection, progress] of behind.look((id) => reads.has(id))) toClients.receiveReadProgress(connection, progress);
     closing.look();
+    reads.look();
     listeners.step();
     onLooked(behind, closing);
   };
@@ -145,6 +153,7 @@ export function uwsSockets(
     publish: (channel, frame, except) => listeners.publish(String(channel), frame, except),
     listen: (connection, channel) => listeners.listen(connection, String(channel)),
     unlisten: (connection, channel) => listeners.unlisten(connection, String(channel)),
+    whenRead: (connection, receive) => reads.add(connection, receive),
     close: (connection, close) => {
       gathered.flush();
       const socket = open.get(connection);
