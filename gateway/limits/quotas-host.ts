@@ -16,10 +16,11 @@ import type { ConnectionMoves, Quotas, TenantLimit } from "./quotas.ts";
 
 const SECOND_MS = 1_000;
 const SECONDS_PER_NAMING = 60;
-const SETTINGS: Readonly<Record<TenantLimit, string>> = {
-  "tenant": "COROOM_CONNECTIONS_PER_TENANT_MAX",
-  "tenant-rooms": "COROOM_ROOMS_PER_TENANT_MAX",
-  "tenant-edits": "COROOM_TENANT_EDITS_PER_SECOND_MAX",
+const REMEDIES: Readonly<Record<TenantLimit, string>> = {
+  "tenant": "raise COROOM_CONNECTIONS_PER_TENANT_MAX",
+  "tenant-rooms": "raise COROOM_ROOMS_PER_TENANT_MAX",
+  "tenant-edits": "raise COROOM_TENANT_EDITS_PER_SECOND_MAX",
+  "tenant-delivery": "serve its large rooms on more gateways",
 };
 
 export type Sharing = {
@@ -44,7 +45,7 @@ export function shareCounts(
   let seconds = 0;
   const nameTenants = (): void => {
     for (const { tenant, limit, times } of quotas.takeAtLimit())
-      log.warn({ tenant, limit, times }, `a tenant is at its limit: raise ${SETTINGS[limit]}, or talk to the tenant`);
+      log.warn({ tenant, limit, times }, `a tenant is at its limit: ${REMEDIES[limit]}, or talk to the tenant`);
   };
   const publish = (counts: readonly Count[]): void => {
     if (backbone.isUp) bus.publishReport({ source: gateway, counts });

@@ -163,6 +163,14 @@ test("[QUO7] refusals of a tenant are reported once, with the limit and their nu
   expect(mine.takeAtLimit()).toEqual([]);
 });
 
+test("[QUO18] a tenant whose edits cost more than a gateway writes for it is reported too", () => {
+  const deliveries = { ...OPTIONS.deliveries, tenant: { burst: 10, perSecond: 1 } };
+  const mine = new Quotas({ ...OPTIONS, limits: { ...OPTIONS.limits, "tenant-edits": 100 }, deliveries });
+  mine.receiveMembers(notes, 2);
+  expect([1, 2].map(() => mine.takeEdit(notes, editOf(ann, 5), at(0)))).toEqual([undefined, "tenant-delivery"]);
+  expect(mine.takeAtLimit()).toEqual([{ tenant: acme, limit: "tenant-delivery", times: 1 }]);
+});
+
 /** Limits of ten connections each, so that one connection may be admitted on credit. */
 const ofTen = (): Quotas => new Quotas({ ...OPTIONS, limits: { ...OPTIONS.limits, user: 10, tenant: 10 } });
 const connectAnn = (mine: Quotas, number: number, ms = 0): unknown => {

@@ -15,7 +15,7 @@ import { SharedEditRate } from "./shared-edit-rate.ts";
 
 type FaultCountKind = Extract<CountKind, "user-faults" | "address-faults" | "tenant-faults">;
 
-export type TenantLimit = Extract<CountKind, "tenant" | "tenant-rooms" | "tenant-edits">;
+export type TenantLimit = Extract<CountKind, "tenant" | "tenant-rooms" | "tenant-edits"> | "tenant-delivery";
 /** Refusals since the last call of `takeAtLimit`. */
 type TenantAtLimit = { readonly tenant: TenantId; readonly limit: TenantLimit; readonly times: number };
 
@@ -169,9 +169,11 @@ export class Quotas {
   takeEdit(room: RoomKey, { author: { user }, payload }: EditOfUser, now: Millis): EditLimit | undefined {
     const tenant = tenantOf(room);
     if (!this.#userEdits.take(userKey({ tenant, user }))) return "user-edits";
-    if (this.#tenantEdits.take(tenant)) return this.#deliveries.takeEdit(room, payload.byteLength, this.#membersOf(room), now);
-    this.#refuse(tenant, "tenant-edits");
-    return "tenant-edits";
+    const limit = this.#tenantEdits.take(tenant)
+      ? this.#deliveries.takeEdit(room, payload.byteLength, this.#membersOf(room), now)
+      : "tenant-edits";
+    if (limit === "tenant-edits" || limit === "tenant-delivery") this.#refuse(tenant, limit);
+    return limit;
   }
 
   /** Edits of other gateways are delivered to the room's members here. */
