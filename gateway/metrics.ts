@@ -135,7 +135,7 @@ export const gatewayMetrics = (registry: Registry) => {
     }),
     closes: new Counter({
       name: "coroom_gateway_closes_total",
-      help: "Connections closed by the gateway, by the name of the close code",
+      help: "Connections closed by the gateway, by the name of the close code; cut: without a code, above COROOM_OUTBOUND_BYTES_MAX",
       labelNames: ["close"],
       registers,
     }),

@@ -278,9 +278,9 @@ export interface RecentEvents {
 
 /**
  * How a client reads its data. `behind`: much data is unread, so only data that must not be lost may be added. `stuck`:
- * the client reads nothing.
+ * the client reads nothing. `cut`: more was unread than a connection may have, so it was cut without a close code.
  */
-export type ReadProgress = "keeping-up" | "behind" | "stuck";
+export type ReadProgress = "keeping-up" | "behind" | "stuck" | "cut";
 
 /** Receives the events of the sockets. */
 export interface Clients {

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 
 import type { Millis, TenantId, UserId } from "../../shared/ids.ts";
 import type { ClientAddress } from "../../shared/limits/client-address.ts";
+import type { Log } from "../../shared/process/log.ts";
 import { readSettings } from "../../shared/settings/settings.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
@@ -40,7 +41,7 @@ function helloOf(token: string): Uint8Array {
  * Admits one connection at once, and one each second after that. Two connections may wait, with this many bytes of
  * frames.
  */
-function host(connectQueueBytesMax = 100_000) {
+function host(connectQueueBytesMax = 100_000, log: Log = SILENT_LOG) {
   const [seen, refused]: [string[], string[]] = [[], []];
   const registry = new Registry();
   const clock = new FakeClock();
@@ -93,7 +94,7 @@ function host(connectQueueBytesMax = 100_000) {
       admission: { connectsPerSecondMax: 1, connectQueueMax: 2, connectQueueBytesMax },
       frames: { messageBytesMax: 16_384, frameBytesMax: 100_000, partialBytesMax: 40_000 },
     },
-    { clock, endOfTurn: nothing, log: SILENT_LOG, metrics: gatewayMetrics(registry) },
+    { clock, endOfTurn: nothing, log, metrics: gatewayMetrics(registry) },
   );
   const admitted = (): ConnectionId[] => [...sessions.keys()];
   return { clients, seen, refused, registry, clock, admitted, banned };
@@ -262,4 +263,17 @@ test("[LOB21] a gateway that stops closes waiting connections with the same code
   await clients.drain(60_000); // Nobody has a session.
   clients.stop();
   expect(seen).toEqual([`${bob} goingAway`, `${cid} goingAway`]);
+});
+
+test("[CUT1] a client that was cut because it read too slowly is counted and named in the log, which has a limited rate", async () => {
+  const lines: unknown[] = [];
+  const { clients, registry } = host(undefined, { ...SILENT_LOG, info: (facts, text) => void lines.push([facts, text]) });
+  clients.receiveConnection(ann, undefined);
+  clients.receiveFrame(ann, helloOf("valid"));
+  await Promise.resolve();
+  await Promise.resolve();
+  for (let time = 0; time < 100; time++) clients.receiveReadProgress(ann, "cut");
+  expect(await registry.getSingleMetricAsString("coroom_gateway_closes_total")).toContain('{close="cut"} 100');
+  expect(lines[0]).toEqual([{ tenant: "acme", user: "ann" }, expect.stringContaining("read too slowly")]);
+  expect(lines.length).toBeLessThan(100);
 });

@@ -3,6 +3,7 @@
 import { assertNever } from "../../shared/assert.ts";
 import type { Millis, RoomKey, TenantId } from "../../shared/ids.ts";
 import type { ClientAddress } from "../../shared/limits/client-address.ts";
+import { limitedLog } from "../../shared/process/limited-log.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { CloseName } from "../../shared/wire/close-codes.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
@@ -63,6 +64,7 @@ export class SessionHost implements Clients {
   readonly #ports: SessionHostPorts;
   readonly #options: SessionHostOptions;
   readonly #deps: SessionHostDeps;
+  readonly #log: Log;
   /** Admitted connections. */
   readonly #sessions: ClientSessions;
   readonly #partial: PartialFrames;
@@ -73,6 +75,7 @@ export class SessionHost implements Clients {
 
   constructor(ports: SessionHostPorts, sessions: ClientSessions, options: SessionHostOptions, deps: SessionHostDeps) {
     this.#ports = ports;
+    this.#log = limitedLog(deps.log, deps.clock);
     this.#sessions = sessions;
     this.#options = options;
     this.#deps = deps;
@@ -160,8 +163,15 @@ export class SessionHost implements Clients {
 
   receiveReadProgress(connection: ConnectionId, progress: ReadProgress): void {
     if (progress === "stuck") return this.#close(connection, "tooSlow");
+    if (progress === "cut") return this.#noteCut(connection);
     if (progress === "behind") this.#deps.metrics.presenceBehind.inc();
     this.#ports.presence.receiveReadProgress(connection, progress, this.#sessions.get(connection)?.rooms ?? []);
+  }
+
+  #noteCut(connection: ConnectionId): void {
+    const { tenant, user } = this.#sessions.get(connection)?.bearer ?? {};
+    this.#deps.metrics.closes.inc({ close: "cut" });
+    this.#log.info({ tenant, user }, "a client read too slowly and was cut: more than COROOM_OUTBOUND_BYTES_MAX was unread");
   }
 
   receiveDisconnection(connection: ConnectionId): void {

@@ -124,6 +124,7 @@ export function uwsSockets(
         const isClosing = closing.receiveClosed(id);
         const isCut = cut.delete(id);
         onEnded(isClosing || isCut || isGatewayClose(code) ? "gateway" : code === LOST ? "network" : "client");
+        if (isCut) toClients.receiveReadProgress(id, "cut");
         if (!isClosing) forget(id);
       },
     });
