@@ -495,6 +495,16 @@ test("[SES40] presence is passed on with its fields; above the rate it is droppe
   expect(receive(session, presence)).toMatchObject(closed("rateLimited"));
 });
 
+test("[SES42] the fields of a presence frame above the rate are not decoded", () => {
+  const session = joined();
+  const presence = encodeFrame({ type: "presence", channel: 7, fields: [{ name: "tool", value: Uint8Array.of(1) }] });
+  for (let frame = 0; frame < 4; frame++) session.receiveFrame(presence, now);
+  expect(session.receiveFrame(presence.subarray(0, -1), now)).toMatchObject([
+    { kind: "presence-passed-over" },
+    { frame: { type: "presence-again" } },
+  ]);
+});
+
 test("[SES41] a user who may only read can show presence", () => {
   const session = joined({ write: false });
   expect(receive(session, { type: "presence", channel: 7, fields: [] })).toEqual([{ kind: "presence", room: notes, fields: [] }]);

@@ -108,6 +108,8 @@ export class ClientSession {
     const rates = this.#takenRates;
     if (!rates.takeBytes(bytes.byteLength, now)) return tooFast("bytes");
     if (this.#state.kind === "other-protocol") return rates.takeControl(now) ? [] : this.#closeOtherProtocol(); // Empty messages take no bytes of the rate.
+    const refusedPresence = bytes[0] === FrameType.presence ? this.open?.takePresence(bytes, rates, now) : undefined;
+    if (refusedPresence !== undefined) return refusedPresence;
     const frame = decodeFrame(bytes);
     if (this.#state.kind === "awaiting-hello") {
       const bytesOfRefusal = otherProtocolRefusal(bytes, CLOSE_MEANINGS.otherProtocol);

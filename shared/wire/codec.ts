@@ -30,6 +30,7 @@ import {
 } from "./fields.ts";
 import {
   BACKBONE_STATES,
+  type Channel,
   type Frame,
   FrameType,
   JOIN_REFUSALS,
@@ -57,6 +58,17 @@ export function decodeFrame(bytes: Uint8Array): Frame | UnknownFrame | undefined
     return hasContent(input) && !mayGoOn(frame, bytes[0]!) ? undefined : frame;
   } catch {
     return undefined; // Truncated, or a value out of range: the sender's fault, so refused and never thrown.
+  }
+}
+
+/** The channel of a frame of a room that may not be decoded as a whole. Undefined: it has none. */
+export function channelOf(bytes: Uint8Array): Channel | undefined {
+  const input = createDecoder(bytes);
+  try {
+    readByte(input);
+    return channel.read(input);
+  } catch {
+    return undefined; // As in `decodeFrame`.
   }
 }
 
