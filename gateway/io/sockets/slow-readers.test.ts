@@ -36,3 +36,16 @@ test("[OUH5] nine slow connections do not make a gateway slow, however few conne
   expect([p99Of(9, 9), p99Of(20, 9)]).toEqual([0, 0]);
   expect(p99Of(20, 10)).toBeGreaterThan(8_000);
 });
+
+test("[OUH7] clients on slow lines that catch up do not make a gateway slow", () => {
+  const open = new Map(
+    Array.from({ length: 20 }, (_, index) => [index as ConnectionId, { getBufferedAmount: () => 1_000, getTopics: () => [] }]),
+  );
+  const p99With = (catchingUp: number): number => {
+    const clients = new SlowReaders(open, OPTIONS, (connection) => connection < catchingUp);
+    for (let ms = 0; ms < 10_000; ms += CHECK_MS) clients.look();
+    return clients.p99AgeMs;
+  };
+  expect(p99With(10)).toBeGreaterThan(8_000);
+  expect([p99With(11), p99With(20)]).toEqual([0, 0]);
+});

@@ -23,6 +23,7 @@ export class SlowReaders {
   readonly #open: ReadonlyMap<ConnectionId, Pick<WebSocket<unknown>, "getBufferedAmount" | "getTopics">>;
   readonly #options: OutboundOptions;
   readonly #behindBytesMax: number;
+  readonly #isCatchingUp: (connection: ConnectionId) => boolean;
   readonly #behind = new Map<ConnectionId, OutboundLag>();
   /** Connections with so much unread data that the gateway was informed. */
   readonly #farBehind = new Set<ConnectionId>();
@@ -30,8 +31,14 @@ export class SlowReaders {
   readonly #publishedTo = new Map<string, number>();
   #looks = 0;
 
-  constructor(open: ReadonlyMap<ConnectionId, Pick<WebSocket<unknown>, "getBufferedAmount" | "getTopics">>, options: SlowReaderOptions) {
+  /** `isCatchingUp`: a connection that receives more once it has read what it was sent. */
+  constructor(
+    open: ReadonlyMap<ConnectionId, Pick<WebSocket<unknown>, "getBufferedAmount" | "getTopics">>,
+    options: SlowReaderOptions,
+    isCatchingUp: (connection: ConnectionId) => boolean = () => false,
+  ) {
     this.#open = open;
+    this.#isCatchingUp = isCatchingUp;
     this.#behindBytesMax = options.behindBytesMax;
     this.#options = { slowBytesMax: options.slowBytesMax, slowMsMax: options.slowMsMax, lookMs: CHECK_MS };
   }
@@ -53,11 +60,13 @@ export class SlowReaders {
     return bytes;
   }
 
-  /** Age of a connection's oldest unread data: the p99 of all connections. */
+  /** Age of a connection's oldest unread data: the p99 of all connections. One that catches up is as late as its own line. */
   get p99AgeMs(): number {
     const worseOff = Math.max(SLOW_CLIENTS, Math.floor(this.#open.size / 100));
     if (this.#behind.size <= worseOff) return 0;
-    return Array.from(this.#behind.values(), ({ ageMs }) => ageMs).sort((a, b) => b - a)[worseOff]!;
+    const ages: number[] = [];
+    for (const [connection, { ageMs }] of this.#behind) if (!this.#isCatchingUp(connection)) ages.push(ageMs);
+    return ages.sort((a, b) => b - a)[worseOff] ?? 0;
   }
 
   countSent(to: ConnectionId, bytes: number): void {
@@ -68,11 +77,8 @@ export class SlowReaders {
     if (this.#behind.size > 0) this.#publishedTo.set(topic, (this.#publishedTo.get(topic) ?? 0) + bytes);
   }
 
-  /**
-   * Call every CHECK_MS. Returns the connections whose state has changed. `isCatchingUp`: a connection that receives more
-   * once it has read what it was sent.
-   */
-  look(isCatchingUp: (connection: ConnectionId) => boolean = () => false): [ConnectionId, ReadProgress][] {
+  /** Call every CHECK_MS. Returns the connections whose state has changed. */
+  look(): [ConnectionId, ReadProgress][] {
     const changed: [ConnectionId, ReadProgress][] = [];
     for (const [connection, outbound] of this.#behind) {
       const socket = this.#open.get(connection);
@@ -84,7 +90,7 @@ export class SlowReaders {
       }
       const published = socket.getTopics().reduce((bytes, topic) => bytes + (this.#publishedTo.get(topic) ?? 0), 0);
       outbound.receiveCheck((this.#sentTo.get(connection) ?? 0) + published, waiting);
-      if (outbound.isSlow(isCatchingUp(connection))) changed.push([connection, "stuck"]);
+      if (outbound.isSlow(this.#isCatchingUp(connection))) changed.push([connection, "stuck"]);
       else if (waiting > this.#behindBytesMax && !this.#farBehind.has(connection)) {
         this.#farBehind.add(connection);
         changed.push([connection, "behind"]);

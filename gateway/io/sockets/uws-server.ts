@@ -74,10 +74,10 @@ export function uwsSockets(
   stop(): Promise<void>;
 } {
   const open = new Connections<Socket>();
-  const behind = new SlowReaders(open, options);
+  const reads = new AwaitedReads(open, lastOfTurn);
+  const behind = new SlowReaders(open, options, (connection) => reads.has(connection));
   const closing = new ClosingSockets(options, CHECK_MS);
   const gathered = new GatheredSends(open, lastOfTurn);
-  const reads = new AwaitedReads(open, lastOfTurn);
   const upgrade = upgrades(options, policy, () => open.size + closing.count);
   /** Connections above `outboundBytesMax`, until they are closed. */
   const cut = new Set<ConnectionId>();
@@ -132,7 +132,7 @@ export function uwsSockets(
   };
 
   const look = (toClients: Clients): void => {
-    for (const [connection, progress] of behind.look((id) => reads.has(id))) toClients.receiveReadProgress(connection, progress);
+    for (const [connection, progress] of behind.look()) toClients.receiveReadProgress(connection, progress);
     closing.look();
     reads.look();
     listeners.step();
