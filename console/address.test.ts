@@ -27,6 +27,7 @@ test("[PAGE2] parsing cuts a name to the characters that fit beside a face", () 
   expect(parseName("a".repeat(99))).toHaveLength(40);
   expect(parseName(" ")).toBeUndefined();
   expect([parseName("\u200b\u2060"), parseName("👩\u200d💻")]).toEqual([undefined, "👩\u200d💻"]);
+  expect(["\u3164", "\u2800 \u115f"].map(parseName), "shown as nothing").toEqual([undefined, undefined]);
 });
 
 test("[PAGE3] an invitation link carries the room and no name", () => {

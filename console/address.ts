@@ -22,10 +22,10 @@ function parseRoom(text: string): string {
   return room === "." || room === ".." ? DEFAULT_ROOM : room;
 }
 
-/** Returns undefined for a name without a visible character, such as a zero-width space. */
+/** Returns undefined for a name without a visible character, such as a zero-width space, a Hangul filler, or an empty Braille pattern. */
 export function parseName(text: string): string | undefined {
   const name = cleanText(text, NAME_CHARS_MAX);
-  return name !== undefined && /^[\p{Cf}\s]*$/u.test(name) ? undefined : name;
+  return name !== undefined && /^[\p{Cf}\p{Default_Ignorable_Code_Point}\s\u2800]*$/u.test(name) ? undefined : name;
 }
 
 /** `user`: user id. A person who changes the name keeps it, so the server still recognises their earlier edits. */
