@@ -8,7 +8,7 @@ const at = (ms: number) => ms as Millis;
 const UNTIL = at(10_000);
 
 function begin() {
-  const watched = new WatchedBoards({ boardPushMs: 500 });
+  const watched = new WatchedBoards({ boardPushMs: 500, boardWatchesMax: 100 });
   const take = (now: number, countMax = 9) => {
     const { due, again } = watched.take(at(now), countMax);
     for (const room of due) room.pushedAt = at(now);
