@@ -8,6 +8,8 @@
 import type { Millis, TenantId } from "../../shared/ids.ts";
 import { type Rate, TokenBucket } from "../../shared/limits/token-bucket.ts";
 
+const encoder = new TextEncoder();
+
 export class BoardTurns<Board> {
   readonly #rate: Rate;
   /** A tenant with a full bucket has none: a full bucket equals a new one. */
@@ -33,6 +35,10 @@ export class BoardTurns<Board> {
     const bucket = this.#buckets.get(tenant) ?? new TokenBucket(this.#rate, now);
     this.#buckets.set(tenant, bucket);
     bucket.spend(now, bytes);
+  }
+
+  spendFor(tenant: TenantId, list: string, watchers: number, now: Millis): void {
+    this.spend(tenant, encoder.encode(list).byteLength * watchers, now);
   }
 
   /** Nobody watches the board any more. */

@@ -130,7 +130,7 @@ export class GatewayBoards {
     }
     const list = board.publishedLists.get(watcher.length) ?? listOf(board, watcher.length);
     board.publishedLists.set(watcher.length, list);
-    this.#turns.spend(tenantOf(room), Buffer.byteLength(list), now);
+    this.#turns.spendFor(tenantOf(room), list, 1, now);
     return [
       ...effects,
       { kind: "send", to: connection, frame: frameOf(board, watcher.length) },
@@ -266,7 +266,7 @@ export class GatewayBoards {
       const list = listOf(board, length);
       if (board.publishedLists.get(length) === list) return [];
       board.publishedLists.set(length, list);
-      this.#turns.spend(tenantOf(board.room), Buffer.byteLength(list) * count, now);
+      this.#turns.spendFor(tenantOf(board.room), list, count, now);
       return [{ kind: "publish", topic: topicOf(board, length), frame: frameOf(board, length) }];
     });
   }
