@@ -1,7 +1,12 @@
+import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import type { Millis, RoomKey } from "../../shared/ids.ts";
+import type { Epoch, Millis, RoomKey, Seq } from "../../shared/ids.ts";
+import { limitedLog } from "../../shared/process/limited-log.ts";
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import { documentServiceMetrics } from "../metrics.ts";
 import { LeftOutEdits } from "./left-out-edits.ts";
+import { reportRoom } from "./room-reports-host.ts";
 
 const at = (ms: number) => ms as Millis;
 
@@ -20,4 +25,22 @@ test("[LOE2] a tenant has ten events a minute for all its rooms, a room without 
     );
   expect([told("acme", 0).length, told("other", 0).length]).toEqual([10, 10]);
   expect([told("acme", 1_000), told("acme", 7_000)]).toEqual([[], [3]]);
+});
+
+test("[LOE3] lines of the log about edits that are left out are limited, whatever the number of rooms", () => {
+  let lines = 0;
+  const line = (): void => void (lines += 1);
+  const clock = new FakeClock();
+  const log = limitedLog({ debug: line, info: line, warn: line, error: line }, clock);
+  const deps = {
+    clock,
+    log,
+    metrics: documentServiceMetrics(new Registry()),
+    operations: { report: () => {} },
+    leftOut: new LeftOutEdits(),
+  };
+  const through = { epoch: 1 as Epoch, seq: 1 as Seq, streamSeq: 1, recordId: undefined, epochs: [] };
+  for (let index = 0; index < 100; index++)
+    reportRoom(`acme.room-${index}` as RoomKey, { kind: "edits-refused", refused: 1, through, users: [] }, deps);
+  expect(lines).toBe(10);
 });

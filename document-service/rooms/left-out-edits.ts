@@ -1,6 +1,6 @@
 /**
  * Decides which edits that are left out of documents become an event, because a hostile writer may send them all the time
- * and in many rooms. Edits without an event are in the log of the process and in the metric. Rules LOE1 and LOE2.
+ * and in many rooms. Edits without an event are in the metric, and in the log of the process if it has few such lines. Rules LOE1 and LOE2.
  */
 
 import { BoundedMap } from "../../shared/collections/bounded-map.ts";

@@ -60,7 +60,8 @@ export function reportRoom(room: RoomKey, report: DocumentRoomReport, { clock, l
       const count = leftOut.receive(room, report.refused, clock.now());
       metrics.refusedEdits.inc(report.refused);
       if (count !== undefined) operations.report({ kind: "edits_left_out", room, count, users: [...report.users] });
-      return log.error(
+      // Not an error, whose lines are not limited: a hostile writer may cause one in each of thousands of rooms.
+      return log.warn(
         { room, refused: report.refused, through: report.through, users: report.users },
         "edits that are no Yjs updates, or exceed a limit, are left out of the document; the history keeps them. Check what the writers of the room send",
       );
