@@ -26,3 +26,7 @@ test("[LRQ2] heads and TLS handshakes have at most 15 s", () => {
     connectionsCheckingInterval: 7_500,
   });
 });
+
+test("[LRQ3] a server accepts any whole number of milliseconds for the head, also more than Node's 300 s", () => {
+  for (const headMsMax of [1, 15_001, 300_001, 2 ** 40]) createServer(lastRequestServer(() => true, headMsMax));
+});

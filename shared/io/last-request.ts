@@ -9,17 +9,20 @@ import type { Duplex } from "node:stream";
 
 /** Time for the head of a request. By default Node closes a connection whose head is unfinished only after 60 to 90 s. */
 const HEAD_MS_MAX = 15_000;
+/** Node's limit for a whole request. `createServer` throws for a longer time of the head. */
+const REQUEST_MS_MAX = 300_000;
 
 /** Options of a server. A connection whose head, or TLS handshake, takes longer is closed, with 408 if it is a head. */
 export function lastRequestServer(
   isLast: (request: IncomingMessage) => boolean,
   headMsMax = HEAD_MS_MAX,
 ): ServerOptions & { readonly handshakeTimeout: number } {
+  const headMs = Math.min(headMsMax, REQUEST_MS_MAX);
   return {
     IncomingMessage: lastRequests(isLast),
-    headersTimeout: headMsMax,
-    connectionsCheckingInterval: headMsMax / 2,
-    handshakeTimeout: headMsMax,
+    headersTimeout: headMs,
+    connectionsCheckingInterval: Math.ceil(headMs / 2),
+    handshakeTimeout: headMs,
   };
 }
 
