@@ -56,6 +56,9 @@ type EndBy = "log" | "copy";
 /** The next step after the subscription. */
 type Next = { kind: "wait" } | { kind: "read" } | { kind: "fence"; end: LogEnd } | { kind: "fence-behind-copy"; of: ServerId };
 
+/** The epoch record of the claim. */
+type Claimed = { readonly epoch: Epoch; readonly head: Seq; readonly recordId: string; readonly claimedAt: UnixMillis };
+
 type State =
   | { kind: "subscribing"; next: Next }
   | { kind: "expecting" }
@@ -63,30 +66,17 @@ type State =
   /** The log ends below the checkpoint. */
   | { kind: "advancing"; end: LogEnd | undefined; checkpoint: Checkpoint }
   /** `endBy`: the server that sent the log's end. The replica may be behind it. */
-  | {
-      kind: "fencing";
-      epoch: Epoch;
-      head: Seq;
-      recordId: string;
-      checkpoint: Checkpoint | undefined;
-      end: LogEnd | undefined;
-      endBy: EndBy;
-      claimedAt: UnixMillis;
-    }
-  | {
+  | (Claimed & { kind: "fencing"; checkpoint: Checkpoint | undefined; end: LogEnd | undefined; endBy: EndBy })
+  | (Claimed & {
       kind: "loading";
-      epoch: Epoch;
-      head: Seq;
-      recordId: string;
       streamSeq: number;
       loading: Loading;
       reloads: number;
-      claimedAt: UnixMillis;
       /** Time since which checkpoint and log do not match. */
       unfitSince?: Millis;
       /** Both are read again at the next tick. */
       waits?: boolean;
-    };
+    });
 
 export class RoomClaim {
   readonly #key: RoomKey;
@@ -94,6 +84,9 @@ export class RoomClaim {
   readonly #deps: ClaimDeps;
   #begun: Millis;
   #replica: ReplicaContent | undefined;
+  #hasLookedForReplica = false;
+  /** The epoch that a takeover replaces. Undefined in other claims. */
+  #replaced: Epoch | undefined;
   /** The last record of the replica or of the checkpoint. The log must still have it. */
   #unfound: LoadedFrom | undefined;
   #above = 0 as Epoch;
@@ -165,7 +158,7 @@ export class RoomClaim {
         this.#state = { kind: "reading" };
         return goingOn({ kind: "read-log-end" });
       case "fence":
-        this.#replica ??= this.#deps.takeReplica(this.#key);
+        this.#lookForReplica();
         // A false head or epoch would become part of the log. No checkpoint has a later epoch than a living owner's.
         return isSameEnd(this.#replica?.last, next.end) ? this.#fence(next.end, undefined, "log") : this.#begin({ kind: "read" });
       case "fence-behind-copy":
@@ -179,7 +172,7 @@ export class RoomClaim {
     // Both states are permanent: even if the log is lost, the room does not start again as a new one.
     if (checkpoint === "deleted" || last?.record.kind === "deleted") return DELETED;
     const end = last && endAt({ record: last.record, streamSeq: last.streamSeq });
-    if (this.#replica !== undefined && (end?.epoch ?? 0) > this.#replica.last.epoch) return FASTER;
+    if (this.#replaced !== undefined && (end?.epoch ?? 0) > this.#replaced) return FASTER;
     if (checkpoint === undefined || !isAheadOfLog(checkpoint, end)) return this.#fence(end, checkpoint, "log");
     this.#state = { kind: "advancing", end, checkpoint };
     return goingOn({ kind: "advance-log", past: checkpoint.streamSeq });
@@ -210,8 +203,9 @@ export class RoomClaim {
 
   /** No checkpoint has a later epoch than the log's last record. */
   #fenceBehindReplica(owner: ServerId): ClaimStep {
-    this.#replica = this.#deps.takeReplica(this.#key);
+    this.#lookForReplica();
     if (this.#replica === undefined) return this.#begin({ kind: "read" });
+    this.#replaced = this.#replica.last.epoch;
     if (serverOf(this.#replica.last) !== owner) return FASTER;
     return this.#replica.isProven ? this.#fence(this.#replica.last, undefined, "copy") : this.#begin({ kind: "read" });
   }
@@ -225,7 +219,7 @@ export class RoomClaim {
   #fence(end: LogEnd | undefined, checkpoint: Checkpoint | undefined, endBy: EndBy): ClaimStep {
     const { epoch: before, seq: head } = roomPosition(checkpoint, end);
     const stamp = this.#deps.nextStamp();
-    this.#replica ??= this.#deps.takeReplica(this.#key); // Removed now. Otherwise the claim would later count itself as another owner.
+    this.#lookForReplica(); // Removed now. Otherwise the claim would later count itself as another owner.
     const known = Math.max(end?.epoch ?? 0, checkpoint?.epoch ?? 0, this.#replica?.last.epoch ?? 0, this.#above);
     const epoch = this.#deps.epochs.after(known as Epoch);
     this.#state = { kind: "fencing", epoch, head, recordId: stamp.id, checkpoint, end, endBy, claimedAt: stamp.time };
@@ -233,6 +227,12 @@ export class RoomClaim {
     const record: OutgoingRecord = { id: stamp.id, bytes, expectedId: end?.id, expectedStreamSeq: end?.streamSeq ?? 0 };
     const report: ClaimEffect[] = end !== undefined && end.head > head ? [{ kind: "edits-lost", after: head, through: end.head }] : [];
     return goingOn(...report, { kind: "append", record, edits: 0 });
+  }
+
+  /** Each attempt counts as a warm or a cold claim. */
+  #lookForReplica(): void {
+    if (!this.#hasLookedForReplica) this.#replica = this.#deps.takeReplica(this.#key);
+    this.#hasLookedForReplica = true;
   }
 
   #receiveFenced(streamSeq: number, now: Millis): ClaimStep {

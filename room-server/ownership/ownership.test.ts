@@ -54,7 +54,7 @@ function claimOf(
   { warm, begin = { kind: "claim" } }: { warm?: ReplicaContent; begin?: ClaimBeginning } = {},
 ) {
   const seal = { sealOf: () => new Uint8Array(16), isGenuine: () => true };
-  let records = 0;
+  let [records, replicasSought] = [0, 0];
   const budget = new BacklogBudget({ bytesMax: 1_000_000 });
   const ownership = new Ownership(
     "acme.notes" as RoomKey,
@@ -63,14 +63,17 @@ function claimOf(
       seal,
       epochs: { after: (known) => (known + 1) as Epoch },
       budget,
-      takeReplica: () => warm,
+      takeReplica: () => {
+        replicasSought += 1;
+        return warm;
+      },
       nextStamp: () => ({ id: `s.${++records}`, time: DATE }),
     },
     at(0),
     begin,
   );
   const receive = (input: OwnershipInput, now = 0): readonly OwnershipEffect[] => ownership.receiveOwnershipInput(input, at(now));
-  return { ownership, receive, budget };
+  return { ownership, receive, budget, replicasSought: () => replicasSought };
 }
 
 const last = (epoch: number, head: number, streamSeq: number): DecodedRecord => ({
@@ -643,6 +646,25 @@ test("[OWN76] an end that the replica does not know is not believed: the log is 
   const withoutReplica = claimOf({}, { begin: { kind: "expectation" } });
   withoutReplica.receive({ kind: "subscribed" });
   expect(kinds(withoutReplica.receive({ kind: "end-received", end: true_ }))).toEqual(["read-log-end"]);
+});
+
+test("[OWN77] a handover to a replica that lacks the last epoch succeeds: the log is read", () => {
+  const { receive } = claimOf({}, { warm: replicaAt(400, "other.0"), begin: { kind: "expectation" } });
+  receive({ kind: "subscribed" });
+  receive({ kind: "end-received", end: { id: "other.1", streamSeq: 401, epoch: 7 as Epoch, head: 0 as Seq } });
+  const claim = receive({ kind: "log-end-read", last: last(7, 0, 401), checkpoint: undefined });
+  expect(records(claim)).toMatchObject([{ kind: "epoch", epoch: 8, head: 0 }]);
+});
+
+test("[OWN78] a claim without a replica looks for one once, because each attempt is counted", () => {
+  const end = { id: "other.1", streamSeq: 400, epoch: 6 as Epoch, head: 0 as Seq };
+  for (const begin of [{ kind: "expectation" } as const, TAKEOVER, { kind: "claim" } as const]) {
+    const { receive, replicasSought } = claimOf({}, { begin });
+    receive({ kind: "subscribed" });
+    if (begin.kind === "expectation") receive({ kind: "end-received", end });
+    receive({ kind: "log-end-read", last: last(6, 0, 400), checkpoint: undefined });
+    expect(replicasSought()).toBe(1);
+  }
 });
 
 test("[OWN40] all effects of messages held during the claim are carried out, however many", () => {
