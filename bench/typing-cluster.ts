@@ -10,6 +10,7 @@ import { type KV, Kvm } from "@nats-io/kv";
 import { TimeoutError } from "nats";
 
 import { decodeJson } from "../shared/bus/json-messages.ts";
+import { inboxOf } from "../shared/bus/permissions.ts";
 import { PlannedRoom, RoomEntry } from "../shared/bus/placement-messages.ts";
 import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
 import { type ClientKey, type RoomId, roomKey, type RoomKey, type ServerId, type TenantId } from "../shared/ids.ts";
@@ -97,7 +98,7 @@ export class TypingCluster {
           ? (connections[index] = await CuttableConnection.start(servers[0]!)).url
           : servers.join(","),
     });
-    const nats = await connectNats({ servers: cluster.natsUrl, name: "bench" });
+    const nats = await connectNats({ servers: cluster.natsUrl, name: "bench", inboxPrefix: inboxOf(cluster.environment, "operator") });
     const subjects = subjectsOf(cluster.environment);
     const [entries, plans] = await Promise.all([new Kvm(nats).open(subjects.roomsBucket), new Kvm(nats).open(subjects.planBucket)]);
     const rooms: RoomLoad[] = [];
