@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
-import { list, SettingError, single } from "../shared/settings/settings.ts";
-import { parseCommandLine, refuseRepeatedFlags, subjectOf } from "./run.ts";
+import { list, readSettings, SettingError, single } from "../shared/settings/settings.ts";
+import { parseCommandLine, subjectOf } from "./run.ts";
 
 test("[CLI1] the parser splits a command line into the command and its flags, in every spelling", () => {
   expect(parseCommandLine(["start", "--roles", "gateway,placement", "--port=0", "--production", "--data-dir", "/tmp/x y"])).toEqual({
@@ -46,7 +46,8 @@ test("[CLI14] a word after the command stands for the command's subject", () => 
 test.each([[["token", "--room", "a", "--room", "b"]], [["token", "--room=a", "--room"]], [["start", "--room=a", "--room=a"]]])(
   "[CLI15] a flag that is given twice is refused, because only one value would count: %o",
   (words) => {
-    expect(() => refuseRepeatedFlags(parseCommandLine(words).flags, { settings: { room: { parse: list, meaning: "" } } })).toThrow(
+    const settings = { room: { parse: list, meaning: "" } };
+    expect(() => readSettings(settings, { flags: parseCommandLine(words).flags, env: {} })).toThrow(
       "--room is given twice. Give it once; a list is one value with commas",
     );
   },
@@ -56,6 +57,6 @@ test("[CLI16] a repeatable flag, or the words for it, may be given several times
   const settings = { room: { parse: single, isRepeatable: true, meaning: "" } } as const;
   const { flags } = parseCommandLine(["export", "--room", "a", "--room=b", "--room", "c"]);
   expect(flags).toEqual({ room: ["a", "b", "c"] });
-  expect(() => refuseRepeatedFlags(flags, { settings })).not.toThrow();
+  expect(readSettings(settings, { flags, env: {} })).toEqual({ room: ["a", "b", "c"] });
   expect(subjectOf(["a", "b"], {}, { name: "export", subject: "room", settings })).toEqual({ room: ["a", "b"] });
 });

@@ -25,7 +25,6 @@ export async function runCommandLine(
   if (flagged["help"] !== undefined) return print(helpOf(command));
   const flags = { ...flagged, ...subjectOf(more, flagged, command) };
   refuseUnknownFlags(flags, command);
-  refuseRepeatedFlags(flags, command);
   refuseBareFlags(bare, command);
   refuseMisspelt(env, commands, warn);
   return command.run({ flags, env }, (text) => print(escapedMarks(text))); // Tenants choose the names of rooms.
@@ -75,13 +74,6 @@ export function refuseBareFlags(bare: readonly string[], { name, settings }: Pic
   const valueless = bare.filter((known) => settings[known]?.parse !== flag);
   if (valueless.length > 0)
     throw new SettingError(`missing value for ${valueless.map(flagName).join(", ")}. Run coroom ${name} --help for the list.`);
-}
-
-/** Throws SettingError for a flag that is given several times, unless each of its values counts. */
-export function refuseRepeatedFlags(flags: Flags, { settings }: Pick<CliCommand, "settings">): void {
-  for (const [name, value] of Object.entries(flags))
-    if (typeof value !== "string" && settings[name]?.isRepeatable !== true)
-      throw new SettingError(`${flagName(name)} is given twice. Give it once; a list is one value with commas.`);
 }
 
 /** Refuses unknown flags. A misspelt flag must not silently mean "use the default". */

@@ -99,6 +99,10 @@ export function readSettings<const S extends Settings>(settings: S, given: Setti
     const typed = given.flags[name];
     const isFlagOnly = setting.flagOnly === true || setting.isConstant === true;
     const raws = [typed ?? (isFlagOnly ? undefined : given.env[envName(name)]) ?? ""].flat();
+    if (raws.length > 1 && setting.isRepeatable !== true) {
+      problems.push(`${flagName(name)} is given twice. Give it once; a list is one value with commas (${setting.meaning})`);
+      continue;
+    }
     const raw = raws.find((each) => each.trim() === "") ?? raws.join(" and ");
     if (raw.trim() === "") {
       if (typed !== undefined && typed !== "") {
