@@ -158,7 +158,8 @@ export const leaderboardSettings = {
   boardWatchesMax: {
     parse: positiveInteger,
     fallback: 20_000,
-    meaning: "Maximum number of watched boards. Further boards are readable, but not pushed: their state is `behind`.",
+    meaning:
+      "Maximum number of watched boards, of which one tenant has at most three quarters. Further boards are readable, but not pushed: their state is `behind`.",
   },
 
   boardNamesMax: {

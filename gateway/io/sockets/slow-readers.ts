@@ -60,7 +60,7 @@ export class SlowReaders {
     return bytes;
   }
 
-  /** Age of a connection's oldest unread data: the p99 of all connections. One that catches up is as late as its own line. */
+  /** Age of a connection's oldest unread data: the p99, without connections that catch up as fast as their clients read. */
   get p99AgeMs(): number {
     const worseOff = Math.max(SLOW_CLIENTS, Math.floor(this.#open.size / 100));
     if (this.#behind.size <= worseOff) return 0;
