@@ -129,3 +129,18 @@ test("[LAN9] tasks that clients wait for go before background merges that wait, 
   const counts = kinds.map((kind) => told.slice(3).filter((name) => name === kind).length);
   expect(counts).toEqual([10, 40, 40]);
 });
+
+test.each(["quick", "quarantine"] as const)(
+  "[LAN10] in %s, a task that a client waits for goes before those of every kind of a tenant that used more",
+  (lane) => {
+    const plan = new ThreadLanes({ mergeMsMax: 10_000, mergeThreads: 1, readsWaitingMax: 100 });
+    const { told, take, release } = tasksOf(plan, lane);
+    for (let task = 0; task < 5; task++) for (const kind of ["read", "awaited"] as const) take(kind, A, `slow ${kind}`);
+    for (const kind of ["read", "awaited"] as const) take(kind, OTHER, `other ${kind}`);
+    release("read", A, 900);
+    release("read", OTHER, 5);
+    release("awaited", OTHER, 5);
+    release("awaited", A, 900);
+    expect(told.map((name) => name.split(" ")[0])).toEqual(["slow", "other", "other", "slow", "slow"]);
+  },
+);

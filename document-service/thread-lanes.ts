@@ -2,13 +2,13 @@
  * Decides which document task runs in which thread. Each lane has separate threads: `quick` for all first tries,
  * `writes` for the content of HTTP writes, `quarantine` for tasks that exceeded a quick try. The invariant: a task
  * holds a thread of `quick` for one second at most, and never waits in `writes` behind a merge. The check of a write's
- * content limits its work, not a time. In each lane, kinds of tasks, tenants and rooms share the threads by time
- * (`shared/limits/fair-queue.ts`): a room that is merged slowly, or whose history is read slowly, takes turns with all others. Rules
- * LAN1 to LAN9.
+ * content limits its work, not a time. In each lane, tenants, kinds of their tasks and rooms share the threads by time
+ * (`shared/limits/fair-queue.ts`): a room that is merged slowly, or whose history is read slowly, takes turns with all others. So
+ * the merges of one tenant do not go before the read of another that used less. Rules LAN1 to LAN10.
  */
 
 import { assert } from "../shared/assert.ts";
-import type { Millis, RoomKey } from "../shared/ids.ts";
+import { type Millis, type RoomKey, type TenantId, tenantOf } from "../shared/ids.ts";
 import { FairQueue, UsedTime } from "../shared/limits/fair-queue.ts";
 import type { MergeUrgency } from "./ports.ts";
 
@@ -102,25 +102,32 @@ export class ThreadLanes {
   }
 }
 
+/** Kinds of tasks that a client waits for. */
+const ASKED = ["write", "read", "awaited"] as const satisfies readonly ThreadTaskKind[];
+const KINDS = [...ASKED, "background"] as const satisfies readonly ThreadTaskKind[];
+
 /** Each room has one merge at a time, so waiting merges are limited by the rooms in memory. */
 class Lane {
   #freeCount: number;
-  /** The first of several kinds that used least is the next. */
-  readonly #queues: ReadonlyMap<ThreadTaskKind, FairQueue<LaneTask>>;
+  readonly #queues: Readonly<Record<ThreadTaskKind, FairQueue<LaneTask>>>;
   #used = new UsedTime<ThreadTaskKind>();
+  /** Time of asked tasks. */
+  #usedByTenant = new UsedTime<TenantId>();
+  /** The same by kind, for each tenant that has some waiting. The first of several kinds that used least is the next. */
+  readonly #usedByKind = new Map<TenantId, UsedTime<ThreadTaskKind>>();
 
   constructor(threads: number, readsWaitingMax: number) {
     this.#freeCount = threads;
-    this.#queues = new Map([
-      ["write", new FairQueue(readsWaitingMax)],
-      ["read", new FairQueue(readsWaitingMax)],
-      ["awaited", new FairQueue(Number.POSITIVE_INFINITY)],
-      ["background", new FairQueue(Number.POSITIVE_INFINITY)],
-    ]);
+    this.#queues = {
+      write: new FairQueue(readsWaitingMax),
+      read: new FairQueue(readsWaitingMax),
+      awaited: new FairQueue(Number.POSITIVE_INFINITY),
+      background: new FairQueue(Number.POSITIVE_INFINITY),
+    };
   }
 
   get waiting(): number {
-    return [...this.#queues.values()].reduce((sum, { length }) => sum + length, 0);
+    return Object.values(this.#queues).reduce((sum, { length }) => sum + length, 0);
   }
 
   get hasFreeThread(): boolean {
@@ -128,18 +135,40 @@ class Lane {
   }
 
   take(task: LaneTask): void {
-    if (this.#freeCount === 0) return void this.#queues.get(task.kind)!.add(task.room, task)?.refuse();
+    if (this.#freeCount === 0) return void this.#queues[task.kind].add(task.room, task)?.refuse();
     this.#freeCount -= 1;
     task.start();
   }
 
   release({ kind, room }: Pick<LaneTask, "kind" | "room">, ms: number): void {
-    const waiting = [...this.#queues].filter(([, { length }]) => length > 0).map(([waitingKind]) => waitingKind);
-    this.#queues.get(kind)!.charge(room, ms);
+    this.#queues[kind].charge(room, ms);
     this.#used.add(kind, kind === "background" ? BACKGROUND_COST * ms : ms);
-    if (waiting.length > 0) return this.#queues.get(this.#used.least(waiting))!.next()!.start();
+    if (kind !== "background") {
+      this.#usedByTenant.add(tenantOf(room), ms);
+      this.#usedByKind.get(tenantOf(room))?.add(kind, ms);
+    }
+    const next = this.#next();
+    if (next !== undefined) return next.start();
     this.#used = new UsedTime();
+    this.#usedByTenant = new UsedTime();
     this.#freeCount += 1;
+  }
+
+  #next(): LaneTask | undefined {
+    const waiting = KINDS.filter((kind) => this.#queues[kind].length > 0);
+    if (waiting.length === 0) return undefined;
+    if (this.#used.least(waiting) === "background") return this.#queues.background.next();
+    return this.#nextOf(this.#usedByTenant.least(new Set(ASKED.flatMap((kind) => [...this.#queues[kind].tenants]))));
+  }
+
+  /** The next asked task of a tenant that has one. */
+  #nextOf(tenant: TenantId): LaneTask | undefined {
+    const waiting = (): ThreadTaskKind[] => ASKED.filter((kind) => this.#queues[kind].hasOf(tenant));
+    const used = this.#usedByKind.get(tenant) ?? new UsedTime();
+    const task = this.#queues[used.least(waiting())].next((of) => of === tenant);
+    if (waiting().length > 0) this.#usedByKind.set(tenant, used);
+    else this.#usedByKind.delete(tenant);
+    return task;
   }
 }
 

@@ -24,6 +24,15 @@ export class FairQueue<Task> {
     return this.#length;
   }
 
+  /** Tenants with waiting tasks. */
+  get tenants(): Iterable<TenantId> {
+    return this.#tenants.keys();
+  }
+
+  hasOf(tenant: TenantId): boolean {
+    return this.#tenants.has(tenant);
+  }
+
   /** Returns the task that is refused because too many wait: the last one of the room with the most, or `task` itself. */
   add(room: RoomKey, task: Task): Task | undefined {
     let refused: Task | undefined;
