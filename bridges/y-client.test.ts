@@ -813,6 +813,24 @@ test("[YCL42] stateless messages cost the room their bytes for each client that 
   expect(relayed()).toBe(before + 100);
 });
 
+test("[YCL43] one saved edit reports many updates in batches, so that a client cannot fill the bridge's memory at once", () => {
+  const { client, clock, room, sent } = rig({ dialect: hocuspocusDialect });
+  client.receiveMessage(hello);
+  room.comeInStep();
+  room.unsavedEdits = 1;
+  client.receiveMessage(encodeUpdate(updateOf("x")));
+  for (let repeated = 0; repeated < 2_499; repeated++) client.receiveMessage(encodeUpdate(Uint8Array.of(0, 0)));
+  sent.length = 0;
+  room.unsavedEdits = 0;
+  room.emit("saved");
+  const counts = [sent.length];
+  for (let batch = 0; batch < 3; batch++) {
+    clock.turn(100);
+    counts.push(sent.length);
+  }
+  expect(counts).toEqual([1_000, 2_000, 2_500, 2_500]);
+});
+
 test("[YCL27] a request costs the bytes of the room's content, and an answer the number of deletions that it is compared with", () => {
   const { client, clock, room, sent, closed } = rig();
   client.receiveMessage(hello);

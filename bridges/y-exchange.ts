@@ -58,6 +58,12 @@ const CONTENT_SHARE = 1 / 8;
 const INTEGRATION_BYTES = 1024 ** 2;
 /** Size of an update without content. */
 const EMPTY_UPDATE_BYTES = 2;
+/**
+ * Updates that are reported as saved at once. One saved edit may report hundreds of thousands: the updates without their
+ * base, which are sent with the missing content. Per second these are more than the messages that a socket may send.
+ */
+const REPORTS_AT_ONCE = 1_000;
+const REPORTS_MS = 100;
 
 export class YExchange {
   readonly #parts: YExchangeParts;
@@ -71,6 +77,10 @@ export class YExchange {
   #sentCount = 0;
   /** Pairs, in order: a number of saved edits, and the number of updates to report as saved when it is reached. */
   #reports: { readonly edits: number; updates: number }[] = [];
+  /** Number of saved updates that are not reported yet. */
+  #unreportedCount = 0;
+  /** The next reports wait. */
+  #stopReporting: (() => void) | undefined;
   /** An update was not accepted. It is requested again once the client may write. */
   #hasDenied = false;
   /** The missing base is requested once, not with each update that needs it: the client may lack it too. */
@@ -114,10 +124,8 @@ export class YExchange {
   /** Edits of this client are saved. */
   receiveSaved(): void {
     const saved = this.#sentCount - this.#parts.room.unsavedEdits;
-    while (this.#reports.length > 0 && this.#reports[0]!.edits <= saved) {
-      const { updates } = this.#reports.shift()!;
-      for (let update = 0; update < updates; update++) this.#parts.connection.send(this.#parts.dialect.written(true));
-    }
+    while (this.#reports.length > 0 && this.#reports[0]!.edits <= saved) this.#unreportedCount += this.#reports.shift()!.updates;
+    if (this.#stopReporting === undefined) this.#sendReports();
   }
 
   /** An edit was not sent, because it is too large or too many wait. Later updates may build on it. */
@@ -131,6 +139,7 @@ export class YExchange {
   /** The connection has ended: nothing more is answered or renewed. */
   stop(): void {
     this.#stopRenewing();
+    this.#stopReporting?.();
     this.#answers.stop();
     this.#parts.awareness.stop();
   }
@@ -258,6 +267,14 @@ export class YExchange {
     const last = this.#reports.at(-1);
     if (last?.edits === edits) last.updates += 1;
     else this.#reports.push({ edits, updates: 1 });
+  }
+
+  #sendReports(): void {
+    const { connection, dialect } = this.#parts;
+    const count = connection.isOpen ? Math.min(this.#unreportedCount, REPORTS_AT_ONCE) : 0;
+    this.#unreportedCount -= count;
+    for (let report = 0; report < count; report++) connection.send(dialect.written(true));
+    this.#stopReporting = count < REPORTS_AT_ONCE ? undefined : this.#deps.clock.after(REPORTS_MS, () => this.#sendReports());
   }
 
   #refuseUnreadable(kind: YMessage["kind"], cause: unknown): void {
