@@ -1,7 +1,7 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import type { RoomId } from "../shared/ids.ts";
+import type { RoomId, TenantId } from "../shared/ids.ts";
 import type { ClientAddress } from "../shared/limits/client-address.ts";
 import { FakeClock } from "../shared/testing/fake-clock.ts";
 import * as encoding from "lib0/encoding";
@@ -12,9 +12,11 @@ import { EarlyMessagesBudget } from "./held-messages.ts";
 import { toDocument } from "./hocuspocus-protocol.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
 import { Places } from "./places.ts";
-import type { YSocketListener, YWebSocket } from "./ports.ts";
+import type { YSocket, YSocketListener, YWebSocket } from "./ports.ts";
+import { type ReaderOwner, UnreadData } from "./unread-data.ts";
 
 const place = "203.0.113.9" as ClientAddress;
+const owner: ReaderOwner = { tenant: "acme" as TenantId, user: "ann" };
 const origin = { address: place, place };
 const socket: YWebSocket = { send: () => {}, close: () => {}, cut: () => {}, waitingBytes: 0 };
 const tokenFor = (document: string): Uint8Array =>
@@ -28,12 +30,13 @@ const tokenFor = (document: string): Uint8Array =>
 
 test("[YAD1] a Hocuspocus socket that closed before its token was accepted gives back its place for the address only once", () => {
   const places = new Places({ yClientsMax: 100, yClientsPerAddressMax: 4 });
-  const accepted: (() => void)[] = [];
+  const accepted: ((owner: ReaderOwner) => void)[] = [];
   const left: (() => void)[] = [];
   const admission = new YAdmission({
     places,
     metrics: yWebsocketMetrics(new Registry()),
     unfinishedBytesMax: 1_000_000,
+    unread: new UnreadData(1_000_000, () => {}),
     hocuspocus: {
       yHelloMsMax: 10_000,
       yDocumentsMax: 10,
@@ -51,7 +54,7 @@ test("[YAD1] a Hocuspocus socket that closed before its token was accepted gives
   listener.receiveMessage(tokenFor("plan"));
   expect(admission.mayEnter(origin)).toBe("address");
   listener.receiveClosed();
-  accepted.at(-1)!(); // The document of the closed socket still saves an edit, and joins its room for this.
+  accepted.at(-1)!(owner); // The document of the closed socket still saves an edit, and joins its room for this.
   left.at(-1)!();
   for (let client = 0; client < 2; client++) {
     expect(admission.mayEnter(origin)).toBe(undefined);
@@ -68,6 +71,7 @@ test("[YAD2] with the default settings a socket opens as many documents at once 
     places: new Places(config),
     metrics: yWebsocketMetrics(new Registry()),
     unfinishedBytesMax: config.yUnfinishedBytesMax,
+    unread: new UnreadData(1_000_000, () => {}),
     hocuspocus: { ...config, budget: new EarlyMessagesBudget(config.yHeldBytesMax), clock: new FakeClock() },
     newClient: ({ room }) => {
       opened.push(room);
@@ -89,6 +93,7 @@ test("[YAD3] a socket that sends too many messages or pings is cut, and what it 
     places: new Places(config),
     metrics,
     unfinishedBytesMax: config.yUnfinishedBytesMax,
+    unread: new UnreadData(1_000_000, () => {}),
     hocuspocus: { ...config, budget: new EarlyMessagesBudget(config.yHeldBytesMax), clock },
     newClient: () => ({ receiveBytes: () => true, receiveMessage: () => void receivedCount++, receiveClosed: (onLeft) => onLeft() }),
   });
@@ -113,6 +118,7 @@ test("[YAD5] frames of one byte count like messages, and long messages in ordina
       places: new Places(config),
       metrics: yWebsocketMetrics(new Registry()),
       unfinishedBytesMax: config.yUnfinishedBytesMax,
+      unread: new UnreadData(1_000_000, () => {}),
       hocuspocus: { ...config, budget: new EarlyMessagesBudget(config.yHeldBytesMax), clock: new FakeClock() },
       newClient: () => ({ receiveBytes: () => true, receiveMessage: () => void count++, receiveClosed: (onLeft) => onLeft() }),
     });
@@ -160,6 +166,7 @@ test("[YAD4] a refused client has its refusal at once and its close later, so th
     places: new Places(config),
     metrics: yWebsocketMetrics(new Registry()),
     unfinishedBytesMax: config.yUnfinishedBytesMax,
+    unread: new UnreadData(1_000_000, () => {}),
     hocuspocus: { ...config, budget: new EarlyMessagesBudget(config.yHeldBytesMax), clock },
     newClient: (_, client) => ({
       receiveBytes: () => true,
@@ -177,4 +184,48 @@ test("[YAD4] a refused client has its refusal at once and its close later, so th
   expect([sent.length, closed]).toEqual([1, [1013]]);
   clock.turn(3_000);
   expect(closed).toEqual([1013, 4401, 4401]);
+});
+
+test("[YUR2] unread data counts for the user whose token was accepted, with the messages of all documents", () => {
+  const cut: string[] = [];
+  const unread = new UnreadData<YWebSocket>(1_000, (heaviest) => heaviest.cut(1013, ""));
+  const documents: { readonly socket: YSocket; readonly accept: (owner: ReaderOwner) => void }[] = [];
+  const admission = new YAdmission({
+    places: new Places({ yClientsMax: 100, yClientsPerAddressMax: 100 }),
+    metrics: yWebsocketMetrics(new Registry()),
+    unfinishedBytesMax: 1_000_000,
+    unread,
+    hocuspocus: {
+      yHelloMsMax: 10_000,
+      yDocumentsMax: 10,
+      yWaitingBytesMax: 1_000,
+      budget: new EarlyMessagesBudget(1_000_000),
+      clock: new FakeClock(),
+    },
+    newClient: (_, client, __, accept) => {
+      documents.push({ socket: client, accept });
+      return { receiveBytes: () => true, receiveMessage: () => {}, receiveClosed: (onLeft) => onLeft() };
+    },
+  });
+  const listeners = ["eve 1", "eve 2", "ann"].map((name) => {
+    let waitingBytes = 0;
+    const reader: YWebSocket = {
+      send: (bytes) => void (waitingBytes += bytes.byteLength),
+      close: () => {},
+      cut: () => void cut.push(name),
+      get waitingBytes() {
+        return waitingBytes;
+      },
+    };
+    const listener = admission.enterHocuspocus(origin, reader);
+    listener.receiveMessage(tokenFor("plan"));
+    documents.at(-1)!.accept({ ...owner, user: name.slice(0, 3) });
+    return listener;
+  });
+  for (const { socket: document } of documents) document.send(new Uint8Array(300)); // With the name of the document 305.
+  expect(cut).toEqual([]);
+  documents[2]!.socket.send(new Uint8Array(200));
+  expect([cut, unread.bytes]).toEqual([["eve 1"], 305 + 305 + 205]);
+  listeners[1]!.receiveClosed();
+  expect(unread.bytes).toBe(305 + 205);
 });

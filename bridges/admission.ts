@@ -12,6 +12,7 @@ import { hocuspocusDialect } from "./hocuspocus-protocol.ts";
 import { UnfinishedMessages } from "./held-messages.ts";
 import type { YRejection, YClientAdmission, YListener, YOrigin, YSeat, YSocket, YSocketListener, YStranger, YWebSocket } from "./ports.ts";
 import { Y_CLOSE } from "./y-connection.ts";
+import type { ReaderOwner, UnreadData } from "./unread-data.ts";
 import type { YClient } from "./y-client.ts";
 import { type YDialect, yWebsocketDialect } from "./y-websocket-protocol.ts";
 
@@ -19,12 +20,13 @@ export type AdmissionDeps = {
   readonly places: Places;
   readonly metrics: Pick<YWebsocketMetrics, "clients" | "turnedAway" | "closes" | "unfinishedBytes" | "unfinishedBytesMax">;
   readonly unfinishedBytesMax: number;
+  readonly unread: UnreadData<YWebSocket>;
   readonly hocuspocus: HocuspocusSocketOptions & Pick<HocuspocusSocketDeps, "budget" | "clock">;
   readonly newClient: (
     seat: YSeat,
     socket: YSocket,
     dialect: YDialect,
-    receiveAccepted: () => void,
+    receiveAccepted: (owner: ReaderOwner) => void,
   ) => Pick<YClient, "receiveBytes" | "receiveMessage" | "receiveClosed">;
 };
 
@@ -64,14 +66,15 @@ export class YAdmission implements YClientAdmission {
 
   enter(seat: YSeat, socket: YWebSocket): YSocketListener {
     const late = this.#closedLate(socket);
-    return this.#counted(late, this.#enter(seat, late, yWebsocketDialect));
+    const identify = (owner: ReaderOwner): void => this.#deps.unread.identify(late, owner);
+    return this.#counted(late, this.#enter(seat, late, yWebsocketDialect, identify));
   }
 
-  #enter(seat: YSeat, socket: YSocket, dialect: YDialect, receiveAccepted = () => {}): YListener {
+  #enter(seat: YSeat, socket: YSocket, dialect: YDialect, receiveAccepted: (owner: ReaderOwner) => void): YListener {
     const place = this.#takePlace(seat);
-    const client = this.#deps.newClient(seat, socket, dialect, () => {
+    const client = this.#deps.newClient(seat, socket, dialect, (owner) => {
       place.receiveAccepted();
-      receiveAccepted();
+      receiveAccepted(owner);
     });
     return {
       receiveBytes: (count) => client.receiveBytes(count),
@@ -83,12 +86,16 @@ export class YAdmission implements YClientAdmission {
   enterHocuspocus(origin: YOrigin | YStranger, socket: YWebSocket): YSocketListener {
     const { hocuspocus, metrics } = this.#deps;
     const place = this.#takePlace(origin);
+    const late = this.#closedLate(socket);
+    const receiveAccepted = (owner: ReaderOwner): void => {
+      place.receiveAccepted();
+      this.#deps.unread.identify(late, owner);
+    };
     const enter = (seat: YSeat, document: YSocket): YListener | YRejection => {
       const reason = this.mayEnter(seat);
       if (reason !== undefined) this.receiveRejected(reason);
-      return reason ?? this.#enter(seat, document, hocuspocusDialect, place.receiveAccepted);
+      return reason ?? this.#enter(seat, document, hocuspocusDialect, receiveAccepted);
     };
-    const late = this.#closedLate(socket);
     const listener = new HocuspocusSocket(late, origin, hocuspocus, { ...hocuspocus, closes: metrics.closes, enter });
     return this.#counted(late, {
       receiveBytes: (count) => listener.receiveBytes(count),
@@ -119,11 +126,15 @@ export class YAdmission implements YClientAdmission {
     else this.#onEmpty = onEmpty;
   }
 
-  /** The socket, which is closed later if its client is refused. */
+  /** The socket, which is closed later if its client is refused. Its unread data counts. */
   #closedLate(socket: YWebSocket): YWebSocket {
-    const { clock } = this.#deps.hocuspocus;
-    return {
-      send: (bytes) => socket.send(bytes),
+    const { unread, hocuspocus } = this.#deps;
+    const { clock } = hocuspocus;
+    const late: YWebSocket = {
+      send: (bytes) => {
+        socket.send(bytes);
+        unread.receiveSent(late);
+      },
       close: (code, reason) => {
         if (code !== Y_CLOSE.refused) return socket.close(code, reason);
         clock.after(REFUSED_CLOSE_MS, () => socket.close(code, reason));
@@ -133,6 +144,8 @@ export class YAdmission implements YClientAdmission {
         return socket.waitingBytes;
       },
     };
+    unread.enter(late);
+    return late;
   }
 
   /** Counts what the socket holds of a message that is not complete, and cuts a socket that sends too many messages. */
@@ -172,6 +185,7 @@ export class YAdmission implements YClientAdmission {
       },
       receiveClosed: () => {
         forget();
+        this.#deps.unread.forget(socket);
         listener.receiveClosed();
       },
     };

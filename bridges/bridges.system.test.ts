@@ -23,6 +23,9 @@ import { type RunningYWebsocket, startBridges } from "./main.ts";
 /** More for a measurement: COROOM_TEST_UNFINISHED=500. */
 const UNFINISHED_CLIENTS = Number(process.env["COROOM_TEST_UNFINISHED"] ?? 100);
 
+/** More for a measurement: COROOM_TEST_UNREAD=100. */
+const UNREAD_CLIENTS = Number(process.env["COROOM_TEST_UNREAD"] ?? 30);
+
 let cluster: SystemCluster;
 let bridge: RunningYWebsocket;
 let registry: Registry;
@@ -583,6 +586,65 @@ test("[YWS23] a client that only answers pings has no unfinished message", async
   socket.ping();
   await once(socket, "pong");
   expect(await counted("coroom_y_unfinished_bytes")).toBeGreaterThan(0);
+});
+
+/** Opens a room, and requests all of its content. */
+async function request(room: string, user: string): Promise<WebSocket> {
+  const socket = new WebSocket(`ws://127.0.0.1:${bridge.port}/${room}?token=${await cluster.token(room, user)}`);
+  ends.push(() => socket.terminate());
+  socket.on("error", () => {}); // The bridge may cut the connection.
+  await once(socket, "open");
+  socket.send(Uint8Array.of(0, 0, 1, 0)); // The first step of y-websocket's protocol, with an empty document.
+  return socket;
+}
+
+test("[YWS30] many sockets of a user that read nothing of a long document hold it once, and everybody else receives it", async () => {
+  const [limit, part, parts] = [64 * 1024 ** 2, 900_000, 8];
+  await startBridge({ yUnreadBytesMax: String(limit), yRoomBytesMax: String(limit) });
+  for (let author = 0; author < parts; author++) {
+    const { doc, provider } = await visit("unread", `author-${author}`); // Each within the rate of a user.
+    await eventually("the room is open", () => provider.synced);
+    doc.getText(`t${author}`).insert(0, "x".repeat(part));
+  }
+  const { doc } = await visit("unread", "reader");
+  const lengths = (): number[] => Array.from({ length: parts }, (_, author) => doc.getText(`t${author}`).length);
+  await eventually("the document is saved", () => lengths().every((length) => length === part), 30_000);
+  collectGarbage();
+  const before = process.memoryUsage().rss;
+  for (let index = 0; index < UNREAD_CLIENTS; index++) (await request("unread", "eve")).pause();
+  const unread = (): Promise<number> => counted("coroom_y_unread_bytes");
+  await eventually("one socket has its answer", async () => (await unread()) > part);
+  const received = await Promise.all(
+    Array.from({ length: UNREAD_CLIENTS }, async (_, index) => {
+      const socket = await request("unread", `honest-${index}`);
+      return new Promise<number>((resolve) => {
+        socket.on("message", (data: Buffer) => {
+          if (data.byteLength < part) return;
+          resolve(data.byteLength);
+          socket.terminate();
+        });
+        socket.on("close", () => resolve(0)); // After the document it changes nothing.
+      });
+    }),
+  );
+  expect(received.filter((bytes) => bytes < parts * part)).toEqual([]);
+  expect(await unread()).toBeLessThan(2 * parts * part);
+  collectGarbage();
+  const grown = Math.round((process.memoryUsage().rss - before) / 1024 ** 2);
+  console.log(`${UNREAD_CLIENTS} sockets that do not read a document of 7 MiB: RSS grown by ${grown} MiB`);
+}, 120_000);
+
+test("[YWS31] pings of a client that reads nothing are not answered without end", async () => {
+  await startBridge();
+  const socket = await request("pings", "eve");
+  await once(socket, "message"); // The room is joined.
+  socket.pause();
+  for (let sent = 0; sent < 60_000; sent++) socket.ping(Buffer.alloc(125));
+  const pongs = new Promise((resolve) => socket.once("close", resolve));
+  await eventually("all pings are read", async () => socket.bufferedAmount === 0 && (await counted("coroom_y_unread_bytes")) > 0);
+  expect(await counted("coroom_y_unread_bytes")).toBeLessThan(1024 ** 2);
+  socket.terminate();
+  await pongs;
 });
 
 test("[YWS24] a user who is banned from everywhere receives no later edit of a room, though others of the bridge do", async () => {

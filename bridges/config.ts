@@ -72,6 +72,12 @@ export const yWebsocketSettings = {
     fallback: 32 * 1024 ** 2,
     meaning: "Maximum unread bytes of one client of the bridge. Beyond it the client is closed and may reconnect.",
   },
+  yUnreadBytesMax: {
+    parse: positiveInteger,
+    fallback: 320 * 1024 ** 2,
+    meaning:
+      "Maximum unread bytes of all clients of the bridge together. Beyond it a client of the user with the most is cut and may reconnect; beyond half of it, long answers wait until others have been read. The value must be at least COROOM_Y_ROOM_BYTES_MAX.",
+  },
   yAnswerBytesBurst: {
     parse: positiveInteger,
     fallback: 8 * 1024 ** 2,
@@ -109,6 +115,11 @@ export function refuseUnsafe({ yGatewayUrl, production, allowedOrigins, ...confi
   if (config.yUnfinishedBytesMax < config.yHeldBytesMax + config.yMessageBytesMax) {
     throw new SettingError(
       "COROOM_Y_UNFINISHED_BYTES_MAX must be at least COROOM_Y_HELD_BYTES_MAX and COROOM_Y_MESSAGE_BYTES_MAX together: otherwise clients without a valid token could end messages of others",
+    );
+  }
+  if (config.yUnreadBytesMax < config.yRoomBytesMax) {
+    throw new SettingError(
+      "COROOM_Y_UNREAD_BYTES_MAX must be at least COROOM_Y_ROOM_BYTES_MAX: otherwise no client could open the largest room",
     );
   }
   if (production && allowedOrigins.length === 0) {

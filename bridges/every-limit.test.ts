@@ -18,6 +18,7 @@ const LIMITS: readonly Limit<Setting>[] = [
   { settings: ["yHeldBytesMax"], metric: "coroom_y_closes_total", tests: ["YCL11", "YCL20", "YWS9", "YWS21"] },
   { settings: ["yUnfinishedBytesMax"], metric: "coroom_y_unfinished_bytes", tests: ["YUN1", "YUN2", "YWS22"] },
   { settings: ["yWaitingBytesMax"], metric: "coroom_y_closes_total", tests: ["YCL5", "YHP11"] },
+  { settings: ["yUnreadBytesMax"], metric: "coroom_y_unread_bytes", tests: ["YUR1", "YAT2", "YWS30"] },
   { settings: ["yAnswerBytesBurst", "yAnswerBytesPerSecond"], metric: "coroom_y_answers_later_total", tests: ["YAN1", "YCL17", "YCL27"] },
   { settings: ["yUpdateBytesBurst", "yUpdateBytesPerSecond"], metric: "coroom_y_closes_total", tests: ["YCL18", "YCL27"] },
   { settings: ["yMessageBytesMax"], metric: "coroom_y_closes_total", tests: ["YWS20"] },

@@ -20,6 +20,7 @@ import { RoomAwareness } from "../client/presence/awareness.ts";
 import { RoomConnection } from "../client/room/room-connection-host.ts";
 import type { RoomConnectionOptions } from "../client/room/room-events.ts";
 import { yjsEdits } from "../client/yjs/yjs-edits.ts";
+import { AnswerTurns } from "./answer-turns.ts";
 import { type AdmissionDeps, YAdmission } from "./admission.ts";
 import { addressWarning, type EdgeConfig, refuseUnsafe, type YWebsocketConfig } from "./config.ts";
 import { EarlyMessagesBudget } from "./held-messages.ts";
@@ -28,9 +29,13 @@ import { yjsThreads } from "./io/yjs-threads.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
 import { Places } from "./places.ts";
 import { SharedRooms } from "./room-copy.ts";
+import type { YWebSocket } from "./ports.ts";
+import { type ReaderOwner, UnreadData } from "./unread-data.ts";
 import { YClient, type YRoom } from "./y-client.ts";
+import { Y_CLOSE } from "./y-connection.ts";
 
 export type RunningYWebsocket = Running & { readonly port: number };
+const TOO_MUCH_UNREAD = "clients do not take what they are sent: connect again later";
 const DEFAULT_TENANT = "default" as TenantId;
 /** No tenant has this name. The gateway refuses the token. */
 const REFUSED_TENANT = "" as TenantId;
@@ -46,7 +51,13 @@ export async function startBridges(
   const warning = addressWarning(config);
   if (warning !== undefined) log.warn({}, warning);
   const { yGatewayUrl: url, clientAddressHeader: addressHeader } = config;
-  const metrics = yWebsocketMetrics(registry);
+  const unread = new UnreadData<YWebSocket>(config.yUnreadBytesMax, (heaviest) => {
+    metrics.closes.inc({ code: String(Y_CLOSE.overloaded) });
+    heaviest.cut(Y_CLOSE.overloaded, TOO_MUCH_UNREAD);
+  });
+  const metrics = yWebsocketMetrics(registry, () => unread.bytes);
+  metrics.unreadBytesMax.set(config.yUnreadBytesMax);
+  const turns = new AnswerTurns(config.yUnreadBytesMax / 2, clock);
   const budget = new EarlyMessagesBudget(config.yHeldBytesMax);
   const threads = yjsThreads(log);
   const rooms = new SharedRooms(config, {
@@ -59,23 +70,26 @@ export async function startBridges(
   });
 
   const newClient: AdmissionDeps["newClient"] = ({ room, token, address }, socket, dialect, receiveAccepted) => {
-    const key = roomKey(tenantOf(token), room);
+    const owner = ownerOf(token);
+    const key = roomKey(owner.tenant, room);
     const world = worldOf(addressHeader === "" ? {} : { [addressHeader]: address }, log);
     return new YClient(socket, config, {
       openRoom: (yjsClient, since) => openRoom({ url, token, room, since, format: yjsEdits }, yjsClient, world),
       takeCopy: () => rooms.take(key),
-      receiveAccepted,
+      receiveAccepted: () => receiveAccepted(owner),
       dialect,
       budget,
       clock,
       warn: (facts, sentence) => log.warn(facts, sentence),
       metrics,
       work: threads.workOf(key),
+      turns,
+      owner,
     });
   };
   const { yUnfinishedBytesMax: unfinishedBytesMax } = config;
   const hocuspocus = { ...config, budget, clock };
-  const admission = new YAdmission({ places: new Places(config), metrics, hocuspocus, newClient, unfinishedBytesMax });
+  const admission = new YAdmission({ places: new Places(config), metrics, hocuspocus, newClient, unfinishedBytesMax, unread });
   const { yHost: host, yPort: port, allowedOrigins, yMessageBytesMax: messageBytesMax, yHelloMsMax: headMsMax } = config;
   const foreignOrigins = new ForeignOrigins(log);
   const onForeignOrigin = (origin: string): void => foreignOrigins.receive(origin, clock.now());
@@ -103,12 +117,12 @@ function openRoom(options: RoomConnectionOptions, yjsClient: number | undefined,
 }
 
 /** The gateway verifies the token before the client's room is joined. The client receives nothing of a copy before that. */
-function tenantOf(token: string): TenantId {
+function ownerOf(token: string): ReaderOwner {
   try {
-    const { tenant } = decodeJwt(token);
-    return typeof tenant === "string" ? (parseTenantId(tenant) ?? REFUSED_TENANT) : DEFAULT_TENANT;
+    const { tenant, sub: user = "" } = decodeJwt(token);
+    return { tenant: typeof tenant === "string" ? (parseTenantId(tenant) ?? REFUSED_TENANT) : DEFAULT_TENANT, user };
   } catch {
-    return REFUSED_TENANT; // No token.
+    return { tenant: REFUSED_TENANT, user: "" }; // No token.
   }
 }
 

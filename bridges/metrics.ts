@@ -4,7 +4,8 @@ import { Counter, Gauge, type Registry } from "prom-client";
 
 export type YWebsocketMetrics = ReturnType<typeof yWebsocketMetrics>;
 
-export const yWebsocketMetrics = (registry: Registry) => {
+/** `unreadBytes`: measured when the metrics are read. */
+export const yWebsocketMetrics = (registry: Registry, unreadBytes = () => 0) => {
   const registers = [registry];
   return {
     clients: new Gauge({
@@ -43,6 +44,19 @@ export const yWebsocketMetrics = (registry: Registry) => {
     unfinishedBytesMax: new Gauge({
       name: "coroom_y_unfinished_bytes_max",
       help: "Maximum of coroom_y_unfinished_bytes, from the settings",
+      registers,
+    }),
+    unreadBytes: new Gauge({
+      name: "coroom_y_unread_bytes",
+      help: "Bytes sent to clients of the bridge that they have not read yet",
+      registers,
+      collect() {
+        this.set(unreadBytes());
+      },
+    }),
+    unreadBytesMax: new Gauge({
+      name: "coroom_y_unread_bytes_max",
+      help: "Maximum of coroom_y_unread_bytes, from the settings",
       registers,
     }),
     leftOut: new Counter({

@@ -2,12 +2,13 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
-import type { Epoch, RoomKey, Seq } from "../shared/ids.ts";
+import type { Epoch, RoomKey, Seq, TenantId } from "../shared/ids.ts";
 import type { RoomConnection } from "../client/room/room-connection-host.ts";
 import type { KnownEdit } from "../client/room/room-messages.ts";
 import { conflictBomb, nestingBomb } from "../shared/testing/yjs-bombs.ts";
 import { FakeClock } from "../shared/testing/fake-clock.ts";
 import { CLOSE } from "../shared/wire/close-codes.ts";
+import { AnswerTurns } from "./answer-turns.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
 import { hocuspocusDialect } from "./hocuspocus-protocol.ts";
 import type { YjsWork } from "./ports.ts";
@@ -120,6 +121,8 @@ type Given = {
   readonly rooms?: SharedRooms;
   readonly dialect?: YDialect;
   readonly work?: YjsWork;
+  readonly clock?: FakeClock;
+  readonly turns?: AnswerTurns;
 };
 
 const sharedRooms = (yRoomBytesMax = 1_000_000, work: YjsWork = synchronousYjsWork): SharedRooms =>
@@ -130,8 +133,9 @@ function rig({
   rooms = sharedRooms(),
   dialect = yWebsocketDialect,
   work = synchronousYjsWork,
+  clock = new FakeClock(0),
+  turns = new AnswerTurns(1_000_000, clock),
 }: Given = {}) {
-  const clock = new FakeClock(0);
   const room = new FakeRoom();
   const opened: { readonly number: number | undefined; readonly since: KnownEdit | undefined }[] = [];
   const sent: string[] = [];
@@ -174,6 +178,8 @@ function rig({
       warn,
       metrics: yWebsocketMetrics(new Registry()),
       work,
+      turns,
+      owner: { tenant: "acme" as TenantId, user: "ann" },
     },
   );
   return { client, clock, room, opened, sent, received, warnings, closed, accepted, socket };
@@ -829,6 +835,37 @@ test("[YCL43] one saved edit reports many updates in batches, so that a client c
     counts.push(sent.length);
   }
   expect(counts).toEqual([1_000, 2_000, 2_500, 2_500]);
+});
+
+test("[YCL44] the answers to a user's sockets with a long document wait until the one before has been read", () => {
+  const [rooms, clock] = [sharedRooms(10_000_000), new FakeClock(0)];
+  const turns = new AnswerTurns(100_000_000, clock);
+  const clients = [1, 2, 3].map(() => rig({ rooms, clock, turns }));
+  for (const { client, room } of clients) {
+    client.receiveMessage(hello);
+    room.comeInStep();
+  }
+  clients[0]!.room.deliver(updateOf("x".repeat(2_000_000)));
+  for (const { sent, socket } of clients) {
+    const { send } = socket;
+    sent.length = 0;
+    socket.send = (bytes) => {
+      send(bytes);
+      socket.waitingBytes += bytes.byteLength;
+    };
+  }
+  const answers = (): number[] => clients.map(({ sent }) => sent.filter((kind) => kind === "update").length);
+  for (const { client } of clients) client.receiveMessage(encodeSyncRequest(Uint8Array.of(0)));
+  expect(answers()).toEqual([1, 0, 0]);
+  clock.turn(1_000);
+  expect(answers()).toEqual([1, 0, 0]);
+  clients[0]!.socket.waitingBytes = 0;
+  clock.turn(100);
+  expect(answers()).toEqual([1, 1, 0]);
+  clients[1]!.client.receiveClosed(() => {});
+  clients[1]!.socket.waitingBytes = 0;
+  clock.turn(100);
+  expect(answers()).toEqual([1, 1, 1]);
 });
 
 test("[YCL27] a request costs the bytes of the room's content, and an answer the number of deletions that it is compared with", () => {

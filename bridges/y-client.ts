@@ -12,11 +12,13 @@ import { CLOSE } from "../shared/wire/close-codes.ts";
 import type { RoomAwareness } from "../client/presence/awareness.ts";
 import type { RoomConnection } from "../client/room/room-connection-host.ts";
 import type { KnownEdit } from "../client/room/room-messages.ts";
+import type { AnswerTurns } from "./answer-turns.ts";
 import type { YWebsocketConfig } from "./config.ts";
 import { EarlyMessages, type EarlyMessagesBudget } from "./held-messages.ts";
 import type { YWebsocketMetrics } from "./metrics.ts";
 import type { YjsWork, YSocket, YWarn } from "./ports.ts";
 import type { CopyReader, RoomCopy } from "./room-copy.ts";
+import type { ReaderOwner } from "./unread-data.ts";
 import { decodeYMessage, type YDialect, type YMessage } from "./y-websocket-protocol.ts";
 import { YAwareness } from "./y-awareness.ts";
 import { YExchange, type YExchangeOptions } from "./y-exchange.ts";
@@ -41,6 +43,9 @@ type YClientDeps = {
   readonly warn: YWarn;
   readonly metrics: YWebsocketMetrics;
   readonly work: YjsWork;
+  readonly turns: AnswerTurns;
+  /** The user of the token. */
+  readonly owner: ReaderOwner;
 };
 
 /** A room that the client has joined or is joining. */

@@ -50,13 +50,22 @@ export class YConnection {
     return this.#isOpen;
   }
 
+  /** Bytes that the client has not read yet. */
+  get waitingBytes(): number {
+    return this.#socket.waitingBytes;
+  }
+
   /** One message may be as long as the document, so the limit applies to the bytes that were unread before it. */
   send(bytes: Uint8Array | undefined): void {
     if (!this.#isOpen || bytes === undefined) return;
     if (this.#socket.waitingBytes > this.#options.yWaitingBytesMax) {
-      return this.refuse(Y_CLOSE.overloaded, "it does not take what it is sent");
+      return this.refuseSlow();
     }
     this.#socket.send(bytes);
+  }
+
+  refuseSlow(): void {
+    this.refuse(Y_CLOSE.overloaded, "it does not take what it is sent");
   }
 
   /** Edits that the client sent earlier are still saved. */

@@ -13,11 +13,13 @@ import { TokenBucket } from "../shared/limits/token-bucket.ts";
 import { isComplete } from "../shared/yjs/update-needs.ts";
 import type { RoomConnection } from "../client/room/room-connection-host.ts";
 import { Answers, type StateRequest } from "./answers.ts";
+import type { AnswerReader, AnswerTurns } from "./answer-turns.ts";
 import type { YWebsocketConfig } from "./config.ts";
 import { JobQueue } from "./job-queue.ts";
 import type { YWebsocketMetrics } from "./metrics.ts";
 import type { YjsWork, YWarn } from "./ports.ts";
 import type { RoomCopy } from "./room-copy.ts";
+import type { ReaderOwner } from "./unread-data.ts";
 import type { AcceptableUpdate, UpdateFacts } from "./update-facts.ts";
 import {
   encodeAwareness,
@@ -44,7 +46,14 @@ type YExchangeParts = {
   /** Sends a message to the other clients of the room. False: the room is above its rate. */
   readonly relay: (message: Uint8Array) => boolean;
 };
-type YExchangeDeps = { readonly clock: Clock; readonly warn: YWarn; readonly metrics: YWebsocketMetrics; readonly work: YjsWork };
+type YExchangeDeps = {
+  readonly clock: Clock;
+  readonly warn: YWarn;
+  readonly metrics: YWebsocketMetrics;
+  readonly work: YjsWork;
+  readonly turns: AnswerTurns;
+  readonly owner: ReaderOwner;
+};
 
 /** Half of the time after which a client treats a silent server, or another client without an update, as gone. */
 const RENEW_MS = 15_000;
@@ -69,6 +78,7 @@ export class YExchange {
   readonly #parts: YExchangeParts;
   readonly #deps: YExchangeDeps;
   readonly #answers: Answers;
+  readonly #reader: AnswerReader;
   readonly #updates: TokenBucket;
   readonly #checks = new JobQueue();
   #checkCount = 0;
@@ -92,6 +102,7 @@ export class YExchange {
     this.#deps = deps;
     const answers = { burst: options.yAnswerBytesBurst, perSecond: options.yAnswerBytesPerSecond };
     this.#answers = new Answers(answers, deps.clock, (request) => this.receiveMessage(request));
+    this.#reader = readerOf(parts.connection, deps.owner);
     this.#updates = new TokenBucket({ burst: options.yUpdateBytesBurst, perSecond: options.yUpdateBytesPerSecond }, deps.clock.now());
   }
 
@@ -166,12 +177,17 @@ export class YExchange {
   #answer(request: StateRequest): void {
     if (!this.#answers.mayAnswer(request)) return this.#deps.metrics.answersLater.inc();
     if (request.kind === "awareness-request") return this.#sendAnswer(request, encodeAwareness(this.#parts.awareness.allStates()));
-    const { copy } = this.#parts;
-    copy.answer(request.stateVector, (merged) => {
+    this.#deps.turns.add(this.#reader, this.#parts.copy.bytes, (sent) => this.#answerSync(request.stateVector, request, sent));
+  }
+
+  #answerSync(stateVector: Uint8Array, request: StateRequest, sent: (bytes: number) => void): void {
+    const { copy, connection } = this.#parts;
+    copy.answer(stateVector, (merged) => {
+      if (merged === undefined) return connection.refuse(Y_CLOSE.overloaded, "the room's content cannot be read: connect again later");
       const readBytes = copy.bytes * CONTENT_SHARE;
-      if (merged !== undefined)
-        return this.#sendAnswer(request, encodeSyncAnswer(merged.answer), merged.isLinear ? readBytes : readBytes + INTEGRATION_BYTES);
-      this.#parts.connection.refuse(Y_CLOSE.overloaded, "the room's content cannot be read: connect again later");
+      const answer = encodeSyncAnswer(merged.answer);
+      this.#sendAnswer(request, answer, merged.isLinear ? readBytes : readBytes + INTEGRATION_BYTES);
+      sent(answer.byteLength);
     });
   }
 
@@ -312,4 +328,17 @@ export class YExchange {
     if (this.#hasDenied && this.#mayWrite) this.#requestSync();
     this.#stopRenewing = this.#deps.clock.after(RENEW_MS, () => this.#renew());
   }
+}
+
+function readerOf(connection: YConnection, owner: ReaderOwner): AnswerReader {
+  return {
+    owner,
+    get isOpen() {
+      return connection.isOpen;
+    },
+    get waitingBytes() {
+      return connection.waitingBytes;
+    },
+    close: () => connection.refuseSlow(),
+  };
 }

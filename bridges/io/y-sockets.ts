@@ -45,6 +45,10 @@ const FAREWELL_MS = 250;
 const FRAGMENTS_MAX = 1_024;
 /** Of a ping or pong from a client, with its mask. */
 const CONTROL_HEADER_BYTES = 6;
+/** Pings of a client with more unread bytes are not answered. */
+const PONG_UNREAD_BYTES_MAX = 65_536;
+/** Estimated bytes of an unread message in addition to its content. */
+const UNREAD_OVERHEAD_BYTES = 256;
 /** Error code of `ws`. */
 const TOO_LARGE = "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH";
 const BASE = "ws://host";
@@ -78,6 +82,7 @@ export async function ySockets(options: YSocketsOptions, admission: YClientAdmis
     perMessageDeflate: false,
     maxPayload: options.messageBytesMax,
     maxFragments: FRAGMENTS_MAX,
+    autoPong: false, // A client that sends pings and reads nothing would fill the memory with the answers.
   });
   const answered = new WeakSet<WebSocket>();
 
@@ -125,7 +130,10 @@ export async function ySockets(options: YSocketsOptions, admission: YClientAdmis
       answered.add(socket);
       listener.receiveControlFrame(CONTROL_HEADER_BYTES + data.byteLength);
     });
-    socket.on("ping", (data: Buffer) => listener.receiveControlFrame(CONTROL_HEADER_BYTES + data.byteLength));
+    socket.on("ping", (data: Buffer) => {
+      if (socket.bufferedAmount < PONG_UNREAD_BYTES_MAX) socket.pong(data);
+      listener.receiveControlFrame(CONTROL_HEADER_BYTES + data.byteLength);
+    });
     socket.on("error", (error) => receiveError(socket, error)); // "close" follows.
     socket.on("close", () => listener.receiveClosed());
   };
@@ -160,9 +168,12 @@ function cannotListen({ host, port }: YSocketsOptions, cause: Error): StartError
 }
 
 function ySocketOf(socket: WebSocket): YWebSocket {
+  let unreadCount = 0;
   return {
     send: (bytes) => {
-      if (socket.readyState === socket.OPEN) socket.send(bytes);
+      if (socket.readyState !== socket.OPEN) return;
+      unreadCount += 1;
+      socket.send(bytes, () => (unreadCount -= 1));
     },
     close: (code, reason) => {
       socket.close(code, cut(reason));
@@ -174,7 +185,8 @@ function ySocketOf(socket: WebSocket): YWebSocket {
       setTimeout(() => socket.terminate(), FAREWELL_MS).unref();
     },
     get waitingBytes() {
-      return socket.bufferedAmount;
+      const bytes = socket.readyState === socket.CLOSED ? 0 : socket.bufferedAmount;
+      return bytes === 0 ? 0 : bytes + unreadCount * UNREAD_OVERHEAD_BYTES;
     },
   };
 }
