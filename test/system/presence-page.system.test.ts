@@ -196,6 +196,19 @@ test("[PAGE16] pointers appear at their places on the canvas at every zoom, and 
   await eventually("it goes when it leaves the canvas", async () => (await pointersSeenBy(ada)).length === 0);
 });
 
+test("[PAGE58] a long name at a pointer is cut, and does not cover the canvas", async () => {
+  const [ada, long] = [await demo.open("long-pointer", "Ada"), await demo.open("long-pointer", "W".repeat(40))];
+  const stage = (await long.page.locator(".stage").boundingBox())!;
+  await eventually("Ada sees the pointer", async () => {
+    await long.page.mouse.move(stage.x + 60, stage.y + 100);
+    await long.page.mouse.move(stage.x + 61, stage.y + 100);
+    return (await pointersSeenBy(ada)).join() === "W".repeat(40);
+  });
+  const label = ada.page.locator(".pointer-name");
+  expect((await label.boundingBox())!.width).toBeLessThanOrEqual(224);
+  expect(await label.evaluate((element) => getComputedStyle(element).textOverflow)).toBe("ellipsis");
+});
+
 test("[PAGE17] others see a shape move while it is dragged, and it stays where it was dropped", async () => {
   const [ada, grace] = [await demo.open("shapes", "Ada"), await demo.open("shapes", "Grace")];
   await ada.page.locator("#add-note").click();
