@@ -10,6 +10,7 @@ import type { BoardReads, BoardStore, BoardWrite } from "../ports.ts";
 import {
   allKeysOf,
   appliedFields,
+  readInOneStep,
   runTransaction,
   boardState,
   DELETED,
@@ -34,7 +35,7 @@ export function redisBoardReads(redis: Redis | Cluster, keys: Keys): BoardReads 
   return {
     read: async (owner, role, window) => {
       const { hot, full, counts } = keys.board(owner, role, window);
-      const [applied, entries, members, bands] = await runTransaction(redis, [
+      const [applied, entries, members, bands] = await readInOneStep(redis, [
         ["hgetall", keys.applied(owner)],
         ["zrange", hot, 0, -1, "REV", "WITHSCORES"],
         ["hlen", full],
@@ -129,7 +130,7 @@ export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: Re
 
   return {
     load: async (room) => {
-      const [applied, ...uses] = await runTransaction(
+      const [applied, ...uses] = await readInOneStep(
         redis,
         roomKeys(room).map((key) => ["hgetall", key] as const),
       );
@@ -146,7 +147,7 @@ export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: Re
       const ofRoom = roomKeys(room);
       const wholes = [...ofRoom, keys.names(room), ...wanted.map(({ role, window }) => keys.board(room, role, window).full)];
       const [applied, ...rest] = (
-        await runTransaction(
+        await readInOneStep(
           redis,
           wholes.map((key) => ["hgetall", key] as const),
         )

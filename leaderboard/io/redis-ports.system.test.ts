@@ -121,3 +121,27 @@ test("[RDP3] an outage of the connection for reads alone is reported once, and g
   redis.disconnect();
   await stop();
 });
+
+test("[RDP4] boards can be read while Redis is full", async () => {
+  const { ports, url, stop } = await startPorts();
+  const redis = new Redis(url);
+  const room = "acme.plan" as RoomKey;
+  const people = tenantBoard("acme" as TenantId, "people");
+  await ports.boards.restore(room, dumpOf(3, [ALL_TIME]));
+  await ports.tenants.sendTotals(room, [{ window: ALL_TIME, members: new Set(["u0", "u1"]) }]);
+  const read = () =>
+    Promise.all([
+      ports.reads.read(room, "everyone", ALL_TIME),
+      ports.reads.read("acme.other" as RoomKey, "everyone", ALL_TIME),
+      ports.reads.read(people, "everyone", ALL_TIME),
+      ports.reads.members(room, "everyone", ALL_TIME, ["u0", "u7"]),
+      ports.boards.load(room),
+      ports.boards.dump(room, [ALL_TIME]),
+    ]);
+  const before = await read();
+  await redis.config("SET", "maxmemory", 1);
+  await expect(ports.names.write(room, "ann", "Ann"), "a write of a full Redis").rejects.toThrow("OOM");
+  expect(await read()).toEqual(before);
+  redis.disconnect();
+  await stop();
+});

@@ -11,7 +11,7 @@ import { defineScripts } from "../../shared/io/redis.ts";
 import { type BoardKeys, type Keys, type MemberRole, ROLES, TENANT_RANKINGS, tenantBoard } from "../boards/keys.ts";
 import type { ClosedTenant, ClosedTenants, RoomChange, TenantBoards } from "../ports.ts";
 import { parseWindow, type Window } from "../boards/windows.ts";
-import { allKeysOf, fieldsOf, pairsOf, runTransaction, scriptKeysOf, STAMP_LENGTH } from "./board-hashes.ts";
+import { allKeysOf, fieldsOf, pairsOf, readInOneStep, scriptKeysOf, STAMP_LENGTH } from "./board-hashes.ts";
 
 /** Maximum number of people's scores in one script, because Redis answers nobody else meanwhile, and of commands sent without waiting for answers. */
 const AT_ONCE = 500;
@@ -69,7 +69,7 @@ export function redisTenants(
   /** One read for all boards, and one write unless the room has many members. */
   const send = async (room: RoomKey, reads: readonly RoomRead[]): Promise<void> => {
     if (reads.length === 0) return;
-    const answers = await runTransaction(
+    const answers = await readInOneStep(
       redis,
       reads.flatMap(({ role, window, members }): [string, ...string[]][] => {
         const { counts, full } = keys.board(room, role, window);
@@ -88,7 +88,7 @@ export function redisTenants(
   const sendAll = async (room: RoomKey, windows: readonly Window[]): Promise<void> => {
     const reads = windows.flatMap((window) => roles.map((role): RoomRead => ({ role, window, members: "all" })));
     if (reads.length === 0) return;
-    const sizes = await runTransaction(
+    const sizes = await readInOneStep(
       redis,
       reads.map(({ role, window }) => ["hlen", keys.board(room, role, window).full]),
     );
