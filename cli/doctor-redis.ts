@@ -2,7 +2,7 @@
 
 import { type Cluster, type Redis, ReplyError } from "ioredis";
 
-import { askRedis, redisConnection } from "../shared/io/redis.ts";
+import { askRedis, FULL, redisConnection } from "../shared/io/redis.ts";
 import type { Log } from "../shared/process/log.ts";
 import { REDIS_ROLES, redisPermissions } from "../shared/settings/redis-permissions.ts";
 import { type DoctorFinding, judgeRedis, problem } from "./findings.ts";
@@ -23,7 +23,9 @@ export async function checkRedis(config: StartConfig): Promise<readonly DoctorFi
       redis.once("ready", () => (clearTimeout(timer), resolved()));
       redis.once("error", (error: Error) => (clearTimeout(timer), refused(error)));
     });
-    receiveCheck(await askRedis(redis));
+    const found = await askRedis(redis);
+    if (found === "full") return [problem("Redis", FULL)];
+    receiveCheck(found);
     const unusable = obstacle();
     if (unusable !== undefined) return [problem("Redis", unusable)];
     const denied = await deniedCommands(redis, config);

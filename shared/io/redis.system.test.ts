@@ -84,3 +84,18 @@ test("[RAD10] commands that a killed Redis breaks find it away at once", async (
   await until(() => !isAway(), "the end of the outage");
   expect(lines.filter((line) => line.includes("does not answer")).length).toBeLessThanOrEqual(1);
 });
+
+test("[RAD11] a full Redis is one warning with the remedy, until it can be written again", async () => {
+  const admin = new Redis(second!.url);
+  onTestFinished(() => void admin.disconnect());
+  const { isAway, obstacle, reaches, lines } = watch(second!.url);
+  await until(reaches, "the first check");
+  await admin.config("SET", "maxmemory", 1);
+  await until(isAway, "the warning");
+  await until(() => reaches() === false, "the check that found it");
+  await expect(admin.set("a key", "")).rejects.toThrow("OOM");
+  expect(obstacle(), "a leaderboard stays ready, because its boards can be read").toBeUndefined();
+  await admin.config("SET", "maxmemory", 0);
+  await until(reaches, "the memory");
+  expect([isAway(), lines]).toEqual([false, [expect.stringMatching(/Redis is full.*Raise maxmemory/), "Redis answers again"]]);
+});

@@ -25,14 +25,17 @@ export type RedisConnection = {
   receiveCheck(found: RedisCheck): void;
   stop(): void;
 };
-/** `replica`: it answers, and cannot be written. */
-type RedisCheck = "usable" | "replica" | "silent";
+/** `replica`, `full`: it answers, and cannot be written. */
+type RedisCheck = "usable" | "replica" | "full" | "silent";
 
 const SILENT = "Redis does not answer: boards and bans are not updated until it does. Check COROOM_REDIS_URL";
 const REPLICA =
   "Redis is a replica, which cannot be written: boards and bans are not updated. Set COROOM_REDIS_URL to the primary; if that is lost, run REPLICAOF NO ONE on the replica";
+export const FULL =
+  "Redis is full (maxmemory): boards, new bans and usage are not stored, and are sent again. Raise maxmemory, or remove what else is stored there";
 const NO_CLUSTER =
   "COROOM_REDIS_URL has several nodes, which are not a Redis Cluster: boards and bans are not updated. Name one address for a single Redis, or start the nodes with cluster-enabled yes and join them (redis-cli --cluster create)";
+const SENTENCES: Readonly<Record<Exclude<RedisCheck, "usable">, string>> = { replica: REPLICA, full: FULL, silent: SILENT };
 const COMMAND_MS_MAX = 5_000;
 const RECONNECT_MS_MAX = 1_000;
 
@@ -80,14 +83,14 @@ export function redisConnection(urls: string, log: Log): RedisConnection {
     report(isNoCluster(cause) ? NO_CLUSTER : SILENT, cause);
   });
   redis.on("ready", () => {
-    if (problem !== REPLICA) end(); // A replica accepts connections.
+    if (problem !== REPLICA && problem !== FULL) end(); // Both accept connections.
   });
   return {
     redis,
     breaks: () => breaks,
     isAway: () => problem !== undefined || serversOf(redis).some(({ status }) => LOST.includes(status)),
-    obstacle: () => (problem === SILENT ? undefined : problem),
-    receiveCheck: (found) => (found === "usable" ? end() : report(found === "replica" ? REPLICA : SILENT)),
+    obstacle: () => (problem === SILENT || problem === FULL ? undefined : problem), // Boards of a full Redis can be read.
+    receiveCheck: (found) => (found === "usable" ? end() : report(SENTENCES[found])),
     stop: () => redis.disconnect(),
   };
 }
@@ -177,7 +180,20 @@ export async function askRedis(redis: Redis | Cluster): Promise<RedisCheck> {
   const servers = serversOf(redis);
   const answers = await Promise.allSettled(servers.map((server) => server.ping()));
   if (answers.length === 0 || answers.some(({ status }) => status === "rejected")) return "silent";
+  const memories = await Promise.all(servers.map((server) => server.info("memory").catch(() => "")));
+  if (memories.some(isFull)) return "full";
   if (redis instanceof Cluster) return "usable"; // The client looks for the new primary of a slot itself.
   const info = await redis.info("replication").catch(() => ""); // A user of an earlier release may not ask.
   return /^role:slave/m.test(info) ? "replica" : "usable";
+}
+
+/** A refused write leaves its memory free. So a full Redis may be a little below its maximum, and stay there. */
+const FULL_SHARE = 0.99;
+
+/** Whether Redis refuses writes for its memory. With another policy it would evict keys, which `coroom doctor` reports. */
+function isFull(memory: string): boolean {
+  const read = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, "m").exec(memory)?.[1] ?? 0);
+  const max = read("maxmemory");
+  const used = read("used_memory") - read("mem_not_counted_for_evict");
+  return max > 0 && used > FULL_SHARE * max && /^maxmemory_policy:noeviction/m.test(memory);
 }
