@@ -1,9 +1,12 @@
 import { expect, test } from "vitest";
 
 import type { OperationsReport } from "../bus/operations-events.ts";
-import type { Millis } from "../ids.ts";
+import { subjectsOf } from "../bus/subjects.ts";
+import type { Millis, RoomKey } from "../ids.ts";
+import { FakeClock } from "../testing/fake-clock.ts";
+import { SILENT_LOG } from "../testing/silent-log.ts";
 import type { NatsConnection } from "./nats.ts";
-import { reportOutages } from "./nats-operations.ts";
+import { natsOperations, reportOutages } from "./nats-operations.ts";
 
 type Status = ReturnType<NatsConnection["status"]> extends AsyncIterable<infer One> ? One : never;
 
@@ -62,4 +65,13 @@ test("[OPS14] a server that answers again before the connection is lost was out 
   expect(await outagesOf(silent, 17_000)).toEqual([{ kind: "nats_lost", downMs: 7_000 }]);
   expect(await outagesOf(silent), "the connection is lost, and not back yet").toEqual([]);
   expect(await outagesOf(silent.slice(0, 2), 17_000), "all pings were answered in time").toEqual([]);
+});
+
+test("[OPS15] a tenant that opens rooms in a loop fills neither the log nor the stream of events, and all are counted", () => {
+  let [published, lines, counted] = [0, 0, 0];
+  const nats = { publish: () => void (published += 1), isClosed: () => false } as unknown as NatsConnection;
+  const log = { ...SILENT_LOG, info: () => void (lines += 1) };
+  const operations = natsOperations(nats, subjectsOf("test"), "rs-1", { clock: new FakeClock(), log, count: () => void (counted += 1) });
+  for (let room = 0; room < 1_000; room++) operations.report({ kind: "room_claimed", room: `acme.r${room}` as RoomKey, epoch: 1 });
+  expect([published, lines, counted]).toEqual([100, 100, 1_000]);
 });

@@ -15,6 +15,7 @@ import { encodeJson, decodeJson } from "../bus/json-messages.ts";
 import { OperationsEvent, type Operations, type OperationsReport } from "../bus/operations-events.ts";
 import type { Subjects } from "../bus/subjects.ts";
 import type { Millis } from "../ids.ts";
+import { TenantEvents } from "../limits/tenant-events.ts";
 import type { Clock } from "../time/clock.ts";
 import { pause } from "../time/pause.ts";
 import type { Log } from "../process/log.ts";
@@ -83,6 +84,7 @@ export function natsOperations(
   { clock, log, count }: { clock: Clock; log: Log; count: (kind: OperationsEvent["kind"]) => void },
 ): Operations & { settled(): Promise<void> } {
   const unstored = new Set<Promise<void>>();
+  const ofTenants = new TenantEvents();
   const store = async (event: OperationsEvent, id: string): Promise<void> => {
     const meant = headers();
     meant.set("Nats-Msg-Id", id); // A copy whose answer was lost is stored once.
@@ -98,6 +100,7 @@ export function natsOperations(
     report: (report) => {
       const event: OperationsEvent = { ...report, at: clock.wallNow(), by };
       count(report.kind);
+      if (!ofTenants.mayPublish(report, clock.now())) return;
       log.info(report, "published an event to operations");
       if (ROUTINE.has(report.kind) || unstored.size >= UNSTORED_MAX)
         return publish(nats, subjects.operations(report.kind), encodeJson(event));
