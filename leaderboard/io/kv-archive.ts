@@ -6,7 +6,7 @@
 import { deflateRaw, inflateRaw } from "node:zlib";
 import { promisify } from "node:util";
 
-import { jetstream } from "@nats-io/jetstream";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import type { KV } from "@nats-io/kv";
 import { z } from "zod";
 
@@ -43,6 +43,7 @@ export async function kvArchive(
   subjects: Subjects,
   options: { replicas: number; daysMax: number },
 ): Promise<{ archive: Archive }> {
+  const { streams } = await jetstreamManager(nats);
   const buckets = new Map<WindowKind, KV>();
   for (const kind of WINDOW_KINDS) {
     if (kind === "all") continue;
@@ -92,8 +93,14 @@ export async function kvArchive(
         })),
       };
     },
+    // The client's `keys()` leaves a consumer for minutes if it finds nothing, and nats-server limits consumers.
     remove: async (room) => {
-      for (const bucket of buckets.values()) for await (const key of await bucket.keys(`${room}.*`)) await bucket.purge(key);
+      for (const [kind, bucket] of buckets) {
+        const name = subjects.boardArchiveBucket(kind);
+        const before = `$KV.${name}.`;
+        const { state } = await streams.info(`KV_${name}`, { subjects_filter: `${before}${room}.*` });
+        for (const subject of Object.keys(state.subjects ?? {})) await bucket.purge(subject.slice(before.length));
+      }
     },
   };
   return { archive };
