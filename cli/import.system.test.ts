@@ -48,7 +48,7 @@ test("[IMP5] documents, even those with more than 512 KiB or with deletions, are
   short.getText("t").insert(5, " and longer");
   writeFileSync(join(files, "short.yjs"), Y.encodeStateAsUpdate(short));
   expect((await run()).at(-1)).toBe("1 imported, 1 unchanged, 0 failed");
-  const room = "old/team/long,old/short";
+  const room = ["old/team/long", "old/short"];
   await exportRoom(readSettings(exportSettings, { flags: { room, to: out, token, url }, env: {} }), () => {});
   expect(textIn(readFileSync(join(out, "old%2Fteam%2Flong.yjs")))).toBe(text.toJSON());
   expect(textIn(readFileSync(join(out, "old%2Fshort.yjs")))).toBe("short and longer");
@@ -128,12 +128,14 @@ test.concurrent("[IMP7] a missing room, a refused token and a gateway that does 
   const out = mkdtempSync(join(tmpdir(), "coroom-export-"));
   const token = await cluster.token("old/*", "exporter");
   const printed: string[] = [];
-  const run = (url: string, room = "old/never"): Promise<void> =>
+  const run = (url: string, ...room: string[]): Promise<void> =>
     exportRoom(readSettings(exportSettings, { flags: { room, to: out, token, url }, env: {} }), (line) => void printed.push(line));
-  await expect(run(cluster.gateways[0]!.url.replace("ws", "http"), "old/never,others")).rejects.toThrow("2 of 2 rooms were not exported");
+  await expect(run(cluster.gateways[0]!.url.replace("ws", "http"), "old/never", "others")).rejects.toThrow(
+    "2 of 2 rooms were not exported",
+  );
   expect(printed[0]).toMatch(/^old\/never: failed: it has no document.*coroom rooms/);
   expect(printed[1]).toMatch(/^others: failed: .*does not open/);
-  await expect(run("http://127.0.0.1:1")).rejects.toThrow(/no gateway at http:\/\/127.0.0.1:1 .*--url/);
+  await expect(run("http://127.0.0.1:1", "old/never")).rejects.toThrow(/no gateway at http:\/\/127.0.0.1:1 .*--url/);
   expect(readdirSync(out)).toEqual([]);
 });
 
