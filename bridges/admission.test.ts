@@ -6,7 +6,7 @@ import type { ClientAddress } from "../shared/limits/client-address.ts";
 import { FakeClock } from "../shared/testing/fake-clock.ts";
 import * as encoding from "lib0/encoding";
 import { readSettings } from "../shared/settings/settings.ts";
-import { YAdmission } from "./admission.ts";
+import { type AdmissionDeps, YAdmission } from "./admission.ts";
 import { yWebsocketSettings } from "./config.ts";
 import { EarlyMessagesBudget } from "./held-messages.ts";
 import { toDocument } from "./hocuspocus-protocol.ts";
@@ -17,6 +17,7 @@ import { type ReaderOwner, UnreadData } from "./unread-data.ts";
 
 const place = "203.0.113.9" as ClientAddress;
 const owner: ReaderOwner = { tenant: "acme" as TenantId, user: "ann" };
+const config = readSettings(yWebsocketSettings, { flags: {}, env: {} });
 const origin = { address: place, place };
 const socket: YWebSocket = { send: () => {}, close: () => {}, cut: () => {}, waitingBytes: 0 };
 const tokenFor = (document: string): Uint8Array =>
@@ -28,22 +29,33 @@ const tokenFor = (document: string): Uint8Array =>
     }),
   );
 
+type ReceiveMessage = (message: Uint8Array, client: YSocket) => void;
+const newClient =
+  (receiveMessage: ReceiveMessage = () => {}): AdmissionDeps["newClient"] =>
+  (_, client) => ({
+    receiveBytes: () => true,
+    receiveMessage: (message) => receiveMessage(message, client),
+    receiveClosed: (onLeft) => onLeft(),
+  });
+
+/** With the default settings. */
+function admissionOf(parts: Pick<AdmissionDeps, "newClient"> & Partial<AdmissionDeps>, clock = new FakeClock()): YAdmission {
+  return new YAdmission({
+    places: new Places(config),
+    metrics: yWebsocketMetrics(new Registry()),
+    unfinishedBytesMax: config.yUnfinishedBytesMax,
+    unread: new UnreadData(1_000_000, () => {}),
+    hocuspocus: { ...config, budget: new EarlyMessagesBudget(config.yHeldBytesMax), clock },
+    ...parts,
+  });
+}
+
 test("[YAD1] a Hocuspocus socket that closed before its token was accepted gives back its place for the address only once", () => {
   const places = new Places({ yClientsMax: 100, yClientsPerAddressMax: 4 });
   const accepted: ((owner: ReaderOwner) => void)[] = [];
   const left: (() => void)[] = [];
-  const admission = new YAdmission({
+  const admission = admissionOf({
     places,
-    metrics: yWebsocketMetrics(new Registry()),
-    unfinishedBytesMax: 1_000_000,
-    unread: new UnreadData(1_000_000, () => {}),
-    hocuspocus: {
-      yHelloMsMax: 10_000,
-      yDocumentsMax: 10,
-      yWaitingBytesMax: 1_000,
-      budget: new EarlyMessagesBudget(1_000_000),
-      clock: new FakeClock(),
-    },
     newClient: (_, __, ___, receiveAccepted) => {
       accepted.push(receiveAccepted);
       return { receiveBytes: () => true, receiveMessage: () => {}, receiveClosed: (onLeft) => void left.push(onLeft) };
@@ -65,17 +77,11 @@ test("[YAD1] a Hocuspocus socket that closed before its token was accepted gives
 });
 
 test("[YAD2] with the default settings a socket opens as many documents at once as it may have, before any token is accepted", () => {
-  const config = readSettings(yWebsocketSettings, { flags: {}, env: {} });
   const [opened, closed]: [string[], number[]] = [[], []];
-  const admission = new YAdmission({
-    places: new Places(config),
-    metrics: yWebsocketMetrics(new Registry()),
-    unfinishedBytesMax: config.yUnfinishedBytesMax,
-    unread: new UnreadData(1_000_000, () => {}),
-    hocuspocus: { ...config, budget: new EarlyMessagesBudget(config.yHeldBytesMax), clock: new FakeClock() },
-    newClient: ({ room }) => {
-      opened.push(room);
-      return { receiveBytes: () => true, receiveMessage: () => {}, receiveClosed: (onLeft) => onLeft() };
+  const admission = admissionOf({
+    newClient: (seat, ...more) => {
+      opened.push(seat.room);
+      return newClient()(seat, ...more);
     },
   });
   const listener = admission.enterHocuspocus(origin, { ...socket, close: (code) => void closed.push(code) });
@@ -84,19 +90,11 @@ test("[YAD2] with the default settings a socket opens as many documents at once 
 });
 
 test("[YAD3] a socket that sends too many messages or pings is cut, and what it sends then is not read", async () => {
-  const config = readSettings(yWebsocketSettings, { flags: {}, env: {} });
   const clock = new FakeClock();
   const metrics = yWebsocketMetrics(new Registry());
   const cuts: number[] = [];
   let receivedCount = 0;
-  const admission = new YAdmission({
-    places: new Places(config),
-    metrics,
-    unfinishedBytesMax: config.yUnfinishedBytesMax,
-    unread: new UnreadData(1_000_000, () => {}),
-    hocuspocus: { ...config, budget: new EarlyMessagesBudget(config.yHeldBytesMax), clock },
-    newClient: () => ({ receiveBytes: () => true, receiveMessage: () => void receivedCount++, receiveClosed: (onLeft) => onLeft() }),
-  });
+  const admission = admissionOf({ metrics, newClient: newClient(() => void receivedCount++) }, clock);
   const listener = admission.enter({ ...origin, room: "a" as RoomId, token: "" }, { ...socket, cut: (code) => void cuts.push(code) });
   for (let message = 0; message < 65_535; message++) listener.receiveMessage(Uint8Array.of(3));
   listener.receiveControlFrame(6);
@@ -110,18 +108,10 @@ test("[YAD3] a socket that sends too many messages or pings is cut, and what it 
 });
 
 test("[YAD5] frames of one byte count like messages, and long messages in ordinary frames do not", () => {
-  const config = readSettings(yWebsocketSettings, { flags: {}, env: {} });
   const received = (send: (listener: YSocketListener) => void): { readonly count: number; readonly cuts: readonly number[] } => {
     const cuts: number[] = [];
     let count = 0;
-    const admission = new YAdmission({
-      places: new Places(config),
-      metrics: yWebsocketMetrics(new Registry()),
-      unfinishedBytesMax: config.yUnfinishedBytesMax,
-      unread: new UnreadData(1_000_000, () => {}),
-      hocuspocus: { ...config, budget: new EarlyMessagesBudget(config.yHeldBytesMax), clock: new FakeClock() },
-      newClient: () => ({ receiveBytes: () => true, receiveMessage: () => void count++, receiveClosed: (onLeft) => onLeft() }),
-    });
+    const admission = admissionOf({ newClient: newClient(() => void count++) });
     send(admission.enter({ ...origin, room: "a" as RoomId, token: "" }, { ...socket, cut: (code) => void cuts.push(code) }));
     return { count, cuts };
   };
@@ -160,20 +150,8 @@ test("[YAD5] frames of one byte count like messages, and long messages in ordina
 });
 
 test("[YAD4] a refused client has its refusal at once and its close later, so that it does not connect again at once", () => {
-  const config = readSettings(yWebsocketSettings, { flags: {}, env: {} });
   const clock = new FakeClock();
-  const admission = new YAdmission({
-    places: new Places(config),
-    metrics: yWebsocketMetrics(new Registry()),
-    unfinishedBytesMax: config.yUnfinishedBytesMax,
-    unread: new UnreadData(1_000_000, () => {}),
-    hocuspocus: { ...config, budget: new EarlyMessagesBudget(config.yHeldBytesMax), clock },
-    newClient: (_, client) => ({
-      receiveBytes: () => true,
-      receiveMessage: ([code]) => client.close(code === 0 ? 4401 : 1013, "refused"),
-      receiveClosed: (onLeft) => onLeft(),
-    }),
-  });
+  const admission = admissionOf({ newClient: newClient(([code], client) => client.close(code === 0 ? 4401 : 1013, "refused")) }, clock);
   const [sent, closed]: [Uint8Array[], number[]] = [[], []];
   const client: YWebSocket = { ...socket, send: (bytes) => void sent.push(bytes), close: (code) => void closed.push(code) };
   const seat = { ...origin, room: "a" as RoomId, token: "" };
@@ -190,21 +168,11 @@ test("[YUR2] unread data counts for the user whose token was accepted, with the 
   const cut: string[] = [];
   const unread = new UnreadData<YWebSocket>(1_000, (heaviest) => heaviest.cut(1013, ""));
   const documents: { readonly socket: YSocket; readonly accept: (owner: ReaderOwner) => void }[] = [];
-  const admission = new YAdmission({
-    places: new Places({ yClientsMax: 100, yClientsPerAddressMax: 100 }),
-    metrics: yWebsocketMetrics(new Registry()),
-    unfinishedBytesMax: 1_000_000,
+  const admission = admissionOf({
     unread,
-    hocuspocus: {
-      yHelloMsMax: 10_000,
-      yDocumentsMax: 10,
-      yWaitingBytesMax: 1_000,
-      budget: new EarlyMessagesBudget(1_000_000),
-      clock: new FakeClock(),
-    },
-    newClient: (_, client, __, accept) => {
+    newClient: (seat, client, dialect, accept) => {
       documents.push({ socket: client, accept });
-      return { receiveBytes: () => true, receiveMessage: () => {}, receiveClosed: (onLeft) => onLeft() };
+      return newClient()(seat, client, dialect, accept);
     },
   });
   const listeners = ["eve 1", "eve 2", "ann"].map((name) => {

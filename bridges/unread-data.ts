@@ -81,7 +81,6 @@ export class UnreadData<Reader extends DataReader> {
 function heaviestOf<Reader, Key>(shares: readonly Share<Reader>[], keyOf: (share: Share<Reader>) => Key): readonly Share<Reader>[] {
   const bytesOf = new Map<Key, number>();
   for (const share of shares) bytesOf.set(keyOf(share), (bytesOf.get(keyOf(share)) ?? 0) + share.bytes);
-  const most = Math.max(...bytesOf.values());
-  const [heaviest] = shares.filter((share) => bytesOf.get(keyOf(share)) === most);
-  return heaviest === undefined ? [] : shares.filter((share) => keyOf(share) === keyOf(heaviest));
+  const [heaviest] = [...bytesOf].reduce((most, next) => (next[1] > most[1] ? next : most));
+  return shares.filter((share) => keyOf(share) === heaviest);
 }

@@ -7,21 +7,17 @@
  * YWS24, YUC1 to YUC5.
  */
 
-import type { Clock } from "../shared/time/clock.ts";
 import { CLOSE } from "../shared/wire/close-codes.ts";
 import type { RoomAwareness } from "../client/presence/awareness.ts";
 import type { RoomConnection } from "../client/room/room-connection-host.ts";
 import type { KnownEdit } from "../client/room/room-messages.ts";
-import type { AnswerTurns } from "./answer-turns.ts";
 import type { YWebsocketConfig } from "./config.ts";
 import { EarlyMessages, type EarlyMessagesBudget } from "./held-messages.ts";
-import type { YWebsocketMetrics } from "./metrics.ts";
-import type { YjsWork, YSocket, YWarn } from "./ports.ts";
+import type { YSocket } from "./ports.ts";
 import type { CopyReader, RoomCopy } from "./room-copy.ts";
-import type { ReaderOwner } from "./unread-data.ts";
 import { decodeYMessage, type YDialect, type YMessage } from "./y-websocket-protocol.ts";
 import { YAwareness } from "./y-awareness.ts";
-import { YExchange, type YExchangeOptions } from "./y-exchange.ts";
+import { YExchange, type YExchangeDeps, type YExchangeOptions } from "./y-exchange.ts";
 import { type YConnectionEnd, Y_CLOSE, YConnection, type YConnectionOptions } from "./y-connection.ts";
 
 export type YRoom = Pick<
@@ -31,7 +27,7 @@ export type YRoom = Pick<
   readonly awareness: RoomAwareness;
 };
 type YClientOptions = YConnectionOptions & YExchangeOptions & Pick<YWebsocketConfig, "yHelloMsMax" | "ySaveMsMax">;
-type YClientDeps = {
+type YClientDeps = YExchangeDeps & {
   /** `yjsClient`: the client's id in the awareness, if it has sent one. `since`: the content that the copy already has. */
   readonly openRoom: (yjsClient: number | undefined, since: KnownEdit | undefined) => YRoom;
   readonly takeCopy: () => { readonly copy: RoomCopy; readonly release: () => void };
@@ -39,13 +35,6 @@ type YClientDeps = {
   readonly receiveAccepted: () => void;
   readonly dialect: YDialect;
   readonly budget: EarlyMessagesBudget;
-  readonly clock: Clock;
-  readonly warn: YWarn;
-  readonly metrics: YWebsocketMetrics;
-  readonly work: YjsWork;
-  readonly turns: AnswerTurns;
-  /** The user of the token. */
-  readonly owner: ReaderOwner;
 };
 
 /** A room that the client has joined or is joining. */

@@ -46,12 +46,13 @@ type YExchangeParts = {
   /** Sends a message to the other clients of the room. False: the room is above its rate. */
   readonly relay: (message: Uint8Array) => boolean;
 };
-type YExchangeDeps = {
+export type YExchangeDeps = {
   readonly clock: Clock;
   readonly warn: YWarn;
   readonly metrics: YWebsocketMetrics;
   readonly work: YjsWork;
   readonly turns: AnswerTurns;
+  /** The user of the token. */
   readonly owner: ReaderOwner;
 };
 
