@@ -12,8 +12,13 @@ const FOUND: HistoryState = { kind: "state", state: Uint8Array.of(1), position: 
 type Asked = { readonly query?: string; readonly body?: string; readonly signal?: AbortSignal; readonly room?: string };
 
 /** Asks the route of the place, with this history as the room's. */
-function asker(history: Partial<HistoryReadsHost>): (method: string, place: string, asked?: Asked) => Promise<InternalResponse> {
-  const routes = historyRoutes({ historyReads: () => Promise.resolve(history as HistoryReadsHost) }, SILENT_LOG);
+function asker(history: Partial<HistoryReadsHost>): ReturnType<typeof askerOf> {
+  return askerOf(() => history);
+}
+
+/** `lookUp`: the history of the room at this moment. */
+function askerOf(lookUp: () => Partial<HistoryReadsHost>): (method: string, place: string, asked?: Asked) => Promise<InternalResponse> {
+  const routes = historyRoutes({ historyReads: () => Promise.resolve(lookUp() as HistoryReadsHost) }, SILENT_LOG);
   return (method, place, { query = "", body, signal = new AbortController().signal, room = "acme.notes" } = {}) =>
     routes
       .find((route) => route.method === method && route.place === place)!
@@ -121,6 +126,28 @@ test("[HRR8] naming versions takes turns too, so that few documents are held for
   }
   await Promise.all(answers);
   expect(named.slice(6)).toEqual(["other"]);
+});
+
+test("[HRR10] a read that waited for its turn reads the room that is in memory then", async () => {
+  const held: (() => void)[] = [];
+  const read: string[] = [];
+  const historyOf = (time: string): Partial<HistoryReadsHost> => ({
+    readAt: () => {
+      read.push(time);
+      return new Promise<HistoryState>((resolve) => held.push(() => resolve(FOUND)));
+    },
+  });
+  let present = historyOf("before");
+  const ask = askerOf(() => present);
+  const answers = Array.from({ length: 7 }, () => ask("GET", "past", { query: "seq=5" }));
+  await new Promise(setImmediate);
+  present = historyOf("at its turn"); // The room has left memory, and was opened again.
+  for (let answered = 0; answered < 7; answered++) {
+    held[answered]!();
+    await new Promise(setImmediate);
+  }
+  await Promise.all(answers);
+  expect(read).toEqual([...Array.from({ length: 6 }, () => "before"), "at its turn"]);
 });
 
 test("[HRR2] a seq or a time that is not in decimal digits is refused, and nothing is read", async () => {

@@ -63,8 +63,9 @@ export function historyRoutes(
       }
     };
   const takeTurn = fairTurns();
+  /** The room may leave memory while the request waits, and would receive no more edits. So it is looked up again at its turn. */
   const askedInTurn = (ask: Ask) =>
-    asked((history, question) => takeTurn(question.room, async () => (question.signal.aborted ? LOADING : ask(history, question))));
+    asked((_, question) => takeTurn(question.room, async () => (question.signal.aborted ? LOADING : asked(ask)(question))));
   return [
     { method: "GET", place: "versions", answer: asked(listVersions) },
     { method: "POST", place: "versions", answer: askedInTurn(nameVersion) },
